@@ -1,0 +1,86 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package v2alpha1
+
+// Wildcard, as the element of a list or as a name, stands for everything the field can name.
+const Wildcard = "*"
+
+// Annotations that KubeStellar 0.14 writes or reads, kept under the same keys so that its users can move over.
+const (
+	// AnnotationSyncTargetName is set on a mailbox workspace: the name of the SyncTarget it belongs to.
+	AnnotationSyncTargetName = "edge.kubestellar.io/sync-target-name"
+
+	// AnnotationDownsyncOverwrite is set by users on a mailbox object. With the value "false" the object is created
+	// on the target once and then left alone, also when it goes from the mailbox.
+	AnnotationDownsyncOverwrite = "edge.kubestellar.io/downsync-overwrite"
+
+	// AnnotationDownsynced is what KubeStellar's syncer left on a target object, with the value
+	// "<Kind>/<namespace>/<name>". The hub never writes it; the adoption policy KubeStellar reads it.
+	AnnotationDownsynced = "edge.kubestellar.io/downsynced"
+)
+
+// The label an inventory workspace puts on each Secret that the hub may read. The export's claim on Secrets is
+// accepted for this label only, so an unlabelled Secret does not exist for the hub.
+const (
+	// LabelCredential says what kind of credential the labelled Secret holds.
+	LabelCredential = "synchub.dev/credential"
+
+	// CredentialKubeconfig is the value of LabelCredential for a Secret with a target's kubeconfig.
+	CredentialKubeconfig = "kubeconfig"
+)
+
+// Defaults of SecretReference, for code that sees an object before the API server has filled them in.
+const (
+	// DefaultCredentialNamespace is the namespace of a credential Secret whose reference names none.
+	DefaultCredentialNamespace = "default"
+
+	// DefaultCredentialKey is the key in a credential Secret whose reference names none.
+	DefaultCredentialKey = "kubeconfig"
+)
+
+// Condition types of the kinds in this package.
+const (
+	// ConditionReady sums up: True when everything the object asks for is in effect.
+	ConditionReady = "Ready"
+
+	// ConditionSyncerReady on a SyncTarget is True while its sync controllers run and have synced caches.
+	ConditionSyncerReady = "SyncerReady"
+
+	// ConditionHeartbeatHealthy on a SyncTarget is True while the target's API server answers.
+	ConditionHeartbeatHealthy = "HeartbeatHealthy"
+
+	// ConditionSyncerAuthorized on a SyncTarget is True when its credentials may do what the synced resources need.
+	ConditionSyncerAuthorized = "SyncerAuthorized"
+
+	// ConditionMailboxReady on a SyncTarget is True when its mailbox workspace exists and serves the mailbox APIs.
+	ConditionMailboxReady = "MailboxReady"
+
+	// ConditionNotImplemented is True, and names the fields, when an object sets fields that this release accepts
+	// but does not act upon.
+	ConditionNotImplemented = "NotImplemented"
+
+	// ConditionSelectsNothing on a SyncerConfig or EdgeSyncConfig is True, and names the entries, when a list that
+	// selects objects is absent or empty. KubeStellar 0.14 took an absent clusterScope.objects for all.
+	ConditionSelectsNothing = "SelectsNothing"
+
+	// ConditionOverlapping on a SyncerConfig or EdgeSyncConfig is True, and names the entries, when an older config
+	// of the mailbox decides the version or conversion of an object that this one selects too.
+	ConditionOverlapping = "Overlapping"
+
+	// ConditionSuspended is True while the object's suspend field holds back what it asks for.
+	ConditionSuspended = "Suspended"
+)

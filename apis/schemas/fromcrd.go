@@ -1,0 +1,122 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package schemas
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// coreGroup stands for the core group in the names of APIResourceSchemas, where an empty part is not allowed.
+const coreGroup = "core"
+
+// hashLength is how many hexadecimal digits of the content's hash make up the name of an APIResourceSchema.
+const hashLength = 8
+
+// unapproved is the value kcp, like Kubernetes, asks for on a schema of a *.k8s.io group that is not the original.
+const unapproved = "unapproved, a copy of the API that a cluster serves"
+
+// FromCRD converts a CustomResourceDefinition to an APIResourceSchema named v<hash>.<plural>.<group>. The hash is that
+// of the resulting spec, so the same content always gets the same name, whether it comes from a file or from a server
+// that has filled in the defaults, and other content gets another. The name and status of the definition do not count:
+// its group may be empty, which no server would accept in a definition.
+//
+// Versions are not converted into each other, because kcp could not reach the webhook of a cluster. It is an error if
+// the definition has no plural, kind or versions, or a version without a schema.
+func FromCRD(crd *apiextensionsv1.CustomResourceDefinition) (*apisv1alpha1.APIResourceSchema, error) {
+	name, err := resourceName(crd)
+	if err != nil {
+		return nil, err
+	}
+
+	normal := crd.DeepCopy()
+	normal.Name = name
+	normal.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
+	apiextensionsv1.SetDefaults_CustomResourceDefinitionSpec(&normal.Spec)
+	if err := requireSchemas(normal); err != nil {
+		return nil, err
+	}
+
+	// The prefix is replaced as soon as there is a content to take it from.
+	schema, err := apisv1alpha1.CRDToAPIResourceSchema(normal, "v0")
+	if err != nil {
+		return nil, fmt.Errorf("converting the definition of %s to an APIResourceSchema: %w", name, err)
+	}
+	schema.APIVersion = apisv1alpha1.SchemeGroupVersion.String()
+	schema.Kind = "APIResourceSchema"
+	schema.Spec.NameValidation = "DNS1123Subdomain"
+	prefix, err := contentPrefix(&schema.Spec)
+	if err != nil {
+		return nil, fmt.Errorf("hashing the APIResourceSchema of %s: %w", name, err)
+	}
+	schema.Name = prefix + "." + name
+	schema.Annotations = approval(crd)
+	return schema, nil
+}
+
+func resourceName(crd *apiextensionsv1.CustomResourceDefinition) (string, error) {
+	plural, group := crd.Spec.Names.Plural, crd.Spec.Group
+	if plural == "" || crd.Spec.Names.Kind == "" {
+		return "", fmt.Errorf("definition %q has no spec.names.plural or no spec.names.kind", crd.Name)
+	}
+	if group == "" {
+		group = coreGroup
+	}
+	return plural + "." + group, nil
+}
+
+func requireSchemas(crd *apiextensionsv1.CustomResourceDefinition) error {
+	if len(crd.Spec.Versions) == 0 {
+		return fmt.Errorf("the definition of %s has no versions", crd.Name)
+	}
+	var errs []error
+	for _, version := range crd.Spec.Versions {
+		if version.Schema == nil || version.Schema.OpenAPIV3Schema == nil {
+			errs = append(errs, fmt.Errorf("version %s of %s has no schema", version.Name, crd.Name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func contentPrefix(spec *apisv1alpha1.APIResourceSchemaSpec) (string, error) {
+	content, err := json.Marshal(spec)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(content)
+	return "v" + hex.EncodeToString(sum[:])[:hashLength], nil
+}
+
+// approval is the annotation without which kcp refuses schemas of the groups that belong to Kubernetes.
+func approval(crd *apiextensionsv1.CustomResourceDefinition) map[string]string {
+	if !apihelpers.IsProtectedCommunityGroup(crd.Spec.Group) {
+		return nil
+	}
+	value := crd.Annotations[apiextensionsv1.KubeAPIApprovedAnnotation]
+	if value == "" {
+		value = unapproved
+	}
+	return map[string]string{apiextensionsv1.KubeAPIApprovedAnnotation: value}
+}

@@ -1,0 +1,111 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package schemas
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"path"
+	"sync"
+
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+)
+
+// The directories of the generated files, relative to this package.
+const (
+	// CRDDirectory holds one CustomResourceDefinition per file, for every kind.
+	CRDDirectory = "crds"
+
+	// APIResourceSchemaDirectory holds one APIResourceSchema per file, for the kinds that kcp workspaces bind.
+	APIResourceSchemaDirectory = "apiresourceschemas"
+)
+
+//go:embed crds/*.yaml apiresourceschemas/*.yaml
+var generated embed.FS
+
+var (
+	crds = sync.OnceValue(func() map[string]*apiextensionsv1.CustomResourceDefinition {
+		return load(CRDDirectory, func(crd *apiextensionsv1.CustomResourceDefinition) string { return crd.Name })
+	})
+	apiResourceSchemas = sync.OnceValue(func() map[string]*apisv1alpha1.APIResourceSchema {
+		return load(APIResourceSchemaDirectory, func(schema *apisv1alpha1.APIResourceSchema) string {
+			return schema.Spec.Names.Plural + "." + schema.Spec.Group
+		})
+	})
+)
+
+// CRD returns a copy of the CustomResourceDefinition with the given name, for example
+// "synctargets.edge.kubestellar.io". It is an error if the project has no such kind.
+func CRD(name string) (*apiextensionsv1.CustomResourceDefinition, error) {
+	crd, ok := crds()[name]
+	if !ok {
+		return nil, fmt.Errorf("there is no CustomResourceDefinition %q among the project's own kinds", name)
+	}
+	return crd.DeepCopy(), nil
+}
+
+// PublishedResourceCRD returns a copy of the CustomResourceDefinition that the hosting cluster needs.
+func PublishedResourceCRD() *apiextensionsv1.CustomResourceDefinition {
+	return crds()[synchubv1alpha1.Resource("publishedresources").String()].DeepCopy()
+}
+
+// Mailbox returns copies of the APIResourceSchemas of our own kinds that mailbox workspaces bind: SyncerConfig and
+// EdgeSyncConfig.
+func Mailbox() []*apisv1alpha1.APIResourceSchema {
+	return copies("syncerconfigs", "edgesyncconfigs")
+}
+
+// Inventory returns copies of the APIResourceSchemas that inventory workspaces bind: SyncTarget.
+func Inventory() []*apisv1alpha1.APIResourceSchema {
+	return copies("synctargets")
+}
+
+func copies(resources ...string) []*apisv1alpha1.APIResourceSchema {
+	all := make([]*apisv1alpha1.APIResourceSchema, 0, len(resources))
+	for _, resource := range resources {
+		all = append(all, apiResourceSchemas()[edgev2alpha1.Resource(resource).String()].DeepCopy())
+	}
+	return all
+}
+
+// load panics on a broken file, since what is embedded is part of the program and its tests read all of it.
+func load[T any](directory string, key func(*T) string) map[string]*T {
+	files, err := fs.Glob(generated, path.Join(directory, "*.yaml"))
+	if err != nil {
+		panic(fmt.Sprintf("listing the embedded %s: %v", directory, err))
+	}
+	objects := make(map[string]*T, len(files))
+	for _, file := range files {
+		content, err := generated.ReadFile(file)
+		if err != nil {
+			panic(fmt.Sprintf("reading the embedded %s: %v", file, err))
+		}
+		object := new(T)
+		if err := yaml.UnmarshalStrict(content, object); err != nil {
+			panic(fmt.Sprintf("decoding the embedded %s: %v", file, err))
+		}
+		objects[key(object)] = object
+	}
+	return objects
+}

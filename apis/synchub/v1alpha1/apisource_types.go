@@ -1,0 +1,110 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package v1alpha1
+
+// APISource says how mailboxes get an API.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.schemaFrom) || self.source != 'Claim'",message="a claimed resource has no schema",fieldPath=".schemaFrom"
+// +kubebuilder:validation:XValidation:rule="!has(self.identityHash) || self.source != 'Schema'",message="a resource with its own schema has no foreign identity",fieldPath=".identityHash"
+// +kubebuilder:validation:XValidation:rule="!has(self.identityHash) || !has(self.schemaFrom)",message="schemaFrom and identityHash exclude each other",fieldPath=".identityHash"
+type APISource struct {
+	// Source is Claim for a resource that kcp serves itself or that another export provides, Schema for a resource
+	// that the hub's export provides. Auto picks Claim for what kcp serves itself and where identityHash is set, else
+	// Schema. It is immutable: objects made under one of them are invisible under the other.
+	// +optional
+	// +kubebuilder:default=Auto
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="immutable"
+	Source APISourceType `json:"source,omitempty"`
+
+	// SchemaFrom says where the schema is found. Absent means the hosting cluster.
+	// +optional
+	SchemaFrom *SchemaFrom `json:"schemaFrom,omitempty"`
+
+	// IdentityHash is that of the other export, for a claim on its resource.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[0-9a-f]{64}$`
+	IdentityHash string `json:"identityHash,omitempty"`
+}
+
+// APISourceType says how mailboxes get an API.
+//
+// +kubebuilder:validation:Enum=Auto;Schema;Claim
+type APISourceType string
+
+const (
+	// APISourceAuto picks Claim for what kcp serves itself and for a foreign identity, else Schema.
+	APISourceAuto APISourceType = "Auto"
+
+	// APISourceSchema exports the API with an APIResourceSchema.
+	APISourceSchema APISourceType = "Schema"
+
+	// APISourceClaim claims the API that mailboxes have already.
+	APISourceClaim APISourceType = "Claim"
+)
+
+// SchemaFrom says where a schema is found: in a CustomResourceDefinition or, for a built-in kind of a cluster, in its
+// OpenAPI document.
+//
+// +kubebuilder:validation:XValidation:rule="[has(self.hostingCluster), has(self.syncTarget), has(self.configMap)].exists_one(set, set)",message="exactly one of hostingCluster, syncTarget and configMap is required"
+type SchemaFrom struct {
+	// HostingCluster takes the schema that the hosting cluster serves.
+	// +optional
+	HostingCluster *HostingClusterSchema `json:"hostingCluster,omitempty"`
+
+	// SyncTarget takes the schema that one target serves.
+	// +optional
+	SyncTarget *SyncTargetSchema `json:"syncTarget,omitempty"`
+
+	// ConfigMap takes the schema from a CustomResourceDefinition written in a ConfigMap.
+	// +optional
+	ConfigMap *ConfigMapSchema `json:"configMap,omitempty"`
+}
+
+// HostingClusterSchema stands for the hosting cluster. It has no settings.
+type HostingClusterSchema struct{}
+
+// SyncTargetSchema names a SyncTarget.
+type SyncTargetSchema struct {
+	// Cluster is the inventory workspace of the SyncTarget, by its path or the name of its logical cluster.
+	// +required
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(:[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	Cluster string `json:"cluster"`
+
+	// Name of the SyncTarget.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	Name string `json:"name"`
+}
+
+// ConfigMapSchema names a key of a ConfigMap in the hub's own namespace.
+type ConfigMapSchema struct {
+	// Name of the ConfigMap.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	Name string `json:"name"`
+
+	// Key whose value is the CustomResourceDefinition, in YAML or JSON.
+	// +optional
+	// +kubebuilder:default=crd.yaml
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]+$`
+	Key string `json:"key,omitempty"`
+}

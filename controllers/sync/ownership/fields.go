@@ -1,0 +1,137 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package ownership
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+// Uncovered returns the paths of desired that fieldsV1, our managedFields entry on the live object, does not hold.
+//
+// When somebody else changes a field that we applied, our entry loses it; when the server merely writes a value in
+// another form, the entry keeps it. So an uncovered path is drift, and a differing value of a covered path is not.
+// The entry itself shows how each list is keyed, so no schema is needed. Keys that the server defaulted (a port's
+// protocol) may be missing from the desired item.
+//
+// Only what server-side apply records is looked at: not apiVersion, kind, status, and of metadata only labels and
+// annotations. The result is sorted.
+func Uncovered(desired map[string]any, fieldsV1 []byte) ([]string, error) {
+	owned := &fieldpath.Set{}
+	if len(fieldsV1) > 0 {
+		if err := owned.FromJSON(bytes.NewReader(fieldsV1)); err != nil {
+			return nil, fmt.Errorf("cannot read our managedFields entry: %w", err)
+		}
+	}
+	var missing []string
+	report := func(path fieldpath.Path) { missing = append(missing, path.String()) }
+	uncoveredMap(recorded(desired), owned, nil, report)
+	slices.Sort(missing)
+	return missing, nil
+}
+
+// recorded is the part of an object that managedFields speak of.
+func recorded(object map[string]any) map[string]any {
+	result := make(map[string]any, len(object))
+	for key, val := range object {
+		switch key {
+		case "apiVersion", "kind", "status":
+		case "metadata":
+			metadata, _ := val.(map[string]any)
+			kept := map[string]any{}
+			for _, field := range []string{"labels", "annotations"} {
+				if entries, ok := metadata[field].(map[string]any); ok && len(entries) > 0 {
+					kept[field] = entries
+				}
+			}
+			if len(kept) > 0 {
+				result[key] = kept
+			}
+		default:
+			result[key] = val
+		}
+	}
+	return result
+}
+
+func uncovered(desired any, element fieldpath.PathElement, owned *fieldpath.Set, path fieldpath.Path, report func(fieldpath.Path)) {
+	children, ok := owned.Children.Get(element)
+	if !ok || children.Empty() {
+		// A scalar, an atomic list or map, or an empty one: owned as a whole or not at all.
+		if !owned.Members.Has(element) {
+			report(path)
+		}
+		return
+	}
+	switch typed := desired.(type) {
+	case map[string]any:
+		uncoveredMap(typed, children, path, report)
+	case []any:
+		uncoveredList(typed, children, path, report)
+	default:
+		if !owned.Members.Has(element) {
+			report(path)
+		}
+	}
+}
+
+func uncoveredMap(desired map[string]any, owned *fieldpath.Set, path fieldpath.Path, report func(fieldpath.Path)) {
+	for key, val := range desired {
+		element := fieldpath.PathElement{FieldName: &key}
+		uncovered(val, element, owned, append(slices.Clone(path), element), report)
+	}
+}
+
+func uncoveredList(desired []any, owned *fieldpath.Set, path fieldpath.Path, report func(fieldpath.Path)) {
+	var elements []fieldpath.PathElement
+	owned.Members.Iterate(func(element fieldpath.PathElement) { elements = append(elements, element) })
+	for index, item := range desired {
+		position := slices.IndexFunc(elements, func(element fieldpath.PathElement) bool { return identifies(element, item) })
+		if position < 0 {
+			report(append(slices.Clone(path), fieldpath.PathElement{Index: &index}))
+			continue
+		}
+		element := elements[position]
+		elements = slices.Delete(elements, position, position+1)
+		uncovered(item, element, owned, append(slices.Clone(path), element), report)
+	}
+}
+
+// identifies tells whether the list element of a managedFields entry can be the desired item.
+func identifies(element fieldpath.PathElement, item any) bool {
+	switch {
+	case element.Value != nil:
+		return value.Equals(*element.Value, value.NewValueInterface(item))
+	case element.Key != nil:
+		fields, ok := item.(map[string]any)
+		if !ok {
+			return false
+		}
+		for _, key := range *element.Key {
+			if set, ok := fields[key.Name]; ok && !value.Equals(key.Value, value.NewValueInterface(set)) {
+				return false
+			}
+		}
+		return true
+	default:
+		return false
+	}
+}

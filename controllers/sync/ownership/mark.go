@@ -1,0 +1,113 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package ownership
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// OwnerLabel selects the objects of one hub and one SyncTarget; its value is [Owner.LabelValue].
+	OwnerLabel = "synchub.dev/owner"
+	// MarkAnnotation holds the [Mark] as JSON.
+	MarkAnnotation = "synchub.dev/mark"
+	// EnsuredAnnotation is put on a namespace that was created only so that its contents could be. Its value is
+	// [Owner.LabelValue]. Such a namespace is not owned: the hub neither corrects nor deletes it.
+	EnsuredAnnotation = "synchub.dev/ensured-by"
+
+	// MarkVersion is the version of the mark's format that this hub writes. An object that carries another version
+	// is left alone: a newer hub may have given its fields another meaning.
+	MarkVersion = 1
+)
+
+// Policy says what becomes of a target object whose source is gone or no longer selected.
+type Policy string
+
+const (
+	// PolicyDelete removes the object.
+	PolicyDelete Policy = "Delete"
+	// PolicyOrphan leaves the object and takes the marks off it.
+	PolicyOrphan Policy = "Orphan"
+	// PolicyCreateOnly leaves an object alone from the moment it exists.
+	PolicyCreateOnly Policy = "CreateOnly"
+)
+
+// Source names the mailbox object that a target object came from.
+type Source struct {
+	Group     string    `json:"group,omitempty"`
+	Resource  string    `json:"resource"`
+	Namespace string    `json:"namespace,omitempty"`
+	Name      string    `json:"name"`
+	UID       types.UID `json:"uid"`
+}
+
+// Self names the object that carries the mark.
+type Self struct {
+	Group     string `json:"group,omitempty"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
+// Mark is what the hub writes on every object it puts on a target. It holds all that a hub needs, after any crash, to
+// decide about the object; it never names a replica.
+type Mark struct {
+	Version int `json:"v"`
+	// Hub is the UID of the provider workspace's LogicalCluster.
+	Hub types.UID `json:"hub"`
+	// SyncTarget is the UID of the SyncTarget.
+	SyncTarget types.UID `json:"syncTarget"`
+	// Mailbox is the name of the mailbox's logical cluster.
+	Mailbox string `json:"mailbox"`
+	Source  Source `json:"source"`
+	Self    Self   `json:"self"`
+	Policy  Policy `json:"policy"`
+	// Hash is the keyed hash of the desired object without its marks (see [Hasher]).
+	Hash string `json:"hash"`
+}
+
+// String returns the mark as the value of [MarkAnnotation]. Equal marks give equal strings.
+func (m Mark) String() string {
+	// A struct of strings and ints always marshals.
+	data, _ := json.Marshal(m) //nolint:errchkjson // see above
+	return string(data)
+}
+
+// ParseMark reads the value of [MarkAnnotation]. It fails on malformed JSON, on fields it does not know and on a
+// version other than [MarkVersion]: what we cannot read completely is not ours to touch.
+func ParseMark(annotation string) (Mark, error) {
+	var version struct {
+		Version int `json:"v"`
+	}
+	if err := json.Unmarshal([]byte(annotation), &version); err != nil {
+		return Mark{}, fmt.Errorf("the annotation %s is not a mark: %w", MarkAnnotation, err)
+	}
+	if version.Version != MarkVersion {
+		return Mark{}, fmt.Errorf("the annotation %s has version %d, this hub knows version %d: %w", MarkAnnotation, version.Version, MarkVersion, ErrUnknownVersion)
+	}
+	var mark Mark
+	decoder := json.NewDecoder(bytes.NewReader([]byte(annotation)))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&mark); err != nil {
+		return Mark{}, fmt.Errorf("the annotation %s is not a mark: %w", MarkAnnotation, err)
+	}
+	return mark, nil
+}

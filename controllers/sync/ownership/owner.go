@@ -1,0 +1,84 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package ownership
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"errors"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var (
+	// ErrUnknownVersion means that a mark was written in a format this hub does not know.
+	ErrUnknownVersion = errors.New("unknown mark version")
+	// ErrUnmarked means that an object carries no mark.
+	ErrUnmarked = errors.New("no mark")
+	// ErrForeign means that the mark belongs to another hub or another SyncTarget.
+	ErrForeign = errors.New("marked by another hub or for another SyncTarget")
+	// ErrCopied means that the mark names another object as its bearer: it was copied by a controller.
+	ErrCopied = errors.New("the mark was copied from another object")
+)
+
+// Owner is a hub acting for one SyncTarget.
+type Owner struct {
+	// Hub is the UID of the provider workspace's LogicalCluster.
+	Hub types.UID
+	// SyncTarget is the UID of the SyncTarget.
+	SyncTarget types.UID
+}
+
+// LabelValue is the value of [OwnerLabel]: short, legal as a label, and different for every hub and SyncTarget.
+func (o Owner) LabelValue() string {
+	return shortHash(string(o.Hub), string(o.SyncTarget))
+}
+
+// FieldManager is the name under which a hub applies. It differs between hubs, so that two of them can share a target,
+// and is the same for every replica of one.
+func FieldManager(hub types.UID) string {
+	return "synchub-" + shortHash(string(hub))
+}
+
+// Verify returns the mark among annotations if the object self is owned by o. Otherwise the error is, or wraps,
+// [ErrUnmarked], [ErrForeign], [ErrCopied] or [ErrUnknownVersion], or tells why the mark cannot be read.
+// The label is not looked at: somebody may have removed it, and then the mark alone says that it must be restored.
+func (o Owner) Verify(annotations map[string]string, self Self) (Mark, error) {
+	value, ok := annotations[MarkAnnotation]
+	if !ok {
+		return Mark{}, ErrUnmarked
+	}
+	mark, err := ParseMark(value)
+	switch {
+	case err != nil:
+		return Mark{}, err
+	case mark.Self != self:
+		return Mark{}, ErrCopied
+	case mark.Hub != o.Hub || mark.SyncTarget != o.SyncTarget:
+		return Mark{}, ErrForeign
+	}
+	return mark, nil
+}
+
+var lowerBase32 = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// shortHash has 120 bits: too many for two SyncTargets ever to meet, few enough to read.
+func shortHash(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return lowerBase32.EncodeToString(sum[:15])
+}

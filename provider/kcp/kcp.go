@@ -1,0 +1,168 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package kcp
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/synchub-dev/synchub/provider/requests"
+)
+
+// reloadInterval is how often the kubeconfig's content is compared. A mounted Secret reaches a Pod only after the
+// kubelet's sync period (a minute by default), so a file watch would not be quicker where it matters.
+const reloadInterval = 5 * time.Second
+
+// Limits bound the requests of one client per second, for as long as it is busy, and at once.
+type Limits struct {
+	QPS   float32
+	Burst int
+}
+
+// Access is the hub's identity in kcp. Clients made from it go on working when the kubeconfig gets new credentials.
+type Access struct {
+	path    string
+	host    string
+	limits  Limits
+	content []byte
+	current atomic.Pointer[credentials]
+}
+
+type credentials struct {
+	roundTripper http.RoundTripper
+	close        func()
+}
+
+// Load reads the kubeconfig at path. Its server may name any workspace; only scheme, host and port are used.
+func Load(path string, limits Limits) (*Access, error) {
+	access := &Access{path: path, limits: limits}
+	content, err := os.ReadFile(path) //nolint:gosec // the path is the operator's own flag
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the kcp kubeconfig: %w", err)
+	}
+	host, roundTripper, err := parse(content)
+	if err != nil {
+		return nil, fmt.Errorf("cannot use the kcp kubeconfig %s: %w", path, err)
+	}
+	access.host, access.content = host, content
+	access.current.Store(roundTripper)
+	return access, nil
+}
+
+// Host is the base URL of kcp, without any workspace.
+func (a *Access) Host() string { return a.host }
+
+// Workspace returns a configuration for the workspace of that path or logical cluster name.
+func (a *Access) Workspace(path string) *rest.Config {
+	return a.At(a.host+"/clusters/"+path, requests.Control)
+}
+
+// At returns a configuration for a base URL in kcp, for instance that of a virtual workspace; its requests count for
+// the side.
+func (a *Access) At(host string, side requests.Side) *rest.Config {
+	return &rest.Config{
+		Host:      host,
+		Transport: requests.Count(side)(a),
+		QPS:       a.limits.QPS,
+		Burst:     a.limits.Burst,
+		UserAgent: "synchub",
+	}
+}
+
+// RoundTrip sends the request with the credentials that are current now.
+func (a *Access) RoundTrip(request *http.Request) (*http.Response, error) {
+	return a.current.Load().roundTripper.RoundTrip(request)
+}
+
+// Watch re-reads the kubeconfig while ctx lasts and takes over new credentials. A file that cannot be used is reported
+// and the credentials so far are kept. It fails if the file names another server: every cache would be worthless, so
+// the hub must start again.
+func (a *Access) Watch(ctx context.Context, log logr.Logger) error {
+	ticker := time.NewTicker(reloadInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		if err := a.reload(log); err != nil {
+			return err
+		}
+	}
+}
+
+func (a *Access) reload(log logr.Logger) error {
+	content, err := os.ReadFile(a.path)
+	if err != nil {
+		log.Error(err, "cannot re-read the kcp kubeconfig, keeping the credentials so far", "path", a.path)
+		return nil
+	}
+	if string(content) == string(a.content) {
+		return nil
+	}
+	host, fresh, err := parse(content)
+	if err != nil {
+		log.Error(err, "the changed kcp kubeconfig cannot be used, keeping the credentials so far", "path", a.path)
+		return nil
+	}
+	if host != a.host {
+		return fmt.Errorf("the kcp kubeconfig %s now names the server %s instead of %s: the hub must be started again", a.path, host, a.host)
+	}
+	a.content = content
+	old := a.current.Swap(fresh)
+	old.close()
+	log.Info("took over the changed kcp kubeconfig", "path", a.path)
+	return nil
+}
+
+// parse returns the base URL that a kubeconfig names and a transport with its credentials.
+func parse(content []byte) (string, *credentials, error) {
+	config, err := clientcmd.RESTConfigFromKubeConfig(content)
+	if err != nil {
+		return "", nil, err
+	}
+	server, err := url.Parse(config.Host)
+	if err != nil || server.Scheme != "https" || server.Host == "" {
+		return "", nil, fmt.Errorf("its server %q is not an https URL", config.Host)
+	}
+	if _, workspace, found := strings.Cut(server.Path, "/clusters/"); !found && strings.Trim(server.Path, "/") != "" || strings.Contains(workspace, "/") {
+		return "", nil, fmt.Errorf("its server %q has a path other than /clusters/<workspace>", config.Host)
+	}
+	prefix, _, _ := strings.Cut(server.Path, "/clusters/")
+	server.Path = strings.TrimSuffix(prefix, "/")
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		return "", nil, err
+	}
+	return server.String(), &credentials{roundTripper: transport, close: func() { closeIdle(transport) }}, nil
+}
+
+func closeIdle(transport http.RoundTripper) {
+	client := http.Client{Transport: transport}
+	client.CloseIdleConnections()
+}

@@ -1,0 +1,30 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package mailboxes is the hub's view of all mailbox workspaces at once.
+//
+// The mailbox export's virtual workspace has one endpoint per kcp shard. Per endpoint and resource there is one wildcard
+// list and watch, whatever the number of mailboxes, and one handler, which reads the logical cluster off each object and
+// hands the event to that mailbox's subscriber by a look-up: the cost of an event does not grow with the fleet.
+//
+// What a cache does not hold is not thereby gone: a rejected claim, a removed binding, an emptied endpoint list and a
+// restarted kcp all look like deletions. So a look-up answers Present, Absent or Unknown, and Absent is only a
+// suspicion until [Mailboxes.Prove] has proven it.
+//
+// Trade-offs: whole objects (without managedFields) are kept in memory, since every one of them may be needed to make
+// the target's; the endpoints are found anew for each look-up among the few there are instead of being kept in a map
+// that would have to follow every binding.
+package mailboxes

@@ -1,0 +1,252 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailboxes
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/go-logr/logr"
+	kcpcache "github.com/kcp-dev/apimachinery/v2/pkg/cache"
+	"github.com/kcp-dev/logicalcluster/v3"
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+
+	"github.com/synchub-dev/synchub/provider/kcp"
+)
+
+// State is what is known of an object from the caches.
+type State int
+
+const (
+	// Unknown: the mailbox or the resource cannot be seen now; nothing may be concluded.
+	Unknown State = iota
+	// Present: the object is in the mailbox.
+	Present
+	// Absent: the object is not in the cache. That it is gone must still be proven.
+	Absent
+)
+
+// Event is a change of an object in a mailbox.
+type Event struct {
+	Key types.NamespacedName
+	// Old and New are the object before and after; one of them may be nil.
+	Old, New *unstructured.Unstructured
+	// Initial is true for objects that were there when the cache was filled.
+	Initial bool
+}
+
+// Subscriber receives what happens to one resource in one mailbox. Its methods are called from informers and must
+// return at once.
+type Subscriber interface {
+	// OnEvent tells of one object.
+	OnEvent(Event)
+	// OnProven tells that a suspicion has been decided: look at the object again.
+	OnProven(key types.NamespacedName)
+	// OnReset tells that the cache was filled anew, or the mailbox's binding changed: look at all objects again.
+	OnReset()
+}
+
+type route struct {
+	resource schema.GroupVersionResource
+	mailbox  logicalcluster.Name
+}
+
+// Mailboxes watches all mailboxes. Create it with [New] and run it with [Mailboxes.Start].
+type Mailboxes struct {
+	access *kcp.Access
+	// workspace is the provider workspace's path, export the name of the mailbox export.
+	workspace, export string
+	log               logr.Logger
+	prover            *prover
+
+	subscribers sync.Map // route -> Subscriber
+
+	lock      sync.RWMutex
+	ctx       context.Context // set by Start; the owner of all endpoints
+	resources []schema.GroupVersionResource
+	endpoints map[string]*endpoint
+	sliced    bool
+}
+
+// New returns the mailboxes of the export in the provider workspace. The resources given are always watched; more are
+// added by [Mailboxes.Watch].
+func New(access *kcp.Access, workspace, export string, resources []schema.GroupVersionResource, clock clock.Clock, log logr.Logger) *Mailboxes {
+	mailboxes := &Mailboxes{
+		access:    access,
+		workspace: workspace,
+		export:    export,
+		log:       log,
+		resources: append([]schema.GroupVersionResource{bindingsResource}, resources...),
+		endpoints: map[string]*endpoint{},
+	}
+	mailboxes.prover = newProver(mailboxes, clock, log)
+	return mailboxes
+}
+
+// Start watches the export's endpoints, and through them all mailboxes, until ctx ends.
+func (m *Mailboxes) Start(ctx context.Context) error {
+	client, err := dynamic.NewForConfig(m.access.Workspace(m.workspace))
+	if err != nil {
+		return fmt.Errorf("cannot make a client for the provider workspace %s: %w", m.workspace, err)
+	}
+	m.lock.Lock()
+	m.ctx = ctx
+	m.lock.Unlock()
+	defer m.stopAll()
+	return m.watchSlice(ctx, client)
+}
+
+// NeedLeaderElection makes the manager run the mailboxes on the leader only.
+func (m *Mailboxes) NeedLeaderElection() bool { return true }
+
+// Synced tells whether the endpoints are known and all caches are filled.
+func (m *Mailboxes) Synced() bool {
+	m.lock.RLock()
+	defer m.lock.RUnlock()
+	if !m.sliced {
+		return false
+	}
+	for _, endpoint := range m.endpoints {
+		if !endpoint.synced() {
+			return false
+		}
+	}
+	return true
+}
+
+// Watch adds a resource that the export serves by now. Watching it twice does nothing.
+func (m *Mailboxes) Watch(resource schema.GroupVersionResource) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	if slices.Contains(m.resources, resource) {
+		return
+	}
+	m.resources = append(m.resources, resource)
+	for _, endpoint := range m.endpoints {
+		endpoint.watch(resource)
+	}
+}
+
+// Subscribe hands all further events of one resource in one mailbox to the subscriber, of which there can be one.
+// What is there already is for [Mailboxes.List] to tell.
+func (m *Mailboxes) Subscribe(resource schema.GroupVersionResource, mailbox logicalcluster.Name, subscriber Subscriber) (unsubscribe func()) {
+	key := route{resource, mailbox}
+	m.subscribers.Store(key, subscriber)
+	return func() { m.subscribers.CompareAndDelete(key, subscriber) }
+}
+
+func (m *Mailboxes) subscriber(resource schema.GroupVersionResource, mailbox logicalcluster.Name) (Subscriber, bool) {
+	found, ok := m.subscribers.Load(route{resource, mailbox})
+	if !ok {
+		return nil, false
+	}
+	return found.(Subscriber), true
+}
+
+// resetMailbox tells every subscriber of a mailbox to look again.
+func (m *Mailboxes) resetMailbox(mailbox logicalcluster.Name) {
+	for _, resource := range m.watched() {
+		if subscriber, ok := m.subscriber(resource, mailbox); ok {
+			subscriber.OnReset()
+		}
+	}
+}
+
+// resetResource tells every subscriber of a resource to look again.
+func (m *Mailboxes) resetResource(resource schema.GroupVersionResource) {
+	m.subscribers.Range(func(key, value any) bool {
+		if key.(route).resource == resource {
+			value.(Subscriber).OnReset()
+		}
+		return true
+	})
+}
+
+func (m *Mailboxes) watched() []schema.GroupVersionResource {
+	m.lock.RLock()
+	defer m.lock.RUnlock()
+	return slices.Clone(m.resources)
+}
+
+// Get returns an object as the cache holds it, which must not be changed, and what is known of it.
+func (m *Mailboxes) Get(resource schema.GroupVersionResource, mailbox logicalcluster.Name, key types.NamespacedName) (*unstructured.Unstructured, State) {
+	informer, ok := m.informer(resource, mailbox)
+	if !ok {
+		return nil, Unknown
+	}
+	found, exists, err := informer.GetIndexer().GetByKey(kcpcache.ToClusterAwareKey(mailbox.String(), key.Namespace, key.Name))
+	if err != nil || !exists {
+		return nil, Absent
+	}
+	return found.(*unstructured.Unstructured), Present
+}
+
+// List returns all objects of a resource in a mailbox as the cache holds them; known is false if it cannot be seen now.
+func (m *Mailboxes) List(resource schema.GroupVersionResource, mailbox logicalcluster.Name) (objects []*unstructured.Unstructured, known bool) {
+	informer, ok := m.informer(resource, mailbox)
+	if !ok {
+		return nil, false
+	}
+	found, err := informer.GetIndexer().ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(mailbox))
+	if err != nil {
+		return nil, false
+	}
+	objects = make([]*unstructured.Unstructured, 0, len(found))
+	for _, object := range found {
+		objects = append(objects, object.(*unstructured.Unstructured))
+	}
+	return objects, true
+}
+
+// Client returns a client for writing to a mailbox; ok is false if the mailbox cannot be reached now.
+func (m *Mailboxes) Client(mailbox logicalcluster.Name) (client dynamic.Interface, ok bool) {
+	endpoint := m.locate(mailbox)
+	if endpoint == nil {
+		return nil, false
+	}
+	return endpoint.client.Cluster(mailbox.Path()), true
+}
+
+// informer returns the filled cache of a resource on the endpoint that serves the mailbox.
+func (m *Mailboxes) informer(resource schema.GroupVersionResource, mailbox logicalcluster.Name) (kcpcache.ScopeableSharedIndexInformer, bool) {
+	endpoint := m.locate(mailbox)
+	if endpoint == nil {
+		return nil, false
+	}
+	return endpoint.informer(resource)
+}
+
+// locate returns the endpoint that shows a binding of the mailbox, or nil.
+func (m *Mailboxes) locate(mailbox logicalcluster.Name) *endpoint {
+	m.lock.RLock()
+	defer m.lock.RUnlock()
+	for _, endpoint := range m.endpoints {
+		if endpoint.binding(mailbox) != nil {
+			return endpoint
+		}
+	}
+	return nil
+}
+
+var sliceResource = apisv1alpha1.SchemeGroupVersion.WithResource("apiexportendpointslices")

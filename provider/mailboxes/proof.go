@@ -1,0 +1,274 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailboxes
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// collectFor is how long a round waits for suspects that come with the first one.
+	collectFor = 50 * time.Millisecond
+	// settleFor is how long a binding must have been unchanged before a list through it counts. When a claim is
+	// rejected and accepted again, kcp takes labels off all objects and puts them back one by one, and until it is done
+	// the binding's status still speaks of the time before.
+	settleFor = 10 * time.Second
+	// holdFor is how long many suspects wait until they are proven again.
+	holdFor = 10 * time.Second
+	// retryAfter is when a mailbox that proves nothing now is asked again. A change of its binding asks at once.
+	retryAfter = 30 * time.Second
+	// proofTimeout bounds one round's requests.
+	proofTimeout = time.Minute
+
+	// manySuspects, and manyOf with at least someSuspects, is how many suspects in one mailbox are too many to be
+	// believed at once. The floor keeps a mailbox of five objects from holding up each single deletion.
+	manySuspects = 50
+	manyOf       = 5
+	someSuspects = 5
+)
+
+// Suspect is an object that is to be removed from a target because of something not seen in its mailbox.
+type Suspect struct {
+	Resource schema.GroupVersionResource
+	Key      types.NamespacedName
+	// Vanished is true if the object itself is not seen any more, and false if what was seen is a reason by itself: a
+	// deletionTimestamp, or configs none of which selects it. Then only the binding has to be proven.
+	Vanished bool
+}
+
+func suspectOf(resource schema.GroupVersionResource, object *unstructured.Unstructured) Suspect {
+	return Suspect{Resource: resource, Key: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, Vanished: true}
+}
+
+// Prove asks for the proof of a suspicion. The subscriber's OnProven is called when it is decided, either way.
+func (m *Mailboxes) Prove(mailbox logicalcluster.Name, suspect Suspect) {
+	m.prover.prove(m.context(), mailbox, suspect)
+}
+
+// Proven tells whether the suspicion has been proven since the object was last seen, and forgets the proof.
+func (m *Mailboxes) Proven(mailbox logicalcluster.Name, suspect Suspect) bool {
+	return m.prover.take(mailbox, suspect)
+}
+
+func (m *Mailboxes) context() context.Context {
+	m.lock.RLock()
+	defer m.lock.RUnlock()
+	return m.ctx
+}
+
+// prover decides suspicions, all of one mailbox together.
+type prover struct {
+	mailboxes *Mailboxes
+	clock     clock.Clock
+	log       logr.Logger
+	rounds    sync.WaitGroup
+
+	lock sync.Mutex
+	docs map[logicalcluster.Name]*docket
+}
+
+// docket is what is pending, decided and known about one mailbox.
+type docket struct {
+	running bool
+	// wake ends a wait between rounds.
+	wake    chan struct{}
+	pending map[Suspect]struct{}
+	proven  map[Suspect]struct{}
+	// binding is the resourceVersion of the mailbox's binding, and since when it has been that.
+	binding string
+	since   time.Time
+	// inStep holds, by resource, the binding's resourceVersion when the cache was last found to hold all that a list
+	// through this binding showed.
+	inStep map[schema.GroupVersionResource]string
+	// held is when many suspects were first proven, under the binding's resourceVersion heldBinding.
+	held        time.Time
+	heldBinding string
+}
+
+func newProver(mailboxes *Mailboxes, clock clock.Clock, log logr.Logger) *prover {
+	return &prover{mailboxes: mailboxes, clock: clock, log: log.WithName("proof"), docs: map[logicalcluster.Name]*docket{}}
+}
+
+// docketLocked requires that the lock is held.
+func (p *prover) docketLocked(mailbox logicalcluster.Name) *docket {
+	found, ok := p.docs[mailbox]
+	if !ok {
+		found = &docket{
+			wake:    make(chan struct{}, 1),
+			pending: map[Suspect]struct{}{},
+			proven:  map[Suspect]struct{}{},
+			inStep:  map[schema.GroupVersionResource]string{},
+		}
+		p.docs[mailbox] = found
+	}
+	return found
+}
+
+func (p *prover) prove(ctx context.Context, mailbox logicalcluster.Name, suspect Suspect) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	docket := p.docketLocked(mailbox)
+	if _, ok := docket.pending[suspect]; ok && docket.running {
+		return
+	}
+	docket.pending[suspect] = struct{}{}
+	if docket.running {
+		docket.awaken()
+		return
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	docket.running = true
+	p.rounds.Go(func() { p.run(ctx, mailbox) })
+}
+
+func (p *prover) take(mailbox logicalcluster.Name, suspect Suspect) bool {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	docket := p.docketLocked(mailbox)
+	_, ok := docket.proven[suspect]
+	delete(docket.proven, suspect)
+	return ok
+}
+
+// absolve forgets what was suspected or proven of an object that is seen again.
+func (p *prover) absolve(mailbox logicalcluster.Name, suspect Suspect) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	if docket, ok := p.docs[mailbox]; ok {
+		delete(docket.pending, suspect)
+		delete(docket.proven, suspect)
+	}
+}
+
+// distrust makes the next proof for the resource list it.
+func (p *prover) distrust(mailbox logicalcluster.Name, resource schema.GroupVersionResource) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	delete(p.docketLocked(mailbox).inStep, resource)
+}
+
+func (p *prover) bindingSeen(mailbox logicalcluster.Name, resourceVersion string) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	docket := p.docketLocked(mailbox)
+	if docket.binding != resourceVersion {
+		docket.binding, docket.since = resourceVersion, p.clock.Now()
+		docket.awaken()
+	}
+}
+
+func (d *docket) awaken() {
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+}
+
+// forget drops all that is known about a mailbox that is gone for good.
+func (p *prover) forget(mailbox logicalcluster.Name) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	if docket, ok := p.docs[mailbox]; ok && !docket.running {
+		delete(p.docs, mailbox)
+	}
+}
+
+func (p *prover) wait() { p.rounds.Wait() }
+
+// run holds rounds until nothing is pending.
+func (p *prover) run(ctx context.Context, mailbox logicalcluster.Name) {
+	p.lock.Lock()
+	wake := p.docketLocked(mailbox).wake
+	p.lock.Unlock()
+	var delay time.Duration
+	for {
+		p.pause(ctx, delay, wake)
+		suspects := p.pending(ctx, mailbox)
+		if len(suspects) == 0 {
+			return
+		}
+		var verdict verdict
+		verdict, delay = p.round(ctx, mailbox, suspects)
+		p.deliver(mailbox, verdict)
+	}
+}
+
+// pause waits for delay or until it is woken, and then for a moment more, so that what comes together is decided together.
+func (p *prover) pause(ctx context.Context, delay time.Duration, wake <-chan struct{}) {
+	select {
+	case <-ctx.Done():
+	case <-wake:
+	case <-p.clock.After(delay):
+	}
+	select {
+	case <-ctx.Done():
+	case <-p.clock.After(collectFor):
+	}
+}
+
+// pending returns what is pending, and ends the run if nothing is.
+func (p *prover) pending(ctx context.Context, mailbox logicalcluster.Name) []Suspect {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	docket := p.docketLocked(mailbox)
+	if ctx.Err() != nil || len(docket.pending) == 0 {
+		docket.running = false
+		return nil
+	}
+	suspects := make([]Suspect, 0, len(docket.pending))
+	for suspect := range docket.pending {
+		suspects = append(suspects, suspect)
+	}
+	return suspects
+}
+
+// verdict is what a round decided; suspects in neither list stay pending.
+type verdict struct{ proven, cleared []Suspect }
+
+// deliver keeps proofs for [Mailboxes.Proven] unless the object was seen again meanwhile.
+func (p *prover) deliver(mailbox logicalcluster.Name, verdict verdict) {
+	p.lock.Lock()
+	docket := p.docketLocked(mailbox)
+	var decided []Suspect
+	for _, suspect := range verdict.proven {
+		if _, ok := docket.pending[suspect]; ok {
+			delete(docket.pending, suspect)
+			docket.proven[suspect] = struct{}{}
+			decided = append(decided, suspect)
+		}
+	}
+	for _, suspect := range verdict.cleared {
+		delete(docket.pending, suspect)
+	}
+	p.lock.Unlock()
+	for _, suspect := range append(decided, verdict.cleared...) {
+		if subscriber, ok := p.mailboxes.subscriber(suspect.Resource, mailbox); ok {
+			subscriber.OnProven(suspect.Key)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package servers
+
+import (
+	"crypto/rand"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+)
+
+// Clients of tests and of the demo are never throttled; client-go's own default is five requests per second.
+const (
+	clientQPS   = 2000
+	clientBurst = 4000
+)
+
+// user is a line of a static token file.
+type user struct {
+	name, token string
+	groups      []string
+}
+
+func newUser(name string, groups ...string) user {
+	return user{name: name, token: rand.Text(), groups: groups}
+}
+
+// pki holds the paths of what a server needs to prove who it is, and the bundle with which clients check that.
+type pki struct {
+	certFile, keyFile string
+	// saKeyFile signs the tokens of service accounts.
+	saKeyFile string
+	ca        []byte
+}
+
+// newPKI writes a self-signed serving certificate for the loopback address and a signing key into dir.
+func newPKI(dir string) (pki, error) {
+	p := pki{
+		certFile:  filepath.Join(dir, "serving.crt"),
+		keyFile:   filepath.Join(dir, "serving.key"),
+		saKeyFile: filepath.Join(dir, "service-accounts.key"),
+	}
+	bundle, key, err := cert.GenerateSelfSignedCertKey(loopback, []net.IP{net.ParseIP(loopback)}, []string{"localhost"})
+	if err != nil {
+		return pki{}, fmt.Errorf("make a serving certificate: %w", err)
+	}
+	p.ca = bundle
+	signing, err := keyutil.MakeEllipticPrivateKeyPEM()
+	if err != nil {
+		return pki{}, fmt.Errorf("make a key for service account tokens: %w", err)
+	}
+	for path, content := range map[string][]byte{p.certFile: bundle, p.keyFile: key, p.saKeyFile: signing} {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			return pki{}, fmt.Errorf("write a credential: %w", err)
+		}
+	}
+	return p, nil
+}
+
+// writeTokenFile writes the users in the format of --token-auth-file.
+func writeTokenFile(path string, users ...user) error {
+	var lines strings.Builder
+	for _, u := range users {
+		fmt.Fprintf(&lines, "%s,%s,%s,%q\n", u.token, u.name, u.name, strings.Join(u.groups, ","))
+	}
+	if err := os.WriteFile(path, []byte(lines.String()), 0o600); err != nil {
+		return fmt.Errorf("write the token file: %w", err)
+	}
+	return nil
+}
+
+func restConfig(host string, ca []byte, token string) *rest.Config {
+	return &rest.Config{
+		Host:            host,
+		BearerToken:     token,
+		TLSClientConfig: rest.TLSClientConfig{CAData: ca},
+		QPS:             clientQPS,
+		Burst:           clientBurst,
+	}
+}
+
+// kubeconfig returns a kubeconfig that is complete in itself: it names no file.
+func kubeconfig(cluster, host string, ca []byte, userName, token string) ([]byte, error) {
+	config := clientcmdapi.NewConfig()
+	config.Clusters[cluster] = &clientcmdapi.Cluster{Server: host, CertificateAuthorityData: ca}
+	config.AuthInfos[userName] = &clientcmdapi.AuthInfo{Token: token}
+	config.Contexts[cluster] = &clientcmdapi.Context{Cluster: cluster, AuthInfo: userName}
+	config.CurrentContext = cluster
+	content, err := clientcmd.Write(*config)
+	if err != nil {
+		return nil, fmt.Errorf("write the kubeconfig of %s for %s: %w", cluster, userName, err)
+	}
+	return content, nil
+}
+
+func writeKubeconfig(path, cluster, host string, ca []byte, u user) error {
+	content, err := kubeconfig(cluster, host, ca, u.name, u.token)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		return fmt.Errorf("write a kubeconfig: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package servers
+
+import (
+	"context"
+
+	"k8s.io/client-go/rest"
+)
+
+// Etcd is one etcd server; it can hold the data of many targets.
+type Etcd struct {
+	*Server
+	url string
+}
+
+// StartEtcd starts an etcd. It does not sync its files to the disk: its data survives a kill, not a power cut.
+func StartEtcd(ctx context.Context, opts Options, name string) (*Etcd, error) {
+	dir, err := opts.dataDir(name)
+	if err != nil {
+		return nil, err
+	}
+	e := &Etcd{}
+	e.Server, err = startServer(ctx, opts, name, 2, func(ports []int) (launch, error) {
+		peer := "http://" + address(ports[1])
+		e.url = "http://" + address(ports[0])
+		ready, err := all(probe{&rest.Config{Host: e.url}, "/health"})
+		return launch{program: "etcd", ready: ready, args: []string{
+			"--data-dir=" + dir,
+			"--listen-client-urls=" + e.url,
+			"--advertise-client-urls=" + e.url,
+			"--listen-peer-urls=" + peer,
+			"--initial-advertise-peer-urls=" + peer,
+			"--initial-cluster=default=" + peer,
+			"--unsafe-no-fsync",
+		}}, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}

@@ -1,0 +1,122 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package servers
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"k8s.io/client-go/rest"
+)
+
+// The kcp user that the hub runs as. It starts without any rights.
+const (
+	HubUser  = "synchub-hub"
+	HubGroup = "synchub:hub"
+)
+
+// kcpAdminGroup may do everything in every workspace. The admin that kcp itself makes gets a new token at each start,
+// ours keeps its token across a restart.
+const kcpAdminGroup = "system:kcp:admin"
+
+// KCP is a kcp server with its embedded etcd.
+type KCP struct {
+	*Server
+	// Kubeconfig is the path of the admin's kubeconfig, for the workspace "root".
+	Kubeconfig string
+	// HubKubeconfig is the path of the kubeconfig of HubUser. Its server has no workspace in it.
+	HubKubeconfig string
+	// Config is the admin's, HubConfig that of HubUser; the Host of both has no workspace in it.
+	Config    *rest.Config
+	HubConfig *rest.Config
+
+	dir   string
+	admin user
+	ca    []byte
+}
+
+// StartKCP starts a kcp and returns when workspaces can be made in it, which takes 10 to 90 seconds.
+func StartKCP(ctx context.Context, opts Options) (*KCP, error) {
+	dir, err := opts.dataDir("kcp")
+	if err != nil {
+		return nil, err
+	}
+	pki, err := newPKI(dir)
+	if err != nil {
+		return nil, fmt.Errorf("prepare kcp: %w", err)
+	}
+	k := &KCP{
+		Kubeconfig:    filepath.Join(dir, "kcp-admin.kubeconfig"),
+		HubKubeconfig: filepath.Join(dir, "synchub-hub.kubeconfig"),
+		dir:           dir,
+		admin:         newUser("admin", kcpAdminGroup),
+		ca:            pki.ca,
+	}
+	hub := newUser(HubUser, HubGroup)
+	tokens := filepath.Join(dir, "tokens.csv")
+	if err := writeTokenFile(tokens, k.admin, hub); err != nil {
+		return nil, fmt.Errorf("prepare kcp: %w", err)
+	}
+	k.Server, err = startServer(ctx, opts, "kcp", 3, func(ports []int) (launch, error) {
+		k.Config = restConfig("https://"+address(ports[0]), pki.ca, k.admin.token)
+		k.HubConfig = restConfig(k.Config.Host, pki.ca, hub.token)
+		if err := writeKubeconfig(k.Kubeconfig, "root", k.Workspace("root").Host, k.ca, k.admin); err != nil {
+			return launch{}, err
+		}
+		if err := writeKubeconfig(k.HubKubeconfig, "kcp", k.Config.Host, k.ca, hub); err != nil {
+			return launch{}, err
+		}
+		// kcp says "ready" a moment before the root workspace is fully there.
+		ready, err := all(
+			probe{k.Config, "/readyz"},
+			probe{k.Workspace("root"), "/apis/tenancy.kcp.io/v1alpha1/workspacetypes/universal"},
+		)
+		return launch{program: "kcp", ready: ready, args: []string{
+			"start",
+			"--root-directory=" + dir,
+			"--embedded-etcd-directory=" + filepath.Join(dir, "etcd"),
+			"--embedded-etcd-client-port=" + strconv.Itoa(ports[1]),
+			"--embedded-etcd-peer-port=" + strconv.Itoa(ports[2]),
+			"--bind-address=" + loopback,
+			"--secure-port=" + strconv.Itoa(ports[0]),
+			"--tls-cert-file=" + pki.certFile,
+			"--tls-private-key-file=" + pki.keyFile,
+			"--token-auth-file=" + tokens,
+		}}, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// Workspace returns the admin's config for a workspace, given by path ("root:org") or by logical cluster name.
+func (k *KCP) Workspace(path string) *rest.Config {
+	config := rest.CopyConfig(k.Config)
+	config.Host += "/clusters/" + path
+	return config
+}
+
+// WorkspaceKubeconfig writes the admin's kubeconfig for one workspace and returns its path.
+func (k *KCP) WorkspaceKubeconfig(path string) (file string, err error) {
+	name := strings.ReplaceAll(path, ":", "-")
+	file = filepath.Join(k.dir, "kcp-"+name+".kubeconfig")
+	return file, writeKubeconfig(file, name, k.Workspace(path).Host, k.ca, k.admin)
+}

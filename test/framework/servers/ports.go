@@ -1,0 +1,77 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package servers
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"sync"
+)
+
+// Ports are taken from below the range that the kernel gives to outgoing connections. A client that keeps dialing a
+// stopped server could otherwise be given that very port as its own, and the server could not come back.
+const (
+	firstPort = 15000
+	lastPort  = 29999
+)
+
+var handedOut = struct {
+	sync.Mutex
+	ports map[int]bool
+}{ports: map[int]bool{}}
+
+// FreePort returns a TCP port on 127.0.0.1 on which nothing listens. The same port is never returned twice.
+func FreePort() (int, error) {
+	handedOut.Lock()
+	defer handedOut.Unlock()
+	for range 1000 {
+		port := firstPort + rand.IntN(lastPort-firstPort+1) //nolint:gosec // a port is no secret
+		if handedOut.ports[port] || !isFree(port) {
+			continue
+		}
+		handedOut.ports[port] = true
+		return port, nil
+	}
+	return 0, fmt.Errorf("no free port found on 127.0.0.1 between %d and %d", firstPort, lastPort)
+}
+
+func isFree(port int) bool {
+	listener, err := net.Listen("tcp", address(port))
+	if err != nil {
+		return false
+	}
+	return listener.Close() == nil
+}
+
+func freePorts(n int) ([]int, error) {
+	ports := make([]int, n)
+	var errs []error
+	for i := range ports {
+		var err error
+		if ports[i], err = FreePort(); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return ports, errors.Join(errs...)
+}
+
+func address(port int) string {
+	return net.JoinHostPort(loopback, strconv.Itoa(port))
+}

@@ -1,0 +1,195 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+const (
+	loopback = "127.0.0.1"
+
+	// startLimit is generous: a kcp on busy cores was seen to need 90 seconds.
+	startLimit = 4 * time.Minute
+	stopLimit  = 30 * time.Second
+	pollEvery  = 100 * time.Millisecond
+	logLines   = 25
+
+	// startAttempts bounds how often a server is started with other ports because somebody took one meanwhile.
+	startAttempts = 5
+)
+
+var errPortTaken = errors.New("a port is taken")
+
+// Server is a process with an address. Its ports, its data and its credentials stay the same when it is started again.
+type Server struct {
+	name   string
+	opts   Options
+	ports  []int
+	launch launch
+
+	mu      sync.Mutex
+	process *Process
+}
+
+// launch says how a server is started and how to see that it serves.
+type launch struct {
+	program string
+	args    []string
+	ready   func(context.Context) error
+}
+
+// startServer chooses free ports, asks plan what to run on them, and returns when the server is ready.
+func startServer(ctx context.Context, opts Options, name string, ports int, plan func(ports []int) (launch, error)) (*Server, error) {
+	for attempt := 1; ; attempt++ {
+		chosen, err := freePorts(ports)
+		if err != nil {
+			return nil, fmt.Errorf("start %s: %w", name, err)
+		}
+		s := &Server{name: name, opts: opts, ports: chosen}
+		if s.launch, err = plan(chosen); err != nil {
+			return nil, fmt.Errorf("prepare %s: %w", name, err)
+		}
+		begun := time.Now()
+		err = s.Start(ctx)
+		if err == nil {
+			opts.logf("%s is ready after %s", name, time.Since(begun).Round(time.Millisecond))
+			return s, nil
+		}
+		if !errors.Is(err, errPortTaken) || attempt == startAttempts {
+			return nil, err
+		}
+		opts.logf("%s found a port taken, trying others", name)
+	}
+}
+
+// Start runs a stopped server again and returns when it is ready. After an error nothing runs.
+func (s *Server) Start(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process != nil && !s.process.Ended() {
+		return fmt.Errorf("start %s: it runs already as pid %d", s.name, s.process.Pid())
+	}
+	path, err := s.opts.program(s.launch.program)
+	if err != nil {
+		return err
+	}
+	if s.process, err = Start(s.opts, s.name, path, s.launch.args, nil); err != nil {
+		return err
+	}
+	if err := s.awaitReady(ctx); err != nil {
+		return errors.Join(err, s.process.Kill9())
+	}
+	return nil
+}
+
+func (s *Server) awaitReady(ctx context.Context) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, pollEvery, startLimit, true, func(ctx context.Context) (bool, error) {
+		if s.process.Ended() {
+			return false, s.deathReason()
+		}
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		last = s.launch.ready(ctx)
+		return last == nil, nil
+	})
+	if err == nil && s.process.Ended() {
+		err = s.deathReason()
+	}
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s did not become ready: %w; the end of %s:\n%s",
+		s.name, errors.Join(err, last), s.process.LogFile(), s.process.LogTail(logLines))
+}
+
+func (s *Server) deathReason() error {
+	if strings.Contains(s.process.LogTail(1000), "address already in use") {
+		return errPortTaken
+	}
+	return fmt.Errorf("it ended with exit code %d", s.process.command.ProcessState.ExitCode())
+}
+
+// Stop ends the server with SIGTERM, and with SIGKILL when that is not enough. Stopping twice does no harm.
+func (s *Server) Stop() error {
+	process := s.running()
+	if process == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
+	defer cancel()
+	_, err := process.Terminate(ctx)
+	return err
+}
+
+// Kill9 ends the server with SIGKILL, as a power cut would.
+func (s *Server) Kill9() error {
+	if process := s.running(); process != nil {
+		return process.Kill9()
+	}
+	return nil
+}
+
+// Restart stops the server and starts it on the same ports and data. It returns when the server is ready again.
+func (s *Server) Restart(ctx context.Context) error {
+	if err := s.Stop(); err != nil {
+		return err
+	}
+	return s.Start(ctx)
+}
+
+// Pause makes the server a black hole: connections stay open, new ones are accepted, nothing is answered.
+func (s *Server) Pause() error {
+	if process := s.running(); process != nil {
+		return process.Pause()
+	}
+	return fmt.Errorf("pause %s: it is not running", s.name)
+}
+
+// Resume ends a pause.
+func (s *Server) Resume() error {
+	if process := s.running(); process != nil {
+		return process.Resume()
+	}
+	return fmt.Errorf("resume %s: it is not running", s.name)
+}
+
+// Ports returns the ports on which the server listens while it runs.
+func (s *Server) Ports() []int { return slices.Clone(s.ports) }
+
+// Process returns the latest run of the server.
+func (s *Server) Process() *Process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.process
+}
+
+func (s *Server) running() *Process {
+	if process := s.Process(); process != nil && !process.Ended() {
+		return process
+	}
+	return nil
+}
