@@ -19,7 +19,6 @@ package schemas
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -27,6 +26,7 @@ import (
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/json"
 )
 
 // coreGroup stands for the core group in the names of APIResourceSchemas, where an empty part is not allowed.
@@ -100,12 +100,21 @@ func requireSchemas(crd *apiextensionsv1.CustomResourceDefinition) error {
 	return errors.Join(errs...)
 }
 
+// contentPrefix hashes the spec by value: raw JSON within it, such as defaults, may come with its keys in any order.
 func contentPrefix(spec *apisv1alpha1.APIResourceSchemaSpec) (string, error) {
-	content, err := json.Marshal(spec)
+	raw, err := json.Marshal(spec)
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(content)
+	var value map[string]any
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return "", err
+	}
+	canonical, err := json.Marshal(value)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(canonical)
 	return "v" + hex.EncodeToString(sum[:])[:hashLength], nil
 }
 

@@ -27,10 +27,11 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
-
-	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 )
+
+// EdgeGroup is the API group of the kinds that kcp workspaces bind. It is not taken from the package of the types,
+// because the generator needs this package while the generated half of that one may not compile.
+const EdgeGroup = "edge.kubestellar.io"
 
 // The directories of the generated files, relative to this package.
 const (
@@ -67,7 +68,7 @@ func CRD(name string) (*apiextensionsv1.CustomResourceDefinition, error) {
 
 // PublishedResourceCRD returns a copy of the CustomResourceDefinition that the hosting cluster needs.
 func PublishedResourceCRD() *apiextensionsv1.CustomResourceDefinition {
-	return crds()[synchubv1alpha1.Resource("publishedresources").String()].DeepCopy()
+	return crds()["publishedresources.synchub.dev"].DeepCopy()
 }
 
 // Mailbox returns copies of the APIResourceSchemas of our own kinds that mailbox workspaces bind: SyncerConfig and
@@ -84,7 +85,7 @@ func Inventory() []*apisv1alpha1.APIResourceSchema {
 func copies(resources ...string) []*apisv1alpha1.APIResourceSchema {
 	all := make([]*apisv1alpha1.APIResourceSchema, 0, len(resources))
 	for _, resource := range resources {
-		all = append(all, apiResourceSchemas()[edgev2alpha1.Resource(resource).String()].DeepCopy())
+		all = append(all, apiResourceSchemas()[resource+"."+EdgeGroup].DeepCopy())
 	}
 	return all
 }

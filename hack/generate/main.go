@@ -33,7 +33,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
-	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/apis/schemas"
 )
 
@@ -75,7 +74,7 @@ func runControllerGen(ctx context.Context, generator ...string) error {
 	command := exec.CommandContext(ctx, controllerGen, append(generator, "paths="+typesPath)...)
 	command.Stdout, command.Stderr = os.Stdout, os.Stderr
 	if err := command.Run(); err != nil {
-		return fmt.Errorf("running %s %v (make tools builds it): %w", controllerGen, generator, err)
+		return fmt.Errorf("running %s %v (make builds it): %w", controllerGen, generator, err)
 	}
 	return nil
 }
@@ -113,7 +112,7 @@ func convertEdgeKinds(crds map[string][]byte) (map[string][]byte, error) {
 		if err := yaml.UnmarshalStrict(content, &crd); err != nil {
 			return nil, fmt.Errorf("decoding the generated %s: %w", file, err)
 		}
-		if crd.Spec.Group != edgev2alpha1.GroupName {
+		if crd.Spec.Group != schemas.EdgeGroup {
 			continue
 		}
 		schema, err := schemas.FromCRD(&crd)
@@ -127,7 +126,7 @@ func convertEdgeKinds(crds map[string][]byte) (map[string][]byte, error) {
 		files[file] = append([]byte("---\n"), converted...)
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("no kind of the group %s was found in %s", edgev2alpha1.GroupName, typesPath)
+		return nil, fmt.Errorf("no kind of the group %s was found in %s", schemas.EdgeGroup, typesPath)
 	}
 	return files, nil
 }

@@ -37,7 +37,7 @@ const (
 // accepted for this label only, so an unlabelled Secret does not exist for the hub.
 const (
 	// LabelCredential says what kind of credential the labelled Secret holds.
-	LabelCredential = "synchub.dev/credential"
+	LabelCredential = "synchub.dev/credential" //nolint:gosec // the key of a label, not a credential
 
 	// CredentialKubeconfig is the value of LabelCredential for a Secret with a target's kubeconfig.
 	CredentialKubeconfig = "kubeconfig"

@@ -101,7 +101,7 @@ type EdgeSyncConfigResource struct {
 // Conversion says that an object is called one thing in the mailbox and another on the target. An empty name, or "*",
 // on both sides means that names stay as they are.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.upstream) || !has(self.downstream) || (has(self.upstream.name) && self.upstream.name != '' && self.upstream.name != '*') || !has(self.downstream.name) || self.downstream.name in ['', '*']",message="many upstream names cannot become one downstream name",fieldPath=".downstream.name"
+// +kubebuilder:validation:XValidation:rule="!(has(self.downstream) && has(self.downstream.name) && self.downstream.name.matches('^[^*]')) || has(self.upstream) && has(self.upstream.name) && self.upstream.name.matches('^[^*]')",message="many upstream names cannot become one downstream name",fieldPath=".downstream.name"
 type Conversion struct {
 	// Upstream is the object in the mailbox.
 	// +optional

@@ -111,7 +111,7 @@ type RegexRewrite struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule="''.matches(self) in [true, false]",message="not a regular expression in RE2 syntax"
+	// +kubebuilder:validation:XValidation:rule="'text'.matches(self) in [true, false]",message="not a regular expression in RE2 syntax"
 	Pattern string `json:"pattern"`
 
 	// Replacement for each match; ${1} or ${name} stands for what a group of the pattern matched.
@@ -131,7 +131,7 @@ type TemplateMutation struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16384
-	// +kubebuilder:validation:XValidation:rule="self.split('{{').size() == self.split('}}').size()",message="not a Go template: {{ and }} do not pair"
+	// +kubebuilder:validation:Pattern=`^([^{]|\{[^{]|\{\{([^}]|\}[^}])*\}\})*\{?$`
 	Template string `json:"template"`
 }
 

@@ -156,12 +156,9 @@ type RelatedObject struct {
 	// +optional
 	Reference *RelatedReference `json:"reference,omitempty"`
 
-	// Selector selects by labels. The values in matchLabels may be Go templates over .Primary, .Mailbox and
-	// .SyncTarget; a pair whose value comes out empty matches nothing.
+	// Selector selects objects by their labels.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="has(self.matchLabels) && self.matchLabels.size() > 0 || has(self.matchExpressions) && self.matchExpressions.size() > 0",message="an empty selector would take every object"
-	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn'] ? has(e.values) && e.values.size() > 0 : e.operator in ['Exists', 'DoesNotExist'] && (!has(e.values) || e.values.size() == 0))",message="operator must be In or NotIn with values, or Exists or DoesNotExist without",fieldPath=".matchExpressions"
-	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+	Selector *RelatedSelector `json:"selector,omitempty"`
 
 	// Template yields the name of one object, over .Primary, .Mailbox and .SyncTarget. An empty result means none.
 	// +optional
@@ -200,6 +197,25 @@ type RelatedReference struct {
 	Regex *RegexRewrite `json:"regex,omitempty"`
 }
 
+// RelatedSelector is a label selector whose values may depend on the primary. It must have at least one requirement,
+// because none would take everything.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.matchLabels) && self.matchLabels.size() > 0 || has(self.matchExpressions) && self.matchExpressions.size() > 0",message="an empty selector would take everything"
+type RelatedSelector struct {
+	// MatchLabels are labels that must all be present. A value may be a Go template over .Primary, .Mailbox and
+	// .SyncTarget; where it comes out empty, nothing matches.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	MatchLabels map[string]string `json:"matchLabels,omitempty"`
+
+	// MatchExpressions are requirements that must all be met, as in any label selector.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.all(e, e.operator in ['In', 'NotIn'] ? has(e.values) && e.values.size() > 0 : e.operator in ['Exists', 'DoesNotExist'] && (!has(e.values) || e.values.size() == 0))",message="operator must be In or NotIn with values, or Exists or DoesNotExist without"
+	MatchExpressions []metav1.LabelSelectorRequirement `json:"matchExpressions,omitempty"`
+}
+
 // RelatedOwner takes objects by their ownerReferences.
 type RelatedOwner struct {
 	// ControllerOnly takes only those whose controller the primary is.
@@ -217,8 +233,7 @@ type RelatedNamespace struct {
 
 	// Selector selects namespaces by their labels.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn'] ? has(e.values) && e.values.size() > 0 : e.operator in ['Exists', 'DoesNotExist'] && (!has(e.values) || e.values.size() == 0))",message="operator must be In or NotIn with values, or Exists or DoesNotExist without",fieldPath=".matchExpressions"
-	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+	Selector *RelatedSelector `json:"selector,omitempty"`
 
 	// Template yields the name of one namespace, over .Primary, .Mailbox and .SyncTarget.
 	// +optional

@@ -32,6 +32,9 @@ import (
 // The entry itself shows how each list is keyed, so no schema is needed. Keys that the server defaulted (a port's
 // protocol) may be missing from the desired item.
 //
+// One loss cannot be seen, because an atomic map that is still ours looks the same: that of every field of a map which
+// is itself the value of a key (a map of objects, or anything without a schema).
+//
 // Only what server-side apply records is looked at: not apiVersion, kind, status, and of metadata only labels and
 // annotations. The result is sorted.
 func Uncovered(desired map[string]any, fieldsV1 []byte) ([]string, error) {
@@ -75,8 +78,10 @@ func recorded(object map[string]any) map[string]any {
 func uncovered(desired any, element fieldpath.PathElement, owned *fieldpath.Set, path fieldpath.Path, report func(fieldpath.Path)) {
 	children, ok := owned.Children.Get(element)
 	if !ok || children.Empty() {
-		// A scalar, an atomic list or map, or an empty one: owned as a whole or not at all.
-		if !owned.Members.Has(element) {
+		// A scalar, an atomic list or map, or an empty one: owned as a whole or not at all. An empty list is never
+		// drift: a keyed one leaves nothing in the entry, and an atomic one that somebody else filled (as the rules
+		// of an aggregated ClusterRole are) looks the same.
+		if list, ok := desired.([]any); !owned.Members.Has(element) && (!ok || len(list) > 0) {
 			report(path)
 		}
 		return
@@ -103,8 +108,30 @@ func uncoveredMap(desired map[string]any, owned *fieldpath.Set, path fieldpath.P
 func uncoveredList(desired []any, owned *fieldpath.Set, path fieldpath.Path, report func(fieldpath.Path)) {
 	var elements []fieldpath.PathElement
 	owned.Members.Iterate(func(element fieldpath.PathElement) { elements = append(elements, element) })
+	if len(elements) == 0 {
+		report(path)
+		return
+	}
+	var defaulted []int
+	taken := fieldpath.NewSet()
 	for index, item := range desired {
-		position := slices.IndexFunc(elements, func(element fieldpath.PathElement) bool { return identifies(element, item) })
+		element, ok := identity(item, elements[0])
+		if !ok {
+			defaulted = append(defaulted, index)
+			continue
+		}
+		if !owned.Members.Has(element) {
+			report(append(slices.Clone(path), element))
+			continue
+		}
+		taken.Members.Insert(element)
+		uncovered(item, element, owned, append(slices.Clone(path), element), report)
+	}
+	// An item that leaves a key to the server comes last, so that it cannot take the place of one that names it.
+	elements = slices.DeleteFunc(elements, taken.Members.Has)
+	for _, index := range defaulted {
+		item := desired[index]
+		position := slices.IndexFunc(elements, func(element fieldpath.PathElement) bool { return canBe(element, item) })
 		if position < 0 {
 			report(append(slices.Clone(path), fieldpath.PathElement{Index: &index}))
 			continue
@@ -115,23 +142,35 @@ func uncoveredList(desired []any, owned *fieldpath.Set, path fieldpath.Path, rep
 	}
 }
 
-// identifies tells whether the list element of a managedFields entry can be the desired item.
-func identifies(element fieldpath.PathElement, item any) bool {
-	switch {
-	case element.Value != nil:
-		return value.Equals(*element.Value, value.NewValueInterface(item))
-	case element.Key != nil:
-		fields, ok := item.(map[string]any)
+// identity returns what an item is called in a list whose elements are called like sample. It fails if the item lacks a
+// key.
+func identity(item any, sample fieldpath.PathElement) (fieldpath.PathElement, bool) {
+	if sample.Key == nil {
+		val := value.NewValueInterface(item)
+		return fieldpath.PathElement{Value: &val}, true
+	}
+	fields, _ := item.(map[string]any)
+	key := make(value.FieldList, 0, len(*sample.Key))
+	for _, field := range *sample.Key {
+		val, ok := fields[field.Name]
 		if !ok {
-			return false
+			return fieldpath.PathElement{}, false
 		}
-		for _, key := range *element.Key {
-			if set, ok := fields[key.Name]; ok && !value.Equals(key.Value, value.NewValueInterface(set)) {
-				return false
-			}
-		}
-		return true
-	default:
+		key = append(key, value.Field{Name: field.Name, Value: value.NewValueInterface(val)})
+	}
+	return fieldpath.PathElement{Key: &key}, true
+}
+
+// canBe tells whether a list element of a managedFields entry can be the item, some of whose keys the server defaulted.
+func canBe(element fieldpath.PathElement, item any) bool {
+	fields, ok := item.(map[string]any)
+	if !ok || element.Key == nil {
 		return false
 	}
+	for _, key := range *element.Key {
+		if val, ok := fields[key.Name]; ok && !value.Equals(key.Value, value.NewValueInterface(val)) {
+			return false
+		}
+	}
+	return true
 }

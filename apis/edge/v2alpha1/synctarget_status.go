@@ -1,0 +1,152 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package v2alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// SyncTargetStatus says what the hub knows about a cluster. It is written at most once a minute when nothing changes.
+type SyncTargetStatus struct {
+	// Allocatable is what the cluster has left for workload.
+	// +optional
+	Allocatable *corev1.ResourceList `json:"allocatable,omitempty"`
+
+	// Capacity is what the cluster has in all.
+	// +optional
+	Capacity *corev1.ResourceList `json:"capacity,omitempty"`
+
+	// Conditions: Ready, MailboxReady, SyncerReady, HeartbeatHealthy, SyncerAuthorized, NotImplemented, Suspended.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// SyncedResources are the resources that are synced with the cluster, or that may have left objects there. A
+	// resource is recorded before the first object of it is written.
+	// +optional
+	// +listType=map
+	// +listMapKey=group
+	// +listMapKey=resource
+	SyncedResources []SyncedResource `json:"syncedResources,omitempty"`
+
+	// LastSyncerHeartbeatTime is when the cluster's API server last answered.
+	// +optional
+	LastSyncerHeartbeatTime *metav1.Time `json:"lastSyncerHeartbeatTime,omitempty"`
+
+	// VirtualWorkspaces is what an agent in the cluster would connect to. Kept for compatibility: the hub needs no
+	// agent and leaves it empty.
+	// +optional
+	// +listType=atomic
+	VirtualWorkspaces []VirtualWorkspace `json:"virtualWorkspaces,omitempty"`
+
+	// Mailbox says which workspace is the mailbox of the cluster.
+	// +optional
+	Mailbox *MailboxStatus `json:"mailbox,omitempty"`
+
+	// Versions are what the cluster runs.
+	// +optional
+	Versions *TargetVersions `json:"versions,omitempty"`
+
+	// ClusterID identifies the cluster whatever its address: the UID of its namespace kube-system, or for a kcp
+	// workspace of its LogicalCluster. Empty when it could not be read.
+	// +optional
+	ClusterID string `json:"clusterID,omitempty"`
+}
+
+// SyncedResource is a resource that is synced with a cluster.
+type SyncedResource struct {
+	// Group of the resource on the cluster, empty for the core group.
+	// +optional
+	// +kubebuilder:default=""
+	Group string `json:"group"`
+
+	// Resource is its plural name.
+	// +required
+	Resource string `json:"resource"`
+
+	// Versions that the cluster serves and the hub uses.
+	// +optional
+	// +listType=atomic
+	Versions []string `json:"versions,omitempty"`
+
+	// IdentityHash tells apart resources of the same name that come from different API exports.
+	// +optional
+	IdentityHash string `json:"identityHash,omitempty"`
+
+	// State says whether the resource can be synced.
+	// +optional
+	// +kubebuilder:default=Pending
+	State SyncedResourceState `json:"state,omitempty"`
+
+	// Reason is a constant that says why the resource is in this state.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+
+	// Message says the same to a human, and what to do about it.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// SyncedResourceState says whether a resource can be synced with a cluster.
+//
+// +kubebuilder:validation:Enum=Pending;Accepted;Incompatible
+type SyncedResourceState string
+
+const (
+	// SyncedResourcePending is the state until the hub has compared both sides.
+	SyncedResourcePending SyncedResourceState = "Pending"
+
+	// SyncedResourceAccepted is the state of a resource that is being synced.
+	SyncedResourceAccepted SyncedResourceState = "Accepted"
+
+	// SyncedResourceIncompatible is the state of a resource that the cluster does not serve in a form the mailbox's
+	// objects fit in, or whose use it does not permit.
+	SyncedResourceIncompatible SyncedResourceState = "Incompatible"
+)
+
+// VirtualWorkspace is a pair of addresses for an agent in the cluster.
+type VirtualWorkspace struct {
+	// SyncerURL is where an agent would read what to run.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	SyncerURL string `json:"syncerURL"`
+
+	// UpsyncerURL is where an agent would write what comes up.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	UpsyncerURL string `json:"upsyncerURL"`
+}
+
+// MailboxStatus says which workspace is the mailbox of a cluster.
+type MailboxStatus struct {
+	// Workspace is the path of the mailbox workspace, for people and for kubectl.
+	// +optional
+	Workspace string `json:"workspace,omitempty"`
+
+	// Cluster is the name of its logical cluster, for programs.
+	// +optional
+	Cluster string `json:"cluster,omitempty"`
+}
+
+// TargetVersions are what a cluster runs.
+type TargetVersions struct {
+	// Kubernetes is the version that the API server reports, for example v1.35.4.
+	// +optional
+	Kubernetes string `json:"kubernetes,omitempty"`
+}

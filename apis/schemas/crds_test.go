@@ -1,0 +1,116 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package schemas
+
+import (
+	"testing"
+
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+)
+
+// The validation is that of an API server for a new definition: names, structural schema, defaults that fit it, CEL
+// rules that compile and stay within the cost limits for the largest objects the schema allows.
+func TestCRDsAreAcceptedByAnAPIServer(t *testing.T) {
+	for name := range crds() {
+		t.Run(name, func(t *testing.T) {
+			crd, err := CRD(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			requireAcceptable(t, crd)
+			if version := crd.Spec.Versions[0]; version.Subresources == nil || version.Subresources.Status == nil {
+				t.Error("the status subresource is missing")
+			}
+			if crd.Spec.Scope != apiextensionsv1.ClusterScoped {
+				t.Errorf("scope is %s, wanted Cluster", crd.Spec.Scope)
+			}
+		})
+	}
+}
+
+// The same holds for the schemas that kcp gets, turned back into definitions.
+func TestAPIResourceSchemasAreAcceptedByAnAPIServer(t *testing.T) {
+	for name, schema := range apiResourceSchemas() {
+		t.Run(name, func(t *testing.T) {
+			requireAcceptable(t, toCRD(t, schema))
+		})
+	}
+}
+
+func TestAccessors(t *testing.T) {
+	var names []string
+	for _, schema := range append(Mailbox(), Inventory()...) {
+		names = append(names, schema.Spec.Names.Kind)
+	}
+	if len(names) != 3 || names[0] != "SyncerConfig" || names[1] != "EdgeSyncConfig" || names[2] != "SyncTarget" {
+		t.Errorf("wanted SyncerConfig and EdgeSyncConfig for mailboxes and SyncTarget for inventories, got %v", names)
+	}
+	if kind := PublishedResourceCRD().Spec.Names.Kind; kind != "PublishedResource" {
+		t.Errorf("wanted the definition of PublishedResource, got %s", kind)
+	}
+	if _, err := CRD("pods.core"); err == nil {
+		t.Error("wanted an error for a kind that is not the project's own")
+	}
+
+	Mailbox()[0].Name = "changed by a caller"
+	if Mailbox()[0].Name == "changed by a caller" {
+		t.Error("callers share one object, wanted copies")
+	}
+}
+
+func requireAcceptable(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) {
+	t.Helper()
+	apiextensionsv1.SetDefaults_CustomResourceDefinition(crd)
+	var internal apiextensions.CustomResourceDefinition
+	err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(
+		crd, &internal, nil)
+	if err != nil {
+		t.Fatalf("converting %s: %v", crd.Name, err)
+	}
+	for _, err := range validation.ValidateCustomResourceDefinition(t.Context(), &internal) {
+		t.Error(err)
+	}
+}
+
+func toCRD(t *testing.T, schema *apisv1alpha1.APIResourceSchema) *apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	crd.Name = schema.Spec.Names.Plural + "." + schema.Spec.Group
+	crd.Spec.Group = schema.Spec.Group
+	crd.Spec.Names = schema.Spec.Names
+	crd.Spec.Scope = schema.Spec.Scope
+	for i := range schema.Spec.Versions {
+		version := &schema.Spec.Versions[i]
+		openAPI, err := version.GetSchema()
+		if err != nil {
+			t.Fatalf("decoding the schema of %s: %v", schema.Name, err)
+		}
+		crd.Spec.Versions = append(crd.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{
+			Name:                     version.Name,
+			Served:                   version.Served,
+			Storage:                  version.Storage,
+			Schema:                   &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: openAPI},
+			Subresources:             &version.Subresources,
+			AdditionalPrinterColumns: version.AdditionalPrinterColumns,
+		})
+	}
+	return crd
+}

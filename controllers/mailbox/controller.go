@@ -1,0 +1,188 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailbox
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
+	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+	mcbuilder "sigs.k8s.io/multicluster-runtime/pkg/builder"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+)
+
+const (
+	// Finalizer keeps a SyncTarget until its mailbox has been dealt with.
+	Finalizer = "synchub.dev/mailbox"
+	// WorkspaceType is the type of mailbox workspaces; it lives in the provider workspace.
+	WorkspaceType = "mailbox"
+	// hangingAfter is when a mailbox that is not ready counts as hanging. kcp takes about a second.
+	hangingAfter = time.Minute
+)
+
+// Reasons of the condition MailboxReady.
+const (
+	ReasonReady        = "Ready"
+	ReasonInitializing = "Initializing"
+	ReasonHanging      = "Hanging"
+	ReasonForeign      = "ForeignWorkspace"
+)
+
+// Controller gives SyncTargets their mailbox workspaces.
+type Controller struct {
+	manager  mcmanager.Manager
+	provider cluster.Cluster
+	// workspace is the path of the provider workspace.
+	workspace string
+	stop      func(syncTarget types.UID)
+	clock     clock.Clock
+}
+
+// NewController returns a controller that makes mailboxes in the provider workspace, which the cluster stands for. stop
+// is called, and must end all syncing, before a mailbox is deleted.
+func NewController(manager mcmanager.Manager, provider cluster.Cluster, workspace string, clock clock.Clock, stop func(types.UID)) *Controller {
+	return &Controller{manager: manager, provider: provider, workspace: workspace, clock: clock, stop: stop}
+}
+
+// Register adds the controller to the manager.
+func (c *Controller) Register() error {
+	return mcbuilder.ControllerManagedBy(c.manager).
+		Named("mailbox").
+		For(&edgev2alpha1.SyncTarget{}).
+		WatchesRawSource(source.TypedKind(c.provider.GetCache(), &tenancyv1alpha1.Workspace{},
+			handler.TypedEnqueueRequestsFromMapFunc(syncTargetOf))).
+		Complete(c)
+}
+
+// syncTargetOf returns the SyncTarget whose mailbox a workspace is.
+func syncTargetOf(_ context.Context, workspace *tenancyv1alpha1.Workspace) []mcreconcile.Request {
+	inventory, _, ok := ParseName(workspace.Name)
+	name := workspace.Annotations[edgev2alpha1.AnnotationSyncTargetName]
+	if !ok || name == "" {
+		return nil
+	}
+	request := mcreconcile.Request{ClusterName: multicluster.ClusterName(inventory)}
+	request.Name = name
+	return []mcreconcile.Request{request}
+}
+
+// Reconcile brings one SyncTarget's mailbox in step.
+func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request) (reconcile.Result, error) {
+	inventory, err := c.manager.GetCluster(ctx, request.ClusterName)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	var syncTarget edgev2alpha1.SyncTarget
+	if err := inventory.GetClient().Get(ctx, request.NamespacedName, &syncTarget); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("syncTarget", request.String()))
+	if syncTarget.DeletionTimestamp != nil {
+		return reconcile.Result{}, c.remove(ctx, inventory, &syncTarget)
+	}
+	stored := syncTarget.DeepCopy()
+	if controllerutil.AddFinalizer(&syncTarget, Finalizer) {
+		patch := client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})
+		// The update event brings us back.
+		return reconcile.Result{}, inventory.GetClient().Patch(ctx, &syncTarget, patch)
+	}
+	condition, mailbox, err := c.ensure(ctx, logicalcluster.Name(request.ClusterName), &syncTarget)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	condition.Type, condition.ObservedGeneration = edgev2alpha1.ConditionMailboxReady, syncTarget.Generation
+	changed := meta.SetStatusCondition(&syncTarget.Status.Conditions, condition)
+	if mailbox != nil && (syncTarget.Status.Mailbox == nil || *syncTarget.Status.Mailbox != *mailbox) {
+		syncTarget.Status.Mailbox, changed = mailbox, true
+	}
+	if changed {
+		patch := client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})
+		if err := inventory.GetClient().Status().Patch(ctx, &syncTarget, patch); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	if condition.Reason == ReasonInitializing {
+		return reconcile.Result{RequeueAfter: hangingAfter}, nil
+	}
+	return reconcile.Result{}, nil
+}
+
+// ensure creates the mailbox unless it exists, and returns the condition MailboxReady and, once it is, where it is.
+func (c *Controller) ensure(ctx context.Context, inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarget) (metav1.Condition, *edgev2alpha1.MailboxStatus, error) {
+	name := Name(inventory, syncTarget.UID)
+	var workspace tenancyv1alpha1.Workspace
+	err := c.provider.GetClient().Get(ctx, types.NamespacedName{Name: name}, &workspace)
+	if apierrors.IsNotFound(err) {
+		workspace = c.wanted(name, syncTarget.Name)
+		err = c.provider.GetClient().Create(ctx, &workspace)
+		if apierrors.IsAlreadyExists(err) {
+			// The cache is behind; its event brings us back.
+			return initializing(name), nil, nil
+		}
+	}
+	if err != nil {
+		return metav1.Condition{}, nil, fmt.Errorf("cannot ensure the mailbox workspace %s: %w", name, err)
+	}
+	if !c.isMailbox(&workspace) {
+		return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonForeign,
+			Message: fmt.Sprintf("The workspace %s:%s exists and is not of type %s:%s: rename or remove it.", c.workspace, name, c.workspace, WorkspaceType)}, nil, nil
+	}
+	if workspace.Status.Phase == corev1alpha1.LogicalClusterPhaseReady && workspace.Spec.Cluster != "" && workspace.DeletionTimestamp == nil {
+		return metav1.Condition{Status: metav1.ConditionTrue, Reason: ReasonReady, Message: fmt.Sprintf("The mailbox is %s:%s.", c.workspace, name)},
+			&edgev2alpha1.MailboxStatus{Workspace: c.workspace + ":" + name, Cluster: workspace.Spec.Cluster}, nil
+	}
+	if !workspace.CreationTimestamp.IsZero() && c.clock.Since(workspace.CreationTimestamp.Time) > hangingAfter {
+		return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonHanging,
+			Message: fmt.Sprintf("The workspace %s:%s has been %s for over a minute. kcp binds the mailbox's APIs in the name of the hub's user: it must be a kcp user, "+
+				"not a ServiceAccount of another workspace, and may bind both exports (see `synchub init`).", c.workspace, name, workspace.Status.Phase)}, nil, nil
+	}
+	return initializing(name), nil, nil
+}
+
+func initializing(name string) metav1.Condition {
+	return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonInitializing, Message: fmt.Sprintf("kcp is preparing the workspace %s.", name)}
+}
+
+func (c *Controller) wanted(name, syncTarget string) tenancyv1alpha1.Workspace {
+	return tenancyv1alpha1.Workspace{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{edgev2alpha1.AnnotationSyncTargetName: syncTarget}},
+		Spec:       tenancyv1alpha1.WorkspaceSpec{Type: &tenancyv1alpha1.WorkspaceTypeReference{Name: WorkspaceType, Path: c.workspace}},
+	}
+}
+
+func (c *Controller) isMailbox(workspace *tenancyv1alpha1.Workspace) bool {
+	return workspace.Spec.Type != nil && string(workspace.Spec.Type.Name) == WorkspaceType && workspace.Annotations[edgev2alpha1.AnnotationSyncTargetName] != ""
+}

@@ -1,0 +1,107 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailbox
+
+import (
+	"context"
+	"fmt"
+
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
+	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+)
+
+// remove ends the syncing of a terminating SyncTarget, deletes its mailbox and lets the SyncTarget go. What was placed on
+// the target stays there.
+func (c *Controller) remove(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) error {
+	if !controllerutil.ContainsFinalizer(syncTarget, Finalizer) {
+		return nil
+	}
+	going, err := inventoryGoing(ctx, inventory)
+	if err != nil {
+		return fmt.Errorf("cannot tell whether the inventory workspace itself is going: %w", err)
+	}
+	c.stop(syncTarget.UID)
+	if going != "" {
+		log.FromContext(ctx).Info("keeping the mailbox of a SyncTarget that goes only because "+going, "mailbox", syncTarget.Status.Mailbox)
+	} else if err := c.deleteWorkspace(ctx, Name(logicalcluster.From(syncTarget), syncTarget.UID)); err != nil {
+		return err
+	}
+	stored := syncTarget.DeepCopy()
+	controllerutil.RemoveFinalizer(syncTarget, Finalizer)
+	patch := client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})
+	return client.IgnoreNotFound(inventory.GetClient().Patch(ctx, syncTarget, patch))
+}
+
+func (c *Controller) deleteWorkspace(ctx context.Context, name string) error {
+	var workspace tenancyv1alpha1.Workspace
+	err := c.provider.GetClient().Get(ctx, types.NamespacedName{Name: name}, &workspace)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot get the mailbox workspace %s: %w", name, err)
+	}
+	if !c.isMailbox(&workspace) || workspace.DeletionTimestamp != nil {
+		return nil
+	}
+	err = c.provider.GetClient().Delete(ctx, &workspace, client.Preconditions{UID: &workspace.UID})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot delete the mailbox workspace %s: %w", name, err)
+	}
+	return nil
+}
+
+// inventoryGoing says why the SyncTargets of an inventory workspace go by themselves, if they do. It asks kcp and not a
+// cache: the deletion of a binding is what makes its SyncTargets terminate, so it is older than any event we act on.
+func inventoryGoing(ctx context.Context, inventory cluster.Cluster) (why string, err error) {
+	direct, err := dynamic.NewForConfigAndClient(inventory.GetConfig(), inventory.GetHTTPClient())
+	if err != nil {
+		return "", err
+	}
+	logicalClusters := corev1alpha1.SchemeGroupVersion.WithResource("logicalclusters")
+	logicalCluster, err := direct.Resource(logicalClusters).Get(ctx, corev1alpha1.LogicalClusterName, metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("cannot get the inventory's LogicalCluster (is its claim accepted?): %w", err)
+	}
+	if logicalCluster.GetDeletionTimestamp() != nil {
+		return "its workspace is being deleted", nil
+	}
+	// Only bindings of our own export are shown here.
+	bindings, err := direct.Resource(apisv1alpha2.SchemeGroupVersion.WithResource("apibindings")).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return "", fmt.Errorf("cannot list the inventory's APIBindings: %w", err)
+	}
+	for i := range bindings.Items {
+		if bindings.Items[i].GetDeletionTimestamp() == nil {
+			return "", nil
+		}
+	}
+	return "the APIBinding of its workspace is being deleted", nil
+}

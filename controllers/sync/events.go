@@ -1,0 +1,95 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sync
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/requests"
+)
+
+// eventTimeout bounds the writing of one event.
+const eventTimeout = 10 * time.Second
+
+var eventsResource = corev1.SchemeGroupVersion.WithResource("events")
+
+// events writes events on mailbox objects: one per object and reason, which the caller sees to. client-go's recorder
+// would need one broadcaster, with its goroutines and its cache, per mailbox.
+type events struct {
+	mailboxes *mailboxes.Mailboxes
+	mailbox   logicalcluster.Name
+	clock     clock.Clock
+}
+
+// warn tells of a failure on the object. That an event cannot be written is only logged: the failure also stands in the
+// status of the SyncerConfig.
+func (e *events) warn(ctx context.Context, resource Resource, object *unstructured.Unstructured, failure Failure) {
+	client, ok := e.mailboxes.Client(e.mailbox)
+	if !ok {
+		return
+	}
+	namespace := object.GetNamespace()
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault
+	}
+	now := metav1.NewTime(e.clock.Now())
+	event := &corev1.Event{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("%s.%x", object.GetName(), now.UnixNano())},
+		InvolvedObject: corev1.ObjectReference{
+			APIVersion: object.GetAPIVersion(), Kind: object.GetKind(),
+			Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
+		},
+		Reason:              failure.Reason,
+		Message:             truncate(failure.Message),
+		Source:              corev1.EventSource{Component: "synchub"},
+		ReportingController: "synchub",
+		FirstTimestamp:      now,
+		LastTimestamp:       now,
+		Count:               1,
+		Type:                corev1.EventTypeWarning,
+	}
+	ctx, cancel := context.WithTimeout(requests.As(ctx, requests.Extra), eventTimeout)
+	defer cancel()
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(event)
+	if err == nil {
+		_, err = client.Resource(eventsResource).Namespace(namespace).Create(ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{})
+	}
+	if err != nil {
+		log.FromContext(ctx).Info("cannot write an event to the mailbox", "resource", resource.Resource, "reason", failure.Reason, "error", err.Error())
+	}
+}
+
+// truncate keeps a message within what the API server takes (1024 bytes).
+func truncate(message string) string {
+	const limit = 1000
+	if len(message) <= limit {
+		return message
+	}
+	return message[:limit] + "…"
+}

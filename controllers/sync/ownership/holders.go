@@ -1,0 +1,46 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package ownership
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Holders returns the names of the managers that hold any of those paths of desired which [Uncovered] reported.
+func Holders(desired map[string]any, entries []metav1.ManagedFieldsEntry, paths []string) ([]string, error) {
+	var holders []string
+	for _, entry := range entries {
+		if entry.FieldsV1 == nil {
+			continue
+		}
+		missing, err := Uncovered(desired, entry.FieldsV1.Raw)
+		if err != nil {
+			return nil, err
+		}
+		holds := slices.ContainsFunc(paths, func(path string) bool {
+			// What is missing is reported at its root.
+			return !slices.ContainsFunc(missing, func(root string) bool { return strings.HasPrefix(path, root) })
+		})
+		if holds && !slices.Contains(holders, entry.Manager) {
+			holders = append(holders, entry.Manager)
+		}
+	}
+	return holders, nil
+}

@@ -1,0 +1,79 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sync
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// returnStatus writes the status of the target's object to its source, if they differ.
+func (c *Controller) returnStatus(ctx context.Context, key types.NamespacedName, source, object *unstructured.Unstructured) error {
+	current, wanted := statusOf(c.memory.sourceStatus(key, source)), statusOf(object.Object["status"])
+	if apiequality.Semantic.DeepEqual(current, wanted) {
+		return nil
+	}
+	patch, err := statusPatch(source.GetUID(), current, wanted)
+	if err != nil {
+		return fmt.Errorf("cannot compare the status: %w", err)
+	}
+	client, ok := c.Mailboxes.Client(c.Mailbox)
+	if !ok {
+		// The mailbox became unknown; all its objects are looked at again when it is back.
+		return nil
+	}
+	var subresources []string
+	if c.Resource.StatusSubresource {
+		subresources = append(subresources, "status")
+	}
+	// Never an apply: through the virtual workspace it is evaluated there and stored as an update.
+	updated, err := client.Resource(c.Resource.GroupVersionResource).Namespace(key.Namespace).
+		Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: c.manager}, subresources...)
+	if err != nil {
+		return fmt.Errorf("cannot write the status to the mailbox: %w", err)
+	}
+	c.memory.statusReturned(key, updated)
+	return nil
+}
+
+// statusOf treats an empty status like none.
+func statusOf(status any) map[string]any {
+	if fields, ok := status.(map[string]any); ok && len(fields) > 0 {
+		return fields
+	}
+	return map[string]any{}
+}
+
+// statusPatch is a merge patch (RFC 7386) that turns one status into the other, fenced by the source's UID.
+func statusPatch(uid types.UID, current, wanted map[string]any) ([]byte, error) {
+	before, err := json.Marshal(map[string]any{"status": current})
+	if err != nil {
+		return nil, err
+	}
+	after, err := json.Marshal(map[string]any{"status": wanted, "metadata": map[string]any{"uid": uid}})
+	if err != nil {
+		return nil, err
+	}
+	return jsonpatch.CreateMergePatch(before, after)
+}

@@ -1,0 +1,331 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	"context"
+	"fmt"
+	gosync "sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+const (
+	// workers is how many SyncTargets are looked at together.
+	workers = 8
+	// lookAgain is how soon a pair that is being emptied is looked at after something happened to it.
+	lookAgain = 500 * time.Millisecond
+)
+
+// ConfigResources are the resources of a mailbox that select what is synced.
+var ConfigResources = []schema.GroupVersionResource{
+	edgev2alpha1.SchemeGroupVersion.WithResource("syncerconfigs"),
+	edgev2alpha1.SchemeGroupVersion.WithResource("edgesyncconfigs"),
+}
+
+// Target is what the manager must know of a SyncTarget to sync it.
+type Target struct {
+	// UID and Name are the SyncTarget's, Inventory is the logical cluster it lives in.
+	UID       types.UID
+	Name      string
+	Inventory logicalcluster.Name
+	// Mailbox is the logical cluster of its mailbox.
+	Mailbox    logicalcluster.Name
+	Connection *targets.Connection
+	// Recorded are the pairs that its status lists.
+	Recorded []schema.GroupResource
+}
+
+// Recorder writes the pairs of a SyncTarget into its status.
+type Recorder interface {
+	// Record makes status.syncedResources list exactly these resources. It returns after the write has been accepted.
+	Record(ctx context.Context, target Target, resources []sync.Resource) error
+}
+
+// Observer is told of what concerns the configs of a SyncTarget's mailbox: they, or the objects they select, changed.
+type Observer interface {
+	Changed(syncTarget types.UID)
+}
+
+// Options are what a manager needs.
+type Options struct {
+	Mailboxes *mailboxes.Mailboxes
+	Recorder  Recorder
+	// Hub is the UID of the provider workspace's LogicalCluster.
+	Hub    types.UID
+	Hasher ownership.Hasher
+	Clock  clock.Clock
+	Log    logr.Logger
+}
+
+// Manager runs the sync controllers of all SyncTargets.
+type Manager struct {
+	Options
+	observer Observer
+
+	lock      gosync.Mutex
+	queue     priorityqueue.PriorityQueue[types.UID]
+	ctx       context.Context // set by Start; the owner of all sync controllers
+	published []sync.Resource
+	targets   map[types.UID]*managed
+}
+
+// managed is a SyncTarget with its sync controllers. Its lock is held while they are started and stopped.
+type managed struct {
+	lock        gosync.Mutex
+	target      Target
+	gone        bool
+	matcher     *selection.Matcher
+	stale       bool
+	known       bool
+	pairs       map[schema.GroupResource]*pair
+	recorded    map[schema.GroupResource]struct{}
+	unsubscribe []func()
+}
+
+// pair is a running sync controller.
+type pair struct {
+	controller *sync.Controller
+	cancel     context.CancelFunc
+	done       chan struct{}
+}
+
+func (p *pair) stop() {
+	p.cancel()
+	<-p.done
+}
+
+// New returns a manager without any target.
+func New(options Options) *Manager {
+	return &Manager{Options: options, targets: map[types.UID]*managed{}}
+}
+
+// SetObserver sets who is told of changes. It must be called before Start.
+func (m *Manager) SetObserver(observer Observer) { m.observer = observer }
+
+// NeedLeaderElection makes the manager run on the leader only.
+func (m *Manager) NeedLeaderElection() bool { return true }
+
+// Start works until ctx ends, and then until all sync controllers have ended.
+func (m *Manager) Start(ctx context.Context) error {
+	m.lock.Lock()
+	m.ctx = ctx
+	m.lock.Unlock()
+	defer m.stopAll()
+	worker, err := controller.NewTypedUnmanaged("syncmanager", controller.TypedOptions[types.UID]{
+		SkipNameValidation:      ptr.To(true),
+		MaxConcurrentReconciles: workers,
+		Reconciler:              m,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](100*time.Millisecond, time.Minute),
+		LogConstructor: func(syncTarget *types.UID) logr.Logger {
+			if syncTarget == nil {
+				return m.Log.V(2)
+			}
+			return m.Log.WithValues("syncTargetUID", *syncTarget)
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("cannot make the sync manager: %w", err)
+	}
+	if err := worker.Watch(source.TypedFunc[types.UID](func(_ context.Context, queue workqueue.TypedRateLimitingInterface[types.UID]) error {
+		m.lock.Lock()
+		m.queue = queue.(priorityqueue.PriorityQueue[types.UID])
+		m.lock.Unlock()
+		m.enqueueAll()
+		return nil
+	})); err != nil {
+		return fmt.Errorf("cannot start the sync manager: %w", err)
+	}
+	return worker.Start(ctx)
+}
+
+func (m *Manager) stopAll() {
+	m.lock.Lock()
+	all := m.targets
+	m.targets = map[types.UID]*managed{}
+	m.lock.Unlock()
+	var stopping gosync.WaitGroup
+	for _, managed := range all {
+		stopping.Go(managed.stop)
+	}
+	stopping.Wait()
+}
+
+// Publish sets the resources that mailboxes have by now.
+func (m *Manager) Publish(resources []sync.Resource) {
+	m.lock.Lock()
+	m.published = resources
+	m.lock.Unlock()
+	m.enqueueAll()
+}
+
+// Published returns the resources that mailboxes have by now.
+func (m *Manager) Published() []sync.Resource {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	return m.published
+}
+
+// Assign makes the manager sync a target, or takes over what changed about it.
+func (m *Manager) Assign(target Target) {
+	m.lock.Lock()
+	found, ok := m.targets[target.UID]
+	if !ok {
+		found = &managed{
+			target:   target,
+			stale:    true,
+			pairs:    map[schema.GroupResource]*pair{},
+			recorded: map[schema.GroupResource]struct{}{},
+		}
+		for _, resource := range target.Recorded {
+			found.recorded[resource] = struct{}{}
+		}
+		subscriber := &configSubscriber{manager: m, managed: found}
+		for _, resource := range ConfigResources {
+			found.unsubscribe = append(found.unsubscribe, m.Mailboxes.Subscribe(resource, target.Mailbox, subscriber))
+		}
+		m.targets[target.UID] = found
+	}
+	m.lock.Unlock()
+	if ok {
+		found.lock.Lock()
+		found.target.Connection = target.Connection
+		found.lock.Unlock()
+	}
+	m.enqueue(target.UID)
+}
+
+// Unassign stops syncing a target, and returns when nothing is written to it any more.
+func (m *Manager) Unassign(syncTarget types.UID) {
+	m.lock.Lock()
+	found, ok := m.targets[syncTarget]
+	delete(m.targets, syncTarget)
+	m.lock.Unlock()
+	if ok {
+		found.stop()
+	}
+}
+
+// Resume is called when a target may have come up: all its objects are looked at again.
+func (m *Manager) Resume(syncTarget types.UID) {
+	found, ok := m.get(syncTarget)
+	if !ok {
+		return
+	}
+	found.lock.Lock()
+	defer found.lock.Unlock()
+	if found.target.Connection.Up() {
+		for _, pair := range found.pairs {
+			pair.controller.Resume()
+		}
+	}
+	m.enqueue(syncTarget)
+}
+
+// View is what the configs of one mailbox are reported by.
+type View struct {
+	Mailbox     logicalcluster.Name
+	Matcher     *selection.Matcher
+	Controllers []*sync.Controller
+	Published   []sync.Resource
+}
+
+// View returns a SyncTarget's view; ok is false if it is not synced or its configs are not known yet.
+func (m *Manager) View(syncTarget types.UID) (view View, ok bool) {
+	found, ok := m.get(syncTarget)
+	if !ok {
+		return View{}, false
+	}
+	published := m.Published()
+	found.lock.Lock()
+	defer found.lock.Unlock()
+	view = View{Mailbox: found.target.Mailbox, Matcher: found.matcher, Published: published}
+	for _, pair := range found.pairs {
+		view.Controllers = append(view.Controllers, pair.controller)
+	}
+	return view, found.known
+}
+
+func (m *Manager) get(syncTarget types.UID) (*managed, bool) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	found, ok := m.targets[syncTarget]
+	return found, ok
+}
+
+func (m *Manager) enqueue(syncTargets ...types.UID) {
+	m.enqueueAfter(0, syncTargets...)
+}
+
+func (m *Manager) enqueueAfter(delay time.Duration, syncTargets ...types.UID) {
+	m.lock.Lock()
+	queue := m.queue
+	m.lock.Unlock()
+	if queue != nil {
+		queue.AddWithOpts(priorityqueue.AddOpts{After: delay}, syncTargets...)
+	}
+}
+
+func (m *Manager) enqueueAll() {
+	m.lock.Lock()
+	all := make([]types.UID, 0, len(m.targets))
+	for syncTarget := range m.targets {
+		all = append(all, syncTarget)
+	}
+	m.lock.Unlock()
+	m.enqueue(all...)
+}
+
+// configSubscriber makes the manager compile the configs of a mailbox anew when one of them changes.
+type configSubscriber struct {
+	manager *Manager
+	managed *managed
+}
+
+func (s *configSubscriber) OnEvent(event mailboxes.Event) {
+	if event.Old != nil && event.New != nil && event.Old.GetGeneration() == event.New.GetGeneration() {
+		return // only the status changed, which we write ourselves
+	}
+	s.OnReset()
+}
+
+func (s *configSubscriber) OnProven(types.NamespacedName) {}
+
+func (s *configSubscriber) OnReset() {
+	// Not under the lock of managed, which is held over waits: informers must not wait.
+	s.manager.lock.Lock()
+	s.managed.stale = true
+	s.manager.lock.Unlock()
+	s.manager.enqueue(s.managed.target.UID)
+}

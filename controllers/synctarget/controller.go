@@ -1,0 +1,265 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package synctarget
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	gosync "sync"
+	"time"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+	mcbuilder "sigs.k8s.io/multicluster-runtime/pkg/builder"
+	mchandler "sigs.k8s.io/multicluster-runtime/pkg/handler"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// heartbeatInterval is how often a healthy target's heartbeat is written, and so how often a quiet SyncTarget's status.
+const heartbeatInterval = time.Minute
+
+// Controller connects SyncTargets.
+type Controller struct {
+	manager  mcmanager.Manager
+	registry *targets.Registry
+	sync     *syncmanager.Manager
+	clock    clock.Clock
+
+	lock  gosync.Mutex
+	queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]
+	// requests holds the SyncTargets seen, by UID, and uids the other way round.
+	requests map[types.UID]mcreconcile.Request
+	uids     map[mcreconcile.Request]types.UID
+}
+
+// NewController returns a controller that connects SyncTargets through the registry and has them synced by the manager.
+func NewController(manager mcmanager.Manager, registry *targets.Registry, sync *syncmanager.Manager, clock clock.Clock) *Controller {
+	return &Controller{
+		manager:  manager,
+		registry: registry,
+		sync:     sync,
+		clock:    clock,
+		requests: map[types.UID]mcreconcile.Request{},
+		uids:     map[mcreconcile.Request]types.UID{},
+	}
+}
+
+// Register adds the controller to the manager.
+func (c *Controller) Register() error {
+	return mcbuilder.ControllerManagedBy(c.manager).
+		Named("synctarget").
+		For(&edgev2alpha1.SyncTarget{}).
+		Watches(&corev1.Secret{}, func(name multicluster.ClusterName, inventory cluster.Cluster) mchandler.TypedEventHandler[client.Object, mcreconcile.Request] {
+			return mchandler.EnqueueRequestsFromMapFunc(func(ctx context.Context, secret client.Object) []reconcile.Request {
+				return referrers(ctx, inventory, secret)
+			})(name, inventory)
+		}).
+		WatchesRawSource(source.TypedFunc[mcreconcile.Request](func(_ context.Context, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]) error {
+			c.lock.Lock()
+			defer c.lock.Unlock()
+			c.queue = queue
+			return nil
+		})).
+		Complete(c)
+}
+
+// referrers returns the SyncTargets of the secret's workspace that refer to it.
+func referrers(ctx context.Context, inventory cluster.Cluster, secret client.Object) []reconcile.Request {
+	var syncTargets edgev2alpha1.SyncTargetList
+	if err := inventory.GetClient().List(ctx, &syncTargets); err != nil {
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range syncTargets.Items {
+		reference := credentialsOf(&syncTargets.Items[i])
+		if reference != nil && reference.Name == secret.GetName() && reference.Namespace == secret.GetNamespace() {
+			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Name: syncTargets.Items[i].Name}})
+		}
+	}
+	return requests
+}
+
+// TargetChanged is called when a connection's health changed.
+func (c *Controller) TargetChanged(syncTarget types.UID) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if request, ok := c.requests[syncTarget]; ok && c.queue != nil {
+		c.queue.Add(request)
+	}
+}
+
+// Reconcile brings the connection and the conditions of one SyncTarget in step.
+func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request) (reconcile.Result, error) {
+	inventory, err := c.manager.GetCluster(ctx, request.ClusterName)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	var syncTarget edgev2alpha1.SyncTarget
+	if err := inventory.GetClient().Get(ctx, request.NamespacedName, &syncTarget); err != nil {
+		if apierrors.IsNotFound(err) {
+			c.lose(request)
+			return reconcile.Result{}, nil
+		}
+		return reconcile.Result{}, err
+	}
+	if syncTarget.DeletionTimestamp != nil {
+		c.Stop(syncTarget.UID)
+		return reconcile.Result{}, nil
+	}
+	c.see(request, syncTarget.UID)
+	connection, problem := c.connect(ctx, inventory, &syncTarget)
+	switch {
+	case connection == nil || syncTarget.Spec.Suspend || syncTarget.Status.Mailbox == nil:
+		c.sync.Unassign(syncTarget.UID)
+	default:
+		c.sync.Assign(assignment(logicalcluster.Name(request.ClusterName), &syncTarget, connection))
+		c.sync.Resume(syncTarget.UID)
+	}
+	return c.report(ctx, inventory, &syncTarget, connection, problem)
+}
+
+// Stop ends everything the hub does for a SyncTarget, and returns when nothing is written to its target any more.
+func (c *Controller) Stop(syncTarget types.UID) {
+	c.sync.Unassign(syncTarget)
+	c.registry.Disconnect(syncTarget)
+}
+
+// see notes which SyncTarget goes by a name now; another one of that name before it is stopped.
+func (c *Controller) see(request mcreconcile.Request, uid types.UID) {
+	c.lock.Lock()
+	before, ok := c.uids[request]
+	c.requests[uid], c.uids[request] = request, uid
+	if ok && before != uid {
+		delete(c.requests, before)
+	}
+	c.lock.Unlock()
+	if ok && before != uid {
+		c.Stop(before)
+	}
+}
+
+// lose stops what went by a name that is not seen any more. Nothing is deleted anywhere because of that.
+func (c *Controller) lose(request mcreconcile.Request) {
+	c.lock.Lock()
+	uid, ok := c.uids[request]
+	delete(c.uids, request)
+	delete(c.requests, uid)
+	c.lock.Unlock()
+	if ok {
+		c.Stop(uid)
+	}
+}
+
+func assignment(inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection) syncmanager.Target {
+	target := syncmanager.Target{
+		UID:        syncTarget.UID,
+		Name:       syncTarget.Name,
+		Inventory:  inventory,
+		Mailbox:    logicalcluster.Name(syncTarget.Status.Mailbox.Cluster),
+		Connection: connection,
+	}
+	for _, synced := range syncTarget.Status.SyncedResources {
+		target.Recorded = append(target.Recorded, schema.GroupResource{Group: synced.Group, Resource: synced.Resource})
+	}
+	return target
+}
+
+// credentialsProblem is why there are no credentials to connect with; its reason is for a condition.
+type credentialsProblem struct{ reason, message string }
+
+func (p *credentialsProblem) Error() string { return p.message }
+
+// connect returns the connection for the SyncTarget's credentials, or why there is none.
+func (c *Controller) connect(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (*targets.Connection, *credentialsProblem) {
+	kubeconfig, problem := c.credentials(ctx, inventory, syncTarget)
+	if problem != nil {
+		c.registry.Disconnect(syncTarget.UID)
+		return nil, problem
+	}
+	connection, err := c.registry.Connect(syncTarget.UID, kubeconfig, limitsOf(syncTarget))
+	var refused *targets.RefusedError
+	switch {
+	case errors.As(err, &refused):
+		return nil, &credentialsProblem{ReasonCredentialsRefused, refused.Error() + "."}
+	case err != nil:
+		return nil, &credentialsProblem{ReasonCredentialsRefused, "No connection can be made from the kubeconfig."}
+	}
+	return connection, nil
+}
+
+func (c *Controller) credentials(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) ([]byte, *credentialsProblem) {
+	reference := credentialsOf(syncTarget)
+	if reference == nil {
+		return nil, &credentialsProblem{ReasonCredentialsMissing, "Set spec.kubeconfigSecretRef to a Secret of this workspace that holds the cluster's kubeconfig."}
+	}
+	var secret corev1.Secret
+	key := types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name}
+	if err := inventory.GetClient().Get(ctx, key, &secret); err != nil {
+		return nil, &credentialsProblem{ReasonCredentialsMissing, fmt.Sprintf("The Secret %s is not there, or the hub does not see it: it needs the label %s=%s, "+
+			"and this workspace's APIBinding must accept the claim on secrets.", key, edgev2alpha1.LabelCredential, edgev2alpha1.CredentialKubeconfig)}
+	}
+	kubeconfig, ok := secret.Data[reference.Key]
+	if !ok {
+		return nil, &credentialsProblem{ReasonCredentialsMissing, fmt.Sprintf("The Secret %s has no key %q.", key, reference.Key)}
+	}
+	return kubeconfig, nil
+}
+
+// credentialsOf returns the reference with its defaults.
+func credentialsOf(syncTarget *edgev2alpha1.SyncTarget) *edgev2alpha1.SecretReference {
+	if syncTarget.Spec.KubeconfigSecretRef == nil {
+		return nil
+	}
+	reference := *syncTarget.Spec.KubeconfigSecretRef
+	if reference.Namespace == "" {
+		reference.Namespace = edgev2alpha1.DefaultCredentialNamespace
+	}
+	if reference.Key == "" {
+		reference.Key = edgev2alpha1.DefaultCredentialKey
+	}
+	return &reference
+}
+
+func limitsOf(syncTarget *edgev2alpha1.SyncTarget) kcp.Limits {
+	var limits kcp.Limits
+	if set := syncTarget.Spec.Limits; set != nil {
+		if set.QPS != nil {
+			limits.QPS = float32(*set.QPS)
+		}
+		if set.Burst != nil {
+			limits.Burst = int(*set.Burst)
+		}
+	}
+	return limits
+}

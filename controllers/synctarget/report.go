@@ -1,0 +1,136 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package synctarget
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/unimplemented"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// Reasons of conditions of a SyncTarget, beside those of [targets.Health].
+const (
+	ReasonCredentialsMissing = "CredentialsMissing"
+	ReasonCredentialsRefused = "CredentialsRefused"
+	ReasonMailboxNotReady    = "MailboxNotReady"
+	ReasonSuspended          = "Suspended"
+	ReasonSyncing            = "Syncing"
+	ReasonReady              = "Ready"
+)
+
+// report writes the conditions if they changed, and the heartbeat once in a while.
+func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, problem *credentialsProblem) (reconcile.Result, error) {
+	stored := syncTarget.DeepCopy()
+	status := &syncTarget.Status
+	heartbeat := heartbeatCondition(connection, problem)
+	syncer := syncerCondition(syncTarget, connection, problem)
+	for _, condition := range []metav1.Condition{heartbeat, syncer, readyCondition(syncTarget, heartbeat, syncer)} {
+		condition.ObservedGeneration = syncTarget.Generation
+		meta.SetStatusCondition(&status.Conditions, condition)
+	}
+	unimplemented.SetCondition(&status.Conditions, syncTarget.Generation, unimplemented.SyncTarget(&syncTarget.Spec))
+	result := reconcile.Result{}
+	if connection != nil {
+		health := connection.Health()
+		if health.Version != "" {
+			status.Versions = &edgev2alpha1.TargetVersions{Kubernetes: health.Version}
+		}
+		if health.Up {
+			result.RequeueAfter = c.beat(status, health)
+		}
+	}
+	if apiequality.Semantic.DeepEqual(stored.Status, *status) {
+		return result, nil
+	}
+	patch := client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})
+	if err := inventory.GetClient().Status().Patch(ctx, syncTarget, patch); err != nil {
+		return reconcile.Result{}, fmt.Errorf("cannot write the status: %w", err)
+	}
+	return result, nil
+}
+
+// beat takes over the heartbeat if the one so far is old enough, and returns when the next is due.
+func (c *Controller) beat(status *edgev2alpha1.SyncTargetStatus, health targets.Health) time.Duration {
+	if last := status.LastSyncerHeartbeatTime; last != nil {
+		if age := health.LastSeen.Sub(last.Time); age < heartbeatInterval {
+			return max(heartbeatInterval-age, time.Second)
+		}
+	}
+	status.LastSyncerHeartbeatTime = &metav1.Time{Time: health.LastSeen}
+	return heartbeatInterval
+}
+
+func heartbeatCondition(connection *targets.Connection, problem *credentialsProblem) metav1.Condition {
+	condition := metav1.Condition{Type: edgev2alpha1.ConditionHeartbeatHealthy, Status: metav1.ConditionFalse}
+	if problem != nil {
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionUnknown, problem.reason, problem.message
+		return condition
+	}
+	health := connection.Health()
+	condition.Reason, condition.Message = health.Reason, health.Message
+	switch {
+	case health.Up:
+		condition.Status = metav1.ConditionTrue
+	case health.Reason == targets.ReasonConnecting:
+		condition.Status = metav1.ConditionUnknown
+	}
+	return condition
+}
+
+// syncerCondition tells whether the hub syncs the target now.
+func syncerCondition(syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, problem *credentialsProblem) metav1.Condition {
+	condition := metav1.Condition{Type: edgev2alpha1.ConditionSyncerReady, Status: metav1.ConditionFalse}
+	switch {
+	case syncTarget.Spec.Suspend:
+		condition.Reason, condition.Message = ReasonSuspended, "Nothing is synced while spec.suspend is true."
+	case syncTarget.Status.Mailbox == nil:
+		condition.Reason, condition.Message = ReasonMailboxNotReady, "The mailbox workspace is not ready."
+	case problem != nil:
+		condition.Reason, condition.Message = problem.reason, problem.message
+	case !connection.Up():
+		health := connection.Health()
+		condition.Reason, condition.Message = health.Reason, health.Message
+	default:
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonSyncing, "The hub keeps the target in step with its mailbox."
+	}
+	return condition
+}
+
+// readyCondition sums up the others.
+func readyCondition(syncTarget *edgev2alpha1.SyncTarget, heartbeat, syncer metav1.Condition) metav1.Condition {
+	condition := metav1.Condition{Type: edgev2alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: ReasonReady, Message: "The target is in step with its mailbox."}
+	if mailbox := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionMailboxReady); mailbox == nil || mailbox.Status != metav1.ConditionTrue {
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, ReasonMailboxNotReady, "The mailbox workspace is not ready."
+	}
+	for _, part := range []metav1.Condition{syncer, heartbeat} {
+		if part.Status != metav1.ConditionTrue {
+			condition.Status, condition.Reason, condition.Message = part.Status, part.Reason, part.Message
+		}
+	}
+	return condition
+}

@@ -1,0 +1,105 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package unimplemented
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+)
+
+// ReasonFieldsWithoutEffect is the reason of the condition.
+const ReasonFieldsWithoutEffect = "FieldsWithoutEffect"
+
+// SetCondition sets or removes the condition NotImplemented according to the fields.
+func SetCondition(conditions *[]metav1.Condition, generation int64, fields []string) {
+	if len(fields) == 0 {
+		meta.RemoveStatusCondition(conditions, edgev2alpha1.ConditionNotImplemented)
+		return
+	}
+	meta.SetStatusCondition(conditions, metav1.Condition{
+		Type:               edgev2alpha1.ConditionNotImplemented,
+		Status:             metav1.ConditionTrue,
+		Reason:             ReasonFieldsWithoutEffect,
+		Message:            fmt.Sprintf("This version of synchub does not act on: %s.", strings.Join(fields, ", ")),
+		ObservedGeneration: generation,
+	})
+}
+
+type list []string
+
+func (l *list) add(field string, set bool) {
+	if set {
+		*l = append(*l, field)
+	}
+}
+
+// SyncTarget returns the fields of a SyncTarget that are set without effect.
+func SyncTarget(spec *edgev2alpha1.SyncTargetSpec) []string {
+	var fields list
+	fields.add("spec.unschedulable", spec.Unschedulable)
+	fields.add("spec.evictAfter", spec.EvictAfter != nil)
+	fields.add("spec.supportedAPIExports", len(spec.SupportedAPIExports) > 0)
+	fields.add("spec.cells", len(spec.Cells) > 0)
+	fields.add("spec.deletionPolicy", spec.DeletionPolicy == edgev2alpha1.DeletionPolicyDelete)
+	fields.add("spec.mailboxAccess", len(spec.MailboxAccess) > 0)
+	return fields
+}
+
+// SyncerConfig returns the fields of a SyncerConfig that are set without effect.
+func SyncerConfig(spec *edgev2alpha1.SyncerConfigSpec) []string {
+	var fields list
+	fields.add("spec.upsync", len(spec.Upsync) > 0)
+	fields.add("spec.conversions", len(spec.Conversions) > 0)
+	return fields
+}
+
+// EdgeSyncConfig returns the fields of an EdgeSyncConfig that are set without effect.
+func EdgeSyncConfig(spec *edgev2alpha1.EdgeSyncConfigSpec) []string {
+	var fields list
+	fields.add("spec.upSyncedResources", len(spec.UpSyncedResources) > 0)
+	fields.add("spec.conversions", len(spec.Conversions) > 0)
+	return fields
+}
+
+// PublishedResource returns the fields of a PublishedResource that are set without effect.
+func PublishedResource(spec *synchubv1alpha1.PublishedResourceSpec) []string {
+	var fields list
+	if from := spec.API.SchemaFrom; from != nil {
+		fields.add("spec.api.schemaFrom.hostingCluster", from.HostingCluster != nil)
+		fields.add("spec.api.schemaFrom.syncTarget", from.SyncTarget != nil)
+	}
+	fields.add("spec.api.identityHash", spec.API.IdentityHash != "")
+	fields.add("spec.installCRD", spec.InstallCRD)
+	fields.add("spec.projection", spec.Projection != nil)
+	fields.add("spec.naming", spec.Naming != nil)
+	fields.add("spec.select", spec.Select == synchubv1alpha1.SelectAll)
+	fields.add("spec.filter", spec.Filter != nil)
+	fields.add("spec.mutation", spec.Mutation != nil)
+	fields.add("spec.ignoreFields", len(spec.IgnoreFields) > 0)
+	fields.add("spec.related", len(spec.Related) > 0)
+	fields.add("spec.deletion.waitForTarget", spec.Deletion != nil && spec.Deletion.WaitForTarget)
+	fields.add("spec.replace", spec.Replace)
+	fields.add("spec.adoption", spec.Adoption != "" && spec.Adoption != synchubv1alpha1.AdoptionNever)
+	fields.add("spec.compatibility", spec.Compatibility == synchubv1alpha1.CompatibilityWarn)
+	return fields
+}

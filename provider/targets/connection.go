@@ -1,0 +1,133 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/connrotation"
+	"k8s.io/utils/clock"
+
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/requests"
+)
+
+const (
+	dialTimeout = 10 * time.Second
+	keepAlive   = 30 * time.Second
+	// requestTimeout bounds every request but watches. A write that takes longer is looked up again.
+	requestTimeout = 30 * time.Second
+)
+
+// Connection is the hub's way to one target.
+type Connection struct {
+	// SyncTarget is the UID of the target's SyncTarget.
+	SyncTarget types.UID
+
+	fieldManager string
+	client       dynamic.Interface
+	discovery    discovery.DiscoveryInterface
+	dialer       *connrotation.Dialer
+	http         *http.Client
+	fingerprint  [sha256.Size]byte
+	clock        clock.WithTicker
+	log          logr.Logger
+	onChange     func(types.UID)
+	cancel       context.CancelFunc
+	done         sync.WaitGroup
+	poke         chan struct{}
+
+	lock   sync.Mutex
+	health Health
+	// up is closed while the target is up.
+	up chan struct{}
+	// createByApply is true once the target has shown that an apply with a resourceVersion never overwrites.
+	createByApply bool
+}
+
+// newConnection makes a connection and starts its probe, which ends with ctx or with close.
+func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Config, fingerprint [sha256.Size]byte, options Options) (*Connection, error) {
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = options.Limits.QPS, options.Limits.Burst
+	config.UserAgent = "synchub"
+	dialer := connrotation.NewDialer((&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext)
+	config.Dial = dialer.DialContext
+	config.Wrap(requests.Count(requests.Target))
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make an HTTP client from the kubeconfig: %w", err)
+	}
+	// A redirect would lead away from the server that the kubeconfig names.
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	dynamicClient, err := dynamic.NewForConfigAndClient(config, client)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a client from the kubeconfig: %w", err)
+	}
+	discoveryClient, err := discovery.NewDiscoveryClientForConfigAndClient(config, client)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a client from the kubeconfig: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	connection := &Connection{
+		SyncTarget:   syncTarget,
+		fieldManager: options.FieldManager,
+		client:       dynamicClient,
+		discovery:    discoveryClient,
+		dialer:       dialer,
+		http:         client,
+		fingerprint:  fingerprint,
+		clock:        options.Clock,
+		log:          options.Log.WithValues("syncTargetUID", syncTarget),
+		onChange:     options.OnChange,
+		cancel:       cancel,
+		poke:         make(chan struct{}, 1),
+		up:           make(chan struct{}),
+	}
+	connection.done.Go(func() { connection.probeWhile(ctx) })
+	return connection, nil
+}
+
+// close ends the probe and every request and watch of the connection.
+func (c *Connection) close() {
+	c.cancel()
+	c.dialer.CloseAll()
+	c.http.CloseIdleConnections()
+	c.done.Wait()
+}
+
+// Options are what all connections of a hub have in common.
+type Options struct {
+	// FieldManager is the hub's name as a writer.
+	FieldManager string
+	// Limits hold for each target by itself, unless its SyncTarget sets others.
+	Limits kcp.Limits
+	Clock  clock.WithTicker
+	Log    logr.Logger
+	// OnChange is called when a target comes up, goes down, or is connected anew. It must return at once.
+	OnChange func(syncTarget types.UID)
+}

@@ -1,0 +1,173 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/synchub-dev/synchub/provider/requests"
+)
+
+const (
+	// probeInterval is how often a target is asked for its version; the probe of each target is shifted at random by up
+	// to a fifth of it.
+	probeInterval = 10 * time.Second
+	// suspectInterval is how soon it is asked again after a failure, until it counts as down.
+	suspectInterval = time.Second
+	// failuresUntilDown is how many probes must fail in a row.
+	failuresUntilDown = 3
+	probeTimeout      = 10 * time.Second
+)
+
+// Reasons of a [Health], in the form of condition reasons.
+const (
+	ReasonConnecting   = "Connecting"
+	ReasonConnected    = "Connected"
+	ReasonUnreachable  = "TargetUnreachable"
+	ReasonUnauthorized = "Unauthorized"
+)
+
+// Health is what is known of a target.
+type Health struct {
+	Up bool
+	// Reason is one of the Reason constants; Message says more, for people.
+	Reason, Message string
+	// Version is the target's version, as it was last seen.
+	Version string
+	// LastSeen is when the target last answered.
+	LastSeen time.Time
+}
+
+// Health returns what is known of the target now.
+func (c *Connection) Health() Health {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if c.health.Reason == "" {
+		return Health{Reason: ReasonConnecting, Message: "The target has not answered yet."}
+	}
+	return c.health
+}
+
+// Up tells whether the target answers.
+func (c *Connection) Up() bool { return c.Health().Up }
+
+// WaitUp returns when the target answers, or with ctx's error.
+func (c *Connection) WaitUp(ctx context.Context) error {
+	c.lock.Lock()
+	up := c.up
+	c.lock.Unlock()
+	select {
+	case <-up:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Doubt makes the connection probe the target now, after a request did not reach it.
+func (c *Connection) Doubt() {
+	select {
+	case c.poke <- struct{}{}:
+	default:
+	}
+}
+
+func (c *Connection) probeWhile(ctx context.Context) {
+	failures := 0
+	for {
+		health, err := c.probe(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			failures = 0
+			c.set(health)
+		default:
+			failures++
+			if failures >= failuresUntilDown || !c.Up() {
+				c.set(health)
+			}
+		}
+		wait := suspectInterval
+		if failures == 0 || failures >= failuresUntilDown {
+			wait = probeInterval + time.Duration((rand.Float64()-0.5)*0.4*float64(probeInterval)) //nolint:gosec // jitter needs no secrecy
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.poke:
+		case <-c.clock.After(wait):
+		}
+	}
+}
+
+func (c *Connection) probe(ctx context.Context) (Health, error) {
+	ctx, cancel := context.WithTimeout(requests.As(ctx, requests.Background), probeTimeout)
+	defer cancel()
+	health := c.Health()
+	version, err := c.version(ctx)
+	if err != nil {
+		health.Up, health.Reason, health.Message = false, ReasonUnreachable, err.Error()
+		if apierrors.IsUnauthorized(err) {
+			health.Reason = ReasonUnauthorized
+		}
+		return health, err
+	}
+	if !health.Up {
+		byApply, err := c.proveCreateByApply(ctx)
+		if err != nil {
+			health.Reason, health.Message = ReasonUnreachable, err.Error()
+			return health, err
+		}
+		c.lock.Lock()
+		c.createByApply = byApply
+		c.lock.Unlock()
+	}
+	return Health{Up: true, Reason: ReasonConnected, Message: "The target answers.", Version: version, LastSeen: c.clock.Now()}, nil
+}
+
+func (c *Connection) version(ctx context.Context) (string, error) {
+	body, err := c.discovery.RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
+	if err != nil {
+		return "", fmt.Errorf("cannot get the target's version: %w", err)
+	}
+	return gitVersion(body)
+}
+
+// set takes over the health and tells of a change.
+func (c *Connection) set(health Health) {
+	c.lock.Lock()
+	changed := c.health.Up != health.Up || c.health.Reason != health.Reason || c.health.Version != health.Version
+	if c.health.Up != health.Up {
+		if health.Up {
+			close(c.up)
+		} else {
+			c.up = make(chan struct{})
+		}
+	}
+	c.health = health
+	c.lock.Unlock()
+	if changed {
+		c.log.Info("the target's health changed", "up", health.Up, "reason", health.Reason)
+		c.onChange(c.SyncTarget)
+	}
+}

@@ -1,0 +1,122 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// maxKubeconfig bounds what is parsed. A kubeconfig with certificates takes about 6 KiB.
+const maxKubeconfig = 128 << 10
+
+// RefusedError says which part of a kubeconfig is not accepted. It never quotes a value.
+type RefusedError struct {
+	// Field is the offending field, as written in a kubeconfig.
+	Field string
+	// Why says what is wrong, and what to do instead.
+	Why string
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("the kubeconfig is refused because of %s: %s", e.Field, e.Why)
+}
+
+// errMalformed replaces parser errors, which may quote the content.
+var errMalformed = errors.New("it is not a well-formed kubeconfig")
+
+// ParseKubeconfig returns how to reach the cluster of the kubeconfig's current context. It refuses whatever would make
+// the hub run a program, open a file, use a proxy, act as somebody else, or talk to a server it cannot verify.
+func ParseKubeconfig(kubeconfig []byte) (*rest.Config, error) {
+	if len(kubeconfig) > maxKubeconfig {
+		return nil, &RefusedError{Field: "its size", Why: fmt.Sprintf("it has %d bytes, at most %d are read", len(kubeconfig), maxKubeconfig)}
+	}
+	parsed, err := clientcmd.Load(kubeconfig)
+	if err != nil {
+		return nil, &RefusedError{Field: "its syntax", Why: errMalformed.Error()}
+	}
+	context, ok := parsed.Contexts[parsed.CurrentContext]
+	if !ok || context == nil {
+		return nil, &RefusedError{Field: "current-context", Why: "it names no context of this kubeconfig"}
+	}
+	cluster, ok := parsed.Clusters[context.Cluster]
+	if !ok || cluster == nil {
+		return nil, &RefusedError{Field: "contexts.context.cluster", Why: "it names no cluster of this kubeconfig"}
+	}
+	user, ok := parsed.AuthInfos[context.AuthInfo]
+	if !ok || user == nil {
+		return nil, &RefusedError{Field: "contexts.context.user", Why: "it names no user of this kubeconfig"}
+	}
+	if err := checkCluster(cluster); err != nil {
+		return nil, err
+	}
+	if err := checkUser(user); err != nil {
+		return nil, err
+	}
+	return &rest.Config{
+		Host:        cluster.Server,
+		BearerToken: user.Token,
+		Username:    user.Username,
+		Password:    user.Password,
+		TLSClientConfig: rest.TLSClientConfig{
+			ServerName: cluster.TLSServerName,
+			CAData:     cluster.CertificateAuthorityData,
+			CertData:   user.ClientCertificateData,
+			KeyData:    user.ClientKeyData,
+		},
+		Proxy: func(*http.Request) (*url.URL, error) { return nil, nil },
+	}, nil
+}
+
+func checkCluster(cluster *clientcmdapi.Cluster) error {
+	server, err := url.Parse(cluster.Server)
+	switch {
+	case err != nil || server.Scheme != "https" || server.Host == "" || server.User != nil:
+		return &RefusedError{Field: "clusters.cluster.server", Why: "it must be an https URL without credentials"}
+	case cluster.InsecureSkipTLSVerify:
+		return &RefusedError{Field: "clusters.cluster.insecure-skip-tls-verify", Why: "give certificate-authority-data instead"}
+	case cluster.CertificateAuthority != "":
+		return &RefusedError{Field: "clusters.cluster.certificate-authority", Why: "it is a file; give certificate-authority-data instead"}
+	case cluster.ProxyURL != "":
+		return &RefusedError{Field: "clusters.cluster.proxy-url", Why: "the hub connects directly"}
+	}
+	return nil
+}
+
+func checkUser(user *clientcmdapi.AuthInfo) error {
+	switch {
+	case user.Exec != nil:
+		return &RefusedError{Field: "users.user.exec", Why: "no program is run; give a token or client-certificate-data instead"}
+	case user.AuthProvider != nil:
+		return &RefusedError{Field: "users.user.auth-provider", Why: "give a token or client-certificate-data instead"}
+	case user.TokenFile != "":
+		return &RefusedError{Field: "users.user.tokenFile", Why: "it is a file; give a token instead"}
+	case user.ClientCertificate != "":
+		return &RefusedError{Field: "users.user.client-certificate", Why: "it is a file; give client-certificate-data instead"}
+	case user.ClientKey != "":
+		return &RefusedError{Field: "users.user.client-key", Why: "it is a file; give client-key-data instead"}
+	case user.Impersonate != "" || user.ImpersonateUID != "" || len(user.ImpersonateGroups) > 0 || len(user.ImpersonateUserExtra) > 0:
+		return &RefusedError{Field: "users.user.as", Why: "the hub acts as the user itself only"}
+	}
+	return nil
+}

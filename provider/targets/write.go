@@ -1,0 +1,208 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/csaupgrade"
+)
+
+var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+
+// ErrExists means that an object of the name is there already; nothing was written.
+var ErrExists = errors.New("an object of this name exists")
+
+// neverExists is a resourceVersion that no stored object has. A server-side apply that carries it creates an absent
+// object and is refused for any other (tried with Kubernetes 1.35; proven for each target by proveCreateByApply).
+const neverExists = "1"
+
+// Create creates the object unless one of its name exists: then the error wraps [ErrExists], and nothing was written.
+// A missing namespace is reported as the API server does, by a NotFound error.
+func (c *Connection) Create(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	c.lock.Lock()
+	byApply := c.createByApply
+	c.lock.Unlock()
+	client := c.resource(resource, object.GetNamespace())
+	if !byApply {
+		return c.createByPost(ctx, client, object)
+	}
+	fenced := withMetadata(object, "resourceVersion", neverExists)
+	created, err := client.Apply(ctx, object.GetName(), fenced, metav1.ApplyOptions{FieldManager: c.fieldManager, Force: true})
+	if apierrors.IsConflict(err) {
+		return nil, fmt.Errorf("%w: %w", ErrExists, err)
+	}
+	return created, err
+}
+
+// createByPost is for targets that do not create by apply. A POST records our fields as an update's, and an apply would
+// then never remove one of them; so they are turned into an apply's at once.
+func (c *Connection) createByPost(ctx context.Context, client dynamic.ResourceInterface, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	created, err := client.Create(ctx, object, metav1.CreateOptions{FieldManager: c.fieldManager})
+	if apierrors.IsAlreadyExists(err) {
+		return nil, fmt.Errorf("%w: %w", ErrExists, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(created, sets.New(c.fieldManager), c.fieldManager)
+	if err != nil || len(patch) == 0 {
+		return created, err
+	}
+	return client.Patch(ctx, created.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: c.fieldManager})
+}
+
+// Apply applies the object to the one that has the UID. It fails with a Conflict or Invalid error if that one is gone or
+// replaced.
+func (c *Connection) Apply(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured, uid types.UID) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	fenced := withMetadata(object, "uid", string(uid))
+	return c.resource(resource, object.GetNamespace()).
+		Apply(ctx, object.GetName(), fenced, metav1.ApplyOptions{FieldManager: c.fieldManager, Force: true})
+}
+
+// Delete deletes the object that has the UID. That it is gone already is no error.
+func (c *Connection) Delete(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName, uid types.UID) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	background := metav1.DeletePropagationBackground
+	err := c.resource(resource, key.Namespace).Delete(ctx, key.Name, metav1.DeleteOptions{
+		Preconditions:     &metav1.Preconditions{UID: &uid},
+		PropagationPolicy: &background,
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// Strip removes labels and annotations from the object that has the UID. That it is gone already is no error.
+func (c *Connection) Strip(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName, uid types.UID, labels, annotations []string) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	// A JSON patch, since an apply without them would give up all our fields; it is refused if the UID differs.
+	operations := []map[string]any{{"op": "test", "path": "/metadata/uid", "value": uid}}
+	for _, label := range labels {
+		operations = append(operations, map[string]any{"op": "remove", "path": "/metadata/labels/" + escape(label)})
+	}
+	for _, annotation := range annotations {
+		operations = append(operations, map[string]any{"op": "remove", "path": "/metadata/annotations/" + escape(annotation)})
+	}
+	patch, err := json.Marshal(operations)
+	if err != nil {
+		return err
+	}
+	_, err = c.resource(resource, key.Namespace).Patch(ctx, key.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: c.fieldManager})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// Get reads an object from the target.
+func (c *Connection) Get(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return c.resource(resource, key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+}
+
+// EnsureNamespace creates a namespace with the annotations, unless it exists.
+func (c *Connection) EnsureNamespace(ctx context.Context, name string, annotations map[string]string) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	namespace := &unstructured.Unstructured{}
+	namespace.SetAPIVersion("v1")
+	namespace.SetKind("Namespace")
+	namespace.SetName(name)
+	namespace.SetAnnotations(annotations)
+	_, err := c.client.Resource(namespaces).Create(ctx, namespace, metav1.CreateOptions{FieldManager: c.fieldManager})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
+// proveCreateByApply asks the target, in two dry runs, whether an apply that carries neverExists is refused for an
+// object that exists and creates one that does not. That is how the API server's store works, but nowhere promised.
+// A target that does not allow the question is served by POST.
+func (c *Connection) proveCreateByApply(ctx context.Context) (bool, error) {
+	attempt := func(name string) error {
+		namespace := &unstructured.Unstructured{}
+		namespace.SetAPIVersion("v1")
+		namespace.SetKind("Namespace")
+		namespace.SetName(name)
+		namespace.SetResourceVersion(neverExists)
+		_, err := c.client.Resource(namespaces).Apply(ctx, name, namespace, metav1.ApplyOptions{
+			FieldManager: c.fieldManager, Force: true, DryRun: []string{metav1.DryRunAll},
+		})
+		return err
+	}
+	present := attempt(metav1.NamespaceDefault)
+	absent := attempt("synchub-probe-" + string(uuid.NewUUID()))
+	for _, err := range []error{present, absent} {
+		if err != nil && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown {
+			return false, fmt.Errorf("cannot find out how the target creates by apply: %w", err)
+		}
+	}
+	return apierrors.IsConflict(present) && absent == nil, nil
+}
+
+func (c *Connection) resource(resource schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
+	if namespace == "" {
+		return c.client.Resource(resource)
+	}
+	return c.client.Resource(resource).Namespace(namespace)
+}
+
+// withMetadata returns a shallow copy of object with one field of its metadata set.
+func withMetadata(object *unstructured.Unstructured, field, value string) *unstructured.Unstructured {
+	content := make(map[string]any, len(object.Object))
+	for key, val := range object.Object {
+		content[key] = val
+	}
+	metadata := map[string]any{field: value}
+	if original, ok := object.Object["metadata"].(map[string]any); ok {
+		for key, val := range original {
+			metadata[key] = val
+		}
+	}
+	content["metadata"] = metadata
+	return &unstructured.Unstructured{Object: content}
+}
+
+func gitVersion(body []byte) (string, error) {
+	var info version.Info
+	if err := json.Unmarshal(body, &info); err != nil {
+		return "", fmt.Errorf("the target's answer is not a version: %w", err)
+	}
+	return info.GitVersion, nil
+}
