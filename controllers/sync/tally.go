@@ -70,5 +70,8 @@ func (c *Controller) AddTo(tallies map[string]*Tally) {
 // Empty tells whether the target is known to hold no object of ours and none is being made. A reconcile that begins after
 // [Controller.SetMatcher] selects by the new matcher, so what is empty under a matcher that selects nothing stays empty.
 func (c *Controller) Empty() bool {
-	return c.cache.Synced() && c.active.Load() == 0 && len(c.cache.List()) == 0
+	return c.cache.Synced() && c.active.Load() == 0 && c.cache.Len() == 0
 }
+
+// Len returns how many objects of ours the target holds.
+func (c *Controller) Len() int { return c.cache.Len() }

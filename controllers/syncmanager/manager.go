@@ -101,17 +101,38 @@ type Manager struct {
 	targets   map[types.UID]*managed
 }
 
-// managed is a SyncTarget with its sync controllers. Its lock is held while they are started and stopped.
+// managed is a SyncTarget with its sync controllers.
 type managed struct {
-	lock        gosync.Mutex
-	target      Target
+	// turn is held, over requests too, by the one that starts and stops controllers.
+	turn        gosync.Mutex
 	gone        bool
-	matcher     *selection.Matcher
-	stale       bool
-	known       bool
-	pairs       map[schema.GroupResource]*pair
+	stale       bool // guarded by the manager's lock
 	recorded    map[schema.GroupResource]struct{}
 	unsubscribe []func()
+
+	// lock guards what follows, and is never held over a request. The holder of turn may read pairs, matcher and known
+	// without it, since only he writes them.
+	lock    gosync.Mutex
+	target  Target
+	matcher *selection.Matcher
+	known   bool
+	pairs   map[schema.GroupResource]*pair
+}
+
+func (t *managed) describe() Target {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	return t.target
+}
+
+func (t *managed) controllers() []*sync.Controller {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	controllers := make([]*sync.Controller, 0, len(t.pairs))
+	for _, pair := range t.pairs {
+		controllers = append(controllers, pair.controller)
+	}
+	return controllers
 }
 
 // pair is a running sync controller.
@@ -119,11 +140,6 @@ type pair struct {
 	controller *sync.Controller
 	cancel     context.CancelFunc
 	done       chan struct{}
-}
-
-func (p *pair) stop() {
-	p.cancel()
-	<-p.done
 }
 
 // New returns a manager without any target.
@@ -211,7 +227,7 @@ func (m *Manager) Assign(target Target) {
 		for _, resource := range target.Recorded {
 			found.recorded[resource] = struct{}{}
 		}
-		subscriber := &configSubscriber{manager: m, managed: found}
+		subscriber := &configSubscriber{manager: m, managed: found, syncTarget: target.UID}
 		for _, resource := range ConfigResources {
 			found.unsubscribe = append(found.unsubscribe, m.Mailboxes.Subscribe(resource, target.Mailbox, subscriber))
 		}
@@ -243,11 +259,9 @@ func (m *Manager) Resume(syncTarget types.UID) {
 	if !ok {
 		return
 	}
-	found.lock.Lock()
-	defer found.lock.Unlock()
-	if found.target.Connection.Up() {
-		for _, pair := range found.pairs {
-			pair.controller.Resume()
+	if found.describe().Connection.Up() {
+		for _, controller := range found.controllers() {
+			controller.Resume()
 		}
 	}
 	m.enqueue(syncTarget)
@@ -267,13 +281,10 @@ func (m *Manager) View(syncTarget types.UID) (view View, ok bool) {
 	if !ok {
 		return View{}, false
 	}
-	published := m.Published()
+	view = View{Controllers: found.controllers(), Published: m.Published()}
 	found.lock.Lock()
 	defer found.lock.Unlock()
-	view = View{Mailbox: found.target.Mailbox, Matcher: found.matcher, Published: published}
-	for _, pair := range found.pairs {
-		view.Controllers = append(view.Controllers, pair.controller)
-	}
+	view.Mailbox, view.Matcher = found.target.Mailbox, found.matcher
 	return view, found.known
 }
 
@@ -309,8 +320,9 @@ func (m *Manager) enqueueAll() {
 
 // configSubscriber makes the manager compile the configs of a mailbox anew when one of them changes.
 type configSubscriber struct {
-	manager *Manager
-	managed *managed
+	manager    *Manager
+	managed    *managed
+	syncTarget types.UID
 }
 
 func (s *configSubscriber) OnEvent(event mailboxes.Event) {
@@ -323,9 +335,8 @@ func (s *configSubscriber) OnEvent(event mailboxes.Event) {
 func (s *configSubscriber) OnProven(types.NamespacedName) {}
 
 func (s *configSubscriber) OnReset() {
-	// Not under the lock of managed, which is held over waits: informers must not wait.
 	s.manager.lock.Lock()
 	s.managed.stale = true
 	s.manager.lock.Unlock()
-	s.manager.enqueue(s.managed.target.UID)
+	s.manager.enqueue(s.syncTarget)
 }

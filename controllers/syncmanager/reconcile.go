@@ -41,8 +41,8 @@ func (m *Manager) Reconcile(ctx context.Context, syncTarget types.UID) (reconcil
 		return reconcile.Result{}, nil
 	}
 	published := m.Published()
-	managed.lock.Lock()
-	defer managed.lock.Unlock()
+	managed.turn.Lock()
+	defer managed.turn.Unlock()
 	if managed.gone {
 		return reconcile.Result{}, nil
 	}
@@ -51,7 +51,7 @@ func (m *Manager) Reconcile(ctx context.Context, syncTarget types.UID) (reconcil
 		return reconcile.Result{}, nil
 	}
 	if err := m.settle(ctx, managed, published); err != nil {
-		return reconcile.Result{}, fmt.Errorf("SyncTarget %s: %w", managed.target.Name, err)
+		return reconcile.Result{}, fmt.Errorf("SyncTarget %s: %w", managed.describe().Name, err)
 	}
 	return reconcile.Result{}, nil
 }
@@ -73,19 +73,21 @@ func (m *Manager) compile(managed *managed) bool {
 	if !ok {
 		return managed.known
 	}
-	managed.known = true
-	managed.matcher = selection.Compile(syncerConfigs, edgeSyncConfigs)
-	for _, pair := range managed.pairs {
-		pair.controller.SetMatcher(managed.matcher)
+	matcher := selection.Compile(syncerConfigs, edgeSyncConfigs)
+	managed.lock.Lock()
+	managed.known, managed.matcher = true, matcher
+	managed.lock.Unlock()
+	for _, controller := range managed.controllers() {
+		controller.SetMatcher(matcher)
 	}
-	m.observer.Changed(managed.target.UID)
+	m.observer.Changed(managed.describe().UID)
 	return true
 }
 
 // list returns all configs of one kind in the mailbox; ok is false if they cannot be seen now, and then the configs so
 // far hold on.
 func list[T any](m *Manager, managed *managed, resource schema.GroupVersionResource) (configs []*T, ok bool) {
-	objects, ok := m.Mailboxes.List(resource, managed.target.Mailbox)
+	objects, ok := m.Mailboxes.List(resource, managed.describe().Mailbox)
 	if !ok {
 		return nil, false
 	}
@@ -127,12 +129,12 @@ func (m *Manager) settle(ctx context.Context, managed *managed, published []sync
 	if err := m.record(ctx, managed, wanted, published); err != nil {
 		return err
 	}
+	connection := managed.describe().Connection
 	for _, resource := range published {
 		running, ok := managed.pairs[resource.GroupResource()]
 		keep := slices.Contains(wanted, resource)
-		if ok && (!keep || running.controller.Connection != managed.target.Connection || running.controller.Resource != resource) {
-			running.stop()
-			delete(managed.pairs, resource.GroupResource())
+		if ok && (!keep || running.controller.Connection != connection || running.controller.Resource != resource) {
+			managed.end(resource.GroupResource())
 			ok = false
 		}
 		if keep && !ok {
@@ -141,10 +143,9 @@ func (m *Manager) settle(ctx context.Context, managed *managed, published []sync
 			}
 		}
 	}
-	for group, running := range managed.pairs {
+	for group := range managed.pairs {
 		if !slices.ContainsFunc(published, func(r sync.Resource) bool { return r.GroupResource() == group }) {
-			running.stop()
-			delete(managed.pairs, group)
+			managed.end(group)
 		}
 	}
 	return nil
@@ -153,12 +154,13 @@ func (m *Manager) settle(ctx context.Context, managed *managed, published []sync
 // emptied tells whether a pair that nothing selects has left nothing on the target: its cache is empty, and a list on
 // the target, which does not depend on the cache, says so too.
 func (m *Manager) emptied(ctx context.Context, managed *managed, resource sync.Resource) (bool, error) {
+	target := managed.describe()
 	running, ok := managed.pairs[resource.GroupResource()]
-	if !ok || !running.controller.Empty() || !managed.target.Connection.Up() {
+	if !ok || !running.controller.Empty() || !target.Connection.Up() {
 		return false, nil
 	}
-	owner := ownership.Owner{Hub: m.Hub, SyncTarget: managed.target.UID}
-	return managed.target.Connection.IsEmpty(requests.As(ctx, requests.Background), resource.GroupVersionResource, sync.Selector(owner))
+	owner := ownership.Owner{Hub: m.Hub, SyncTarget: target.UID}
+	return target.Connection.IsEmpty(requests.As(ctx, requests.Background), resource.GroupVersionResource, sync.Selector(owner))
 }
 
 // record writes the pairs into the SyncTarget's status if they changed. Pairs whose resource is no longer published stay
@@ -183,7 +185,7 @@ func (m *Manager) record(ctx context.Context, managed *managed, wanted, publishe
 	if same {
 		return nil
 	}
-	if err := m.Recorder.Record(ctx, managed.target, all); err != nil {
+	if err := m.Recorder.Record(ctx, managed.describe(), all); err != nil {
 		return fmt.Errorf("cannot record the synced resources: %w", err)
 	}
 	managed.recorded = next
@@ -194,7 +196,7 @@ func (m *Manager) start(managed *managed, resource sync.Resource) error {
 	m.lock.Lock()
 	owner := m.ctx
 	m.lock.Unlock()
-	target := managed.target
+	target := managed.describe()
 	log := m.Log.WithValues("syncTarget", target.Name, "resource", resource.GroupResource().String())
 	controller, err := sync.New(sync.Options{
 		Resource:   resource,
@@ -203,7 +205,7 @@ func (m *Manager) start(managed *managed, resource sync.Resource) error {
 		Connection: target.Connection,
 		Owner:      ownership.Owner{Hub: m.Hub, SyncTarget: target.UID},
 		Hasher:     m.Hasher,
-		Changed:    func() { m.changed(managed, resource) },
+		Changed:    func() { m.changed(target.UID) },
 		Clock:      m.Clock,
 		Log:        log,
 	}, managed.matcher)
@@ -212,7 +214,9 @@ func (m *Manager) start(managed *managed, resource sync.Resource) error {
 	}
 	ctx, cancel := context.WithCancel(owner)
 	started := &pair{controller: controller, cancel: cancel, done: make(chan struct{})}
+	managed.lock.Lock()
 	managed.pairs[resource.GroupResource()] = started
+	managed.lock.Unlock()
 	go func() {
 		defer close(started.done)
 		if err := controller.Run(ctx); err != nil {
@@ -223,9 +227,19 @@ func (m *Manager) start(managed *managed, resource sync.Resource) error {
 }
 
 // changed is called by a sync controller when something happened to its objects.
-func (m *Manager) changed(managed *managed, resource sync.Resource) {
-	m.observer.Changed(managed.target.UID)
-	m.enqueueAfter(lookAgain, managed.target.UID)
+func (m *Manager) changed(syncTarget types.UID) {
+	m.observer.Changed(syncTarget)
+	m.enqueueAfter(lookAgain, syncTarget)
+}
+
+// end stops the controller of one resource. The caller holds turn.
+func (t *managed) end(resource schema.GroupResource) {
+	t.lock.Lock()
+	ending := t.pairs[resource]
+	delete(t.pairs, resource)
+	t.lock.Unlock()
+	ending.cancel()
+	<-ending.done
 }
 
 // stop ends all sync controllers of the target together.
@@ -233,14 +247,17 @@ func (t *managed) stop() {
 	for _, unsubscribe := range t.unsubscribe {
 		unsubscribe()
 	}
+	t.turn.Lock()
+	defer t.turn.Unlock()
 	t.lock.Lock()
-	defer t.lock.Unlock()
+	ending := t.pairs
+	t.pairs = nil
+	t.lock.Unlock()
 	t.gone = true
-	for _, pair := range t.pairs {
+	for _, pair := range ending {
 		pair.cancel()
 	}
-	for _, pair := range t.pairs {
+	for _, pair := range ending {
 		<-pair.done
 	}
-	t.pairs = nil
 }

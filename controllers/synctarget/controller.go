@@ -80,7 +80,7 @@ func (c *Controller) Register() error {
 	return mcbuilder.ControllerManagedBy(c.manager).
 		Named("synctarget").
 		For(&edgev2alpha1.SyncTarget{}).
-		Watches(&corev1.Secret{}, func(name multicluster.ClusterName, inventory cluster.Cluster) mchandler.TypedEventHandler[client.Object, mcreconcile.Request] {
+		Watches(&corev1.Secret{}, func(name multicluster.ClusterName, inventory cluster.Cluster) mchandler.EventHandler {
 			return mchandler.EnqueueRequestsFromMapFunc(func(ctx context.Context, secret client.Object) []reconcile.Request {
 				return referrers(ctx, inventory, secret)
 			})(name, inventory)

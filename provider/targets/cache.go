@@ -108,6 +108,9 @@ func (c *Cache) List() []*unstructured.Unstructured {
 	return objects
 }
 
+// Len returns how many objects the cache holds.
+func (c *Cache) Len() int { return len(c.informer.GetStore().ListKeys()) }
+
 // IsEmpty asks the target whether it holds no object that the selector chooses.
 func (c *Connection) IsEmpty(ctx context.Context, resource schema.GroupVersionResource, selector string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)

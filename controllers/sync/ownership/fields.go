@@ -38,17 +38,39 @@ import (
 // Only what server-side apply records is looked at: not apiVersion, kind, status, and of metadata only labels and
 // annotations. The result is sorted.
 func Uncovered(desired map[string]any, fieldsV1 []byte) ([]string, error) {
+	gaps, err := gapsOf(desired, fieldsV1)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read our managedFields entry: %w", err)
+	}
+	var missing []string
+	for _, gap := range gaps {
+		missing = append(missing, gap.path)
+	}
+	slices.Sort(missing)
+	return missing, nil
+}
+
+// gap is a part of the desired object that an entry does not hold, reported at its root.
+type gap struct {
+	path string
+	// deep is true if the part has parts of its own.
+	deep bool
+}
+
+func gapsOf(desired map[string]any, fieldsV1 []byte) ([]gap, error) {
 	owned := &fieldpath.Set{}
 	if len(fieldsV1) > 0 {
 		if err := owned.FromJSON(bytes.NewReader(fieldsV1)); err != nil {
-			return nil, fmt.Errorf("cannot read our managedFields entry: %w", err)
+			return nil, err
 		}
 	}
-	var missing []string
-	report := func(path fieldpath.Path) { missing = append(missing, path.String()) }
-	uncoveredMap(recorded(desired), owned, nil, report)
-	slices.Sort(missing)
-	return missing, nil
+	var gaps []gap
+	uncoveredMap(recorded(desired), owned, nil, func(path fieldpath.Path, desired any) {
+		_, isMap := desired.(map[string]any)
+		_, isList := desired.([]any)
+		gaps = append(gaps, gap{path: path.String(), deep: isMap || isList})
+	})
+	return gaps, nil
 }
 
 // recorded is the part of an object that managedFields speak of.
@@ -75,14 +97,16 @@ func recorded(object map[string]any) map[string]any {
 	return result
 }
 
-func uncovered(desired any, element fieldpath.PathElement, owned *fieldpath.Set, path fieldpath.Path, report func(fieldpath.Path)) {
+type reporter func(path fieldpath.Path, desired any)
+
+func uncovered(desired any, element fieldpath.PathElement, owned *fieldpath.Set, path fieldpath.Path, report reporter) {
 	children, ok := owned.Children.Get(element)
 	if !ok || children.Empty() {
 		// A scalar, an atomic list or map, or an empty one: owned as a whole or not at all. An empty list is never
 		// drift: a keyed one leaves nothing in the entry, and an atomic one that somebody else filled (as the rules
 		// of an aggregated ClusterRole are) looks the same.
 		if list, ok := desired.([]any); !owned.Members.Has(element) && (!ok || len(list) > 0) {
-			report(path)
+			report(path, desired)
 		}
 		return
 	}
@@ -93,51 +117,48 @@ func uncovered(desired any, element fieldpath.PathElement, owned *fieldpath.Set,
 		uncoveredList(typed, children, path, report)
 	default:
 		if !owned.Members.Has(element) {
-			report(path)
+			report(path, desired)
 		}
 	}
 }
 
-func uncoveredMap(desired map[string]any, owned *fieldpath.Set, path fieldpath.Path, report func(fieldpath.Path)) {
+func uncoveredMap(desired map[string]any, owned *fieldpath.Set, path fieldpath.Path, report reporter) {
 	for key, val := range desired {
-		element := fieldpath.PathElement{FieldName: &key}
+		element := fieldpath.FieldNameElement(key)
 		uncovered(val, element, owned, append(slices.Clone(path), element), report)
 	}
 }
 
-func uncoveredList(desired []any, owned *fieldpath.Set, path fieldpath.Path, report func(fieldpath.Path)) {
-	var elements []fieldpath.PathElement
-	owned.Members.Iterate(func(element fieldpath.PathElement) { elements = append(elements, element) })
-	if len(elements) == 0 {
-		report(path)
-		return
-	}
+func uncoveredList(desired []any, owned *fieldpath.Set, path fieldpath.Path, report reporter) {
+	// Who owns a field of an item need not own the item.
+	elements := owned.Members.Copy()
+	owned.Children.Iterate(elements.Insert)
+	var sample fieldpath.PathElement
+	elements.Iterate(func(element fieldpath.PathElement) { sample = element })
+
+	var named fieldpath.PathElementSet
 	var defaulted []int
-	taken := fieldpath.NewSet()
 	for index, item := range desired {
-		element, ok := identity(item, elements[0])
+		element, ok := identity(item, sample)
 		if !ok {
 			defaulted = append(defaulted, index)
 			continue
 		}
-		if !owned.Members.Has(element) {
-			report(append(slices.Clone(path), element))
-			continue
-		}
-		taken.Members.Insert(element)
+		named.Insert(element)
 		uncovered(item, element, owned, append(slices.Clone(path), element), report)
 	}
 	// An item that leaves a key to the server comes last, so that it cannot take the place of one that names it.
-	elements = slices.DeleteFunc(elements, taken.Members.Has)
+	var free []fieldpath.PathElement
+	elements.Difference(&named).Iterate(func(element fieldpath.PathElement) { free = append(free, element) })
 	for _, index := range defaulted {
 		item := desired[index]
-		position := slices.IndexFunc(elements, func(element fieldpath.PathElement) bool { return canBe(element, item) })
+		position := slices.IndexFunc(free, func(element fieldpath.PathElement) bool { return canBe(element, item) })
 		if position < 0 {
-			report(append(slices.Clone(path), fieldpath.PathElement{Index: &index}))
+			report(append(slices.Clone(path), fieldpath.IndexElement(index)), item)
 			continue
 		}
-		element := elements[position]
-		elements = slices.Delete(elements, position, position+1)
+		element := free[position]
+		free = slices.Delete(free, position, position+1)
 		uncovered(item, element, owned, append(slices.Clone(path), element), report)
 	}
 }
@@ -146,8 +167,7 @@ func uncoveredList(desired []any, owned *fieldpath.Set, path fieldpath.Path, rep
 // key.
 func identity(item any, sample fieldpath.PathElement) (fieldpath.PathElement, bool) {
 	if sample.Key == nil {
-		val := value.NewValueInterface(item)
-		return fieldpath.PathElement{Value: &val}, true
+		return fieldpath.ValueElement(value.NewValueInterface(item)), true
 	}
 	fields, _ := item.(map[string]any)
 	key := make(value.FieldList, 0, len(*sample.Key))
@@ -158,7 +178,7 @@ func identity(item any, sample fieldpath.PathElement) (fieldpath.PathElement, bo
 		}
 		key = append(key, value.Field{Name: field.Name, Value: value.NewValueInterface(val)})
 	}
-	return fieldpath.PathElement{Key: &key}, true
+	return fieldpath.KeyElement(key...), true
 }
 
 // canBe tells whether a list element of a managedFields entry can be the item, some of whose keys the server defaulted.

@@ -17,6 +17,7 @@ limitations under the License.
 package ownership
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -30,17 +31,22 @@ func Holders(desired map[string]any, entries []metav1.ManagedFieldsEntry, paths 
 		if entry.FieldsV1 == nil {
 			continue
 		}
-		missing, err := Uncovered(desired, entry.FieldsV1.Raw)
+		gaps, err := gapsOf(desired, entry.FieldsV1.Raw)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("cannot read the managedFields entry of %s: %w", entry.Manager, err)
 		}
 		holds := slices.ContainsFunc(paths, func(path string) bool {
-			// What is missing is reported at its root.
-			return !slices.ContainsFunc(missing, func(root string) bool { return strings.HasPrefix(path, root) })
+			return !slices.ContainsFunc(gaps, func(gap gap) bool { return gap.has(path) })
 		})
 		if holds && !slices.Contains(holders, entry.Manager) {
 			holders = append(holders, entry.Manager)
 		}
 	}
 	return holders, nil
+}
+
+// has tells whether the path lies in the gap. The label app is not the root of the label app.kubernetes.io/name.
+func (g gap) has(path string) bool {
+	rest, ok := strings.CutPrefix(path, g.path)
+	return ok && (rest == "" || g.deep && strings.ContainsRune(".[", rune(rest[0])))
 }

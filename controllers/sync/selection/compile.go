@@ -54,6 +54,7 @@ func Compile(syncerConfigs []*edgev2alpha1.SyncerConfig, edgeSyncConfigs []*edge
 		byResource: map[schema.GroupResource]*rules{},
 		byKind:     map[schema.GroupKind]*rules{},
 		problems:   map[string][]Problem{},
+		active:     map[string]struct{}{},
 	}
 	for _, syncerConfig := range syncerConfigs {
 		matcher.addSyncerConfig(syncerConfig)
@@ -129,6 +130,7 @@ func (m *Matcher) add(entry Entry, config *config, namespaces, names []string, s
 		}
 		added.labels = compiled
 	}
+	m.active[config.id] = struct{}{}
 	var target *rules
 	if entry.Resource != "" {
 		target = getOrNew(m.byResource, schema.GroupResource{Group: entry.Group, Resource: entry.Resource})
@@ -154,4 +156,13 @@ func getOrNew[K comparable](all map[K]*rules, key K) *rules {
 		all[key] = found
 	}
 	return found
+}
+
+// HasRules tells whether a config has an entry that can select something.
+func (m *Matcher) HasRules(config string) bool {
+	if m == nil {
+		return false
+	}
+	_, ok := m.active[config]
+	return ok
 }

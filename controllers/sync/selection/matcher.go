@@ -63,6 +63,8 @@ type Matcher struct {
 	byKind     map[schema.GroupKind]*rules
 	entries    []Entry
 	problems   map[string][]Problem
+	// active holds the configs with at least one rule.
+	active map[string]struct{}
 }
 
 // rules are the rules for one resource.

@@ -1,3 +1,5 @@
+//go:build tools
+
 /*
 Copyright 2026 The synchub Authors.
 
@@ -13,8 +15,6 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
-
-//go:build tools
 
 // Package tools pins the kcp server that the tests and the demo run.
 package tools

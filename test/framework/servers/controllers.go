@@ -95,6 +95,8 @@ func (t *Target) startKwok(ctx context.Context, opts Options) (*Server, error) {
 			"--manage-all-nodes=false",
 			"--manage-nodes-with-annotation-selector=" + fakeNodeAnnotation + "=" + fakeNode,
 			"--node-lease-duration-seconds=40",
+			"--node-ip=192.0.2.1", // an address for documentation: nothing can be there
+			"--cidr=10.128.0.0/9",
 			"--server-address=" + address(ports[0]),
 		}}, err
 	})

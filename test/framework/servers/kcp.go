@@ -26,7 +26,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// The kcp user that the hub runs as. It starts without any rights.
+// The kcp user that the hub runs as. Nothing is granted to it yet.
 const (
 	HubUser  = "synchub-hub"
 	HubGroup = "synchub:hub"

@@ -17,6 +17,7 @@ limitations under the License.
 package servers
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -53,7 +54,7 @@ func FreePort() (int, error) {
 }
 
 func isFree(port int) bool {
-	listener, err := net.Listen("tcp", address(port))
+	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", address(port))
 	if err != nil {
 		return false
 	}

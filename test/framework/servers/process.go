@@ -55,7 +55,7 @@ func Start(opts Options, name, path string, args, env []string) (*Process, error
 		p.logStart = info.Size()
 	}
 
-	p.command = exec.Command(path, args...)
+	p.command = exec.Command(path, args...) //nolint:noctx // it ends by Terminate or Kill9, or with this program
 	p.command.Env = append(os.Environ(), env...)
 	p.command.Stdout, p.command.Stderr = log, log
 	if err := startGuarded(p.command); err != nil {

@@ -1,0 +1,128 @@
+# Needs Go, git, make and bash; for the race detector of the test targets also cgo with a C compiler.
+# All other tools are built into bin/ from the modules below hack/tools, by hack/buildtools.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# What the binary says about itself. A checkout without tags or without git is fine.
+# The date is that of the commit, so that building a commit twice gives the same binary.
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+DATE    ?= $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
+
+# -buildvcs=false: the version above says it, and a checkout owned by somebody else could not be built.
+BUILD_FLAGS := -buildvcs=false -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)'
+
+# Tests in test/ share servers and run one package at a time; all other packages have unit tests.
+UNIT_PACKAGES = $(shell go list ./... | grep -v '/synchub/test/')
+
+UNIT_TIMEOUT ?= 15m
+E2E_TIMEOUT  ?= 30m
+FUZZTIME     ?= 10s
+
+##@ Try it
+
+.PHONY: demo
+demo: build ## Run kcp, two clusters and the hub on this machine; ONCE=1 ends by itself with status 0 or 1
+	go run ./hack/buildtools -for demo
+	go build -buildvcs=false -o bin/synchub-demo ./hack/demo
+	exec bin/synchub-demo $(if $(ONCE),-once)
+
+##@ Build
+
+.PHONY: build
+build: ## Build the hub into bin/synchub
+	go build $(BUILD_FLAGS) -o bin/synchub ./cmd/synchub
+
+.PHONY: tools
+tools: ## Build all tools that are missing or whose pin changed into bin/
+	go run ./hack/buildtools -for all
+
+.PHONY: generate
+generate: ## Generate deep copies, CRDs and APIResourceSchemas from the types in apis/
+	go run ./hack/buildtools controller-gen
+	go run ./hack/generate
+
+.PHONY: clean
+clean: ## Remove the built hub, logs and the demo's data, but not the tools, which take long to build
+	rm -rf bin/synchub bin/synchub-race bin/synchub-demo logs .demo cover.out
+
+.PHONY: clean-all
+clean-all: clean ## Remove the tools too
+	rm -rf bin
+
+##@ Test
+
+.PHONY: test
+test: ## Run all tests on real servers, building what they need
+	@$(MAKE) --no-print-directory test-unit
+	@$(MAKE) --no-print-directory test-e2e
+
+.PHONY: test-tools
+test-tools:
+	go run ./hack/buildtools -for test
+	go build -race $(BUILD_FLAGS) -o bin/synchub-race ./cmd/synchub
+
+.PHONY: test-unit
+test-unit: test-tools ## Run the tests beside the code
+	go test -race -timeout $(UNIT_TIMEOUT) $(UNIT_PACKAGES)
+
+.PHONY: test-e2e
+test-e2e: test-tools ## Run the end-to-end tests; FOCUS=<regular expression> selects specs
+ifdef FOCUS
+	go test -race -count=1 -timeout $(E2E_TIMEOUT) ./test/e2e/... -v -ginkgo.v -ginkgo.focus='$(FOCUS)'
+else
+	go test -race -count=1 -p 1 -timeout $(E2E_TIMEOUT) ./test/...
+endif
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz test for FUZZTIME (10s)
+	@go test -list '^Fuzz' $(UNIT_PACKAGES) \
+	| awk '/^Fuzz/ { names[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, names[i]; n = 0 }' \
+	| while read -r package name; do \
+		echo "$$package $$name"; \
+		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$package"; \
+	done
+
+.PHONY: bench
+bench: ## Run the benchmarks beside the code
+	go test -run '^$$' -bench . -benchmem $(UNIT_PACKAGES)
+
+##@ Check
+
+.PHONY: lint
+lint: ## Find mistakes and breaches of the house rules
+	go run ./hack/buildtools golangci-lint
+	bin/golangci-lint run ./...
+
+.PHONY: fmt
+fmt: ## Format the code
+	go run ./hack/buildtools golangci-lint
+	bin/golangci-lint fmt ./...
+
+.PHONY: headers
+headers: ## Check that every Go file starts with the licence header
+	go run ./hack/verifyheaders
+
+.PHONY: verify
+verify: ## Regenerate, tidy, format, lint; fail if that finds or changes anything
+	@$(MAKE) --no-print-directory generate
+	go mod tidy
+	@$(MAKE) --no-print-directory fmt
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory headers
+	@if [ -n "$$(git status --porcelain)" ]; then \
+		git status --short; \
+		git --no-pager diff; \
+		echo "verify: the files above differ from what is committed: commit what 'make generate fmt' and 'go mod tidy' made of them"; \
+		exit 1; \
+	fi
+
+##@ Help
+
+.PHONY: help
+help: ## Show this help
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z][a-z0-9-]*:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile

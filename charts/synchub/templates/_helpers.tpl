@@ -1,0 +1,50 @@
+{{- define "synchub.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "synchub.fullname" -}}
+{{- $name := include "synchub.name" . }}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" }}
+{{- else if contains $name .Release.Name }}
+{{- .Release.Name | trunc 63 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name $name | trunc 63 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{- define "synchub.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "synchub.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "synchub.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "synchub.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- define "synchub.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create }}
+{{- default (include "synchub.fullname" .) .Values.serviceAccount.name }}
+{{- else }}
+{{- required "serviceAccount.name is required when serviceAccount.create is false" .Values.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{- define "synchub.image" -}}
+{{- if .Values.image.digest }}
+{{- printf "%s@%s" .Values.image.repository .Values.image.digest }}
+{{- else }}
+{{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) }}
+{{- end }}
+{{- end }}
+
+{{- define "synchub.kubeconfigSecretName" -}}
+{{- with .Values.kcp.kubeconfigSecret.name }}
+{{- . }}
+{{- else }}
+{{- fail "\n\nThe hub needs a kubeconfig for kcp. Put it in a Secret and name that:\n\n  kubectl create secret generic synchub-kcp --namespace YOUR_NAMESPACE --from-file=kubeconfig=PATH\n  helm ... --set kcp.kubeconfigSecret.name=synchub-kcp\n" }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,72 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/synchub-dev/synchub/provider/bootstrap"
+	"github.com/synchub-dev/synchub/provider/kcp"
+)
+
+// initLimits are enough for a dozen requests.
+var initLimits = kcp.Limits{QPS: 50, Burst: 100}
+
+func newInitCommand() *cobra.Command {
+	var kubeconfig string
+	var options bootstrap.Options
+	command := &cobra.Command{
+		Use:   "init",
+		Short: "Prepare the provider workspace",
+		Long: "Create or update, in the provider workspace, the exports for inventory workspaces and mailboxes with their schemas,\n" +
+			"the workspace type of mailboxes, and the rights of the hub's kcp user. Safe to repeat; nothing is taken away.",
+		Example: "  synchub init --kcp-kubeconfig admin.kubeconfig --hub-user synchub-hub",
+		Args:    cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			switch {
+			case kubeconfig == "":
+				return errors.New("set --kcp-kubeconfig to the kubeconfig of an administrator of the provider workspace")
+			case options.Workspace == "":
+				return errors.New("set --provider-workspace to the path of the provider workspace")
+			case options.HubUser == "":
+				return errors.New("set --hub-user to the name of the hub's kcp user, so that it gets its rights")
+			}
+			ctrl.SetLogger((&logOptions{level: "error", format: "console"}).logger())
+			access, err := kcp.Load(kubeconfig, initLimits)
+			if err != nil {
+				return err
+			}
+			options.Config = func(workspace string) *rest.Config { return access.Workspace(workspace) }
+			options.Report = func(object, result string) {
+				_, _ = fmt.Fprintf(command.OutOrStdout(), "%-10s %s\n", result, object)
+			}
+			return bootstrap.Run(command.Context(), options)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&kubeconfig, "kcp-kubeconfig", "", "kubeconfig of an administrator of the provider workspace (required)")
+	flags.StringVar(&options.Workspace, "provider-workspace", "root:synchub", "path of the provider workspace; it is created if its parent allows")
+	flags.StringVar(&options.HubUser, "hub-user", "", "name of the hub's kcp user, which gets its rights (required)")
+	flags.StringSliceVar(&options.InventoryGroups, "inventory-group", nil, "groups that may bind the inventory export")
+	return command
+}
+

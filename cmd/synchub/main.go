@@ -1,0 +1,70 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Command synchub is the hub: it keeps many Kubernetes clusters in step with their kcp mailbox workspaces.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Set by the linker; see the Makefile.
+var (
+	version = "dev"
+	commit  = "unknown"
+	date    = "unknown"
+)
+
+func main() {
+	// The second signal ends the process at once.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	if err := newCommand().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "synchub: "+err.Error())
+		os.Exit(1)
+	}
+}
+
+func newCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "synchub",
+		Short: "Keep many Kubernetes clusters in step with kcp",
+		Long: "synchub is one hub that keeps many Kubernetes clusters in step with kcp. Each cluster has a mailbox workspace:\n" +
+			"what users put there goes down to the cluster, and status comes back up. Nothing is installed in the clusters.",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	command.AddCommand(newRunCommand(), newInitCommand(), newVersionCommand())
+	return command
+}
+
+func newVersionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(command.OutOrStdout(), "synchub %s (commit %s, built %s)\n", version, commit, date)
+			return err
+		},
+	}
+}

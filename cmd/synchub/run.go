@@ -1,0 +1,218 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/synchub-dev/synchub/controllers"
+	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/requests"
+)
+
+const (
+	// leaseName is the Lease that the leader holds.
+	leaseName = "synchub"
+	// startTimeout bounds the first requests, so that wrong configuration ends at once.
+	startTimeout = 30 * time.Second
+	// drainTimeout is how long what is under way may take after SIGTERM.
+	drainTimeout = 20 * time.Second
+)
+
+// runOptions are the flags of `synchub run`.
+type runOptions struct {
+	kcpKubeconfig     string
+	hostingKubeconfig string
+	workspace         string
+	namespace         string
+
+	leaderElect    bool
+	leaseNamespace string
+	leaseDuration  time.Duration
+	renewDeadline  time.Duration
+	retryPeriod    time.Duration
+
+	metricsAddress string
+	healthAddress  string
+
+	kcpLimits    kcp.Limits
+	targetLimits kcp.Limits
+
+	logs logOptions
+}
+
+func newRunCommand() *cobra.Command {
+	options := &runOptions{}
+	command := &cobra.Command{
+		Use:   "run",
+		Short: "Run the hub",
+		Example: "  # In the hosting cluster, as the Helm chart does\n" +
+			"  synchub run --kcp-kubeconfig /etc/synchub/kubeconfig\n\n" +
+			"  # Outside, with a kubeconfig for each side\n" +
+			"  synchub run --kcp-kubeconfig kcp.kubeconfig --hosting-kubeconfig hosting.kubeconfig",
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if err := options.validate(); err != nil {
+				return err
+			}
+			return options.run(command.Context())
+		},
+	}
+	options.addFlags(command.Flags())
+	return command
+}
+
+func (o *runOptions) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.kcpKubeconfig, "kcp-kubeconfig", "", "kubeconfig of the hub's kcp user; re-read when it changes (required)")
+	flags.StringVar(&o.hostingKubeconfig, "hosting-kubeconfig", "", "kubeconfig of the hosting cluster (default: in-cluster)")
+	flags.StringVar(&o.workspace, "provider-workspace", "root:synchub", "path of the provider workspace")
+	flags.StringVar(&o.namespace, "namespace", "", "namespace of the hub in the hosting cluster, with the ConfigMaps that hold schemas (default: the Pod's, else default)")
+	flags.BoolVar(&o.leaderElect, "leader-elect", true, "work only while holding the Lease")
+	flags.StringVar(&o.leaseNamespace, "leader-election-namespace", "", "namespace of the Lease (default: --namespace)")
+	flags.DurationVar(&o.leaseDuration, "leader-election-lease-duration", 15*time.Second, "how long a lost leader is waited for")
+	flags.DurationVar(&o.renewDeadline, "leader-election-renew-deadline", 10*time.Second, "how long the leader tries to renew before it gives up")
+	flags.DurationVar(&o.retryPeriod, "leader-election-retry-period", 2*time.Second, "how often the Lease is tried for and renewed")
+	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", `address of /metrics; "0" turns it off`)
+	flags.StringVar(&o.healthAddress, "health-probe-bind-address", ":8081", `address of /healthz and /readyz; "0" turns them off`)
+	flags.Float32Var(&o.kcpLimits.QPS, "kcp-qps", 2000, "requests per second to each kcp endpoint")
+	flags.IntVar(&o.kcpLimits.Burst, "kcp-burst", 4000, "requests to each kcp endpoint at once")
+	flags.Float32Var(&o.targetLimits.QPS, "target-qps", 1000, "requests per second to each target")
+	flags.IntVar(&o.targetLimits.Burst, "target-burst", 2000, "requests to each target at once")
+	o.logs.addFlags(flags)
+}
+
+func (o *runOptions) validate() error {
+	switch {
+	case o.kcpKubeconfig == "":
+		return errors.New("set --kcp-kubeconfig to the kubeconfig of the hub's kcp user")
+	case o.workspace == "":
+		return errors.New("set --provider-workspace to the path of the provider workspace")
+	case o.kcpLimits.QPS <= 0 || o.kcpLimits.Burst <= 0 || o.targetLimits.QPS <= 0 || o.targetLimits.Burst <= 0:
+		return errors.New("set --kcp-qps, --kcp-burst, --target-qps and --target-burst to positive numbers")
+	case o.renewDeadline >= o.leaseDuration || o.retryPeriod >= o.renewDeadline:
+		return errors.New("set --leader-election-retry-period below --leader-election-renew-deadline, and that below --leader-election-lease-duration")
+	}
+	if o.namespace == "" {
+		o.namespace = podNamespace()
+	}
+	if o.leaseNamespace == "" {
+		o.leaseNamespace = o.namespace
+	}
+	return o.logs.validate()
+}
+
+// podNamespace is the namespace of the Pod that the hub runs in, else default.
+func podNamespace() string {
+	content, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+	if err != nil || len(content) == 0 {
+		return corev1.NamespaceDefault
+	}
+	return string(content)
+}
+
+func (o *runOptions) run(ctx context.Context) error {
+	log := o.logs.logger()
+	ctrl.SetLogger(log)
+	klog.SetLogger(log.WithName("client-go"))
+
+	access, err := kcp.Load(o.kcpKubeconfig, o.kcpLimits)
+	if err != nil {
+		return err
+	}
+	hostingConfig, err := o.hostingConfig()
+	if err != nil {
+		return err
+	}
+	registerMetrics()
+	hosting, err := ctrl.NewManager(hostingConfig, manager.Options{
+		Scheme:                        controllers.Scheme(),
+		Logger:                        log,
+		LeaderElection:                o.leaderElect,
+		LeaderElectionID:              leaseName,
+		LeaderElectionNamespace:       o.leaseNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &o.leaseDuration,
+		RenewDeadline:                 &o.renewDeadline,
+		RetryPeriod:                   &o.retryPeriod,
+		GracefulShutdownTimeout:       new(drainTimeout),
+		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddress},
+		HealthProbeBindAddress:        o.healthAddress,
+		// The hub may read ConfigMaps of its own namespace only.
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+			&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{o.namespace: {}}},
+		}},
+	})
+	if err != nil {
+		return fmt.Errorf("cannot reach the hosting cluster; check --hosting-kubeconfig: %w", err)
+	}
+	if err := hosting.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	starting, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	hub, err := controllers.Setup(starting, hosting, controllers.Options{
+		Access:       access,
+		Workspace:    o.workspace,
+		Namespace:    o.namespace,
+		TargetLimits: o.targetLimits,
+		Log:          log,
+	})
+	if err != nil {
+		return err
+	}
+	log.Info("starting", "version", version, "commit", commit, "kcp", access.Host(), "providerWorkspace", o.workspace)
+	return hub.Start(ctx)
+}
+
+func (o *runOptions) hostingConfig() (*rest.Config, error) {
+	var config *rest.Config
+	var err error
+	if o.hostingKubeconfig == "" {
+		if config, err = rest.InClusterConfig(); err != nil {
+			return nil, fmt.Errorf("set --hosting-kubeconfig, since the hub does not run in a cluster: %w", err)
+		}
+	} else if config, err = clientcmd.BuildConfigFromFlags("", o.hostingKubeconfig); err != nil {
+		return nil, fmt.Errorf("cannot use the hosting kubeconfig %s: %w", o.hostingKubeconfig, err)
+	}
+	// client-go's default of 5 requests a second is for people.
+	config.QPS, config.Burst = o.kcpLimits.QPS, o.kcpLimits.Burst
+	return config, nil
+}
+
+func registerMetrics() {
+	ctrlmetrics.Registry.MustRegister(requests.Collectors()...)
+	ctrlmetrics.Registry.MustRegister(sync.Collectors()...)
+}

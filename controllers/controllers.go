@@ -1,0 +1,166 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/go-logr/logr"
+	"github.com/kcp-dev/multicluster-provider/apiexport"
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
+	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	apiexportcontroller "github.com/synchub-dev/synchub/controllers/apiexport"
+	"github.com/synchub-dev/synchub/controllers/apiresourceschema"
+	"github.com/synchub-dev/synchub/controllers/mailbox"
+	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/controllers/syncerconfig"
+	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/controllers/synctarget"
+	"github.com/synchub-dev/synchub/provider/bootstrap"
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// Options are what the hub needs beside the hosting cluster's manager.
+type Options struct {
+	Access *kcp.Access
+	// Workspace is the path of the provider workspace.
+	Workspace string
+	// Namespace is where the hosting cluster's ConfigMaps with schemas are.
+	Namespace    string
+	TargetLimits kcp.Limits
+	Log          logr.Logger
+}
+
+// Scheme knows every kind that the hub reads or writes as a Go type.
+func Scheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme,
+		apisv1alpha1.AddToScheme, apisv1alpha2.AddToScheme, corev1alpha1.AddToScheme, tenancyv1alpha1.AddToScheme,
+		edgev2alpha1.AddToScheme, synchubv1alpha1.AddToScheme,
+	} {
+		// Registering fails only if two Go types claim one kind.
+		_ = add(scheme)
+	}
+	return scheme
+}
+
+// Setup adds all controllers to the manager of the hosting cluster and returns the manager to start.
+func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcmanager.Manager, error) {
+	realClock := clock.RealClock{}
+	identity, err := bootstrap.Identify(ctx, options.Access.Workspace(options.Workspace), options.Workspace)
+	if err != nil {
+		return nil, err
+	}
+
+	// Where clusters come from.
+	provider, err := cluster.New(options.Access.Workspace(options.Workspace), func(o *cluster.Options) { o.Scheme = hosting.GetScheme() })
+	if err != nil {
+		return nil, fmt.Errorf("cannot reach the provider workspace %s: %w", options.Workspace, err)
+	}
+	// The provider logs whole APIBindings at info level.
+	quiet := options.Log.WithName("inventory").V(2)
+	inventories, err := apiexport.New(options.Access.Workspace(options.Workspace), bootstrap.InventoryExport, apiexport.Options{Scheme: hosting.GetScheme(), Log: &quiet})
+	if err != nil {
+		return nil, fmt.Errorf("cannot watch the inventory workspaces: %w", err)
+	}
+	multi, err := mcmanager.WithMultiCluster(hosting, inventories)
+	if err != nil {
+		return nil, err
+	}
+	boxes := mailboxes.New(options.Access, options.Workspace, bootstrap.MailboxExport, syncmanager.ConfigResources, realClock, options.Log.WithName("mailboxes"))
+	var syncTargets *synctarget.Controller
+	registry := targets.NewRegistry(targets.Options{
+		FieldManager: ownership.FieldManager(identity.Hub),
+		Limits:       options.TargetLimits,
+		Clock:        realClock,
+		Log:          options.Log.WithName("targets"),
+		OnChange:     func(syncTarget types.UID) { syncTargets.TargetChanged(syncTarget) },
+	})
+
+	// What is done with them.
+	recorder := &recorder{}
+	sync := syncmanager.New(syncmanager.Options{
+		Mailboxes: boxes, Recorder: recorder, Hub: identity.Hub, Hasher: ownership.NewHasher(identity.HashKey), Clock: realClock, Log: options.Log.WithName("sync"),
+	})
+	reports := syncerconfig.NewController(boxes, sync, options.Log.WithName("syncerconfig"))
+	sync.SetObserver(reports)
+	syncTargets = synctarget.NewController(multi, registry, sync, realClock)
+	recorder.Recorder = syncTargets
+
+	return multi, errors.Join(
+		hosting.Add(provider),
+		hosting.Add(boxes),
+		hosting.Add(registry),
+		apiresourceschema.NewController(hosting.GetClient(), provider, options.Namespace).Register(hosting),
+		apiexportcontroller.NewController(hosting.GetClient(), provider, bootstrap.MailboxExport, boxes, sync).Register(hosting),
+		mailbox.NewController(multi, provider, options.Workspace, realClock, syncTargets.Stop).Register(),
+		syncTargets.Register(),
+		hosting.Add(sync),
+		hosting.Add(reports),
+		hosting.Add(accessWatcher{options.Access, options.Log.WithName("kcp")}),
+		hosting.AddReadyzCheck("kcp-caches", synced(hosting, boxes)),
+	)
+}
+
+// recorder breaks the circle between the sync manager, which records pairs, and the controller of SyncTargets, which
+// writes them and hands over targets.
+type recorder struct{ syncmanager.Recorder }
+
+// accessWatcher re-reads the kcp kubeconfig, on standby too.
+type accessWatcher struct {
+	access *kcp.Access
+	log    logr.Logger
+}
+
+func (w accessWatcher) Start(ctx context.Context) error { return w.access.Watch(ctx, w.log) }
+
+func (w accessWatcher) NeedLeaderElection() bool { return false }
+
+// synced is ready when the kcp caches are, or while another replica leads. Targets never count: a hub is not broken
+// because one of its clusters is.
+func synced(hosting manager.Manager, boxes *mailboxes.Mailboxes) func(*http.Request) error {
+	return func(*http.Request) error {
+		select {
+		case <-hosting.Elected():
+		default:
+			return nil
+		}
+		if !boxes.Synced() {
+			return errors.New("the caches of the mailboxes are being filled")
+		}
+		return nil
+	}
+}
+

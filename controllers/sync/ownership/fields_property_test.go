@@ -1,0 +1,372 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package ownership_test
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+)
+
+func setOf(t *testing.T, entry []byte) *fieldpath.Set {
+	t.Helper()
+	set := &fieldpath.Set{}
+	if err := set.FromJSON(bytes.NewReader(entry)); err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+func entryOf(t *testing.T, set *fieldpath.Set) []byte {
+	t.Helper()
+	entry, err := set.ToJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entry
+}
+
+// leaves returns the paths whose loss must be seen: those that have nothing below them.
+func leaves(set *fieldpath.Set) []fieldpath.Path {
+	var paths []fieldpath.Path
+	for path := range set.Leaves().All() {
+		paths = append(paths, path.Copy())
+	}
+	return paths
+}
+
+// reported says how the loss of a leaf is reported: as its highest ancestor of which the entry holds nothing any more.
+func reported(entry *fieldpath.Set, leaf fieldpath.Path) string {
+	below := entry
+	for length, element := range leaf {
+		children, ok := below.Children.Get(element)
+		if !ok {
+			return leaf[:length+1].String()
+		}
+		below = children
+	}
+	return leaf.String()
+}
+
+// Whichever single leaf our entry loses, that and nothing else is reported.
+func TestEveryLostLeafIsReported(t *testing.T) {
+	for name, text := range manifests {
+		t.Run(name, func(t *testing.T) {
+			desired := manifest(t, text)
+			server := newServer(t, desired)
+			server.apply(hubManager, desired)
+			whole := setOf(t, server.entry())
+			all := leaves(whole)
+			if len(all) == 0 {
+				t.Fatal("the entry is empty")
+			}
+			for _, leaf := range all {
+				if emptyList(desired, leaf) {
+					continue
+				}
+				rest := whole.Leaves().Difference(fieldpath.NewSet(leaf))
+				got := uncovered(t, desired, entryOf(t, rest))
+				if want := []string{reported(rest, leaf)}; !slices.Equal(got, want) {
+					t.Errorf("without %s: want %v, got %v", leaf, want, got)
+				}
+			}
+		})
+	}
+}
+
+// emptyList tells whether the desired value of a leaf is an empty list, the one thing whose loss is not drift.
+func emptyList(desired any, leaf fieldpath.Path) bool {
+	for _, element := range leaf {
+		switch typed := desired.(type) {
+		case map[string]any:
+			if element.FieldName == nil {
+				return false
+			}
+			desired = typed[*element.FieldName]
+		case []any:
+			index := slices.IndexFunc(typed, func(item any) bool { return isItem(element, item) })
+			if index < 0 {
+				return false
+			}
+			desired = typed[index]
+		}
+	}
+	list, ok := desired.([]any)
+	return ok && len(list) == 0
+}
+
+func isItem(element fieldpath.PathElement, item any) bool {
+	fields, ok := item.(map[string]any)
+	if !ok || element.Key == nil {
+		return false
+	}
+	for _, key := range *element.Key {
+		val, ok := fields[key.Name]
+		if !ok && key.Name == "protocol" {
+			val = "TCP"
+		}
+		if fmt.Sprint(val) != fmt.Sprint(key.Value.Unstructured()) {
+			return false
+		}
+	}
+	return true
+}
+
+// allSorts has a list and a map of every sort in which the API server records them.
+const allSorts = typed.YAMLObject(`
+types:
+- name: root
+  map: {fields: [{name: spec, type: {namedType: node}}, {name: data, type: {map: {elementType: {scalar: string}}}}]}
+- name: node
+  map:
+    fields:
+    - {name: text, type: {scalar: string}}
+    - {name: number, type: {scalar: numeric}}
+    - {name: flag, type: {scalar: boolean}}
+    - {name: struct, type: {namedType: node}}
+    - {name: map, type: {map: {elementType: {scalar: string}}}}
+    - {name: atomicMap, type: {map: {elementType: {scalar: string}, elementRelationship: atomic}}}
+    - {name: atomicList, type: {list: {elementType: {namedType: node}, elementRelationship: atomic}}}
+    - {name: set, type: {list: {elementType: {scalar: string}, elementRelationship: associative}}}
+    - {name: numbers, type: {list: {elementType: {scalar: numeric}, elementRelationship: associative}}}
+    - {name: keyed, type: {list: {elementType: {namedType: item}, elementRelationship: associative, keys: [name]}}}
+    - {name: ports, type: {list: {elementType: {namedType: port}, elementRelationship: associative, keys: [port, protocol]}}}
+- name: item
+  map: {fields: [{name: name, type: {scalar: string}}, {name: node, type: {namedType: node}}]}
+- name: port
+  map: {fields: [{name: port, type: {scalar: numeric}}, {name: protocol, type: {scalar: string}, default: TCP}, {name: node, type: {namedType: node}}]}
+`)
+
+type generator struct{ *rand.Rand }
+
+// name is one of few, so that they meet, and some are awkward.
+func (g generator) name() string {
+	return []string{"a", "b", "a.b", "a/b", "", `"`, "é", "f:a", "."}[g.IntN(9)]
+}
+
+func (g generator) object() map[string]any {
+	result := map[string]any{"spec": g.node(3)}
+	if g.IntN(2) == 0 {
+		result["data"] = g.strings()
+	}
+	return result
+}
+
+func (g generator) strings() map[string]any {
+	result := map[string]any{}
+	for range g.IntN(4) {
+		result[g.name()] = g.name()
+	}
+	return result
+}
+
+func (g generator) node(depth int) map[string]any {
+	makers := map[string]func() any{
+		"text":      func() any { return g.name() },
+		"number":    func() any { return int64(g.IntN(3)) },
+		"flag":      func() any { return g.IntN(2) == 0 },
+		"map":       func() any { return g.strings() },
+		"atomicMap": func() any { return g.strings() },
+		"set": func() any {
+			items := []any{}
+			for name := range g.strings() {
+				items = append(items, name)
+			}
+			return items
+		},
+		"numbers": func() any {
+			items := []any{}
+			for _, number := range g.Perm(g.IntN(4)) {
+				items = append(items, int64(number))
+			}
+			return items
+		},
+	}
+	if depth > 0 {
+		makers["struct"] = func() any { return g.node(depth - 1) }
+		makers["atomicList"] = func() any {
+			items := []any{}
+			for range g.IntN(3) {
+				items = append(items, g.node(depth-1))
+			}
+			return items
+		}
+		makers["keyed"] = func() any {
+			items := []any{}
+			for name := range g.strings() {
+				items = append(items, map[string]any{"name": name, "node": g.node(depth - 1)})
+			}
+			return items
+		}
+		makers["ports"] = func() any {
+			items := []any{}
+			for _, number := range g.Perm(6)[:g.IntN(5)] {
+				item := map[string]any{"port": int64(number / 3)}
+				if protocol := []string{"SCTP", "TCP", "UDP"}[number%3]; protocol != "TCP" || g.IntN(3) == 0 {
+					item["protocol"] = protocol
+				}
+				if g.IntN(2) == 0 {
+					item["node"] = g.node(depth - 1)
+				}
+				items = append(items, item)
+			}
+			return items
+		}
+	}
+	result := map[string]any{}
+	for _, field := range slices.Sorted(maps.Keys(makers)) {
+		if g.IntN(3) == 0 {
+			result[field] = makers[field]()
+		}
+	}
+	return result
+}
+
+// What is uncovered is empty if and only if the entry holds all that an apply of the object would record.
+func TestUncoveredIffNotCovered(t *testing.T) {
+	parser, err := typed.NewParser(allSorts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := 0
+	for seed := range uint64(2000) {
+		g := generator{rand.New(rand.NewPCG(seed, 0))}
+		desired := g.object()
+		value, err := parser.Type("root").FromUnstructured(desired)
+		if err != nil {
+			t.Fatalf("%v\n%v", err, desired)
+		}
+		whole, err := value.ToFieldSet()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := uncovered(t, desired, entryOf(t, whole)); len(got) > 0 {
+			t.Fatalf("seed %d: %v uncovered by the whole entry %s\nof %v", seed, got, whole, desired)
+		}
+		others := fieldpath.NewSet(fieldpath.MakePathOrDie("theirs"), fieldpath.MakePathOrDie("spec", "theirs"), fieldpath.MakePathOrDie("data", "theirs"))
+		if got := uncovered(t, desired, entryOf(t, whole.Union(others))); len(got) > 0 {
+			t.Fatalf("seed %d: %v uncovered when the entry holds more", seed, got)
+		}
+
+		rest := whole
+		var removed []fieldpath.Path
+		for _, leaf := range leaves(whole) {
+			if g.IntN(8) == 0 && !emptyList(desired, leaf) {
+				rest = rest.Leaves().Difference(fieldpath.NewSet(leaf))
+				removed = append(removed, leaf)
+			}
+		}
+		lost += len(removed)
+		var want []string
+		for _, leaf := range removed {
+			want = append(want, reported(rest, leaf))
+		}
+		slices.Sort(want)
+		want = slices.Compact(want)
+		if got := uncovered(t, desired, entryOf(t, rest)); !slices.Equal(numbered(got), numbered(want)) {
+			t.Fatalf("seed %d: without %v: want %v, got %v\n%v", seed, removed, want, got, desired)
+		}
+	}
+	if lost < 1000 {
+		t.Errorf("only %d leaves were ever removed", lost)
+	}
+}
+
+// numbered replaces the last step of paths to a port: one that left its protocol to the server is reported by index.
+func numbered(paths []string) []string {
+	result := make([]string, len(paths))
+	for index, path := range paths {
+		if position := strings.LastIndex(path, ".ports["); position >= 0 && strings.HasSuffix(path, "]") {
+			path = path[:position] + ".ports[…]"
+		}
+		result[index] = path
+	}
+	slices.Sort(result)
+	return result
+}
+
+func FuzzUncovered(f *testing.F) {
+	f.Add(`{"data":{"a":"b"}}`, []byte(`{"f:data":{"f:a":{}}}`))
+	f.Add(`{"spec":{"ports":[{"port":80},{"port":80,"protocol":"UDP"}]}}`, []byte(`{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:port":{}}}}}`))
+	f.Add(`{"set":["a",1,null,{},[]]}`, []byte(`{"f:set":{"v:\"a\"":{},"v:1":{},"v:null":{},"v:{}":{},"v:[]":{},"i:0":{},"k:{}":{},"f:x":{}}}`))
+	f.Add(`{"metadata":{"labels":{"a":"b"},"annotations":[]},"status":1}`, []byte(`{"f:metadata":{".":{},"f:labels":{}}}`))
+	f.Add(`{"metadata":"x","":{"":[[]]}}`, []byte(`{"f:":{"f:":{"x:":{}}}}`))
+	f.Add(`{"a":[{"k":1}]}`, []byte(`{"f:a":{"k:{\"k\":{\"x\":[1]}}":{},"k:null":{},"k:1":{}}}`))
+	f.Add(`{"a":1}`, []byte(`null`))
+	f.Add(`{"a":1}`, []byte(`{"f:a":[]}`))
+	f.Fuzz(func(t *testing.T, object string, entry []byte) {
+		desired := &unstructured.Unstructured{}
+		if err := desired.UnmarshalJSON([]byte(`{"apiVersion":"v1","kind":"Any"` + strings.Replace(object, "{", ",", 1))); err != nil {
+			return
+		}
+		before := desired.DeepCopy()
+		first, err := ownership.Uncovered(desired.Object, entry)
+		if err != nil {
+			return
+		}
+		if !slices.IsSorted(first) {
+			t.Errorf("not sorted: %v", first)
+		}
+		if second, err := ownership.Uncovered(before.Object, entry); err != nil || !slices.Equal(first, second) {
+			t.Errorf("%v, then %v, %v", first, second, err)
+		}
+		for _, path := range first {
+			if !strings.HasPrefix(path, ".") || path == ".kind" || path == ".apiVersion" || path == ".status" {
+				t.Errorf("reported %q", path)
+			}
+		}
+		holders, err := ownership.Holders(desired.Object, []metav1.ManagedFieldsEntry{{Manager: "self", FieldsV1: &metav1.FieldsV1{Raw: entry}}}, first)
+		if err != nil || len(holders) > 0 {
+			t.Errorf("an entry holds what it does not cover: %v, %v", holders, err)
+		}
+	})
+}
+
+func BenchmarkUncovered(b *testing.B) {
+	list, entry := make([]any, 10000), fieldpath.NewSet()
+	for index := range list {
+		name := fmt.Sprint("item-", (index*7919)%len(list))
+		list[index] = map[string]any{"name": name, "value": "x"}
+		element := fieldpath.KeyByFields("name", name)
+		for _, field := range []any{"name", "value"} {
+			entry.Insert(fieldpath.MakePathOrDie("list", element, field))
+		}
+		entry.Insert(fieldpath.MakePathOrDie("list", element))
+	}
+	fields, err := entry.ToJSON()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		paths, err := ownership.Uncovered(map[string]any{"list": list}, fields)
+		if err != nil || len(paths) > 0 {
+			b.Fatal(paths, err)
+		}
+	}
+}

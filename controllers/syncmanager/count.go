@@ -1,0 +1,49 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Counts say how widely a resource is synced.
+type Counts struct {
+	// Mailboxes have the API, Targets are synced with it, Objects are on those targets.
+	Mailboxes, Targets, Objects int64
+}
+
+// Count returns the counts of the resource, named by its plural or, if that is empty, by its group and kind.
+func (m *Manager) Count(resource schema.GroupResource, kind string) Counts {
+	m.lock.Lock()
+	all := make([]*managed, 0, len(m.targets))
+	for _, managed := range m.targets {
+		all = append(all, managed)
+	}
+	m.lock.Unlock()
+	counts := Counts{Mailboxes: int64(len(all))}
+	for _, managed := range all {
+		managed.lock.Lock()
+		for group, pair := range managed.pairs {
+			if group == resource || resource.Resource == "" && group.Group == resource.Group && pair.controller.Resource.Kind == kind {
+				counts.Targets++
+				counts.Objects += int64(pair.controller.Len())
+			}
+		}
+		managed.lock.Unlock()
+	}
+	return counts
+}

@@ -1,0 +1,109 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// tool is a program and the pinned module that it is built from.
+type tool struct {
+	name string
+	// dir is the directory below hack/tools with the module that pins it.
+	dir string
+	// module is the required module that contains the program; its version is the tool's.
+	module  string
+	pkg     string
+	ldflags func(version string) string
+	// purposes are the values of -for that include the tool.
+	purposes []string
+}
+
+const (
+	forDemo   = "demo"
+	forTest   = "test"
+	forVerify = "verify"
+	forAll    = "all"
+)
+
+// table is in build order: what takes longest comes first, so that later estimates are pleasant surprises.
+var table = []tool{
+	{name: "kcp", dir: "kcp", module: "github.com/kcp-dev/kcp", pkg: "github.com/kcp-dev/kcp/cmd/kcp",
+		ldflags: stripped, purposes: []string{forDemo, forTest}},
+	kubernetes("kube-apiserver", forDemo, forTest),
+	kubernetes("kube-controller-manager", forDemo, forTest),
+	kubernetes("kube-scheduler", forDemo, forTest),
+	kubernetes("kubectl", forDemo),
+	{name: "kwok", dir: "kwok", module: "sigs.k8s.io/kwok", pkg: "sigs.k8s.io/kwok/cmd/kwok",
+		ldflags: stripped, purposes: []string{forDemo, forTest}},
+	{name: "etcd", dir: "etcd", module: "go.etcd.io/etcd/server/v3", pkg: "go.etcd.io/etcd/server/v3",
+		ldflags: stripped, purposes: []string{forDemo, forTest}},
+	{name: "helm", dir: "helm", module: "helm.sh/helm/v3", pkg: "helm.sh/helm/v3/cmd/helm",
+		ldflags: stripped, purposes: []string{forTest}},
+	{name: "golangci-lint", dir: "golangci-lint", module: "github.com/golangci/golangci-lint/v2",
+		pkg: "github.com/golangci/golangci-lint/v2/cmd/golangci-lint", ldflags: stripped, purposes: []string{forVerify}},
+	{name: "controller-gen", dir: "controller-gen", module: "sigs.k8s.io/controller-tools",
+		pkg: "sigs.k8s.io/controller-tools/cmd/controller-gen", ldflags: stripped, purposes: []string{forVerify}},
+}
+
+func kubernetes(name string, purposes ...string) tool {
+	return tool{name: name, dir: "kubernetes", module: "k8s.io/kubernetes", pkg: "k8s.io/kubernetes/cmd/" + name,
+		ldflags: kubernetesVersion, purposes: purposes}
+}
+
+// stripped leaves out what only a debugger needs; it halves the time to link.
+func stripped(string) string { return "-s -w" }
+
+// kubernetesVersion gives a program of Kubernetes the version that its own release scripts would give it.
+func kubernetesVersion(version string) string {
+	const pkg = "k8s.io/component-base/version"
+	parts := append(strings.Split(strings.TrimPrefix(version, "v"), "."), "", "")
+	return fmt.Sprintf("%s -X %[2]s.gitVersion=%[3]s -X %[2]s.gitMajor=%[4]s -X %[2]s.gitMinor=%[5]s",
+		stripped(version), pkg, version, parts[0], parts[1])
+}
+
+// choose returns the tools for a purpose and those that are named; with neither, all.
+func choose(purpose string, names []string) ([]tool, error) {
+	if purpose == "" && len(names) == 0 {
+		purpose = forAll
+	}
+	if purpose != "" && !slices.Contains([]string{forDemo, forTest, forVerify, forAll}, purpose) {
+		return nil, fmt.Errorf("-for %s: it must be one of %s, %s, %s and %s", purpose, forDemo, forTest, forVerify, forAll)
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(table, func(t tool) bool { return t.name == name }) {
+			return nil, fmt.Errorf("there is no tool %q; the tools are %s", name, strings.Join(allNames(), ", "))
+		}
+	}
+	var chosen []tool
+	for _, t := range table {
+		if purpose == forAll || slices.Contains(t.purposes, purpose) || slices.Contains(names, t.name) {
+			chosen = append(chosen, t)
+		}
+	}
+	return chosen, nil
+}
+
+func allNames() []string {
+	names := make([]string, len(table))
+	for i, t := range table {
+		names[i] = t.name
+	}
+	return names
+}

@@ -1,0 +1,244 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package bootstrap
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
+	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/synchub-dev/synchub/apis/schemas"
+)
+
+// workspaceTimeout is how long a new provider workspace may take to become ready.
+const workspaceTimeout = time.Minute
+
+// Options say what to set up.
+type Options struct {
+	// Config returns a configuration for a workspace, as a user who may administer the provider workspace.
+	Config func(workspace string) *rest.Config
+	// Workspace is the path of the provider workspace. It is created if its parent allows it.
+	Workspace string
+	// HubUser is the hub's kcp user.
+	HubUser string
+	// InventoryGroups may bind the inventory export.
+	InventoryGroups []string
+	// Report is told of each object and what was done: created, updated or unchanged.
+	Report func(object, result string)
+}
+
+// Scheme knows all the kinds that are set up here.
+func Scheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, rbacv1.AddToScheme, apisv1alpha1.AddToScheme, apisv1alpha2.AddToScheme, corev1alpha1.AddToScheme, tenancyv1alpha1.AddToScheme,
+	} {
+		// Registering fails only if two Go types claim one kind.
+		_ = add(scheme)
+	}
+	return scheme
+}
+
+// Run sets up the provider workspace.
+func Run(ctx context.Context, options Options) error {
+	if err := ensureWorkspace(ctx, options); err != nil {
+		return err
+	}
+	provider, err := client.New(options.Config(options.Workspace), client.Options{Scheme: Scheme()})
+	if err != nil {
+		return explain(err, "reach", "the workspace", options.Workspace)
+	}
+	setup := &setup{Options: options, client: provider}
+	for _, step := range []func(context.Context) error{
+		setup.schemas, setup.inventoryExport, setup.mailboxExport, setup.workspaceType, setup.hashKey, setup.hubRights, setup.inventoryRights,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func ensureWorkspace(ctx context.Context, options Options) error {
+	separator := strings.LastIndex(options.Workspace, ":")
+	if separator < 0 {
+		return nil // a root workspace is there or not
+	}
+	parent, name := options.Workspace[:separator], options.Workspace[separator+1:]
+	parentClient, err := client.New(options.Config(parent), client.Options{Scheme: Scheme()})
+	if err != nil {
+		return explain(err, "reach", "the workspace", parent)
+	}
+	var workspace tenancyv1alpha1.Workspace
+	err = parentClient.Get(ctx, types.NamespacedName{Name: name}, &workspace)
+	switch {
+	case apierrors.IsForbidden(err):
+		return nil // an administrator of the provider workspace alone sees nothing of its parent
+	case apierrors.IsNotFound(err):
+		workspace = tenancyv1alpha1.Workspace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if err := parentClient.Create(ctx, &workspace); err != nil {
+			return explain(err, "create", "the workspace", options.Workspace)
+		}
+		options.Report("Workspace "+options.Workspace, string(controllerutil.OperationResultCreated))
+	case err != nil:
+		return explain(err, "get", "the workspace", options.Workspace)
+	default:
+		options.Report("Workspace "+options.Workspace, string(controllerutil.OperationResultNone))
+	}
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, workspaceTimeout, true, func(ctx context.Context) (bool, error) {
+		err := parentClient.Get(ctx, types.NamespacedName{Name: name}, &workspace)
+		return workspace.Status.Phase == corev1alpha1.LogicalClusterPhaseReady, err
+	})
+	if err != nil {
+		return fmt.Errorf("the workspace %s does not become ready: it is %s: %w", options.Workspace, workspace.Status.Phase, err)
+	}
+	return nil
+}
+
+type setup struct {
+	Options
+	client client.Client
+}
+
+// ensure creates the object, or updates it if mutate changes it.
+func (s *setup) ensure(ctx context.Context, kind string, object client.Object, mutate func()) error {
+	result, err := controllerutil.CreateOrUpdate(ctx, s.client, object, func() error { mutate(); return nil })
+	if err != nil {
+		return explain(err, "create or update", kind+" "+object.GetName()+" in", s.Workspace)
+	}
+	s.Report(kind+" "+object.GetName(), string(result))
+	return nil
+}
+
+// explain tells what may not be done, and who may.
+func explain(err error, verb, what, workspace string) error {
+	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+		return fmt.Errorf("this user may not %s %s %s; use the kubeconfig of an administrator of that workspace: %w", verb, what, workspace, err)
+	}
+	return fmt.Errorf("cannot %s %s %s: %w", verb, what, workspace, err)
+}
+
+// schemas creates the schemas of our own kinds. They are immutable; another content has another name.
+func (s *setup) schemas(ctx context.Context) error {
+	for _, schema := range append(schemas.Inventory(), schemas.Mailbox()...) {
+		result := controllerutil.OperationResultCreated
+		err := s.client.Create(ctx, schema)
+		if apierrors.IsAlreadyExists(err) {
+			result, err = controllerutil.OperationResultNone, nil
+		}
+		if err != nil {
+			return explain(err, "create", "APIResourceSchema "+schema.Name+" in", s.Workspace)
+		}
+		s.Report("APIResourceSchema "+schema.Name, string(result))
+	}
+	return nil
+}
+
+func (s *setup) inventoryExport(ctx context.Context) error {
+	return s.export(ctx, InventoryExport, schemas.Inventory(), "secrets", "events", "logicalclusters")
+}
+
+func (s *setup) mailboxExport(ctx context.Context) error {
+	return s.export(ctx, MailboxExport, schemas.Mailbox(), "namespaces", "events", "logicalclusters")
+}
+
+func (s *setup) export(ctx context.Context, name string, own []*apisv1alpha1.APIResourceSchema, claims ...string) error {
+	export := &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	return s.ensure(ctx, "APIExport", export, func() {
+		for _, schema := range own {
+			setSchema(&export.Spec, schema)
+		}
+		for _, resource := range claims {
+			addClaim(&export.Spec, resource)
+		}
+	})
+}
+
+func setSchema(spec *apisv1alpha2.APIExportSpec, schema *apisv1alpha1.APIResourceSchema) {
+	wanted := apisv1alpha2.ResourceSchema{
+		Group: schema.Spec.Group, Name: schema.Spec.Names.Plural, Schema: schema.Name,
+		Storage: apisv1alpha2.ResourceSchemaStorage{CRD: &apisv1alpha2.ResourceSchemaStorageCRD{}},
+	}
+	for i := range spec.Resources {
+		if spec.Resources[i].Group == wanted.Group && spec.Resources[i].Name == wanted.Name {
+			spec.Resources[i] = wanted
+			return
+		}
+	}
+	spec.Resources = append(spec.Resources, wanted)
+}
+
+func addClaim(spec *apisv1alpha2.APIExportSpec, resource string) {
+	group := ""
+	if resource == "logicalclusters" {
+		group = corev1alpha1.SchemeGroupVersion.Group
+	}
+	if slices.ContainsFunc(spec.PermissionClaims, func(claim apisv1alpha2.PermissionClaim) bool {
+		return claim.Group == group && claim.Resource == resource
+	}) {
+		return
+	}
+	spec.PermissionClaims = append(spec.PermissionClaims, apisv1alpha2.PermissionClaim{
+		GroupResource: apisv1alpha2.GroupResource{Group: group, Resource: resource},
+		Verbs:         []string{"*"},
+	})
+}
+
+// workspaceType makes every mailbox bind the mailbox export, with all its claims accepted now and later.
+func (s *setup) workspaceType(ctx context.Context) error {
+	workspaceType := &tenancyv1alpha1.WorkspaceType{ObjectMeta: metav1.ObjectMeta{Name: WorkspaceType}}
+	return s.ensure(ctx, "WorkspaceType", workspaceType, func() {
+		maintain := tenancyv1alpha1.APIBindingLifecycleModeMaintain
+		workspaceType.Spec.Extend.With = []tenancyv1alpha1.WorkspaceTypeReference{{Name: "universal", Path: "root"}}
+		workspaceType.Spec.DefaultAPIBindings = []tenancyv1alpha1.APIExportReference{{Path: s.Workspace, Export: MailboxExport}}
+		workspaceType.Spec.DefaultAPIBindingLifecycle = &maintain
+	})
+}
+
+// hashKey creates the key once. It is never changed: all marks would be taken for outdated.
+func (s *setup) hashKey(ctx context.Context) error {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: HashKeyNamespace, Name: HashKeySecret}}
+	var failed error
+	err := s.ensure(ctx, "Secret", secret, func() {
+		if len(secret.Data[HashKey]) > 0 {
+			return
+		}
+		key := make([]byte, 32)
+		_, failed = rand.Read(key)
+		secret.Data = map[string][]byte{HashKey: key}
+	})
+	return errors.Join(err, failed)
+}

@@ -1,0 +1,36 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package bootstrap
+
+const (
+	// InventoryExport is the export that inventory workspaces bind: SyncTargets.
+	InventoryExport = "edge.kubestellar.io"
+	// MailboxExport is the export that mailboxes bind: configs and every published API.
+	MailboxExport = "mailbox.edge.kubestellar.io"
+	// WorkspaceType is the type of mailbox workspaces.
+	WorkspaceType = "mailbox"
+	// HashKeySecret and HashKeyNamespace are where the key of the hashes in marks is; HashKey is its key in the Secret.
+	HashKeySecret    = "synchub-hash-key"
+	HashKeyNamespace = "default"
+	HashKey          = "key"
+	// hubRole is the ClusterRole, and the name of its bindings, that gives the hub's user its rights.
+	hubRole = "synchub:hub"
+	// inventoryRole allows to bind the inventory export.
+	inventoryRole = "synchub:inventory"
+	// accessRole is kcp's own role for entering a workspace.
+	accessRole = "system:kcp:workspace:access"
+)

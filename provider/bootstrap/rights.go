@@ -1,0 +1,89 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package bootstrap
+
+import (
+	"context"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// hubRules are the least that the hub needs in the provider workspace. In mailboxes and inventory workspaces it works
+// through the virtual workspaces of the exports, by apiexports/content.
+func hubRules() []rbacv1.PolicyRule {
+	exports := []string{InventoryExport, MailboxExport}
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexports"}, Verbs: []string{"get", "list", "watch"}},
+		{APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexports"}, ResourceNames: exports, Verbs: []string{"update", "patch", "bind"}},
+		{APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexports/content"}, ResourceNames: exports, Verbs: []string{"*"}},
+		{APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexportendpointslices"}, Verbs: []string{"get", "list", "watch"}},
+		{APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiresourceschemas"}, Verbs: []string{"create", "get", "list", "watch"}},
+		{APIGroups: []string{"tenancy.kcp.io"}, Resources: []string{"workspaces"}, Verbs: []string{"create", "get", "list", "watch", "delete"}},
+		{APIGroups: []string{"tenancy.kcp.io"}, Resources: []string{"workspacetypes"}, ResourceNames: []string{WorkspaceType}, Verbs: []string{"use"}},
+		{APIGroups: []string{"core.kcp.io"}, Resources: []string{"logicalclusters"}, Verbs: []string{"get"}},
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{HashKeySecret}, Verbs: []string{"get"}},
+	}
+}
+
+func (s *setup) hubRights(ctx context.Context) error {
+	if s.HubUser == "" {
+		return nil
+	}
+	if err := s.role(ctx, hubRole, hubRules()); err != nil {
+		return err
+	}
+	user := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: s.HubUser}
+	if err := s.bind(ctx, hubRole, hubRole, user); err != nil {
+		return err
+	}
+	return s.bind(ctx, hubRole+"-access", accessRole, user)
+}
+
+func (s *setup) inventoryRights(ctx context.Context) error {
+	if len(s.InventoryGroups) == 0 {
+		return nil
+	}
+	if err := s.role(ctx, inventoryRole, []rbacv1.PolicyRule{
+		{APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexports"}, ResourceNames: []string{InventoryExport}, Verbs: []string{"bind"}},
+	}); err != nil {
+		return err
+	}
+	for _, group := range s.InventoryGroups {
+		if err := s.bind(ctx, inventoryRole, inventoryRole, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: group}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *setup) role(ctx context.Context, name string, rules []rbacv1.PolicyRule) error {
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	return s.ensure(ctx, "ClusterRole", role, func() { role.Rules = rules })
+}
+
+// bind adds the subject to the binding; other subjects stay.
+func (s *setup) bind(ctx context.Context, name, role string, subject rbacv1.Subject) error {
+	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	return s.ensure(ctx, "ClusterRoleBinding", binding, func() {
+		binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}
+		if !slices.Contains(binding.Subjects, subject) {
+			binding.Subjects = append(binding.Subjects, subject)
+		}
+	})
+}

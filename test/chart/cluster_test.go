@@ -1,0 +1,188 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package chart
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/chart"
+	"github.com/synchub-dev/synchub/test/framework/servers"
+)
+
+// operationLimit is more than helm is given to wait for the hub
+const operationLimit = 3 * time.Minute
+
+var (
+	publishedResources = v1alpha1.SchemeGroupVersion.WithResource("publishedresources")
+	crds               = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+)
+
+// cluster is the one target that all tests share; it runs controllers, so that a Deployment rolls out.
+type cluster struct {
+	*servers.Target
+	kubernetes kubernetes.Interface
+	dynamic    dynamic.Interface
+}
+
+var (
+	logs  string
+	start = sync.OnceValues(startCluster)
+	begun bool
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if err := finish(code != 0); err != nil {
+		fmt.Fprintln(os.Stderr, "stop the cluster of the chart's tests:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func startCluster() (*cluster, error) {
+	begun = true
+	root, err := framework.RepositoryRoot()
+	if err != nil {
+		return nil, err
+	}
+	logs = filepath.Join(root, "logs", "chart")
+	if err := os.RemoveAll(logs); err != nil {
+		return nil, fmt.Errorf("remove the files of an earlier run: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), operationLimit)
+	defer cancel()
+	options := servers.Options{Dir: logs, Bin: filepath.Join(root, "bin")}
+	target, err := servers.StartTarget(ctx, options, "hosting", servers.TargetOptions{Controllers: true})
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{Target: target}
+	var errs [2]error
+	c.kubernetes, errs[0] = kubernetes.NewForConfig(target.Config)
+	c.dynamic, errs[1] = dynamic.NewForConfig(target.Config)
+	return c, errors.Join(errs[0], errs[1])
+}
+
+// finish stops the cluster if a test started one. The logs of a failed run stay.
+func finish(failed bool) error {
+	if !begun {
+		return nil
+	}
+	c, err := start()
+	if err != nil {
+		return nil //nolint:nilerr // the test that needed the cluster has reported it, and nothing runs
+	}
+	err = c.Stop()
+	if failed {
+		fmt.Fprintln(os.Stderr, "the logs of the cluster are in", filepath.Join(logs, "logs"))
+		return err
+	}
+	return errors.Join(err, os.RemoveAll(logs))
+}
+
+func sharedCluster(t *testing.T) *cluster {
+	t.Helper()
+	c, err := start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// helm runs helm against the cluster and fails the test when helm fails.
+func (c *cluster) helm(t *testing.T, args ...string) string {
+	t.Helper()
+	output, err := c.tryHelm(t, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return output
+}
+
+func (c *cluster) tryHelm(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	helm, _, _ := paths(t)
+	helm.Kubeconfig = c.Kubeconfig
+	return helm.Run(contextFor(t), append(args, "--namespace", namespace)...)
+}
+
+// upgradeArgs are the arguments of the documented command, which installs as well.
+func upgradeArgs(t *testing.T, more ...string) []string {
+	t.Helper()
+	_, chartDir, _ := paths(t)
+	return append([]string{"upgrade", "--install", chart.Release, chartDir, "--timeout", "2m", "--set", secretName}, more...)
+}
+
+// prepareNamespace makes the release's namespace with the strictest Pod security, and the Secret that the chart needs.
+func (c *cluster) prepareNamespace(t *testing.T) {
+	t.Helper()
+	ctx := contextFor(t)
+	labels := map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}
+	_, err := c.kubernetes.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: labels}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "synchub-kcp"}, StringData: map[string]string{"kubeconfig": "nobody reads it here"}}
+	if _, err := c.kubernetes.CoreV1().Secrets(namespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// identities maps the objects that must outlive a release to their UIDs.
+func (c *cluster) identities(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	add := func(resource schema.GroupVersionResource, namespace string, names ...string) {
+		for _, name := range names {
+			object, err := c.dynamic.Resource(resource).Namespace(namespace).Get(contextFor(t), name, metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[resource.Resource+"/"+name] = string(object.GetUID())
+		}
+	}
+	add(crds, "", "publishedresources.synchub.dev")
+	add(publishedResources, "", "configmaps", "secrets", "namespaces", "deployments")
+	add(corev1.SchemeGroupVersion.WithResource("configmaps"), namespace, "synchub-schema-deployments")
+	return found
+}
+
+func nested(t *testing.T, object *unstructured.Unstructured, path ...string) string {
+	t.Helper()
+	value, _, err := unstructured.NestedString(object.Object, path...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}

@@ -1,0 +1,221 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package chart
+
+import (
+	"context"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+
+	"github.com/synchub-dev/synchub/test/framework/chart"
+)
+
+// TestRelease takes one release through its life. Its steps build on each other, as those of a release do.
+func TestRelease(t *testing.T) {
+	c := sharedCluster(t)
+	c.prepareNamespace(t)
+	var kept map[string]string
+
+	step := func(name string, run func(*testing.T)) {
+		if !t.Run(name, run) {
+			t.FailNow()
+		}
+	}
+	step("one command installs all on a cluster that knows nothing of the hub", func(t *testing.T) {
+		output := c.helm(t, upgradeArgs(t, "--wait")...)
+		for _, want := range []string{"synchub init", "SyncTarget", "kubectl get publishedresources"} {
+			if !strings.Contains(output, want) {
+				t.Errorf("the notes do not name %q:\n%s", want, output)
+			}
+		}
+		kept = c.identities(t)
+	})
+	step("the hub's Pods pass the restricted Pod security standard", c.checkPodSecurity)
+	step("the hub may do exactly what it needs", c.checkRights)
+	step("an upgrade takes the PublishedResources into the release and respects what was set by hand", func(t *testing.T) {
+		c.setAdoption(t, "secrets", "IfIdentical")
+		c.helm(t, upgradeArgs(t, "--wait", "--set", "replicaCount=1")...)
+		if manifest := c.helm(t, "get", "manifest", chart.Release); strings.Count(manifest, "kind: PublishedResource\n") != 4+1 {
+			t.Errorf("the release does not hold the four PublishedResources and their definition:\n%s", manifest)
+		}
+		c.checkKept(t, kept)
+		if got := c.adoption(t, "secrets"); got != "IfIdentical" {
+			t.Errorf("the upgrade changed the adoption policy that was set by hand to %q", got)
+		}
+	})
+	step("an upgrade that turns the defaults off leaves them", func(t *testing.T) {
+		c.helm(t, upgradeArgs(t, "--set", "publishedResources.defaults=false")...)
+		c.checkKept(t, kept)
+	})
+	step("an uninstall leaves PublishedResources and their definition, and nothing else", func(t *testing.T) {
+		c.helm(t, "uninstall", chart.Release, "--wait")
+		c.checkKept(t, kept)
+		c.checkHubIsGone(t)
+	})
+	step("a new install takes them over", func(t *testing.T) {
+		c.helm(t, upgradeArgs(t, "--wait")...)
+		c.checkKept(t, kept)
+	})
+	step("without --wait the same command, given again, completes an install", func(t *testing.T) {
+		c.removeAll(t)
+		_, err := c.tryHelm(t, upgradeArgs(t)...)
+		t.Logf("the first time, which may come too early for the new kind: %v", err)
+		c.repeatUntilItWorks(t, upgradeArgs(t)...)
+		c.identities(t)
+	})
+	step("the framework's Install needs no ready Pods", func(t *testing.T) {
+		c.removeAll(t)
+		helm, chartDir, _ := paths(t)
+		set := map[string]string{"kcp.kubeconfigSecret.name": "synchub-kcp", "replicaCount": "0"}
+		for range 2 {
+			if err := chart.Install(contextFor(t), helm.Path, chartDir, c.Kubeconfig, namespace, set); err != nil {
+				t.Fatal(err)
+			}
+			c.identities(t)
+		}
+	})
+}
+
+// checkPodSecurity creates a Pod of the hub itself, and one that differs by a privilege.
+func (c *cluster) checkPodSecurity(t *testing.T) {
+	ctx := contextFor(t)
+	deployment, err := c.kubernetes.AppsV1().Deployments(namespace).Get(ctx, chart.Release, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ready := deployment.Status.ReadyReplicas; ready != 2 {
+		t.Errorf("%d of the hub's Pods are ready, want 2", ready)
+	}
+	pod := podOf(deployment)
+	if _, err := c.kubernetes.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+		t.Errorf("the hub's Pod is refused: %v", err)
+	}
+	pod.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation = ptr.To(true)
+	if _, err := c.kubernetes.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); !apierrors.IsForbidden(err) {
+		t.Errorf("the namespace does not enforce the standard: %v", err)
+	}
+}
+
+func podOf(deployment *appsv1.Deployment) *corev1.Pod {
+	template := deployment.Spec.Template.DeepCopy()
+	template.Name = "by-hand"
+	return &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+}
+
+func (c *cluster) checkKept(t *testing.T, kept map[string]string) {
+	t.Helper()
+	if now := c.identities(t); !maps.Equal(now, kept) {
+		t.Errorf("objects were deleted or replaced: there are %v, there were %v", now, kept)
+	}
+}
+
+func (c *cluster) checkHubIsGone(t *testing.T) {
+	t.Helper()
+	ctx := contextFor(t)
+	_, deployment := c.kubernetes.AppsV1().Deployments(namespace).Get(ctx, chart.Release, metav1.GetOptions{})
+	_, account := c.kubernetes.CoreV1().ServiceAccounts(namespace).Get(ctx, chart.ServiceAccount, metav1.GetOptions{})
+	_, role := c.kubernetes.RbacV1().ClusterRoles().Get(ctx, chart.Release, metav1.GetOptions{})
+	for what, err := range map[string]error{"Deployment": deployment, "ServiceAccount": account, "ClusterRole": role} {
+		if !apierrors.IsNotFound(err) {
+			t.Errorf("the %s is still there: %v", what, err)
+		}
+	}
+}
+
+func (c *cluster) setAdoption(t *testing.T, name, policy string) {
+	t.Helper()
+	patch := []byte(`{"spec":{"adoption":"` + policy + `"}}`)
+	if _, err := c.dynamic.Resource(publishedResources).Patch(contextFor(t), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *cluster) adoption(t *testing.T, name string) string {
+	t.Helper()
+	object, err := c.dynamic.Resource(publishedResources).Get(contextFor(t), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return nested(t, object, "spec", "adoption")
+}
+
+// removeAll leaves the cluster as if the chart had never been installed.
+func (c *cluster) removeAll(t *testing.T) {
+	t.Helper()
+	c.helm(t, "uninstall", chart.Release, "--wait")
+	ctx := contextFor(t)
+	if err := c.kubernetes.CoreV1().ConfigMaps(namespace).Delete(ctx, "synchub-schema-deployments", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	const definition = "publishedresources.synchub.dev"
+	if err := c.dynamic.Resource(crds).Delete(ctx, definition, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		_, err := c.dynamic.Resource(crds).Get(ctx, definition, metav1.GetOptions{})
+		if err == nil {
+			return false, nil
+		}
+		return c.forgotten(), ignoreNotFound(err)
+	})
+	if err != nil {
+		t.Fatalf("wait until the definition is gone: %v", err)
+	}
+}
+
+// forgotten tells whether the cluster no longer tells clients of the API group.
+func (c *cluster) forgotten() bool {
+	groups, err := c.kubernetes.Discovery().ServerGroups()
+	if err != nil {
+		return false
+	}
+	for _, group := range groups.Groups {
+		if group.Name == publishedResources.Group {
+			return false
+		}
+	}
+	return true
+}
+
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func (c *cluster) repeatUntilItWorks(t *testing.T, args ...string) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), time.Second, time.Minute, true, func(context.Context) (bool, error) {
+		_, last = c.tryHelm(t, args...)
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("%v: %v", err, last)
+	}
+}

@@ -1,0 +1,331 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package chart
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/synchub-dev/synchub/apis/schemas"
+	"github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/chart"
+)
+
+const (
+	namespace   = "hub"
+	kubeVersion = "v1.35.4"
+	secretName  = "kcp.kubeconfigSecret.name=synchub-kcp" //nolint:gosec // the name of a Secret
+	crdFile     = "synchub.dev_publishedresources.yaml"
+)
+
+// paths are those of the program and of the chart.
+func paths(t *testing.T) (helm chart.Helm, chartDir, root string) {
+	t.Helper()
+	root, err := framework.RepositoryRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	helm.Path = filepath.Join(root, "bin", "helm")
+	if _, err := os.Stat(helm.Path); err != nil {
+		t.Fatalf("helm is not built, run `make tools`: %v", err)
+	}
+	return helm, filepath.Join(root, "charts", "synchub"), root
+}
+
+// template renders the chart for a cluster that does not know PublishedResources yet, unless args say otherwise.
+func template(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	helm, chartDir, _ := paths(t)
+	return helm.Run(t.Context(), append([]string{
+		"template", chart.Release, chartDir, "--namespace", namespace, "--kube-version", kubeVersion,
+	}, args...)...)
+}
+
+// objects maps what was rendered by "<kind>/<name>".
+func objects(t *testing.T, args ...string) map[string]*unstructured.Unstructured {
+	t.Helper()
+	rendered, err := template(t, append([]string{"--set", secretName}, args...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]*unstructured.Unstructured{}
+	for document := range strings.SplitSeq(rendered, "\n---\n") {
+		object := &unstructured.Unstructured{}
+		if err := utilyaml.Unmarshal([]byte(document), &object.Object); err != nil {
+			t.Fatalf("read what was rendered: %v\n%s", err, document)
+		}
+		if len(object.Object) == 0 {
+			continue
+		}
+		key := object.GetKind() + "/" + object.GetName()
+		if found[key] != nil {
+			t.Errorf("%s was rendered twice", key)
+		}
+		found[key] = object
+	}
+	return found
+}
+
+func decode(t *testing.T, object *unstructured.Unstructured, into any) {
+	t.Helper()
+	if object == nil {
+		t.Fatalf("the %T was not rendered", into)
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, into, true); err != nil {
+		t.Fatalf("%s %s has a field that its kind does not know: %v", object.GetKind(), object.GetName(), err)
+	}
+}
+
+func TestLintIsClean(t *testing.T) {
+	helm, chartDir, _ := paths(t)
+	for _, args := range [][]string{{}, {"--values", "testdata/all-values.yaml"}} {
+		if output, err := helm.Run(t.Context(), append([]string{"lint", "--strict", "--kube-version", kubeVersion, chartDir}, args...)...); err != nil {
+			t.Errorf("lint %v: %v\n%s", args, err, output)
+		}
+	}
+}
+
+func TestDefaultsRenderExactlyTheseObjects(t *testing.T) {
+	want := []string{
+		"ClusterRole/synchub", "ClusterRoleBinding/synchub", "ConfigMap/synchub-schema-deployments",
+		"CustomResourceDefinition/publishedresources.synchub.dev", "Deployment/synchub", "PodDisruptionBudget/synchub",
+		"PublishedResource/configmaps", "PublishedResource/deployments", "PublishedResource/namespaces",
+		"PublishedResource/secrets", "Role/synchub", "RoleBinding/synchub", "Service/synchub-metrics", "ServiceAccount/synchub",
+	}
+	var got []string
+	for key := range objects(t) {
+		got = append(got, key)
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("rendered\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+	}
+}
+
+func TestPublishedResourcesAreHooksOnlyWhereTheKindIsUnknown(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		args []string
+		hook string
+	}{
+		{name: "unknown", hook: "post-install,post-upgrade"},
+		{name: "known", args: []string{"--api-versions", "synchub.dev/v1alpha1/PublishedResource"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			rendered := objects(t, test.args...)
+			for _, key := range []string{"PublishedResource/configmaps", "PublishedResource/deployments", "ConfigMap/synchub-schema-deployments"} {
+				annotations := rendered[key].GetAnnotations()
+				if annotations["helm.sh/resource-policy"] != "keep" {
+					t.Errorf("%s goes with the release", key)
+				}
+				if hook := annotations["helm.sh/hook"]; !strings.HasPrefix(key, "ConfigMap/") && hook != test.hook {
+					t.Errorf("%s has the hook %q, want %q", key, hook, test.hook)
+				}
+			}
+		})
+	}
+}
+
+func TestAllValuesAreUsed(t *testing.T) {
+	rendered, err := template(t, "--values", "testdata/all-values.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"name: hub-of-ours", "replicas: 3", "image: \"images.example.org/synchub@sha256:", "imagePullPolicy: Always", "name: pull-secret",
+		"secretName: kcp-credentials", "--kcp-kubeconfig=/etc/synchub/kcp/hub.kubeconfig", "--provider-workspace=root:org:hub",
+		"--kcp-qps=101", "--kcp-burst=102", "--target-qps=103", "--target-burst=104", "--log-level=debug", "--log-format=console",
+		"--more=yes", "serviceAccountName: hub-account", "example.org/account", "aggregate-to-view", "aggregate-to-admin",
+		"--metrics-bind-address=:9080", "example.org/scrape", "--health-probe-bind-address=:9081", "memory: 77Mi", "maxUnavailable: 50%",
+		"topologyKey: example.org/rack", "nodeAffinity:", "key: example.org/taint", "example.org/pool: hubs", "priorityClassName: important",
+		"terminationGracePeriodSeconds: 61", "runAsUser: 1234", "example.org/team: hub", "example.org/note: hello",
+	} {
+		if !strings.Contains(rendered, want) {
+			t.Errorf("nothing was rendered with %q", want)
+		}
+	}
+	if strings.Contains(rendered, "name: synchub-schema-deployments") {
+		t.Error("PublishedResources were rendered though they were turned off")
+	}
+	var values, defaults map[string]any
+	read(t, "testdata/all-values.yaml", &values)
+	_, chartDir, _ := paths(t)
+	read(t, filepath.Join(chartDir, "values.yaml"), &defaults)
+	for _, key := range missing("", defaults, values) {
+		t.Errorf("testdata/all-values.yaml does not set %s", key)
+	}
+}
+
+// missing lists the keys of one tree of values that another does not have.
+func missing(prefix string, all, some map[string]any) (keys []string) {
+	for key, value := range all {
+		other, ok := some[key]
+		if !ok {
+			keys = append(keys, prefix+key)
+			continue
+		}
+		if below, ok := value.(map[string]any); ok {
+			belowOther, _ := other.(map[string]any)
+			keys = append(keys, missing(prefix+key+".", below, belowOther)...)
+		}
+	}
+	return keys
+}
+
+func read(t *testing.T, path string, into any) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.UnmarshalStrict(content, into); err != nil {
+		t.Fatalf("read %s: %v", path, err)
+	}
+}
+
+func TestInvalidValuesAreRefused(t *testing.T) {
+	for _, test := range []struct{ set, complaint string }{
+		{"replicas=3", "additional properties 'replicas' not allowed"},
+		{"kcp.kubeconfig=x", "additional properties 'kubeconfig' not allowed"},
+		{"kcp.kubeconfigSecret.namespace=x", "additional properties 'namespace' not allowed"},
+		{"image.pullPolicy=Sometimes", "/image/pullPolicy"},
+		{"image.digest=sha256:abc", "/image/digest"},
+		{"image.repository=", "/image/repository"},
+		{"replicaCount=-1", "/replicaCount"},
+		{"replicaCount=two", "/replicaCount"},
+		{"kcp.kubeconfigSecret.name=Not_A_Name", "/kcp/kubeconfigSecret/name"},
+		{"kcp.providerWorkspace=root::synchub", "/kcp/providerWorkspace"},
+		{"kcp.qps=0", "/kcp/qps"},
+		{"targets.burst=many", "/targets/burst"},
+		{"log.level=loud", "/log/level"},
+		{"log.format=xml", "/log/format"},
+		{"extraArgs[0]=run", "/extraArgs/0"},
+		{"publishedResources.defaults=maybe", "/publishedResources/defaults"},
+		{"rbac.cluster=true", "additional properties 'cluster' not allowed"},
+		{"metrics.port=80", "/metrics/port"},
+		{"health.port=70000", "/health/port"},
+		{"podDisruptionBudget.maxUnavailable=some", "/podDisruptionBudget/maxUnavailable"},
+		{"serviceAccount.create=false", "serviceAccount.name is required when serviceAccount.create is false"},
+	} {
+		t.Run(test.set, func(t *testing.T) {
+			if _, err := template(t, "--set", secretName, "--set", test.set); err == nil || !strings.Contains(err.Error(), test.complaint) {
+				t.Errorf("the complaint should contain %q, but is: %v", test.complaint, err)
+			}
+		})
+	}
+}
+
+func TestMissingKubeconfigSecretIsExplained(t *testing.T) {
+	_, err := template(t)
+	if err == nil {
+		t.Fatal("the chart was rendered without a kubeconfig for kcp")
+	}
+	for _, want := range []string{"needs a kubeconfig for kcp", "kubectl create secret generic", "--set kcp.kubeconfigSecret.name="} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the message does not say %q: %v", want, err)
+		}
+	}
+}
+
+func TestDefinitionIsTheGeneratedOne(t *testing.T) {
+	_, chartDir, root := paths(t)
+	source := filepath.Join("apis", "schemas", "crds", crdFile)
+	target := filepath.Join("charts", "synchub", "files", "crds", crdFile)
+	generated, err := os.ReadFile(filepath.Join(root, source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shipped, err := os.ReadFile(filepath.Join(chartDir, "files", "crds", crdFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(generated, shipped) {
+		t.Errorf("the chart ships another definition than the generated one; bring it in step with\n\n  cp %s %s\n", source, target)
+	}
+	rendered := &apiextensionsv1.CustomResourceDefinition{}
+	decode(t, objects(t)["CustomResourceDefinition/publishedresources.synchub.dev"], rendered)
+	if !equality.Semantic.DeepEqual(rendered.Spec, schemas.PublishedResourceCRD().Spec) {
+		t.Error("rendering changes the definition")
+	}
+	if rendered.Annotations["helm.sh/resource-policy"] != "keep" {
+		t.Error("the definition goes with the release")
+	}
+}
+
+func TestPublishedFilesHoldWhatTheirKindsKnow(t *testing.T) {
+	_, chartDir, _ := paths(t)
+	files, err := filepath.Glob(filepath.Join(chartDir, "files", "published", "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	published := map[string]v1alpha1.PublishedResource{}
+	configMaps := map[string]corev1.ConfigMap{}
+	for _, file := range files {
+		var object unstructured.Unstructured
+		read(t, file, &object.Object)
+		if object.GetNamespace() != "" {
+			t.Errorf("%s names a namespace", file)
+		}
+		if object.GetKind() == "ConfigMap" {
+			var configMap corev1.ConfigMap
+			decode(t, &object, &configMap)
+			configMaps[configMap.Name] = configMap
+			continue
+		}
+		var resource v1alpha1.PublishedResource
+		decode(t, &object, &resource)
+		published[resource.Name] = resource
+	}
+	for _, name := range []string{"configmaps", "secrets", "namespaces"} {
+		if source := published[name].Spec.API.Source; source != v1alpha1.APISourceAuto {
+			t.Errorf("%s has the source %q", name, source)
+		}
+	}
+	from := published["deployments"].Spec.API.SchemaFrom
+	if from == nil || from.ConfigMap == nil {
+		t.Fatal("deployments do not take their schema from a ConfigMap")
+	}
+	var definition apiextensionsv1.CustomResourceDefinition
+	if err := yaml.UnmarshalStrict([]byte(configMaps[from.ConfigMap.Name].Data[from.ConfigMap.Key]), &definition); err != nil {
+		t.Fatalf("read the schema of Deployments: %v", err)
+	}
+	if schema, err := schemas.FromCRD(&definition); err != nil || schema.Spec.Group != "apps" || schema.Spec.Names.Plural != "deployments" {
+		t.Errorf("the schema of Deployments cannot be exported: %v", err)
+	}
+}
+
+// contextFor gives one cluster operation as much time as a busy machine may need.
+func contextFor(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), operationLimit)
+	t.Cleanup(cancel)
+	return ctx
+}

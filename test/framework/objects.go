@@ -1,0 +1,179 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package framework
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+)
+
+const (
+	fieldManager = "synchub-framework"
+
+	// apiLimit is how long an API that was just created may take until it is served.
+	apiLimit = 30 * time.Second
+)
+
+// Apply applies all documents of a manifest with server-side apply, in their order. A namespaced object without a
+// namespace goes to "default". A document may use an API that an earlier one creates.
+func Apply(ctx context.Context, config *rest.Config, manifest string) error {
+	objects, err := parse(manifest)
+	if err != nil {
+		return err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("make a client for %s: %w", config.Host, err)
+	}
+	apis, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return fmt.Errorf("make a client for %s: %w", config.Host, err)
+	}
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(apis))
+	for _, object := range objects {
+		resource, err := resourceOf(ctx, client, mapper, object)
+		if err != nil {
+			return err
+		}
+		options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
+		if _, err := resource.Apply(ctx, object.GetName(), object, options); err != nil {
+			return fmt.Errorf("apply %s %s to %s: %w", object.GetKind(), object.GetName(), config.Host, err)
+		}
+	}
+	return nil
+}
+
+func parse(manifest string) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader([]byte(manifest)), 4096)
+	for {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(object)
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read document %d of the manifest: %w", len(objects)+1, err)
+		}
+		if len(object.Object) > 0 {
+			objects = append(objects, object)
+		}
+	}
+}
+
+// resourceOf waits until the API of an object is served.
+func resourceOf(ctx context.Context, client dynamic.Interface, mapper meta.ResettableRESTMapper, object *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+	kind := object.GroupVersionKind()
+	var mapping *meta.RESTMapping
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, pollEvery, apiLimit, true, func(context.Context) (bool, error) {
+		if mapping, last = mapper.RESTMapping(kind.GroupKind(), kind.Version); last != nil {
+			mapper.Reset()
+		}
+		return last == nil, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find the API of %s: %w", kind, errors.Join(err, last))
+	}
+	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		return client.Resource(mapping.Resource), nil
+	}
+	if object.GetNamespace() == "" {
+		object.SetNamespace(metav1.NamespaceDefault)
+	}
+	return client.Resource(mapping.Resource).Namespace(object.GetNamespace()), nil
+}
+
+// Get reads one object; namespace is empty for a cluster-scoped one.
+func Get(ctx context.Context, config *rest.Config, resource schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error) {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
+	}
+	return client.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+// List reads the objects that match a label selector; the empty namespace stands for all, the empty selector too.
+func List(ctx context.Context, config *rest.Config, resource schema.GroupVersionResource, namespace, selector string) ([]unstructured.Unstructured, error) {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
+	}
+	list, err := client.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
+// Delete deletes one object; that there is none is no error.
+func Delete(ctx context.Context, config *rest.Config, resource schema.GroupVersionResource, namespace, name string) error {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("make a client for %s: %w", config.Host, err)
+	}
+	err = client.Resource(resource).Namespace(namespace).Delete(ctx, name, metav1.DeleteOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// Exists tells whether an object is there. Any other answer than yes or no is an error.
+func Exists(ctx context.Context, config *rest.Config, resource schema.GroupVersionResource, namespace, name string) (bool, error) {
+	_, err := Get(ctx, config, resource, namespace, name)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Condition reads the status of one condition of an object: "True", "False", "Unknown", or "" when it has none of that type.
+func Condition(ctx context.Context, config *rest.Config, resource schema.GroupVersionResource, namespace, name, conditionType string) (string, error) {
+	object, err := Get(ctx, config, resource, namespace, name)
+	if err != nil {
+		return "", err
+	}
+	conditions, _, err := unstructured.NestedSlice(object.Object, "status", "conditions")
+	if err != nil {
+		return "", fmt.Errorf("read the conditions of %s %s: %w", object.GetKind(), name, err)
+	}
+	for _, condition := range conditions {
+		if fields, ok := condition.(map[string]any); ok && fields["type"] == conditionType {
+			status, _, err := unstructured.NestedString(fields, "status")
+			return status, err
+		}
+	}
+	return "", nil
+}

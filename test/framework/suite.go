@@ -1,0 +1,86 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package framework
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/synchub-dev/synchub/test/framework/servers"
+)
+
+// Suite is the world of one test suite: its specs share the servers and keep apart by workspaces and namespaces.
+type Suite struct {
+	*servers.World
+	// Options are those of the servers; use them to start the hub too, so that its log is kept with theirs.
+	Options servers.Options
+}
+
+// StartSuite starts a kcp and targets below <repository>/logs/<name>, where it first removes what an earlier run left.
+// log may be nil. When it fails nothing runs, and the logs stay.
+func StartSuite(ctx context.Context, name string, targets map[string]servers.TargetOptions, log func(string)) (*Suite, error) {
+	root, err := RepositoryRoot()
+	if err != nil {
+		return nil, err
+	}
+	s := &Suite{Options: servers.Options{Dir: filepath.Join(root, "logs", name), Bin: filepath.Join(root, "bin"), Log: log}}
+	if err := os.RemoveAll(s.Options.Dir); err != nil {
+		return nil, fmt.Errorf("remove the files of an earlier run: %w", err)
+	}
+	if s.World, err = servers.StartWorld(ctx, s.Options, targets); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Finish stops the servers. Of a failed suite the logs stay, in the folder that it returns; all else is removed.
+func (s *Suite) Finish(failed bool) (logs string, err error) {
+	err = s.Stop()
+	if !failed {
+		return "", errors.Join(err, os.RemoveAll(s.Options.Dir))
+	}
+	entries, readErr := os.ReadDir(s.Options.Dir)
+	err = errors.Join(err, readErr)
+	for _, entry := range entries {
+		if entry.Name() != "logs" {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(s.Options.Dir, entry.Name())))
+		}
+	}
+	return filepath.Join(s.Options.Dir, "logs"), err
+}
+
+// RepositoryRoot returns the directory with the go.mod file that the working directory belongs to.
+func RepositoryRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("find the repository: %w", err)
+	}
+	for {
+		_, err := os.Stat(filepath.Join(dir, "go.mod"))
+		if err == nil {
+			return dir, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("find the repository: no go.mod at or above the working directory: %w", err)
+		}
+		dir = filepath.Dir(dir)
+	}
+}

@@ -1,0 +1,102 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package framework
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
+	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
+	kcpclient "github.com/kcp-dev/sdk/client/clientset/versioned"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	pollEvery      = 100 * time.Millisecond
+	workspaceLimit = 2 * time.Minute
+)
+
+// InWorkspace returns a copy of config for one workspace, given by path or logical cluster name.
+// The Host of config must have no workspace in it.
+func InWorkspace(config *rest.Config, path string) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Host += "/clusters/" + path
+	return config
+}
+
+// CreateWorkspace makes a workspace and returns it when it is Ready; one that exists already is returned too.
+// config has no workspace in its Host. workspaceType is a name ("universal") or a path with a name ("root:synchub:mailbox");
+// the empty string leaves the choice to kcp.
+func CreateWorkspace(ctx context.Context, config *rest.Config, parentPath, name, workspaceType string) (*tenancyv1alpha1.Workspace, error) {
+	client, err := kcpclient.NewForConfig(InWorkspace(config, parentPath))
+	if err != nil {
+		return nil, fmt.Errorf("make a client for workspace %s: %w", parentPath, err)
+	}
+	workspaces := client.TenancyV1alpha1().Workspaces()
+	workspace := &tenancyv1alpha1.Workspace{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       tenancyv1alpha1.WorkspaceSpec{Type: typeReference(workspaceType)},
+	}
+	if _, err := workspaces.Create(ctx, workspace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return nil, fmt.Errorf("create workspace %s:%s: %w", parentPath, name, err)
+	}
+	err = wait.PollUntilContextTimeout(ctx, pollEvery, workspaceLimit, true, func(ctx context.Context) (bool, error) {
+		var err error
+		workspace, err = workspaces.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		return workspace.Status.Phase == corev1alpha1.LogicalClusterPhaseReady, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("wait for workspace %s:%s to be Ready: %w%s", parentPath, name, err, explain(workspace))
+	}
+	return workspace, nil
+}
+
+func typeReference(workspaceType string) *tenancyv1alpha1.WorkspaceTypeReference {
+	if workspaceType == "" {
+		return nil
+	}
+	reference := &tenancyv1alpha1.WorkspaceTypeReference{Name: tenancyv1alpha1.WorkspaceTypeName(workspaceType), Path: "root"}
+	if colon := strings.LastIndex(workspaceType, ":"); colon >= 0 {
+		reference.Path = workspaceType[:colon]
+		reference.Name = tenancyv1alpha1.WorkspaceTypeName(workspaceType[colon+1:])
+	}
+	return reference
+}
+
+// explain says how far a workspace came and what it waits for.
+func explain(workspace *tenancyv1alpha1.Workspace) string {
+	if workspace == nil {
+		return ""
+	}
+	text := []string{fmt.Sprintf("phase %q, initializers %v", workspace.Status.Phase, workspace.Status.Initializers)}
+	for _, condition := range workspace.Status.Conditions {
+		if condition.Status != corev1.ConditionTrue {
+			text = append(text, fmt.Sprintf("%s: %s: %s", condition.Type, condition.Reason, condition.Message))
+		}
+	}
+	return " (" + strings.Join(text, "; ") + ")"
+}
