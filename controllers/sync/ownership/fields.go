@@ -102,10 +102,8 @@ type reporter func(path fieldpath.Path, desired any)
 func uncovered(desired any, element fieldpath.PathElement, owned *fieldpath.Set, path fieldpath.Path, report reporter) {
 	children, ok := owned.Children.Get(element)
 	if !ok || children.Empty() {
-		// A scalar, an atomic list or map, or an empty one: owned as a whole or not at all. An empty list is never
-		// drift: a keyed one leaves nothing in the entry, and an atomic one that somebody else filled (as the rules
-		// of an aggregated ClusterRole are) looks the same.
-		if list, ok := desired.([]any); !owned.Members.Has(element) && (!ok || len(list) > 0) {
+		// A scalar, an atomic list or map, or an empty one: owned as a whole or not at all.
+		if !owned.Members.Has(element) && !claimsNothing(desired) {
 			report(path, desired)
 		}
 		return
@@ -119,6 +117,25 @@ func uncovered(desired any, element fieldpath.PathElement, owned *fieldpath.Set,
 		if !owned.Members.Has(element) {
 			report(path, desired)
 		}
+	}
+}
+
+// claimsNothing tells whether an apply of a value may leave no trace in the entry: that of an empty list does not if the
+// list is keyed. An atomic list leaves one, but if it is empty and somebody else filled it (as the rules of an
+// aggregated ClusterRole are), it looks the same, and that is no drift either.
+func claimsNothing(desired any) bool {
+	switch typed := desired.(type) {
+	case []any:
+		return len(typed) == 0
+	case map[string]any:
+		for _, val := range typed {
+			if !claimsNothing(val) {
+				return false
+			}
+		}
+		return len(typed) > 0
+	default:
+		return false
 	}
 }
 
@@ -145,7 +162,7 @@ func uncoveredList(desired []any, owned *fieldpath.Set, path fieldpath.Path, rep
 			continue
 		}
 		named.Insert(element)
-		uncovered(item, element, owned, append(slices.Clone(path), element), report)
+		uncovered(item, element, owned, append(slices.Clone(path), step(element, index)), report)
 	}
 	// An item that leaves a key to the server comes last, so that it cannot take the place of one that names it.
 	var free []fieldpath.PathElement
@@ -159,7 +176,7 @@ func uncoveredList(desired []any, owned *fieldpath.Set, path fieldpath.Path, rep
 		}
 		element := free[position]
 		free = slices.Delete(free, position, position+1)
-		uncovered(item, element, owned, append(slices.Clone(path), element), report)
+		uncovered(item, element, owned, append(slices.Clone(path), step(element, index)), report)
 	}
 }
 
@@ -179,6 +196,18 @@ func identity(item any, sample fieldpath.PathElement) (fieldpath.PathElement, bo
 		key = append(key, value.Field{Name: field.Name, Value: value.NewValueInterface(val)})
 	}
 	return fieldpath.KeyElement(key...), true
+}
+
+// step is how an item is shown in a path: by what it is called, or by its place if it is called by more than scalars.
+func step(element fieldpath.PathElement, index int) fieldpath.PathElement {
+	isScalar := func(val value.Value) bool { return !val.IsMap() && !val.IsList() }
+	if element.Value != nil && isScalar(*element.Value) {
+		return element
+	}
+	if element.Key != nil && !slices.ContainsFunc(*element.Key, func(field value.Field) bool { return !isScalar(field.Value) }) {
+		return element
+	}
+	return fieldpath.IndexElement(index)
 }
 
 // canBe tells whether a list element of a managedFields entry can be the item, some of whose keys the server defaulted.

@@ -81,6 +81,9 @@ var drifts = map[string]struct {
 		delete(volume, "emptyDir")
 		volume["hostPath"] = map[string]any{"path": "/"}
 	}, []string{pod + `.volumes[name="scratch"].emptyDir`}, true},
+	"an empty map is filled": {"Deployment", func(t *testing.T, object map[string]any) {
+		at(t, object, "spec", "template", "metadata")["annotations"] = map[string]any{"theirs": "x"}
+	}, []string{".spec.template.metadata.annotations"}, false},
 	"the last field of a struct": {"Deployment", func(t *testing.T, object map[string]any) {
 		at(t, object, "spec", "template", "spec", "securityContext")["runAsUser"] = int64(0)
 	}, []string{pod + ".securityContext"}, false},
@@ -144,9 +147,6 @@ var drifts = map[string]struct {
 	"an empty keyed list is filled": {"Deployment", func(t *testing.T, object map[string]any) {
 		at(t, object, "spec", "template", "spec")["imagePullSecrets"] = []any{map[string]any{"name": "theirs"}}
 	}, nil, true},
-	"an empty map is filled": {"Service", func(t *testing.T, object map[string]any) {
-		at(t, object, "metadata")["labels"] = map[string]any{"theirs": "x"}
-	}, nil, true},
 }
 
 func TestDrift(t *testing.T) {
@@ -207,6 +207,26 @@ spec:
 	}
 	server.apply(hubManager, desired)
 	server.wantUncovered(desired)
+}
+
+// An empty map that somebody fills costs one apply; what they do in it after that is theirs.
+func TestEmptyMapComesToRest(t *testing.T) {
+	desired := manifest(t, deployment)
+	server := newServer(t, desired)
+	server.apply(hubManager, desired)
+	for _, value := range []string{"first", "second", "third"} {
+		server.update("somebody", func(object map[string]any) {
+			at(t, object, "spec", "template", "metadata")["annotations"] = map[string]any{"theirs": value}
+		})
+		if value == "first" {
+			server.wantUncovered(desired, ".spec.template.metadata.annotations")
+			server.apply(hubManager, desired)
+		}
+		server.wantUncovered(desired)
+		if got := at(t, server.object(), "spec", "template", "metadata", "annotations")["theirs"]; got != value {
+			t.Errorf("the hub overwrote what is not its own: %v", got)
+		}
+	}
 }
 
 // An entry can be gone: with its API version, or because somebody cleared managedFields.

@@ -39,6 +39,7 @@ spec:
       finalizers: [example.com/one, example.com/two]
     spec:
       nodeSelector: {disk: ssd}
+      dnsConfig: {searches: [], options: []}
       imagePullSecrets: []
       initContainers: []
       tolerations:
@@ -98,7 +99,7 @@ spec:
 const service = `
 apiVersion: v1
 kind: Service
-metadata: {name: web, namespace: shop, labels: {}, annotations: {}}
+metadata: {name: web, namespace: shop, labels: {a: b}}
 spec:
   selector: {app: web}
   ports:

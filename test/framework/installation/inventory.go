@@ -1,0 +1,116 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package installation
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/bootstrap"
+	"github.com/synchub-dev/synchub/test/framework"
+)
+
+// SyncTargets is the resource of SyncTargets.
+var SyncTargets = edgev2alpha1.GroupVersion.WithResource("synctargets")
+
+// binding is how an inventory workspace binds the hub: it shows the hub no Secret but those with the credential label.
+const binding = `
+apiVersion: apis.kcp.io/v1alpha2
+kind: APIBinding
+metadata:
+  name: synchub
+spec:
+  reference:
+    export: {path: %s, name: %s}
+  permissionClaims:
+  - {group: "", resource: secrets, verbs: ["*"], state: Accepted, selector: {matchLabels: {%s: %s}}}
+  - {group: "", resource: events, verbs: ["*"], state: Accepted, selector: {matchAll: true}}
+  - {group: core.kcp.io, resource: logicalclusters, verbs: ["*"], state: Accepted, selector: {matchAll: true}}
+`
+
+// Inventory is an inventory workspace.
+type Inventory struct {
+	installation *Installation
+	// Path is the workspace's path, Config an administrator's configuration for it.
+	Path   string
+	Config *rest.Config
+}
+
+// NewInventory makes an inventory workspace below root.
+func (i *Installation) NewInventory(ctx context.Context, name string) (*Inventory, error) {
+	if _, err := framework.CreateWorkspace(ctx, i.kcp.Config, "root", name, ""); err != nil {
+		return nil, err
+	}
+	inventory := &Inventory{installation: i, Path: "root:" + name, Config: i.InWorkspace("root:" + name)}
+	manifest := fmt.Sprintf(binding, Workspace, bootstrap.InventoryExport, edgev2alpha1.LabelCredential, edgev2alpha1.CredentialKubeconfig)
+	return inventory, framework.Apply(ctx, inventory.Config, manifest)
+}
+
+// Register makes a SyncTarget for the cluster of the kubeconfig.
+func (i *Inventory) Register(ctx context.Context, name string, kubeconfig []byte, labels map[string]string) error {
+	secret := map[string]any{
+		"apiVersion": "v1", "kind": "Secret",
+		"metadata": map[string]any{"name": name + "-kubeconfig", "namespace": "default",
+			"labels": map[string]any{edgev2alpha1.LabelCredential: edgev2alpha1.CredentialKubeconfig}},
+		"stringData": map[string]any{"kubeconfig": string(kubeconfig)},
+	}
+	syncTarget := map[string]any{
+		"apiVersion": edgev2alpha1.GroupVersion.String(), "kind": "SyncTarget",
+		"metadata": map[string]any{"name": name, "labels": labels},
+		"spec":     map[string]any{"kubeconfigSecretRef": map[string]any{"name": name + "-kubeconfig"}},
+	}
+	for _, object := range []map[string]any{secret, syncTarget} {
+		manifest, err := yaml.Marshal(object)
+		if err != nil {
+			return err
+		}
+		if err := framework.Apply(ctx, i.Config, string(manifest)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SyncTarget reads a SyncTarget.
+func (i *Inventory) SyncTarget(ctx context.Context, name string) (*edgev2alpha1.SyncTarget, error) {
+	object, err := framework.Get(ctx, i.Config, SyncTargets, "", name)
+	if err != nil {
+		return nil, err
+	}
+	syncTarget := &edgev2alpha1.SyncTarget{}
+	return syncTarget, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, syncTarget)
+}
+
+// Mailbox returns a configuration for the mailbox of a SyncTarget, and an error until the SyncTarget is ready.
+func (i *Inventory) Mailbox(ctx context.Context, name string) (*rest.Config, error) {
+	syncTarget, err := i.SyncTarget(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	ready := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionReady)
+	if ready == nil || ready.Status != metav1.ConditionTrue || syncTarget.Status.Mailbox == nil {
+		return nil, fmt.Errorf("the SyncTarget %s is not ready: %v", name, syncTarget.Status.Conditions)
+	}
+	return i.installation.InWorkspace(syncTarget.Status.Mailbox.Workspace), nil
+}
