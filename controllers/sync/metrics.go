@@ -50,14 +50,13 @@ func newMetrics(syncTarget types.UID, resource Resource) *metrics {
 }
 
 func (m *metrics) reconciled(action decide.Action, duration time.Duration, err error) {
-	if action == decide.None && err == nil {
-		return
-	}
 	result := "done"
 	if err != nil {
 		result = "failed"
 	}
-	durations.WithLabelValues(m.resource, string(action)).Observe(duration.Seconds())
+	if action != decide.None {
+		durations.WithLabelValues(m.resource, string(action)).Observe(duration.Seconds())
+	}
 	actions.WithLabelValues(m.syncTarget, m.resource, string(action), result).Inc()
 }
 

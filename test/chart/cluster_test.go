@@ -40,7 +40,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
 
-// operationLimit is more than helm is given to wait for the hub
+// operationLimit is more than helm is given to wait for the hub.
 const operationLimit = 3 * time.Minute
 
 var (
@@ -141,7 +141,7 @@ func (c *cluster) tryHelm(t *testing.T, args ...string) (string, error) {
 func upgradeArgs(t *testing.T, more ...string) []string {
 	t.Helper()
 	_, chartDir, _ := paths(t)
-	return append([]string{"upgrade", "--install", chart.Release, chartDir, "--timeout", "2m", "--set", secretName}, more...)
+	return append([]string{"upgrade", "--install", chart.Release, chartDir, "--timeout", "2m", "--set", required}, more...)
 }
 
 // prepareNamespace makes the release's namespace with the strictest Pod security, and the Secret that the chart needs.
@@ -185,4 +185,12 @@ func nested(t *testing.T, object *unstructured.Unstructured, path ...string) str
 		t.Fatal(err)
 	}
 	return value
+}
+
+// contextFor gives one cluster operation as much time as a busy machine may need.
+func contextFor(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), operationLimit)
+	t.Cleanup(cancel)
+	return ctx
 }

@@ -29,7 +29,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/utils/ptr"
 
 	"github.com/synchub-dev/synchub/test/framework/chart"
 )
@@ -90,7 +89,7 @@ func TestRelease(t *testing.T) {
 	step("the framework's Install needs no ready Pods", func(t *testing.T) {
 		c.removeAll(t)
 		helm, chartDir, _ := paths(t)
-		set := map[string]string{"kcp.kubeconfigSecret.name": "synchub-kcp", "replicaCount": "0"}
+		set := map[string]string{"replicaCount": "0", requiredValue: "synchub-kcp"}
 		for range 2 {
 			if err := chart.Install(contextFor(t), helm.Path, chartDir, c.Kubeconfig, namespace, set); err != nil {
 				t.Fatal(err)
@@ -114,7 +113,7 @@ func (c *cluster) checkPodSecurity(t *testing.T) {
 	if _, err := c.kubernetes.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
 		t.Errorf("the hub's Pod is refused: %v", err)
 	}
-	pod.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation = ptr.To(true)
+	pod.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation = new(true)
 	if _, err := c.kubernetes.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); !apierrors.IsForbidden(err) {
 		t.Errorf("the namespace does not enforce the standard: %v", err)
 	}

@@ -17,33 +17,26 @@ limitations under the License.
 package chart
 
 import (
-	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
-	"github.com/synchub-dev/synchub/apis/schemas"
-	"github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/chart"
 )
 
 const (
-	namespace   = "hub"
-	kubeVersion = "v1.35.4"
-	secretName  = "kcp.kubeconfigSecret.name=synchub-kcp" //nolint:gosec // the name of a Secret
-	crdFile     = "synchub.dev_publishedresources.yaml"
+	namespace     = "hub"
+	kubeVersion   = "v1.35.4"
+	requiredValue = "kcp.kubeconfigSecret.name"
+	required      = requiredValue + "=synchub-kcp"
 )
 
 // paths are those of the program and of the chart.
@@ -72,7 +65,7 @@ func template(t *testing.T, args ...string) (string, error) {
 // objects maps what was rendered by "<kind>/<name>".
 func objects(t *testing.T, args ...string) map[string]*unstructured.Unstructured {
 	t.Helper()
-	rendered, err := template(t, append([]string{"--set", secretName}, args...)...)
+	rendered, err := template(t, append([]string{"--set", required}, args...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,8 +128,10 @@ func TestPublishedResourcesAreHooksOnlyWhereTheKindIsUnknown(t *testing.T) {
 		name string
 		args []string
 		hook string
+		// policy is not Helm's default, which would delete a PublishedResource before it is created again.
+		policy string
 	}{
-		{name: "unknown", hook: "post-install,post-upgrade"},
+		{name: "unknown", hook: "post-install,post-upgrade", policy: "hook-failed"},
 		{name: "known", args: []string{"--api-versions", "synchub.dev/v1alpha1/PublishedResource"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -146,8 +141,11 @@ func TestPublishedResourcesAreHooksOnlyWhereTheKindIsUnknown(t *testing.T) {
 				if annotations["helm.sh/resource-policy"] != "keep" {
 					t.Errorf("%s goes with the release", key)
 				}
-				if hook := annotations["helm.sh/hook"]; !strings.HasPrefix(key, "ConfigMap/") && hook != test.hook {
-					t.Errorf("%s has the hook %q, want %q", key, hook, test.hook)
+				if strings.HasPrefix(key, "ConfigMap/") {
+					continue
+				}
+				if hook, policy := annotations["helm.sh/hook"], annotations["helm.sh/hook-delete-policy"]; hook != test.hook || policy != test.policy {
+					t.Errorf("%s has the hook %q with policy %q, want %q with %q", key, hook, policy, test.hook, test.policy)
 				}
 			}
 		})
@@ -236,7 +234,7 @@ func TestInvalidValuesAreRefused(t *testing.T) {
 		{"serviceAccount.create=false", "serviceAccount.name is required when serviceAccount.create is false"},
 	} {
 		t.Run(test.set, func(t *testing.T) {
-			if _, err := template(t, "--set", secretName, "--set", test.set); err == nil || !strings.Contains(err.Error(), test.complaint) {
+			if _, err := template(t, "--set", required, "--set", test.set); err == nil || !strings.Contains(err.Error(), test.complaint) {
 				t.Errorf("the complaint should contain %q, but is: %v", test.complaint, err)
 			}
 		})
@@ -253,79 +251,4 @@ func TestMissingKubeconfigSecretIsExplained(t *testing.T) {
 			t.Errorf("the message does not say %q: %v", want, err)
 		}
 	}
-}
-
-func TestDefinitionIsTheGeneratedOne(t *testing.T) {
-	_, chartDir, root := paths(t)
-	source := filepath.Join("apis", "schemas", "crds", crdFile)
-	target := filepath.Join("charts", "synchub", "files", "crds", crdFile)
-	generated, err := os.ReadFile(filepath.Join(root, source))
-	if err != nil {
-		t.Fatal(err)
-	}
-	shipped, err := os.ReadFile(filepath.Join(chartDir, "files", "crds", crdFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(generated, shipped) {
-		t.Errorf("the chart ships another definition than the generated one; bring it in step with\n\n  cp %s %s\n", source, target)
-	}
-	rendered := &apiextensionsv1.CustomResourceDefinition{}
-	decode(t, objects(t)["CustomResourceDefinition/publishedresources.synchub.dev"], rendered)
-	if !equality.Semantic.DeepEqual(rendered.Spec, schemas.PublishedResourceCRD().Spec) {
-		t.Error("rendering changes the definition")
-	}
-	if rendered.Annotations["helm.sh/resource-policy"] != "keep" {
-		t.Error("the definition goes with the release")
-	}
-}
-
-func TestPublishedFilesHoldWhatTheirKindsKnow(t *testing.T) {
-	_, chartDir, _ := paths(t)
-	files, err := filepath.Glob(filepath.Join(chartDir, "files", "published", "*.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	published := map[string]v1alpha1.PublishedResource{}
-	configMaps := map[string]corev1.ConfigMap{}
-	for _, file := range files {
-		var object unstructured.Unstructured
-		read(t, file, &object.Object)
-		if object.GetNamespace() != "" {
-			t.Errorf("%s names a namespace", file)
-		}
-		if object.GetKind() == "ConfigMap" {
-			var configMap corev1.ConfigMap
-			decode(t, &object, &configMap)
-			configMaps[configMap.Name] = configMap
-			continue
-		}
-		var resource v1alpha1.PublishedResource
-		decode(t, &object, &resource)
-		published[resource.Name] = resource
-	}
-	for _, name := range []string{"configmaps", "secrets", "namespaces"} {
-		if source := published[name].Spec.API.Source; source != v1alpha1.APISourceAuto {
-			t.Errorf("%s has the source %q", name, source)
-		}
-	}
-	from := published["deployments"].Spec.API.SchemaFrom
-	if from == nil || from.ConfigMap == nil {
-		t.Fatal("deployments do not take their schema from a ConfigMap")
-	}
-	var definition apiextensionsv1.CustomResourceDefinition
-	if err := yaml.UnmarshalStrict([]byte(configMaps[from.ConfigMap.Name].Data[from.ConfigMap.Key]), &definition); err != nil {
-		t.Fatalf("read the schema of Deployments: %v", err)
-	}
-	if schema, err := schemas.FromCRD(&definition); err != nil || schema.Spec.Group != "apps" || schema.Spec.Names.Plural != "deployments" {
-		t.Errorf("the schema of Deployments cannot be exported: %v", err)
-	}
-}
-
-// contextFor gives one cluster operation as much time as a busy machine may need.
-func contextFor(t *testing.T) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), operationLimit)
-	t.Cleanup(cancel)
-	return ctx
 }

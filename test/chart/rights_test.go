@@ -25,13 +25,15 @@ import (
 	"sync"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/synchub-dev/synchub/test/framework/chart"
 )
+
+// leaseName is the Lease that the leader holds. All questions are about objects of this name.
+const leaseName = "synchub"
 
 // hubRights is all that the hub may do, as "<verb> <group>/<resource> in <scope>".
 func hubRights() map[string]bool {
@@ -46,7 +48,7 @@ func hubRights() map[string]bool {
 	everywhere, own := []string{"the cluster"}, []string{namespace}
 	grant(everywhere, "synchub.dev/publishedresources", "get", "list", "watch")
 	grant(everywhere, "synchub.dev/publishedresources/status", "get", "update", "patch")
-	grant(own, "coordination.k8s.io/leases", "get", "create", "update")
+	grant(own, "coordination.k8s.io/leases", "get", "create", "update") // of the one Lease
 	grant(own, "/configmaps", "get", "list", "watch")
 	grant(own, "/events", "create", "patch")
 	grant(own, "events.k8s.io/events", "create", "patch")
@@ -84,6 +86,11 @@ func (c *cluster) checkRights(t *testing.T) {
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
+	if may, err := c.may(contextFor(t), chart.ServiceAccount, authorizationv1.ResourceAttributes{
+		Namespace: namespace, Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Name: "of-somebody-else",
+	}); err != nil || may {
+		t.Errorf("the hub may update the Lease of somebody else: %v", err)
+	}
 	want := hubRights()
 	for _, right := range slices.Sorted(maps.Keys(want)) {
 		if !allowed[right] {
@@ -119,7 +126,7 @@ func (c *cluster) questions(t *testing.T) map[string]authorizationv1.ResourceAtt
 			for scope, inNamespace := range scopes {
 				for _, verb := range verbs {
 					questions[fmt.Sprintf("%s %s/%s in %s", verb, apiGroup, resource.Name, scope)] = authorizationv1.ResourceAttributes{
-						Namespace: inNamespace, Verb: verb, Group: apiGroup, Resource: name, Subresource: subresource,
+						Namespace: inNamespace, Verb: verb, Group: apiGroup, Resource: name, Subresource: subresource, Name: leaseName,
 					}
 				}
 			}

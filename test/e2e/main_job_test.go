@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/servers"
 )
 
 var (
@@ -35,64 +36,156 @@ var (
 	syncerConfigs = schema.GroupVersionResource{Group: "edge.kubestellar.io", Version: "v2alpha1", Resource: "syncerconfigs"}
 )
 
-// workload is a namespace with a Deployment, a ConfigMap and a Secret, and a config that selects them.
-func workload(namespace string) string {
+// deployment is a Deployment with a defaulted port protocol and a quantity that the target writes in another form.
+func deployment(namespace, name string) string {
 	return fmt.Sprintf(`
-apiVersion: v1
-kind: Namespace
-metadata: {name: %[1]s}
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: settings, namespace: %[1]s}
-data: {colour: green}
----
-apiVersion: v1
-kind: Secret
-metadata: {name: token, namespace: %[1]s}
-stringData: {token: hunter2}
----
 apiVersion: apps/v1
 kind: Deployment
-metadata: {name: web, namespace: %[1]s}
+metadata: {name: %[2]s, namespace: %[1]s}
 spec:
   replicas: 2
-  selector: {matchLabels: {app: web}}
+  selector: {matchLabels: {app: %[2]s}}
   template:
-    metadata: {labels: {app: web}}
+    metadata: {labels: {app: %[2]s}}
     spec:
       containers:
-      - name: web
-        image: registry.invalid/web:1
+      - name: %[2]s
+        image: registry.invalid/%[2]s:1
         ports: [{containerPort: 80}]
         resources: {requests: {cpu: 1000m}}
----
-%[2]s
-`, namespace, config(namespace, namespace))
+        volumeMounts: [{name: scratch, mountPath: /scratch}]
+      volumes: [{name: scratch, emptyDir: {}}]
+`, namespace, name)
 }
 
-func config(name, namespace string) string {
+func secret(namespace, name string) string {
+	return fmt.Sprintf(`
+apiVersion: v1
+kind: Secret
+metadata: {name: %s, namespace: %s}
+stringData: {token: hunter2}
+`, name, namespace)
+}
+
+// everythingIn is a config that selects the ConfigMaps, Secrets and Deployments of a namespace.
+func everythingIn(namespace string) string {
 	return fmt.Sprintf(`
 apiVersion: edge.kubestellar.io/v2alpha1
 kind: SyncerConfig
-metadata: {name: %s}
+metadata: {name: %[1]s}
 spec:
   namespaceScope:
-    namespaces: [%s]
+    namespaces: [%[1]s]
     resources:
     - {group: "", resource: configmaps, apiVersion: v1}
     - {group: "", resource: secrets, apiVersion: v1}
     - {group: apps, resource: deployments, apiVersion: v1}
-`, name, namespace)
+`, namespace)
 }
 
 var _ = Describe("the main job", func() {
 	It("keeps two targets in step while a third does not exist", func(ctx SpecContext) {
-		inventory := newInventory(ctx, "main-job")
+		const ns = "main-job"
+		inventory := newInventory(ctx, ns)
+		port, err := servers.FreePort()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(inventory.Register(ctx, "nowhere", []byte(fmt.Sprintf(`
+apiVersion: v1
+kind: Config
+current-context: nowhere
+contexts: [{name: nowhere, context: {cluster: nowhere, user: nobody}}]
+clusters: [{name: nowhere, cluster: {server: "https://127.0.0.1:%d"}}]
+users: [{name: nobody, user: {token: none}}]
+`, port)), nil)).To(Succeed())
+
+		for _, name := range []string{"florin", "guilder"} {
+			mailbox := register(ctx, inventory, name, name)
+			apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "green"), secret(ns, "token"), deployment(ns, "web"), everythingIn(ns)))
+		}
+		for _, name := range []string{"florin", "guilder"} {
+			mailbox := mailboxOf(ctx, inventory, name)
+			By("bringing everything down to " + name)
+			Eventually(value).WithContext(ctx).WithArguments(target(name), configMaps, ns, "settings", "data", "entry").Should(Equal("green"))
+			Eventually(value).WithContext(ctx).WithArguments(target(name), secrets, ns, "token", "data", "token").Should(Equal("aHVudGVyMg=="))
+			By("bringing the status of " + name + " back")
+			Eventually(framework.Condition).WithContext(ctx).WithArguments(target(name), deployments, ns, "web", "Available").Should(Equal("True"))
+			Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, deployments, ns, "web", "Available").Should(Equal("True"))
+			Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "Ready").Should(Equal("True"))
+			Expect(value(ctx, mailbox, syncerConfigs, "", ns, "status", "synced")).To(Equal("3"))
+		}
+		Eventually(framework.Condition).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "nowhere", "HeartbeatHealthy").Should(Equal("False"))
+
+		florin, mailbox := target("florin"), mailboxOf(ctx, inventory, "florin")
+		By("following a change")
+		patch(ctx, mailbox, configMaps, ns, "settings", `{"data": {"entry": "blue", "more": "yes"}}`)
+		Eventually(value).WithContext(ctx).WithArguments(florin, configMaps, ns, "settings", "data", "more").Should(Equal("yes"))
+		Expect(value(ctx, florin, configMaps, ns, "settings", "data", "entry")).To(Equal("blue"))
+		patch(ctx, mailbox, configMaps, ns, "settings", `{"data": {"more": null}}`)
+		Eventually(value).WithContext(ctx).WithArguments(florin, configMaps, ns, "settings", "data", "more").Should(BeEmpty())
+
+		By("repairing an edited copy")
+		patch(ctx, florin, configMaps, ns, "settings", `{"data": {"entry": "red"}}`)
+		Eventually(value).WithContext(ctx).WithArguments(florin, configMaps, ns, "settings", "data", "entry").Should(Equal("blue"))
+		By("leaving what somebody else added")
+		patch(ctx, florin, configMaps, ns, "settings", `{"data": {"theirs": "stays"}}`)
+		patch(ctx, mailbox, configMaps, ns, "settings", `{"data": {"entry": "black"}}`)
+		Eventually(value).WithContext(ctx).WithArguments(florin, configMaps, ns, "settings", "data", "entry").Should(Equal("black"))
+		Expect(value(ctx, florin, configMaps, ns, "settings", "data", "theirs")).To(Equal("stays"))
+		By("making a deleted copy again")
+		remove(ctx, florin, configMaps, ns, "settings")
+		Eventually(value).WithContext(ctx).WithArguments(florin, configMaps, ns, "settings", "data", "entry").Should(Equal("black"))
+		By("putting back a label that was taken off")
+		patch(ctx, florin, configMaps, ns, "settings", `{"metadata": {"labels": {"synchub.dev/owner": null}}}`)
+		Eventually(value).WithContext(ctx).WithArguments(florin, configMaps, ns, "settings", "metadata", "labels", "synchub.dev/owner").ShouldNot(BeEmpty())
+
+		By("following a deletion")
+		remove(ctx, mailbox, configMaps, ns, "settings")
+		eventuallyGone(ctx, florin, configMaps, ns, "settings")
+		By("pruning what is no longer selected")
+		patch(ctx, mailbox, syncerConfigs, "", ns, `{"spec": {"namespaceScope": {"resources": [{"group": "", "resource": "secrets", "apiVersion": "v1"}]}}}`)
+		eventuallyGone(ctx, florin, deployments, ns, "web")
+		Expect(framework.Exists(ctx, florin, secrets, ns, "token")).To(BeTrue())
+		Expect(framework.Exists(ctx, mailbox, deployments, ns, "web")).To(BeTrue())
+		By("keeping the namespace, which was made for its contents only")
+		Expect(framework.Exists(ctx, florin, namespaces, "", ns)).To(BeTrue())
+		By("leaving the other target alone")
+		Expect(value(ctx, target("guilder"), configMaps, ns, "settings", "data", "entry")).To(Equal("green"))
+	}, NodeTimeout(5*time.Minute))
+
+	It("never mixes objects of the same name in two mailboxes", func(ctx SpecContext) {
+		const ns = "same-names"
+		inventory := newInventory(ctx, ns)
+		names := []string{"florin", "guilder"}
+		for _, name := range names {
+			apply(ctx, register(ctx, inventory, name, name), documents(namespace(ns), configMap(ns, "settings", "from "+name), everythingIn(ns)))
+		}
+		for _, name := range names {
+			Eventually(value).WithContext(ctx).WithArguments(target(name), configMaps, ns, "settings", "data", "entry").Should(Equal("from " + name))
+		}
+		remove(ctx, mailboxOf(ctx, inventory, "florin"), configMaps, ns, "settings")
+		eventuallyGone(ctx, target("florin"), configMaps, ns, "settings")
+		Expect(value(ctx, target("guilder"), configMaps, ns, "settings", "data", "entry")).To(Equal("from guilder"))
+	}, NodeTimeout(3*time.Minute))
+
+	It("syncs namespaces that are selected themselves, and releases them instead of deleting them", func(ctx SpecContext) {
+		const ns = "selected-namespace"
+		inventory := newInventory(ctx, ns)
 		mailbox := register(ctx, inventory, "florin", "florin")
-		Expect(framework.Apply(ctx, mailbox, workload("main-job"))).To(Succeed())
-		florin := suite.Targets["florin"].Config
-		Eventually(framework.Condition).WithContext(ctx).WithArguments(florin, deployments, "main-job", "web", "Available").Should(Equal("True"))
-		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, deployments, "main-job", "web", "Available").Should(Equal("True"))
+		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "green"), everythingIn(ns)))
+		eventuallyExists(ctx, target("florin"), configMaps, ns, "settings")
+		patch(ctx, mailbox, namespaces, "", ns, `{"metadata": {"labels": {"team": "blue"}}}`)
+		apply(ctx, mailbox, fmt.Sprintf(`
+apiVersion: edge.kubestellar.io/v2alpha1
+kind: SyncerConfig
+metadata: {name: namespaces}
+spec:
+  clusterScope:
+  - {group: "", resource: namespaces, apiVersion: v1, objects: [%s]}
+`, ns))
+		Eventually(value).WithContext(ctx).WithArguments(target("florin"), namespaces, "", ns, "metadata", "labels", "team").Should(Equal("blue"))
+		remove(ctx, mailbox, syncerConfigs, "", "namespaces")
+		Eventually(value).WithContext(ctx).WithArguments(target("florin"), namespaces, "", ns, "metadata", "labels", "synchub.dev/owner").Should(BeEmpty())
+		Expect(value(ctx, target("florin"), namespaces, "", ns, "metadata", "annotations")).NotTo(ContainSubstring("synchub.dev/mark"))
+		Expect(value(ctx, target("florin"), namespaces, "", ns, "status", "phase")).To(Equal("Active"))
 	}, NodeTimeout(3*time.Minute))
 })

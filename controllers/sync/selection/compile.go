@@ -20,6 +20,7 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
@@ -94,17 +95,19 @@ func (m *Matcher) addSyncerConfig(syncerConfig *edgev2alpha1.SyncerConfig) {
 	}
 	for i, entry := range spec.NamespaceScope.Resources {
 		m.add(Entry{Config: config.id, Field: fmt.Sprintf("spec.namespaceScope.resources[%d]", i), Group: entry.Group, Version: entry.APIVersion, Resource: entry.Resource},
-			config, spec.NamespaceScope.Namespaces, []string{All}, entry.LabelSelector, entry.Annotations)
+			config, entry.LabelSelector, entry.Annotations, place{spec.NamespaceScope.Namespaces, []string{All}})
 	}
 	for i, entry := range spec.NamespacedObjects {
+		places := make([]place, 0, len(entry.ObjectsByNamespace))
 		for _, objects := range entry.ObjectsByNamespace {
-			m.add(Entry{Config: config.id, Field: fmt.Sprintf("spec.namespacedObjects[%d]", i), Group: entry.Group, Version: entry.APIVersion, Resource: entry.Resource},
-				config, []string{objects.Namespace}, objects.Names, entry.LabelSelector, entry.Annotations)
+			places = append(places, place{[]string{objects.Namespace}, objects.Names})
 		}
+		m.add(Entry{Config: config.id, Field: fmt.Sprintf("spec.namespacedObjects[%d]", i), Group: entry.Group, Version: entry.APIVersion, Resource: entry.Resource},
+			config, entry.LabelSelector, entry.Annotations, places...)
 	}
 	for i, entry := range spec.ClusterScope {
 		m.add(Entry{Config: config.id, Field: fmt.Sprintf("spec.clusterScope[%d]", i), Group: entry.Group, Version: entry.APIVersion, Resource: entry.Resource},
-			config, []string{""}, entry.Objects, entry.LabelSelector, entry.Annotations)
+			config, entry.LabelSelector, entry.Annotations, place{clusterScoped, entry.Objects})
 	}
 }
 
@@ -112,25 +115,42 @@ func (m *Matcher) addEdgeSyncConfig(edgeSyncConfig *edgev2alpha1.EdgeSyncConfig)
 	config := &config{id: EdgeSyncConfigID(edgeSyncConfig.Name), policy: ownership.PolicyDelete, statusReturn: true}
 	for i, entry := range edgeSyncConfig.Spec.DownSyncedResources {
 		m.add(Entry{Config: config.id, Field: fmt.Sprintf("spec.downSyncedResources[%d]", i), Group: entry.Group, Version: entry.Version, Kind: entry.Kind},
-			config, []string{entry.Namespace}, []string{entry.Name}, nil, nil)
+			config, nil, nil, place{[]string{entry.Namespace}, []string{entry.Name}})
 	}
 }
 
-func (m *Matcher) add(entry Entry, config *config, namespaces, names []string, selector *metav1.LabelSelector, annotations map[string]string) {
+// place is where an entry looks for objects: each of the names in each of the namespaces.
+type place struct{ namespaces, names []string }
+
+// clusterScoped are the namespaces of objects that are in none.
+var clusterScoped = []string{""}
+
+func (m *Matcher) add(entry Entry, config *config, selector *metav1.LabelSelector, annotations map[string]string, places ...place) {
 	m.entries = append(m.entries, entry)
-	added := &rule{config: config, version: entry.Version, namespaces: newNameSet(namespaces), names: newNameSet(names), annotations: annotations}
-	if added.namespaces.empty() || added.names.empty() {
-		return
-	}
+	var compiled labels.Selector
 	if selector != nil {
-		compiled, err := metav1.LabelSelectorAsSelector(selector)
-		if err != nil {
+		var err error
+		if compiled, err = metav1.LabelSelectorAsSelector(selector); err != nil {
 			m.problems[config.id] = append(m.problems[config.id], Problem{Field: entry.Field + ".labelSelector", Message: err.Error()})
 			return
 		}
-		added.labels = compiled
 	}
-	m.active[config.id] = struct{}{}
+	if entry.Resource == "" && entry.Kind == "" {
+		m.problems[config.id] = append(m.problems[config.id], Problem{Field: entry.Field, Message: "it names neither a resource nor a kind"})
+		return
+	}
+	for _, place := range places {
+		added := &rule{config: config, version: entry.Version, namespaces: newNameSet(place.namespaces), names: newNameSet(place.names), labels: compiled, annotations: annotations}
+		// No object has an empty name.
+		delete(added.names.names, "")
+		if !added.namespaces.empty() && !added.names.empty() {
+			m.addRule(entry, added)
+		}
+	}
+}
+
+func (m *Matcher) addRule(entry Entry, added *rule) {
+	m.active[added.config.id] = struct{}{}
 	var target *rules
 	if entry.Resource != "" {
 		target = getOrNew(m.byResource, schema.GroupResource{Group: entry.Group, Resource: entry.Resource})

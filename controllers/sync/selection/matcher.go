@@ -145,13 +145,18 @@ func (m *Matcher) Selects(resource schema.GroupResource, kind string) bool {
 	return m != nil && len(m.rulesFor(resource, kind)) > 0
 }
 
+// rulesFor returns the rules that name the resource, its kind, or all of its group.
 func (m *Matcher) rulesFor(resource schema.GroupResource, kind string) []*rules {
 	var found []*rules
-	if rules, ok := m.byResource[resource]; ok {
-		found = append(found, rules)
+	for _, name := range []string{resource.Resource, All} {
+		if rules, ok := m.byResource[schema.GroupResource{Group: resource.Group, Resource: name}]; ok {
+			found = append(found, rules)
+		}
 	}
-	if rules, ok := m.byKind[schema.GroupKind{Group: resource.Group, Kind: kind}]; ok {
-		found = append(found, rules)
+	for _, name := range []string{kind, All} {
+		if rules, ok := m.byKind[schema.GroupKind{Group: resource.Group, Kind: name}]; ok {
+			found = append(found, rules)
+		}
 	}
 	return found
 }

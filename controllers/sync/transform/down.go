@@ -116,10 +116,10 @@ func sanitize(source *unstructured.Unstructured) map[string]any {
 	if namespace := source.GetNamespace(); namespace != "" {
 		metadata["namespace"] = namespace
 	}
-	if labels := keep(source.GetLabels(), labelTravels); len(labels) > 0 {
+	if labels := keep(source, "labels", labelTravels); len(labels) > 0 {
 		metadata["labels"] = labels
 	}
-	if annotations := keep(source.GetAnnotations(), annotationTravels); len(annotations) > 0 {
+	if annotations := keep(source, "annotations", annotationTravels); len(annotations) > 0 {
 		metadata["annotations"] = annotations
 	}
 	content["metadata"] = metadata
@@ -152,18 +152,20 @@ func belongsToKCP(key string) bool {
 	return found && (domain == "kcp.io" || strings.HasSuffix(domain, ".kcp.io"))
 }
 
-func keep(entries map[string]string, travels func(key string) bool) map[string]any {
+// keep returns the labels or annotations that travel.
+func keep(source *unstructured.Unstructured, field string, travels func(key string) bool) map[string]any {
+	metadata, _ := source.Object["metadata"].(map[string]any)
+	entries, _ := metadata[field].(map[string]any)
 	kept := make(map[string]any, len(entries))
 	for key, value := range entries {
-		if travels(key) {
-			kept[key] = value
+		if text, ok := value.(string); ok && travels(key) {
+			kept[key] = text
 		}
 	}
 	return kept
 }
 
-// withoutNulls returns value without the nulls in it: an apply with a null claims a field and sets nothing. Parts
-// without nulls are shared with the input.
+// withoutNulls returns a copy of value without the nulls in it: an apply with a null claims a field and sets nothing.
 func withoutNulls(value any) any {
 	switch typed := value.(type) {
 	case map[string]any:

@@ -1,0 +1,102 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package chart
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/synchub-dev/synchub/apis/schemas"
+	"github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+)
+
+const crdFile = "synchub.dev_publishedresources.yaml"
+
+func TestDefinitionIsTheGeneratedOne(t *testing.T) {
+	_, chartDir, root := paths(t)
+	source := filepath.Join("apis", "schemas", "crds", crdFile)
+	target := filepath.Join("charts", "synchub", "files", "crds", crdFile)
+	generated, err := os.ReadFile(filepath.Join(root, source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shipped, err := os.ReadFile(filepath.Join(chartDir, "files", "crds", crdFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(generated, shipped) {
+		t.Errorf("the chart ships another definition than the generated one; bring it in step with\n\n  cp %s %s\n", source, target)
+	}
+	rendered := &apiextensionsv1.CustomResourceDefinition{}
+	decode(t, objects(t)["CustomResourceDefinition/publishedresources.synchub.dev"], rendered)
+	if !equality.Semantic.DeepEqual(rendered.Spec, schemas.PublishedResourceCRD().Spec) {
+		t.Error("rendering changes the definition")
+	}
+	if rendered.Annotations["helm.sh/resource-policy"] != "keep" {
+		t.Error("the definition goes with the release")
+	}
+}
+
+func TestPublishedFilesHoldWhatTheirKindsKnow(t *testing.T) {
+	_, chartDir, _ := paths(t)
+	files, err := filepath.Glob(filepath.Join(chartDir, "files", "published", "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	published := map[string]v1alpha1.PublishedResource{}
+	configMaps := map[string]corev1.ConfigMap{}
+	for _, file := range files {
+		var object unstructured.Unstructured
+		read(t, file, &object.Object)
+		if object.GetNamespace() != "" {
+			t.Errorf("%s names a namespace", file)
+		}
+		if object.GetKind() == "ConfigMap" {
+			var configMap corev1.ConfigMap
+			decode(t, &object, &configMap)
+			configMaps[configMap.Name] = configMap
+			continue
+		}
+		var resource v1alpha1.PublishedResource
+		decode(t, &object, &resource)
+		published[resource.Name] = resource
+	}
+	for _, name := range []string{"configmaps", "secrets", "namespaces"} {
+		if source := published[name].Spec.API.Source; source != v1alpha1.APISourceAuto {
+			t.Errorf("%s has the source %q", name, source)
+		}
+	}
+	from := published["deployments"].Spec.API.SchemaFrom
+	if from == nil || from.ConfigMap == nil {
+		t.Fatal("deployments do not take their schema from a ConfigMap")
+	}
+	var definition apiextensionsv1.CustomResourceDefinition
+	if err := yaml.UnmarshalStrict([]byte(configMaps[from.ConfigMap.Name].Data[from.ConfigMap.Key]), &definition); err != nil {
+		t.Fatalf("read the schema of Deployments: %v", err)
+	}
+	if schema, err := schemas.FromCRD(&definition); err != nil || schema.Spec.Group != "apps" || schema.Spec.Names.Plural != "deployments" {
+		t.Errorf("the schema of Deployments cannot be exported: %v", err)
+	}
+}

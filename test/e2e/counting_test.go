@@ -1,0 +1,183 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+// These specs prove the design's first rule: one write per change, nothing at rest. The hub counts its own requests at
+// the HTTP transport; see provider/requests. The target has no controllers, so nothing changes but by the test.
+var _ = Describe("rule 1: requests per change", Serial, func() {
+	It("makes one write per change and none at rest, on both sides", func(ctx SpecContext) {
+		const ns, count = "counted", 40
+		inventory := newInventory(ctx, ns)
+		mailbox := register(ctx, inventory, "quiet", "hosting")
+		apply(ctx, mailbox, documents(namespace(ns), everythingIn(ns)))
+		hosting := target("hosting")
+
+		counted := func(what string, act, arrived func(), expected map[string]float64) {
+			GinkgoHelper()
+			By(what)
+			quiet(ctx)
+			before := requestCounts(ctx)
+			act()
+			arrived()
+			quiet(ctx)
+			Expect(difference(before, requestCounts(ctx))).To(Equal(expected), what)
+		}
+		entry := func(want string) func() {
+			return func() {
+				GinkgoHelper()
+				Eventually(value).WithContext(ctx).WithArguments(hosting, configMaps, ns, "settings", "data", "entry").Should(Equal(want))
+			}
+		}
+		counted("a create in a missing namespace", func() { apply(ctx, mailbox, configMap(ns, "settings", "green")) }, entry("green"), map[string]float64{
+			"target object apply configmaps": 1, // refused: the namespace is missing
+			"target extra create namespaces": 1,
+			"target extra apply configmaps":  1,
+		})
+		counted("a create", func() { apply(ctx, mailbox, configMap(ns, "other", "x")) },
+			func() { eventuallyExists(ctx, hosting, configMaps, ns, "other") },
+			map[string]float64{"target object apply configmaps": 1})
+		counted("an update", func() { patch(ctx, mailbox, configMaps, ns, "settings", `{"data": {"entry": "blue"}}`) }, entry("blue"),
+			map[string]float64{"target object apply configmaps": 1})
+		counted("an update that changes nothing down there",
+			func() {
+				patch(ctx, mailbox, configMaps, ns, "settings", `{"metadata": {"annotations": {"kcp.io/note": "x"}}}`)
+			}, func() {}, map[string]float64{})
+		counted("a repair", func() { patch(ctx, hosting, configMaps, ns, "settings", `{"data": {"entry": "red"}}`) }, entry("blue"),
+			map[string]float64{"target object apply configmaps": 1})
+		counted("a create of a Deployment", func() { apply(ctx, mailbox, deployment(ns, "web")) },
+			func() { eventuallyExists(ctx, hosting, deployments, ns, "web") },
+			map[string]float64{"target object apply deployments": 1})
+		counted("a status", func() { patch(ctx, hosting, deployments, ns, "web", `{"status": {"replicas": 2}}`, "status") },
+			func() {
+				Eventually(value).WithContext(ctx).WithArguments(mailbox, deployments, ns, "web", "status", "replicas").Should(Equal("2"))
+			},
+			map[string]float64{"mailbox object patch deployments/status": 1})
+		counted("the first deletion, which takes a proof and a list", func() { remove(ctx, mailbox, configMaps, ns, "other") },
+			func() { eventuallyGone(ctx, hosting, configMaps, ns, "other") },
+			map[string]float64{
+				"target object delete configmaps":   1,
+				"mailbox extra get apibindings":     2, // the list must have been made under an unchanged binding
+				"mailbox extra get logicalclusters": 2,
+				"mailbox extra list configmaps":     1,
+			})
+		counted("a deletion", func() { remove(ctx, mailbox, configMaps, ns, "settings") },
+			func() { eventuallyGone(ctx, hosting, configMaps, ns, "settings") },
+			map[string]float64{
+				"target object delete configmaps":   1,
+				"mailbox extra get apibindings":     1,
+				"mailbox extra get logicalclusters": 1,
+			})
+
+		By("an idle restart")
+		fill(ctx, mailbox, ns, "item-", count)
+		Eventually(func() int { return len(identities(ctx, hosting, configMaps, ns, "item-")) }).WithContext(ctx).Should(Equal(count))
+		quiet(ctx)
+		before := identities(ctx, hosting, configMaps, ns, "")
+		Expect(hub.Kill9()).To(Succeed())
+		startHub(ctx)
+		syncTarget, err := inventory.SyncTarget(ctx, "quiet")
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(func() float64 { return looked(ctx, string(syncTarget.UID)) }).WithContext(ctx).Should(BeNumerically(">", count))
+		quiet(ctx)
+		Expect(requestCounts(ctx)).To(BeEmpty(), "no object and no extra request across a restart with nothing changed")
+		Expect(identities(ctx, hosting, configMaps, ns, "")).To(Equal(before))
+	}, NodeTimeout(6*time.Minute))
+})
+
+var requestSample = regexp.MustCompile(`^synchub_requests_total\{class="(\w+)", code="\w+", resource="([^"]*)", side="(\w+)", verb="([^"]*)"\}$`)
+
+// requestCounts returns the requests that the hub has made for changes, by side, class, verb and resource. The status of
+// SyncerConfigs is left out: it is bounded by time, not by changes.
+func requestCounts(ctx context.Context) map[string]float64 {
+	GinkgoHelper()
+	samples, err := hub.Metrics(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	counts := map[string]float64{}
+	for sample, count := range samples {
+		match := requestSample.FindStringSubmatch(sample)
+		if match == nil || match[1] == "background" || match[2] == "syncerconfigs/status" {
+			continue
+		}
+		counts[fmt.Sprintf("%s %s %s %s", match[3], match[1], match[4], match[2])] += count
+	}
+	return counts
+}
+
+func difference(before, after map[string]float64) map[string]float64 {
+	changed := map[string]float64{}
+	for key, count := range after {
+		if count != before[key] {
+			changed[key] = count - before[key]
+		}
+	}
+	return changed
+}
+
+// quiet returns when the hub has made no request for a change for a while.
+func quiet(ctx context.Context) {
+	GinkgoHelper()
+	const polls = 12
+	same, last := 0, requestCounts(ctx)
+	Eventually(func() int {
+		now := requestCounts(ctx)
+		if !maps.Equal(now, last) {
+			same, last = 0, now
+		}
+		same++
+		return same
+	}).WithContext(ctx).WithPolling(250 * time.Millisecond).Should(BeNumerically(">=", polls))
+}
+
+// looked returns how many objects were looked at for a SyncTarget.
+func looked(ctx context.Context, syncTarget string) (total float64) {
+	samples, err := hub.Metrics(ctx)
+	if err != nil {
+		return 0
+	}
+	for sample, count := range samples {
+		if strings.HasPrefix(sample, "synchub_sync_actions_total{") && strings.Contains(sample, syncTarget) {
+			total += count
+		}
+	}
+	return total
+}
+
+// seriesOf returns how many series the hub has for a SyncTarget.
+func seriesOf(ctx context.Context, syncTarget string) (series int) {
+	samples, err := hub.Metrics(ctx)
+	if err != nil {
+		return -1
+	}
+	for sample := range samples {
+		if strings.Contains(sample, syncTarget) {
+			series++
+		}
+	}
+	return series
+}

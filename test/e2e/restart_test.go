@@ -1,0 +1,124 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2e
+
+import (
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/installation"
+)
+
+var (
+	syncTargets = installation.SyncTargets
+	workspaces  = schema.GroupVersionResource{Group: "tenancy.kcp.io", Version: "v1alpha1", Resource: "workspaces"}
+)
+
+var _ = Describe("restarts and removals", Serial, func() {
+	It("loses and duplicates nothing when the hub is killed in the middle of a burst", func(ctx SpecContext) {
+		const ns, count = "killed", 150
+		inventory := newInventory(ctx, ns)
+		mailbox := register(ctx, inventory, "florin", "florin")
+		apply(ctx, mailbox, documents(namespace(ns), everythingIn(ns)))
+		fill(ctx, mailbox, ns, "before-", count)
+		Expect(hub.Kill9()).To(Succeed())
+		placed := identities(ctx, target("florin"), configMaps, ns, "")
+		GinkgoWriter.Printf("%d objects were placed when the hub was killed\n", len(placed))
+		fill(ctx, mailbox, ns, "meanwhile-", 20)
+		startHub(ctx)
+
+		Eventually(func() int {
+			return len(identities(ctx, target("florin"), configMaps, ns, "before-")) + len(identities(ctx, target("florin"), configMaps, ns, "meanwhile-"))
+		}).WithContext(ctx).Should(Equal(count + 20))
+		after := identities(ctx, target("florin"), configMaps, ns, "")
+		for name, identity := range placed {
+			Expect(after).To(HaveKeyWithValue(name, identity), "what was placed before must not be written again")
+		}
+	}, NodeTimeout(4*time.Minute))
+
+	It("hands over to a second replica, at once on shutdown and after the lease when killed", func(ctx SpecContext) {
+		const ns = "handover"
+		inventory := newInventory(ctx, ns)
+		mailbox := register(ctx, inventory, "florin", "florin")
+		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "one", "1"), everythingIn(ns)))
+		eventuallyExists(ctx, target("florin"), configMaps, ns, "one")
+		before := identities(ctx, target("florin"), configMaps, ns, "one")
+
+		second, err := synchub.StartHub()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(second.AwaitReady(ctx)).To(Succeed(), "a replica on standby is ready")
+		code, err := hub.Terminate(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(code).To(BeZero())
+		hub = second
+		apply(ctx, mailbox, configMap(ns, "two", "2"))
+		eventuallyExists(ctx, target("florin"), configMaps, ns, "two")
+
+		third, err := synchub.StartHub()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(third.AwaitReady(ctx)).To(Succeed())
+		Expect(hub.Kill9()).To(Succeed())
+		hub = third
+		apply(ctx, mailbox, configMap(ns, "three", "3"))
+		eventuallyExists(ctx, target("florin"), configMaps, ns, "three")
+		Expect(identities(ctx, target("florin"), configMaps, ns, "one")).To(Equal(before))
+	}, NodeTimeout(4*time.Minute))
+
+	It("prunes what a config had placed that vanished while the hub was down", func(ctx SpecContext) {
+		const ns = "vanished"
+		inventory := newInventory(ctx, ns)
+		mailbox := register(ctx, inventory, "florin", "florin")
+		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "green"), deployment(ns, "web"), everythingIn(ns)))
+		eventuallyExists(ctx, target("florin"), configMaps, ns, "settings")
+		eventuallyExists(ctx, target("florin"), deployments, ns, "web")
+		Eventually(value).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "florin", "status", "syncedResources").Should(ContainSubstring("configmaps"))
+
+		Expect(hub.Kill9()).To(Succeed())
+		remove(ctx, mailbox, syncerConfigs, "", ns)
+		remove(ctx, mailbox, deployments, ns, "web")
+		startHub(ctx)
+		eventuallyGone(ctx, target("florin"), configMaps, ns, "settings")
+		eventuallyGone(ctx, target("florin"), deployments, ns, "web")
+		By("forgetting the pairs only then")
+		Eventually(value).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "florin", "status", "syncedResources").Should(BeEmpty())
+	}, NodeTimeout(4*time.Minute))
+
+	It("removes the mailbox and the controllers of a SyncTarget that is deleted, and leaves its target alone", func(ctx SpecContext) {
+		const ns = "removed"
+		inventory := newInventory(ctx, ns)
+		mailbox := register(ctx, inventory, "florin", "florin")
+		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "green"), everythingIn(ns)))
+		eventuallyExists(ctx, target("florin"), configMaps, ns, "settings")
+		syncTarget, err := inventory.SyncTarget(ctx, "florin")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(seriesOf(ctx, string(syncTarget.UID))).NotTo(BeZero())
+
+		remove(ctx, inventory.Config, syncTargets, "", "florin")
+		eventuallyGone(ctx, inventory.Config, syncTargets, "", "florin")
+		provider := synchub.InWorkspace(installation.Workspace)
+		mailboxName := syncTarget.Status.Mailbox.Workspace[len(installation.Workspace)+1:]
+		eventuallyGone(ctx, provider, workspaces, "", mailboxName)
+		Eventually(seriesOf).WithContext(ctx).WithArguments(string(syncTarget.UID)).Should(BeZero())
+		Expect(value(ctx, target("florin"), configMaps, ns, "settings", "data", "entry")).To(Equal("green"))
+		Expect(framework.Exists(ctx, target("florin"), namespaces, "", ns)).To(BeTrue(), fmt.Sprintf("the namespace %s", ns))
+	}, NodeTimeout(3*time.Minute))
+})

@@ -1,0 +1,183 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/synchub-dev/synchub/provider/bootstrap"
+	"github.com/synchub-dev/synchub/test/framework"
+)
+
+var (
+	apiBindings = schema.GroupVersionResource{Group: "apis.kcp.io", Version: "v1alpha2", Resource: "apibindings"}
+	events      = schema.GroupVersionResource{Version: "v1", Resource: "events"}
+)
+
+var _ = Describe("safety", func() {
+	It("deletes nothing when a claim is rejected and restored", func(ctx SpecContext) {
+		const ns, count, flips = "claims", 30, 5
+		inventory := newInventory(ctx, ns)
+		mailbox := register(ctx, inventory, "florin", "florin")
+		apply(ctx, mailbox, documents(namespace(ns), everythingIn(ns)))
+		fill(ctx, mailbox, ns, "item-", count)
+		Eventually(func() int { return len(identities(ctx, target("florin"), configMaps, ns, "item-")) }).WithContext(ctx).Should(Equal(count))
+		before := identities(ctx, target("florin"), configMaps, ns, "item-")
+
+		for range flips {
+			reject(ctx, mailbox, "configmaps")
+			// The workspace type maintains its bindings.
+			Eventually(claimState).WithContext(ctx).WithArguments(mailbox, "configmaps").Should(Equal("Accepted"))
+		}
+		By("never touching what was placed, for longer than any proof takes")
+		Consistently(func() map[string]string { return identities(ctx, target("florin"), configMaps, ns, "item-") }).
+			WithContext(ctx).WithTimeout(35 * time.Second).WithPolling(time.Second).Should(Equal(before))
+		By("following a real deletion and a change again")
+		remove(ctx, mailbox, configMaps, ns, "item-0")
+		patch(ctx, mailbox, configMaps, ns, "item-1", `{"data": {"number": "one"}}`)
+		eventuallyGone(ctx, target("florin"), configMaps, ns, "item-0")
+		Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "item-1", "data", "number").Should(Equal("one"))
+	}, NodeTimeout(4*time.Minute))
+
+	It("never overwrites what is not its own, and says so", func(ctx SpecContext) {
+		const ns = "taken"
+		inventory := newInventory(ctx, ns)
+		mailbox := register(ctx, inventory, "florin", "florin")
+		apply(ctx, target("florin"), documents(namespace(ns), configMap(ns, "settings", "theirs")))
+		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "ours"), configMap(ns, "other", "fine"), everythingIn(ns)))
+
+		Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "other", "data", "entry").Should(Equal("fine"))
+		Eventually(failures).WithContext(ctx).WithArguments(mailbox, ns).Should(ConsistOf("Conflict settings"))
+		Eventually(func() []string { return reasons(ctx, mailbox, ns, "settings") }).WithContext(ctx).Should(ConsistOf("Conflict"))
+		Expect(value(ctx, target("florin"), configMaps, ns, "settings", "data", "entry")).To(Equal("theirs"))
+
+		By("creating its own once the name is free")
+		remove(ctx, target("florin"), configMaps, ns, "settings")
+		patch(ctx, mailbox, configMaps, ns, "settings", `{"data": {"entry": "ours at last"}}`)
+		Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "settings", "data", "entry").Should(Equal("ours at last"))
+		Eventually(failures).WithContext(ctx).WithArguments(mailbox, ns).Should(BeEmpty())
+		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "Ready").Should(Equal("True"))
+	}, NodeTimeout(3*time.Minute))
+
+	It("refuses a kubeconfig that would run a program, and names the fields it does not act on", func(ctx SpecContext) {
+		inventory := newInventory(ctx, "hostile")
+		Expect(inventory.Register(ctx, "hostile", []byte(`
+apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
+users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: /bin/true, interactiveMode: Never}}}]
+`), nil)).To(Succeed())
+		patch(ctx, inventory.Config, syncTargets, "", "hostile", `{"spec": {"unschedulable": true}}`)
+		Eventually(message).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "hostile", "Ready").Should(ContainSubstring("users.user.exec"))
+		Eventually(message).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "hostile", "NotImplemented").Should(ContainSubstring("spec.unschedulable"))
+	}, NodeTimeout(2*time.Minute))
+})
+
+// reject makes a mailbox's binding refuse the claim on a core resource.
+func reject(ctx context.Context, mailbox *rest.Config, resource string) {
+	GinkgoHelper()
+	binding := bindingOf(ctx, mailbox)
+	claims, _, _ := unstructured.NestedSlice(binding.Object, "spec", "permissionClaims")
+	for _, claim := range claims {
+		if fields := claim.(map[string]any); fields["resource"] == resource && fields["group"] == "" {
+			fields["state"] = "Rejected"
+		}
+	}
+	content, err := json.Marshal(map[string]any{"spec": map[string]any{"permissionClaims": claims}})
+	Expect(err).NotTo(HaveOccurred())
+	patch(ctx, mailbox, apiBindings, "", binding.GetName(), string(content))
+}
+
+func claimState(ctx context.Context, mailbox *rest.Config, resource string) string {
+	claims, _, _ := unstructured.NestedSlice(bindingOf(ctx, mailbox).Object, "spec", "permissionClaims")
+	for _, claim := range claims {
+		if fields := claim.(map[string]any); fields["resource"] == resource && fields["group"] == "" {
+			return fmt.Sprint(fields["state"])
+		}
+	}
+	return ""
+}
+
+func bindingOf(ctx context.Context, mailbox *rest.Config) unstructured.Unstructured {
+	GinkgoHelper()
+	bindings, err := framework.List(ctx, mailbox, apiBindings, "", "")
+	Expect(err).NotTo(HaveOccurred())
+	for _, binding := range bindings {
+		if name, _, _ := unstructured.NestedString(binding.Object, "spec", "reference", "export", "name"); name == bootstrap.MailboxExport {
+			return binding
+		}
+	}
+	Fail("the mailbox has no binding of " + bootstrap.MailboxExport)
+	return unstructured.Unstructured{}
+}
+
+// failures returns the failures in the status of a config, as reason and name.
+func failures(ctx context.Context, mailbox *rest.Config, config string) []string {
+	object, err := framework.Get(ctx, mailbox, syncerConfigs, "", config)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	list, _, _ := unstructured.NestedSlice(object.Object, "status", "failures")
+	found := []string{}
+	for _, failure := range list {
+		fields := failure.(map[string]any)
+		found = append(found, fmt.Sprintf("%v %v", fields["reason"], fields["name"]))
+	}
+	return found
+}
+
+// reasons returns the reasons of the events on an object.
+func reasons(ctx context.Context, config *rest.Config, namespace, name string) []string {
+	objects, err := framework.List(ctx, config, events, namespace, "")
+	if err != nil {
+		return []string{err.Error()}
+	}
+	found := []string{}
+	for i := range objects {
+		if involved, _, _ := unstructured.NestedString(objects[i].Object, "involvedObject", "name"); involved == name {
+			reason, _, _ := unstructured.NestedString(objects[i].Object, "reason")
+			found = append(found, reason)
+		}
+	}
+	return found
+}
+
+// message returns the message of a condition.
+func message(ctx context.Context, config *rest.Config, resource schema.GroupVersionResource, name, conditionType string) string {
+	object, err := framework.Get(ctx, config, resource, "", name)
+	if err != nil {
+		return err.Error()
+	}
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, condition := range conditions {
+		if fields := condition.(map[string]any); fields["type"] == conditionType {
+			return fmt.Sprint(fields["message"])
+		}
+	}
+	return ""
+}
