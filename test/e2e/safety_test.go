@@ -20,6 +20,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -48,9 +49,11 @@ var _ = Describe("safety", func() {
 		before := identities(ctx, target("florin"), configMaps, ns, "item-")
 
 		for range flips {
-			reject(ctx, mailbox, "configmaps")
-			// The workspace type maintains its bindings.
-			Eventually(claimState).WithContext(ctx).WithArguments(mailbox, "configmaps").Should(Equal("Accepted"))
+			answer(ctx, mailbox, "configmaps", "Rejected")
+			// kcp takes the objects out of the hub's sight, unless it has accepted the claim again by itself before.
+			Eventually(inForce).WithContext(ctx).WithArguments(mailbox, "configmaps", "Rejected").Should(BeTrue())
+			answer(ctx, mailbox, "configmaps", "Accepted")
+			Eventually(inForce).WithContext(ctx).WithArguments(mailbox, "configmaps", "Accepted").Should(BeTrue())
 		}
 		By("never touching what was placed, for longer than any proof takes")
 		Consistently(func() map[string]string { return identities(ctx, target("florin"), configMaps, ns, "item-") }).
@@ -98,14 +101,14 @@ users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, com
 	}, NodeTimeout(2*time.Minute))
 })
 
-// reject makes a mailbox's binding refuse the claim on a core resource.
-func reject(ctx context.Context, mailbox *rest.Config, resource string) {
+// answer makes a mailbox's binding accept or reject the claim on a core resource.
+func answer(ctx context.Context, mailbox *rest.Config, resource, state string) {
 	GinkgoHelper()
 	binding := bindingOf(ctx, mailbox)
 	claims, _, _ := unstructured.NestedSlice(binding.Object, "spec", "permissionClaims")
 	for _, claim := range claims {
-		if fields := claim.(map[string]any); fields["resource"] == resource && fields["group"] == "" {
-			fields["state"] = "Rejected"
+		if isOn(claim, resource) {
+			claim.(map[string]any)["state"] = state
 		}
 	}
 	content, err := json.Marshal(map[string]any{"spec": map[string]any{"permissionClaims": claims}})
@@ -113,14 +116,25 @@ func reject(ctx context.Context, mailbox *rest.Config, resource string) {
 	patch(ctx, mailbox, apiBindings, "", binding.GetName(), string(content))
 }
 
-func claimState(ctx context.Context, mailbox *rest.Config, resource string) string {
-	claims, _, _ := unstructured.NestedSlice(bindingOf(ctx, mailbox).Object, "spec", "permissionClaims")
+// inForce tells whether the answer to a claim has taken effect, or the claim was accepted again meanwhile, as the
+// workspace type's bindings are when kcp notices.
+func inForce(ctx context.Context, mailbox *rest.Config, resource, state string) bool {
+	binding := bindingOf(ctx, mailbox)
+	applied, _, _ := unstructured.NestedSlice(binding.Object, "status", "appliedPermissionClaims")
+	isApplied := slices.ContainsFunc(applied, func(claim any) bool { return isOn(claim, resource) })
+	claims, _, _ := unstructured.NestedSlice(binding.Object, "spec", "permissionClaims")
 	for _, claim := range claims {
-		if fields := claim.(map[string]any); fields["resource"] == resource && fields["group"] == "" {
-			return fmt.Sprint(fields["state"])
+		if isOn(claim, resource) && claim.(map[string]any)["state"] != state {
+			return true
 		}
 	}
-	return ""
+	return isApplied == (state == "Accepted")
+}
+
+func isOn(claim any, resource string) bool {
+	fields := claim.(map[string]any)
+	group, _ := fields["group"].(string)
+	return fields["resource"] == resource && group == ""
 }
 
 func bindingOf(ctx context.Context, mailbox *rest.Config) unstructured.Unstructured {

@@ -121,8 +121,10 @@ func Down(source Source, observed *Observed, tolerated []string) (Decision, erro
 		return present(source.Desired, observed, tolerated)
 	case Unknown, Suspended:
 		return Decision{Action: None, Cause: source.State}, nil
-	default:
+	case Vanished, Terminating, Deselected:
 		return absent(source, observed), nil
+	default:
+		return Decision{}, fmt.Errorf("%q is not a state of a source", source.State)
 	}
 }
 
@@ -132,6 +134,8 @@ func present(desired *transform.Desired, observed *Observed, tolerated []string)
 		return Decision{Action: Create, Cause: Missing}, nil
 	case observed.Terminating:
 		return Decision{Action: None, Cause: Going}, nil
+	case desired.Mark.Policy == ownership.PolicyCreateOnly && observed.Mark.Policy == ownership.PolicyCreateOnly:
+		return Decision{Action: None, Cause: InStep}, nil
 	case desired.Mark != observed.Mark:
 		return Decision{Action: Apply, Cause: Changed}, nil
 	case !observed.Labelled:

@@ -1,0 +1,53 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Command demo runs a whole synchub on this machine and shows it at work: a kcp, two clusters, and the hub between them,
+// with Deployments on their way from the mailboxes to the clusters and their status on its way back. Then it stays up, so
+// that one can look around, until it is told to end. Its data, kubeconfigs and logs are in .demo/.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/synchub-dev/synchub/hack/demo/screen"
+)
+
+func main() {
+	once := flag.Bool("once", false, "end as soon as everything has been shown; the exit status is 1 if it did not work")
+	hubLogLevel := flag.String("hub-log-level", "info", "how much the hub logs: error, info, debug or trace")
+	flag.Parse()
+	// The first signal stops everything in order. The second ends this program at once, and with it what it started.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	if err := start(ctx, *once, *hubLogLevel); err != nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
+	}
+}
+
+func start(ctx context.Context, once bool, hubLogLevel string) error {
+	state, err := openState()
+	if err != nil {
+		return err
+	}
+	defer state.close()
+	return newDemo(state, screen.New(os.Stdout), hubLogLevel).run(ctx, once)
+}

@@ -1,0 +1,156 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"k8s.io/klog/v2"
+
+	"github.com/synchub-dev/synchub/test/framework"
+)
+
+const (
+	stateDir      = ".demo"
+	logDir        = "logs"
+	kubeconfigDir = "kubeconfigs"
+	lockFile      = "lock"
+	// ownLog has what the libraries of this program have to say.
+	ownLog = "demo.log"
+)
+
+// state is the directory of a run.
+type state struct {
+	// root is the root of the repository, dir the directory of the demo in it.
+	root, dir string
+	lock, log *os.File
+}
+
+// openState takes the demo's directory for this run and removes what an earlier run left in it.
+func openState() (*state, error) {
+	root, err := framework.RepositoryRoot()
+	if err != nil {
+		return nil, err
+	}
+	s := &state{root: root, dir: filepath.Join(root, stateDir)}
+	if err := s.open(); err != nil {
+		s.close()
+		return nil, fmt.Errorf("prepare %s: %w", s.dir, err)
+	}
+	return s, nil
+}
+
+func (s *state) open() error {
+	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+		return err
+	}
+	if err := s.takeLock(); err != nil {
+		return err
+	}
+	if err := s.clear(); err != nil {
+		return err
+	}
+	for _, dir := range []string{logDir, kubeconfigDir} {
+		if err := os.Mkdir(filepath.Join(s.dir, dir), 0o755); err != nil {
+			return err
+		}
+	}
+	var err error
+	if s.log, err = os.Create(filepath.Join(s.dir, logDir, ownLog)); err != nil {
+		return err
+	}
+	klog.LogToStderr(false)
+	klog.SetOutput(s.log)
+	return nil
+}
+
+// takeLock fails while another run uses the directory. The kernel gives the lock back when this program ends, however.
+func (s *state) takeLock() (err error) {
+	if s.lock, err = os.OpenFile(filepath.Join(s.dir, lockFile), os.O_CREATE|os.O_RDWR, 0o644); err != nil {
+		return err
+	}
+	err = syscall.Flock(int(s.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return errors.New("another demo runs from here, stop that one first")
+	}
+	return err
+}
+
+// clear removes everything but the lock and what is named.
+func (s *state) clear(keep ...string) error {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if entry.Name() == lockFile || slices.Contains(keep, entry.Name()) {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(s.dir, entry.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepLogs removes what is of no use once the servers are stopped.
+func (s *state) keepLogs() error {
+	if err := s.clear(logDir); err != nil {
+		return fmt.Errorf("remove the data of the servers: %w", err)
+	}
+	return nil
+}
+
+func (s *state) close() {
+	klog.Flush()
+	for _, file := range []*os.File{s.log, s.lock} {
+		if file != nil {
+			_ = file.Close() // nothing is lost that could be told to anybody
+		}
+	}
+}
+
+// kubeconfig returns the path of a kubeconfig that is easy to find and to type.
+func (s *state) kubeconfig(name string) string {
+	return filepath.Join(s.dir, kubeconfigDir, name+".kubeconfig")
+}
+
+// keepKubeconfig copies the kubeconfig from where a server wrote it.
+func (s *state) keepKubeconfig(name, from string) error {
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return fmt.Errorf("read the kubeconfig of %s: %w", name, err)
+	}
+	if err := os.WriteFile(s.kubeconfig(name), content, 0o600); err != nil {
+		return fmt.Errorf("write the kubeconfig of %s: %w", name, err)
+	}
+	return nil
+}
+
+// relative is the path to type in the root of the repository.
+func (s *state) relative(path string) string {
+	relative, err := filepath.Rel(s.root, path)
+	if err != nil {
+		return path
+	}
+	return relative
+}

@@ -1,0 +1,115 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+var (
+	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+)
+
+// watcher watches the Deployments of one cluster or mailbox.
+type watcher struct {
+	side   string
+	config *rest.Config
+	// seen is told of each Deployment that is there or changes, and when that was received.
+	seen func(deployment *unstructured.Unstructured, at time.Time)
+	// open is closed when the first watch has begun.
+	open func()
+	done <-chan struct{}
+
+	mu   sync.Mutex
+	last error
+}
+
+func newWatcher(side string, config *rest.Config, seen func(*unstructured.Unstructured, time.Time)) *watcher {
+	done := make(chan struct{})
+	return &watcher{side: side, config: config, seen: seen, open: sync.OnceFunc(func() { close(done) }), done: done}
+}
+
+// run watches until ctx ends. Every watch begins with what is there already, so that none is missed between two.
+func (w *watcher) run(ctx context.Context) {
+	_ = wait.PollUntilContextCancel(ctx, pollEvery, true, func(ctx context.Context) (bool, error) {
+		err := w.watchOnce(ctx)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.last = err
+		return false, nil
+	})
+}
+
+func (w *watcher) watchOnce(ctx context.Context) error {
+	client, err := dynamic.NewForConfig(w.config)
+	if err != nil {
+		return err
+	}
+	events, err := client.Resource(deployments).Watch(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	defer events.Stop()
+	w.open()
+	for event := range events.ResultChan() {
+		at := time.Now()
+		deployment, ok := event.Object.(*unstructured.Unstructured)
+		if ok && (event.Type == watch.Added || event.Type == watch.Modified) {
+			w.seen(deployment, at)
+		}
+	}
+	return errors.New("the watch ended")
+}
+
+// awaitOpen returns when all watches have begun.
+func awaitOpen(ctx context.Context, watchers []*watcher) error {
+	for _, w := range watchers {
+		select {
+		case <-w.done:
+		case <-ctx.Done():
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return fmt.Errorf("watch the Deployments of %s: %w", w.side, errors.Join(ctx.Err(), w.last))
+		}
+	}
+	return nil
+}
+
+// isAvailable tells whether the status of a Deployment says that it is Available.
+func isAvailable(deployment *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(deployment.Object, "status", "conditions")
+	for _, condition := range conditions {
+		fields, ok := condition.(map[string]any)
+		if ok && fields["type"] == "Available" && fields["status"] == "True" {
+			return true
+		}
+	}
+	return false
+}

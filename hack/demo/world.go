@@ -1,0 +1,131 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/yaml"
+
+	"github.com/synchub-dev/synchub/apis/schemas"
+	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/servers"
+)
+
+const (
+	providerWorkspace  = "root:synchub"
+	hostingWorkspace   = "root:hosting"
+	inventoryWorkspace = "root:inventory"
+
+	// publishedFiles are the PublishedResources, and the schemas they name, that the chart installs.
+	publishedFiles = "charts/synchub/files/published/*.yaml"
+)
+
+// errEnded is why a run fails whose servers or hub did not wait for its end.
+var errEnded = errors.New("a program ended by itself")
+
+func (d *demo) startWorld(ctx context.Context) (err error) {
+	options := map[string]servers.TargetOptions{}
+	for _, target := range d.targets {
+		options[target.name] = servers.TargetOptions{Controllers: true}
+	}
+	if d.world, err = servers.StartWorld(ctx, d.options, options); err != nil {
+		return err
+	}
+	for _, target := range d.targets {
+		cluster := d.world.Targets[target.name]
+		target.config = cluster.Config
+		if err := d.state.keepKubeconfig(target.name, cluster.Kubeconfig); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// createWorkspaces makes the workspaces below root. The hosting one stands for a hosting cluster, so it gets the definition
+// of PublishedResources.
+func (d *demo) createWorkspaces(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return d.createWorkspace(ctx, "inventory") })
+	group.Go(func() error {
+		if err := d.createWorkspace(ctx, "hosting"); err != nil {
+			return err
+		}
+		crd, err := yaml.Marshal(schemas.PublishedResourceCRD())
+		if err != nil {
+			return fmt.Errorf("write the definition of PublishedResources: %w", err)
+		}
+		return framework.Apply(ctx, d.world.KCP.Workspace(hostingWorkspace), string(crd))
+	})
+	return group.Wait()
+}
+
+// createWorkspace makes a workspace and keeps the administrator's kubeconfig for it.
+func (d *demo) createWorkspace(ctx context.Context, name string) error {
+	if _, err := framework.CreateWorkspace(ctx, d.world.KCP.Config, "root", name, ""); err != nil {
+		return err
+	}
+	return d.keepWorkspaceKubeconfig(name, "root:"+name)
+}
+
+func (d *demo) keepWorkspaceKubeconfig(name, workspace string) error {
+	file, err := d.world.KCP.WorkspaceKubeconfig(workspace)
+	if err != nil {
+		return err
+	}
+	return d.state.keepKubeconfig(name, file)
+}
+
+// publish applies what the chart would install in a hosting cluster.
+func (d *demo) publish(ctx context.Context) error {
+	files, err := filepath.Glob(filepath.Join(d.state.root, publishedFiles))
+	if err != nil || len(files) == 0 {
+		return errors.Join(fmt.Errorf("there are no files %s", publishedFiles), err)
+	}
+	for _, file := range files {
+		manifest, err := os.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("read what the chart publishes: %w", err)
+		}
+		if err := framework.Apply(ctx, d.world.KCP.Workspace(hostingWorkspace), string(manifest)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// guard calls fail when a server or the hub ends before ctx does.
+func (d *demo) guard(ctx context.Context, fail context.CancelCauseFunc) {
+	processes := []*servers.Process{d.hub.Process}
+	for _, server := range d.world.Servers() {
+		processes = append(processes, server.Process())
+	}
+	for _, process := range processes {
+		go func() {
+			select {
+			case <-ctx.Done():
+			case <-process.Done():
+				fail(fmt.Errorf("%w, see the end of %s", errEnded, d.state.relative(process.LogFile())))
+			}
+		}()
+	}
+}

@@ -1,0 +1,232 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package requests
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+)
+
+func TestDescribe(t *testing.T) {
+	const apply = "application/apply-patch+yaml"
+	for _, test := range []struct {
+		method, path, contentType string
+		verb, resource            string
+	}{
+		// Every verb.
+		{"GET", "/api/v1/pods", "", "list", "pods"},
+		{"GET", "/api/v1/pods?watch=true&resourceVersion=1", "", "watch", "pods"},
+		{"GET", "/api/v1/pods?watch=1", "", "watch", "pods"},
+		{"GET", "/api/v1/pods?watch=false", "", "list", "pods"},
+		{"GET", "/api/v1/pods?labelSelector=watch%3Dtrue", "", "list", "pods"},
+		{"GET", "/api/v1/nodes/n", "", "get", "nodes"},
+		{"POST", "/api/v1/nodes", "application/json", "create", "nodes"},
+		{"PUT", "/api/v1/nodes/n", "application/json", "update", "nodes"},
+		{"PATCH", "/api/v1/nodes/n", "application/merge-patch+json", "patch", "nodes"},
+		{"PATCH", "/api/v1/nodes/n", "", "patch", "nodes"},
+		{"PATCH", "/api/v1/nodes/n", apply, "apply", "nodes"},
+		{"PATCH", "/api/v1/nodes/n?fieldManager=x&force=true", "application/apply-patch+cbor", "apply", "nodes"},
+		{"DELETE", "/api/v1/nodes/n", "", "delete", "nodes"},
+		{"HEAD", "/api/v1/nodes/n", "", "head", "nodes"},
+
+		// Namespaces, and what is in them.
+		{"GET", "/api/v1/namespaces", "", "list", "namespaces"},
+		{"GET", "/api/v1/namespaces?watch=true", "", "watch", "namespaces"},
+		{"GET", "/api/v1/namespaces/a", "", "get", "namespaces"},
+		{"DELETE", "/api/v1/namespaces/a", "", "delete", "namespaces"},
+		{"PATCH", "/api/v1/namespaces/a/status", apply, "apply", "namespaces/status"},
+		{"PUT", "/api/v1/namespaces/a/finalize", "", "update", "namespaces/finalize"},
+		{"GET", "/api/v1/namespaces/a/configmaps", "", "list", "configmaps"},
+		{"GET", "/api/v1/namespaces/a/configmaps?watch=true", "", "watch", "configmaps"},
+		{"GET", "/api/v1/namespaces/a/configmaps/c", "", "get", "configmaps"},
+		{"POST", "/api/v1/namespaces/a/configmaps", "", "create", "configmaps"},
+		{"GET", "/api/v1/namespaces/api/configmaps/apis", "", "get", "configmaps"},
+		{"GET", "/api/v1/namespaces/namespaces/configmaps/namespaces", "", "get", "configmaps"},
+		{"GET", "/api/v1/namespaces/status/configmaps", "", "list", "configmaps"},
+
+		// Groups and subresources.
+		{"GET", "/apis/apps/v1/deployments", "", "list", "deployments"},
+		{"PATCH", "/apis/apps/v1/namespaces/a/deployments/d", apply, "apply", "deployments"},
+		{"PATCH", "/apis/apps/v1/namespaces/a/deployments/d/status", "application/merge-patch+json", "patch", "deployments/status"},
+		{"GET", "/apis/apps/v1/namespaces/a/deployments/d/scale", "", "get", "deployments/scale"},
+		{"GET", "/api/v1/namespaces/a/services/http:s:80/proxy/api/v1/pods", "", "get", "services/proxy"},
+		{"PATCH", "/apis/example.com/v1/things/t/status", "", "patch", "things/status"},
+		{"GET", "/apis/api/v1/apis/apis", "", "get", "apis"},
+
+		// Dry runs.
+		{"PATCH", "/api/v1/nodes/n?dryRun=All", apply, "apply (dry run)", "nodes"},
+		{"POST", "/api/v1/namespaces/a/pods?dryRun=All", "", "create (dry run)", "pods"},
+
+		// Through a workspace, by path and by name, and through the virtual workspace.
+		{"GET", "/clusters/root:org:ws/api/v1/namespaces/a/configmaps/c", "", "get", "configmaps"},
+		{"GET", "/clusters/2f5wd0xyz/apis/apps/v1/namespaces/a/deployments", "", "list", "deployments"},
+		{"GET", "/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaces/w", "", "get", "workspaces"},
+		{"GET", "/clusters/*/apis/apis.kcp.io/v1alpha2/apibindings?watch=true", "", "watch", "apibindings"},
+		{"GET", "/services/apiexport/1a2b/mailbox.edge.kubestellar.io/clusters/*/api/v1/configmaps?watch=true", "", "watch", "configmaps"},
+		{"GET", "/services/apiexport/1a2b/mailbox.edge.kubestellar.io/clusters/*/apis/apps/v1/deployments", "", "list", "deployments"},
+		{"PATCH", "/services/apiexport/1a2b/mailbox.edge.kubestellar.io/clusters/2f5wd0xyz/apis/apps/v1/namespaces/a/deployments/d/status", "application/merge-patch+json", "patch", "deployments/status"},
+		{"POST", "/services/apiexport/1a2b/mailbox.edge.kubestellar.io/clusters/2f5wd0xyz/api/v1/namespaces/a/events", "", "create", "events"},
+		{"PUT", "/services/apiexport/1a2b/mailbox.edge.kubestellar.io/clusters/2f5wd0xyz/api/v1/namespaces/a", "", "update", "namespaces"},
+
+		// Discovery, health and what else has no resource.
+		{"GET", "/api", "", "get", "none"},
+		{"GET", "/api/", "", "get", "none"},
+		{"GET", "/api/v1", "", "get", "none"},
+		{"GET", "/apis", "", "get", "none"},
+		{"GET", "/apis/apps", "", "get", "none"},
+		{"GET", "/apis/apps/v1", "", "get", "none"},
+		{"GET", "/apis/apps/v1/", "", "get", "none"},
+		{"GET", "/clusters/root:org/apis", "", "get", "none"},
+		{"GET", "/clusters/root:org/api/v1", "", "get", "none"},
+		{"GET", "/version", "", "get", "none"},
+		{"GET", "/readyz", "", "get", "none"},
+		{"GET", "/openapi/v3/apis/apps", "", "get", "none"},
+		{"GET", "/", "", "get", "none"},
+	} {
+		t.Run(test.method+" "+test.path, func(t *testing.T) {
+			request := httptest.NewRequest(test.method, "https://127.0.0.1:6443"+test.path, nil)
+			request.Header.Set("Content-Type", test.contentType)
+			if verb, resource := describe(request); verb != test.verb || resource != test.resource {
+				t.Errorf("want %s of %s, got %s of %s", test.verb, test.resource, verb, resource)
+			}
+		})
+	}
+}
+
+func FuzzDescribe(f *testing.F) {
+	f.Add("GET", "/api/v1/namespaces/a/pods/p/log", "watch=true", "")
+	f.Add("PATCH", "/apis///", "dryRun", "application/apply-patch+yaml")
+	f.Add("", "", "%", "\x00")
+	f.Add("X", "api/apis/api/apis/api", "", "")
+	f.Fuzz(func(t *testing.T, method, path, query, contentType string) {
+		request := httptest.NewRequest(http.MethodGet, "https://127.0.0.1", nil)
+		request.Method, request.URL.Path, request.URL.RawQuery = method, path, query
+		request.Header.Set("Content-Type", contentType)
+		verb, resource := describe(request)
+		if strings.Count(resource, "/") > 1 {
+			t.Errorf("%q gives the resource %q: names would become metrics", path, resource)
+		}
+		if verb == "" && method != "" {
+			t.Errorf("%q gives no verb", method)
+		}
+	})
+}
+
+// sent sends a request through a counting transport and returns its error.
+func sent(ctx context.Context, side Side, path string, answer func() (*http.Response, error)) (*http.Response, error) {
+	request := httptest.NewRequest(http.MethodGet, "https://127.0.0.1"+path, nil).WithContext(ctx)
+	return Count(side)(roundTripper(func(*http.Request) (*http.Response, error) { return answer() })).RoundTrip(request)
+}
+
+func TestCount(t *testing.T) {
+	ctx := t.Context()
+	status := func(code int) func() (*http.Response, error) {
+		return func() (*http.Response, error) {
+			return &http.Response{StatusCode: code, Body: http.NoBody}, nil
+		}
+	}
+	for name, test := range map[string]struct {
+		ctx    context.Context
+		side   Side
+		answer func() (*http.Response, error)
+		want   []string // side, class and code
+	}{
+		"object":                    {As(ctx, Object), Target, status(200), []string{"target", "object", "200"}},
+		"extra":                     {As(ctx, Extra), Mailbox, status(409), []string{"mailbox", "extra", "409"}},
+		"background":                {As(ctx, Background), Control, status(200), []string{"control", "background", "200"}},
+		"without a class":           {ctx, Target, status(500), []string{"target", "background", "500"}},
+		"the innermost class":       {As(As(ctx, Object), Extra), Target, status(200), []string{"target", "extra", "200"}},
+		"a class beside a deadline": {withCancelled(As(ctx, Object)), Target, status(200), []string{"target", "object", "200"}},
+		"no answer":                 {As(ctx, Object), Target, func() (*http.Response, error) { return nil, errNoAnswer }, []string{"target", "object", "error"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			// A resource of its own for each case, since counters are never taken back.
+			resource := "counted-" + strings.ReplaceAll(name, " ", "-")
+			before := testutil.CollectAndCount(total)
+			for range 3 {
+				response, err := sent(test.ctx, test.side, "/api/v1/"+resource, test.answer)
+				if (response == nil) != errors.Is(err, errNoAnswer) {
+					t.Fatalf("the answer did not pass: %v, %v", response, err)
+				}
+				if response != nil {
+					if err := response.Body.Close(); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if got := testutil.ToFloat64(total.WithLabelValues(test.want[0], test.want[1], "list", resource, test.want[2])); got != 3 {
+				t.Errorf("want 3 requests of %v, counted %v", test.want, got)
+			}
+			if series := testutil.CollectAndCount(total) - before; series != 1 {
+				t.Errorf("the requests went into %d series", series)
+			}
+		})
+	}
+}
+
+var errNoAnswer = errors.New("connection refused")
+
+func withCancelled(ctx context.Context) context.Context {
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
+	return ctx
+}
+
+func TestCountPassesTheRequestOn(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+		if request.URL.Path != "/api/v1/passed/x" || request.Method != http.MethodDelete || request.Header.Get("X-Test") != "kept" {
+			t.Errorf("got %s %s %v", request.Method, request.URL, request.Header)
+		}
+		writer.WriteHeader(http.StatusTeapot)
+	}))
+	defer server.Close()
+	request, err := http.NewRequestWithContext(As(t.Context(), Object), http.MethodDelete, server.URL+"/api/v1/passed/x", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("X-Test", "kept")
+	response, err := (&http.Client{Transport: Count(Target)(server.Client().Transport)}).Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusTeapot {
+		t.Errorf("got %s", response.Status)
+	}
+	if got := testutil.ToFloat64(total.WithLabelValues("target", "object", "delete", "passed", "418")); got != 1 {
+		t.Errorf("counted %v requests", got)
+	}
+}
+
+func TestCollectorsAreWellFormed(t *testing.T) {
+	As(t.Context(), Object)
+	if len(Collectors()) == 0 {
+		t.Fatal("no metrics")
+	}
+	for _, collector := range Collectors() {
+		problems, err := testutil.CollectAndLint(collector)
+		if err != nil || len(problems) > 0 {
+			t.Errorf("%v, %v", problems, err)
+		}
+	}
+}
