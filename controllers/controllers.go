@@ -163,4 +163,3 @@ func synced(hosting manager.Manager, boxes *mailboxes.Mailboxes) func(*http.Requ
 		return nil
 	}
 }
-

@@ -69,4 +69,3 @@ func newInitCommand() *cobra.Command {
 	flags.StringSliceVar(&options.InventoryGroups, "inventory-group", nil, "groups that may bind the inventory export")
 	return command
 }
-

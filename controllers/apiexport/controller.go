@@ -39,6 +39,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/patch"
 	"github.com/synchub-dev/synchub/controllers/published"
 	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
@@ -119,14 +120,19 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{}, err
 	}
 	c.publish(entries)
+	result := reconcile.Result{RequeueAfter: countInterval}
 	for i := range list.Items {
 		if verdict, ok := verdicts[list.Items[i].Name]; ok {
-			if err := c.report(ctx, &list.Items[i], verdict); err != nil {
+			reported, err := c.report(ctx, &list.Items[i], verdict)
+			if err != nil {
 				return reconcile.Result{}, err
+			}
+			if reported.RequeueAfter > 0 {
+				result = reported
 			}
 		}
 	}
-	return reconcile.Result{RequeueAfter: countInterval}, nil
+	return result, nil
 }
 
 func oldestFirst(a, b synchubv1alpha1.PublishedResource) int {
@@ -185,7 +191,7 @@ func (c *Controller) publish(entries []entry) {
 	}
 }
 
-func (c *Controller) report(ctx context.Context, resource *synchubv1alpha1.PublishedResource, exported metav1.Condition) error {
+func (c *Controller) report(ctx context.Context, resource *synchubv1alpha1.PublishedResource, exported metav1.Condition) (reconcile.Result, error) {
 	stored := resource.DeepCopy()
 	exported.Type, exported.ObservedGeneration = synchubv1alpha1.ConditionExported, resource.Generation
 	meta.SetStatusCondition(&resource.Status.Conditions, exported)
@@ -201,7 +207,7 @@ func (c *Controller) report(ctx context.Context, resource *synchubv1alpha1.Publi
 		resource.Status.Mailboxes, resource.Status.Targets, resource.Status.Objects = counts.Mailboxes, counts.Targets, counts.Objects
 	}
 	if apiequality.Semantic.DeepEqual(stored.Status, resource.Status) {
-		return nil
+		return reconcile.Result{}, nil
 	}
-	return c.hosting.Status().Patch(ctx, resource, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{}))
+	return patch.Status(ctx, c.hosting, stored, resource)
 }

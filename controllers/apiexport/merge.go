@@ -44,13 +44,13 @@ func merge(spec *apisv1alpha2.APIExportSpec, entries []entry) {
 
 func addClaim(spec *apisv1alpha2.APIExportSpec, entry entry) {
 	claimed := slices.ContainsFunc(spec.PermissionClaims, func(claim apisv1alpha2.PermissionClaim) bool {
-		return claim.Group == entry.resource.Group && claim.Resource == entry.resource.GroupVersionResource.Resource
+		return claim.Group == entry.resource.Group && claim.Resource == entry.resource.Resource
 	})
 	if claimed {
 		return
 	}
 	spec.PermissionClaims = append(spec.PermissionClaims, apisv1alpha2.PermissionClaim{
-		GroupResource: apisv1alpha2.GroupResource{Group: entry.resource.Group, Resource: entry.resource.GroupVersionResource.Resource},
+		GroupResource: apisv1alpha2.GroupResource{Group: entry.resource.Group, Resource: entry.resource.Resource},
 		// kcp intersects the verbs of both sides as plain strings, and its own tools accept "*".
 		Verbs: []string{"*"},
 	})
@@ -59,14 +59,14 @@ func addClaim(spec *apisv1alpha2.APIExportSpec, entry entry) {
 func setSchema(spec *apisv1alpha2.APIExportSpec, entry entry) {
 	for i := range spec.Resources {
 		exported := &spec.Resources[i]
-		if exported.Group == entry.resource.Group && exported.Name == entry.resource.GroupVersionResource.Resource {
+		if exported.Group == entry.resource.Group && exported.Name == entry.resource.Resource {
 			exported.Schema = entry.schema
 			return
 		}
 	}
 	spec.Resources = append(spec.Resources, apisv1alpha2.ResourceSchema{
 		Group:   entry.resource.Group,
-		Name:    entry.resource.GroupVersionResource.Resource,
+		Name:    entry.resource.Resource,
 		Schema:  entry.schema,
 		Storage: apisv1alpha2.ResourceSchemaStorage{CRD: &apisv1alpha2.ResourceSchemaStorageCRD{}},
 	})

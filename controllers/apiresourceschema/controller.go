@@ -36,8 +36,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/yaml"
 
-	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/apis/schemas"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/patch"
 	"github.com/synchub-dev/synchub/controllers/published"
 	"github.com/synchub-dev/synchub/controllers/unimplemented"
 )
@@ -132,7 +133,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if apiequality.Semantic.DeepEqual(stored.Status, resource.Status) {
 		return reconcile.Result{}, nil
 	}
-	return reconcile.Result{}, c.hosting.Status().Patch(ctx, &resource, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{}))
+	return patch.Status(ctx, c.hosting, stored, &resource)
 }
 
 // ensure returns the name of the schema, which is empty for a claim. What the operator must cure is a [*problem].

@@ -42,6 +42,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/patch"
 )
 
 const (
@@ -111,13 +112,12 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 	}
 	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("syncTarget", request.String()))
 	if syncTarget.DeletionTimestamp != nil {
-		return reconcile.Result{}, c.remove(ctx, inventory, &syncTarget)
+		return c.remove(ctx, inventory, &syncTarget)
 	}
 	stored := syncTarget.DeepCopy()
 	if controllerutil.AddFinalizer(&syncTarget, Finalizer) {
-		patch := client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})
 		// The update event brings us back.
-		return reconcile.Result{}, inventory.GetClient().Patch(ctx, &syncTarget, patch)
+		return patch.Object(ctx, inventory.GetClient(), stored, &syncTarget)
 	}
 	condition, mailbox, err := c.ensure(ctx, logicalcluster.Name(request.ClusterName), &syncTarget)
 	if err != nil {
@@ -129,9 +129,8 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 		syncTarget.Status.Mailbox, changed = mailbox, true
 	}
 	if changed {
-		patch := client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})
-		if err := inventory.GetClient().Status().Patch(ctx, &syncTarget, patch); err != nil {
-			return reconcile.Result{}, err
+		if written, err := patch.Status(ctx, inventory.GetClient(), stored, &syncTarget); err != nil || written.RequeueAfter > 0 {
+			return written, err
 		}
 	}
 	if condition.Reason == ReasonInitializing {

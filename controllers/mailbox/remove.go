@@ -31,32 +31,33 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/patch"
 )
 
 // remove ends the syncing of a terminating SyncTarget, deletes its mailbox and lets the SyncTarget go. What was placed on
 // the target stays there.
-func (c *Controller) remove(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) error {
+func (c *Controller) remove(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(syncTarget, Finalizer) {
-		return nil
+		return reconcile.Result{}, nil
 	}
 	going, err := inventoryGoing(ctx, inventory)
 	if err != nil {
-		return fmt.Errorf("cannot tell whether the inventory workspace itself is going: %w", err)
+		return reconcile.Result{}, fmt.Errorf("cannot tell whether the inventory workspace itself is going: %w", err)
 	}
 	c.stop(syncTarget.UID)
 	if going != "" {
 		log.FromContext(ctx).Info("keeping the mailbox of a SyncTarget that goes only because "+going, "mailbox", syncTarget.Status.Mailbox)
 	} else if err := c.deleteWorkspace(ctx, Name(logicalcluster.From(syncTarget), syncTarget.UID)); err != nil {
-		return err
+		return reconcile.Result{}, err
 	}
 	stored := syncTarget.DeepCopy()
 	controllerutil.RemoveFinalizer(syncTarget, Finalizer)
-	patch := client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})
-	return client.IgnoreNotFound(inventory.GetClient().Patch(ctx, syncTarget, patch))
+	return patch.Object(ctx, inventory.GetClient(), stored, syncTarget)
 }
 
 func (c *Controller) deleteWorkspace(ctx context.Context, name string) error {

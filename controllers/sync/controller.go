@@ -30,7 +30,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -145,7 +144,7 @@ func (c *Controller) Run(ctx context.Context) error {
 
 	worker, err := controller.NewTypedUnmanaged("sync", controller.TypedOptions[types.NamespacedName]{
 		// Names are never freed, and hundreds of controllers come and go.
-		SkipNameValidation:      ptr.To(true),
+		SkipNameValidation:      new(true),
 		MaxConcurrentReconciles: workers,
 		ReconciliationTimeout:   reconcileTimeout,
 		Reconciler:              c,

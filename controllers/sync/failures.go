@@ -135,6 +135,13 @@ func (f *failures) clear(key types.NamespacedName) bool {
 	return failed
 }
 
+// forget drops the history of an object whose source is gone.
+func (f *failures) forget(key types.NamespacedName) {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	delete(f.repairs, key)
+}
+
 func (f *failures) snapshot() map[types.NamespacedName]Failure {
 	f.lock.Lock()
 	defer f.lock.Unlock()

@@ -94,7 +94,7 @@ func (c *Controller) verify(object *unstructured.Unstructured) (*decide.Observed
 	}
 	for _, entry := range object.GetManagedFields() {
 		if entry.Manager == c.manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" && entry.FieldsV1 != nil {
-			observed.Fields = entry.FieldsV1.Raw
+			observed.Fields = entry.FieldsV1.GetRawBytes()
 		}
 	}
 	return observed, nil

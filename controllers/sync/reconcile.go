@@ -30,6 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/sync/decide"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/controllers/sync/transform"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/requests"
 )
@@ -78,34 +79,39 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (r
 	if err != nil {
 		return reconcile.Result{}, decision, source, err
 	}
-	if decision.Action != decide.None {
-		log.FromContext(ctx).V(1).Info("acting", "decision", decision.String())
+	if decision.Cause == decide.InStep && selected.StatusReturn && c.Resource.StatusReturn {
+		return reconcile.Result{}, decision, source, c.returnStatus(ctx, key, source, object)
 	}
-	switch decision.Action {
-	case decide.Create:
-		err = c.create(ctx, key, state.Desired.Object)
-	case decide.Apply:
-		if decision.Cause == decide.Drifted {
-			if wait, contended := c.failures.repair(key); contended {
-				return reconcile.Result{RequeueAfter: wait}, decision, source, c.contended(ctx, key, state.Desired.Object, decision.Fields)
-			}
+	if decision.Cause == decide.Drifted {
+		if wait, contended := c.failures.repair(key); contended {
+			return reconcile.Result{RequeueAfter: wait}, decision, source, c.contended(ctx, key, state.Desired.Object, decision.Fields)
 		}
-		err = c.apply(ctx, key, state.Desired.Object, observed.UID)
+	}
+	return reconcile.Result{}, decision, source, c.act(ctx, key, decision, state.Desired, observed)
+}
+
+// act carries out a decision.
+func (c *Controller) act(ctx context.Context, key types.NamespacedName, decision decide.Decision, desired *transform.Desired, observed *decide.Observed) error {
+	var err error
+	switch decision.Action {
+	case decide.None:
+		return nil
+	case decide.Create:
+		err = c.create(ctx, key, desired.Object)
+	case decide.Apply:
+		err = c.apply(ctx, key, desired.Object, observed.UID)
 	case decide.Delete:
 		err = c.delete(ctx, key, observed.UID)
 	case decide.Release:
 		err = c.release(ctx, key, observed)
 	case decide.Prove:
 		c.Mailboxes.Prove(c.Mailbox, c.suspect(key, decision.Cause))
-	case decide.None:
-		if decision.Cause == decide.InStep && selected.StatusReturn && c.Resource.StatusReturn {
-			err = c.returnStatus(ctx, key, source, object)
-		}
 	}
-	if decision.Action != decide.None && err == nil {
+	log.FromContext(ctx).V(1).Info("acted", "decision", decision.String())
+	if err == nil {
 		c.Changed()
 	}
-	return reconcile.Result{}, decision, source, err
+	return err
 }
 
 // look returns the source and its state.
@@ -116,6 +122,7 @@ func (c *Controller) look(key types.NamespacedName, observed *decide.Observed) (
 		return nil, decide.Source{State: decide.Unknown}, selection.Selection{}, nil
 	case mailboxes.Absent:
 		c.memory.forgetSource(key)
+		c.failures.forget(key)
 		return nil, c.absence(key, decide.Vanished, observed), selection.Selection{}, nil
 	case mailboxes.Present:
 	}

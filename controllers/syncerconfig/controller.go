@@ -34,7 +34,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -83,7 +82,7 @@ func (c *Controller) NeedLeaderElection() bool { return true }
 // Start works until ctx ends.
 func (c *Controller) Start(ctx context.Context) error {
 	worker, err := controller.NewTypedUnmanaged("syncerconfig", controller.TypedOptions[types.UID]{
-		SkipNameValidation:      ptr.To(true),
+		SkipNameValidation:      new(true),
 		MaxConcurrentReconciles: workers,
 		ReconciliationTimeout:   writeTimeout,
 		Reconciler:              c,
@@ -151,7 +150,7 @@ func (c *Controller) Reconcile(ctx context.Context, syncTarget types.UID) (recon
 func (c *Controller) write(ctx context.Context, view syncmanager.View, resource schema.GroupVersionResource, object *unstructured.Unstructured, tallies map[string]*sync.Tally, unresolved map[string][]string) error {
 	var id string
 	var fields []string
-	selects, suspended := false, false
+	var selects, suspended bool
 	// Both kinds share the status.
 	var config struct {
 		Status edgev2alpha1.SyncerConfigStatus `json:"status"`

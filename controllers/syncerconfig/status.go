@@ -123,7 +123,7 @@ func failures(tally *sync.Tally) []edgev2alpha1.ObjectFailure {
 	var result []edgev2alpha1.ObjectFailure
 	for _, failure := range all {
 		result = append(result, edgev2alpha1.ObjectFailure{
-			Group: failure.Resource.Group, Resource: failure.Resource.GroupVersionResource.Resource,
+			Group: failure.Resource.Group, Resource: failure.Resource.Resource,
 			Namespace: failure.Key.Namespace, Name: failure.Key.Name,
 			Reason: failure.Failure.Reason, Message: failure.Failure.Message,
 		})

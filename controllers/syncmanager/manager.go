@@ -28,7 +28,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -160,7 +159,7 @@ func (m *Manager) Start(ctx context.Context) error {
 	m.lock.Unlock()
 	defer m.stopAll()
 	worker, err := controller.NewTypedUnmanaged("syncmanager", controller.TypedOptions[types.UID]{
-		SkipNameValidation:      ptr.To(true),
+		SkipNameValidation:      new(true),
 		MaxConcurrentReconciles: workers,
 		Reconciler:              m,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](100*time.Millisecond, time.Minute),

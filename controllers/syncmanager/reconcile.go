@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/patch"
 	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
@@ -50,10 +52,11 @@ func (m *Manager) Reconcile(ctx context.Context, syncTarget types.UID) (reconcil
 		// The mailbox cannot be seen yet; its subscriber is told when it can.
 		return reconcile.Result{}, nil
 	}
-	if err := m.settle(ctx, managed, published); err != nil {
+	err := m.settle(ctx, managed, published)
+	if err != nil && !apierrors.IsConflict(err) {
 		return reconcile.Result{}, fmt.Errorf("SyncTarget %s: %w", managed.describe().Name, err)
 	}
-	return reconcile.Result{}, nil
+	return patch.Settle(err)
 }
 
 // compile takes over the configs of the mailbox as they are now; it returns false if they are not known.
@@ -110,15 +113,39 @@ func oldestFirst(a, b *unstructured.Unstructured) int {
 
 // settle starts what must run and stops what need not run any more.
 func (m *Manager) settle(ctx context.Context, managed *managed, published []sync.Resource) error {
+	wanted, err := m.wanted(ctx, managed, published)
+	if err != nil {
+		return err
+	}
+	if err := m.record(ctx, managed, wanted, published); err != nil {
+		return err
+	}
+	connection := managed.describe().Connection
+	for group, running := range managed.pairs {
+		if running.controller.Connection != connection || !slices.Contains(wanted, running.controller.Resource) {
+			managed.end(group)
+		}
+	}
+	for _, resource := range wanted {
+		if _, ok := managed.pairs[resource.GroupResource()]; !ok {
+			if err := m.start(managed, resource); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// wanted returns the published resources that are selected, or recorded and not yet found to be empty on the target.
+func (m *Manager) wanted(ctx context.Context, managed *managed, published []sync.Resource) ([]sync.Resource, error) {
 	var wanted []sync.Resource
 	for _, resource := range published {
-		group := resource.GroupResource()
-		_, recorded := managed.recorded[group]
-		selected := managed.matcher.Selects(group, resource.Kind)
+		selected := managed.matcher.Selects(resource.GroupResource(), resource.Kind)
+		_, recorded := managed.recorded[resource.GroupResource()]
 		if !selected && recorded {
 			emptied, err := m.emptied(ctx, managed, resource)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			recorded = !emptied
 		}
@@ -126,29 +153,7 @@ func (m *Manager) settle(ctx context.Context, managed *managed, published []sync
 			wanted = append(wanted, resource)
 		}
 	}
-	if err := m.record(ctx, managed, wanted, published); err != nil {
-		return err
-	}
-	connection := managed.describe().Connection
-	for _, resource := range published {
-		running, ok := managed.pairs[resource.GroupResource()]
-		keep := slices.Contains(wanted, resource)
-		if ok && (!keep || running.controller.Connection != connection || running.controller.Resource != resource) {
-			managed.end(resource.GroupResource())
-			ok = false
-		}
-		if keep && !ok {
-			if err := m.start(managed, resource); err != nil {
-				return err
-			}
-		}
-	}
-	for group := range managed.pairs {
-		if !slices.ContainsFunc(published, func(r sync.Resource) bool { return r.GroupResource() == group }) {
-			managed.end(group)
-		}
-	}
-	return nil
+	return wanted, nil
 }
 
 // emptied tells whether a pair that nothing selects has left nothing on the target: its cache is empty, and a list on

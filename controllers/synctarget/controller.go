@@ -195,13 +195,13 @@ func assignment(inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarg
 	return target
 }
 
-// credentialsProblem is why there are no credentials to connect with; its reason is for a condition.
-type credentialsProblem struct{ reason, message string }
+// credentialsError is why there are no credentials to connect with; its reason is for a condition.
+type credentialsError struct{ reason, message string }
 
-func (p *credentialsProblem) Error() string { return p.message }
+func (p *credentialsError) Error() string { return p.message }
 
 // connect returns the connection for the SyncTarget's credentials, or why there is none.
-func (c *Controller) connect(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (*targets.Connection, *credentialsProblem) {
+func (c *Controller) connect(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (*targets.Connection, *credentialsError) {
 	kubeconfig, problem := c.credentials(ctx, inventory, syncTarget)
 	if problem != nil {
 		c.registry.Disconnect(syncTarget.UID)
@@ -211,27 +211,27 @@ func (c *Controller) connect(ctx context.Context, inventory cluster.Cluster, syn
 	var refused *targets.RefusedError
 	switch {
 	case errors.As(err, &refused):
-		return nil, &credentialsProblem{ReasonCredentialsRefused, refused.Error() + "."}
+		return nil, &credentialsError{ReasonCredentialsRefused, refused.Error() + "."}
 	case err != nil:
-		return nil, &credentialsProblem{ReasonCredentialsRefused, "No connection can be made from the kubeconfig."}
+		return nil, &credentialsError{ReasonCredentialsRefused, "No connection can be made from the kubeconfig."}
 	}
 	return connection, nil
 }
 
-func (c *Controller) credentials(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) ([]byte, *credentialsProblem) {
+func (c *Controller) credentials(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) ([]byte, *credentialsError) {
 	reference := credentialsOf(syncTarget)
 	if reference == nil {
-		return nil, &credentialsProblem{ReasonCredentialsMissing, "Set spec.kubeconfigSecretRef to a Secret of this workspace that holds the cluster's kubeconfig."}
+		return nil, &credentialsError{ReasonCredentialsMissing, "Set spec.kubeconfigSecretRef to a Secret of this workspace that holds the cluster's kubeconfig."}
 	}
 	var secret corev1.Secret
 	key := types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name}
 	if err := inventory.GetClient().Get(ctx, key, &secret); err != nil {
-		return nil, &credentialsProblem{ReasonCredentialsMissing, fmt.Sprintf("The Secret %s is not there, or the hub does not see it: it needs the label %s=%s, "+
+		return nil, &credentialsError{ReasonCredentialsMissing, fmt.Sprintf("The Secret %s is not there, or the hub does not see it: it needs the label %s=%s, "+
 			"and this workspace's APIBinding must accept the claim on secrets.", key, edgev2alpha1.LabelCredential, edgev2alpha1.CredentialKubeconfig)}
 	}
 	kubeconfig, ok := secret.Data[reference.Key]
 	if !ok {
-		return nil, &credentialsProblem{ReasonCredentialsMissing, fmt.Sprintf("The Secret %s has no key %q.", key, reference.Key)}
+		return nil, &credentialsError{ReasonCredentialsMissing, fmt.Sprintf("The Secret %s has no key %q.", key, reference.Key)}
 	}
 	return kubeconfig, nil
 }

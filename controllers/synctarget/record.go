@@ -60,7 +60,7 @@ func syncedResources(current []edgev2alpha1.SyncedResource, resources []sync.Res
 	var result []edgev2alpha1.SyncedResource
 	for _, resource := range resources {
 		position := slices.IndexFunc(current, func(entry edgev2alpha1.SyncedResource) bool {
-			return entry.Group == resource.Group && entry.Resource == resource.GroupVersionResource.Resource
+			return entry.Group == resource.Group && entry.Resource == resource.Resource
 		})
 		switch {
 		case position >= 0:
@@ -68,7 +68,7 @@ func syncedResources(current []edgev2alpha1.SyncedResource, resources []sync.Res
 		case resource.Version != "":
 			result = append(result, edgev2alpha1.SyncedResource{
 				Group:    resource.Group,
-				Resource: resource.GroupVersionResource.Resource,
+				Resource: resource.Resource,
 				Versions: []string{resource.Version},
 				State:    edgev2alpha1.SyncedResourceAccepted,
 			})

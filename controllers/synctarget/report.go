@@ -18,17 +18,16 @@ package synctarget
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/patch"
 	"github.com/synchub-dev/synchub/controllers/unimplemented"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -44,7 +43,7 @@ const (
 )
 
 // report writes the conditions if they changed, and the heartbeat once in a while.
-func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, problem *credentialsProblem) (reconcile.Result, error) {
+func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, problem *credentialsError) (reconcile.Result, error) {
 	stored := syncTarget.DeepCopy()
 	status := &syncTarget.Status
 	heartbeat := heartbeatCondition(connection, problem)
@@ -67,9 +66,9 @@ func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, sync
 	if apiequality.Semantic.DeepEqual(stored.Status, *status) {
 		return result, nil
 	}
-	patch := client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})
-	if err := inventory.GetClient().Status().Patch(ctx, syncTarget, patch); err != nil {
-		return reconcile.Result{}, fmt.Errorf("cannot write the status: %w", err)
+	written, err := patch.Status(ctx, inventory.GetClient(), stored, syncTarget)
+	if err != nil || written.RequeueAfter > 0 {
+		return written, err
 	}
 	return result, nil
 }
@@ -85,7 +84,7 @@ func (c *Controller) beat(status *edgev2alpha1.SyncTargetStatus, health targets.
 	return heartbeatInterval
 }
 
-func heartbeatCondition(connection *targets.Connection, problem *credentialsProblem) metav1.Condition {
+func heartbeatCondition(connection *targets.Connection, problem *credentialsError) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionHeartbeatHealthy, Status: metav1.ConditionFalse}
 	if problem != nil {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionUnknown, problem.reason, problem.message
@@ -103,7 +102,7 @@ func heartbeatCondition(connection *targets.Connection, problem *credentialsProb
 }
 
 // syncerCondition tells whether the hub syncs the target now.
-func syncerCondition(syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, problem *credentialsProblem) metav1.Condition {
+func syncerCondition(syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, problem *credentialsError) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionSyncerReady, Status: metav1.ConditionFalse}
 	switch {
 	case syncTarget.Spec.Suspend:

@@ -24,11 +24,15 @@ import (
 	"net/http"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
+
+// probeEvery is longer than other intervals because the hub logs each time that it says it is not ready.
+const probeEvery = 500 * time.Millisecond
 
 // hub is the hub's process.
 type hub struct {
@@ -95,17 +99,17 @@ func freeAddress() (string, error) {
 
 func (h *hub) awaitReady(ctx context.Context) error {
 	var last error
-	err := wait.PollUntilContextCancel(ctx, pollEvery, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, probeEvery, true, func(ctx context.Context) (bool, error) {
 		if h.Ended() {
 			return false, errEnded
 		}
 		last = h.ready(ctx)
 		return last == nil, nil
 	})
-	if err != nil {
-		return errors.Join(err, last)
+	if err == nil || errors.Is(err, errEnded) {
+		return err
 	}
-	return nil
+	return errors.Join(err, last)
 }
 
 func (h *hub) ready(ctx context.Context) error {
@@ -133,7 +137,7 @@ func (h *hub) stop(ctx context.Context) error {
 		return err
 	}
 	if code != 0 {
-		return fmt.Errorf("the hub ended with exit code %d, see the end of %s", code, h.LogFile())
+		return fmt.Errorf("the hub ended with exit code %d", code)
 	}
 	return nil
 }

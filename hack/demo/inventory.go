@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -87,7 +88,7 @@ func (d *demo) register(ctx context.Context) error {
 
 // registration is the manifest of a target's Secret and SyncTarget.
 func (t *target) registration(kubeconfig string) (string, error) {
-	var manifest string
+	var manifest strings.Builder
 	for _, object := range []map[string]any{
 		{
 			"apiVersion": "v1",
@@ -110,9 +111,9 @@ func (t *target) registration(kubeconfig string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("write the registration of %s: %w", t.name, err)
 		}
-		manifest += "---\n" + string(document)
+		fmt.Fprintf(&manifest, "---\n%s", document)
 	}
-	return manifest, nil
+	return manifest.String(), nil
 }
 
 // awaitRegistered returns when every SyncTarget is Ready and its mailbox is known.
@@ -163,9 +164,10 @@ func eventually(ctx context.Context, check func(context.Context) error) error {
 
 // notReady tells all conditions of an object that is not Ready.
 func notReady(kind, name string, conditions []metav1.Condition) error {
-	text := fmt.Sprintf("%s %s is not Ready", kind, name)
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s %s is not Ready", kind, name)
 	for _, condition := range conditions {
-		text += fmt.Sprintf("\n  %s is %s, %s: %s", condition.Type, condition.Status, condition.Reason, condition.Message)
+		fmt.Fprintf(&text, "\n  %s is %s, %s: %s", condition.Type, condition.Status, condition.Reason, condition.Message)
 	}
-	return errors.New(text)
+	return errors.New(text.String())
 }

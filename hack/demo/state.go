@@ -140,7 +140,7 @@ func (s *state) keepKubeconfig(name, from string) error {
 	if err != nil {
 		return fmt.Errorf("read the kubeconfig of %s: %w", name, err)
 	}
-	if err := os.WriteFile(s.kubeconfig(name), content, 0o600); err != nil {
+	if err := os.WriteFile(s.kubeconfig(name), content, 0o600); err != nil { //nolint:gosec // the names are this program's own
 		return fmt.Errorf("write the kubeconfig of %s: %w", name, err)
 	}
 	return nil

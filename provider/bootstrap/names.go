@@ -24,7 +24,7 @@ const (
 	// WorkspaceType is the type of mailbox workspaces.
 	WorkspaceType = "mailbox"
 	// HashKeySecret and HashKeyNamespace are where the key of the hashes in marks is; HashKey is its key in the Secret.
-	HashKeySecret    = "synchub-hash-key"
+	HashKeySecret    = "synchub-hash-key" //nolint:gosec // the name of a Secret is no secret
 	HashKeyNamespace = "default"
 	HashKey          = "key"
 	// hubRole is the ClusterRole, and the name of its bindings, that gives the hub's user its rights.

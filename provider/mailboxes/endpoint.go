@@ -121,6 +121,7 @@ func (e *endpoint) handler(resource schema.GroupVersionResource) cache.ResourceE
 		return cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(object any) { e.bindingChanged(nil, object) },
 			UpdateFunc: func(old, object any) { e.bindingChanged(old, object) },
+			DeleteFunc: func(object any) { e.bindingGone(object) },
 		}
 	}
 	route := func(object *unstructured.Unstructured, event Event) {
@@ -161,6 +162,14 @@ func (e *endpoint) bindingChanged(old, object any) {
 	mailbox := logicalcluster.From(binding)
 	e.owner.prover.bindingSeen(mailbox, binding.GetResourceVersion())
 	e.owner.resetMailbox(mailbox)
+}
+
+// bindingGone drops what was known about a mailbox that is unbound or deleted. Its objects have become Unknown.
+func (e *endpoint) bindingGone(object any) {
+	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = tombstone.Obj
+	}
+	e.owner.prover.forget(logicalcluster.From(object.(*unstructured.Unstructured)))
 }
 
 // informer returns the cache of a resource if it is filled.

@@ -189,7 +189,7 @@ func (d *docket) awaken() {
 	}
 }
 
-// forget drops all that is known about a mailbox that is gone for good.
+// forget drops all that is known about a mailbox.
 func (p *prover) forget(mailbox logicalcluster.Name) {
 	p.lock.Lock()
 	defer p.lock.Unlock()

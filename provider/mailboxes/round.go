@@ -48,61 +48,78 @@ func (p *prover) round(ctx context.Context, mailbox logicalcluster.Name, suspect
 		log.Info("nothing can be proven now", "reason", err.Error())
 		return verdict{}, retryAfter
 	}
-	var result verdict
-	vanished := map[schema.GroupVersionResource][]Suspect{}
-	count := 0
-	for _, suspect := range suspects {
-		switch {
-		case !suspect.Vanished:
-			result.proven = append(result.proven, suspect)
-		case !servesClaim(binding, suspect.Resource.GroupResource()):
-			// Its objects left the watch because their claim is not in force.
-		default:
-			vanished[suspect.Resource] = append(vanished[suspect.Resource], suspect)
-			count++
-		}
-	}
+	result := positive(suspects)
+	vanished, count := inForce(binding, suspects)
 	if count == 0 {
 		return result, retryAfter
 	}
-
 	p.bindingSeen(mailbox, binding.ResourceVersion)
 	if unsettled := settleFor - p.clock.Since(p.settledSince(mailbox)); unsettled > 0 {
 		log.V(1).Info("the binding changed a moment ago", "wait", unsettled)
 		return result, unsettled
 	}
-	many, listing := p.isMany(mailbox, count), false
+	many := p.isMany(mailbox, count)
+	found, listed, err := p.examine(ctx, client, mailbox, vanished, binding.ResourceVersion, many)
+	if err == nil && listed {
+		// The lists must have been made under the binding that was looked at.
+		err = p.unchanged(ctx, mailbox, binding)
+	}
+	if err != nil {
+		log.Info("nothing can be proven now", "reason", err.Error())
+		return result, settleFor
+	}
+	result.cleared = found.cleared
+	if many && len(found.proven) > 0 && !p.holdOver(mailbox, binding.ResourceVersion) {
+		log.Info("many objects vanished at once: they are proven again before anything is deleted", "wait", holdFor)
+		return result, holdFor
+	}
+	result.proven = append(result.proven, found.proven...)
+	return result, retryAfter
+}
+
+// inForce returns the suspects that vanished although their resource is in force in the mailbox, by resource. Others
+// left the watch because their claim is not in force, and stay suspects until it is.
+func inForce(binding *apisv1alpha2.APIBinding, suspects []Suspect) (vanished map[schema.GroupVersionResource][]Suspect, count int) {
+	vanished = map[schema.GroupVersionResource][]Suspect{}
+	for _, suspect := range suspects {
+		if suspect.Vanished && servesClaim(binding, suspect.Resource.GroupResource()) {
+			vanished[suspect.Resource] = append(vanished[suspect.Resource], suspect)
+			count++
+		}
+	}
+	return vanished, count
+}
+
+// examine believes the cache where it is in step under this binding, unless always asks for a list, and else lists.
+func (p *prover) examine(ctx context.Context, client dynamic.Interface, mailbox logicalcluster.Name, vanished map[schema.GroupVersionResource][]Suspect, bindingVersion string, always bool) (result verdict, listed bool, err error) {
 	for resource, suspects := range vanished {
-		if !many && p.isInStep(mailbox, resource, binding.ResourceVersion) {
+		if !always && p.isInStep(mailbox, resource, bindingVersion) {
 			result.proven = append(result.proven, suspects...)
 			continue
 		}
-		listing = true
-		listed, err := p.list(ctx, client, mailbox, resource, binding.ResourceVersion)
+		keys, err := p.list(ctx, client, mailbox, resource, bindingVersion)
 		if err != nil {
-			log.Info("nothing can be proven now", "resource", resource.String(), "reason", err.Error())
-			return result, retryAfter
+			return verdict{}, true, fmt.Errorf("%s: %w", resource.Resource, err)
 		}
+		listed = true
 		for _, suspect := range suspects {
-			switch {
-			case listed[suspect.Key]:
+			if keys[suspect.Key] {
 				result.cleared = append(result.cleared, suspect)
-			default:
+			} else {
 				result.proven = append(result.proven, suspect)
 			}
 		}
 	}
-	if listing {
-		// The lists must have been made under the binding that was looked at.
-		if again, _, err := p.standing(ctx, mailbox); err != nil || again.ResourceVersion != binding.ResourceVersion {
-			return positive(suspects), settleFor
-		}
+	return result, listed, nil
+}
+
+// unchanged fails if the mailbox's binding is not what it was.
+func (p *prover) unchanged(ctx context.Context, mailbox logicalcluster.Name, binding *apisv1alpha2.APIBinding) error {
+	again, _, err := p.standing(ctx, mailbox)
+	if err == nil && again.ResourceVersion != binding.ResourceVersion {
+		err = fmt.Errorf("the binding %s changed meanwhile", binding.Name)
 	}
-	if many && len(result.proven) > 0 && !p.holdOver(mailbox, binding.ResourceVersion) {
-		log.Info("many objects vanished at once: they are proven again before anything is deleted", "wait", holdFor)
-		return verdict{proven: positive(suspects).proven, cleared: result.cleared}, holdFor
-	}
-	return result, retryAfter
+	return err
 }
 
 // positive is the verdict on those suspects only that need no list.

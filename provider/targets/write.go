@@ -21,6 +21,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -186,14 +187,10 @@ func (c *Connection) resource(resource schema.GroupVersionResource, namespace st
 // withMetadata returns a shallow copy of object with one field of its metadata set.
 func withMetadata(object *unstructured.Unstructured, field, value string) *unstructured.Unstructured {
 	content := make(map[string]any, len(object.Object))
-	for key, val := range object.Object {
-		content[key] = val
-	}
+	maps.Copy(content, object.Object)
 	metadata := map[string]any{field: value}
 	if original, ok := object.Object["metadata"].(map[string]any); ok {
-		for key, val := range original {
-			metadata[key] = val
-		}
+		maps.Copy(metadata, original)
 	}
 	content["metadata"] = metadata
 	return &unstructured.Unstructured{Object: content}

@@ -20,6 +20,7 @@ import (
 	"encoding/json"
 	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -110,8 +111,8 @@ func rebuilt(value any) any {
 			keys = append(keys, key)
 		}
 		result := map[string]any{}
-		for index := len(keys) - 1; index >= 0; index-- {
-			result[keys[index]] = rebuilt(typed[keys[index]])
+		for _, key := range slices.Backward(keys) {
+			result[key] = rebuilt(typed[key])
 		}
 		return result
 	case []any:

@@ -24,7 +24,6 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
@@ -85,7 +84,7 @@ func (g generator) entries() map[string]string {
 func (g generator) syncerConfig(name string) *edgev2alpha1.SyncerConfig {
 	config := &edgev2alpha1.SyncerConfig{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	config.Spec.DeletionPolicy = edgev2alpha1.DeletionPolicy(g.pick("", "Delete", "Orphan"))
-	config.Spec.StatusReturn = []*bool{nil, ptr.To(true), ptr.To(false)}[g.IntN(3)]
+	config.Spec.StatusReturn = []*bool{nil, new(true), new(false)}[g.IntN(3)]
 	config.Spec.Suspend = g.IntN(2) == 0
 	config.Spec.NamespaceScope.Namespaces = g.list("a", "b", "kube-system", "*")
 	for range g.IntN(3) {

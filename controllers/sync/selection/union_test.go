@@ -22,8 +22,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/utils/ptr"
-
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
@@ -80,7 +78,7 @@ func TestUnion(t *testing.T) {
 	plain := config("plain", func(*edgev2alpha1.SyncerConfigSpec) {})
 	deleting := config("delete", func(s *edgev2alpha1.SyncerConfigSpec) { s.DeletionPolicy = edgev2alpha1.DeletionPolicyDelete })
 	orphan := config("orphan", func(s *edgev2alpha1.SyncerConfigSpec) { s.DeletionPolicy = edgev2alpha1.DeletionPolicyOrphan })
-	silent := config("silent", func(s *edgev2alpha1.SyncerConfigSpec) { s.StatusReturn = ptr.To(false) })
+	silent := config("silent", func(s *edgev2alpha1.SyncerConfigSpec) { s.StatusReturn = new(false) })
 	suspended := config("suspended", func(s *edgev2alpha1.SyncerConfigSpec) { s.Suspend = true })
 	elsewhere := config("elsewhere", func(s *edgev2alpha1.SyncerConfigSpec) {
 		s.ClusterScope[0].Objects, s.DeletionPolicy = []string{"b"}, edgev2alpha1.DeletionPolicyOrphan

@@ -19,6 +19,7 @@ package transform
 import (
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -199,9 +200,7 @@ func foldStringData(content map[string]any) {
 	}
 	data := map[string]any{}
 	if existing, ok := content["data"].(map[string]any); ok {
-		for key, value := range existing {
-			data[key] = value
-		}
+		maps.Copy(data, existing)
 	}
 	for key, value := range stringData {
 		if text, ok := value.(string); ok {

@@ -20,6 +20,7 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -110,10 +111,8 @@ func hasNull(value any) bool {
 			}
 		}
 	case []any:
-		for _, item := range typed {
-			if hasNull(item) {
-				return true
-			}
+		if slices.ContainsFunc(typed, hasNull) {
+			return true
 		}
 	}
 	return false

@@ -63,7 +63,7 @@ func New(ctx context.Context, opts servers.Options, kcp *servers.KCP, hosting *s
 		return nil, err
 	}
 	err = chart.Install(ctx, filepath.Join(opts.Bin, "helm"), filepath.Join(root, "charts", "synchub"), hosting.Kubeconfig, Namespace,
-		map[string]string{"kcp.kubeconfigSecret.name": "kcp-kubeconfig"})
+		map[string]string{"kcp.kubeconfigSecret.name": "kcp-kubeconfig"}) //nolint:gosec // the name of a Secret is no secret
 	if err != nil {
 		return nil, fmt.Errorf("cannot install the chart: %w", err)
 	}

@@ -1,0 +1,95 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+)
+
+// What is looked for on the clusters must be what the manifests put into the mailboxes.
+func TestManifestsAndTheirNames(t *testing.T) {
+	for _, w := range []workload{common, special} {
+		t.Run(w.deployment, func(t *testing.T) {
+			var deployment appsv1.Deployment
+			if err := yaml.UnmarshalStrict([]byte(w.deploymentManifest), &deployment); err != nil {
+				t.Fatal(err)
+			}
+			if deployment.Namespace != w.namespace || deployment.Name != w.deployment {
+				t.Errorf("the manifest has %s/%s, want %s/%s", deployment.Namespace, deployment.Name, w.namespace, w.deployment)
+			}
+			var kinds []string
+			for document := range strings.SplitSeq(w.configManifest, "\n---\n") {
+				var object unstructured.Unstructured
+				if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
+					t.Fatal(err)
+				}
+				kinds = append(kinds, object.GetKind())
+				if object.GetKind() == "SyncerConfig" {
+					checkSelection(t, document, w)
+				}
+			}
+			if strings.Join(kinds[:2], " ") != "Namespace SyncerConfig" {
+				t.Errorf("the manifest has the kinds %v", kinds)
+			}
+		})
+	}
+	if !strings.Contains(common.configManifest, "name: "+greeting) {
+		t.Errorf("the common workload has no %s", greeting)
+	}
+}
+
+func checkSelection(t *testing.T, document string, w workload) {
+	t.Helper()
+	var config edgev2alpha1.SyncerConfig
+	if err := yaml.UnmarshalStrict([]byte(document), &config); err != nil {
+		t.Fatal(err)
+	}
+	scope := config.Spec.NamespaceScope
+	if len(scope.Namespaces) != 1 || scope.Namespaces[0] != w.namespace {
+		t.Errorf("the SyncerConfig selects the namespaces %v, want %s", scope.Namespaces, w.namespace)
+	}
+	last := scope.Resources[len(scope.Resources)-1]
+	if last.Group != deployments.Group || last.Resource != deployments.Resource {
+		t.Errorf("the SyncerConfig does not select Deployments but %v", last.GroupResource)
+	}
+}
+
+func TestIsAvailable(t *testing.T) {
+	for manifest, want := range map[string]bool{
+		`{}`:                               false,
+		`{status: {}}`:                     false,
+		`{status: {conditions: [broken]}}`: false,
+		`{status: {conditions: [{type: Progressing, status: "True"}]}}`:                                    false,
+		`{status: {conditions: [{type: Available, status: "False"}]}}`:                                     false,
+		`{status: {conditions: [{type: Progressing, status: "True"}, {type: Available, status: "True"}]}}`: true,
+	} {
+		var deployment unstructured.Unstructured
+		if err := yaml.Unmarshal([]byte(manifest), &deployment.Object); err != nil {
+			t.Fatal(err)
+		}
+		if got := isAvailable(&deployment); got != want {
+			t.Errorf("%s: %v, want %v", manifest, got, want)
+		}
+	}
+}
