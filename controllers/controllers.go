@@ -112,7 +112,13 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 	// What is done with them.
 	recorder := &recorder{}
 	sync := syncmanager.New(syncmanager.Options{
-		Mailboxes: boxes, Recorder: recorder, Hub: identity.Hub, Hasher: ownership.NewHasher(identity.HashKey), Clock: realClock, Log: options.Log.WithName("sync"),
+		Mailboxes: boxes,
+		Recorder:  recorder,
+		Hub:       identity.Hub,
+		Hasher:    ownership.NewHasher(identity.HashKey),
+		OnKnown:   func(syncTarget types.UID) { syncTargets.TargetChanged(syncTarget) },
+		Clock:     realClock,
+		Log:       options.Log.WithName("sync"),
 	})
 	reports := syncerconfig.NewController(boxes, sync, options.Log.WithName("syncerconfig"))
 	sync.SetObserver(reports)

@@ -84,8 +84,10 @@ type Options struct {
 	// Hub is the UID of the provider workspace's LogicalCluster.
 	Hub    types.UID
 	Hasher ownership.Hasher
-	Clock  clock.Clock
-	Log    logr.Logger
+	// OnKnown is called when the configs of a SyncTarget's mailbox have become known. It must return at once.
+	OnKnown func(syncTarget types.UID)
+	Clock   clock.Clock
+	Log     logr.Logger
 }
 
 // Manager runs the sync controllers of all SyncTargets.
@@ -285,6 +287,12 @@ func (m *Manager) View(syncTarget types.UID) (view View, ok bool) {
 	defer found.lock.Unlock()
 	view.Mailbox, view.Matcher = found.target.Mailbox, found.matcher
 	return view, found.known
+}
+
+// Known tells whether the configs of a SyncTarget's mailbox are known, so that it is being synced.
+func (m *Manager) Known(syncTarget types.UID) bool {
+	_, ok := m.View(syncTarget)
+	return ok
 }
 
 func (m *Manager) get(syncTarget types.UID) (*managed, bool) {

@@ -78,8 +78,12 @@ func (m *Manager) compile(managed *managed) bool {
 	}
 	matcher := selection.Compile(syncerConfigs, edgeSyncConfigs)
 	managed.lock.Lock()
+	before := managed.known
 	managed.known, managed.matcher = true, matcher
 	managed.lock.Unlock()
+	if !before {
+		m.OnKnown(managed.describe().UID)
+	}
 	for _, controller := range managed.controllers() {
 		controller.SetMatcher(matcher)
 	}

@@ -37,6 +37,7 @@ const (
 	ReasonCredentialsMissing = "CredentialsMissing"
 	ReasonCredentialsRefused = "CredentialsRefused"
 	ReasonMailboxNotReady    = "MailboxNotReady"
+	ReasonStarting           = "Starting"
 	ReasonSuspended          = "Suspended"
 	ReasonSyncing            = "Syncing"
 	ReasonReady              = "Ready"
@@ -47,7 +48,7 @@ func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, sync
 	stored := syncTarget.DeepCopy()
 	status := &syncTarget.Status
 	heartbeat := heartbeatCondition(connection, problem)
-	syncer := syncerCondition(syncTarget, connection, problem)
+	syncer := syncerCondition(syncTarget, connection, problem, c.sync.Known(syncTarget.UID))
 	for _, condition := range []metav1.Condition{heartbeat, syncer, readyCondition(syncTarget, heartbeat, syncer)} {
 		condition.ObservedGeneration = syncTarget.Generation
 		meta.SetStatusCondition(&status.Conditions, condition)
@@ -102,7 +103,7 @@ func heartbeatCondition(connection *targets.Connection, problem *credentialsErro
 }
 
 // syncerCondition tells whether the hub syncs the target now.
-func syncerCondition(syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, problem *credentialsError) metav1.Condition {
+func syncerCondition(syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, problem *credentialsError, known bool) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionSyncerReady, Status: metav1.ConditionFalse}
 	switch {
 	case syncTarget.Spec.Suspend:
@@ -114,6 +115,8 @@ func syncerCondition(syncTarget *edgev2alpha1.SyncTarget, connection *targets.Co
 	case !connection.Up():
 		health := connection.Health()
 		condition.Reason, condition.Message = health.Reason, health.Message
+	case !known:
+		condition.Reason, condition.Message = ReasonStarting, "The hub has not read the mailbox yet."
 	default:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonSyncing, "The hub keeps the target in step with its mailbox."
 	}

@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	kcpcache "github.com/kcp-dev/apimachinery/v2/pkg/cache"
@@ -27,11 +28,13 @@ import (
 	kcpdynamic "github.com/kcp-dev/client-go/dynamic"
 	"github.com/kcp-dev/logicalcluster/v3"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
@@ -39,6 +42,9 @@ import (
 )
 
 var bindingsResource = apisv1alpha2.SchemeGroupVersion.WithResource("apibindings")
+
+// servedInterval is how often a resource that the virtual workspace does not serve yet is asked for.
+const servedInterval = 250 * time.Millisecond
 
 // endpoint is one URL of the virtual workspace: the mailboxes on one kcp shard.
 type endpoint struct {
@@ -83,7 +89,7 @@ func (e *endpoint) watch(resource schema.GroupVersionResource) {
 	informer := kcpinformers.NewSharedIndexInformer(
 		&cache.ListWatch{
 			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-				return client.List(ctx, options)
+				return listOnceServed(ctx, client, options)
 			},
 			WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 				return client.Watch(ctx, options)
@@ -113,6 +119,20 @@ func (e *endpoint) watch(resource schema.GroupVersionResource) {
 			e.owner.resetResource(resource)
 		}
 	})
+}
+
+// listOnceServed lists as soon as the virtual workspace serves the resource, which takes it up to a few seconds after the
+// first mailbox was bound or the resource was published. A failed list would make the reflector wait for half a minute
+// before long.
+func listOnceServed(ctx context.Context, client kcpdynamic.ResourceClusterInterface, options metav1.ListOptions) (list runtime.Object, err error) {
+	err = wait.PollUntilContextCancel(ctx, servedInterval, true, func(ctx context.Context) (bool, error) {
+		list, err = client.List(ctx, options)
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	return list, err
 }
 
 // handler routes the events of a resource to the subscribers of their mailboxes.

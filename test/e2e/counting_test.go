@@ -181,3 +181,12 @@ func seriesOf(ctx context.Context, syncTarget string) (series int) {
 	}
 	return series
 }
+
+// goroutines returns how many goroutines the hub has.
+func goroutines(ctx context.Context) float64 {
+	samples, err := hub.Metrics(ctx)
+	if err != nil {
+		return -1
+	}
+	return samples["go_goroutines"]
+}

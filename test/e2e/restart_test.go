@@ -105,6 +105,12 @@ var _ = Describe("restarts and removals", Serial, func() {
 	It("removes the mailbox and the controllers of a SyncTarget that is deleted, and leaves its target alone", func(ctx SpecContext) {
 		const ns = "removed"
 		inventory := newInventory(ctx, ns)
+		// Another one stays, and with it what all of them share.
+		other := register(ctx, inventory, "guilder", "guilder")
+		apply(ctx, other, documents(namespace(ns), configMap(ns, "settings", "green"), everythingIn(ns)))
+		eventuallyExists(ctx, target("guilder"), configMaps, ns, "settings")
+		quiet(ctx)
+		before := goroutines(ctx)
 		mailbox := register(ctx, inventory, "florin", "florin")
 		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "green"), everythingIn(ns)))
 		eventuallyExists(ctx, target("florin"), configMaps, ns, "settings")
@@ -118,7 +124,11 @@ var _ = Describe("restarts and removals", Serial, func() {
 		mailboxName := syncTarget.Status.Mailbox.Workspace[len(installation.Workspace)+1:]
 		eventuallyGone(ctx, provider, workspaces, "", mailboxName)
 		Eventually(seriesOf).WithContext(ctx).WithArguments(string(syncTarget.UID)).Should(BeZero())
+		By("leaving no goroutine of its controllers behind")
+		// One sync controller has more goroutines than this; idle connections come and go.
+		const others = 8
+		Eventually(goroutines).WithContext(ctx).Should(BeNumerically("<=", before+others))
 		Expect(value(ctx, target("florin"), configMaps, ns, "settings", "data", "entry")).To(Equal("green"))
 		Expect(framework.Exists(ctx, target("florin"), namespaces, "", ns)).To(BeTrue(), fmt.Sprintf("the namespace %s", ns))
-	}, NodeTimeout(3*time.Minute))
+	}, NodeTimeout(4*time.Minute))
 })

@@ -25,37 +25,35 @@ import (
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 )
 
-// checkDecision checks what no decision may ever do.
+// allowed says for each action when it may be taken at all.
+var allowed = map[decide.Action]func(source decide.Source, observed *decide.Observed) bool{
+	decide.None: func(decide.Source, *decide.Observed) bool { return true },
+	decide.Create: func(source decide.Source, observed *decide.Observed) bool {
+		return source.State == decide.InStep && observed == nil
+	},
+	decide.Apply: func(source decide.Source, observed *decide.Observed) bool {
+		return source.State == decide.InStep && observed != nil && !observed.Terminating
+	},
+	decide.Prove: func(source decide.Source, observed *decide.Observed) bool {
+		return isAbsent(source) && observed != nil && !observed.Terminating && !source.Proven
+	},
+	decide.Delete: func(source decide.Source, observed *decide.Observed) bool {
+		return isAbsent(source) && observed != nil && !observed.Terminating && source.Proven &&
+			!observed.Retain && observed.Mark.Policy == ownership.PolicyDelete
+	},
+	decide.Release: func(source decide.Source, observed *decide.Observed) bool {
+		return isAbsent(source) && observed != nil && !observed.Terminating && source.Proven
+	},
+}
+
+func isAbsent(source decide.Source) bool {
+	return slices.Contains([]decide.Cause{decide.Vanished, decide.Terminating, decide.Deselected}, source.State)
+}
+
 func checkDecision(t *testing.T, source decide.Source, observed *decide.Observed, got decide.Decision) {
 	t.Helper()
-	absent := slices.Contains([]decide.Cause{decide.Vanished, decide.Terminating, decide.Deselected}, source.State)
-	switch got.Action {
-	case decide.None:
-	case decide.Create:
-		if observed != nil || source.State != decide.InStep {
-			t.Errorf("creates for a source that is %s beside %+v", source.State, observed)
-		}
-	case decide.Apply:
-		if observed == nil || source.State != decide.InStep || observed.Terminating {
-			t.Errorf("applies for a source that is %s to %+v", source.State, observed)
-		}
-	case decide.Prove:
-		if observed == nil || source.Proven || !absent {
-			t.Errorf("asks for proof of %s, proven: %v", source.State, source.Proven)
-		}
-	case decide.Delete:
-		if observed == nil || !source.Proven || !absent || observed.Retain || observed.Terminating || observed.Mark.Policy != ownership.PolicyDelete {
-			t.Errorf("deletes %+v for a source that is %s, proven: %v", observed, source.State, source.Proven)
-		}
-	case decide.Release:
-		if observed == nil || !source.Proven || !absent || observed.Terminating {
-			t.Errorf("releases %+v for a source that is %s, proven: %v", observed, source.State, source.Proven)
-		}
-	default:
-		t.Errorf("unknown action %q", got.Action)
-	}
-	if (source.State == decide.Unknown || source.State == decide.Suspended) && got.Action != decide.None {
-		t.Errorf("%s, and yet: %v", source.State, got)
+	if rule, ok := allowed[got.Action]; !ok || !rule(source, observed) {
+		t.Errorf("%v for a source that is %s (proven: %v) and for %+v", got, source.State, source.Proven, observed)
 	}
 	if (got.Cause == decide.Drifted) != (len(got.Fields) > 0) {
 		t.Errorf("fields %v with cause %s", got.Fields, got.Cause)

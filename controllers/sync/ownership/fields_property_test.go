@@ -19,8 +19,6 @@ package ownership_test
 import (
 	"bytes"
 	"fmt"
-	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -138,116 +136,6 @@ func isItem(element fieldpath.PathElement, item any) bool {
 	return true
 }
 
-// allSorts has a list and a map of every sort in which the API server records them.
-const allSorts = typed.YAMLObject(`
-types:
-- name: root
-  map: {fields: [{name: spec, type: {namedType: node}}, {name: data, type: {map: {elementType: {scalar: string}}}}]}
-- name: node
-  map:
-    fields:
-    - {name: text, type: {scalar: string}}
-    - {name: number, type: {scalar: numeric}}
-    - {name: flag, type: {scalar: boolean}}
-    - {name: struct, type: {namedType: node}}
-    - {name: map, type: {map: {elementType: {scalar: string}}}}
-    - {name: atomicMap, type: {map: {elementType: {scalar: string}, elementRelationship: atomic}}}
-    - {name: atomicList, type: {list: {elementType: {namedType: node}, elementRelationship: atomic}}}
-    - {name: set, type: {list: {elementType: {scalar: string}, elementRelationship: associative}}}
-    - {name: numbers, type: {list: {elementType: {scalar: numeric}, elementRelationship: associative}}}
-    - {name: keyed, type: {list: {elementType: {namedType: item}, elementRelationship: associative, keys: [name]}}}
-    - {name: ports, type: {list: {elementType: {namedType: port}, elementRelationship: associative, keys: [port, protocol]}}}
-- name: item
-  map: {fields: [{name: name, type: {scalar: string}}, {name: node, type: {namedType: node}}]}
-- name: port
-  map: {fields: [{name: port, type: {scalar: numeric}}, {name: protocol, type: {scalar: string}, default: TCP}, {name: node, type: {namedType: node}}]}
-`)
-
-type generator struct{ *rand.Rand }
-
-// name is one of few, so that they meet, and some are awkward.
-func (g generator) name() string {
-	return []string{"a", "b", "a.b", "a/b", "", `"`, "é", "f:a", "."}[g.IntN(9)]
-}
-
-func (g generator) object() map[string]any {
-	result := map[string]any{"spec": g.node(3)}
-	if g.IntN(2) == 0 {
-		result["data"] = g.strings()
-	}
-	return result
-}
-
-func (g generator) strings() map[string]any {
-	result := map[string]any{}
-	for range g.IntN(4) {
-		result[g.name()] = g.name()
-	}
-	return result
-}
-
-func (g generator) node(depth int) map[string]any {
-	makers := map[string]func() any{
-		"text":      func() any { return g.name() },
-		"number":    func() any { return int64(g.IntN(3)) },
-		"flag":      func() any { return g.IntN(2) == 0 },
-		"map":       func() any { return g.strings() },
-		"atomicMap": func() any { return g.strings() },
-		"set": func() any {
-			items := []any{}
-			for name := range g.strings() {
-				items = append(items, name)
-			}
-			return items
-		},
-		"numbers": func() any {
-			items := []any{}
-			for _, number := range g.Perm(g.IntN(4)) {
-				items = append(items, int64(number))
-			}
-			return items
-		},
-	}
-	if depth > 0 {
-		makers["struct"] = func() any { return g.node(depth - 1) }
-		makers["atomicList"] = func() any {
-			items := []any{}
-			for range g.IntN(3) {
-				items = append(items, g.node(depth-1))
-			}
-			return items
-		}
-		makers["keyed"] = func() any {
-			items := []any{}
-			for name := range g.strings() {
-				items = append(items, map[string]any{"name": name, "node": g.node(depth - 1)})
-			}
-			return items
-		}
-		makers["ports"] = func() any {
-			items := []any{}
-			for _, number := range g.Perm(6)[:g.IntN(5)] {
-				item := map[string]any{"port": int64(number / 3)}
-				if protocol := []string{"SCTP", "TCP", "UDP"}[number%3]; protocol != "TCP" || g.IntN(3) == 0 {
-					item["protocol"] = protocol
-				}
-				if g.IntN(2) == 0 {
-					item["node"] = g.node(depth - 1)
-				}
-				items = append(items, item)
-			}
-			return items
-		}
-	}
-	result := map[string]any{}
-	for _, field := range slices.Sorted(maps.Keys(makers)) {
-		if g.IntN(3) == 0 {
-			result[field] = makers[field]()
-		}
-	}
-	return result
-}
-
 // What is uncovered is empty if and only if the entry holds all that an apply of the object would record.
 func TestUncoveredIffNotCovered(t *testing.T) {
 	parser, err := typed.NewParser(allSorts)
@@ -256,7 +144,7 @@ func TestUncoveredIffNotCovered(t *testing.T) {
 	}
 	lost := 0
 	for seed := range uint64(2000) {
-		g := generator{rand.New(rand.NewPCG(seed, 0))}
+		g := seeded(seed)
 		desired := g.object()
 		value, err := parser.Type("root").FromUnstructured(desired)
 		if err != nil {
@@ -342,7 +230,7 @@ func FuzzUncovered(f *testing.F) {
 				t.Errorf("reported %q", path)
 			}
 		}
-		holders, err := ownership.Holders(desired.Object, []metav1.ManagedFieldsEntry{{Manager: "self", FieldsV1: &metav1.FieldsV1{Raw: entry}}}, first)
+		holders, err := ownership.Holders(desired.Object, []metav1.ManagedFieldsEntry{{Manager: "self", FieldsV1: metav1.NewFieldsV1(string(entry))}}, first)
 		if err != nil || len(holders) > 0 {
 			t.Errorf("an entry holds what it does not cover: %v, %v", holders, err)
 		}

@@ -31,7 +31,7 @@ func Holders(desired map[string]any, entries []metav1.ManagedFieldsEntry, paths 
 		if entry.FieldsV1 == nil {
 			continue
 		}
-		gaps, err := gapsOf(desired, entry.FieldsV1.Raw)
+		gaps, err := gapsOf(desired, entry.FieldsV1.GetRawBytes())
 		if err != nil {
 			return nil, fmt.Errorf("cannot read the managedFields entry of %s: %w", entry.Manager, err)
 		}

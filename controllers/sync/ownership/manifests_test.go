@@ -118,7 +118,7 @@ data: {a: x, b.properties: "k=v", c: ""}
 binaryData: {d: AAE=}
 `
 
-const secret = `
+const opaque = `
 apiVersion: v1
 kind: Secret
 metadata: {name: s, namespace: shop}
@@ -168,6 +168,6 @@ spec:
 `
 
 var manifests = map[string]string{
-	"Deployment": deployment, "Service": service, "ConfigMap": configMap, "Secret": secret,
+	"Deployment": deployment, "Service": service, "ConfigMap": configMap, "Secret": opaque,
 	"PersistentVolumeClaim": volumeClaim, "ClusterRole": clusterRole, "ServiceAccount": serviceAccount, "Ingress": ingress,
 }

@@ -28,8 +28,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
-	"k8s.io/client-go/applyconfigurations"
-	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/applyconfigurations" //nolint:depguard // it has the schemas of the built-in types
+	"k8s.io/client-go/kubernetes/scheme"   //nolint:depguard // it has the built-in types, no client
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/yaml"
 
@@ -139,7 +139,7 @@ func (s *server) entry() []byte {
 	s.t.Helper()
 	for _, entry := range s.managedFields() {
 		if entry.Manager == hubManager && entry.Operation == metav1.ManagedFieldsOperationApply {
-			return entry.FieldsV1.Raw
+			return entry.FieldsV1.GetRawBytes()
 		}
 	}
 	return nil

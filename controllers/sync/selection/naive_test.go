@@ -83,21 +83,22 @@ func spellOut(syncerConfigs []*edgev2alpha1.SyncerConfig, edgeSyncConfigs []*edg
 }
 
 func (c candidate) selects(object selection.Object) bool {
+	return c.speaksOf(object) && c.isIn(object.Namespace) &&
+		(slices.Contains(c.names, object.Name) || slices.Contains(c.names, "*") && !selection.IsSystem(object)) &&
+		within(c.labels, object.Labels) && within(c.annotations, object.Annotations)
+}
+
+func (c candidate) speaksOf(object selection.Object) bool {
 	ofResource := c.resource != "" && (c.resource == "*" || c.resource == object.Resource.Resource)
 	ofKind := c.kind != "" && (c.kind == "*" || c.kind == object.Kind)
-	if c.group != object.Resource.Group || !ofResource && !ofKind || c.version != "" && c.version != object.Resource.Version {
-		return false
+	return c.group == object.Resource.Group && (ofResource || ofKind) && (c.version == "" || c.version == object.Resource.Version)
+}
+
+func (c candidate) isIn(namespace string) bool {
+	if c.clusterScoped || namespace == "" {
+		return c.clusterScoped && namespace == ""
 	}
-	if c.clusterScoped != (object.Namespace == "") {
-		return false
-	}
-	if !c.clusterScoped && !slices.Contains(c.namespaces, "*") && !slices.Contains(c.namespaces, object.Namespace) {
-		return false
-	}
-	if !slices.Contains(c.names, object.Name) && (!slices.Contains(c.names, "*") || selection.IsSystem(object)) {
-		return false
-	}
-	return within(c.labels, object.Labels) && within(c.annotations, object.Annotations)
+	return slices.Contains(c.namespaces, "*") || slices.Contains(c.namespaces, namespace)
 }
 
 func within(some, all map[string]string) bool {

@@ -18,6 +18,7 @@ package transform_test
 
 import (
 	"encoding/json"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -25,6 +26,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
@@ -71,31 +73,32 @@ func checkNothingStays(t *testing.T, desired *unstructured.Unstructured) {
 	if _, ok := desired.Object["status"]; ok {
 		t.Error("the status travels")
 	}
-	metadata := desired.Object["metadata"].(map[string]any)
-	for field := range metadata {
-		switch field {
-		case "name", "namespace", "labels", "annotations":
-		default:
+	for field := range desired.Object["metadata"].(map[string]any) {
+		if !slices.Contains([]string{"name", "namespace", "labels", "annotations"}, field) {
 			t.Errorf("metadata.%s travels", field)
 		}
 	}
-	for key, value := range desired.GetLabels() {
-		if strings.Contains(key, ".kcp.io/") || strings.HasPrefix(key, "kcp.io/") || key == ownership.OwnerLabel && value != down.Owner.LabelValue() {
-			t.Errorf("the label %s=%s travels", key, value)
-		}
-	}
-	for key := range desired.GetAnnotations() {
-		if strings.Contains(key, ".kcp.io/") || strings.HasPrefix(key, "kcp.io/") || key == ownership.EnsuredAnnotation || strings.Contains(key, "last-applied") {
-			t.Errorf("the annotation %s travels", key)
-		}
+	if value := desired.GetLabels()[ownership.OwnerLabel]; value != down.Owner.LabelValue() {
+		t.Errorf("the owner label is %q", value)
 	}
 	if _, err := down.Owner.Verify(desired.GetAnnotations(), transform.SelfOf(desired)); err != nil {
 		t.Errorf("not marked as ours: %v", err)
 	}
+	labels, annotations := slices.Collect(maps.Keys(desired.GetLabels())), slices.Collect(maps.Keys(desired.GetAnnotations()))
+	for _, key := range slices.Concat(labels, annotations) {
+		if strings.Contains(key, ".kcp.io/") || strings.HasPrefix(key, "kcp.io/") {
+			t.Errorf("%s travels", key)
+		}
+	}
+	for _, key := range []string{ownership.EnsuredAnnotation, "kubectl.kubernetes.io/last-applied-configuration"} {
+		if slices.Contains(annotations, key) {
+			t.Errorf("the annotation %s travels", key)
+		}
+	}
 	if hasNull(desired.Object) {
 		t.Errorf("a null travels: %v", desired.Object)
 	}
-	if desired.GetAPIVersion() == "v1" && desired.GetKind() == "Secret" && desired.Object["stringData"] != nil {
+	if desired.GroupVersionKind() == (schema.GroupVersionKind{Version: "v1", Kind: "Secret"}) && desired.Object["stringData"] != nil {
 		t.Error("stringData travels")
 	}
 }
@@ -134,6 +137,10 @@ func scribble(value any) {
 }
 
 type generator struct{ *rand.Rand }
+
+func seeded(seed uint64) generator {
+	return generator{rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // the same objects in every run
+}
 
 func (g generator) pick(names ...string) string { return names[g.IntN(len(names))] }
 
@@ -201,7 +208,7 @@ func (g generator) source() *unstructured.Unstructured {
 
 func TestDesireOfAnything(t *testing.T) {
 	for seed := range uint64(5000) {
-		checkDesire(t, generator{rand.New(rand.NewPCG(seed, 1))}.source())
+		checkDesire(t, seeded(seed).source())
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
@@ -210,7 +217,7 @@ func TestDesireOfAnything(t *testing.T) {
 
 func FuzzDesire(f *testing.F) {
 	for seed := range uint64(20) {
-		data, err := json.Marshal(generator{rand.New(rand.NewPCG(seed, 2))}.source().Object)
+		data, err := json.Marshal(seeded(seed).source().Object)
 		if err != nil {
 			f.Fatal(err)
 		}
