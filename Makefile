@@ -43,6 +43,7 @@ tools: ## Build all tools that are missing or whose pin changed into bin/
 generate: ## Generate deep copies, CRDs and APIResourceSchemas from the types in apis/
 	go run ./hack/buildtools controller-gen
 	go run ./hack/generate
+	cp apis/schemas/crds/synchub.dev_publishedresources.yaml charts/synchub/files/crds/
 
 .PHONY: clean
 clean: ## Remove the built hub, logs and the demo's data, but not the tools, which take long to build

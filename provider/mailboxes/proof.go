@@ -189,11 +189,19 @@ func (d *docket) awaken() {
 	}
 }
 
-// forget drops all that is known about a mailbox.
+// forget drops all that is known and suspected about a mailbox that is not bound any more.
 func (p *prover) forget(mailbox logicalcluster.Name) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
-	if docket, ok := p.docs[mailbox]; ok && !docket.running {
+	docket, ok := p.docs[mailbox]
+	switch {
+	case !ok:
+	case docket.running:
+		// The run ends when it finds nothing pending, and then drops a docket without a binding.
+		docket.binding = ""
+		clear(docket.pending)
+		docket.awaken()
+	default:
 		delete(p.docs, mailbox)
 	}
 }
@@ -238,6 +246,9 @@ func (p *prover) pending(ctx context.Context, mailbox logicalcluster.Name) []Sus
 	docket := p.docketLocked(mailbox)
 	if ctx.Err() != nil || len(docket.pending) == 0 {
 		docket.running = false
+		if docket.binding == "" {
+			delete(p.docs, mailbox)
+		}
 		return nil
 	}
 	suspects := make([]Suspect, 0, len(docket.pending))

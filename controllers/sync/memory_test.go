@@ -1,0 +1,347 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sync
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var someKey = types.NamespacedName{Namespace: "shop", Name: "till"}
+
+// version is an object in one of its versions.
+func version(uid types.UID, resourceVersion string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{}}
+	object.SetUID(uid)
+	object.SetResourceVersion(resourceVersion)
+	return object
+}
+
+func describeVersion(object *unstructured.Unstructured) string {
+	if object == nil {
+		return "none"
+	}
+	return string(object.GetUID()) + "@" + object.GetResourceVersion()
+}
+
+func TestMemoryOfTargets(t *testing.T) {
+	type steps = []func(*memory)
+	begin := func(m *memory) { m.begin(someKey) }
+	failed := func(m *memory) { m.applied(someKey, nil) }
+	applied := func(uid types.UID, resourceVersion string) func(*memory) {
+		return func(m *memory) { m.applied(someKey, version(uid, resourceVersion)) }
+	}
+	deleted := func(uid types.UID) func(*memory) { return func(m *memory) { m.deleted(someKey, uid) } }
+	gone := func(uid types.UID) func(*memory) { return func(m *memory) { m.targetGone(someKey, uid) } }
+
+	for name, test := range map[string]struct {
+		steps  steps
+		cached *unstructured.Unstructured
+		// want is the object, with a + if its deletion is under way.
+		want string
+	}{
+		"nothing was written":                                {steps{}, version("a", "5"), "a@5"},
+		"nothing was written and there is nothing":           {steps{}, nil, "none"},
+		"a write is under way":                               {steps{begin}, version("a", "5"), "a@5"},
+		"a write is under way, there is nothing yet":         {steps{begin}, nil, "none"},
+		"a write failed":                                     {steps{begin, failed}, version("a", "5"), "a@5"},
+		"a write failed after one that succeeded":            {steps{begin, applied("a", "7"), begin, failed}, version("a", "5"), "a@5"},
+		"created, not in the cache yet":                      {steps{begin, applied("a", "7")}, nil, "a@7"},
+		"created, in the cache":                              {steps{begin, applied("a", "7")}, version("a", "7"), "a@7"},
+		"applied, the cache shows the object before":         {steps{begin, applied("a", "10")}, version("a", "9"), "a@10"},
+		"applied, the cache is ahead":                        {steps{begin, applied("a", "9")}, version("a", "10"), "a@10"},
+		"applied, versions cannot be compared":               {steps{begin, applied("a", "x9")}, version("a", "x8"), "a@x8"},
+		"created, the cache still shows an object before it": {steps{begin, applied("b", "7")}, version("a", "5"), "b@7"},
+		"applied, the cache shows an object after it":        {steps{begin, applied("a", "7")}, version("b", "9"), "b@9"},
+		"its end was seen while the write was under way":     {steps{begin, gone("a"), applied("a", "7")}, nil, "none"},
+		"another's end was seen while it was under way":      {steps{begin, gone("a"), applied("b", "7")}, nil, "b@7"},
+		"both ends were seen while it was under way":         {steps{begin, gone("a"), gone("b"), applied("b", "7")}, nil, "none"},
+		"its end was seen after the write":                   {steps{begin, applied("a", "7"), gone("a")}, nil, "none"},
+		"another's end was seen after the write":             {steps{begin, applied("b", "7"), gone("a")}, nil, "b@7"},
+		"deleted, still in the cache":                        {steps{begin, deleted("a")}, version("a", "5"), "a@5+"},
+		"deleted, no longer in the cache":                    {steps{begin, deleted("a")}, nil, "none"},
+		"deleted, another one in the cache":                  {steps{begin, deleted("a")}, version("b", "9"), "b@9"},
+		"deleted, its end was seen before the answer":        {steps{begin, gone("a"), deleted("a")}, nil, "none"},
+		"deleted, its end was seen after the answer":         {steps{begin, deleted("a"), gone("a")}, version("a", "6"), "a@6"},
+		"deleted, another's end was seen":                    {steps{begin, deleted("b"), gone("a")}, version("b", "5"), "b@5+"},
+		"deleting failed":                                    {steps{begin, failed}, version("a", "5"), "a@5"},
+		"created again after a delete":                       {steps{begin, deleted("a"), begin, applied("b", "9")}, version("a", "5"), "b@9"},
+		"an end without a write":                             {steps{gone("a")}, nil, "none"},
+		"an end of long ago":                                 {steps{gone("a"), begin, applied("b", "7")}, nil, "b@7"},
+		"an answer without a beginning":                      {steps{applied("a", "7")}, nil, "none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			memory := newMemory()
+			for _, step := range test.steps {
+				step(memory)
+			}
+			object, deleted := memory.target(someKey, test.cached)
+			got := describeVersion(object)
+			if deleted {
+				got += "+"
+			}
+			if got != test.want {
+				t.Errorf("want %s, got %s", test.want, got)
+			}
+			other := types.NamespacedName{Name: "other"}
+			if object, deleted := memory.target(other, nil); object != nil || deleted {
+				t.Error("another object is remembered too")
+			}
+		})
+	}
+}
+
+// What the cache has shown is not remembered any longer, so that a deletion that it shows next is believed.
+func TestMemoryEndsWithTheEcho(t *testing.T) {
+	memory := newMemory()
+	memory.begin(someKey)
+	memory.applied(someKey, version("a", "7"))
+	memory.target(someKey, version("a", "7"))
+	if object, _ := memory.target(someKey, nil); object != nil {
+		t.Errorf("the target's object %s is still remembered", describeVersion(object))
+	}
+
+	memory.begin(someKey)
+	memory.deleted(someKey, "a")
+	memory.target(someKey, nil)
+	if _, deleted := memory.target(someKey, version("a", "9")); deleted {
+		t.Error("the deletion is still remembered")
+	}
+
+	source := version("s", "3")
+	memory.statusReturned(someKey, source)
+	memory.sourceStatus(someKey, source)
+	source = version("s", "2")
+	source.Object["status"] = "cached"
+	if got := memory.sourceStatus(someKey, source); got != "cached" {
+		t.Errorf("the status %v is still remembered", got)
+	}
+}
+
+func TestMemoryOfStatus(t *testing.T) {
+	for name, test := range map[string]struct {
+		written, cached *unstructured.Unstructured
+		forget          bool
+		want            string
+	}{
+		"nothing was written":               {nil, version("s", "5"), false, "cached"},
+		"the cache is behind":               {version("s", "10"), version("s", "9"), false, "written"},
+		"the cache shows it":                {version("s", "10"), version("s", "10"), false, "cached"},
+		"the cache is ahead":                {version("s", "10"), version("s", "11"), false, "cached"},
+		"the source was replaced":           {version("s", "10"), version("r", "9"), false, "cached"},
+		"versions cannot be compared":       {version("s", "x"), version("s", "9"), false, "cached"},
+		"the source was gone in between":    {version("s", "10"), version("s", "9"), true, "cached"},
+		"the cache's version is not known":  {version("s", "10"), version("s", ""), false, "cached"},
+		"a version with one digit is older": {version("s", "100"), version("s", "99"), false, "written"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			memory := newMemory()
+			if test.written != nil {
+				test.written.Object["status"] = "written"
+				memory.statusReturned(someKey, test.written)
+			}
+			if test.forget {
+				memory.forgetSource(someKey)
+			}
+			test.cached.Object["status"] = "cached"
+			if got := memory.sourceStatus(someKey, test.cached); got != test.want {
+				t.Errorf("want the status %s, got %v", test.want, got)
+			}
+		})
+	}
+}
+
+func TestMemoryOfDroppedPaths(t *testing.T) {
+	memory := newMemory()
+	if got := memory.droppedBy(someKey); got != nil {
+		t.Errorf("%v is remembered from nowhere", got)
+	}
+	for name, forget := range map[string]func(){
+		"the source is gone":          func() { memory.forgetSource(someKey) },
+		"the target's object is gone": func() { memory.targetGone(someKey, "a") },
+		"the target keeps all":        func() { memory.setDropped(someKey, nil) },
+	} {
+		memory.setDropped(someKey, []string{".spec.old"})
+		memory.setDropped(someKey, []string{".spec.x"})
+		if got := fmt.Sprint(memory.droppedBy(someKey)); got != "[.spec.x]" {
+			t.Errorf("before %s: got %s", name, got)
+		}
+		forget()
+		if got := memory.droppedBy(someKey); got != nil {
+			t.Errorf("%s: %v is still remembered", name, got)
+		}
+	}
+}
+
+// world is a target with one name, seen through a watch that is behind and a handler that is further behind.
+type world struct {
+	t       *testing.T
+	random  *rand.Rand
+	memory  *memory
+	history []string
+
+	clock  int
+	stored *unstructured.Unstructured
+	// events are on their way to the cache; nil is a deletion. Ends are on their way to the handler.
+	events []*unstructured.Unstructured
+	cached *unstructured.Unstructured
+	ends   []types.UID
+	// written is the last answer to a write of ours, until the object is deleted.
+	written *unstructured.Unstructured
+}
+
+func (w *world) log(format string, arguments ...any) {
+	w.history = append(w.history, fmt.Sprintf(format, arguments...))
+}
+
+func (w *world) store(uid types.UID) *unstructured.Unstructured {
+	w.clock++
+	w.stored = version(uid, strconv.Itoa(w.clock))
+	w.events = append(w.events, w.stored)
+	return w.stored
+}
+
+func (w *world) remove() {
+	w.clock++
+	w.stored, w.written = nil, nil
+	w.events = append(w.events, nil)
+}
+
+func (w *world) newUID() types.UID { return types.UID("u" + strconv.Itoa(w.clock+1)) }
+
+// pass lets some time pass: events arrive.
+func (w *world) pass(steps int) {
+	for range steps {
+		switch {
+		case len(w.events) > 0 && w.random.IntN(2) == 0:
+			before := w.cached
+			w.cached, w.events = w.events[0], w.events[1:]
+			w.log("the cache shows %s", describeVersion(w.cached))
+			if w.cached == nil && before != nil {
+				w.ends = append(w.ends, before.GetUID())
+			}
+		case len(w.ends) > 0:
+			w.log("the handler is told of the end of %s", w.ends[0])
+			w.memory.targetGone(someKey, w.ends[0])
+			w.ends = w.ends[1:]
+		}
+	}
+}
+
+// look reads what the hub believes, and checks that it knows of its own writes.
+func (w *world) look() *unstructured.Unstructured {
+	seen, deleted := w.memory.target(someKey, w.cached)
+	w.log("the hub sees %s (deleted: %v)", describeVersion(seen), deleted)
+	if w.written != nil && (seen == nil || older(seen, w.written) || deleted) {
+		w.t.Fatalf("the hub has written %s and sees %s:\n%v", describeVersion(w.written), describeVersion(seen), w.history)
+	}
+	if deleted {
+		return nil
+	}
+	return seen
+}
+
+// write creates or updates, as the hub would from what it sees.
+func (w *world) write() {
+	seen := w.look()
+	w.memory.begin(someKey)
+	w.pass(w.random.IntN(3))
+	var answer *unstructured.Unstructured
+	switch {
+	case seen == nil && w.stored == nil:
+		answer = w.store(w.newUID())
+	case seen != nil && w.stored != nil && seen.GetUID() == w.stored.GetUID():
+		answer = w.store(seen.GetUID())
+	}
+	w.written = answer
+	if answer != nil && w.random.IntN(4) == 0 {
+		w.log("somebody deletes it at once")
+		w.remove()
+	}
+	w.pass(w.random.IntN(4))
+	w.log("the hub's write is answered by %s", describeVersion(answer))
+	w.memory.applied(someKey, answer)
+}
+
+func (w *world) delete() {
+	seen := w.look()
+	if seen == nil {
+		return
+	}
+	w.memory.begin(someKey)
+	w.pass(w.random.IntN(3))
+	switch {
+	case w.stored == nil || w.stored.GetUID() == seen.GetUID():
+		if w.stored != nil {
+			w.remove()
+		}
+		w.pass(w.random.IntN(4))
+		w.log("the hub's deletion of %s is answered", seen.GetUID())
+		w.memory.deleted(someKey, seen.GetUID())
+	default:
+		w.log("the hub's deletion of %s is refused", seen.GetUID())
+		w.memory.applied(someKey, nil)
+	}
+}
+
+// Whatever happens on the target and however late it is seen, the hub never forgets a write of its own before the cache
+// shows it, and in the end believes what the cache shows.
+func TestMemoryOfAnyHistory(t *testing.T) {
+	for seed := range uint64(3000) {
+		w := &world{t: t, random: rand.New(rand.NewPCG(seed, 1)), memory: newMemory()} //nolint:gosec // a repeatable history
+		for range 12 {
+			switch w.random.IntN(6) {
+			case 0, 1:
+				w.write()
+			case 2:
+				w.delete()
+			case 3:
+				if w.stored != nil {
+					w.log("somebody changes it")
+					w.store(w.stored.GetUID())
+				}
+			case 4:
+				if w.stored != nil {
+					w.log("somebody deletes it")
+					w.remove()
+				}
+			case 5:
+				if w.stored == nil {
+					w.log("somebody makes it")
+					w.store(w.newUID())
+				}
+			}
+			w.look()
+			w.pass(w.random.IntN(4))
+		}
+		for len(w.events)+len(w.ends) > 0 {
+			w.pass(1)
+		}
+		seen, deleted := w.memory.target(someKey, w.cached)
+		if seen != w.stored || deleted {
+			t.Fatalf("seed %d: the target holds %s, the hub sees %s (deleted: %v):\n%v", seed, describeVersion(w.stored), describeVersion(seen), deleted, w.history)
+		}
+		if len(w.memory.targets) > 0 {
+			t.Fatalf("seed %d: something is remembered for ever:\n%v", seed, w.history)
+		}
+	}
+}
