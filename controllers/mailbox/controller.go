@@ -31,6 +31,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -52,6 +53,8 @@ const (
 	WorkspaceType = "mailbox"
 	// hangingAfter is when a mailbox that is not ready counts as hanging. kcp takes about a second.
 	hangingAfter = time.Minute
+	// workers is how many SyncTargets are looked after at once.
+	workers = 8
 )
 
 // Reasons of the condition MailboxReady.
@@ -85,6 +88,7 @@ func (c *Controller) Register() error {
 		For(&edgev2alpha1.SyncTarget{}).
 		WatchesRawSource(source.TypedKind(c.provider.GetCache(), &tenancyv1alpha1.Workspace{},
 			handler.TypedEnqueueRequestsFromMapFunc(syncTargetOf))).
+		WithOptions(controller.TypedOptions[mcreconcile.Request]{MaxConcurrentReconciles: workers}).
 		Complete(c)
 }
 

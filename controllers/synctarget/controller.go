@@ -32,6 +32,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 	mcbuilder "sigs.k8s.io/multicluster-runtime/pkg/builder"
@@ -48,6 +49,9 @@ import (
 
 // heartbeatInterval is how often a healthy target's heartbeat is written, and so how often a quiet SyncTarget's status.
 const heartbeatInterval = time.Minute
+
+// workers is how many SyncTargets are looked after at once: one that answers slowly must not hold up the others.
+const workers = 8
 
 // Controller connects SyncTargets.
 type Controller struct {
@@ -85,6 +89,7 @@ func (c *Controller) Register() error {
 				return referrers(ctx, inventory, secret)
 			})(name, inventory)
 		}).
+		WithOptions(controller.TypedOptions[mcreconcile.Request]{MaxConcurrentReconciles: workers}).
 		WatchesRawSource(source.TypedFunc[mcreconcile.Request](func(_ context.Context, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]) error {
 			c.lock.Lock()
 			defer c.lock.Unlock()

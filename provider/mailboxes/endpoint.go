@@ -116,6 +116,7 @@ func (e *endpoint) watch(resource schema.GroupVersionResource) {
 	e.done.Go(func() { informer.RunWithContext(e.ctx) })
 	e.done.Go(func() {
 		if cache.WaitForCacheSync(e.ctx.Done(), informer.HasSynced, handlers.HasSynced) {
+			log.V(1).Info("the cache is filled", "objects", len(informer.GetStore().ListKeys()))
 			e.owner.resetResource(resource)
 		}
 	})

@@ -85,6 +85,25 @@ var _ = Describe("safety", func() {
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "Ready").Should(Equal("True"))
 	}, NodeTimeout(3*time.Minute))
 
+	It("backs off from a fight with another writer, and names it", func(ctx SpecContext) {
+		const ns = "contended"
+		inventory := newInventory(ctx, ns)
+		mailbox := register(ctx, inventory, "florin", "florin")
+		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "ours"), everythingIn(ns)))
+		entry := func() string { return value(ctx, target("florin"), configMaps, ns, "settings", "data", "entry") }
+		Eventually(entry).WithContext(ctx).Should(Equal("ours"))
+		for range 2 {
+			patch(ctx, target("florin"), configMaps, ns, "settings", `{"data": {"entry": "theirs"}}`)
+			Eventually(entry).WithContext(ctx).Should(Equal("ours"), "the first times it is repaired at once")
+		}
+		patch(ctx, target("florin"), configMaps, ns, "settings", `{"data": {"entry": "theirs"}}`)
+		Eventually(failures).WithContext(ctx).WithArguments(mailbox, ns).Should(ConsistOf("Contended settings"))
+		Expect(value(ctx, mailbox, syncerConfigs, "", ns, "status", "failures")).To(And(ContainSubstring("e2e"), ContainSubstring(".data")))
+		Expect(entry()).To(Equal("theirs"))
+		Eventually(entry).WithContext(ctx).Should(Equal("ours"), "it is repaired all the same, later")
+		Eventually(failures).WithContext(ctx).WithArguments(mailbox, ns).Should(BeEmpty())
+	}, NodeTimeout(4*time.Minute))
+
 	It("refuses a kubeconfig that would run a program, and names the fields it does not act on", func(ctx SpecContext) {
 		inventory := newInventory(ctx, "hostile")
 		Expect(inventory.Register(ctx, "hostile", []byte(`
