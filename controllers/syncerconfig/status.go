@@ -23,7 +23,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/sync"
@@ -136,9 +135,10 @@ func Unresolved(matcher *selection.Matcher, published []sync.Resource) map[strin
 	result := map[string][]string{}
 	for _, entry := range matcher.Entries() {
 		found := slices.ContainsFunc(published, func(resource sync.Resource) bool {
-			named := entry.Resource != "" && resource.GroupResource() == schema.GroupResource{Group: entry.Group, Resource: entry.Resource} ||
-				entry.Kind != "" && resource.Group == entry.Group && resource.Kind == entry.Kind
-			return named && (entry.Version == "" || entry.Version == resource.Version)
+			named := entry.Resource == selection.All || entry.Kind == selection.All ||
+				entry.Resource != "" && entry.Resource == resource.Resource ||
+				entry.Kind != "" && entry.Kind == resource.Kind
+			return named && entry.Group == resource.Group && (entry.Version == "" || entry.Version == resource.Version)
 		})
 		if !found {
 			text := fmt.Sprintf("%s (%s)", entry.Field, strings.TrimPrefix(entry.Group+"/"+entry.Version+" "+entry.Resource+entry.Kind, "/"))

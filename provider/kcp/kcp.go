@@ -57,7 +57,7 @@ type credentials struct {
 	close        func()
 }
 
-// Load reads the kubeconfig at path. Its server may name any workspace; only scheme, host and port are used.
+// Load reads the kubeconfig at path. Its server may name any workspace; the workspace is cut off.
 func Load(path string, limits Limits) (*Access, error) {
 	access := &Access{path: path, limits: limits}
 	content, err := os.ReadFile(path) //nolint:gosec // the path is the operator's own flag
@@ -146,7 +146,7 @@ func parse(content []byte) (string, *credentials, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	server, err := url.Parse(config.Host)
+	server, err := url.Parse(strings.TrimSuffix(config.Host, "/"))
 	if err != nil || server.Scheme != "https" || server.Host == "" {
 		return "", nil, fmt.Errorf("its server %q is not an https URL", config.Host)
 	}
