@@ -102,6 +102,37 @@ var _ = Describe("restarts and removals", Serial, func() {
 		Eventually(value).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "florin", "status", "syncedResources").Should(BeEmpty())
 	}, NodeTimeout(4*time.Minute))
 
+	It("parks a target that is away, takes it up when it is back, and lets the other go on meanwhile", func(ctx SpecContext) {
+		const ns = "parked"
+		inventory := newInventory(ctx, ns)
+		for _, name := range []string{"florin", "guilder"} {
+			apply(ctx, register(ctx, inventory, name, name), documents(namespace(ns), configMap(ns, "settings", "before"), configMap(ns, "unwanted", "x"), everythingIn(ns)))
+			eventuallyExists(ctx, target(name), configMaps, ns, "settings")
+			eventuallyExists(ctx, target(name), configMaps, ns, "unwanted")
+		}
+		away := suite.Targets["guilder"]
+		DeferCleanup(func(ctx SpecContext) {
+			if away.Process().Ended() {
+				Expect(away.Start(ctx)).To(Succeed())
+			}
+		})
+		Expect(away.Kill9()).To(Succeed())
+		Eventually(framework.Condition).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "guilder", "Ready").Should(Equal("False"))
+		for _, name := range []string{"florin", "guilder"} {
+			mailbox := mailboxConfig(ctx, inventory, name)
+			patch(ctx, mailbox, configMaps, ns, "settings", `{"data": {"entry": "after"}}`)
+			remove(ctx, mailbox, configMaps, ns, "unwanted")
+		}
+		Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "settings", "data", "entry").Should(Equal("after"))
+		eventuallyGone(ctx, target("florin"), configMaps, ns, "unwanted")
+		Expect(framework.Condition(ctx, inventory.Config, syncTargets, "", "florin", "Ready")).To(Equal("True"))
+
+		Expect(away.Start(ctx)).To(Succeed())
+		Eventually(value).WithContext(ctx).WithArguments(target("guilder"), configMaps, ns, "settings", "data", "entry").Should(Equal("after"))
+		eventuallyGone(ctx, target("guilder"), configMaps, ns, "unwanted")
+		Eventually(framework.Condition).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "guilder", "Ready").Should(Equal("True"))
+	}, NodeTimeout(5*time.Minute))
+
 	It("removes the mailbox and the controllers of a SyncTarget that is deleted, and leaves its target alone", func(ctx SpecContext) {
 		const ns = "removed"
 		inventory := newInventory(ctx, ns)

@@ -123,3 +123,12 @@ func mailboxOf(ctx context.Context, inventory *installation.Inventory, name stri
 	}).WithContext(ctx).Should(Succeed())
 	return mailbox
 }
+
+// mailboxConfig returns a configuration for the mailbox of a SyncTarget, ready or not.
+func mailboxConfig(ctx context.Context, inventory *installation.Inventory, name string) *rest.Config {
+	GinkgoHelper()
+	syncTarget, err := inventory.SyncTarget(ctx, name)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(syncTarget.Status.Mailbox).NotTo(BeNil())
+	return synchub.InWorkspace(syncTarget.Status.Mailbox.Workspace)
+}
