@@ -17,6 +17,7 @@ limitations under the License.
 package published
 
 import (
+	"cmp"
 	"fmt"
 
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
@@ -48,13 +49,14 @@ var natives = map[schema.GroupResource]native{
 	{Group: "certificates.k8s.io", Resource: "certificatesigningrequests"}: {"v1", "CertificateSigningRequest", false},
 }
 
-// acting are the APIs that would act inside kcp itself if they were claimed.
-var acting = map[schema.GroupResource]struct{}{
-	{Resource: "resourcequotas"}: {},
-	{Group: "admissionregistration.k8s.io", Resource: "mutatingwebhookconfigurations"}:     {},
-	{Group: "admissionregistration.k8s.io", Resource: "validatingwebhookconfigurations"}:   {},
-	{Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicies"}:       {},
-	{Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicybindings"}: {},
+// acting are the APIs that act inside kcp itself, with their kinds. Under their own group they are never published: kcp
+// would obey what is meant for a target.
+var acting = map[schema.GroupResource]string{
+	{Resource: "resourcequotas"}: "ResourceQuota",
+	{Group: "admissionregistration.k8s.io", Resource: "mutatingwebhookconfigurations"}:     "MutatingWebhookConfiguration",
+	{Group: "admissionregistration.k8s.io", Resource: "validatingwebhookconfigurations"}:   "ValidatingWebhookConfiguration",
+	{Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicies"}:       "ValidatingAdmissionPolicy",
+	{Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicybindings"}: "ValidatingAdmissionPolicyBinding",
 }
 
 // retained are the APIs whose objects take others with them when they go.
@@ -65,21 +67,35 @@ var retained = map[schema.GroupResource]struct{}{
 
 // IsClaim tells whether mailboxes get the API by a claim. The error says why the PublishedResource cannot work.
 func IsClaim(spec *synchubv1alpha1.PublishedResourceSpec) (bool, error) {
+	if acts(spec.Resource) {
+		return false, fmt.Errorf("spec.resource: %s acts inside kcp itself: it could only be published under a projected group, which this version does not do", nameOf(spec.Resource))
+	}
 	group, known := findNative(spec.Resource)
 	claim := spec.API.Source == synchubv1alpha1.APISourceClaim || spec.API.Source != synchubv1alpha1.APISourceSchema && known
 	if !claim {
 		return false, nil
 	}
-	if _, ok := acting[schema.GroupResource{Group: spec.Resource.Group, Resource: spec.Resource.Resource}]; ok {
-		return false, fmt.Errorf("spec.resource: %s.%s would act inside kcp itself: it can only be published under a projected group", spec.Resource.Resource, spec.Resource.Group)
-	}
 	if !known {
-		return false, fmt.Errorf("spec.api.source: kcp does not serve %s%s.%s by itself, so it cannot be claimed: use Schema", spec.Resource.Resource, spec.Resource.Kind, spec.Resource.Group)
+		return false, fmt.Errorf("spec.api.source: kcp does not serve %s by itself, so it cannot be claimed: use Schema", nameOf(spec.Resource))
 	}
 	if spec.Resource.Version != "" && spec.Resource.Version != natives[group].version {
 		return false, fmt.Errorf("spec.resource.version: kcp serves %s in version %s only", group, natives[group].version)
 	}
 	return true, nil
+}
+
+func acts(resource synchubv1alpha1.ResourceDescriptor) bool {
+	for group, kind := range acting {
+		if group.Group == resource.Group && (resource.Resource == group.Resource || resource.Kind == kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// nameOf names the resource, or if need be its kind, for messages.
+func nameOf(resource synchubv1alpha1.ResourceDescriptor) schema.GroupResource {
+	return schema.GroupResource{Group: resource.Group, Resource: cmp.Or(resource.Resource, resource.Kind)}
 }
 
 func findNative(resource synchubv1alpha1.ResourceDescriptor) (schema.GroupResource, bool) {

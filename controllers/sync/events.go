@@ -18,14 +18,16 @@ package sync
 
 import (
 	"context"
-	"fmt"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	recordutil "k8s.io/client-go/tools/record/util"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -53,14 +55,27 @@ func (e *events) warn(ctx context.Context, resource Resource, object *unstructur
 	if !ok {
 		return
 	}
+	event := eventFor(object, failure, metav1.NewTime(e.clock.Now()))
+	ctx, cancel := context.WithTimeout(requests.As(ctx, requests.Extra), eventTimeout)
+	defer cancel()
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(event)
+	if err == nil {
+		_, err = client.Resource(eventsResource).Namespace(event.Namespace).Create(ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{})
+	}
+	if err != nil {
+		log.FromContext(ctx).Info("cannot write an event to the mailbox", "resource", resource.Resource, "reason", failure.Reason, "error", err.Error())
+	}
+}
+
+func eventFor(object *unstructured.Unstructured, failure Failure, now metav1.Time) *corev1.Event {
 	namespace := object.GetNamespace()
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault
 	}
-	now := metav1.NewTime(e.clock.Now())
-	event := &corev1.Event{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("%s.%x", object.GetName(), now.UnixNano())},
+	return &corev1.Event{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
+		// Not every name of an object is legal in that of an event: think of the role system:node.
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: recordutil.GenerateEventName(object.GetName(), now.UnixNano())},
 		InvolvedObject: corev1.ObjectReference{
 			APIVersion: object.GetAPIVersion(), Kind: object.GetKind(),
 			Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
@@ -74,22 +89,18 @@ func (e *events) warn(ctx context.Context, resource Resource, object *unstructur
 		Count:               1,
 		Type:                corev1.EventTypeWarning,
 	}
-	ctx, cancel := context.WithTimeout(requests.As(ctx, requests.Extra), eventTimeout)
-	defer cancel()
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(event)
-	if err == nil {
-		_, err = client.Resource(eventsResource).Namespace(namespace).Create(ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{})
-	}
-	if err != nil {
-		log.FromContext(ctx).Info("cannot write an event to the mailbox", "resource", resource.Resource, "reason", failure.Reason, "error", err.Error())
-	}
 }
 
-// truncate keeps a message within what the API server takes (1024 bytes).
+// truncate keeps a message within what the API server takes (1024 bytes), and never cuts a character.
 func truncate(message string) string {
 	const limit = 1000
+	message = strings.ToValidUTF8(message, string(utf8.RuneError))
 	if len(message) <= limit {
 		return message
 	}
-	return message[:limit] + "…"
+	end := limit
+	for !utf8.RuneStart(message[end]) {
+		end--
+	}
+	return message[:end] + "…"
 }

@@ -49,6 +49,7 @@ const (
 
 var (
 	errTaken     = errors.New("the target has an object of this name that is not the hub's: remove it there, or choose another name")
+	errMailbox   = errors.New("cannot write the status to the mailbox")
 	errContended = errors.New("another writer on the target changes the same fields; the hub repairs them less and less often")
 )
 
@@ -66,6 +67,9 @@ func reasonOf(err error) string {
 	var tooLarge *transform.TooLargeError
 	var network net.Error
 	switch {
+	case errors.Is(err, errMailbox):
+		// The other reasons speak of the target.
+		return ReasonFailed
 	case errors.As(err, &tooLarge), apierrors.IsRequestEntityTooLargeError(err):
 		return ReasonTooLarge
 	case errors.Is(err, errTaken):
@@ -108,8 +112,11 @@ type failures struct {
 
 // repairs is the recent history of one object's drift.
 type repairs struct {
+	// times are the repairs of the last contentionWindow.
 	times []time.Time
-	// due is when the next repair is allowed.
+	// wait is how long the last repair had to wait; zero until there is contention.
+	wait time.Duration
+	// due is when the next repair is allowed; zero until there is drift after the last one.
 	due time.Time
 }
 
@@ -161,18 +168,22 @@ func (f *failures) repair(key types.NamespacedName) (wait time.Duration, contend
 	for len(history.times) > 0 && now.Sub(history.times[0]) > contentionWindow {
 		history.times = history.times[1:]
 	}
-	if len(history.times) < repairsAtOnce {
+	if len(history.times) == 0 {
+		*history = repairs{}
+	}
+	if history.wait == 0 && len(history.times) < repairsAtOnce {
 		history.times = append(history.times, now)
 		return 0, false
 	}
-	if history.due.Before(history.times[len(history.times)-1]) {
-		wait := min(firstWait<<(len(history.times)-repairsAtOnce), lastWait)
-		history.due = now.Add(wait)
-		return wait, true
-	}
-	if now.Before(history.due) {
+	switch {
+	case history.due.IsZero():
+		history.wait = min(max(2*history.wait, firstWait), lastWait)
+		history.due = now.Add(history.wait)
+		return history.wait, true
+	case now.Before(history.due):
 		return history.due.Sub(now), true
+	default:
+		history.times, history.due = append(history.times, now), time.Time{}
+		return 0, false
 	}
-	history.times = append(history.times, now)
-	return 0, false
 }

@@ -51,18 +51,38 @@ func (c *Controller) returnStatus(ctx context.Context, key types.NamespacedName,
 	updated, err := client.Resource(c.Resource.GroupVersionResource).Namespace(key.Namespace).
 		Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: c.manager}, subresources...)
 	if err != nil {
-		return fmt.Errorf("cannot write the status to the mailbox: %w", err)
+		return fmt.Errorf("%w: %w", errMailbox, err)
 	}
 	c.memory.statusReturned(key, updated)
 	return nil
 }
 
-// statusOf treats an empty status like none.
+// statusOf returns what of a status can be compared and returned. An empty one is like none, and so is a field that is
+// null: to a merge patch that means its removal, so it would differ for ever.
 func statusOf(status any) map[string]any {
-	if fields, ok := status.(map[string]any); ok && len(fields) > 0 {
-		return fields
+	fields, _ := status.(map[string]any)
+	kept := make(map[string]any, len(fields))
+	for name, value := range fields {
+		if value != nil {
+			kept[name] = withoutNulls(value)
+		}
 	}
-	return map[string]any{}
+	return kept
+}
+
+func withoutNulls(value any) any {
+	switch typed := value.(type) {
+	case map[string]any:
+		return statusOf(typed)
+	case []any:
+		kept := make([]any, len(typed))
+		for i, item := range typed {
+			kept[i] = withoutNulls(item)
+		}
+		return kept
+	default:
+		return value
+	}
 }
 
 // statusPatch is a merge patch (RFC 7386) that turns one status into the other, fenced by the source's UID.

@@ -141,7 +141,7 @@ func Unresolved(matcher *selection.Matcher, published []sync.Resource) map[strin
 			return named && entry.Group == resource.Group && (entry.Version == "" || entry.Version == resource.Version)
 		})
 		if !found {
-			text := fmt.Sprintf("%s (%s)", entry.Field, strings.TrimPrefix(entry.Group+"/"+entry.Version+" "+entry.Resource+entry.Kind, "/"))
+			text := fmt.Sprintf("%s (%s)", entry.Field, strings.TrimSpace(strings.Trim(entry.Group+"/"+entry.Version, "/")+" "+entry.Resource+entry.Kind))
 			if !slices.Contains(result[entry.Config], text) {
 				result[entry.Config] = append(result[entry.Config], text)
 			}

@@ -47,22 +47,24 @@ const (
 func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, problem *credentialsError) (reconcile.Result, error) {
 	stored := syncTarget.DeepCopy()
 	status := &syncTarget.Status
-	heartbeat := heartbeatCondition(connection, problem)
-	syncer := syncerCondition(syncTarget, connection, problem, c.sync.Known(syncTarget.UID))
+	var health targets.Health
+	if connection != nil {
+		// Once, so that the conditions cannot contradict each other.
+		health = connection.Health()
+	}
+	heartbeat := heartbeatCondition(health, problem)
+	syncer := syncerCondition(syncTarget, health, problem, c.sync.Known(syncTarget.UID))
 	for _, condition := range []metav1.Condition{heartbeat, syncer, readyCondition(syncTarget, heartbeat, syncer)} {
 		condition.ObservedGeneration = syncTarget.Generation
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
 	unimplemented.SetCondition(&status.Conditions, syncTarget.Generation, unimplemented.SyncTarget(&syncTarget.Spec))
 	result := reconcile.Result{}
-	if connection != nil {
-		health := connection.Health()
-		if health.Version != "" {
-			status.Versions = &edgev2alpha1.TargetVersions{Kubernetes: health.Version}
-		}
-		if health.Up {
-			result.RequeueAfter = c.beat(status, health)
-		}
+	if health.Version != "" {
+		status.Versions = &edgev2alpha1.TargetVersions{Kubernetes: health.Version}
+	}
+	if health.Up {
+		result.RequeueAfter = beat(status, health)
 	}
 	if apiequality.Semantic.DeepEqual(stored.Status, *status) {
 		return result, nil
@@ -75,7 +77,7 @@ func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, sync
 }
 
 // beat takes over the heartbeat if the one so far is old enough, and returns when the next is due.
-func (c *Controller) beat(status *edgev2alpha1.SyncTargetStatus, health targets.Health) time.Duration {
+func beat(status *edgev2alpha1.SyncTargetStatus, health targets.Health) time.Duration {
 	if last := status.LastSyncerHeartbeatTime; last != nil {
 		if age := health.LastSeen.Sub(last.Time); age < heartbeatInterval {
 			return max(heartbeatInterval-age, time.Second)
@@ -85,13 +87,12 @@ func (c *Controller) beat(status *edgev2alpha1.SyncTargetStatus, health targets.
 	return heartbeatInterval
 }
 
-func heartbeatCondition(connection *targets.Connection, problem *credentialsError) metav1.Condition {
+func heartbeatCondition(health targets.Health, problem *credentialsError) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionHeartbeatHealthy, Status: metav1.ConditionFalse}
 	if problem != nil {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionUnknown, problem.reason, problem.message
 		return condition
 	}
-	health := connection.Health()
 	condition.Reason, condition.Message = health.Reason, health.Message
 	switch {
 	case health.Up:
@@ -103,7 +104,7 @@ func heartbeatCondition(connection *targets.Connection, problem *credentialsErro
 }
 
 // syncerCondition tells whether the hub syncs the target now.
-func syncerCondition(syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, problem *credentialsError, known bool) metav1.Condition {
+func syncerCondition(syncTarget *edgev2alpha1.SyncTarget, health targets.Health, problem *credentialsError, known bool) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionSyncerReady, Status: metav1.ConditionFalse}
 	switch {
 	case syncTarget.Spec.Suspend:
@@ -112,8 +113,7 @@ func syncerCondition(syncTarget *edgev2alpha1.SyncTarget, connection *targets.Co
 		condition.Reason, condition.Message = ReasonMailboxNotReady, "The mailbox workspace is not ready."
 	case problem != nil:
 		condition.Reason, condition.Message = problem.reason, problem.message
-	case !connection.Up():
-		health := connection.Health()
+	case !health.Up:
 		condition.Reason, condition.Message = health.Reason, health.Message
 	case !known:
 		condition.Reason, condition.Message = ReasonStarting, "The hub has not read the mailbox yet."

@@ -19,6 +19,7 @@ package targets
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -44,6 +45,9 @@ const (
 	requestTimeout = 30 * time.Second
 )
 
+// errClosed is what a request meets that is made through a connection of former times.
+var errClosed = errors.New("the hub's connection to the target was closed")
+
 // Connection is the hub's way to one target.
 type Connection struct {
 	// SyncTarget is the UID of the target's SyncTarget.
@@ -53,7 +57,6 @@ type Connection struct {
 	client       dynamic.Interface
 	discovery    discovery.DiscoveryInterface
 	dialer       *connrotation.Dialer
-	http         *http.Client
 	fingerprint  [sha256.Size]byte
 	clock        clock.WithTicker
 	log          logr.Logger
@@ -72,34 +75,11 @@ type Connection struct {
 
 // newConnection makes a connection and starts its probe, which ends with ctx or with close.
 func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Config, fingerprint [sha256.Size]byte, options Options) (*Connection, error) {
-	config = rest.CopyConfig(config)
-	config.QPS, config.Burst = options.Limits.QPS, options.Limits.Burst
-	config.UserAgent = "synchub"
-	dialer := connrotation.NewDialer((&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext)
-	config.Dial = dialer.DialContext
-	config.Wrap(requests.Count(requests.Target))
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, fmt.Errorf("cannot make an HTTP client from the kubeconfig: %w", err)
-	}
-	// A redirect would lead away from the server that the kubeconfig names.
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	dynamicClient, err := dynamic.NewForConfigAndClient(config, client)
-	if err != nil {
-		return nil, fmt.Errorf("cannot make a client from the kubeconfig: %w", err)
-	}
-	discoveryClient, err := discovery.NewDiscoveryClientForConfigAndClient(config, client)
-	if err != nil {
-		return nil, fmt.Errorf("cannot make a client from the kubeconfig: %w", err)
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	connection := &Connection{
 		SyncTarget:   syncTarget,
 		fieldManager: options.FieldManager,
-		client:       dynamicClient,
-		discovery:    discoveryClient,
-		dialer:       dialer,
-		http:         client,
+		dialer:       connrotation.NewDialer((&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext),
 		fingerprint:  fingerprint,
 		clock:        options.Clock,
 		log:          options.Log.WithValues("syncTargetUID", syncTarget),
@@ -108,15 +88,56 @@ func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Confi
 		poke:         make(chan struct{}, 1),
 		up:           make(chan struct{}),
 	}
+	if err := connection.makeClients(ctx, config, options.Limits); err != nil {
+		cancel()
+		return nil, err
+	}
 	connection.done.Go(func() { connection.probeWhile(ctx) })
 	return connection, nil
+}
+
+// makeClients makes clients that reach the target until ctx ends.
+func (c *Connection) makeClients(ctx context.Context, config *rest.Config, limits kcp.Limits) error {
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = limits.QPS, limits.Burst
+	config.UserAgent = "synchub"
+	config.Dial = dialWhile(ctx, c.dialer.DialContext)
+	config.Wrap(requests.Count(requests.Target))
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return fmt.Errorf("cannot make an HTTP client from the kubeconfig: %w", err)
+	}
+	// A redirect would lead away from the server that the kubeconfig names.
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	if c.client, err = dynamic.NewForConfigAndClient(config, client); err != nil {
+		return fmt.Errorf("cannot make a client from the kubeconfig: %w", err)
+	}
+	if c.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(config, client); err != nil {
+		return fmt.Errorf("cannot make a client from the kubeconfig: %w", err)
+	}
+	return nil
+}
+
+// dialWhile dials only until ctx ends: whoever still holds a closed connection must not open it again.
+func dialWhile(ctx context.Context, dial connrotation.DialFunc) connrotation.DialFunc {
+	return func(dialing context.Context, network, address string) (net.Conn, error) {
+		if ctx.Err() != nil {
+			return nil, errClosed
+		}
+		opened, err := dial(dialing, network, address)
+		if err == nil && ctx.Err() != nil {
+			// It may have been opened just after all others were closed.
+			_ = opened.Close()
+			return nil, errClosed
+		}
+		return opened, err
+	}
 }
 
 // close ends the probe and every request and watch of the connection.
 func (c *Connection) close() {
 	c.cancel()
 	c.dialer.CloseAll()
-	c.http.CloseIdleConnections()
 	c.done.Wait()
 }
 

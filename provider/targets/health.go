@@ -146,7 +146,8 @@ func (c *Connection) probe(ctx context.Context) (Health, error) {
 }
 
 func (c *Connection) version(ctx context.Context) (string, error) {
-	body, err := c.discovery.RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
+	// The next probe is the retry: a target in trouble is not to be asked ten times for each.
+	body, err := c.discovery.RESTClient().Get().AbsPath("/version").MaxRetries(0).Do(ctx).Raw()
 	if err != nil {
 		return "", fmt.Errorf("cannot get the target's version: %w", err)
 	}

@@ -115,6 +115,10 @@ func checkUser(user *clientcmdapi.AuthInfo) error {
 		return &RefusedError{Field: "users.user.client-certificate", Why: "it is a file; give client-certificate-data instead"}
 	case user.ClientKey != "":
 		return &RefusedError{Field: "users.user.client-key", Why: "it is a file; give client-key-data instead"}
+	case len(user.ClientCertificateData) > 0 && len(user.ClientKeyData) == 0:
+		return &RefusedError{Field: "users.user.client-certificate-data", Why: "it is of no use without client-key-data"}
+	case len(user.ClientKeyData) > 0 && len(user.ClientCertificateData) == 0:
+		return &RefusedError{Field: "users.user.client-key-data", Why: "it is of no use without client-certificate-data"}
 	case user.Impersonate != "" || user.ImpersonateUID != "" || len(user.ImpersonateGroups) > 0 || len(user.ImpersonateUserExtra) > 0:
 		return &RefusedError{Field: "users.user.as", Why: "the hub acts as the user itself only"}
 	}

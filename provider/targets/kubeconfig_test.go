@@ -123,6 +123,8 @@ var refusedKubeconfigs = map[string]struct{ kubeconfig, field string }{
 	"a token and its file": {kubeconfigOf(goodCluster, goodUser+", tokenFile: /run/token"), "users.user.tokenFile"},
 	"a certificate file":   {kubeconfigOf(goodCluster, "client-certificate: /run/"+secret+", client-key-data: "+secretData), "users.user.client-certificate"},
 	"a key file":           {kubeconfigOf(goodCluster, "client-certificate-data: "+secretData+", client-key: "+secret), "users.user.client-key"},
+	"a certificate alone":  {kubeconfigOf(goodCluster, "client-certificate-data: "+secretData), "users.user.client-certificate-data"},
+	"a key alone":          {kubeconfigOf(goodCluster, "client-key-data: "+secretData), "users.user.client-key-data"},
 	"a CA file":            {kubeconfigOf("server: https://x, certificate-authority: /run/"+secret, goodUser), "clusters.cluster.certificate-authority"},
 	"a CA and its file":    {kubeconfigOf(goodCluster+", certificate-authority: ca.crt", goodUser), "clusters.cluster.certificate-authority"},
 	"a proxy":              {kubeconfigOf(goodCluster+", proxy-url: 'http://me:"+secret+"@proxy'", goodUser), "clusters.cluster.proxy-url"},

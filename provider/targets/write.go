@@ -33,6 +33,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/csaupgrade"
+	"k8s.io/client-go/util/retry"
 )
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
@@ -74,11 +75,30 @@ func (c *Connection) createByPost(ctx context.Context, client dynamic.ResourceIn
 	if err != nil {
 		return nil, err
 	}
-	patch, err := csaupgrade.UpgradeManagedFieldsPatch(created, sets.New(c.fieldManager), c.fieldManager)
-	if err != nil || len(patch) == 0 {
-		return created, err
+	current := created
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		patch, err := csaupgrade.UpgradeManagedFieldsPatch(current, sets.New(c.fieldManager), c.fieldManager)
+		if err != nil || len(patch) == 0 {
+			return err
+		}
+		upgraded, conflict := client.Patch(ctx, created.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: c.fieldManager})
+		if !apierrors.IsConflict(conflict) {
+			current = upgraded
+			return conflict
+		}
+		// Controllers write to new objects at once.
+		if current, err = client.Get(ctx, created.GetName(), metav1.GetOptions{}); err != nil {
+			return err
+		}
+		if current.GetUID() != created.GetUID() {
+			return fmt.Errorf("%w: it was replaced", ErrExists)
+		}
+		return conflict
+	})
+	if err != nil {
+		return nil, err
 	}
-	return client.Patch(ctx, created.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: c.fieldManager})
+	return current, nil
 }
 
 // Apply applies the object to the one that has the UID. It fails with a Conflict or Invalid error if that one is gone or
@@ -170,11 +190,22 @@ func (c *Connection) proveCreateByApply(ctx context.Context) (bool, error) {
 	present := attempt(metav1.NamespaceDefault)
 	absent := attempt("synchub-probe-" + string(uuid.NewUUID()))
 	for _, err := range []error{present, absent} {
-		if err != nil && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown {
+		if cannotAnswer(err) {
 			return false, fmt.Errorf("cannot find out how the target creates by apply: %w", err)
 		}
 	}
 	return apierrors.IsConflict(present) && absent == nil, nil
+}
+
+// cannotAnswer tells whether the error is about the target as it is now, and no answer to what was asked.
+func cannotAnswer(err error) bool {
+	switch apierrors.ReasonForError(err) {
+	case metav1.StatusReasonUnknown, metav1.StatusReasonServiceUnavailable, metav1.StatusReasonTooManyRequests,
+		metav1.StatusReasonTimeout, metav1.StatusReasonServerTimeout:
+		return err != nil
+	default:
+		return false
+	}
 }
 
 func (c *Connection) resource(resource schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
@@ -188,10 +219,11 @@ func (c *Connection) resource(resource schema.GroupVersionResource, namespace st
 func withMetadata(object *unstructured.Unstructured, field, value string) *unstructured.Unstructured {
 	content := make(map[string]any, len(object.Object))
 	maps.Copy(content, object.Object)
-	metadata := map[string]any{field: value}
+	metadata := map[string]any{}
 	if original, ok := object.Object["metadata"].(map[string]any); ok {
 		maps.Copy(metadata, original)
 	}
+	metadata[field] = value
 	content["metadata"] = metadata
 	return &unstructured.Unstructured{Object: content}
 }

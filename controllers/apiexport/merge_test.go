@@ -1,0 +1,203 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package apiexport
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/sync"
+)
+
+// entryFor is a claim, or with a schema an export, of "resource" or "resource.group".
+func entryFor(resource, schemaName string) entry {
+	return entry{resource: sync.Resource{GroupVersionResource: schema.ParseGroupResource(resource).WithVersion("v1")}, schema: schemaName}
+}
+
+func claimOn(resource string, verbs ...string) apisv1alpha2.PermissionClaim {
+	parsed := schema.ParseGroupResource(resource)
+	return apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Group: parsed.Group, Resource: parsed.Resource}, Verbs: verbs}
+}
+
+func exportOf(resource, schemaName string) apisv1alpha2.ResourceSchema {
+	parsed := schema.ParseGroupResource(resource)
+	return apisv1alpha2.ResourceSchema{
+		Group: parsed.Group, Name: parsed.Resource, Schema: schemaName,
+		Storage: apisv1alpha2.ResourceSchemaStorage{CRD: &apisv1alpha2.ResourceSchemaStorageCRD{}},
+	}
+}
+
+func TestMerge(t *testing.T) {
+	foreignClaim := claimOn("leases.coordination.k8s.io", "get", "list")
+	foreignClaim.IdentityHash = "abc"
+	foreignExport := exportOf("widgets.example.com", "v1.widgets.example.com")
+	foreignExport.Storage = apisv1alpha2.ResourceSchemaStorage{Virtual: &apisv1alpha2.ResourceSchemaStorageVirtual{IdentityHash: "abc"}}
+
+	type spec = apisv1alpha2.APIExportSpec
+	type exports = []apisv1alpha2.ResourceSchema
+	type claims = []apisv1alpha2.PermissionClaim
+	for name, test := range map[string]struct {
+		before  spec
+		entries []entry
+		want    spec
+	}{
+		"nothing":  {spec{}, nil, spec{}},
+		"a claim":  {spec{}, []entry{entryFor("configmaps", "")}, spec{PermissionClaims: claims{claimOn("configmaps", "*")}}},
+		"a schema": {spec{}, []entry{entryFor("deployments.apps", "a.deployments.apps")}, spec{Resources: exports{exportOf("deployments.apps", "a.deployments.apps")}}},
+		"a claim that is there": {
+			spec{PermissionClaims: claims{claimOn("configmaps", "*")}}, []entry{entryFor("configmaps", "")},
+			spec{PermissionClaims: claims{claimOn("configmaps", "*")}},
+		},
+		"a schema that is there": {
+			spec{Resources: exports{exportOf("deployments.apps", "a")}}, []entry{entryFor("deployments.apps", "a")},
+			spec{Resources: exports{exportOf("deployments.apps", "a")}},
+		},
+		"a new schema": {
+			spec{Resources: exports{exportOf("deployments.apps", "a"), exportOf("jobs.batch", "b")}}, []entry{entryFor("deployments.apps", "c")},
+			spec{Resources: exports{exportOf("deployments.apps", "c"), exportOf("jobs.batch", "b")}},
+		},
+		"one name in two groups": {
+			spec{Resources: exports{exportOf("deployments.apps", "a")}, PermissionClaims: claims{claimOn("events", "*")}},
+			[]entry{entryFor("deployments.example.com", "b"), entryFor("events.events.k8s.io", "")},
+			spec{
+				Resources:        exports{exportOf("deployments.apps", "a"), exportOf("deployments.example.com", "b")},
+				PermissionClaims: claims{claimOn("events", "*"), claimOn("events.events.k8s.io", "*")},
+			},
+		},
+		"what others made, and what is no longer published": {
+			spec{Resources: exports{foreignExport, exportOf("jobs.batch", "b")}, PermissionClaims: claims{foreignClaim, claimOn("secrets", "*")}},
+			[]entry{entryFor("configmaps", ""), entryFor("deployments.apps", "a")},
+			spec{
+				Resources:        exports{foreignExport, exportOf("jobs.batch", "b"), exportOf("deployments.apps", "a")},
+				PermissionClaims: claims{foreignClaim, claimOn("secrets", "*"), claimOn("configmaps", "*")},
+			},
+		},
+		"a new schema keeps where objects are stored": {
+			spec{Resources: exports{foreignExport}}, []entry{entryFor("widgets.example.com", "new")},
+			spec{Resources: exports{{Group: "example.com", Name: "widgets", Schema: "new", Storage: foreignExport.Storage}}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := *test.before.DeepCopy()
+			merge(&got, test.entries)
+			if !reflect.DeepEqual(got, test.want) {
+				t.Errorf("want %+v\ngot  %+v", test.want, got)
+			}
+		})
+	}
+}
+
+// Whatever is in an export and whatever is published: nothing is taken out or moved, all that is published is there, once,
+// and looking again changes nothing.
+func TestMergeOfAnything(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // repeatable exports
+	resources := []string{"configmaps", "secrets", "deployments.apps", "jobs.batch", "configmaps.example.com"}
+	pick := func() string { return resources[random.IntN(len(resources))] }
+	for range 3000 {
+		var before apisv1alpha2.APIExportSpec
+		var there []string
+		for range random.IntN(5) {
+			resource := pick()
+			if slices.Contains(there, resource) {
+				continue
+			}
+			there = append(there, resource)
+			if random.IntN(2) == 0 {
+				before.PermissionClaims = append(before.PermissionClaims, claimOn(resource, "get"))
+			} else {
+				before.Resources = append(before.Resources, exportOf(resource, "old."+resource))
+			}
+		}
+		published := map[string]entry{}
+		for range random.IntN(5) {
+			resource := pick()
+			published[resource] = entryFor(resource, []string{"", "new." + resource}[random.IntN(2)])
+		}
+		var entries []entry
+		for _, resource := range resources {
+			if entry, ok := published[resource]; ok {
+				entries = append(entries, entry)
+			}
+		}
+
+		after := *before.DeepCopy()
+		merge(&after, entries)
+		for i, claim := range before.PermissionClaims {
+			if !reflect.DeepEqual(after.PermissionClaims[i], claim) {
+				t.Fatalf("the claim %+v became %+v", claim, after.PermissionClaims[i])
+			}
+		}
+		for i, exported := range before.Resources {
+			got := after.Resources[i]
+			name := schema.GroupResource{Group: exported.Group, Resource: exported.Name}.String()
+			if entry, ok := published[name]; ok && entry.schema != "" {
+				exported.Schema = entry.schema
+			}
+			if !reflect.DeepEqual(got, exported) {
+				t.Fatalf("of %+v: want %+v, got %+v", published, exported, got)
+			}
+		}
+		for name, entry := range published {
+			found := 0
+			for _, claim := range after.PermissionClaims {
+				if entry.schema == "" && claim.Group == entry.resource.Group && claim.Resource == entry.resource.Resource {
+					found++
+				}
+			}
+			for _, exported := range after.Resources {
+				if entry.schema != "" && exported.Group == entry.resource.Group && exported.Name == entry.resource.Resource && exported.Schema == entry.schema {
+					found++
+				}
+			}
+			if found != 1 {
+				t.Fatalf("%s is there %d times: %+v", name, found, after)
+			}
+		}
+		again := *after.DeepCopy()
+		merge(&again, entries)
+		if !reflect.DeepEqual(again, after) {
+			t.Fatalf("first %+v\nthen  %+v", after, again)
+		}
+	}
+}
+
+func TestOldestFirst(t *testing.T) {
+	resource := func(name string, made int64) synchubv1alpha1.PublishedResource {
+		return synchubv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(time.Unix(made, 0))}}
+	}
+	all := []synchubv1alpha1.PublishedResource{resource("b", 2), resource("c", 1), resource("a", 2), resource("d", 1)}
+	for range 2 {
+		slices.SortFunc(all, oldestFirst)
+		var names []string
+		for _, resource := range all {
+			names = append(names, resource.Name)
+		}
+		if got := strings.Join(names, " "); got != "c d a b" {
+			t.Errorf("got %s", got)
+		}
+		slices.Reverse(all)
+	}
+}

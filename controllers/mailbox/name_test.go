@@ -1,0 +1,147 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailbox
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+)
+
+// kcp names logical clusters by 16 characters in base 36, but for root.
+func TestNamesComeBack(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6)) //nolint:gosec // repeatable names
+	inventories := []logicalcluster.Name{"root"}
+	for range 1000 {
+		name := make([]byte, 16)
+		for i := range name {
+			name[i] = "0123456789abcdefghijklmnopqrstuvwxyz"[random.IntN(36)]
+		}
+		inventories = append(inventories, logicalcluster.Name(name))
+	}
+	seen := map[string]bool{}
+	for _, inventory := range inventories {
+		uid := uuid.NewUUID()
+		name := Name(inventory, uid)
+		if seen[name] {
+			t.Errorf("two mailboxes are called %s", name)
+		}
+		seen[name] = true
+		gotInventory, gotUID, ok := ParseName(name)
+		if !ok || gotInventory != inventory || gotUID != uid {
+			t.Errorf("%s: got %s, %s, %v", name, gotInventory, gotUID, ok)
+		}
+		if problems := validation.NameIsDNSLabel(name, false); len(problems) > 0 {
+			t.Errorf("%s is no name for a workspace: %v", name, problems)
+		}
+	}
+}
+
+func TestParseName(t *testing.T) {
+	for name, want := range map[string]struct {
+		inventory  logicalcluster.Name
+		syncTarget types.UID
+		ok         bool
+	}{
+		"abc-mb-def":        {"abc", "def", true},
+		"a-mb-0-1-2":        {"a", "0-1-2", true},
+		"":                  {},
+		"abc":               {},
+		"-mb-":              {},
+		"abc-mb-":           {},
+		"-mb-def":           {},
+		"abc-mbdef":         {},
+		"a-mb-b-mb-c":       {},
+		"abc-MB-def":        {},
+		"mb-def":            {},
+		"a-mb--mb-b":        {},
+		"something-else-mb": {},
+	} {
+		inventory, syncTarget, ok := ParseName(name)
+		if inventory != want.inventory || syncTarget != want.syncTarget || ok != want.ok {
+			t.Errorf("%q: want %+v, got %q, %q, %v", name, want, inventory, syncTarget, ok)
+		}
+	}
+}
+
+func FuzzParseName(f *testing.F) {
+	f.Add("abc-mb-def")
+	f.Add("-mb--mb-")
+	f.Fuzz(func(t *testing.T, name string) {
+		inventory, syncTarget, ok := ParseName(name)
+		if ok != (inventory != "" && syncTarget != "") {
+			t.Errorf("%q: %q, %q, %v", name, inventory, syncTarget, ok)
+		}
+		if ok && Name(inventory, syncTarget) != name {
+			t.Errorf("%q comes back as %q", name, Name(inventory, syncTarget))
+		}
+	})
+}
+
+func TestSyncTargetOf(t *testing.T) {
+	request := mcreconcile.Request{ClusterName: "abc"}
+	request.Name = "florin"
+	for name, test := range map[string]struct {
+		workspace   string
+		annotations map[string]string
+		want        []mcreconcile.Request
+	}{
+		"a mailbox":          {"abc-mb-def", map[string]string{edgev2alpha1.AnnotationSyncTargetName: "florin"}, []mcreconcile.Request{request}},
+		"without annotation": {"abc-mb-def", nil, nil},
+		"with an empty one":  {"abc-mb-def", map[string]string{edgev2alpha1.AnnotationSyncTargetName: ""}, nil},
+		"another workspace":  {"abc", map[string]string{edgev2alpha1.AnnotationSyncTargetName: "florin"}, nil},
+		"another with a mailbox's name in its own": {"abc-mb-def-mb-ghi", map[string]string{edgev2alpha1.AnnotationSyncTargetName: "florin"}, nil},
+	} {
+		workspace := &tenancyv1alpha1.Workspace{ObjectMeta: metav1.ObjectMeta{Name: test.workspace, Annotations: test.annotations}}
+		if got := syncTargetOf(t.Context(), workspace); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: want %v, got %v", name, test.want, got)
+		}
+	}
+}
+
+// What the controller makes it knows again as its own.
+func TestWantedIsAMailbox(t *testing.T) {
+	controller := &Controller{workspace: "root:synchub"}
+	workspace := controller.wanted("abc-mb-def", "florin")
+	if workspace.Name != "abc-mb-def" || workspace.Spec.Type.Path != "root:synchub" || !controller.isMailbox(&workspace) {
+		t.Errorf("got %+v", workspace)
+	}
+	if requests := syncTargetOf(t.Context(), &workspace); len(requests) != 1 || requests[0].Name != "florin" || requests[0].ClusterName != "abc" {
+		t.Errorf("it leads to %v", requests)
+	}
+	for name, change := range map[string]func(*tenancyv1alpha1.Workspace){
+		"without type":       func(w *tenancyv1alpha1.Workspace) { w.Spec.Type = nil },
+		"of another type":    func(w *tenancyv1alpha1.Workspace) { w.Spec.Type.Name = "universal" },
+		"without annotation": func(w *tenancyv1alpha1.Workspace) { w.Annotations = nil },
+	} {
+		other := workspace.DeepCopy()
+		change(other)
+		if controller.isMailbox(other) {
+			t.Errorf("%s it is still taken for a mailbox", name)
+		}
+	}
+}

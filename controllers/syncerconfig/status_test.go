@@ -1,0 +1,363 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncerconfig_test
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/controllers/syncerconfig"
+)
+
+func failure(group, resource, namespace, name string) sync.ObjectFailure {
+	return sync.ObjectFailure{
+		Resource: sync.Resource{GroupVersionResource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}},
+		Key:      types.NamespacedName{Namespace: namespace, Name: name},
+		Failure:  sync.Failure{Reason: sync.ReasonConflict, Message: name + " is taken"},
+	}
+}
+
+// findings are those of a config all of whose two objects are on the target.
+func findings(change func(*syncerconfig.Findings)) syncerconfig.Findings {
+	found := syncerconfig.Findings{Tally: &sync.Tally{Selected: 2, Synced: 2}, Selects: true, Generation: 3}
+	change(&found)
+	return found
+}
+
+func TestStatus(t *testing.T) {
+	problem := selection.Problem{Field: "spec.clusterScope[0].labelSelector", Message: "oops"}
+	for name, test := range map[string]struct {
+		findings syncerconfig.Findings
+		// ready is status and reason of the condition Ready, message a part of its message; others are the types of the
+		// other conditions.
+		ready, message string
+		others         []string
+	}{
+		"in step": {
+			findings(func(*syncerconfig.Findings) {}),
+			"True InStep", "All selected objects", nil,
+		},
+		"syncing": {
+			findings(func(f *syncerconfig.Findings) { f.Tally.Synced = 1 }),
+			"False Syncing", "1 of 2", nil,
+		},
+		"failed": {
+			findings(func(f *syncerconfig.Findings) {
+				f.Tally.Synced, f.Tally.Failed, f.Tally.Failures = 1, 1, []sync.ObjectFailure{failure("", "configmaps", "a", "x")}
+			}),
+			"False ObjectsFailed", "1 of 2", nil,
+		},
+		"failed and suspended": {
+			findings(func(f *syncerconfig.Findings) { f.Tally.Failed, f.Suspended = 1, true }),
+			"False ObjectsFailed", "1 of 2", []string{"Suspended"},
+		},
+		"suspended": {
+			findings(func(f *syncerconfig.Findings) { f.Suspended = true }),
+			"False Suspended", "suspended", []string{"Suspended"},
+		},
+		"suspended and behind": {
+			findings(func(f *syncerconfig.Findings) { f.Suspended, f.Tally.Synced = true, 0 }),
+			"False Suspended", "suspended", []string{"Suspended"},
+		},
+		"an entry with a problem": {
+			findings(func(f *syncerconfig.Findings) { f.Problems = []selection.Problem{problem, {Field: "x", Message: "y"}} }),
+			"False InvalidEntry", "spec.clusterScope[0].labelSelector: oops", nil,
+		},
+		"a problem before all else": {
+			findings(func(f *syncerconfig.Findings) {
+				f.Problems, f.Unresolved, f.Suspended, f.Tally.Failed = []selection.Problem{problem}, []string{"a"}, true, 1
+			}),
+			"False InvalidEntry", "oops", []string{"Suspended"},
+		},
+		"not published": {
+			findings(func(f *syncerconfig.Findings) { f.Unresolved = []string{"spec.a (b)", "spec.c (d)"} }),
+			"False NotPublished", "spec.a (b); spec.c (d)", nil,
+		},
+		"not published and failed": {
+			findings(func(f *syncerconfig.Findings) { f.Unresolved, f.Tally.Failed = []string{"spec.a (b)"}, 2 }),
+			"False NotPublished", "spec.a (b)", nil,
+		},
+		"selects nothing": {
+			findings(func(f *syncerconfig.Findings) { f.Selects, f.Tally = false, nil }),
+			"True InStep", "", []string{"SelectsNothing"},
+		},
+		"finds nothing": {
+			findings(func(f *syncerconfig.Findings) { f.Tally = nil }),
+			"True InStep", "", nil,
+		},
+		"not implemented": {
+			findings(func(f *syncerconfig.Findings) { f.Unimplemented = []string{"spec.upsync"} }),
+			"True InStep", "", []string{"NotImplemented"},
+		},
+		"everything": {
+			findings(func(f *syncerconfig.Findings) {
+				f.Selects, f.Tally, f.Suspended, f.Unimplemented = false, nil, true, []string{"spec.upsync"}
+			}),
+			"False Suspended", "", []string{"NotImplemented", "SelectsNothing", "Suspended"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := syncerconfig.Status(test.findings, edgev2alpha1.SyncerConfigStatus{})
+			var others []string
+			for _, condition := range got.Conditions {
+				if condition.ObservedGeneration != 3 || condition.LastTransitionTime.IsZero() || condition.Reason == "" || condition.Message == "" {
+					t.Errorf("the condition %s lacks something: %+v", condition.Type, condition)
+				}
+				if condition.Type != edgev2alpha1.ConditionReady {
+					others = append(others, condition.Type)
+					if condition.Status != metav1.ConditionTrue {
+						t.Errorf("the condition %s is %s", condition.Type, condition.Status)
+					}
+				}
+			}
+			slices.Sort(others)
+			if !slices.Equal(others, test.others) {
+				t.Errorf("want the conditions %v beside Ready, got %v", test.others, others)
+			}
+			ready := meta.FindStatusCondition(got.Conditions, edgev2alpha1.ConditionReady)
+			if ready == nil || string(ready.Status)+" "+ready.Reason != test.ready || !strings.Contains(ready.Message, test.message) {
+				t.Errorf("want %s with %q, got %+v", test.ready, test.message, ready)
+			}
+			tally := test.findings.Tally
+			if tally == nil {
+				tally = &sync.Tally{}
+			}
+			if got.Selected != tally.Selected || got.Synced != tally.Synced || got.Failed != tally.Failed || len(got.Failures) != len(tally.Failures) || got.ObservedGeneration != 3 {
+				t.Errorf("want the counts of %+v, got %+v", tally, got)
+			}
+		})
+	}
+}
+
+// Looking again changes nothing, and what changes does not touch the rest: no write without a cause.
+func TestStatusAgain(t *testing.T) {
+	long := metav1.NewTime(time.Unix(1000, 0))
+	one := findings(func(f *syncerconfig.Findings) { f.Unimplemented = []string{"spec.upsync"} })
+	current := syncerconfig.Status(one, edgev2alpha1.SyncerConfigStatus{})
+	current.LastSyncerHeartbeatTime = &long
+	for i := range current.Conditions {
+		current.Conditions[i].LastTransitionTime = long
+	}
+	foreign := metav1.Condition{Type: "Foreign", Status: metav1.ConditionTrue, Reason: "Foreign", LastTransitionTime: long}
+	current.Conditions = append(current.Conditions, foreign)
+	before := current.DeepCopy()
+
+	again := syncerconfig.Status(one, current)
+	if !reflect.DeepEqual(again, *before) || !reflect.DeepEqual(current, *before) {
+		t.Errorf("want %+v\ngot  %+v", *before, again)
+	}
+
+	transitions := func(status edgev2alpha1.SyncerConfigStatus) map[string]bool {
+		moved := map[string]bool{}
+		for _, condition := range status.Conditions {
+			moved[condition.Type] = condition.LastTransitionTime != long
+		}
+		return moved
+	}
+	for name, test := range map[string]struct {
+		change func(*syncerconfig.Findings)
+		want   map[string]bool
+	}{
+		"another generation": {
+			func(f *syncerconfig.Findings) { f.Generation = 4 },
+			map[string]bool{"Ready": false, "NotImplemented": false, "Foreign": false},
+		},
+		"more objects": {
+			func(f *syncerconfig.Findings) { f.Tally = &sync.Tally{Selected: 5, Synced: 5} },
+			map[string]bool{"Ready": false, "NotImplemented": false, "Foreign": false},
+		},
+		"no longer ready": {
+			func(f *syncerconfig.Findings) { f.Tally = &sync.Tally{Selected: 5, Synced: 4} },
+			map[string]bool{"Ready": true, "NotImplemented": false, "Foreign": false},
+		},
+		"the field is gone": {
+			func(f *syncerconfig.Findings) { f.Unimplemented = nil },
+			map[string]bool{"Ready": false, "Foreign": false},
+		},
+		"suspended by now": {
+			func(f *syncerconfig.Findings) { f.Suspended = true },
+			map[string]bool{"Ready": true, "NotImplemented": false, "Suspended": true, "Foreign": false},
+		},
+	} {
+		changed := one
+		test.change(&changed)
+		if got := transitions(syncerconfig.Status(changed, current)); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: want the transitions %v, got %v", name, test.want, got)
+		}
+	}
+
+	// A state that passes leaves no trace.
+	suspended := one
+	suspended.Suspended, suspended.Selects = true, false
+	back := syncerconfig.Status(one, syncerconfig.Status(suspended, current))
+	for i := range back.Conditions {
+		back.Conditions[i].LastTransitionTime = long
+	}
+	slices.SortFunc(back.Conditions, func(a, b metav1.Condition) int { return strings.Compare(b.Type, a.Type) })
+	slices.SortFunc(before.Conditions, func(a, b metav1.Condition) int { return strings.Compare(b.Type, a.Type) })
+	if !reflect.DeepEqual(back, *before) {
+		t.Errorf("want %+v\ngot  %+v", *before, back)
+	}
+}
+
+func TestFailuresAreTheFirstByName(t *testing.T) {
+	var all []sync.ObjectFailure
+	for _, name := range []string{"e", "c", "a", "d", "b"} {
+		all = append(all, failure("apps", "deployments", "z", name), failure("", "secrets", "y", name), failure("", "configmaps", name, "x"))
+	}
+	tally := &sync.Tally{Selected: 20, Synced: 5, Failed: 15, Failures: all}
+	original := slices.Clone(all)
+	got := syncerconfig.Status(findings(func(f *syncerconfig.Findings) { f.Tally = tally }), edgev2alpha1.SyncerConfigStatus{})
+
+	var names []string
+	for _, failure := range got.Failures {
+		names = append(names, fmt.Sprintf("%s.%s %s/%s", failure.Resource, failure.Group, failure.Namespace, failure.Name))
+		if failure.Reason != "Conflict" || failure.Message != failure.Name+" is taken" {
+			t.Errorf("got %+v", failure)
+		}
+	}
+	want := []string{
+		"configmaps. a/x", "configmaps. b/x", "configmaps. c/x", "configmaps. d/x", "configmaps. e/x",
+		"deployments.apps z/a", "deployments.apps z/b", "deployments.apps z/c", "deployments.apps z/d", "deployments.apps z/e",
+	}
+	if !slices.Equal(names, want) || got.Failed != 15 {
+		t.Errorf("want %v\ngot  %v of %d", want, names, got.Failed)
+	}
+	if !slices.EqualFunc(tally.Failures, original, func(a, b sync.ObjectFailure) bool { return a == b }) {
+		t.Error("the tally was changed")
+	}
+	for range 10 {
+		slices.Reverse(all)
+		if again := syncerconfig.Status(findings(func(f *syncerconfig.Findings) { f.Tally = tally }), got); !reflect.DeepEqual(again.Failures, got.Failures) {
+			t.Fatalf("in another order: %v", again.Failures)
+		}
+	}
+	healed := syncerconfig.Status(findings(func(*syncerconfig.Findings) {}), got)
+	if healed.Failures != nil || healed.Failed != 0 {
+		t.Errorf("after all is well: %+v", healed)
+	}
+}
+
+func TestUnresolved(t *testing.T) {
+	published := []sync.Resource{
+		{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap", Namespaced: true},
+		{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, Kind: "Namespace"},
+		{GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Kind: "Deployment", Namespaced: true},
+	}
+	entry := func(group, version, resource string) edgev2alpha1.SyncerConfigSpec {
+		return edgev2alpha1.SyncerConfigSpec{ClusterScope: []edgev2alpha1.ClusterScopeDownsyncResource{{
+			GroupResource: edgev2alpha1.GroupResource{Group: group, Resource: resource}, APIVersion: version, Objects: []string{"x"},
+		}}}
+	}
+	older := func(group, version, kind string) edgev2alpha1.EdgeSyncConfigSpec {
+		return edgev2alpha1.EdgeSyncConfigSpec{DownSyncedResources: []edgev2alpha1.EdgeSyncConfigResource{{Group: group, Version: version, Kind: kind, Name: "x"}}}
+	}
+	for name, test := range map[string]struct {
+		syncer edgev2alpha1.SyncerConfigSpec
+		edge   edgev2alpha1.EdgeSyncConfigSpec
+		want   string
+	}{
+		"published":                          {syncer: entry("", "v1", "configmaps")},
+		"published, whatever version":        {syncer: entry("", "", "configmaps")},
+		"published, of a group":              {syncer: entry("apps", "v1", "deployments")},
+		"another version":                    {syncer: entry("", "v2", "configmaps"), want: "spec.clusterScope[0] (v2 configmaps)"},
+		"another version, of a group":        {syncer: entry("apps", "v1beta1", "deployments"), want: "spec.clusterScope[0] (apps/v1beta1 deployments)"},
+		"another resource":                   {syncer: entry("", "v1", "secrets"), want: "spec.clusterScope[0] (v1 secrets)"},
+		"another resource, whatever version": {syncer: entry("", "", "secrets"), want: "spec.clusterScope[0] (secrets)"},
+		"another group":                      {syncer: entry("apps", "v1", "configmaps"), want: "spec.clusterScope[0] (apps/v1 configmaps)"},
+		"another group, whatever version":    {syncer: entry("example.com", "", "configmaps"), want: "spec.clusterScope[0] (example.com configmaps)"},
+		"a kind is no resource":              {syncer: entry("", "v1", "ConfigMap"), want: "spec.clusterScope[0] (v1 ConfigMap)"},
+		"all resources of a group":           {syncer: entry("", "v1", "*")},
+		"all resources, whatever version":    {syncer: entry("apps", "", "*")},
+		"all resources in another version":   {syncer: entry("apps", "v2", "*"), want: "spec.clusterScope[0] (apps/v2 *)"},
+		"all resources of another group":     {syncer: entry("example.com", "v1", "*"), want: "spec.clusterScope[0] (example.com/v1 *)"},
+		"a kind":                             {edge: older("", "v1", "ConfigMap")},
+		"a kind, whatever version":           {edge: older("apps", "", "Deployment")},
+		"another kind":                       {edge: older("", "v1", "Secret"), want: "spec.downSyncedResources[0] (v1 Secret)"},
+		"a kind of another group":            {edge: older("apps", "v1", "ConfigMap"), want: "spec.downSyncedResources[0] (apps/v1 ConfigMap)"},
+		"a kind in another version":          {edge: older("", "v2", "ConfigMap"), want: "spec.downSyncedResources[0] (v2 ConfigMap)"},
+		"a resource is no kind":              {edge: older("", "v1", "configmaps"), want: "spec.downSyncedResources[0] (v1 configmaps)"},
+		"all kinds of a group":               {edge: older("apps", "v1", "*")},
+		"all kinds of another group":         {edge: older("example.com", "", "*"), want: "spec.downSyncedResources[0] (example.com *)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			matcher := selection.Compile(
+				[]*edgev2alpha1.SyncerConfig{{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: test.syncer}},
+				[]*edgev2alpha1.EdgeSyncConfig{{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Spec: test.edge}},
+			)
+			want := map[string][]string{}
+			switch {
+			case test.want == "":
+			case strings.HasPrefix(test.want, "spec.down"):
+				want["EdgeSyncConfig/b"] = []string{test.want}
+			default:
+				want["SyncerConfig/a"] = []string{test.want}
+			}
+			if got := syncerconfig.Unresolved(matcher, published); !reflect.DeepEqual(got, want) {
+				t.Errorf("want %v, got %v", want, got)
+			}
+		})
+	}
+}
+
+func TestUnresolvedOfMany(t *testing.T) {
+	resource := edgev2alpha1.GroupResource{Group: "example.com", Resource: "widgets"}
+	spec := edgev2alpha1.SyncerConfigSpec{
+		NamespaceScope:    edgev2alpha1.NamespaceScopeDownsyncs{Namespaces: []string{"*"}, Resources: []edgev2alpha1.NamespaceScopeDownsyncResource{{GroupResource: resource}}},
+		NamespacedObjects: []edgev2alpha1.NamespaceScopeDownsyncObjects{{GroupResource: resource}},
+		ClusterScope:      []edgev2alpha1.ClusterScopeDownsyncResource{{GroupResource: resource}, {GroupResource: resource}},
+	}
+	matcher := selection.Compile([]*edgev2alpha1.SyncerConfig{
+		{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: spec},
+		{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Spec: edgev2alpha1.SyncerConfigSpec{}},
+	}, nil)
+	want := map[string][]string{"SyncerConfig/a": {
+		"spec.namespaceScope.resources[0] (example.com widgets)", "spec.namespacedObjects[0] (example.com widgets)",
+		"spec.clusterScope[0] (example.com widgets)", "spec.clusterScope[1] (example.com widgets)",
+	}}
+	if got := syncerconfig.Unresolved(matcher, nil); !reflect.DeepEqual(got, want) {
+		t.Errorf("want %v, got %v", want, got)
+	}
+	if got := syncerconfig.Unresolved(nil, nil); len(got) > 0 {
+		t.Errorf("without configs: %v", got)
+	}
+}
+
+func TestHowManyFailuresAreListed(t *testing.T) {
+	for failed, want := range map[int]int{0: 0, 1: 1, 9: 9, 10: 10, 11: 10, 12: 10, 100: 10} {
+		tally := &sync.Tally{Selected: 100, Failed: int64(failed)}
+		for i := range failed {
+			tally.Failures = append(tally.Failures, failure("", "configmaps", "a", fmt.Sprint(i)))
+		}
+		got := syncerconfig.Status(findings(func(f *syncerconfig.Findings) { f.Tally = tally }), edgev2alpha1.SyncerConfigStatus{})
+		if len(got.Failures) != want || got.Failed != int64(failed) {
+			t.Errorf("of %d failures want %d listed, got %d of %d", failed, want, len(got.Failures), got.Failed)
+		}
+	}
+}

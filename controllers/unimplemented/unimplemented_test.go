@@ -1,0 +1,273 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package unimplemented_test
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/apis/schemas"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/unimplemented"
+)
+
+// proof is where the behaviour behind a field is tested.
+type proof struct {
+	// file is relative to the root of the repository; text stands in it where the test begins.
+	file, text string
+}
+
+// test names a test function, case a named row of its table, spec an end-to-end spec.
+func test(file, name string) proof { return proof{file, "func " + name + "(t *testing.T)"} }
+func row(file, name string) proof  { return proof{file, `"` + name + `":`} }
+func spec(file, text string) proof { return proof{file, `It("` + text + `"`} }
+
+const (
+	matching  = "controllers/sync/selection/matcher_test.go"
+	union     = "controllers/sync/selection/union_test.go"
+	publishes = "controllers/published/published_test.go"
+	mainJob   = "test/e2e/main_job_test.go"
+	fields    = "test/e2e/fields_test.go"
+)
+
+// behaviour lists, by kind, the fields that do something, each with its proof. A field stands for all below it.
+var behaviour = map[string]map[string]proof{
+	"SyncTarget": {
+		"spec.kubeconfigSecretRef.name":      spec(mainJob, "keeps two targets in step while a third does not exist"),
+		"spec.kubeconfigSecretRef.namespace": spec(fields, "reads the kubeconfig from the namespace and key that the SyncTarget names"),
+		"spec.kubeconfigSecretRef.key":       spec(fields, "reads the kubeconfig from the namespace and key that the SyncTarget names"),
+		"spec.suspend":                       spec(fields, "leaves the target of a suspended SyncTarget alone, and catches up afterwards"),
+		"spec.limits":                        test("controllers/synctarget/limits_test.go", "TestLimitsMakeAnotherConnection"),
+	},
+	"SyncerConfig": {
+		"spec.namespaceScope.namespaces":                row(matching, "namespaceScope"),
+		"spec.namespaceScope.resources[].group":         row(matching, "namespaceScope"),
+		"spec.namespaceScope.resources[].resource":      row(matching, "namespaceScope"),
+		"spec.namespaceScope.resources[].apiVersion":    row(matching, "another version"),
+		"spec.namespaceScope.resources[].labelSelector": test(union, "TestLabelSelectorsAndAnnotations"),
+		"spec.namespaceScope.resources[].annotations":   test(union, "TestLabelSelectorsAndAnnotations"),
+		"spec.namespacedObjects[].group":                row(matching, "namespacedObjects"),
+		"spec.namespacedObjects[].resource":             row(matching, "namespacedObjects"),
+		"spec.namespacedObjects[].apiVersion":           row(matching, "another version"),
+		"spec.namespacedObjects[].objectsByNamespace":   row(matching, "namespacedObjects"),
+		"spec.namespacedObjects[].labelSelector":        test(union, "TestLabelSelectorsAndAnnotations"),
+		"spec.namespacedObjects[].annotations":          test(union, "TestLabelSelectorsAndAnnotations"),
+		"spec.clusterScope[].group":                     row(matching, "clusterScope"),
+		"spec.clusterScope[].resource":                  row(matching, "clusterScope"),
+		"spec.clusterScope[].apiVersion":                test("controllers/sync/selection/property_test.go", "TestMatchesLikeTheNaive"),
+		"spec.clusterScope[].objects":                   row(matching, "clusterScope"),
+		"spec.clusterScope[].labelSelector":             test(union, "TestLabelSelectorsAndAnnotations"),
+		"spec.clusterScope[].annotations":               test(union, "TestLabelSelectorsAndAnnotations"),
+		"spec.statusReturn":                             spec(fields, "returns no status where a config or a PublishedResource says so"),
+		"spec.deletionPolicy":                           spec(fields, "orphans what a config or a PublishedResource says to orphan"),
+		"spec.suspend":                                  spec(fields, "leaves what only a suspended config selects as it is, and catches up afterwards"),
+	},
+	"EdgeSyncConfig": {
+		"spec.downSyncedResources[].kind":      row(matching, "EdgeSyncConfig"),
+		"spec.downSyncedResources[].group":     row(matching, "EdgeSyncConfig"),
+		"spec.downSyncedResources[].version":   row(matching, "another version"),
+		"spec.downSyncedResources[].name":      row(matching, "EdgeSyncConfig"),
+		"spec.downSyncedResources[].namespace": row(matching, "EdgeSyncConfig"),
+	},
+	"PublishedResource": {
+		"spec.resource.group":                row(publishes, "a native by its resource"),
+		"spec.resource.resource":             row(publishes, "a native by its resource"),
+		"spec.resource.kind":                 row(publishes, "a native by its kind"),
+		"spec.resource.version":              test(publishes, "TestExportedVersions"),
+		"spec.api.source":                    test(publishes, "TestIsClaim"),
+		"spec.api.schemaFrom.configMap.name": spec(mainJob, "keeps two targets in step while a third does not exist"),
+		"spec.api.schemaFrom.configMap.key":  spec(fields, "takes a schema from the key that a PublishedResource names"),
+		"spec.statusReturn":                  spec(fields, "returns no status where a config or a PublishedResource says so"),
+		"spec.deletion.policy":               spec(fields, "orphans what a config or a PublishedResource says to orphan"),
+		"spec.deletion.cascade":              spec(fields, "deletes a namespace with all it holds where cascade allows it"),
+	},
+}
+
+// kind is one of our kinds, with what the package says of its spec.
+type kind struct {
+	name, crd string
+	spec      reflect.Type
+	report    func(spec any) []string
+}
+
+var kinds = []kind{
+	{"SyncTarget", "synctargets.edge.kubestellar.io", reflect.TypeFor[edgev2alpha1.SyncTargetSpec](),
+		func(spec any) []string { return unimplemented.SyncTarget(spec.(*edgev2alpha1.SyncTargetSpec)) }},
+	{"SyncerConfig", "syncerconfigs.edge.kubestellar.io", reflect.TypeFor[edgev2alpha1.SyncerConfigSpec](),
+		func(spec any) []string { return unimplemented.SyncerConfig(spec.(*edgev2alpha1.SyncerConfigSpec)) }},
+	{"EdgeSyncConfig", "edgesyncconfigs.edge.kubestellar.io", reflect.TypeFor[edgev2alpha1.EdgeSyncConfigSpec](),
+		func(spec any) []string { return unimplemented.EdgeSyncConfig(spec.(*edgev2alpha1.EdgeSyncConfigSpec)) }},
+	{"PublishedResource", "publishedresources.synchub.dev", reflect.TypeFor[synchubv1alpha1.PublishedResourceSpec](),
+		func(spec any) []string {
+			return unimplemented.PublishedResource(spec.(*synchubv1alpha1.PublishedResourceSpec))
+		}},
+}
+
+func (k kind) settings(t *testing.T) []setting {
+	t.Helper()
+	crd, err := schemas.CRD(k.crd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return settings(t, "spec", k.spec, crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"])
+}
+
+// reported returns what the package says about a spec with one setting.
+func (k kind) reported(setting setting) []string {
+	spec := reflect.New(k.spec)
+	spec.Elem().Set(setting.value)
+	return k.report(spec.Interface())
+}
+
+// isOrHolds tells whether a field is the other one, or a parent of it.
+func isOrHolds(field, other string) bool {
+	rest, ok := strings.CutPrefix(other, field)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// Every field of our API that a user can set either does something, and a test proves it, or is said to do nothing.
+func TestEveryFieldActsOrIsReported(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(kind.name, func(t *testing.T) {
+			used := map[string]bool{}
+			for _, setting := range kind.settings(t) {
+				reported := kind.reported(setting)
+				for _, field := range reported {
+					if !isOrHolds(field, setting.path) {
+						t.Errorf("%s: %s is reported, which is not set", setting, field)
+					}
+				}
+				for field := range behaviour[kind.name] {
+					if slices.ContainsFunc(reported, func(reported string) bool { return isOrHolds(reported, field) }) {
+						t.Errorf("%s: %v is reported, although %s does something", setting, reported, field)
+					}
+				}
+				acts := false
+				for field := range behaviour[kind.name] {
+					if isOrHolds(field, setting.path) {
+						acts, used[field] = true, true
+					}
+				}
+				switch {
+				case acts && len(reported) > 0:
+					t.Errorf("%s is said to do something here and to do nothing by the package", setting)
+				case !acts && len(reported) == 0:
+					t.Errorf("%s does nothing that this test knows of, and nobody tells its user", setting)
+				case len(reported) > 1:
+					t.Errorf("%s is reported %d times: %v", setting, len(reported), reported)
+				}
+			}
+			for field := range behaviour[kind.name] {
+				if !used[field] {
+					t.Errorf("%s is no field that can be set", field)
+				}
+			}
+		})
+	}
+}
+
+func TestProofsExist(t *testing.T) {
+	for kind, fields := range behaviour {
+		for field, proof := range fields {
+			content, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(proof.file)))
+			if err != nil {
+				t.Errorf("%s %s: %v", kind, field, err)
+				continue
+			}
+			if !strings.Contains(string(content), proof.text) {
+				t.Errorf("%s %s: there is no %s in %s", kind, field, proof.text, proof.file)
+			}
+		}
+	}
+}
+
+// An object that leaves everything as it is by default reads of no field that does nothing.
+func TestDefaultsAreNotReported(t *testing.T) {
+	for name, reported := range map[string][]string{
+		"SyncTarget":              unimplemented.SyncTarget(&edgev2alpha1.SyncTargetSpec{}),
+		"SyncTarget, defaulted":   unimplemented.SyncTarget(&edgev2alpha1.SyncTargetSpec{DeletionPolicy: edgev2alpha1.DeletionPolicyOrphan}),
+		"SyncerConfig":            unimplemented.SyncerConfig(&edgev2alpha1.SyncerConfigSpec{}),
+		"SyncerConfig, defaulted": unimplemented.SyncerConfig(&edgev2alpha1.SyncerConfigSpec{StatusReturn: new(true), DeletionPolicy: edgev2alpha1.DeletionPolicyDelete}),
+		"EdgeSyncConfig":          unimplemented.EdgeSyncConfig(&edgev2alpha1.EdgeSyncConfigSpec{}),
+		"PublishedResource":       unimplemented.PublishedResource(&synchubv1alpha1.PublishedResourceSpec{}),
+		"PublishedResource, defaulted": unimplemented.PublishedResource(&synchubv1alpha1.PublishedResourceSpec{
+			API: synchubv1alpha1.APISource{Source: synchubv1alpha1.APISourceAuto}, Select: synchubv1alpha1.SelectSyncerConfig, StatusReturn: new(true),
+			Deletion: &synchubv1alpha1.Deletion{Policy: synchubv1alpha1.DeletionPolicyDelete},
+			Adoption: synchubv1alpha1.AdoptionNever, Compatibility: synchubv1alpha1.CompatibilityStrict,
+		}),
+	} {
+		if len(reported) > 0 {
+			t.Errorf("%s: %v", name, reported)
+		}
+	}
+}
+
+func TestAllFieldsAtOnce(t *testing.T) {
+	spec := edgev2alpha1.SyncTargetSpec{
+		Unschedulable: true, Cells: map[string]string{"zone": "a"}, Suspend: true, DeletionPolicy: edgev2alpha1.DeletionPolicyDelete,
+		MailboxAccess: []edgev2alpha1.MailboxAccess{{ClusterRole: "view"}, {ClusterRole: "edit"}},
+	}
+	want := []string{"spec.unschedulable", "spec.cells", "spec.deletionPolicy", "spec.mailboxAccess"}
+	if got := unimplemented.SyncTarget(&spec); !slices.Equal(got, want) {
+		t.Errorf("want %v, got %v", want, got)
+	}
+}
+
+func TestSetCondition(t *testing.T) {
+	other := metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Ready"}
+	conditions := []metav1.Condition{other}
+	unimplemented.SetCondition(&conditions, 1, nil)
+	if !slices.Equal(conditions, []metav1.Condition{other}) {
+		t.Errorf("without fields: %v", conditions)
+	}
+
+	unimplemented.SetCondition(&conditions, 2, []string{"spec.a", "spec.b"})
+	first := meta.FindStatusCondition(conditions, edgev2alpha1.ConditionNotImplemented)
+	if first == nil || first.Status != metav1.ConditionTrue || first.Reason != unimplemented.ReasonFieldsWithoutEffect ||
+		first.ObservedGeneration != 2 || !strings.Contains(first.Message, "spec.a, spec.b") {
+		t.Fatalf("with fields: %+v", first)
+	}
+	before := slices.Clone(conditions)
+	unimplemented.SetCondition(&conditions, 2, []string{"spec.a", "spec.b"})
+	if !slices.Equal(conditions, before) {
+		t.Errorf("the same again: %v", conditions)
+	}
+	unimplemented.SetCondition(&conditions, 3, []string{"spec.b"})
+	if second := meta.FindStatusCondition(conditions, edgev2alpha1.ConditionNotImplemented); strings.Contains(second.Message, "spec.a") ||
+		second.LastTransitionTime != before[1].LastTransitionTime || second.ObservedGeneration != 3 {
+		t.Errorf("with fewer fields: %+v", second)
+	}
+	unimplemented.SetCondition(&conditions, 4, nil)
+	if !slices.Equal(conditions, []metav1.Condition{other}) {
+		t.Errorf("without fields again: %v", conditions)
+	}
+}
+
+// The two groups have one name for the condition, by which the package sets it on the kinds of both.
+func TestOneCondition(t *testing.T) {
+	if edgev2alpha1.ConditionNotImplemented != synchubv1alpha1.ConditionNotImplemented {
+		t.Error("the condition has two names")
+	}
+}

@@ -1,0 +1,181 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/synchub-dev/synchub/test/framework"
+)
+
+const owned = "example.org/owner=us"
+
+// events remembers what a cache told.
+type events struct {
+	lock sync.Mutex
+	told []string
+}
+
+func (e *events) add(what string, object any) {
+	e.lock.Lock()
+	defer e.lock.Unlock()
+	if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = unknown.Obj
+	}
+	e.told = append(e.told, what+" "+object.(*unstructured.Unstructured).GetName())
+}
+
+func (e *events) all() []string {
+	e.lock.Lock()
+	defer e.lock.Unlock()
+	return slices.Clone(e.told)
+}
+
+// startCache runs a cache of ConfigMaps, without their data, until the test ends, and returns when it is synced.
+func startCache(t *testing.T, connection *Connection, selector string) (*Cache, *events) {
+	t.Helper()
+	told := &events{}
+	withoutData := func(object any) (any, error) {
+		unstructured.RemoveNestedField(object.(*unstructured.Unstructured).Object, "data")
+		return object, nil
+	}
+	cached, err := connection.NewCache(configMaps, selector, withoutData, cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { told.add("added", object) },
+		UpdateFunc: func(_, object any) { told.add("updated", object) },
+		DeleteFunc: func(object any) { told.add("deleted", object) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { cached.Run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	waiting, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	if !cached.WaitSynced(waiting) {
+		t.Fatal("the cache is not filled")
+	}
+	return cached, told
+}
+
+func namesIn(cached *Cache) []string {
+	var names []string
+	for _, object := range cached.List() {
+		names = append(names, object.GetName())
+	}
+	slices.Sort(names)
+	return names
+}
+
+func ownedConfigMap(namespace, name, value string) string {
+	return "{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + ", namespace: " + namespace + ", labels: {example.org/owner: us}}, data: {key: \"" + value + "\"}}"
+}
+
+// The way to the target is cut while it changes: the cache misses no change.
+func TestCacheResumes(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ctx := t.Context()
+	target := startTarget(t, steady)
+	namespace, way := newNamespace(t, target), newLine(t, target)
+	connection := connectTo(t, kubeconfigAt(t, target, way.URL()))
+	g.Expect(connection.IsEmpty(ctx, configMaps, owned)).To(BeTrue())
+	for _, manifest := range []string{
+		ownedConfigMap(namespace, "stays", "1"), ownedConfigMap(namespace, "changes", "1"), ownedConfigMap(namespace, "goes", "1"),
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: foreign, namespace: " + namespace + "}}",
+	} {
+		g.Expect(framework.Apply(ctx, target.Config, manifest)).To(Succeed())
+	}
+	g.Expect(connection.IsEmpty(ctx, configMaps, owned)).To(BeFalse())
+	g.Expect(connection.IsEmpty(ctx, configMaps, "example.org/owner=them")).To(BeTrue())
+
+	cached, told := startCache(t, connection, owned)
+	g.Expect(cached.Synced()).To(BeTrue())
+	g.Expect(namesIn(cached)).To(Equal([]string{"changes", "goes", "stays"}))
+	g.Expect(cached.Len()).To(Equal(3))
+	g.Expect(told.all()).To(ConsistOf("added changes", "added goes", "added stays"))
+	stays := types.NamespacedName{Namespace: namespace, Name: "stays"}
+	g.Expect(cached.Get(stays).Object).NotTo(HaveKey("data"), "the cache keeps only what it was told to")
+	g.Expect(cached.Get(stays).GetUID()).NotTo(BeEmpty())
+	g.Expect(cached.Get(types.NamespacedName{Namespace: namespace, Name: "foreign"})).To(BeNil())
+	g.Expect(cached.Get(types.NamespacedName{Name: "stays"})).To(BeNil())
+
+	way.Cut()
+	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeFalse()) })
+	g.Expect(framework.Apply(ctx, target.Config, ownedConfigMap(namespace, "changes", "2"))).To(Succeed())
+	g.Expect(framework.Apply(ctx, target.Config, ownedConfigMap(namespace, "comes", "1"))).To(Succeed())
+	g.Expect(framework.Delete(ctx, target.Config, configMaps, namespace, "goes")).To(Succeed())
+	changed, err := framework.Get(ctx, target.Config, configMaps, namespace, "changes")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(namesIn(cached)).To(Equal([]string{"changes", "goes", "stays"}), "what is known stays known")
+
+	way.Mend(t)
+	connection.Doubt()
+	eventually(t, func(g Gomega) {
+		g.Expect(namesIn(cached)).To(Equal([]string{"changes", "comes", "stays"}))
+		g.Expect(cached.Get(types.NamespacedName{Namespace: namespace, Name: "changes"}).GetResourceVersion()).To(Equal(changed.GetResourceVersion()))
+		g.Expect(told.all()).To(ContainElements("updated changes", "added comes", "deleted goes"))
+	})
+}
+
+// While the target is away nothing but the probe asks for it.
+func TestCacheWaitsForTheTarget(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	target := startTarget(t, steady)
+	namespace, way := newNamespace(t, target), newLine(t, target)
+	connection := connectTo(t, kubeconfigAt(t, target, way.URL()))
+	way.Cut()
+	for range failuresUntilDown {
+		connection.Doubt()
+	}
+	eventually(t, func(g Gomega) {
+		connection.Doubt()
+		g.Expect(connection.Up()).To(BeFalse())
+	})
+	cached, err := connection.NewCache(configMaps, owned, func(object any) (any, error) { return object, nil }, cache.ResourceEventHandlerFuncs{})
+	g.Expect(err).NotTo(HaveOccurred())
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { cached.Run(ctx) })
+	g.Expect(cached.Synced()).To(BeFalse())
+	g.Expect(cached.Len()).To(BeZero())
+
+	_, err = administrator(t, target).Resource(configMaps).Namespace(namespace).Create(ctx, kinds[0].object(namespace, "a"), metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	way.Mend(t)
+	connection.Doubt()
+	waiting, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	g.Expect(cached.WaitSynced(waiting)).To(BeTrue())
+	cancel()
+	running.Wait()
+	g.Expect(cached.WaitSynced(ctx)).To(BeTrue())
+}

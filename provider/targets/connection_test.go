@@ -1,0 +1,222 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/clock"
+
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/test/framework/servers"
+)
+
+const (
+	fieldManager = "synchub-test"
+	// syncTarget is the UID of the SyncTarget whose connection a test makes.
+	syncTarget types.UID = "sync-target"
+)
+
+// fixture is a registry with what it tells.
+type fixture struct {
+	*Registry
+	// changes counts the calls of OnChange.
+	changes atomic.Int64
+}
+
+// newRegistry starts a registry, which ends with ctx, and with the test.
+func newRegistry(ctx context.Context, t *testing.T, clock clock.WithTicker) *fixture {
+	t.Helper()
+	f := &fixture{}
+	f.Registry = NewRegistry(Options{
+		FieldManager: fieldManager,
+		Limits:       kcp.Limits{QPS: 1000, Burst: 2000},
+		Clock:        clock,
+		Log:          funcr.New(func(prefix, args string) { expectNoSecret(t, prefix+args) }, funcr.Options{Verbosity: 10}),
+		OnChange: func(changed types.UID) {
+			if changed != syncTarget {
+				t.Errorf("told of a change of %s", changed)
+			}
+			f.changes.Add(1)
+		},
+	})
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- f.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	NewWithT(t).Eventually(func() bool {
+		f.lock.RLock()
+		defer f.lock.RUnlock()
+		return f.ctx != nil
+	}).Should(BeTrue())
+	return f
+}
+
+// connect returns the administrator's connection to a target, which is up.
+func connect(t *testing.T, target *servers.Target) *Connection {
+	t.Helper()
+	return connectTo(t, kubeconfigAt(t, target, target.Config.Host))
+}
+
+// connectTo returns a connection, which is up.
+func connectTo(t *testing.T, kubeconfig []byte) *Connection {
+	t.Helper()
+	connection, err := newRegistry(t.Context(), t, clock.RealClock{}).Connect(syncTarget, kubeconfig, kcp.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func(g Gomega) { g.Expect(connection.Health().Up).To(BeTrue(), "%+v", connection.Health()) })
+	return connection
+}
+
+// kubeconfigFor returns a kubeconfig for a server of httptest.
+func kubeconfigFor(t *testing.T, server *httptest.Server) []byte {
+	t.Helper()
+	config := clientcmdapi.NewConfig()
+	config.Clusters["cluster"] = &clientcmdapi.Cluster{
+		Server:                   server.URL,
+		CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+	}
+	config.AuthInfos["hub"] = &clientcmdapi.AuthInfo{Token: secret}
+	config.Contexts["cluster"] = &clientcmdapi.Context{Cluster: "cluster", AuthInfo: "hub"}
+	config.CurrentContext = "cluster"
+	content, err := clientcmd.Write(*config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// newProxy returns a kubeconfig that leads to the target by way of a server which shows the test each request before it
+// goes on.
+func newProxy(t *testing.T, target *servers.Target, before func(*http.Request)) []byte {
+	t.Helper()
+	behind, err := url.Parse(target.Config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM(target.Config.CAData)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}}
+	t.Cleanup(transport.CloseIdleConnections)
+	forward := &httputil.ReverseProxy{
+		Transport: transport,
+		Rewrite:   func(request *httputil.ProxyRequest) { request.SetURL(behind) },
+	}
+	proxy := httptest.NewTLSServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+		request.Header.Set("Authorization", "Bearer "+target.Config.BearerToken)
+		before(request)
+		forward.ServeHTTP(writer, request)
+	}))
+	t.Cleanup(proxy.Close)
+	return kubeconfigFor(t, proxy)
+}
+
+// The environment names a proxy that is dead, as prepare has seen to.
+func TestIgnoresTheEnvironmentsProxy(t *testing.T) {
+	g := NewWithT(t)
+	target := startTarget(t, steady)
+	// net/http never uses a proxy for a loopback address. This one is not, though it leads to the same server.
+	server := strings.Replace(target.Config.Host, "127.0.0.1", "0.0.0.0", 1)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server, nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	proxy, err := http.ProxyFromEnvironment(request)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(proxy).To(HaveField("String()", deadProxy), "else this test shows nothing")
+
+	kubeconfig := strings.Replace(string(kubeconfigAt(t, target, server)), "server:", "tls-server-name: localhost\n    server:", 1)
+	connectTo(t, []byte(kubeconfig))
+}
+
+// A server that is not the one of the kubeconfig must see neither the hub's requests nor its credentials.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	for name, code := range map[string]int{"found": http.StatusFound, "temporary": http.StatusTemporaryRedirect, "permanent": http.StatusPermanentRedirect} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			var led atomic.Int64
+			elsewhere := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { led.Add(1) }))
+			t.Cleanup(elsewhere.Close)
+			redirects := httptest.NewTLSServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+				writer.Header().Set("Location", elsewhere.URL+request.URL.Path)
+				writer.WriteHeader(code)
+			}))
+			t.Cleanup(redirects.Close)
+			connection, err := newRegistry(t.Context(), t, clock.RealClock{}).Connect(syncTarget, kubeconfigFor(t, redirects), kcp.Limits{})
+			g.Expect(err).NotTo(HaveOccurred())
+			eventually(t, func(g Gomega) { g.Expect(connection.Health().Reason).To(Equal(ReasonUnreachable)) })
+
+			ctx := t.Context()
+			object := kinds[0].object("default", "a")
+			for _, byApply := range []bool{true, false} {
+				setCreateByApply(connection, byApply)
+				_, err = connection.Create(ctx, configMaps, object)
+				g.Expect(err).To(HaveOccurred())
+			}
+			_, err = connection.Apply(ctx, configMaps, object, "uid")
+			g.Expect(err).To(HaveOccurred())
+			_, err = connection.Get(ctx, configMaps, keyOf(object))
+			g.Expect(err).To(HaveOccurred())
+			_, err = connection.IsEmpty(ctx, configMaps, "")
+			g.Expect(err).To(HaveOccurred())
+			g.Expect(connection.Delete(ctx, configMaps, keyOf(object), "uid")).NotTo(Succeed())
+			g.Expect(connection.Strip(ctx, configMaps, keyOf(object), "uid", nil, nil)).NotTo(Succeed())
+			g.Expect(connection.EnsureNamespace(ctx, "a", nil)).NotTo(Succeed())
+			g.Expect(led.Load()).To(BeZero())
+		})
+	}
+}
+
+// A connection is refused to a server that the kubeconfig's CA does not vouch for.
+func TestTrustsOnlyTheKubeconfigsCA(t *testing.T) {
+	g := NewWithT(t)
+	var asked atomic.Int64
+	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	t.Cleanup(server.Close)
+	content, err := os.ReadFile(startTarget(t, steady).Kubeconfig)
+	g.Expect(err).NotTo(HaveOccurred())
+	kubeconfig := strings.Replace(string(content), startTarget(t, steady).Config.Host, server.URL, 1)
+	connection, err := newRegistry(t.Context(), t, clock.RealClock{}).Connect(syncTarget, []byte(kubeconfig), kcp.Limits{})
+	g.Expect(err).NotTo(HaveOccurred())
+	eventually(t, func(g Gomega) { g.Expect(connection.Health().Message).To(ContainSubstring("certificate")) })
+	g.Expect(connection.Health().Reason).To(Equal(ReasonUnreachable))
+	g.Expect(asked.Load()).To(BeZero())
+}
+
+func TestEscape(t *testing.T) {
+	NewWithT(t).Expect(escape("example.org/a~b~1")).To(Equal("example.org~1a~0b~01"))
+}

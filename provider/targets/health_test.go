@@ -1,0 +1,365 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/test/framework"
+)
+
+// script is a target that answers as a test says.
+type script struct {
+	*httptest.Server
+	// version is the answer to the probe, present and absent are those to the two questions about creating by apply.
+	version, present, absent atomic.Pointer[answer]
+	probes, questions        atomic.Int64
+}
+
+// answer is a status code with a body. Code 0 ends the connection instead.
+type answer struct {
+	code int
+	body string
+}
+
+var healthy = answer{http.StatusOK, `{"gitVersion":"v1.2.3"}`}
+
+// status is an API server's refusal.
+func status(code int, reason metav1.StatusReason) answer {
+	return answer{code, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"` + string(reason) + `","message":"no"}`}
+}
+
+func created() answer {
+	return answer{http.StatusCreated, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"a"}}`}
+}
+
+func newScript(t *testing.T) *script {
+	t.Helper()
+	s := &script{}
+	s.version.Store(&healthy)
+	s.set(&s.present, status(http.StatusConflict, metav1.StatusReasonConflict))
+	s.set(&s.absent, created())
+	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+		reply := s.version.Load()
+		switch {
+		case request.URL.Path == "/version":
+			s.probes.Add(1)
+			if reply.code > http.StatusOK {
+				// A probe is one request all the same.
+				writer.Header().Set("Retry-After", "1")
+			}
+		case strings.HasSuffix(request.URL.Path, "/namespaces/default"):
+			reply = s.present.Load()
+			s.questions.Add(1)
+		default:
+			reply = s.absent.Load()
+		}
+		if reply.code == 0 {
+			panic(http.ErrAbortHandler)
+		}
+		writer.Header().Set("Content-Type", "application/json")
+		writer.WriteHeader(reply.code)
+		if _, err := writer.Write([]byte(reply.body)); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *script) set(answers *atomic.Pointer[answer], to answer) { answers.Store(&to) }
+
+func TestHealthFollowsTheProbes(t *testing.T) {
+	g := NewWithT(t)
+	target, now := newScript(t), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
+	registry := newRegistry(t.Context(), t, now)
+	connection, err := registry.Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
+	g.Expect(err).NotTo(HaveOccurred())
+
+	probes := int64(0)
+	// probed returns once the target was asked once more, and nothing happens any more.
+	probed := func() {
+		t.Helper()
+		probes++
+		eventually(t, func(g Gomega) {
+			g.Expect(target.probes.Load()).To(Equal(probes))
+			g.Expect(now.HasWaiters()).To(BeTrue())
+		})
+	}
+	expect := func(want Health, changes int64) {
+		t.Helper()
+		got := connection.Health()
+		got.Message, want.Message = "", ""
+		g.Expect(got).To(Equal(want))
+		g.Expect(connection.Up()).To(Equal(want.Up))
+		g.Expect(registry.changes.Load()).To(Equal(changes))
+	}
+
+	probed()
+	up := Health{Up: true, Reason: ReasonConnected, Version: "v1.2.3", LastSeen: now.Now()}
+	expect(up, 1)
+	g.Expect(target.questions.Load()).To(BeEquivalentTo(1))
+
+	// A target that answers is asked again after a while only.
+	now.Step(probeInterval / 2)
+	g.Expect(now.HasWaiters()).To(BeTrue())
+	now.Step(probeInterval)
+	probed()
+	up.LastSeen = now.Now()
+	expect(up, 1)
+
+	// Three failures in a row make it down, two do not.
+	for _, broken := range []answer{{http.StatusInternalServerError, "broken"}, {http.StatusOK, "<html>"}, {http.StatusBadGateway, ""}} {
+		target.set(&target.version, broken)
+		now.Step(2 * probeInterval)
+		probed()
+		expect(up, 1)
+		now.Step(suspectInterval)
+		probed()
+		expect(up, 1)
+		target.set(&target.version, healthy)
+		now.Step(suspectInterval)
+		probed()
+		up.LastSeen = now.Now()
+		expect(up, 1)
+	}
+	target.set(&target.version, answer{http.StatusInternalServerError, "broken"})
+	now.Step(2 * probeInterval)
+	for range failuresUntilDown - 1 {
+		probed()
+		expect(up, 1)
+		now.Step(suspectInterval)
+	}
+	probed()
+	down := Health{Reason: ReasonUnreachable, Version: up.Version, LastSeen: up.LastSeen}
+	expect(down, 2)
+
+	// What is wrong may change, without the target being up in between.
+	target.set(&target.version, status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized))
+	now.Step(2 * probeInterval)
+	probed()
+	down.Reason = ReasonUnauthorized
+	expect(down, 3)
+	expectNoSecret(t, connection.Health().Message)
+	now.Step(2 * probeInterval)
+	probed()
+	expect(down, 3)
+
+	// It comes back as another version, which may create in another way.
+	target.set(&target.version, answer{http.StatusOK, `{"gitVersion":"v1.2.4"}`})
+	now.Step(2 * probeInterval)
+	probed()
+	up.Version, up.LastSeen = "v1.2.4", now.Now()
+	expect(up, 4)
+	g.Expect(target.questions.Load()).To(BeEquivalentTo(2))
+}
+
+func TestWaitUp(t *testing.T) {
+	g := NewWithT(t)
+	target, now := newScript(t), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
+	target.set(&target.version, answer{http.StatusInternalServerError, "broken"})
+	connection, err := newRegistry(t.Context(), t, now).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(connection.Health().Reason).To(BeElementOf(ReasonConnecting, ReasonUnreachable))
+	eventually(t, func(g Gomega) { g.Expect(connection.Health().Reason).To(Equal(ReasonUnreachable)) })
+
+	g.Expect(connection.WaitUp(ended(t))).To(MatchError(context.Canceled))
+	waited := make(chan error, 1)
+	go func() { waited <- connection.WaitUp(t.Context()) }()
+	target.set(&target.version, healthy)
+	connection.Doubt()
+	g.Eventually(waited).WithTimeout(patience).Should(Receive(BeNil()))
+	g.Expect(connection.Up()).To(BeTrue())
+	g.Expect(connection.WaitUp(t.Context())).To(Succeed())
+}
+
+// ended returns a context that is over: whoever waits with it does not wait.
+func ended(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}
+
+func TestDoubtProbesAtOnce(t *testing.T) {
+	g := NewWithT(t)
+	target := newScript(t)
+	// Nobody moves this clock, so the target is not asked again by itself.
+	connection, err := newRegistry(t.Context(), t, clocktesting.NewFakeClock(time.Unix(1_000_000, 0))).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
+	g.Expect(err).NotTo(HaveOccurred())
+	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
+	g.Expect(target.probes.Load()).To(BeEquivalentTo(1))
+	for probes := range int64(5) {
+		connection.Doubt()
+		connection.Doubt()
+		eventually(t, func(g Gomega) { g.Expect(target.probes.Load()).To(BeNumerically(">=", probes+2)) })
+	}
+}
+
+// Only a target that was seen to refuse to overwrite, and to create, is trusted to.
+func TestProveCreateByApply(t *testing.T) {
+	conflict := status(http.StatusConflict, metav1.StatusReasonConflict)
+	forbidden := status(http.StatusForbidden, metav1.StatusReasonForbidden)
+	for name, tt := range map[string]struct {
+		present, absent answer
+		up, byApply     bool
+	}{
+		"it does":                        {conflict, created(), true, true},
+		"it would overwrite":             {created(), created(), true, false},
+		"it would not create":            {conflict, conflict, true, false},
+		"it may not be asked":            {forbidden, forbidden, true, false},
+		"it creates no namespaces":       {conflict, forbidden, true, false},
+		"it does not know how to apply":  {status(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType), created(), true, false},
+		"a webhook of it is broken":      {conflict, status(http.StatusInternalServerError, metav1.StatusReasonInternalError), true, false},
+		"it is gone before it answers":   {answer{}, answer{}, false, false},
+		"it is gone after one answer":    {conflict, answer{}, false, false},
+		"it is not ready":                {status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable), created(), false, false},
+		"it is not ready any more":       {conflict, status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable), false, false},
+		"it is too busy":                 {conflict, status(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests), false, false},
+		"its store does not answer":      {status(http.StatusGatewayTimeout, metav1.StatusReasonTimeout), created(), false, false},
+		"its store does not answer soon": {conflict, status(http.StatusInternalServerError, metav1.StatusReasonServerTimeout), false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			target := newScript(t)
+			target.set(&target.present, tt.present)
+			target.set(&target.absent, tt.absent)
+			connection, err := newRegistry(t.Context(), t, clock.RealClock{}).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
+			g.Expect(err).NotTo(HaveOccurred())
+			eventually(t, func(g Gomega) { g.Expect(connection.Health().Reason).NotTo(Equal(ReasonConnecting)) })
+			g.Expect(connection.Up()).To(Equal(tt.up), "%+v", connection.Health())
+			g.Expect(createsByApply(connection)).To(Equal(tt.byApply))
+			if tt.up {
+				return
+			}
+			g.Expect(connection.Health().Reason).To(Equal(ReasonUnreachable))
+
+			// It is asked again, and counts as up only then.
+			target.set(&target.present, conflict)
+			target.set(&target.absent, created())
+			connection.Doubt()
+			eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
+			g.Expect(createsByApply(connection)).To(BeTrue())
+		})
+	}
+}
+
+func createsByApply(connection *Connection) bool {
+	connection.lock.Lock()
+	defer connection.lock.Unlock()
+	return connection.createByApply
+}
+
+// This is what the whole house stands on: the API server's store behaves as was tried.
+func TestAPIServerCreatesByApply(t *testing.T) {
+	g := NewWithT(t)
+	target := startTarget(t, steady)
+	connection := connect(t, target)
+	g.Expect(createsByApply(connection)).To(BeTrue())
+	g.Expect(connection.Health().Version).To(HavePrefix("v1."))
+	found, err := framework.List(t.Context(), target.Config, namespaces, "", "")
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, namespace := range found {
+		g.Expect(namespace.GetName()).NotTo(HavePrefix("synchub-probe-"), "the question leaves nothing behind")
+	}
+}
+
+// A user who may do nothing can be told so by each write; the target is up all the same.
+func TestUserWithoutRights(t *testing.T) {
+	g := NewWithT(t)
+	target := startTarget(t, steady)
+	g.Expect(framework.Apply(t.Context(), target.Config, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: nobody}}")).To(Succeed())
+	kubeconfig, err := target.ServiceAccountKubeconfig(t.Context(), "default", "nobody")
+	g.Expect(err).NotTo(HaveOccurred())
+	connection := connectTo(t, kubeconfig)
+	g.Expect(createsByApply(connection)).To(BeFalse())
+	_, err = connection.Create(t.Context(), configMaps, kinds[0].object("default", "forbidden"))
+	g.Expect(err).To(MatchError(ContainSubstring("forbidden")))
+	g.Expect(err).NotTo(MatchError(ErrExists))
+}
+
+func TestRefusedCredentials(t *testing.T) {
+	g := NewWithT(t)
+	target := startTarget(t, steady)
+	kubeconfig := strings.ReplaceAll(string(kubeconfigAt(t, target, target.Config.Host)), target.Config.BearerToken, secret)
+	connection, err := newRegistry(t.Context(), t, clock.RealClock{}).Connect(syncTarget, []byte(kubeconfig), kcp.Limits{})
+	g.Expect(err).NotTo(HaveOccurred())
+	eventually(t, func(g Gomega) { g.Expect(connection.Health().Reason).NotTo(Equal(ReasonConnecting)) })
+	health := connection.Health()
+	g.Expect(health.Up).To(BeFalse())
+	g.Expect(health.Reason).To(Equal(ReasonUnauthorized))
+	expectNoSecret(t, health.Message)
+}
+
+// The cache makes the connection notice at once; without one the probe does.
+func TestTargetRestarts(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	target := startTarget(t, frail)
+	registry := newRegistry(t.Context(), t, clock.RealClock{})
+	connection, err := registry.Connect(syncTarget, kubeconfigAt(t, target, target.Config.Host), kcp.Limits{})
+	g.Expect(err).NotTo(HaveOccurred())
+	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
+	g.Expect(registry.changes.Load()).To(BeEquivalentTo(1))
+	cached, _ := startCache(t, connection, "")
+
+	g.Expect(target.Kill9()).To(Succeed())
+	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeFalse()) })
+	g.Expect(connection.Health().Reason).To(Equal(ReasonUnreachable))
+	eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(BeEquivalentTo(2)) })
+	g.Expect(connection.WaitUp(ended(t))).To(MatchError(context.Canceled))
+	waited := make(chan error, 1)
+	go func() { waited <- connection.WaitUp(t.Context()) }()
+
+	g.Expect(target.Start(t.Context())).To(Succeed())
+	g.Expect(framework.Apply(t.Context(), target.Config, "{apiVersion: v1, kind: ConfigMap, metadata: {name: after-the-restart}}")).To(Succeed())
+	g.Eventually(waited).WithTimeout(patience).Should(Receive(BeNil()))
+	eventually(t, func(g Gomega) {
+		g.Expect(connection.Up()).To(BeTrue())
+		g.Expect(registry.changes.Load()).To(BeEquivalentTo(3))
+		g.Expect(namesIn(cached)).To(ContainElement("after-the-restart"))
+	})
+	g.Expect(createsByApply(connection)).To(BeTrue())
+}
+
+// A black hole keeps connections open and answers nothing.
+func TestTargetIsABlackHole(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	target := startTarget(t, steady)
+	way := newLine(t, target)
+	connection := connectTo(t, kubeconfigAt(t, target, way.URL()))
+	way.Freeze()
+	connection.Doubt()
+	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeFalse()) })
+	g.Expect(connection.Health().Reason).To(Equal(ReasonUnreachable))
+	way.Thaw()
+	connection.Doubt()
+	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
+}

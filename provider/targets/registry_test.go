@@ -1,0 +1,215 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/pprof"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	"github.com/synchub-dev/synchub/provider/kcp"
+)
+
+func TestRegistryKeepsAConnectionWhileNothingChanges(t *testing.T) {
+	g := NewWithT(t)
+	target := startTarget(t, steady)
+	way := newLine(t, target)
+	kubeconfig := kubeconfigAt(t, target, way.URL())
+	registry := newRegistry(t.Context(), t, clock.RealClock{})
+	connect := func(kubeconfig []byte, limits kcp.Limits) *Connection {
+		t.Helper()
+		connection, err := registry.Connect(syncTarget, kubeconfig, limits)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(connection.SyncTarget).To(Equal(syncTarget))
+		current, ok := registry.Get(syncTarget)
+		g.Expect(ok).To(BeTrue())
+		g.Expect(current).To(BeIdenticalTo(connection))
+		eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
+		return connection
+	}
+	_, ok := registry.Get(syncTarget)
+	g.Expect(ok).To(BeFalse())
+
+	current := connect(kubeconfig, kcp.Limits{})
+	for _, same := range []kcp.Limits{{}, registry.options.Limits, {QPS: registry.options.Limits.QPS}, {Burst: -1}} {
+		g.Expect(connect(kubeconfig, same)).To(BeIdenticalTo(current))
+	}
+	for name, change := range map[string]func() *Connection{
+		"the kubeconfig": func() *Connection { return connect(append(kubeconfig, "# changed"...), kcp.Limits{}) },
+		"the rate":       func() *Connection { return connect(kubeconfig, kcp.Limits{QPS: 1}) },
+		"the burst":      func() *Connection { return connect(kubeconfig, kcp.Limits{Burst: 7}) },
+	} {
+		before := connect(kubeconfig, kcp.Limits{})
+		after := change()
+		g.Expect(after).NotTo(BeIdenticalTo(before), name)
+		// The one before is closed, and stays so.
+		eventually(t, func(g Gomega) {
+			_, err := before.Get(t.Context(), namespaces, types.NamespacedName{Name: "default"})
+			g.Expect(err).To(HaveOccurred())
+			g.Expect(way.Open()).To(Equal(1))
+		})
+	}
+}
+
+func TestRegistryRefuses(t *testing.T) {
+	g := NewWithT(t)
+	target := startTarget(t, steady)
+	way := newLine(t, target)
+	registry := newRegistry(t.Context(), t, clock.RealClock{})
+	good := kubeconfigAt(t, target, way.URL())
+	connection, err := registry.Connect(syncTarget, good, kcp.Limits{})
+	g.Expect(err).NotTo(HaveOccurred())
+	eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(BeEquivalentTo(1)) })
+	g.Expect(connection.Up()).To(BeTrue())
+
+	// Credentials that are not accepted any more are not used any more.
+	_, err = registry.Connect(syncTarget, []byte(kubeconfigOf(goodCluster, "exec: {command: x}")), kcp.Limits{})
+	var refused *RefusedError
+	g.Expect(errors.As(err, &refused)).To(BeTrue(), "%v", err)
+	_, ok := registry.Get(syncTarget)
+	g.Expect(ok).To(BeFalse())
+	g.Expect(registry.changes.Load()).To(BeEquivalentTo(2))
+	eventually(t, func(g Gomega) { g.Expect(way.Open()).To(BeZero()) })
+
+	// Certificates and keys that cannot be read are found out only when they are used; no error shows them.
+	for name, kubeconfig := range map[string]string{
+		"the CA":                     kubeconfigOf(goodCluster, goodUser),
+		"a certificate":              kubeconfigOf("server: https://x", "client-certificate-data: "+secretData+", client-key-data: "+secretData),
+		"a token and a password too": kubeconfigOf("server: https://x", goodUser+", username: me, password: "+secret),
+	} {
+		_, err := registry.Connect(syncTarget, []byte(kubeconfig), kcp.Limits{})
+		g.Expect(err).To(HaveOccurred(), name)
+		expectNoSecret(t, err.Error())
+		_, ok := registry.Get(syncTarget)
+		g.Expect(ok).To(BeFalse(), name)
+	}
+}
+
+func TestRegistryConnectsOnlyWhileItRuns(t *testing.T) {
+	g := NewWithT(t)
+	target := startTarget(t, steady)
+	way := newLine(t, target)
+	kubeconfig := kubeconfigAt(t, target, way.URL())
+	idle := NewRegistry(Options{Clock: clock.RealClock{}})
+	g.Expect(idle.NeedLeaderElection()).To(BeTrue())
+	_, err := idle.Connect(syncTarget, kubeconfig, kcp.Limits{})
+	g.Expect(err).To(MatchError(ContainSubstring("not the leader")))
+
+	ctx, cancel := context.WithCancel(t.Context())
+	registry := newRegistry(ctx, t, clock.RealClock{})
+	connection, err := registry.Connect(syncTarget, kubeconfig, kcp.Limits{})
+	g.Expect(err).NotTo(HaveOccurred())
+	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
+	cancel()
+	eventually(t, func(g Gomega) {
+		_, ok := registry.Get(syncTarget)
+		g.Expect(ok).To(BeFalse())
+		g.Expect(way.Open()).To(BeZero())
+	})
+	_, err = registry.Connect(syncTarget, kubeconfig, kcp.Limits{})
+	g.Expect(err).To(MatchError(ContainSubstring("not the leader")))
+	_, err = connection.Create(t.Context(), configMaps, kinds[0].object("default", "too-late"))
+	g.Expect(err).To(HaveOccurred())
+}
+
+func TestDisconnectLeavesNothing(t *testing.T) {
+	g := NewWithT(t)
+	ctx := t.Context()
+	target := startTarget(t, steady)
+	way := newLine(t, target)
+	registry := newRegistry(ctx, t, clock.RealClock{})
+	registry.Disconnect("another")
+	g.Expect(registry.changes.Load()).To(BeZero())
+
+	var connection *Connection
+	caches, stopCaches := context.WithCancel(ctx)
+	defer stopCaches()
+	// Whatever is started in here, and by that, carries the label.
+	pprof.Do(caches, pprof.Labels("owner", t.Name()), func(caches context.Context) {
+		var err error
+		connection, err = registry.Connect(syncTarget, kubeconfigAt(t, target, way.URL()), kcp.Limits{})
+		g.Expect(err).NotTo(HaveOccurred())
+		eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
+		cached, err := connection.NewCache(namespaces, "", func(object any) (any, error) { return object, nil }, cache.ResourceEventHandlerFuncs{})
+		g.Expect(err).NotTo(HaveOccurred())
+		go cached.Run(caches)
+		g.Expect(cached.WaitSynced(ctx)).To(BeTrue())
+	})
+	g.Expect(way.Open()).To(Equal(1))
+	g.Expect(labelled(t)).To(BeNumerically(">", 5), "else this test shows nothing")
+
+	// The watch ends though nobody has ended the cache yet.
+	registry.Disconnect(syncTarget)
+	g.Expect(registry.changes.Load()).To(BeEquivalentTo(2))
+	_, ok := registry.Get(syncTarget)
+	g.Expect(ok).To(BeFalse())
+	eventually(t, func(g Gomega) { g.Expect(way.Open()).To(BeZero()) })
+
+	// Whoever still holds the connection reaches nothing with it.
+	opened := way.Opened()
+	key := types.NamespacedName{Name: "default"}
+	for name, err := range map[string]error{
+		"get":    second(connection.Get(ctx, namespaces, key)),
+		"create": second(connection.Create(ctx, configMaps, kinds[0].object("default", "too-late"))),
+		"apply":  second(connection.Apply(ctx, configMaps, kinds[0].object("default", "too-late"), "uid")),
+		"delete": connection.Delete(ctx, namespaces, key, "uid"),
+		"ensure": connection.EnsureNamespace(ctx, "too-late", nil),
+	} {
+		g.Expect(err).To(HaveOccurred(), name)
+	}
+	g.Expect(way.Opened()).To(Equal(opened))
+
+	stopCaches()
+	eventually(t, func(g Gomega) { g.Expect(labelled(t)).To(BeZero(), profile(t)) })
+	g.Expect(way.Open()).To(BeZero())
+	g.Expect(registry.changes.Load()).To(BeEquivalentTo(2))
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// labelled counts the goroutines that carry the test's label.
+func labelled(t *testing.T) (count int) {
+	t.Helper()
+	group := 0
+	lines := bufio.NewScanner(strings.NewReader(profile(t)))
+	for lines.Scan() {
+		// A group of equal goroutines begins with "<number> @ <addresses>"; its labels follow.
+		if _, err := fmt.Sscanf(lines.Text(), "%d @", &group); err != nil && strings.HasPrefix(lines.Text(), "# labels:") && strings.Contains(lines.Text(), t.Name()) {
+			count += group
+		}
+	}
+	return count
+}
+
+func profile(t *testing.T) string {
+	t.Helper()
+	var text bytes.Buffer
+	if err := pprof.Lookup("goroutine").WriteTo(&text, 1); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}

@@ -1,0 +1,351 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/synchub-dev/synchub/test/framework"
+)
+
+var (
+	configMaps   = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	clusterRoles = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}
+	widgets      = schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "widgets"}
+	gadgets      = schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "gadgets"}
+)
+
+// Two fields that every kind has.
+const (
+	kept    = "example.org/kept"
+	omitted = "example.org/omitted"
+)
+
+// kind is one sort of object that a hub writes.
+type kind struct {
+	resource   schema.GroupVersionResource
+	kind       string
+	namespaced bool
+}
+
+var kinds = []kind{
+	{configMaps, "ConfigMap", true},
+	{clusterRoles, "ClusterRole", false},
+	{widgets, "Widget", true},
+	{gadgets, "Gadget", false},
+}
+
+// object returns an object with two annotations.
+func (k kind) object(namespace, name string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetAPIVersion(k.resource.GroupVersion().String())
+	object.SetKind(k.kind)
+	object.SetName(name)
+	if k.namespaced {
+		object.SetNamespace(namespace)
+	}
+	object.SetAnnotations(map[string]string{kept: "1", omitted: "2"})
+	return object
+}
+
+// in returns a client for the objects of the kind.
+func (k kind) in(client dynamic.Interface, namespace string) dynamic.ResourceInterface {
+	if k.namespaced {
+		return client.Resource(k.resource).Namespace(namespace)
+	}
+	return client.Resource(k.resource)
+}
+
+func keyOf(object *unstructured.Unstructured) types.NamespacedName {
+	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+}
+
+// setCreateByApply makes the connection create in one of its two ways.
+func setCreateByApply(connection *Connection, byApply bool) {
+	connection.lock.Lock()
+	defer connection.lock.Unlock()
+	connection.createByApply = byApply
+}
+
+// eachWay runs a test for each kind with each of the two ways to create.
+func eachWay(t *testing.T, connection *Connection, test func(t *testing.T, k kind, suffix string)) {
+	for way, byApply := range map[string]bool{"apply": true, "post": false} {
+		setCreateByApply(connection, byApply)
+		for _, k := range kinds {
+			t.Run(way+"/"+k.kind, func(t *testing.T) { test(t, k, way) })
+		}
+	}
+}
+
+func TestCreate(t *testing.T) {
+	target := startTarget(t, steady)
+	connection := connect(t, target)
+	admin, namespace := administrator(t, target), newNamespace(t, target)
+
+	eachWay(t, connection, func(t *testing.T, k kind, way string) {
+		g := NewWithT(t)
+		ctx := t.Context()
+		object := k.object(namespace, "owned-"+way)
+		before := object.DeepCopy()
+
+		created, err := connection.Create(ctx, k.resource, object)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(object).To(Equal(before), "the caller's object is not to be changed")
+		g.Expect(k.in(admin, namespace).Get(ctx, object.GetName(), metav1.GetOptions{})).To(Equal(created))
+		g.Expect(managersOf(created)).To(Equal([]string{"Apply by " + fieldManager}))
+
+		// What an apply omits goes.
+		object.SetAnnotations(map[string]string{kept: "1"})
+		applied, err := connection.Apply(ctx, k.resource, object, created.GetUID())
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(applied.GetAnnotations()).To(Equal(map[string]string{kept: "1"}))
+		g.Expect(applied.GetUID()).To(Equal(created.GetUID()))
+	})
+}
+
+// Nothing that is there is ever overwritten by a create, whoever made it.
+func TestCreateNeverOverwrites(t *testing.T) {
+	target := startTarget(t, steady)
+	connection := connect(t, target)
+	admin, namespace := administrator(t, target), newNamespace(t, target)
+
+	eachWay(t, connection, func(t *testing.T, k kind, way string) {
+		ctx := t.Context()
+		there := k.in(admin, namespace)
+		for owner, write := range map[string]func(object *unstructured.Unstructured) (*unstructured.Unstructured, error){
+			"the hub": func(object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+				return connection.Create(ctx, k.resource, object)
+			},
+			"somebody": func(object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+				return there.Create(ctx, object, metav1.CreateOptions{})
+			},
+			"somebody who applies": func(object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+				return there.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: "somebody"})
+			},
+		} {
+			t.Run(owner, func(t *testing.T) {
+				g := NewWithT(t)
+				object := k.object(namespace, fmt.Sprintf("taken-by-%d-%s", len(owner), way))
+				before, err := write(object.DeepCopy())
+				g.Expect(err).NotTo(HaveOccurred())
+
+				for _, annotations := range []map[string]string{{kept: "other"}, object.GetAnnotations()} {
+					object.SetAnnotations(annotations)
+					_, err = connection.Create(ctx, k.resource, object)
+					g.Expect(err).To(MatchError(ErrExists))
+					g.Expect(there.Get(ctx, object.GetName(), metav1.GetOptions{})).To(Equal(before))
+				}
+			})
+		}
+	})
+}
+
+func TestCreateInMissingNamespace(t *testing.T) {
+	connection := connect(t, startTarget(t, steady))
+	eachWay(t, connection, func(t *testing.T, k kind, _ string) {
+		if !k.namespaced {
+			return
+		}
+		g := NewWithT(t)
+		_, err := connection.Create(t.Context(), k.resource, k.object("missing", "lost"))
+		g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
+		var status apierrors.APIStatus
+		g.Expect(errors.As(err, &status)).To(BeTrue())
+		g.Expect(status.Status().Details.Kind).To(Equal("namespaces"))
+		g.Expect(status.Status().Details.Name).To(Equal("missing"))
+	})
+}
+
+// A controller may write to a new object before the hub has turned its fields into those of an apply.
+func TestCreateByPostWhileOthersWrite(t *testing.T) {
+	g := NewWithT(t)
+	target := startTarget(t, steady)
+	admin, namespace := administrator(t, target), newNamespace(t, target)
+	object := kinds[0].object(namespace, "busy")
+	interfered := false
+	proxy := newProxy(t, target, func(request *http.Request) {
+		if request.Method == http.MethodPatch && !request.URL.Query().Has("dryRun") && !interfered {
+			interfered = true
+			_, err := admin.Resource(configMaps).Namespace(namespace).Patch(t.Context(), "busy", types.MergePatchType,
+				[]byte(`{"data":{"other":"value"}}`), metav1.PatchOptions{FieldManager: "other"})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	connection := connectTo(t, proxy)
+	setCreateByApply(connection, false)
+
+	created, err := connection.Create(t.Context(), configMaps, object)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(interfered).To(BeTrue())
+	g.Expect(managersOf(created)).To(ConsistOf("Apply by "+fieldManager, "Update by other"))
+	g.Expect(admin.Resource(configMaps).Namespace(namespace).Get(t.Context(), "busy", metav1.GetOptions{})).To(Equal(created))
+}
+
+func TestApplyIsFencedByUID(t *testing.T) {
+	target := startTarget(t, steady)
+	connection := connect(t, target)
+	admin, namespace := administrator(t, target), newNamespace(t, target)
+	for _, k := range kinds {
+		t.Run(k.kind, func(t *testing.T) {
+			g := NewWithT(t)
+			ctx := t.Context()
+			there := k.in(admin, namespace)
+			object := k.object(namespace, "fenced")
+
+			_, err := connection.Apply(ctx, k.resource, object, "11111111-2222-3333-4444-555555555555")
+			g.Expect(apierrors.IsConflict(err)).To(BeTrue(), "absent: %v", err)
+			_, err = there.Get(ctx, "fenced", metav1.GetOptions{})
+			g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
+
+			first, err := connection.Create(ctx, k.resource, object)
+			g.Expect(err).NotTo(HaveOccurred())
+			again, err := connection.Apply(ctx, k.resource, object, first.GetUID())
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(again).To(Equal(first), "an apply that changes nothing")
+
+			changed := object.DeepCopy()
+			changed.SetAnnotations(map[string]string{kept: "changed"})
+			applied, err := connection.Apply(ctx, k.resource, changed, first.GetUID())
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(applied.GetAnnotations()).To(Equal(map[string]string{kept: "changed"}))
+			g.Expect(managersOf(applied)).To(Equal([]string{"Apply by " + fieldManager}))
+			g.Expect(fmt.Sprint(applied.GetManagedFields()[0].FieldsV1)).NotTo(ContainSubstring("f:uid"))
+
+			g.Expect(there.Delete(ctx, "fenced", metav1.DeleteOptions{})).To(Succeed())
+			second, err := there.Create(ctx, object, metav1.CreateOptions{})
+			g.Expect(err).NotTo(HaveOccurred())
+			_, err = connection.Apply(ctx, k.resource, changed, first.GetUID())
+			g.Expect(apierrors.IsConflict(err) || apierrors.IsInvalid(err)).To(BeTrue(), "replaced: %v", err)
+			g.Expect(there.Get(ctx, "fenced", metav1.GetOptions{})).To(Equal(second))
+		})
+	}
+}
+
+// The fence is the caller's, not what a desired object happens to carry.
+func TestFenceWinsOverTheObject(t *testing.T) {
+	g := NewWithT(t)
+	object := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a", "uid": "its own"}, "data": "kept"}}
+	before := object.DeepCopy()
+	g.Expect(withMetadata(object, "uid", "fence").Object).To(Equal(map[string]any{"metadata": map[string]any{"name": "a", "uid": "fence"}, "data": "kept"}))
+	g.Expect(object).To(Equal(before))
+	g.Expect(withMetadata(&unstructured.Unstructured{}, "uid", "fence").Object).To(Equal(map[string]any{"metadata": map[string]any{"uid": "fence"}}))
+}
+
+func TestDeleteIsFencedByUID(t *testing.T) {
+	target := startTarget(t, steady)
+	connection := connect(t, target)
+	admin, namespace := administrator(t, target), newNamespace(t, target)
+	for _, k := range kinds {
+		t.Run(k.kind, func(t *testing.T) {
+			g := NewWithT(t)
+			ctx := t.Context()
+			there := k.in(admin, namespace)
+			object, err := there.Create(ctx, k.object(namespace, "doomed"), metav1.CreateOptions{})
+			g.Expect(err).NotTo(HaveOccurred())
+
+			err = connection.Delete(ctx, k.resource, keyOf(object), "11111111-2222-3333-4444-555555555555")
+			g.Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
+			g.Expect(there.Get(ctx, "doomed", metav1.GetOptions{})).To(Equal(object))
+
+			g.Expect(connection.Delete(ctx, k.resource, keyOf(object), object.GetUID())).To(Succeed())
+			_, err = there.Get(ctx, "doomed", metav1.GetOptions{})
+			g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
+			g.Expect(connection.Delete(ctx, k.resource, keyOf(object), object.GetUID())).To(Succeed(), "that it is gone is no error")
+		})
+	}
+}
+
+func TestStripIsFencedByUID(t *testing.T) {
+	const label, annotation = "example.org/owner", "example.org/mark"
+	target := startTarget(t, steady)
+	connection := connect(t, target)
+	admin, namespace := administrator(t, target), newNamespace(t, target)
+	for _, k := range kinds {
+		t.Run(k.kind, func(t *testing.T) {
+			g := NewWithT(t)
+			ctx := t.Context()
+			there := k.in(admin, namespace)
+			desired := k.object(namespace, "marked")
+			desired.SetLabels(map[string]string{label: "us", kept: "1"})
+			desired.SetAnnotations(map[string]string{annotation: "ours", kept: "1"})
+			object, err := connection.Create(ctx, k.resource, desired)
+			g.Expect(err).NotTo(HaveOccurred())
+			strip := func(uid types.UID) error {
+				return connection.Strip(ctx, k.resource, keyOf(object), uid, []string{label}, []string{annotation})
+			}
+
+			g.Expect(strip("11111111-2222-3333-4444-555555555555")).NotTo(Succeed())
+			g.Expect(there.Get(ctx, "marked", metav1.GetOptions{})).To(Equal(object))
+
+			g.Expect(strip(object.GetUID())).To(Succeed())
+			stripped, err := there.Get(ctx, "marked", metav1.GetOptions{})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(stripped.GetUID()).To(Equal(object.GetUID()))
+			g.Expect(stripped.GetLabels()).To(Equal(map[string]string{kept: "1"}))
+			g.Expect(stripped.GetAnnotations()).To(Equal(map[string]string{kept: "1"}))
+
+			g.Expect(there.Delete(ctx, "marked", metav1.DeleteOptions{})).To(Succeed())
+			g.Expect(strip(object.GetUID())).To(Succeed(), "that it is gone is no error")
+		})
+	}
+}
+
+func TestGet(t *testing.T) {
+	g := NewWithT(t)
+	connection := connect(t, startTarget(t, steady))
+	found, err := connection.Get(t.Context(), namespaces, types.NamespacedName{Name: "default"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(found.GetName()).To(Equal("default"))
+	_, err = connection.Get(t.Context(), configMaps, types.NamespacedName{Namespace: "default", Name: "missing"})
+	g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
+}
+
+func TestEnsureNamespace(t *testing.T) {
+	g := NewWithT(t)
+	target := startTarget(t, steady)
+	connection := connect(t, target)
+	g.Expect(connection.EnsureNamespace(t.Context(), "ensured", map[string]string{kept: "1"})).To(Succeed())
+	first, err := framework.Get(t.Context(), target.Config, namespaces, "", "ensured")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(first.GetAnnotations()).To(Equal(map[string]string{kept: "1"}))
+
+	g.Expect(connection.EnsureNamespace(t.Context(), "ensured", map[string]string{kept: "2"})).To(Succeed())
+	g.Expect(framework.Get(t.Context(), target.Config, namespaces, "", "ensured")).To(Equal(first))
+	g.Expect(connection.EnsureNamespace(t.Context(), "No Name", nil)).NotTo(Succeed())
+}
+
+// managersOf tells who owns fields of an object, and how they got them.
+func managersOf(object *unstructured.Unstructured) []string {
+	var managers []string
+	for _, entry := range object.GetManagedFields() {
+		managers = append(managers, fmt.Sprintf("%s by %s", entry.Operation, entry.Manager))
+	}
+	return managers
+}
