@@ -79,7 +79,8 @@ func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, sync
 // beat takes over the heartbeat if the one so far is old enough, and returns when the next is due.
 func beat(status *edgev2alpha1.SyncTargetStatus, health targets.Health) time.Duration {
 	if last := status.LastSyncerHeartbeatTime; last != nil {
-		if age := health.LastSeen.Sub(last.Time); age < heartbeatInterval {
+		// One from the future is that of another replica, whose clock was ahead.
+		if age := health.LastSeen.Sub(last.Time); age >= 0 && age < heartbeatInterval {
 			return max(heartbeatInterval-age, time.Second)
 		}
 	}

@@ -59,7 +59,7 @@ var behaviour = map[string]map[string]proof{
 		"spec.kubeconfigSecretRef.namespace": spec(fields, "reads the kubeconfig from the namespace and key that the SyncTarget names"),
 		"spec.kubeconfigSecretRef.key":       spec(fields, "reads the kubeconfig from the namespace and key that the SyncTarget names"),
 		"spec.suspend":                       spec(fields, "leaves the target of a suspended SyncTarget alone, and catches up afterwards"),
-		"spec.limits":                        test("controllers/synctarget/limits_test.go", "TestLimitsMakeAnotherConnection"),
+		"spec.limits":                        test("controllers/synctarget/controller_test.go", "TestLimitsMakeAnotherConnection"),
 	},
 	"SyncerConfig": {
 		"spec.namespaceScope.namespaces":                row(matching, "namespaceScope"),

@@ -1,0 +1,227 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package synctarget
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/workqueue"
+	testclock "k8s.io/utils/clock/testing"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+func TestCredentialsOf(t *testing.T) {
+	for name, test := range map[string]struct{ reference, want *edgev2alpha1.SecretReference }{
+		"none":           {nil, nil},
+		"only the name":  {&edgev2alpha1.SecretReference{Name: "n"}, &edgev2alpha1.SecretReference{Namespace: "default", Name: "n", Key: "kubeconfig"}},
+		"the namespace":  {&edgev2alpha1.SecretReference{Namespace: "s", Name: "n"}, &edgev2alpha1.SecretReference{Namespace: "s", Name: "n", Key: "kubeconfig"}},
+		"the key":        {&edgev2alpha1.SecretReference{Name: "n", Key: "k"}, &edgev2alpha1.SecretReference{Namespace: "default", Name: "n", Key: "k"}},
+		"all three":      {&edgev2alpha1.SecretReference{Namespace: "s", Name: "n", Key: "k"}, &edgev2alpha1.SecretReference{Namespace: "s", Name: "n", Key: "k"}},
+		"not even those": {&edgev2alpha1.SecretReference{}, &edgev2alpha1.SecretReference{Namespace: "default", Key: "kubeconfig"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			syncTarget := &edgev2alpha1.SyncTarget{}
+			syncTarget.Spec.KubeconfigSecretRef = test.reference
+			before := syncTarget.DeepCopy()
+			if got := credentialsOf(syncTarget); !reflect.DeepEqual(got, test.want) {
+				t.Errorf("want %+v, got %+v", test.want, got)
+			}
+			if !reflect.DeepEqual(syncTarget, before) {
+				t.Error("the SyncTarget was changed")
+			}
+		})
+	}
+}
+
+func withLimits(limits *edgev2alpha1.TargetLimits) *edgev2alpha1.SyncTarget {
+	syncTarget := &edgev2alpha1.SyncTarget{}
+	syncTarget.Spec.Limits = limits
+	return syncTarget
+}
+
+func TestLimitsOf(t *testing.T) {
+	for name, test := range map[string]struct {
+		limits *edgev2alpha1.TargetLimits
+		want   kcp.Limits
+	}{
+		"none":        {nil, kcp.Limits{}},
+		"empty":       {&edgev2alpha1.TargetLimits{}, kcp.Limits{}},
+		"only qps":    {&edgev2alpha1.TargetLimits{QPS: new(int32(5))}, kcp.Limits{QPS: 5}},
+		"only burst":  {&edgev2alpha1.TargetLimits{Burst: new(int32(7))}, kcp.Limits{Burst: 7}},
+		"both":        {&edgev2alpha1.TargetLimits{QPS: new(int32(5)), Burst: new(int32(7))}, kcp.Limits{QPS: 5, Burst: 7}},
+		"the highest": {&edgev2alpha1.TargetLimits{QPS: new(int32(100000)), Burst: new(int32(100000))}, kcp.Limits{QPS: 100000, Burst: 100000}},
+	} {
+		if got := limitsOf(withLimits(test.limits)); got != test.want {
+			t.Errorf("%s: want %+v, got %+v", name, test.want, got)
+		}
+	}
+}
+
+// startRegistry returns a registry that makes connections until the test ends.
+func startRegistry(t *testing.T) *targets.Registry {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	registry := targets.NewRegistry(targets.Options{
+		FieldManager: "test", Limits: kcp.Limits{QPS: 100, Burst: 200}, Clock: testclock.NewFakeClock(time.Unix(1000, 0)), Log: logr.Discard(),
+		OnChange: func(types.UID) {},
+	})
+	ended := make(chan error, 1)
+	go func() { ended <- registry.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return registry
+}
+
+// connect makes a connection to a server that is not there.
+func connect(t *testing.T, registry *targets.Registry, syncTarget types.UID, limits kcp.Limits) (connection *targets.Connection) {
+	t.Helper()
+	kubeconfig := fmt.Appendf(nil, `{"apiVersion": "v1", "kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+		"clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}], "users": [{"name": "u", "user": {"token": "none"}}]}`)
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		connection, last = registry.Connect(syncTarget, kubeconfig, limits)
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("%v: %v", err, last)
+	}
+	return connection
+}
+
+// A connection has its limits from the SyncTarget for as long as it lives, so others make it anew.
+func TestLimitsMakeAnotherConnection(t *testing.T) {
+	registry := startRegistry(t)
+	previous := connect(t, registry, "florin", limitsOf(withLimits(nil)))
+	for _, step := range []struct {
+		name   string
+		limits *edgev2alpha1.TargetLimits
+		same   bool
+	}{
+		{"the same", nil, true},
+		{"the hub's own, said by the SyncTarget", &edgev2alpha1.TargetLimits{QPS: new(int32(100)), Burst: new(int32(200))}, true},
+		{"another qps", &edgev2alpha1.TargetLimits{QPS: new(int32(5))}, false},
+		{"another qps again", &edgev2alpha1.TargetLimits{QPS: new(int32(5))}, true},
+		{"another burst", &edgev2alpha1.TargetLimits{QPS: new(int32(5)), Burst: new(int32(7))}, false},
+		{"only the burst", &edgev2alpha1.TargetLimits{Burst: new(int32(7))}, false},
+		{"none", nil, false},
+	} {
+		connection := connect(t, registry, "florin", limitsOf(withLimits(step.limits)))
+		if same := connection == previous; same != step.same {
+			t.Errorf("%s: the same connection: %v, want %v", step.name, same, step.same)
+		}
+		previous = connection
+	}
+	if other := connect(t, registry, "guilder", limitsOf(withLimits(nil))); other == previous {
+		t.Error("two SyncTargets share a connection")
+	}
+}
+
+func TestAssignment(t *testing.T) {
+	syncTarget := &edgev2alpha1.SyncTarget{}
+	syncTarget.Name, syncTarget.UID = "florin", "u"
+	syncTarget.Status.Mailbox = &edgev2alpha1.MailboxStatus{Workspace: "root:synchub:m", Cluster: "m"}
+	syncTarget.Status.SyncedResources = []edgev2alpha1.SyncedResource{
+		{Resource: "configmaps", State: edgev2alpha1.SyncedResourceAccepted}, {Group: "apps", Resource: "deployments", State: edgev2alpha1.SyncedResourcePending},
+	}
+	connection := &targets.Connection{}
+	want := syncmanager.Target{
+		UID: "u", Name: "florin", Inventory: "i", Mailbox: "m", Connection: connection,
+		Recorded: []schema.GroupResource{{Resource: "configmaps"}, {Group: "apps", Resource: "deployments"}},
+	}
+	if got := assignment("i", syncTarget, connection); !reflect.DeepEqual(got, want) {
+		t.Errorf("want %+v\ngot  %+v", want, got)
+	}
+}
+
+// A SyncTarget that is made anew under its name, or is not seen any more, is no longer connected; others are.
+func TestSeeAndLose(t *testing.T) {
+	registry := startRegistry(t)
+	controller := NewController(nil, registry, syncmanager.New(syncmanager.Options{}), testclock.NewFakeClock(time.Unix(1000, 0)))
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[mcreconcile.Request]())
+	t.Cleanup(queue.ShutDown)
+	controller.queue = queue
+	request := func(name string) mcreconcile.Request {
+		request := mcreconcile.Request{ClusterName: "i"}
+		request.Name = name
+		return request
+	}
+	connected := func(want ...types.UID) {
+		t.Helper()
+		var got []types.UID
+		for _, uid := range []types.UID{"f1", "f2", "g1"} {
+			if _, ok := registry.Get(uid); ok {
+				got = append(got, uid)
+			}
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("want %v connected, got %v", want, got)
+		}
+	}
+	// told returns which SyncTarget is looked at when a connection's health changes.
+	told := func(uid types.UID) string {
+		controller.TargetChanged(uid)
+		if queue.Len() == 0 {
+			return ""
+		}
+		next, _ := queue.Get()
+		queue.Done(next)
+		return next.Name
+	}
+
+	controller.see(request("florin"), "f1")
+	controller.see(request("guilder"), "g1")
+	connect(t, registry, "f1", kcp.Limits{})
+	connect(t, registry, "g1", kcp.Limits{})
+	controller.see(request("florin"), "f1")
+	connected("f1", "g1")
+	if got := told("f1") + " " + told("g1") + " " + told("f2"); got != "florin guilder " {
+		t.Errorf("told of %q", got)
+	}
+
+	controller.see(request("florin"), "f2")
+	connected("g1")
+	connect(t, registry, "f2", kcp.Limits{})
+	if got := told("f1") + " " + told("f2"); got != " florin" {
+		t.Errorf("told of %q", got)
+	}
+
+	controller.lose(request("florin"))
+	connected("g1")
+	if got := told("f2") + " " + told("g1"); got != " guilder" {
+		t.Errorf("told of %q", got)
+	}
+	controller.lose(request("florin"))
+	controller.lose(request("never"))
+	connected("g1")
+}
