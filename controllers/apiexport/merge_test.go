@@ -114,66 +114,14 @@ func TestMerge(t *testing.T) {
 // and looking again changes nothing.
 func TestMergeOfAnything(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // repeatable exports
-	resources := []string{"configmaps", "secrets", "deployments.apps", "jobs.batch", "configmaps.example.com"}
-	pick := func() string { return resources[random.IntN(len(resources))] }
 	for range 3000 {
-		var before apisv1alpha2.APIExportSpec
-		var there []string
-		for range random.IntN(5) {
-			resource := pick()
-			if slices.Contains(there, resource) {
-				continue
-			}
-			there = append(there, resource)
-			if random.IntN(2) == 0 {
-				before.PermissionClaims = append(before.PermissionClaims, claimOn(resource, "get"))
-			} else {
-				before.Resources = append(before.Resources, exportOf(resource, "old."+resource))
-			}
-		}
-		published := map[string]entry{}
-		for range random.IntN(5) {
-			resource := pick()
-			published[resource] = entryFor(resource, []string{"", "new." + resource}[random.IntN(2)])
-		}
-		var entries []entry
-		for _, resource := range resources {
-			if entry, ok := published[resource]; ok {
-				entries = append(entries, entry)
-			}
-		}
-
+		before, entries := randomExport(random), randomEntries(random)
 		after := *before.DeepCopy()
 		merge(&after, entries)
-		for i, claim := range before.PermissionClaims {
-			if !reflect.DeepEqual(after.PermissionClaims[i], claim) {
-				t.Fatalf("the claim %+v became %+v", claim, after.PermissionClaims[i])
-			}
-		}
-		for i, exported := range before.Resources {
-			got := after.Resources[i]
-			name := schema.GroupResource{Group: exported.Group, Resource: exported.Name}.String()
-			if entry, ok := published[name]; ok && entry.schema != "" {
-				exported.Schema = entry.schema
-			}
-			if !reflect.DeepEqual(got, exported) {
-				t.Fatalf("of %+v: want %+v, got %+v", published, exported, got)
-			}
-		}
-		for name, entry := range published {
-			found := 0
-			for _, claim := range after.PermissionClaims {
-				if entry.schema == "" && claim.Group == entry.resource.Group && claim.Resource == entry.resource.Resource {
-					found++
-				}
-			}
-			for _, exported := range after.Resources {
-				if entry.schema != "" && exported.Group == entry.resource.Group && exported.Name == entry.resource.Resource && exported.Schema == entry.schema {
-					found++
-				}
-			}
-			if found != 1 {
-				t.Fatalf("%s is there %d times: %+v", name, found, after)
+		checkKept(t, before, after, entries)
+		for _, entry := range entries {
+			if found := count(after, entry); found != 1 {
+				t.Fatalf("%+v is there %d times: %+v", entry, found, after)
 			}
 		}
 		again := *after.DeepCopy()
@@ -182,6 +130,69 @@ func TestMergeOfAnything(t *testing.T) {
 			t.Fatalf("first %+v\nthen  %+v", after, again)
 		}
 	}
+}
+
+var someResources = []string{"configmaps", "secrets", "deployments.apps", "jobs.batch", "configmaps.example.com"}
+
+// randomExport has each of some resources as a claim, as an export, or not at all.
+func randomExport(random *rand.Rand) (spec apisv1alpha2.APIExportSpec) {
+	for _, resource := range someResources {
+		switch random.IntN(4) {
+		case 0:
+			spec.PermissionClaims = append(spec.PermissionClaims, claimOn(resource, "get"))
+		case 1:
+			spec.Resources = append(spec.Resources, exportOf(resource, "old."+resource))
+		}
+	}
+	return spec
+}
+
+func randomEntries(random *rand.Rand) (entries []entry) {
+	for _, i := range random.Perm(len(someResources)) {
+		switch random.IntN(3) {
+		case 0:
+			entries = append(entries, entryFor(someResources[i], ""))
+		case 1:
+			entries = append(entries, entryFor(someResources[i], "new."+someResources[i]))
+		}
+	}
+	return entries
+}
+
+// checkKept fails unless all that was in the export is there as it was, but for the schemas that are published now.
+func checkKept(t *testing.T, before, after apisv1alpha2.APIExportSpec, entries []entry) {
+	t.Helper()
+	if kept := after.PermissionClaims[:len(before.PermissionClaims)]; !slices.EqualFunc(kept, before.PermissionClaims, func(a, b apisv1alpha2.PermissionClaim) bool { return reflect.DeepEqual(a, b) }) {
+		t.Fatalf("the claims %+v became %+v", before.PermissionClaims, kept)
+	}
+	for i, want := range before.Resources {
+		for _, entry := range entries {
+			if entry.schema != "" && entry.resource.Group == want.Group && entry.resource.Resource == want.Name {
+				want.Schema = entry.schema
+			}
+		}
+		if got := after.Resources[i]; !reflect.DeepEqual(got, want) {
+			t.Fatalf("want %+v, got %+v", want, got)
+		}
+	}
+}
+
+// count returns how often an export has what is published.
+func count(spec apisv1alpha2.APIExportSpec, entry entry) (found int) {
+	if entry.schema == "" {
+		for _, claim := range spec.PermissionClaims {
+			if claim.Group == entry.resource.Group && claim.Resource == entry.resource.Resource {
+				found++
+			}
+		}
+		return found
+	}
+	for _, exported := range spec.Resources {
+		if exported.Group == entry.resource.Group && exported.Name == entry.resource.Resource && exported.Schema == entry.schema {
+			found++
+		}
+	}
+	return found
 }
 
 func TestOldestFirst(t *testing.T) {

@@ -124,20 +124,7 @@ func TestStatus(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := syncerconfig.Status(test.findings, edgev2alpha1.SyncerConfigStatus{})
-			var others []string
-			for _, condition := range got.Conditions {
-				if condition.ObservedGeneration != 3 || condition.LastTransitionTime.IsZero() || condition.Reason == "" || condition.Message == "" {
-					t.Errorf("the condition %s lacks something: %+v", condition.Type, condition)
-				}
-				if condition.Type != edgev2alpha1.ConditionReady {
-					others = append(others, condition.Type)
-					if condition.Status != metav1.ConditionTrue {
-						t.Errorf("the condition %s is %s", condition.Type, condition.Status)
-					}
-				}
-			}
-			slices.Sort(others)
-			if !slices.Equal(others, test.others) {
+			if others := checkConditions(t, got.Conditions); !slices.Equal(others, test.others) {
 				t.Errorf("want the conditions %v beside Ready, got %v", test.others, others)
 			}
 			ready := meta.FindStatusCondition(got.Conditions, edgev2alpha1.ConditionReady)
@@ -153,6 +140,25 @@ func TestStatus(t *testing.T) {
 			}
 		})
 	}
+}
+
+// checkConditions checks that all conditions are complete, and returns the types of those beside Ready.
+func checkConditions(t *testing.T, conditions []metav1.Condition) (others []string) {
+	t.Helper()
+	for _, condition := range conditions {
+		if condition.ObservedGeneration != 3 || condition.LastTransitionTime.IsZero() || condition.Reason == "" || condition.Message == "" {
+			t.Errorf("the condition %s lacks something: %+v", condition.Type, condition)
+		}
+		if condition.Type == edgev2alpha1.ConditionReady {
+			continue
+		}
+		others = append(others, condition.Type)
+		if condition.Status != metav1.ConditionTrue {
+			t.Errorf("the condition %s is %s", condition.Type, condition.Status)
+		}
+	}
+	slices.Sort(others)
+	return others
 }
 
 // Looking again changes nothing, and what changes does not touch the rest: no write without a cause.
@@ -261,91 +267,6 @@ func TestFailuresAreTheFirstByName(t *testing.T) {
 	healed := syncerconfig.Status(findings(func(*syncerconfig.Findings) {}), got)
 	if healed.Failures != nil || healed.Failed != 0 {
 		t.Errorf("after all is well: %+v", healed)
-	}
-}
-
-func TestUnresolved(t *testing.T) {
-	published := []sync.Resource{
-		{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap", Namespaced: true},
-		{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, Kind: "Namespace"},
-		{GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Kind: "Deployment", Namespaced: true},
-	}
-	entry := func(group, version, resource string) edgev2alpha1.SyncerConfigSpec {
-		return edgev2alpha1.SyncerConfigSpec{ClusterScope: []edgev2alpha1.ClusterScopeDownsyncResource{{
-			GroupResource: edgev2alpha1.GroupResource{Group: group, Resource: resource}, APIVersion: version, Objects: []string{"x"},
-		}}}
-	}
-	older := func(group, version, kind string) edgev2alpha1.EdgeSyncConfigSpec {
-		return edgev2alpha1.EdgeSyncConfigSpec{DownSyncedResources: []edgev2alpha1.EdgeSyncConfigResource{{Group: group, Version: version, Kind: kind, Name: "x"}}}
-	}
-	for name, test := range map[string]struct {
-		syncer edgev2alpha1.SyncerConfigSpec
-		edge   edgev2alpha1.EdgeSyncConfigSpec
-		want   string
-	}{
-		"published":                          {syncer: entry("", "v1", "configmaps")},
-		"published, whatever version":        {syncer: entry("", "", "configmaps")},
-		"published, of a group":              {syncer: entry("apps", "v1", "deployments")},
-		"another version":                    {syncer: entry("", "v2", "configmaps"), want: "spec.clusterScope[0] (v2 configmaps)"},
-		"another version, of a group":        {syncer: entry("apps", "v1beta1", "deployments"), want: "spec.clusterScope[0] (apps/v1beta1 deployments)"},
-		"another resource":                   {syncer: entry("", "v1", "secrets"), want: "spec.clusterScope[0] (v1 secrets)"},
-		"another resource, whatever version": {syncer: entry("", "", "secrets"), want: "spec.clusterScope[0] (secrets)"},
-		"another group":                      {syncer: entry("apps", "v1", "configmaps"), want: "spec.clusterScope[0] (apps/v1 configmaps)"},
-		"another group, whatever version":    {syncer: entry("example.com", "", "configmaps"), want: "spec.clusterScope[0] (example.com configmaps)"},
-		"a kind is no resource":              {syncer: entry("", "v1", "ConfigMap"), want: "spec.clusterScope[0] (v1 ConfigMap)"},
-		"all resources of a group":           {syncer: entry("", "v1", "*")},
-		"all resources, whatever version":    {syncer: entry("apps", "", "*")},
-		"all resources in another version":   {syncer: entry("apps", "v2", "*"), want: "spec.clusterScope[0] (apps/v2 *)"},
-		"all resources of another group":     {syncer: entry("example.com", "v1", "*"), want: "spec.clusterScope[0] (example.com/v1 *)"},
-		"a kind":                             {edge: older("", "v1", "ConfigMap")},
-		"a kind, whatever version":           {edge: older("apps", "", "Deployment")},
-		"another kind":                       {edge: older("", "v1", "Secret"), want: "spec.downSyncedResources[0] (v1 Secret)"},
-		"a kind of another group":            {edge: older("apps", "v1", "ConfigMap"), want: "spec.downSyncedResources[0] (apps/v1 ConfigMap)"},
-		"a kind in another version":          {edge: older("", "v2", "ConfigMap"), want: "spec.downSyncedResources[0] (v2 ConfigMap)"},
-		"a resource is no kind":              {edge: older("", "v1", "configmaps"), want: "spec.downSyncedResources[0] (v1 configmaps)"},
-		"all kinds of a group":               {edge: older("apps", "v1", "*")},
-		"all kinds of another group":         {edge: older("example.com", "", "*"), want: "spec.downSyncedResources[0] (example.com *)"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			matcher := selection.Compile(
-				[]*edgev2alpha1.SyncerConfig{{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: test.syncer}},
-				[]*edgev2alpha1.EdgeSyncConfig{{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Spec: test.edge}},
-			)
-			want := map[string][]string{}
-			switch {
-			case test.want == "":
-			case strings.HasPrefix(test.want, "spec.down"):
-				want["EdgeSyncConfig/b"] = []string{test.want}
-			default:
-				want["SyncerConfig/a"] = []string{test.want}
-			}
-			if got := syncerconfig.Unresolved(matcher, published); !reflect.DeepEqual(got, want) {
-				t.Errorf("want %v, got %v", want, got)
-			}
-		})
-	}
-}
-
-func TestUnresolvedOfMany(t *testing.T) {
-	resource := edgev2alpha1.GroupResource{Group: "example.com", Resource: "widgets"}
-	spec := edgev2alpha1.SyncerConfigSpec{
-		NamespaceScope:    edgev2alpha1.NamespaceScopeDownsyncs{Namespaces: []string{"*"}, Resources: []edgev2alpha1.NamespaceScopeDownsyncResource{{GroupResource: resource}}},
-		NamespacedObjects: []edgev2alpha1.NamespaceScopeDownsyncObjects{{GroupResource: resource}},
-		ClusterScope:      []edgev2alpha1.ClusterScopeDownsyncResource{{GroupResource: resource}, {GroupResource: resource}},
-	}
-	matcher := selection.Compile([]*edgev2alpha1.SyncerConfig{
-		{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: spec},
-		{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Spec: edgev2alpha1.SyncerConfigSpec{}},
-	}, nil)
-	want := map[string][]string{"SyncerConfig/a": {
-		"spec.namespaceScope.resources[0] (example.com widgets)", "spec.namespacedObjects[0] (example.com widgets)",
-		"spec.clusterScope[0] (example.com widgets)", "spec.clusterScope[1] (example.com widgets)",
-	}}
-	if got := syncerconfig.Unresolved(matcher, nil); !reflect.DeepEqual(got, want) {
-		t.Errorf("want %v, got %v", want, got)
-	}
-	if got := syncerconfig.Unresolved(nil, nil); len(got) > 0 {
-		t.Errorf("without configs: %v", got)
 	}
 }
 

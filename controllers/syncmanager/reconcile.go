@@ -18,6 +18,7 @@ package syncmanager
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -117,10 +118,7 @@ func oldestFirst(a, b *unstructured.Unstructured) int {
 
 // settle starts what must run and stops what need not run any more.
 func (m *Manager) settle(ctx context.Context, managed *managed, published []sync.Resource) error {
-	wanted, err := m.wanted(ctx, managed, published)
-	if err != nil {
-		return err
-	}
+	wanted, unclear := wanted(managed, published, func(resource sync.Resource) (bool, error) { return m.emptied(ctx, managed, resource) })
 	if err := m.record(ctx, managed, wanted, published); err != nil {
 		return err
 	}
@@ -137,27 +135,27 @@ func (m *Manager) settle(ctx context.Context, managed *managed, published []sync
 			}
 		}
 	}
-	return nil
+	return unclear
 }
 
-// wanted returns the published resources that are selected, or recorded and not yet found to be empty on the target.
-func (m *Manager) wanted(ctx context.Context, managed *managed, published []sync.Resource) ([]sync.Resource, error) {
+// wanted returns the published resources that are selected, or recorded and not yet emptied on the target. One of which
+// that cannot be told is wanted too, and does not hold up the others; the error says why.
+func wanted(managed *managed, published []sync.Resource, emptied func(sync.Resource) (bool, error)) ([]sync.Resource, error) {
 	var wanted []sync.Resource
+	var errs []error
 	for _, resource := range published {
 		selected := managed.matcher.Selects(resource.GroupResource(), resource.Kind)
 		_, recorded := managed.recorded[resource.GroupResource()]
 		if !selected && recorded {
-			emptied, err := m.emptied(ctx, managed, resource)
-			if err != nil {
-				return nil, err
-			}
-			recorded = !emptied
+			empty, err := emptied(resource)
+			errs = append(errs, err)
+			recorded = err != nil || !empty
 		}
 		if selected || recorded {
 			wanted = append(wanted, resource)
 		}
 	}
-	return wanted, nil
+	return wanted, errors.Join(errs...)
 }
 
 // emptied tells whether a pair that nothing selects has left nothing on the target: its cache is empty, and a list on

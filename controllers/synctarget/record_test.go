@@ -65,7 +65,7 @@ func TestSyncedResources(t *testing.T) {
 			[]edgev2alpha1.SyncedResource{accepted("events.k8s.io", "events")},
 		},
 		"one that is neither published nor known": {nil, "widgets.example.com/ configmaps/v1", []edgev2alpha1.SyncedResource{accepted("", "configmaps")}},
-		"the last one goes": {[]edgev2alpha1.SyncedResource{known("", "configmaps")}, "", nil},
+		"the last one goes":                       {[]edgev2alpha1.SyncedResource{known("", "configmaps")}, "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var resources []sync.Resource

@@ -32,11 +32,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -45,6 +47,9 @@ import (
 
 // workspaceTimeout is how long a new provider workspace may take to become ready.
 const workspaceTimeout = time.Minute
+
+// patience is for what goes away by itself, usually within a second: it tries for ten.
+var patience = wait.Backoff{Duration: 20 * time.Millisecond, Factor: 2, Steps: 10}
 
 // Options say what to set up.
 type Options struct {
@@ -134,13 +139,24 @@ type setup struct {
 }
 
 // ensure creates the object, or updates it if mutate changes it.
-func (s *setup) ensure(ctx context.Context, kind string, object client.Object, mutate func()) error {
-	result, err := controllerutil.CreateOrUpdate(ctx, s.client, object, func() error { mutate(); return nil })
+func ensure[T client.Object](ctx context.Context, s *setup, kind string, object T, mutate func(T)) error {
+	var result controllerutil.OperationResult
+	err := retry.OnError(patience, passes, func() (err error) {
+		current := object.DeepCopyObject().(T)
+		result, err = controllerutil.CreateOrUpdate(ctx, s.client, current, func() error { mutate(current); return nil })
+		return err
+	})
 	if err != nil {
 		return explain(err, "create or update", kind+" "+object.GetName()+" in", s.Workspace)
 	}
 	s.Report(kind+" "+object.GetName(), string(result))
 	return nil
+}
+
+// passes tells whether an error goes away by itself: kcp's controllers write to new objects at once, and a new workspace
+// is called ready a moment before it serves all its APIs.
+func passes(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || meta.IsNoMatchError(err)
 }
 
 // explain tells what may not be done, and who may.
@@ -177,7 +193,7 @@ func (s *setup) mailboxExport(ctx context.Context) error {
 
 func (s *setup) export(ctx context.Context, name string, own []*apisv1alpha1.APIResourceSchema, claims ...string) error {
 	export := &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	return s.ensure(ctx, "APIExport", export, func() {
+	return ensure(ctx, s, "APIExport", export, func(export *apisv1alpha2.APIExport) {
 		for _, schema := range own {
 			setSchema(&export.Spec, schema)
 		}
@@ -220,19 +236,28 @@ func addClaim(spec *apisv1alpha2.APIExportSpec, resource string) {
 // workspaceType makes every mailbox bind the mailbox export, with all its claims accepted now and later.
 func (s *setup) workspaceType(ctx context.Context) error {
 	workspaceType := &tenancyv1alpha1.WorkspaceType{ObjectMeta: metav1.ObjectMeta{Name: WorkspaceType}}
-	return s.ensure(ctx, "WorkspaceType", workspaceType, func() {
+	return ensure(ctx, s, "WorkspaceType", workspaceType, func(workspaceType *tenancyv1alpha1.WorkspaceType) {
 		maintain := tenancyv1alpha1.APIBindingLifecycleModeMaintain
-		workspaceType.Spec.Extend.With = []tenancyv1alpha1.WorkspaceTypeReference{{Name: "universal", Path: "root"}}
-		workspaceType.Spec.DefaultAPIBindings = []tenancyv1alpha1.APIExportReference{{Path: s.Workspace, Export: MailboxExport}}
-		workspaceType.Spec.DefaultAPIBindingLifecycle = &maintain
+		spec := &workspaceType.Spec
+		spec.Extend.With = with(spec.Extend.With, tenancyv1alpha1.WorkspaceTypeReference{Name: "universal", Path: "root"})
+		spec.DefaultAPIBindings = with(spec.DefaultAPIBindings, tenancyv1alpha1.APIExportReference{Path: s.Workspace, Export: MailboxExport})
+		spec.DefaultAPIBindingLifecycle = &maintain
 	})
+}
+
+// with returns the items with one that must be among them.
+func with[T comparable](items []T, item T) []T {
+	if slices.Contains(items, item) {
+		return items
+	}
+	return append(items, item)
 }
 
 // hashKey creates the key once. It is never changed: all marks would be taken for outdated.
 func (s *setup) hashKey(ctx context.Context) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: HashKeyNamespace, Name: HashKeySecret}}
 	var failed error
-	err := s.ensure(ctx, "Secret", secret, func() {
+	err := ensure(ctx, s, "Secret", secret, func(secret *corev1.Secret) {
 		if len(secret.Data[HashKey]) > 0 {
 			return
 		}

@@ -18,7 +18,6 @@ package bootstrap
 
 import (
 	"context"
-	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,26 +63,25 @@ func (s *setup) inventoryRights(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
+	var groups []rbacv1.Subject
 	for _, group := range s.InventoryGroups {
-		if err := s.bind(ctx, inventoryRole, inventoryRole, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: group}); err != nil {
-			return err
-		}
+		groups = append(groups, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: group})
 	}
-	return nil
+	return s.bind(ctx, inventoryRole, inventoryRole, groups...)
 }
 
 func (s *setup) role(ctx context.Context, name string, rules []rbacv1.PolicyRule) error {
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	return s.ensure(ctx, "ClusterRole", role, func() { role.Rules = rules })
+	return ensure(ctx, s, "ClusterRole", role, func(role *rbacv1.ClusterRole) { role.Rules = rules })
 }
 
-// bind adds the subject to the binding; other subjects stay.
-func (s *setup) bind(ctx context.Context, name, role string, subject rbacv1.Subject) error {
+// bind adds the subjects to the binding; other subjects stay.
+func (s *setup) bind(ctx context.Context, name, role string, subjects ...rbacv1.Subject) error {
 	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	return s.ensure(ctx, "ClusterRoleBinding", binding, func() {
+	return ensure(ctx, s, "ClusterRoleBinding", binding, func(binding *rbacv1.ClusterRoleBinding) {
 		binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}
-		if !slices.Contains(binding.Subjects, subject) {
-			binding.Subjects = append(binding.Subjects, subject)
+		for _, subject := range subjects {
+			binding.Subjects = with(binding.Subjects, subject)
 		}
 	})
 }

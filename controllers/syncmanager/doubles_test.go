@@ -1,0 +1,122 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+const florin = types.UID("florin-uid")
+
+// notes is a double of the controller of SyncTargets and of the reports: it notes what the manager has recorded instead
+// of writing it to a SyncTarget, and fails when it is told to.
+type notes struct {
+	manager *Manager
+	records []string
+	// running are the pairs that ran while the last record was written.
+	running []string
+	fail    error
+	changed int
+}
+
+func (n *notes) Record(_ context.Context, target Target, resources []sync.Resource) error {
+	n.running = n.manager.running(target.UID)
+	if n.fail != nil {
+		return n.fail
+	}
+	var names []string
+	for _, resource := range resources {
+		names = append(names, resource.GroupResource().String()+"/"+resource.Version)
+	}
+	slices.Sort(names)
+	n.records = append(n.records, strings.Join(names, " "))
+	return nil
+}
+
+func (n *notes) Changed(types.UID) { n.changed++ }
+
+// running returns the names of the pairs that run.
+func (m *Manager) running(syncTarget types.UID) []string {
+	names := []string{}
+	found, ok := m.get(syncTarget)
+	if !ok {
+		return names
+	}
+	for _, controller := range found.controllers() {
+		names = append(names, controller.Resource.GroupResource().String())
+	}
+	slices.Sort(names)
+	return names
+}
+
+// newManager returns a manager that sees no mailbox, and knows only what a test tells it.
+func newManager(t *testing.T) (*Manager, *notes) {
+	t.Helper()
+	clock := testclock.NewFakeClock(time.Unix(1000, 0))
+	notes := &notes{}
+	manager := New(Options{
+		Mailboxes: mailboxes.New(nil, "root:synchub", "mailbox", ConfigResources, clock, logr.Discard()),
+		Recorder:  notes, Hub: "hub", Hasher: ownership.NewHasher([]byte("key")), OnKnown: func(types.UID) {}, Clock: clock, Log: logr.Discard(),
+	})
+	manager.SetObserver(notes)
+	notes.manager = manager
+	// What Start would do, without a queue: the tests decide what is looked at when.
+	manager.ctx = t.Context()
+	t.Cleanup(manager.stopAll)
+	return manager, notes
+}
+
+// connection returns a connection to a target that is away.
+func connection(t *testing.T) (connection *targets.Connection) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	registry := targets.NewRegistry(targets.Options{FieldManager: "test", Clock: testclock.NewFakeClock(time.Unix(1000, 0)), Log: logr.Discard(), OnChange: func(types.UID) {}})
+	ended := make(chan error, 1)
+	go func() { ended <- registry.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	kubeconfig := []byte(`{"apiVersion": "v1", "kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+		"clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}], "users": [{"name": "u", "user": {"token": "none"}}]}`)
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		connection, last = registry.Connect(florin, kubeconfig, kcp.Limits{})
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("%v: %v", err, last)
+	}
+	return connection
+}

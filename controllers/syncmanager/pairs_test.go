@@ -1,0 +1,218 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/sync/selection"
+)
+
+// learn tells the manager the configs of a mailbox, as if it had read them.
+func learn(manager *Manager, matcher *selection.Matcher) {
+	managed, _ := manager.get(florin)
+	manager.lock.Lock()
+	managed.stale = false
+	manager.lock.Unlock()
+	managed.lock.Lock()
+	managed.known, managed.matcher = true, matcher
+	managed.lock.Unlock()
+}
+
+// fixture is a manager with one SyncTarget, whose target is away.
+type fixture struct {
+	t       *testing.T
+	manager *Manager
+	notes   *notes
+	target  Target
+}
+
+// newFixture publishes three resources and assigns a SyncTarget that has recorded one of them.
+func newFixture(t *testing.T) *fixture {
+	manager, notes := newManager(t)
+	manager.Publish(resources("configmaps", "secrets", "deployments.apps"))
+	target := Target{UID: florin, Name: "florin", Inventory: "i", Mailbox: "m", Connection: connection(t), Recorded: []schema.GroupResource{{Resource: "secrets"}}}
+	manager.Assign(target)
+	return &fixture{t, manager, notes, target}
+}
+
+// settled looks at the SyncTarget, and fails the test unless that ends well with these pairs running and these records
+// written.
+func (f *fixture) settled(running []string, records ...string) {
+	f.t.Helper()
+	if result, err := f.manager.Reconcile(f.t.Context(), florin); err != nil || result.RequeueAfter != 0 {
+		f.t.Errorf("%v, %v", result, err)
+	}
+	if got := f.manager.running(florin); !slices.Equal(got, running) {
+		f.t.Errorf("want %v running, got %v", running, got)
+	}
+	if !slices.Equal(f.notes.records, records) {
+		f.t.Errorf("want the records %q, got %q", records, f.notes.records)
+	}
+	f.notes.records = nil
+}
+
+// controllers are those that run, by the names of their resources.
+func (f *fixture) controllers() map[string]*sync.Controller {
+	found, _ := f.manager.get(florin)
+	all := map[string]*sync.Controller{}
+	for _, controller := range found.controllers() {
+		all[controller.Resource.GroupResource().String()] = controller
+	}
+	return all
+}
+
+func TestNothingRunsForAMailboxThatCannotBeSeen(t *testing.T) {
+	f := newFixture(t)
+	f.settled([]string{})
+	if _, ok := f.manager.View(florin); ok || f.manager.Known(florin) {
+		t.Error("there is a view of a mailbox that cannot be seen")
+	}
+}
+
+// What a pair may leave on a target must be on record before it starts.
+func TestNothingRunsWithoutARecord(t *testing.T) {
+	f := newFixture(t)
+	learn(f.manager, selecting("configmaps"))
+	f.notes.fail = errors.New("no")
+	if _, err := f.manager.Reconcile(t.Context(), florin); !errors.Is(err, f.notes.fail) || !strings.Contains(err.Error(), "florin") {
+		t.Errorf("a record that fails: %v", err)
+	}
+	f.notes.fail = apierrors.NewConflict(schema.GroupResource{Resource: "synctargets"}, "florin", errors.New("no"))
+	if result, err := f.manager.Reconcile(t.Context(), florin); err != nil || result.RequeueAfter == 0 {
+		t.Errorf("a record that lost a race: %v, %v", result, err)
+	}
+	if running := f.manager.running(florin); len(running) > 0 {
+		t.Errorf("%v run without a record", running)
+	}
+	f.notes.fail = nil
+	f.settled([]string{"configmaps", "secrets"}, "configmaps/v1 secrets/v1")
+	if len(f.notes.running) > 0 {
+		t.Errorf("%v ran before they were recorded", f.notes.running)
+	}
+}
+
+func TestPairsFollowTheConfigs(t *testing.T) {
+	f := newFixture(t)
+	learn(f.manager, selecting("configmaps"))
+	f.settled([]string{"configmaps", "secrets"}, "configmaps/v1 secrets/v1")
+	if view, ok := f.manager.View(florin); !ok || view.Mailbox != "m" || len(view.Controllers) != 2 || len(view.Published) != 3 || !f.manager.Known(florin) {
+		t.Errorf("the view is %+v, %v", view, ok)
+	}
+	before := f.controllers()
+	f.settled([]string{"configmaps", "secrets"})
+	if !reflect.DeepEqual(f.controllers(), before) {
+		t.Error("controllers were started anew for nothing")
+	}
+	// Nothing is known to be empty while the target is away.
+	learn(f.manager, selecting("deployments.apps"))
+	f.settled([]string{"configmaps", "deployments.apps", "secrets"}, "configmaps/v1 deployments.apps/v1 secrets/v1")
+}
+
+func TestPairsFollowWhatIsPublished(t *testing.T) {
+	f := newFixture(t)
+	learn(f.manager, selecting("configmaps"))
+	f.settled([]string{"configmaps", "secrets"}, "configmaps/v1 secrets/v1")
+
+	published := slices.Clone(f.manager.Published())
+	published[0].Orphan = true
+	f.manager.Publish(published)
+	before := f.controllers()
+	f.settled([]string{"configmaps", "secrets"})
+	after := f.controllers()
+	if after["configmaps"] == before["configmaps"] || !after["configmaps"].Resource.Orphan || after["secrets"] != before["secrets"] {
+		t.Error("not exactly the controller with another policy was started anew")
+	}
+
+	f.manager.Publish(published[1:])
+	f.settled([]string{"secrets"})
+	f.manager.Publish(published)
+	f.settled([]string{"configmaps", "secrets"})
+}
+
+func TestPairsFollowTheConnection(t *testing.T) {
+	f := newFixture(t)
+	learn(f.manager, selecting("configmaps"))
+	f.settled([]string{"configmaps", "secrets"}, "configmaps/v1 secrets/v1")
+	f.target.Connection = connection(t)
+	f.manager.Assign(f.target)
+	before := f.controllers()
+	f.settled([]string{"configmaps", "secrets"})
+	for name, controller := range f.controllers() {
+		if controller.Connection != f.target.Connection || controller == before[name] {
+			t.Errorf("%s keeps its former connection", name)
+		}
+	}
+}
+
+func TestCount(t *testing.T) {
+	f := newFixture(t)
+	learn(f.manager, selecting("deployments.apps"))
+	f.settled([]string{"deployments.apps", "secrets"}, "deployments.apps/v1 secrets/v1")
+	for name, test := range map[string]struct {
+		resource schema.GroupResource
+		kind     string
+		want     Counts
+	}{
+		"by its resource":           {schema.GroupResource{Resource: "secrets"}, "", Counts{Mailboxes: 1, Targets: 1}},
+		"by its kind":               {schema.GroupResource{Group: "apps"}, "Kind of deployments.apps", Counts{Mailboxes: 1, Targets: 1}},
+		"by another kind":           {schema.GroupResource{Group: "apps"}, "Kind of secrets", Counts{Mailboxes: 1}},
+		"published, but not synced": {schema.GroupResource{Resource: "configmaps"}, "", Counts{Mailboxes: 1}},
+	} {
+		if got := f.manager.Count(test.resource, test.kind); got != test.want {
+			t.Errorf("%s: want %+v, got %+v", name, test.want, got)
+		}
+	}
+}
+
+func TestUnassignEndsAll(t *testing.T) {
+	f := newFixture(t)
+	learn(f.manager, selecting("configmaps"))
+	f.settled([]string{"configmaps", "secrets"}, "configmaps/v1 secrets/v1")
+	held, _ := f.manager.get(florin)
+	f.manager.Unassign(florin)
+	f.manager.Unassign(florin)
+	f.settled([]string{})
+	if err := f.manager.settleGone(t.Context(), held); err != nil || f.manager.Known(florin) {
+		t.Errorf("what was unassigned goes on: %v", err)
+	}
+}
+
+// settleGone is what a worker does that was about to look at a target when it was unassigned.
+func (m *Manager) settleGone(ctx context.Context, held *managed) error {
+	m.lock.Lock()
+	m.targets[florin] = held
+	m.lock.Unlock()
+	_, err := m.Reconcile(ctx, florin)
+	m.lock.Lock()
+	delete(m.targets, florin)
+	m.lock.Unlock()
+	if running := len(held.pairs); err == nil && running > 0 {
+		return fmt.Errorf("%d controllers run", running)
+	}
+	return err
+}

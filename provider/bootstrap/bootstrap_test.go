@@ -1,0 +1,329 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package bootstrap_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
+	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/synchub-dev/synchub/apis/schemas"
+	"github.com/synchub-dev/synchub/provider/bootstrap"
+	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/servers"
+)
+
+func named(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
+
+var hashKeySecret = types.NamespacedName{Namespace: bootstrap.HashKeyNamespace, Name: bootstrap.HashKeySecret}
+
+func TestRunIsIdempotent(t *testing.T) {
+	g := NewWithT(t)
+	provider := newProvider(t, "twice")
+	objects := []string{
+		"Workspace root:twice",
+		"APIExport edge.kubestellar.io", "APIExport mailbox.edge.kubestellar.io", "WorkspaceType mailbox", "Secret synchub-hash-key",
+		"ClusterRole synchub:hub", "ClusterRoleBinding synchub:hub", "ClusterRoleBinding synchub:hub-access",
+		"ClusterRole synchub:inventory", "ClusterRoleBinding synchub:inventory",
+	}
+	for _, schema := range append(schemas.Inventory(), schemas.Mailbox()...) {
+		objects = append(objects, "APIResourceSchema "+schema.Name)
+	}
+
+	report, err := provider.run(t, provider.Config, "operators")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(slices.Collect(maps.Keys(report))).To(ConsistOf(objects))
+	g.Expect(maps.Values(report)).To(HaveEach("created"))
+	before := provider.state(t)
+
+	report, err = provider.run(t, provider.Config, "operators")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(slices.Collect(maps.Keys(report))).To(ConsistOf(objects))
+	g.Expect(maps.Values(report)).To(HaveEach("unchanged"))
+	g.Expect(provider.state(t)).To(Equal(before))
+}
+
+// state returns what the set-up makes, as it is now.
+func (p provider) state(t *testing.T) []client.Object {
+	t.Helper()
+	objects := []client.Object{
+		p.read(t, &apisv1alpha2.APIExport{}, named(bootstrap.InventoryExport)),
+		p.read(t, &apisv1alpha2.APIExport{}, named(bootstrap.MailboxExport)),
+		p.read(t, &tenancyv1alpha1.WorkspaceType{}, named(bootstrap.WorkspaceType)),
+		p.read(t, &corev1.Secret{}, hashKeySecret),
+		p.read(t, &rbacv1.ClusterRole{}, named("synchub:hub")),
+		p.read(t, &rbacv1.ClusterRoleBinding{}, named("synchub:hub")),
+		p.read(t, &rbacv1.ClusterRoleBinding{}, named("synchub:hub-access")),
+	}
+	for _, object := range objects {
+		// What kcp itself writes to them meanwhile is not ours.
+		object.SetResourceVersion("")
+		object.SetManagedFields(nil)
+		object.SetAnnotations(nil)
+		switch object := object.(type) {
+		case *apisv1alpha2.APIExport:
+			object.Status = apisv1alpha2.APIExportStatus{}
+		case *tenancyv1alpha1.WorkspaceType:
+			object.Status = tenancyv1alpha1.WorkspaceTypeStatus{}
+		}
+	}
+	return objects
+}
+
+func (p provider) read(t *testing.T, object client.Object, key types.NamespacedName) client.Object {
+	t.Helper()
+	if err := p.admin(t).Get(t.Context(), key, object); err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+// change reads an object, changes and writes it, until nobody else does so at the same time.
+func (p provider) change(t *testing.T, object client.Object, key types.NamespacedName, mutate func()) {
+	t.Helper()
+	eventually(t, func(g Gomega) {
+		g.Expect(p.admin(t).Get(t.Context(), key, object)).To(Succeed())
+		mutate()
+		g.Expect(p.admin(t).Update(t.Context(), object)).To(Succeed())
+	})
+}
+
+// The hub adds published resources to the mailbox export, and operators may add to all.
+func TestRunTakesNothingAway(t *testing.T) {
+	g := NewWithT(t)
+	provider := newProvider(t, "shared").prepared(t, "operators")
+	g.Expect(framework.Apply(t.Context(), provider.Workspace(provider.path), `
+apiVersion: apis.kcp.io/v1alpha1
+kind: APIResourceSchema
+metadata: {name: v1.widgets.example.org}
+spec:
+  group: example.org
+  scope: Namespaced
+  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}
+  versions: [{name: v1, served: true, storage: true, schema: {type: object}}]
+---
+apiVersion: apis.kcp.io/v1alpha2
+kind: APIExport
+metadata: {name: other}
+`)).To(Succeed())
+	var key []byte
+	secret := &corev1.Secret{}
+	provider.change(t, secret, hashKeySecret, func() {
+		key = secret.Data[bootstrap.HashKey]
+		secret.Data["note"] = []byte("ours")
+	})
+	g.Expect(key).To(HaveLen(32))
+
+	widgets := apisv1alpha2.ResourceSchema{
+		Group: "example.org", Name: "widgets", Schema: "v1.widgets.example.org",
+		Storage: apisv1alpha2.ResourceSchemaStorage{CRD: &apisv1alpha2.ResourceSchemaStorageCRD{}},
+	}
+	configMaps := apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Resource: "configmaps"}, Verbs: []string{"*"}}
+	export := &apisv1alpha2.APIExport{}
+	for _, name := range []string{bootstrap.InventoryExport, bootstrap.MailboxExport} {
+		provider.change(t, export, named(name), func() {
+			export.Spec.Resources = append([]apisv1alpha2.ResourceSchema{widgets}, export.Spec.Resources...)
+			// What others add stays, what is ours and lost comes back.
+			lost := slices.IndexFunc(export.Spec.PermissionClaims, func(claim apisv1alpha2.PermissionClaim) bool { return claim.Resource == "events" })
+			g.Expect(lost).To(BeNumerically(">=", 0))
+			export.Spec.PermissionClaims[lost] = configMaps
+		})
+	}
+	other := tenancyv1alpha1.APIExportReference{Path: provider.path, Export: "other"}
+	workspaceType := &tenancyv1alpha1.WorkspaceType{}
+	provider.change(t, workspaceType, named(bootstrap.WorkspaceType), func() {
+		workspaceType.Spec.DefaultAPIBindings = append(workspaceType.Spec.DefaultAPIBindings, other)
+	})
+	somebody := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "somebody"}
+	binding := &rbacv1.ClusterRoleBinding{}
+	for _, name := range []string{"synchub:hub", "synchub:hub-access", "synchub:inventory"} {
+		provider.change(t, binding, named(name), func() { binding.Subjects = append(binding.Subjects, somebody) })
+	}
+
+	report, err := provider.run(t, provider.Config, "auditors")
+	g.Expect(err).NotTo(HaveOccurred())
+	for object, result := range report {
+		want := "unchanged"
+		switch object {
+		case "APIExport edge.kubestellar.io", "APIExport mailbox.edge.kubestellar.io", "ClusterRoleBinding synchub:inventory":
+			want = "updated"
+		}
+		g.Expect(result).To(Equal(want), object)
+	}
+	for name, claims := range map[string][]string{
+		bootstrap.InventoryExport: {"configmaps", "secrets", "events", "logicalclusters"},
+		bootstrap.MailboxExport:   {"configmaps", "namespaces", "events", "logicalclusters"},
+	} {
+		provider.read(t, export, named(name))
+		g.Expect(export.Spec.Resources).To(ContainElement(widgets))
+		own := schemas.Mailbox()
+		if name == bootstrap.InventoryExport {
+			own = schemas.Inventory()
+		}
+		g.Expect(export.Spec.Resources).To(HaveLen(1 + len(own)))
+		var claimed []string
+		for _, claim := range export.Spec.PermissionClaims {
+			claimed = append(claimed, claim.Resource)
+			g.Expect(claim.Verbs).To(Equal([]string{"*"}))
+			g.Expect(claim.DefaultSelector).To(BeNil())
+		}
+		g.Expect(claimed).To(ConsistOf(claims))
+	}
+	provider.read(t, workspaceType, named(bootstrap.WorkspaceType))
+	g.Expect(workspaceType.Spec.DefaultAPIBindings).To(ConsistOf(other, tenancyv1alpha1.APIExportReference{Path: provider.path, Export: bootstrap.MailboxExport}))
+	provider.read(t, secret, hashKeySecret)
+	g.Expect(secret.Data).To(Equal(map[string][]byte{bootstrap.HashKey: key, "note": []byte("ours")}))
+	for name, subject := range map[string]rbacv1.Subject{
+		"synchub:hub":        {APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: servers.HubUser},
+		"synchub:hub-access": {APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: servers.HubUser},
+		"synchub:inventory":  {APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "auditors"},
+	} {
+		provider.read(t, binding, named(name))
+		g.Expect(binding.Subjects).To(ContainElements(somebody, subject), name)
+	}
+}
+
+// A newer hub brings its schemas under other names; the export then serves those.
+func TestRunReplacesItsOwnSchemas(t *testing.T) {
+	g := NewWithT(t)
+	provider := newProvider(t, "newer").prepared(t)
+	older := schemas.Mailbox()[0].DeepCopy()
+	current := older.Name
+	older.Name = "v0." + older.Spec.Names.Plural + "." + older.Spec.Group
+	g.Expect(provider.admin(t).Create(t.Context(), &apisv1alpha1.APIResourceSchema{ObjectMeta: older.ObjectMeta, Spec: older.Spec})).To(Succeed())
+	export := &apisv1alpha2.APIExport{}
+	schemaInUse := func() string {
+		provider.read(t, export, named(bootstrap.MailboxExport))
+		for _, resource := range export.Spec.Resources {
+			if resource.Name == older.Spec.Names.Plural && resource.Group == older.Spec.Group {
+				return resource.Schema
+			}
+		}
+		return ""
+	}
+	provider.change(t, export, named(bootstrap.MailboxExport), func() {
+		for i := range export.Spec.Resources {
+			if export.Spec.Resources[i].Schema == current {
+				export.Spec.Resources[i].Schema = older.Name
+			}
+		}
+	})
+	g.Expect(schemaInUse()).To(Equal(older.Name))
+	provider.prepared(t)
+	g.Expect(schemaInUse()).To(Equal(current))
+}
+
+// An administrator of the provider workspace alone needs no rights in its parent, once there is the workspace.
+func TestRunAsAdministratorOfTheWorkspaceAlone(t *testing.T) {
+	g := NewWithT(t)
+	newProvider(t, "closed").create(t)
+	provider := newProvider(t, "closed:delegated").create(t)
+	g.Expect(framework.Apply(t.Context(), provider.Workspace(provider.path), administrates(servers.HubUser))).To(Succeed())
+	eventually(t, func(g Gomega) {
+		report, err := provider.run(t, provider.HubConfig)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(report).To(HaveKey("APIExport mailbox.edge.kubestellar.io"))
+		g.Expect(report).NotTo(HaveKey("Workspace root:closed:delegated"))
+	})
+	report, err := provider.run(t, provider.HubConfig)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(maps.Values(report)).To(HaveEach("unchanged"))
+}
+
+func TestRunWithoutRights(t *testing.T) {
+	const advice = "use the kubeconfig of an administrator of that workspace"
+	for name, tt := range map[string]struct {
+		provider func(t *testing.T) provider
+		says     string
+	}{
+		"no workspace":      {func(t *testing.T) provider { return newProvider(t, "nowhere") }, "root:nowhere"},
+		"a foreign one":     {func(t *testing.T) provider { return newProvider(t, "foreign").create(t) }, "root:foreign"},
+		"the hub's own one": {func(t *testing.T) provider { return newProvider(t, "own").prepared(t) }, "WorkspaceType mailbox in root:own"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			provider := tt.provider(t)
+			_, err := provider.run(t, provider.HubConfig)
+			g.Expect(err).To(MatchError(HavePrefix("this user may not ")))
+			g.Expect(err).To(MatchError(ContainSubstring(tt.says)))
+			g.Expect(err).To(MatchError(ContainSubstring(advice)))
+		})
+	}
+	t.Run("an unknown user", func(t *testing.T) {
+		g := NewWithT(t)
+		provider := newProvider(t, "unknown")
+		stranger := *provider.HubConfig
+		stranger.BearerToken = "not-a-token"
+		_, err := provider.run(t, &stranger)
+		g.Expect(err).To(MatchError(HavePrefix("this user may not ")))
+		g.Expect(err).To(MatchError(ContainSubstring(advice)))
+		g.Expect(err).NotTo(MatchError(ContainSubstring("not-a-token")))
+	})
+}
+
+func TestIdentify(t *testing.T) {
+	g := NewWithT(t)
+	provider := newProvider(t, "identified")
+	identify := func() (bootstrap.Identity, error) {
+		return bootstrap.Identify(t.Context(), framework.InWorkspace(provider.HubConfig, provider.path), provider.path)
+	}
+	const advice = "run `synchub init --provider-workspace root:identified --hub-user <user>` as its administrator"
+	_, err := identify()
+	g.Expect(err).To(MatchError(ContainSubstring(advice)), "no such workspace")
+	provider.create(t)
+	_, err = identify()
+	g.Expect(err).To(MatchError(ContainSubstring(advice)), "no rights in it")
+
+	provider.prepared(t)
+	var identity bootstrap.Identity
+	eventually(t, func(g Gomega) {
+		var err error
+		identity, err = identify()
+		g.Expect(err).NotTo(HaveOccurred())
+	})
+	logicalCluster := &corev1alpha1.LogicalCluster{}
+	provider.read(t, logicalCluster, named(corev1alpha1.LogicalClusterName))
+	secret := &corev1.Secret{}
+	provider.read(t, secret, hashKeySecret)
+	g.Expect(identity).To(Equal(bootstrap.Identity{Hub: logicalCluster.UID, HashKey: secret.Data[bootstrap.HashKey]}))
+	g.Expect(identity.Hub).NotTo(BeEmpty())
+	g.Expect(identity.HashKey).To(HaveLen(32))
+
+	another := newProvider(t, "another").prepared(t)
+	eventually(t, func(g Gomega) {
+		other, err := bootstrap.Identify(t.Context(), framework.InWorkspace(another.HubConfig, another.path), another.path)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(other.Hub).NotTo(Equal(identity.Hub))
+		g.Expect(other.HashKey).NotTo(Equal(identity.HashKey))
+	})
+
+	provider.change(t, secret, hashKeySecret, func() { secret.Data = nil })
+	_, err = identify()
+	g.Expect(err).To(MatchError(And(ContainSubstring("synchub init"), ContainSubstring(`default/synchub-hash-key has no key "key"`))))
+	provider.prepared(t)
+	g.Expect(identify()).To(HaveField("HashKey", HaveLen(32)))
+}

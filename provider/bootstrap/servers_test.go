@@ -1,0 +1,164 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package bootstrap_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/synchub-dev/synchub/provider/bootstrap"
+	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/servers"
+)
+
+const (
+	startLimit = 5 * time.Minute
+	patience   = time.Minute
+)
+
+// shared is the kcp of this package. Each test has a provider workspace of its own.
+var shared = struct {
+	start func() (*servers.KCP, error)
+	stop  func() error
+	dir   string
+}{stop: func() error { return nil }}
+
+func TestMain(m *testing.M) {
+	shared.start = sync.OnceValues(startKCP)
+	code := m.Run()
+	err := shared.stop()
+	if code == 0 {
+		err = errors.Join(err, os.RemoveAll(shared.dir))
+	} else {
+		fmt.Fprintln(os.Stderr, "the files of the servers are in", shared.dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func startKCP() (*servers.KCP, error) {
+	root, err := framework.RepositoryRoot()
+	if err != nil {
+		return nil, err
+	}
+	if shared.dir, err = os.MkdirTemp("", "synchub-bootstrap-"); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	kcp, err := servers.StartKCP(ctx, servers.Options{Dir: shared.dir, Bin: filepath.Join(root, "bin")})
+	if err != nil {
+		return nil, err
+	}
+	shared.stop = kcp.Stop
+	return kcp, nil
+}
+
+// provider is a provider workspace.
+type provider struct {
+	*servers.KCP
+	path, hubUser string
+}
+
+// newProvider names a provider workspace that does not exist yet.
+func newProvider(t *testing.T, name string) provider {
+	t.Helper()
+	kcp, err := shared.start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return provider{kcp, "root:" + name, servers.HubUser}
+}
+
+// create makes the workspace, empty.
+func (p provider) create(t *testing.T) provider {
+	t.Helper()
+	colon := strings.LastIndex(p.path, ":")
+	if _, err := framework.CreateWorkspace(t.Context(), p.Config, p.path[:colon], p.path[colon+1:], ""); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// prepared runs the set-up as the administrator.
+func (p provider) prepared(t *testing.T, groups ...string) provider {
+	t.Helper()
+	if _, err := p.run(t, p.Config, groups...); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// run runs the set-up as a user and returns what was reported, by object.
+func (p provider) run(t *testing.T, user *rest.Config, groups ...string) (report map[string]string, err error) {
+	t.Helper()
+	report = map[string]string{}
+	err = bootstrap.Run(t.Context(), bootstrap.Options{
+		Config:          func(workspace string) *rest.Config { return framework.InWorkspace(user, workspace) },
+		Workspace:       p.path,
+		HubUser:         p.hubUser,
+		InventoryGroups: groups,
+		Report: func(object, result string) {
+			if before, ok := report[object]; ok {
+				result = before + ", " + result
+			}
+			report[object] = result
+		},
+	})
+	return report, err
+}
+
+// admin returns the administrator's client for the workspace.
+func (p provider) admin(t *testing.T) client.Client {
+	t.Helper()
+	return p.client(t, p.Config, p.path)
+}
+
+// hub returns a client of the hub's user for the workspace.
+func (p provider) hub(t *testing.T) client.Client {
+	t.Helper()
+	return p.client(t, p.HubConfig, p.path)
+}
+
+func (p provider) client(t *testing.T, user *rest.Config, workspace string) client.Client {
+	t.Helper()
+	made, err := client.New(framework.InWorkspace(user, workspace), client.Options{Scheme: bootstrap.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// eventually waits with the package's patience.
+func eventually(t *testing.T, what func(g Gomega)) {
+	t.Helper()
+	NewWithT(t).Eventually(what).WithContext(t.Context()).WithTimeout(patience).WithPolling(50 * time.Millisecond).Should(Succeed())
+}
