@@ -106,7 +106,7 @@ func New(options Options, matcher *selection.Matcher) (*Controller, error) {
 		},
 		selector: Selector(options.Owner),
 		manager:  ownership.FieldManager(options.Owner.Hub),
-		memory:   newMemory(),
+		memory:   newMemory(options.Clock),
 		failures: newFailures(options.Clock),
 		metrics:  newMetrics(options.Owner.SyncTarget, options.Resource),
 	}

@@ -19,15 +19,23 @@ package sync
 import (
 	"slices"
 	gosync "sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/utils/clock"
 )
+
+// echoTimeout is how long the echo of a create is waited for. It never comes if the watch breaks before it and the object
+// is deleted before the next list; without an end to the wait nobody would notice that the object is missing.
+const echoTimeout = 30 * time.Second
 
 // memory holds what was written until the caches show it. Without it, an event that comes between a write and its echo
 // would be decided by the state before the write.
 type memory struct {
+	clock clock.Clock
+
 	lock    gosync.Mutex
 	targets map[types.NamespacedName]*written
 	status  map[types.NamespacedName]returned
@@ -37,8 +45,9 @@ type memory struct {
 
 // written is a write to the target whose echo has not come.
 type written struct {
-	// object is what the target answered; nil while the write is under way and after a delete.
+	// object is what the target answered at the time at; nil while the write is under way and after a delete.
 	object *unstructured.Unstructured
+	at     time.Time
 	// deleted is the UID of the object whose deletion the target has accepted.
 	deleted types.UID
 	// gone lists the UIDs whose end was seen while the write was under way.
@@ -52,8 +61,9 @@ type returned struct {
 	status          any
 }
 
-func newMemory() *memory {
+func newMemory(clock clock.Clock) *memory {
 	return &memory{
+		clock:   clock,
 		targets: map[types.NamespacedName]*written{},
 		status:  map[types.NamespacedName]returned{},
 		dropped: map[types.NamespacedName][]string{},
@@ -76,7 +86,7 @@ func (m *memory) applied(key types.NamespacedName, object *unstructured.Unstruct
 		delete(m.targets, key)
 		return
 	}
-	entry.object = object
+	entry.object, entry.at = object, m.clock.Now()
 }
 
 // deleted is called after a delete that the target has accepted.
@@ -122,7 +132,7 @@ func (m *memory) target(key types.NamespacedName, cached *unstructured.Unstructu
 		return cached, true
 	case entry.object == nil:
 		return cached, false
-	case cached != nil && !older(cached, entry.object):
+	case cached != nil && !older(cached, entry.object), cached == nil && m.clock.Since(entry.at) >= echoTimeout:
 		delete(m.targets, key)
 		return cached, false
 	default:

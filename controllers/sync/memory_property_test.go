@@ -21,9 +21,11 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 // world is a target with one name, seen through a watch that is behind and a handler that is further behind.
@@ -141,7 +143,7 @@ func (w *world) delete() {
 // shows it, and in the end believes what the cache shows.
 func TestMemoryOfAnyHistory(t *testing.T) {
 	for seed := range uint64(3000) {
-		w := &world{t: t, random: rand.New(rand.NewPCG(seed, 1)), memory: newMemory()} //nolint:gosec // a repeatable history
+		w := &world{t: t, random: rand.New(rand.NewPCG(seed, 1)), memory: newMemory(clocktesting.NewFakeClock(time.Unix(0, 0)))} //nolint:gosec // a repeatable history
 		for range 12 {
 			switch w.random.IntN(6) {
 			case 0, 1:

@@ -19,9 +19,11 @@ package sync
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 var someKey = types.NamespacedName{Namespace: "shop", Name: "till"}
@@ -89,7 +91,7 @@ func TestMemoryOfTargets(t *testing.T) {
 		"an answer without a beginning":                       {steps{applied("a", "7")}, nil, "none"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			memory := newMemory()
+			memory := newMemory(clocktesting.NewFakeClock(time.Unix(0, 0)))
 			for _, step := range test.steps {
 				step(memory)
 			}
@@ -111,7 +113,7 @@ func TestMemoryOfTargets(t *testing.T) {
 
 // What the cache has shown is not remembered any longer, so that a deletion that it shows next is believed.
 func TestMemoryEndsWithTheEcho(t *testing.T) {
-	memory := newMemory()
+	memory := newMemory(clocktesting.NewFakeClock(time.Unix(0, 0)))
 	memory.begin(someKey)
 	memory.applied(someKey, version("a", "7"))
 	memory.target(someKey, version("a", "7"))
@@ -153,7 +155,7 @@ func TestMemoryOfStatus(t *testing.T) {
 		"a version with one digit is older": {version("s", "100"), version("s", "99"), false, "written"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			memory := newMemory()
+			memory := newMemory(clocktesting.NewFakeClock(time.Unix(0, 0)))
 			if test.written != nil {
 				test.written.Object["status"] = "written"
 				memory.statusReturned(someKey, test.written)
@@ -170,7 +172,7 @@ func TestMemoryOfStatus(t *testing.T) {
 }
 
 func TestMemoryOfDroppedPaths(t *testing.T) {
-	memory := newMemory()
+	memory := newMemory(clocktesting.NewFakeClock(time.Unix(0, 0)))
 	if got := memory.droppedBy(someKey); got != nil {
 		t.Errorf("%v is remembered from nowhere", got)
 	}
@@ -188,5 +190,23 @@ func TestMemoryOfDroppedPaths(t *testing.T) {
 		if got := memory.droppedBy(someKey); got != nil {
 			t.Errorf("%s: %v is still remembered", name, got)
 		}
+	}
+}
+
+// A create whose echo never comes must not count for ever: the watch broke before it, and the object was deleted before
+// the next list.
+func TestMemoryOfACreateWithoutEcho(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
+	memory := newMemory(clock)
+	key := types.NamespacedName{Name: "x"}
+	memory.begin(key)
+	memory.applied(key, version("a", "7"))
+	clock.Step(echoTimeout - time.Second)
+	if object, _ := memory.target(key, nil); object == nil {
+		t.Error("forgotten before the time")
+	}
+	clock.Step(time.Second)
+	if object, _ := memory.target(key, nil); object != nil {
+		t.Errorf("still there: %v", object)
 	}
 }

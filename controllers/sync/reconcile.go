@@ -53,6 +53,10 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 		}
 		return result, nil
 	}
+	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		// The controller is being stopped; the object has done nothing wrong.
+		return reconcile.Result{}, nil
+	}
 	failure := failureOf(err)
 	if failure.Reason == ReasonTargetUnreachable {
 		c.Connection.Doubt()
@@ -87,7 +91,11 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (r
 			return reconcile.Result{RequeueAfter: wait}, decision, source, c.contended(ctx, key, state.Desired.Object, decision.Fields)
 		}
 	}
-	return reconcile.Result{}, decision, source, c.act(ctx, key, decision, state.Desired, observed)
+	result := reconcile.Result{}
+	if decision.Action == decide.Create {
+		result.RequeueAfter = echoTimeout
+	}
+	return result, decision, source, c.act(ctx, key, decision, state.Desired, observed)
 }
 
 // act carries out a decision.
