@@ -38,7 +38,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -141,11 +140,18 @@ type setup struct {
 // ensure creates the object, or updates it if mutate changes it.
 func ensure[T client.Object](ctx context.Context, s *setup, kind string, object T, mutate func(T)) error {
 	var result controllerutil.OperationResult
-	err := retry.OnError(patience, passes, func() (err error) {
+	var last error
+	err := wait.ExponentialBackoffWithContext(ctx, patience, func(ctx context.Context) (bool, error) {
 		current := object.DeepCopyObject().(T)
-		result, err = controllerutil.CreateOrUpdate(ctx, s.client, current, func() error { mutate(current); return nil })
-		return err
+		result, last = controllerutil.CreateOrUpdate(ctx, s.client, current, func() error { mutate(current); return nil })
+		if passes(last) {
+			return false, nil
+		}
+		return true, last
 	})
+	if err != nil && last != nil {
+		err = last
+	}
 	if err != nil {
 		return explain(err, "create or update", kind+" "+object.GetName()+" in", s.Workspace)
 	}

@@ -42,6 +42,7 @@ func named(name string) types.NamespacedName { return types.NamespacedName{Name:
 var hashKeySecret = types.NamespacedName{Namespace: bootstrap.HashKeyNamespace, Name: bootstrap.HashKeySecret}
 
 func TestRunIsIdempotent(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	provider := newProvider(t, "twice")
 	objects := []string{
@@ -114,6 +115,7 @@ func (p provider) change(t *testing.T, object client.Object, key types.Namespace
 
 // The hub adds published resources to the mailbox export, and operators may add to all.
 func TestRunTakesNothingAway(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	provider := newProvider(t, "shared").prepared(t, "operators")
 	g.Expect(framework.Apply(t.Context(), provider.Workspace(provider.path), `
@@ -209,6 +211,7 @@ metadata: {name: other}
 
 // A newer hub brings its schemas under other names; the export then serves those.
 func TestRunReplacesItsOwnSchemas(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	provider := newProvider(t, "newer").prepared(t)
 	older := schemas.Mailbox()[0].DeepCopy()
@@ -239,6 +242,7 @@ func TestRunReplacesItsOwnSchemas(t *testing.T) {
 
 // An administrator of the provider workspace alone needs no rights in its parent, once there is the workspace.
 func TestRunAsAdministratorOfTheWorkspaceAlone(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	newProvider(t, "closed").create(t)
 	provider := newProvider(t, "closed:delegated").create(t)
@@ -255,6 +259,7 @@ func TestRunAsAdministratorOfTheWorkspaceAlone(t *testing.T) {
 }
 
 func TestRunWithoutRights(t *testing.T) {
+	t.Parallel()
 	const advice = "use the kubeconfig of an administrator of that workspace"
 	for name, tt := range map[string]struct {
 		provider func(t *testing.T) provider
@@ -286,6 +291,7 @@ func TestRunWithoutRights(t *testing.T) {
 }
 
 func TestIdentify(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	provider := newProvider(t, "identified")
 	identify := func() (bootstrap.Identity, error) {

@@ -81,6 +81,7 @@ var denied = []right{
 }
 
 func TestHubMayDoWhatItNeedsAndNoMore(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	provider := newProvider(t, "rights").prepared(t)
 	hub, err := kubernetes.NewForConfig(framework.InWorkspace(provider.HubConfig, provider.path))
@@ -117,6 +118,7 @@ func questions(rights []right) (all []authorizationv1.ResourceAttributes) {
 
 // Operators of the groups may bind the inventory export in workspaces of theirs, and nothing else of the hub's.
 func TestInventoryGroupsMayBind(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	ctx := t.Context()
 	// The only user of this kcp beside the administrator is an operator here, and not the hub.
@@ -156,6 +158,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %s}]
 
 // The hub's user makes a mailbox and works in it through the virtual workspace, as the hub does.
 func TestMailboxOfTheHubBecomesReady(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	ctx := t.Context()
 	provider := newProvider(t, "mailboxes").prepared(t)

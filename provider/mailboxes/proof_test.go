@@ -17,252 +17,196 @@ limitations under the License.
 package mailboxes
 
 import (
-	"fmt"
-	"slices"
+	"context"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
-	"github.com/kcp-dev/logicalcluster/v3"
-	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
-	conditionsv1alpha1 "github.com/kcp-dev/sdk/apis/third_party/conditions/apis/conditions/v1alpha1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	clocktesting "k8s.io/utils/clock/testing"
 )
 
-const mailbox = logicalcluster.Name("mailbox")
+func vanished(resource schema.GroupVersionResource, name string) Suspect {
+	return Suspect{Resource: resource, Key: key(name), Vanished: true}
+}
 
-var (
-	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-)
+// decide delivers the verdict that the suspects are gone.
+func decide(p *prover, proven ...Suspect) { p.deliver(here, verdict{proven: proven}) }
 
-// recorder is a subscriber that notes what it is told.
-type recorder struct{ proven []types.NamespacedName }
-
-func (r *recorder) OnEvent(Event)                     {}
-func (r *recorder) OnProven(key types.NamespacedName) { r.proven = append(r.proven, key) }
-func (r *recorder) OnReset()                          {}
-
-// newTestProver returns a prover of mailboxes without endpoints, and its clock.
-func newTestProver(t *testing.T) (*prover, *recorder, *clocktesting.FakeClock) {
-	t.Helper()
-	clock := clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
-	mailboxes := New(nil, "root:synchub", "export", []schema.GroupVersionResource{configMaps}, clock, logr.Discard())
+func TestProofs(t *testing.T) {
+	g := NewWithT(t)
+	mailboxes, _ := newMailboxes(configMaps)
 	subscriber := &recorder{}
-	mailboxes.Subscribe(configMaps, mailbox, subscriber)
-	return mailboxes.prover, subscriber, clock
+	mailboxes.Subscribe(configMaps, here, subscriber)
+	p := mailboxes.prover
+	docket := p.docketLocked(here)
+	a, b, c := vanished(configMaps, "a"), vanished(configMaps, "b"), vanished(configMaps, "c")
+	for _, suspect := range []Suspect{a, b, c} {
+		docket.pending[suspect] = struct{}{}
+	}
+	g.Expect(mailboxes.Proven(here, a)).To(BeFalse(), "nothing is proven yet")
+
+	// b was seen again while the round was under way; a and c have been decided.
+	p.absolve(here, b)
+	p.deliver(here, verdict{proven: []Suspect{a, b}, cleared: []Suspect{c}})
+	_, proven, _ := subscriber.told()
+	g.Expect(proven).To(ConsistOf(key("a"), key("c")))
+	g.Expect(docket.pending).To(BeEmpty())
+	g.Expect(mailboxes.Proven(here, b)).To(BeFalse())
+	g.Expect(mailboxes.Proven(here, c)).To(BeFalse())
+	g.Expect(mailboxes.Proven(here, Suspect{Resource: a.Resource, Key: a.Key})).To(BeFalse(), "that is another suspicion")
+	g.Expect(mailboxes.Proven(there, a)).To(BeFalse())
+	g.Expect(mailboxes.Proven(here, a)).To(BeTrue())
+	g.Expect(mailboxes.Proven(here, a)).To(BeFalse(), "a proof serves once")
+
+	// A proof that nobody has used yet is void when the object comes back.
+	docket.pending[a] = struct{}{}
+	decide(p, a)
+	p.absolve(here, a)
+	g.Expect(mailboxes.Proven(here, a)).To(BeFalse())
+	p.absolve("nowhere", a)
+	g.Expect(p.docs).NotTo(HaveKey("nowhere"))
+
+	// What is not decided stays pending, and nobody is told.
+	_, _, _ = subscriber.told()
+	docket.pending[a] = struct{}{}
+	decide(p, b)
+	_, proven, _ = subscriber.told()
+	g.Expect(proven).To(BeEmpty())
+	g.Expect(docket.pending).To(And(HaveLen(1), HaveKey(a)))
 }
 
-func vanished(name string) Suspect {
-	return Suspect{Resource: configMaps, Key: types.NamespacedName{Namespace: "ns", Name: name}, Vanished: true}
+func TestBindingSeen(t *testing.T) {
+	g := NewWithT(t)
+	mailboxes, now := newMailboxes()
+	p := mailboxes.prover
+	begun := now.Now()
+	p.bindingSeen(here, "1")
+	g.Expect(p.settledSince(here)).To(Equal(begun))
+	g.Expect(p.docs[here].wake).To(Receive(), "a round that waits goes on at once")
+
+	now.Step(settleFor)
+	p.bindingSeen(here, "1")
+	g.Expect(p.settledSince(here)).To(Equal(begun), "the same binding is as settled as before")
+	g.Expect(p.docs[here].wake).NotTo(Receive())
+	p.bindingSeen(here, "2")
+	g.Expect(p.settledSince(here)).To(Equal(now.Now()))
+	g.Expect(p.docs[here].wake).To(Receive())
 }
 
-func (p *prover) suspect(suspects ...Suspect) {
-	p.lock.Lock()
-	defer p.lock.Unlock()
-	for _, suspect := range suspects {
-		p.docketLocked(mailbox).pending[suspect] = struct{}{}
-	}
-}
+func TestInStepHoldsForOneBinding(t *testing.T) {
+	g := NewWithT(t)
+	mailboxes, _ := newMailboxes()
+	p := mailboxes.prover
+	g.Expect(p.isInStep(here, configMaps, "1")).To(BeFalse())
+	p.docketLocked(here).inStep[configMaps] = "1"
+	p.docketLocked(here).inStep[secrets] = "1"
+	g.Expect(p.isInStep(here, configMaps, "1")).To(BeTrue())
+	g.Expect(p.isInStep(here, configMaps, "2")).To(BeFalse())
+	g.Expect(p.isInStep(there, configMaps, "1")).To(BeFalse())
 
-func TestProofsAreGoodOnce(t *testing.T) {
-	p, subscriber, _ := newTestProver(t)
-	p.suspect(vanished("a"))
-	p.deliver(mailbox, verdict{proven: []Suspect{vanished("a")}})
-	if !slices.Equal(subscriber.proven, []types.NamespacedName{vanished("a").Key}) {
-		t.Errorf("the subscriber was told of %v", subscriber.proven)
-	}
-	if !p.take(mailbox, vanished("a")) {
-		t.Error("the proof is not there")
-	}
-	if p.take(mailbox, vanished("a")) {
-		t.Error("the proof is there a second time")
-	}
-}
-
-func TestWhatIsSeenAgainIsAbsolved(t *testing.T) {
-	p, subscriber, _ := newTestProver(t)
-	p.suspect(vanished("proven"), vanished("pending"))
-	p.deliver(mailbox, verdict{proven: []Suspect{vanished("proven")}})
-	p.absolve(mailbox, vanished("proven"))
-	if p.take(mailbox, vanished("proven")) {
-		t.Error("a proof outlives the sight of the object")
-	}
-	p.absolve(mailbox, vanished("pending"))
-	// A round that had begun before comes to its verdict now.
-	p.deliver(mailbox, verdict{proven: []Suspect{vanished("pending")}})
-	if p.take(mailbox, vanished("pending")) {
-		t.Error("a verdict counts although the object was seen meanwhile")
-	}
-	if len(subscriber.proven) != 1 {
-		t.Errorf("the subscriber was told of %v", subscriber.proven)
-	}
-}
-
-func TestClearedSuspectsAreLookedAtAgain(t *testing.T) {
-	p, subscriber, _ := newTestProver(t)
-	p.suspect(vanished("a"))
-	p.deliver(mailbox, verdict{cleared: []Suspect{vanished("a")}})
-	if p.take(mailbox, vanished("a")) || len(subscriber.proven) != 1 {
-		t.Errorf("cleared, but proven, or nobody was told: %v", subscriber.proven)
-	}
-}
-
-func TestWhenABindingSettles(t *testing.T) {
-	p, _, clock := newTestProver(t)
-	begun := clock.Now()
-	p.bindingSeen(mailbox, "1")
-	clock.Step(time.Minute)
-	p.bindingSeen(mailbox, "1")
-	if since := p.settledSince(mailbox); !since.Equal(begun) {
-		t.Errorf("seen again unchanged: settled since %v", since)
-	}
-	p.bindingSeen(mailbox, "2")
-	if since := p.settledSince(mailbox); !since.Equal(clock.Now()) {
-		t.Errorf("changed: settled since %v", since)
-	}
-}
-
-func TestInStepOnlyUnderOneBinding(t *testing.T) {
-	p, _, _ := newTestProver(t)
-	p.docketLocked(mailbox).inStep[configMaps] = "7"
-	if !p.isInStep(mailbox, configMaps, "7") {
-		t.Error("not in step under the same binding")
-	}
-	if p.isInStep(mailbox, configMaps, "8") || p.isInStep(mailbox, deployments, "7") {
-		t.Error("in step under another binding, or for another resource")
-	}
-	p.distrust(mailbox, configMaps)
-	if p.isInStep(mailbox, configMaps, "7") {
-		t.Error("in step after a deletion that nobody saw")
-	}
-}
-
-func TestManySuspectsAreHeld(t *testing.T) {
-	p, _, clock := newTestProver(t)
-	if p.holdOver(mailbox, "1") {
-		t.Error("believed at once")
-	}
-	clock.Step(holdFor - time.Second)
-	if p.holdOver(mailbox, "1") {
-		t.Error("believed before the time")
-	}
-	if p.holdOver(mailbox, "2") {
-		t.Error("believed under another binding")
-	}
-	clock.Step(holdFor)
-	if !p.holdOver(mailbox, "2") {
-		t.Error("not believed after the hold")
-	}
-	if p.holdOver(mailbox, "2") {
-		t.Error("a hold counts twice")
-	}
-	clock.Step(time.Hour)
-	if p.holdOver(mailbox, "2") {
-		t.Error("a hold of long ago counts")
-	}
-}
-
-func TestHowManyAreMany(t *testing.T) {
-	p, _, _ := newTestProver(t)
-	// Without an endpoint the mailbox's size is not known, and all there is are the suspects.
-	for suspects, want := range map[int]bool{1: false, 5: false, 6: true, 51: true, 1000: true} {
-		if got := p.isMany(mailbox, suspects); got != want {
-			t.Errorf("%d suspects: got %v", suspects, got)
-		}
-	}
+	p.distrust(here, configMaps)
+	g.Expect(p.isInStep(here, configMaps, "1")).To(BeFalse())
+	g.Expect(p.isInStep(here, secrets, "1")).To(BeTrue())
 }
 
 func TestForget(t *testing.T) {
-	p, _, _ := newTestProver(t)
-	p.bindingSeen(mailbox, "1")
-	p.suspect(vanished("a"))
-	p.docketLocked(mailbox).running = true
-	p.forget(mailbox)
-	if suspects := p.pending(t.Context(), mailbox); len(suspects) > 0 {
-		t.Errorf("a run goes on with %v", suspects)
-	}
-	if len(p.docs) > 0 {
-		t.Error("something is still known of a mailbox that is not bound")
-	}
+	g := NewWithT(t)
+	mailboxes, _ := newMailboxes()
+	p := mailboxes.prover
+	p.forget(here)
+	g.Expect(p.docs).To(BeEmpty())
+	docket := p.docketLocked(here)
+	docket.proven[vanished(configMaps, "a")] = struct{}{}
+	p.docketLocked(there).proven[vanished(configMaps, "a")] = struct{}{}
+	p.forget(here)
+	g.Expect(p.take(here, vanished(configMaps, "a"))).To(BeFalse())
+	g.Expect(p.take(there, vanished(configMaps, "a"))).To(BeTrue())
 }
 
-func TestServesClaim(t *testing.T) {
-	claim := func(group, resource string) apisv1alpha2.ScopedPermissionClaim {
-		return apisv1alpha2.ScopedPermissionClaim{PermissionClaim: apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Group: group, Resource: resource}}}
+// Many suspects wait until they have been proven twice, with holdFor in between and nothing else changed.
+func TestHoldOver(t *testing.T) {
+	const longest = 2*holdFor + proofTimeout
+	type step struct {
+		after   time.Duration
+		binding string
+		over    bool
 	}
-	answer := func(state apisv1alpha2.AcceptablePermissionClaimState) apisv1alpha2.AcceptablePermissionClaim {
-		return apisv1alpha2.AcceptablePermissionClaim{ScopedPermissionClaim: claim("", "configmaps"), State: state}
-	}
-	condition := func(status corev1.ConditionStatus) conditionsv1alpha1.Conditions {
-		return conditionsv1alpha1.Conditions{{Type: apisv1alpha2.PermissionClaimsApplied, Status: status}}
-	}
-	bound := []apisv1alpha2.BoundAPIResource{{Group: "apps", Resource: "deployments"}}
-	for name, test := range map[string]struct {
-		accepted   []apisv1alpha2.AcceptablePermissionClaim
-		applied    []apisv1alpha2.ScopedPermissionClaim
-		conditions conditionsv1alpha1.Conditions
-		resource   schema.GroupVersionResource
-		want       bool
-	}{
-		"exported and bound":      {resource: deployments, want: true},
-		"claimed in full":         {[]apisv1alpha2.AcceptablePermissionClaim{answer(apisv1alpha2.ClaimAccepted)}, []apisv1alpha2.ScopedPermissionClaim{claim("", "configmaps")}, condition(corev1.ConditionTrue), configMaps, true},
-		"rejected":                {[]apisv1alpha2.AcceptablePermissionClaim{answer(apisv1alpha2.ClaimRejected)}, []apisv1alpha2.ScopedPermissionClaim{claim("", "configmaps")}, condition(corev1.ConditionTrue), configMaps, false},
-		"accepted, not applied":   {[]apisv1alpha2.AcceptablePermissionClaim{answer(apisv1alpha2.ClaimAccepted)}, nil, condition(corev1.ConditionTrue), configMaps, false},
-		"accepted, being applied": {[]apisv1alpha2.AcceptablePermissionClaim{answer(apisv1alpha2.ClaimAccepted)}, []apisv1alpha2.ScopedPermissionClaim{claim("", "configmaps")}, condition(corev1.ConditionFalse), configMaps, false},
-		"another group's":         {nil, []apisv1alpha2.ScopedPermissionClaim{claim("apps", "configmaps")}, condition(corev1.ConditionTrue), configMaps, false},
-		"not claimed":             {conditions: condition(corev1.ConditionTrue), resource: configMaps},
+	for name, steps := range map[string][]step{
+		"it is over after a while":              {{0, "1", false}, {holdFor - 1, "1", false}, {1, "1", true}},
+		"the next many begin again":             {{0, "1", false}, {holdFor, "1", true}, {holdFor, "1", false}, {holdFor, "1", true}},
+		"another binding begins again":          {{0, "1", false}, {holdFor - 1, "2", false}, {1, "2", false}, {holdFor - 1, "2", true}},
+		"one that came back begins again":       {{0, "1", false}, {1, "2", false}, {holdFor, "1", false}, {holdFor, "1", true}},
+		"a late one is in time":                 {{0, "1", false}, {longest, "1", true}},
+		"one that nobody came back to is stale": {{0, "1", false}, {longest + 1, "1", false}, {holdFor, "1", true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			binding := &apisv1alpha2.APIBinding{}
-			binding.Spec.PermissionClaims = test.accepted
-			binding.Status.BoundResources, binding.Status.AppliedPermissionClaims, binding.Status.Conditions = bound, test.applied, test.conditions
-			if got := servesClaim(binding, test.resource.GroupResource()); got != test.want {
-				t.Errorf("got %v", got)
+			mailboxes, now := newMailboxes()
+			for number, step := range steps {
+				now.Step(step.after)
+				if got := mailboxes.prover.holdOver(here, step.binding); got != step.over {
+					t.Fatalf("step %d: want %t, got %t", number, step.over, got)
+				}
+				// Each mailbox has its own.
+				if number == 0 && mailboxes.prover.holdOver(there, step.binding) {
+					t.Fatal("another mailbox is not held")
+				}
 			}
 		})
 	}
 }
 
-func TestSuspectsAreSorted(t *testing.T) {
-	binding := &apisv1alpha2.APIBinding{}
-	binding.Status.BoundResources = []apisv1alpha2.BoundAPIResource{{Resource: "configmaps"}}
-	deselected := vanished("deselected")
-	deselected.Vanished = false
-	outOfForce := vanished("out of force")
-	outOfForce.Resource = deployments
-	all := []Suspect{vanished("a"), deselected, outOfForce, vanished("b")}
-	if got := positive(all).proven; !slices.Equal(got, []Suspect{deselected}) {
-		t.Errorf("without a list are proven: %v", got)
+func TestRoundsEndWithTheirContext(t *testing.T) {
+	g := NewWithT(t)
+	mailboxes, now := newMailboxes(configMaps)
+	ctx, cancel := context.WithCancel(t.Context())
+	mailboxes.ctx = ctx
+	suspect := vanished(configMaps, "a")
+	running := func() bool {
+		mailboxes.prover.lock.Lock()
+		defer mailboxes.prover.lock.Unlock()
+		docket, ok := mailboxes.prover.docs[here]
+		return ok && docket.running
 	}
-	found, count := inForce(binding, all)
-	if count != 2 || len(found) != 1 || len(found[configMaps]) != 2 {
-		t.Errorf("to be listed: %d, %v", count, found)
+
+	// No endpoint shows the mailbox: round after round nothing can be proven.
+	mailboxes.Prove(here, suspect)
+	mailboxes.Prove(here, suspect)
+	g.Expect(running()).To(BeTrue())
+	for range 10 {
+		g.Eventually(now.HasWaiters).Should(BeTrue())
+		now.Step(retryAfter)
+		g.Expect(mailboxes.Proven(here, suspect)).To(BeFalse())
 	}
+	g.Expect(running()).To(BeTrue())
+	cancel()
+	mailboxes.prover.wait()
+	g.Expect(running()).To(BeFalse())
+	mailboxes.Prove(here, suspect)
+	g.Expect(running()).To(BeFalse(), "the hub ends")
 }
 
-func TestURLsOf(t *testing.T) {
-	slice := func(status any) *unstructured.Unstructured {
-		return &unstructured.Unstructured{Object: map[string]any{"status": status}}
-	}
-	for name, test := range map[string]struct {
-		object any
-		want   []string
-	}{
-		"two":           {slice(map[string]any{"endpoints": []any{map[string]any{"url": "https://a"}, map[string]any{"url": "https://b"}}}), []string{"https://a", "https://b"}},
-		"none":          {slice(map[string]any{}), nil},
-		"no status":     {&unstructured.Unstructured{Object: map[string]any{}}, nil},
-		"odd entries":   {slice(map[string]any{"endpoints": []any{"https://a", map[string]any{"url": int64(1)}, map[string]any{}}}), nil},
-		"not an object": {"slice", nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := urlsOf(test.object); fmt.Sprint(got) != fmt.Sprint(test.want) && len(got)+len(test.want) > 0 {
-				t.Errorf("got %v", got)
-			}
-		})
-	}
+// A mailbox that is unbound has no suspects any more, whatever a round is doing.
+func TestForgetEndsTheRounds(t *testing.T) {
+	g := NewWithT(t)
+	mailboxes, now := newMailboxes(configMaps)
+	mailboxes.ctx = t.Context()
+	subscriber := &recorder{}
+	mailboxes.Subscribe(configMaps, here, subscriber)
+	suspect := vanished(configMaps, "a")
+	mailboxes.prover.bindingSeen(here, "1")
+	mailboxes.Prove(here, suspect)
+	mailboxes.prover.forget(here)
+	ended := make(chan struct{})
+	go func() {
+		mailboxes.prover.wait()
+		close(ended)
+	}()
+	g.Eventually(func() <-chan struct{} {
+		now.Step(retryAfter)
+		return ended
+	}).WithTimeout(time.Minute).Should(BeClosed())
+	decide(mailboxes.prover, suspect)
+	g.Expect(mailboxes.Proven(here, suspect)).To(BeFalse())
+	_, proven, _ := subscriber.told()
+	g.Expect(proven).To(BeEmpty())
 }

@@ -58,7 +58,15 @@ func CreateWorkspace(ctx context.Context, config *rest.Config, parentPath, name,
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       tenancyv1alpha1.WorkspaceSpec{Type: typeReference(workspaceType)},
 	}
-	if _, err := workspaces.Create(ctx, workspace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+	// A parent that has just become Ready may not serve workspaces yet.
+	err = wait.PollUntilContextTimeout(ctx, pollEvery, workspaceLimit, true, func(ctx context.Context) (bool, error) {
+		_, err := workspaces.Create(ctx, workspace, metav1.CreateOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return true, err
+	})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return nil, fmt.Errorf("create workspace %s:%s: %w", parentPath, name, err)
 	}
 	err = wait.PollUntilContextTimeout(ctx, pollEvery, workspaceLimit, true, func(ctx context.Context) (bool, error) {

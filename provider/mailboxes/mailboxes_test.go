@@ -1,0 +1,224 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailboxes
+
+import (
+	"testing"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+)
+
+func key(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "default", Name: name}
+}
+
+type caches = map[schema.GroupVersionResource][]*unstructured.Unstructured
+
+// What no cache can show is Unknown, which nobody may take for a deletion.
+func TestGetAndList(t *testing.T) {
+	mailboxes, _ := newMailboxes(configMaps, secrets)
+	addEndpoint(t, mailboxes, "https://one", caches{
+		bindingsResource: bindings(here),
+		// An endpoint may go on showing objects of a mailbox whose binding it does not show any more.
+		configMaps: {object(here, "a"), object(here, "b"), object(there, "a"), object("unbound", "a")},
+	})
+	addEndpoint(t, mailboxes, "https://two", caches{bindingsResource: bindings(there), configMaps: {object(there, "c")}})
+
+	for _, tt := range []struct {
+		resource schema.GroupVersionResource
+		mailbox  logicalcluster.Name
+		name     string
+		want     State
+	}{
+		{configMaps, here, "a", Present},
+		{configMaps, here, "b", Present},
+		{configMaps, here, "c", Absent},
+		{configMaps, there, "c", Present},
+		{configMaps, there, "a", Absent},
+		{configMaps, "unbound", "a", Unknown},
+		{configMaps, "nowhere", "a", Unknown},
+		{secrets, here, "a", Unknown},
+		{schema.GroupVersionResource{Version: "v2", Resource: "configmaps"}, here, "a", Unknown},
+	} {
+		found, state := mailboxes.Get(tt.resource, tt.mailbox, key(tt.name))
+		if state != tt.want {
+			t.Errorf("%s of %s in %s: want state %d, got %d", tt.name, tt.resource, tt.mailbox, tt.want, state)
+		}
+		if isThere := found != nil; isThere != (tt.want == Present) {
+			t.Errorf("%s of %s in %s: got %v", tt.name, tt.resource, tt.mailbox, found)
+		}
+		if found != nil && (found.GetName() != tt.name || logicalcluster.From(found) != tt.mailbox) {
+			t.Errorf("%s of %s in %s: got %s of %s", tt.name, tt.resource, tt.mailbox, found.GetName(), logicalcluster.From(found))
+		}
+		_, known := mailboxes.List(tt.resource, tt.mailbox)
+		if known != (tt.want != Unknown) {
+			t.Errorf("the list of %s in %s: known is %t", tt.resource, tt.mailbox, known)
+		}
+	}
+
+	g := NewWithT(t)
+	all, known := mailboxes.List(configMaps, here)
+	g.Expect(known).To(BeTrue())
+	g.Expect(all).To(HaveLen(2))
+	_, ok := mailboxes.Client("nowhere")
+	g.Expect(ok).To(BeFalse())
+}
+
+func TestSubscribers(t *testing.T) {
+	g := NewWithT(t)
+	mailboxes, _ := newMailboxes(configMaps, secrets)
+	first, second, elsewhere, otherwise := &recorder{}, &recorder{}, &recorder{}, &recorder{}
+	unsubscribe := mailboxes.Subscribe(configMaps, here, first)
+	mailboxes.Subscribe(configMaps, there, elsewhere)
+	mailboxes.Subscribe(secrets, here, otherwise)
+	resets := func(r *recorder) int {
+		_, _, resets := r.told()
+		return resets
+	}
+
+	mailboxes.resetResource(configMaps)
+	g.Expect([]int{resets(first), resets(elsewhere), resets(otherwise)}).To(Equal([]int{1, 1, 0}))
+	mailboxes.resetMailbox(here)
+	g.Expect([]int{resets(first), resets(elsewhere), resets(otherwise)}).To(Equal([]int{1, 0, 1}))
+
+	// The next one takes over, and the one before cannot end it.
+	stop := mailboxes.Subscribe(configMaps, here, second)
+	unsubscribe()
+	mailboxes.resetMailbox(here)
+	g.Expect([]int{resets(first), resets(second)}).To(Equal([]int{0, 1}))
+	stop()
+	stop()
+	mailboxes.resetMailbox(here)
+	g.Expect([]int{resets(first), resets(second), resets(otherwise)}).To(Equal([]int{0, 0, 2}))
+}
+
+func TestEventsReachTheirMailbox(t *testing.T) {
+	g := NewWithT(t)
+	mailboxes, _ := newMailboxes(configMaps)
+	endpoint := addEndpoint(t, mailboxes, "https://one", nil)
+	subscriber, elsewhere := &recorder{}, &recorder{}
+	mailboxes.Subscribe(configMaps, here, subscriber)
+	mailboxes.Subscribe(configMaps, there, elsewhere)
+	expect := func(want ...Event) {
+		t.Helper()
+		events, proven, resets := subscriber.told()
+		g.Expect(events).To(Equal(want))
+		g.Expect(proven).To(BeEmpty())
+		g.Expect(resets).To(BeZero())
+		events, _, _ = elsewhere.told()
+		g.Expect(events).To(BeEmpty())
+	}
+	handler := endpoint.handler(configMaps)
+	old, changed := object(here, "a"), object(here, "a")
+	changed.SetResourceVersion("2")
+	clusterScoped := object(here, "a")
+	clusterScoped.SetNamespace("")
+
+	handler.OnAdd(old, true)
+	expect(Event{Key: key("a"), New: old, Initial: true})
+	handler.OnAdd(old, false)
+	expect(Event{Key: key("a"), New: old})
+	handler.OnAdd(clusterScoped, false)
+	expect(Event{Key: types.NamespacedName{Name: "a"}, New: clusterScoped})
+	handler.OnUpdate(old, changed)
+	expect(Event{Key: key("a"), Old: old, New: changed})
+	handler.OnUpdate(old, old.DeepCopy())
+	expect()
+	handler.OnDelete(changed)
+	expect(Event{Key: key("a"), Old: changed})
+	handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "here|default/a", Obj: changed})
+	expect(Event{Key: key("a"), Old: changed})
+	handler.OnAdd(object("nobody", "a"), false)
+	expect()
+}
+
+// A binding that changes is a reason to look again at all of its mailbox.
+func TestBindingsResetTheirMailbox(t *testing.T) {
+	g := NewWithT(t)
+	mailboxes, now := newMailboxes(configMaps)
+	endpoint := addEndpoint(t, mailboxes, "https://one", nil)
+	subscriber, elsewhere := &recorder{}, &recorder{}
+	mailboxes.Subscribe(configMaps, here, subscriber)
+	mailboxes.Subscribe(configMaps, there, elsewhere)
+	handler := endpoint.handler(bindingsResource)
+	expect := func(want int) {
+		t.Helper()
+		_, _, resets := subscriber.told()
+		g.Expect(resets).To(Equal(want))
+		_, _, resets = elsewhere.told()
+		g.Expect(resets).To(BeZero())
+	}
+	binding := bindings(here)[0]
+	changed := binding.DeepCopy()
+	changed.SetResourceVersion("2")
+
+	handler.OnAdd(binding, true)
+	expect(1)
+	g.Expect(mailboxes.prover.docs[here].binding).To(Equal("1"))
+	g.Expect(mailboxes.prover.settledSince(here)).To(Equal(now.Now()))
+	handler.OnUpdate(binding, binding.DeepCopy())
+	expect(0)
+	now.Step(settleFor)
+	handler.OnUpdate(binding, changed)
+	expect(1)
+	g.Expect(mailboxes.prover.docs[here].binding).To(Equal("2"))
+	g.Expect(mailboxes.prover.settledSince(here)).To(Equal(now.Now()))
+	handler.OnDelete(changed)
+	g.Expect(mailboxes.prover.docs).NotTo(HaveKey(here))
+	handler.OnAdd(binding, false)
+	handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "here|bound", Obj: binding})
+	g.Expect(mailboxes.prover.docs).NotTo(HaveKey(here))
+}
+
+// An object that is seen again is neither suspected nor proven gone; one that vanished unseen makes the cache doubtful.
+func TestEventsAbsolveAndDistrust(t *testing.T) {
+	g := NewWithT(t)
+	mailboxes, _ := newMailboxes(configMaps)
+	handler := addEndpoint(t, mailboxes, "https://one", nil).handler(configMaps)
+	docket := mailboxes.prover.docketLocked(here)
+	back, gone := suspectOf(configMaps, object(here, "back")), suspectOf(configMaps, object(here, "gone"))
+	for _, suspect := range []Suspect{back, gone} {
+		docket.pending[suspect], docket.proven[suspect] = struct{}{}, struct{}{}
+	}
+	handler.OnAdd(object(here, "back"), false)
+	handler.OnAdd(object(there, "gone"), false)
+	g.Expect(docket.pending).To(And(HaveLen(1), HaveKey(gone)))
+	g.Expect(docket.proven).To(And(HaveLen(1), HaveKey(gone)))
+
+	docket.inStep[configMaps], docket.inStep[secrets] = "1", "1"
+	handler.OnDelete(object(here, "a"))
+	handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "there|default/a", Obj: object(there, "a")})
+	g.Expect(docket.inStep).To(HaveLen(2))
+	handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "here|default/a", Obj: object(here, "a")})
+	g.Expect(docket.inStep).To(And(HaveLen(1), HaveKey(secrets)))
+}
+
+func TestWithoutManagedFields(t *testing.T) {
+	g := NewWithT(t)
+	managed := object(here, "a")
+	managed.SetManagedFields(nil)
+	bare := managed.DeepCopy()
+	g.Expect(unstructured.SetNestedSlice(managed.Object, []any{map[string]any{"manager": "x"}}, "metadata", "managedFields")).To(Succeed())
+	g.Expect(withoutManagedFields(managed)).To(Equal(bare))
+	unknown := cache.DeletedFinalStateUnknown{Key: "a"}
+	g.Expect(withoutManagedFields(unknown)).To(Equal(unknown))
+}

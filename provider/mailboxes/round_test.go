@@ -1,0 +1,148 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailboxes
+
+import (
+	"fmt"
+	"testing"
+
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	conditionsv1alpha1 "github.com/kcp-dev/sdk/apis/third_party/conditions/apis/conditions/v1alpha1"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// binding is what an APIBinding says of its claims.
+type binding struct {
+	bound             []schema.GroupResource
+	accepted, applied []schema.GroupResource
+	rejected          []schema.GroupResource
+	condition         corev1.ConditionStatus
+}
+
+func (b binding) build() *apisv1alpha2.APIBinding {
+	built := &apisv1alpha2.APIBinding{}
+	for _, resource := range b.bound {
+		built.Status.BoundResources = append(built.Status.BoundResources, apisv1alpha2.BoundAPIResource{Group: resource.Group, Resource: resource.Resource})
+	}
+	claim := func(resource schema.GroupResource) apisv1alpha2.ScopedPermissionClaim {
+		return apisv1alpha2.ScopedPermissionClaim{PermissionClaim: apisv1alpha2.PermissionClaim{
+			GroupResource: apisv1alpha2.GroupResource{Group: resource.Group, Resource: resource.Resource}, Verbs: []string{"*"},
+		}}
+	}
+	for _, resource := range b.accepted {
+		built.Spec.PermissionClaims = append(built.Spec.PermissionClaims,
+			apisv1alpha2.AcceptablePermissionClaim{ScopedPermissionClaim: claim(resource), State: apisv1alpha2.ClaimAccepted})
+	}
+	for _, resource := range b.rejected {
+		built.Spec.PermissionClaims = append(built.Spec.PermissionClaims,
+			apisv1alpha2.AcceptablePermissionClaim{ScopedPermissionClaim: claim(resource), State: apisv1alpha2.ClaimRejected})
+	}
+	for _, resource := range b.applied {
+		built.Status.AppliedPermissionClaims = append(built.Status.AppliedPermissionClaims, claim(resource))
+	}
+	if b.condition != "" {
+		built.Status.Conditions = conditionsv1alpha1.Conditions{{Type: apisv1alpha2.PermissionClaimsApplied, Status: b.condition}}
+	}
+	return built
+}
+
+func TestServesClaim(t *testing.T) {
+	wanted := schema.GroupResource{Group: "apps", Resource: "deployments"}
+	only := []schema.GroupResource{wanted}
+	others := []schema.GroupResource{{Resource: "deployments"}, {Group: "apps", Resource: "daemonsets"}, {Group: "deployments", Resource: "apps"}}
+	for name, tt := range map[string]struct {
+		binding binding
+		want    bool
+	}{
+		"nothing":                              {binding{}, false},
+		"bound with the export":                {binding{bound: append(others, wanted)}, true},
+		"bound, whatever becomes of claims":    {binding{bound: only, rejected: only, condition: corev1.ConditionFalse}, true},
+		"others are bound":                     {binding{bound: others}, false},
+		"accepted and applied":                 {binding{accepted: append(others, wanted), applied: append(others, wanted), condition: corev1.ConditionTrue}, true},
+		"accepted, not yet applied":            {binding{accepted: only, applied: others, condition: corev1.ConditionTrue}, false},
+		"accepted, applied in part":            {binding{accepted: only, applied: only, condition: corev1.ConditionFalse}, false},
+		"accepted, applied perhaps":            {binding{accepted: only, applied: only, condition: corev1.ConditionUnknown}, false},
+		"accepted, nothing is said of it":      {binding{accepted: only, applied: only}, false},
+		"rejected, still applied":              {binding{rejected: only, applied: only, condition: corev1.ConditionTrue}, false},
+		"rejected after it was accepted":       {binding{accepted: only, rejected: only, applied: only, condition: corev1.ConditionTrue}, false},
+		"rejected":                             {binding{rejected: only, condition: corev1.ConditionTrue}, false},
+		"applied, but not claimed any more":    {binding{applied: only, condition: corev1.ConditionTrue}, false},
+		"others of the same name or group are": {binding{accepted: others, applied: others, condition: corev1.ConditionTrue}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := servesClaim(tt.binding.build(), wanted); got != tt.want {
+				t.Errorf("want %t, got %t", tt.want, got)
+			}
+		})
+	}
+}
+
+func TestInForceAndPositive(t *testing.T) {
+	g := NewWithT(t)
+	accepted := []schema.GroupResource{configMaps.GroupResource()}
+	standing := binding{accepted: accepted, applied: accepted, condition: corev1.ConditionTrue, bound: []schema.GroupResource{{Group: "example.org", Resource: "widgets"}}}.build()
+	widgets := schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "widgets"}
+	deselected := Suspect{Resource: configMaps, Key: key("deselected")}
+	deselectedToo := Suspect{Resource: secrets, Key: key("deselected")}
+	a, b, widget, secret := vanished(configMaps, "a"), vanished(configMaps, "b"), vanished(widgets, "w"), vanished(secrets, "s")
+	suspects := []Suspect{a, deselected, secret, widget, deselectedToo, b}
+
+	found, count := inForce(standing, suspects)
+	g.Expect(count).To(Equal(3))
+	g.Expect(found).To(Equal(map[schema.GroupVersionResource][]Suspect{configMaps: {a, b}, widgets: {widget}}))
+	found, count = inForce(standing, []Suspect{secret, deselected})
+	g.Expect(count).To(BeZero())
+	g.Expect(found).To(BeEmpty())
+
+	g.Expect(positive(suspects)).To(Equal(verdict{proven: []Suspect{deselected, deselectedToo}}))
+	g.Expect(positive([]Suspect{a, secret})).To(Equal(verdict{}))
+}
+
+// Many are more than manySuspects, or more than one of manyOf of all that the mailbox held, but more than someSuspects.
+func TestIsMany(t *testing.T) {
+	for _, tt := range []struct {
+		left, suspects int
+		want           bool
+	}{
+		{0, 0, false}, {0, 1, false}, {0, someSuspects, false}, {0, someSuspects + 1, true},
+		{1, someSuspects, false}, {1, someSuspects + 1, true},
+		{23, 6, true}, {24, 6, false}, {1000, 6, false},
+		{100, 25, false}, {100, 26, true},
+		{199, manySuspects, true}, {200, manySuspects, false}, {1000, manySuspects, false}, {1000, manySuspects + 1, true},
+	} {
+		t.Run(fmt.Sprintf("%d of %d", tt.suspects, tt.left+tt.suspects), func(t *testing.T) {
+			mailboxes, _ := newMailboxes(configMaps, secrets)
+			// Neither bindings nor what is in other mailboxes counts.
+			addEndpoint(t, mailboxes, "https://one", caches{
+				bindingsResource: bindings(here, there),
+				configMaps:       append(objects(here, tt.left/2), objects(there, 2000)...),
+				secrets:          objects(here, tt.left-tt.left/2),
+			})
+			if got := mailboxes.prover.isMany(here, tt.suspects); got != tt.want {
+				t.Errorf("want %t, got %t", tt.want, got)
+			}
+		})
+	}
+	t.Run("of what nobody can see", func(t *testing.T) {
+		mailboxes, _ := newMailboxes(configMaps)
+		if !mailboxes.prover.isMany(here, someSuspects+1) || mailboxes.prover.isMany(here, someSuspects) {
+			t.Error("only the suspects are known, so they are all of it")
+		}
+	})
+}
