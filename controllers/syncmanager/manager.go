@@ -102,47 +102,6 @@ type Manager struct {
 	targets   map[types.UID]*managed
 }
 
-// managed is a SyncTarget with its sync controllers.
-type managed struct {
-	// turn is held, over requests too, by the one that starts and stops controllers.
-	turn        gosync.Mutex
-	gone        bool
-	stale       bool // guarded by the manager's lock
-	recorded    map[schema.GroupResource]struct{}
-	unsubscribe []func()
-
-	// lock guards what follows, and is never held over a request. The holder of turn may read pairs, matcher and known
-	// without it, since only he writes them.
-	lock    gosync.Mutex
-	target  Target
-	matcher *selection.Matcher
-	known   bool
-	pairs   map[schema.GroupResource]*pair
-}
-
-func (t *managed) describe() Target {
-	t.lock.Lock()
-	defer t.lock.Unlock()
-	return t.target
-}
-
-func (t *managed) controllers() []*sync.Controller {
-	t.lock.Lock()
-	defer t.lock.Unlock()
-	controllers := make([]*sync.Controller, 0, len(t.pairs))
-	for _, pair := range t.pairs {
-		controllers = append(controllers, pair.controller)
-	}
-	return controllers
-}
-
-// pair is a running sync controller.
-type pair struct {
-	controller *sync.Controller
-	cancel     context.CancelFunc
-	done       chan struct{}
-}
-
 // New returns a manager without any target.
 func New(options Options) *Manager {
 	return &Manager{Options: options, targets: map[types.UID]*managed{}}
@@ -323,27 +282,4 @@ func (m *Manager) enqueueAll() {
 	}
 	m.lock.Unlock()
 	m.enqueue(all...)
-}
-
-// configSubscriber makes the manager compile the configs of a mailbox anew when one of them changes.
-type configSubscriber struct {
-	manager    *Manager
-	managed    *managed
-	syncTarget types.UID
-}
-
-func (s *configSubscriber) OnEvent(event mailboxes.Event) {
-	if event.Old != nil && event.New != nil && event.Old.GetGeneration() == event.New.GetGeneration() {
-		return // only the status changed, which we write ourselves
-	}
-	s.OnReset()
-}
-
-func (s *configSubscriber) OnProven(types.NamespacedName) {}
-
-func (s *configSubscriber) OnReset() {
-	s.manager.lock.Lock()
-	s.managed.stale = true
-	s.manager.lock.Unlock()
-	s.manager.enqueue(s.syncTarget)
 }

@@ -238,33 +238,3 @@ func (m *Manager) changed(syncTarget types.UID) {
 	m.observer.Changed(syncTarget)
 	m.enqueueAfter(lookAgain, syncTarget)
 }
-
-// end stops the controller of one resource. The caller holds turn.
-func (t *managed) end(resource schema.GroupResource) {
-	t.lock.Lock()
-	ending := t.pairs[resource]
-	delete(t.pairs, resource)
-	t.lock.Unlock()
-	ending.cancel()
-	<-ending.done
-}
-
-// stop ends all sync controllers of the target together.
-func (t *managed) stop() {
-	for _, unsubscribe := range t.unsubscribe {
-		unsubscribe()
-	}
-	t.turn.Lock()
-	defer t.turn.Unlock()
-	t.lock.Lock()
-	ending := t.pairs
-	t.pairs = nil
-	t.lock.Unlock()
-	t.gone = true
-	for _, pair := range ending {
-		pair.cancel()
-	}
-	for _, pair := range ending {
-		<-pair.done
-	}
-}
