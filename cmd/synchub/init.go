@@ -40,7 +40,7 @@ func newInitCommand() *cobra.Command {
 		Long: "Create or update, in the provider workspace, the exports for inventory workspaces and mailboxes with their schemas,\n" +
 			"the workspace type of mailboxes, and the rights of the hub's kcp user. Safe to repeat; nothing is taken away.",
 		Example: "  synchub init --kcp-kubeconfig admin.kubeconfig --hub-user synchub-hub",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
 			switch {
 			case kubeconfig == "":

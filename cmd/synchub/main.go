@@ -50,18 +50,42 @@ func newCommand() *cobra.Command {
 		Short: "Keep many Kubernetes clusters in step with kcp",
 		Long: "synchub is one hub that keeps many Kubernetes clusters in step with kcp. Each cluster has a mailbox workspace:\n" +
 			"what users put there goes down to the cluster, and status comes back up. Nothing is installed in the clusters.",
-		SilenceUsage:  true,
-		SilenceErrors: true,
+		// A command of its own, so that it can say in one sentence that it does not know another.
+		Args:                  onlyCommands,
+		RunE:                  func(command *cobra.Command, _ []string) error { return command.Help() },
+		DisableFlagsInUseLine: true,
+		SilenceUsage:          true,
+		SilenceErrors:         true,
 	}
+	command.SetFlagErrorFunc(withAdvice)
 	command.AddCommand(newRunCommand(), newInitCommand(), newVersionCommand())
 	return command
+}
+
+func onlyCommands(command *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return withAdvice(command, fmt.Errorf("unknown command %q", args[0]))
+}
+
+func noArguments(command *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return withAdvice(command, fmt.Errorf("unexpected argument %q", args[0]))
+}
+
+// withAdvice says where the right use is described.
+func withAdvice(command *cobra.Command, err error) error {
+	return fmt.Errorf("%w; see `%s --help`", err, command.CommandPath())
 }
 
 func newVersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintf(command.OutOrStdout(), "synchub %s (commit %s, built %s)\n", version, commit, date)
 			return err

@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"time"
 
@@ -28,6 +29,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -83,7 +85,7 @@ func newRunCommand() *cobra.Command {
 			"  synchub run --kcp-kubeconfig /etc/synchub/kubeconfig\n\n" +
 			"  # Outside, with a kubeconfig for each side\n" +
 			"  synchub run --kcp-kubeconfig kcp.kubeconfig --hosting-kubeconfig hosting.kubeconfig",
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := options.validate(); err != nil {
 				return err
@@ -120,10 +122,11 @@ func (o *runOptions) validate() error {
 		return errors.New("set --kcp-kubeconfig to the kubeconfig of the hub's kcp user")
 	case o.workspace == "":
 		return errors.New("set --provider-workspace to the path of the provider workspace")
-	case o.kcpLimits.QPS <= 0 || o.kcpLimits.Burst <= 0 || o.targetLimits.QPS <= 0 || o.targetLimits.Burst <= 0:
+	case !positive(o.kcpLimits) || !positive(o.targetLimits):
 		return errors.New("set --kcp-qps, --kcp-burst, --target-qps and --target-burst to positive numbers")
-	case o.renewDeadline >= o.leaseDuration || o.retryPeriod >= o.renewDeadline:
-		return errors.New("set --leader-election-retry-period below --leader-election-renew-deadline, and that below --leader-election-lease-duration")
+	case o.renewDeadline >= o.leaseDuration || o.retryPeriod <= 0 || o.renewDeadline <= time.Duration(leaderelection.JitterFactor*float64(o.retryPeriod)):
+		return fmt.Errorf("set --leader-election-retry-period below --leader-election-renew-deadline by a factor of more than %v, and that below --leader-election-lease-duration",
+			leaderelection.JitterFactor)
 	}
 	if o.namespace == "" {
 		o.namespace = podNamespace()
@@ -133,6 +136,9 @@ func (o *runOptions) validate() error {
 	}
 	return o.logs.validate()
 }
+
+// positive is false for NaN too.
+func positive(limits kcp.Limits) bool { return limits.QPS > 0 && limits.Burst > 0 }
 
 // podNamespace is the namespace of the Pod that the hub runs in, else default.
 func podNamespace() string {
@@ -175,6 +181,10 @@ func (o *runOptions) run(ctx context.Context) error {
 			&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{o.namespace: {}}},
 		}},
 	})
+	var listen *net.OpError
+	if errors.As(err, &listen) && listen.Op == "listen" {
+		return fmt.Errorf("set --health-probe-bind-address to an address that is free: %w", err)
+	}
 	if err != nil {
 		return fmt.Errorf("cannot reach the hosting cluster; check --hosting-kubeconfig: %w", err)
 	}

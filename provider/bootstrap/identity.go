@@ -22,6 +22,7 @@ import (
 
 	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,21 +40,33 @@ type Identity struct {
 func Identify(ctx context.Context, config *rest.Config, workspace string) (Identity, error) {
 	provider, err := client.New(config, client.Options{Scheme: Scheme()})
 	if err != nil {
-		return Identity{}, unprepared(workspace, err)
+		return Identity{}, unreadable(workspace, err)
 	}
 	var logicalCluster corev1alpha1.LogicalCluster
 	if err := provider.Get(ctx, types.NamespacedName{Name: corev1alpha1.LogicalClusterName}, &logicalCluster); err != nil {
-		return Identity{}, unprepared(workspace, err)
+		return Identity{}, unreadable(workspace, err)
 	}
 	var secret corev1.Secret
 	if err := provider.Get(ctx, types.NamespacedName{Namespace: HashKeyNamespace, Name: HashKeySecret}, &secret); err != nil {
-		return Identity{}, unprepared(workspace, err)
+		return Identity{}, unreadable(workspace, err)
 	}
 	key := secret.Data[HashKey]
 	if len(key) == 0 {
 		return Identity{}, unprepared(workspace, fmt.Errorf("the Secret %s/%s has no key %q", HashKeyNamespace, HashKeySecret, HashKey))
 	}
 	return Identity{Hub: logicalCluster.UID, HashKey: key}, nil
+}
+
+// unreadable tells an unprepared workspace, which answers Forbidden or NotFound, from a kcp that does not answer the hub.
+func unreadable(workspace string, err error) error {
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("kcp does not accept the credentials for the provider workspace %s: %w", workspace, err)
+	case apierrors.IsForbidden(err) || apierrors.IsNotFound(err):
+		return unprepared(workspace, err)
+	default:
+		return fmt.Errorf("cannot reach the provider workspace %s: %w", workspace, err)
+	}
 }
 
 func unprepared(workspace string, err error) error {

@@ -25,6 +25,7 @@ import (
 
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
 	"github.com/kcp-dev/sdk/apis/third_party/conditions/util/conditions"
 	. "github.com/onsi/gomega"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -167,8 +168,12 @@ func TestMailboxOfTheHubBecomesReady(t *testing.T) {
 		g.Expect(hub.List(ctx, &apisv1alpha2.APIExportList{})).To(Succeed())
 		g.Expect(hub.List(ctx, &apisv1alpha1.APIResourceSchemaList{})).To(Succeed())
 	})
-	mailbox, err := framework.CreateWorkspace(ctx, provider.HubConfig, provider.path, "one", provider.path+":"+bootstrap.WorkspaceType)
-	g.Expect(err).NotTo(HaveOccurred())
+	var mailbox *tenancyv1alpha1.Workspace
+	eventually(t, func(g Gomega) {
+		var err error
+		mailbox, err = framework.CreateWorkspace(ctx, provider.HubConfig, provider.path, "one", provider.path+":"+bootstrap.WorkspaceType)
+		g.Expect(err).NotTo(HaveOccurred())
+	})
 
 	export := &apisv1alpha2.APIExport{}
 	provider.read(t, export, named(bootstrap.MailboxExport))
@@ -219,7 +224,7 @@ func TestMailboxOfTheHubBecomesReady(t *testing.T) {
 	})
 	through := rest.CopyConfig(wildcard)
 	through.Host = endpoint + "/clusters/" + mailbox.Spec.Cluster
-	_, err = framework.List(ctx, through, schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "", "")
+	_, err := framework.List(ctx, through, schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "", "")
 	g.Expect(err).To(HaveOccurred(), "what is not claimed is not shown")
 	writer, err := kubernetes.NewForConfig(through)
 	g.Expect(err).NotTo(HaveOccurred())

@@ -38,7 +38,8 @@ import (
 
 const (
 	startLimit = 5 * time.Minute
-	patience   = time.Minute
+	// patience is how long a test waits for what must happen, however busy the machine is.
+	patience = 3 * time.Minute
 )
 
 // shared is the kcp of this package. Each test has a provider workspace of its own.

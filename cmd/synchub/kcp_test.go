@@ -1,0 +1,128 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/servers"
+)
+
+const startLimit = 5 * time.Minute
+
+// shared is the kcp of this package, started by the first test that needs it.
+var shared struct {
+	dir string
+	kcp *servers.KCP
+}
+
+var startKCP = sync.OnceValue(func() error {
+	root, err := framework.RepositoryRoot()
+	if err != nil {
+		return err
+	}
+	if shared.dir, err = os.MkdirTemp("", "synchub-cmd-"); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	shared.kcp, err = servers.StartKCP(ctx, servers.Options{Dir: shared.dir, Bin: filepath.Join(root, "bin")})
+	return err
+})
+
+// stopKCP stops it. After a failure its files stay.
+func stopKCP(passed bool) error {
+	var err error
+	if shared.kcp != nil {
+		err = shared.kcp.Stop()
+	}
+	if !passed && shared.dir != "" {
+		fmt.Fprintln(os.Stderr, "the files of kcp are in", shared.dir)
+		return err
+	}
+	return errors.Join(err, os.RemoveAll(shared.dir))
+}
+
+// The way of an operator who begins with the wrong command.
+func TestInitComesBeforeRun(t *testing.T) {
+	g := NewWithT(t)
+	if err := startKCP(); err != nil {
+		t.Fatal(err)
+	}
+	kcp := shared.kcp
+	// A kcp workspace is hosting cluster enough.
+	hosting, err := kcp.WorkspaceKubeconfig("root")
+	g.Expect(err).NotTo(HaveOccurred())
+	run := func(arguments ...string) outcome {
+		return synchub(t, append([]string{"run", "--kcp-kubeconfig", kcp.HubKubeconfig, "--hosting-kubeconfig", hosting, "--provider-workspace", "root:hub",
+			"--metrics-bind-address", "0", "--health-probe-bind-address", "0", "--log-level", "error"}, arguments...)...)
+	}
+	initialize := func(kubeconfig string) outcome {
+		return synchub(t, "init", "--kcp-kubeconfig", kubeconfig, "--provider-workspace", "root:hub", "--hub-user", servers.HubUser,
+			"--inventory-group", "operators,auditors", "--inventory-group", "others")
+	}
+	unprepared := "the provider workspace root:hub is not prepared for this user; run `synchub init --provider-workspace root:hub --hub-user <user>` as its administrator"
+
+	expectComplaint(t, run(), unprepared)
+	expectComplaint(t, initialize(kcp.HubKubeconfig), "this user may not", "use the kubeconfig of an administrator")
+	_, err = framework.CreateWorkspace(t.Context(), kcp.Config, "root", "hub", "")
+	g.Expect(err).NotTo(HaveOccurred())
+	expectComplaint(t, run(), unprepared)
+	expectComplaint(t, initialize(kcp.HubKubeconfig), "this user may not", "use the kubeconfig of an administrator")
+
+	first := initialize(kcp.Kubeconfig)
+	g.Expect(first.code).To(BeZero(), first.stderr)
+	g.Expect(first.stderr).To(BeEmpty())
+	g.Expect(first.stdout).To(MatchRegexp(`(?m)^unchanged +Workspace root:hub$`))
+	for _, object := range []string{"APIExport mailbox.edge.kubestellar.io", "APIExport edge.kubestellar.io", "WorkspaceType mailbox", "ClusterRoleBinding synchub:inventory"} {
+		g.Expect(first.stdout).To(MatchRegexp(`(?m)^created +` + object + `$`))
+	}
+	second := initialize(kcp.Kubeconfig)
+	g.Expect(second.code).To(BeZero(), second.stderr)
+	g.Expect(strings.Count(second.stdout, "\n")).To(Equal(strings.Count(first.stdout, "\n")))
+	for line := range strings.Lines(second.stdout) {
+		g.Expect(line).To(HavePrefix("unchanged "))
+	}
+
+	// What is wrong otherwise is not taken for a workspace without preparation.
+	content, err := os.ReadFile(kcp.HubKubeconfig)
+	g.Expect(err).NotTo(HaveOccurred())
+	elsewhere := file(t, strings.ReplaceAll(string(content), kcp.Config.Host, "https://127.0.0.1:1"))
+	got := run("--kcp-kubeconfig", elsewhere)
+	expectComplaint(t, got, "cannot reach the provider workspace root:hub", "127.0.0.1:1")
+	g.Expect(got.stderr).NotTo(ContainSubstring("synchub init"))
+	stranger := file(t, strings.ReplaceAll(string(content), kcp.HubConfig.BearerToken, "5ecret"))
+	got = run("--kcp-kubeconfig", stranger)
+	expectComplaint(t, got, "kcp does not accept the credentials", "root:hub")
+	g.Expect(got.stderr).NotTo(ContainSubstring("5ecret"))
+
+	// An address that cannot be served is no failure of the hosting cluster.
+	expectComplaint(t, run("--health-probe-bind-address", "127.0.0.1:no-port"), "set --health-probe-bind-address", "no-port")
+	nowhere := file(t, goodKubeconfig)
+	expectComplaint(t, run("--hosting-kubeconfig", nowhere), "check --hosting-kubeconfig", "127.0.0.1:1")
+}

@@ -1,0 +1,235 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// The test binary plays the hub when this variable is set.
+const playVariable = "SYNCHUB_TEST_PLAY"
+
+// runLimit is how long a command may take that is to fail.
+const runLimit = time.Minute
+
+func TestMain(m *testing.M) {
+	if os.Getenv(playVariable) != "" {
+		main()
+		os.Exit(0)
+	}
+	code := m.Run()
+	if err := stopKCP(code == 0); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// outcome is what a command printed, and its exit status.
+type outcome struct {
+	code           int
+	stdout, stderr string
+}
+
+// synchub runs the program outside of any cluster.
+func synchub(t *testing.T, args ...string) outcome {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), runLimit)
+	defer cancel()
+	command := exec.CommandContext(ctx, os.Args[0], args...) //nolint:gosec // the test binary itself
+	// A program with the race detector would sleep for a second at its end.
+	command.Env = append(os.Environ(), playVariable+"=1", "GORACE=atexit_sleep_ms=0", "KUBERNETES_SERVICE_HOST=", "KUBERNETES_SERVICE_PORT=", "KUBECONFIG=", "HOME="+t.TempDir())
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
+	err := command.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) || ctx.Err() != nil {
+		t.Fatalf("synchub %s: %v, %v\n%s", strings.Join(args, " "), err, ctx.Err(), stderr.String())
+	}
+	return outcome{command.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+// expectComplaint fails unless the program ended with status 1 and one sentence, which contains the words.
+func expectComplaint(t *testing.T, got outcome, words ...string) {
+	t.Helper()
+	g := NewWithT(t)
+	g.Expect(got.code).To(Equal(1), got.stderr)
+	g.Expect(strings.Count(got.stderr, "\n")).To(Equal(1), got.stderr)
+	g.Expect(got.stderr).To(HavePrefix("synchub: "))
+	g.Expect(got.stderr).NotTo(ContainSubstring("Usage:"))
+	for _, word := range words {
+		g.Expect(got.stderr).To(ContainSubstring(word))
+	}
+}
+
+const goodKubeconfig = `
+apiVersion: v1
+kind: Config
+current-context: here
+clusters: [{name: this, cluster: {server: "https://127.0.0.1:1"}}]
+contexts: [{name: here, context: {cluster: this, user: me}}]
+users: [{name: me, user: {token: 5ecret}}]
+`
+
+// file writes a file and returns its path.
+func file(t *testing.T, content string) string {
+	t.Helper()
+	written, err := os.CreateTemp(t.TempDir(), "kubeconfig")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = written.WriteString(content)
+	if err = errors.Join(err, written.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return written.Name()
+}
+
+func TestWrongUse(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing")
+	good, malformed := file(t, goodKubeconfig), file(t, "users: [{name: me, user: {token: [5ecret]}}]")
+	insecure := file(t, strings.Replace(goodKubeconfig, "https:", "http:", 1))
+	// run and init return arguments that are right but for those given.
+	run := func(args ...string) []string { return append([]string{"run", "--kcp-kubeconfig", good}, args...) }
+	initialize := func(args ...string) []string {
+		return append([]string{"init", "--kcp-kubeconfig", good, "--hub-user", "hub"}, args...)
+	}
+	const positive = "set --kcp-qps, --kcp-burst, --target-qps and --target-burst to positive numbers"
+	const election = "set --leader-election-"
+	for name, tt := range map[string]struct {
+		args  []string
+		words []string
+	}{
+		"no such command":            {[]string{"rum"}, []string{`"rum"`, "`synchub --help`"}},
+		"no such flag":               {[]string{"--verbose"}, []string{"--verbose", "`synchub --help`"}},
+		"no such flag of run":        {run("--verbose"), []string{"--verbose", "`synchub run --help`"}},
+		"no such flag of init":       {initialize("--verbose"), []string{"--verbose", "`synchub init --help`"}},
+		"an argument for run":        {run("now"), []string{`"now"`, "`synchub run --help`"}},
+		"an argument for init":       {initialize("now"), []string{`"now"`, "`synchub init --help`"}},
+		"an argument for version":    {[]string{"version", "1"}, []string{`"1"`, "`synchub version --help`"}},
+		"a flag without its value":   {run("--namespace"), []string{"--namespace", "`synchub run --help`"}},
+		"words for a number":         {run("--kcp-qps", "many"), []string{"--kcp-qps", "many", "`synchub run --help`"}},
+		"a number for a duration":    {run("--leader-election-retry-period", "2"), []string{"--leader-election-retry-period", "`synchub run --help`"}},
+		"no kubeconfig":              {[]string{"run"}, []string{"set --kcp-kubeconfig to the kubeconfig of the hub's kcp user"}},
+		"no workspace":               {run("--provider-workspace", ""), []string{"set --provider-workspace to the path of the provider workspace"}},
+		"no kcp rate":                {run("--kcp-qps", "0"), []string{positive}},
+		"a rate that is no number":   {run("--kcp-qps", "NaN"), []string{positive}},
+		"a negative kcp burst":       {run("--kcp-burst", "-1"), []string{positive}},
+		"a negative target rate":     {run("--target-qps", "-1"), []string{positive}},
+		"a rate of targets, no less": {run("--target-qps", "nan"), []string{positive}},
+		"no target burst":            {run("--target-burst", "0"), []string{positive}},
+		"a lease that ends at once":  {run("--leader-election-lease-duration", "10s"), []string{election}},
+		"a late renewal":             {run("--leader-election-renew-deadline", "15s"), []string{election}},
+		"a late try":                 {run("--leader-election-retry-period", "10s"), []string{election}},
+		"a try a little late":        {run("--leader-election-retry-period", "9s"), []string{election}},
+		"no time between tries":      {run("--leader-election-retry-period", "0s"), []string{election}},
+		"less than no time":          {run("--leader-election-retry-period", "-1s"), []string{election}},
+		"an unknown log level":       {run("--log-level", "loud"), []string{"set --log-level to error, info, debug or trace", `"loud"`}},
+		"an unknown log format":      {run("--log-format", "xml"), []string{"set --log-format to json or console", `"xml"`}},
+		"a kubeconfig that is away":  {run("--kcp-kubeconfig", missing), []string{"cannot read the kcp kubeconfig", missing}},
+		"a kubeconfig of directory":  {run("--kcp-kubeconfig", filepath.Dir(missing)), []string{"cannot read the kcp kubeconfig"}},
+		"a malformed kubeconfig":     {run("--kcp-kubeconfig", malformed), []string{"cannot use the kcp kubeconfig " + malformed}},
+		"a kubeconfig for http":      {run("--kcp-kubeconfig", insecure), []string{"cannot use the kcp kubeconfig " + insecure, "https"}},
+		"no hosting cluster":         {run(), []string{"set --hosting-kubeconfig, since the hub does not run in a cluster"}},
+		"a hosting one that is away": {run("--hosting-kubeconfig", missing), []string{"cannot use the hosting kubeconfig " + missing}},
+		"a malformed hosting one":    {run("--hosting-kubeconfig", malformed), []string{"cannot use the hosting kubeconfig " + malformed}},
+		"no kubeconfig for init":     {[]string{"init", "--hub-user", "hub"}, []string{"set --kcp-kubeconfig to the kubeconfig of an administrator of the provider workspace"}},
+		"no workspace for init":      {initialize("--provider-workspace", ""), []string{"set --provider-workspace to the path of the provider workspace"}},
+		"no user for init":           {initialize("--hub-user", ""), []string{"set --hub-user to the name of the hub's kcp user"}},
+		"init and no such file":      {initialize("--kcp-kubeconfig", missing), []string{"cannot read the kcp kubeconfig", missing}},
+		"init without a kcp":         {initialize(), []string{"cannot", "root", "127.0.0.1:1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := synchub(t, tt.args...)
+			expectComplaint(t, got, tt.words...)
+			g := NewWithT(t)
+			g.Expect(got.stdout).To(BeEmpty())
+			g.Expect(got.stderr).NotTo(ContainSubstring("5ecret"))
+		})
+	}
+}
+
+func TestHelpListsEachFlag(t *testing.T) {
+	g := NewWithT(t)
+	for _, args := range [][]string{nil, {"--help"}, {"help"}, {"-h"}} {
+		got := synchub(t, args...)
+		g.Expect(got.code).To(BeZero())
+		g.Expect(got.stderr).To(BeEmpty())
+		for _, command := range newCommand().Commands() {
+			g.Expect(got.stdout).To(MatchRegexp(`(?m)^  ` + command.Name() + ` +` + command.Short + `$`))
+		}
+	}
+
+	// The defaults that the manual promises.
+	for name, want := range map[string]struct {
+		command  *cobra.Command
+		defaults map[string]string
+	}{
+		"run": {newRunCommand(), map[string]string{
+			"kcp-kubeconfig": "", "hosting-kubeconfig": "", "provider-workspace": "root:synchub", "namespace": "",
+			"leader-elect": "true", "leader-election-namespace": "",
+			"leader-election-lease-duration": "15s", "leader-election-renew-deadline": "10s", "leader-election-retry-period": "2s",
+			"metrics-bind-address": ":8080", "health-probe-bind-address": ":8081",
+			"kcp-qps": "2000", "kcp-burst": "4000", "target-qps": "1000", "target-burst": "2000",
+			"log-level": "info", "log-format": "json",
+		}},
+		"init": {newInitCommand(), map[string]string{
+			"kcp-kubeconfig": "", "provider-workspace": "root:synchub", "hub-user": "", "inventory-group": "",
+		}},
+	} {
+		got := synchub(t, name, "--help")
+		g.Expect(got.code).To(BeZero())
+		g.Expect(got.stderr).To(BeEmpty())
+		g.Expect(got.stdout).To(ContainSubstring("synchub " + name + " [flags]"))
+		var flags []string
+		want.command.Flags().VisitAll(func(flag *pflag.Flag) { flags = append(flags, flag.Name) })
+		for flag, value := range want.defaults {
+			g.Expect(flags).To(ContainElement(flag))
+			line := lineWith(got.stdout, "--"+flag+" ")
+			switch value {
+			case "":
+				g.Expect(line).NotTo(BeEmpty(), flag)
+			default:
+				g.Expect(strings.ReplaceAll(line, `"`, "")).To(HaveSuffix("(default " + value + ")"))
+			}
+		}
+		g.Expect(flags).To(HaveLen(len(want.defaults)), "each flag is listed here")
+	}
+}
+
+func lineWith(text, part string) string {
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, part) {
+			return strings.TrimSpace(line)
+		}
+	}
+	return ""
+}

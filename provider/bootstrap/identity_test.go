@@ -1,0 +1,72 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package bootstrap_test
+
+import (
+	"testing"
+
+	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/synchub-dev/synchub/provider/bootstrap"
+	"github.com/synchub-dev/synchub/test/framework"
+)
+
+func TestIdentify(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	provider := newProvider(t, "identified")
+	identify := func() (bootstrap.Identity, error) {
+		return bootstrap.Identify(t.Context(), framework.InWorkspace(provider.HubConfig, provider.path), provider.path)
+	}
+	const advice = "run `synchub init --provider-workspace root:identified --hub-user <user>` as its administrator"
+	_, err := identify()
+	g.Expect(err).To(MatchError(ContainSubstring(advice)), "no such workspace")
+	provider.create(t)
+	_, err = identify()
+	g.Expect(err).To(MatchError(ContainSubstring(advice)), "no rights in it")
+
+	provider.prepared(t)
+	var identity bootstrap.Identity
+	eventually(t, func(g Gomega) {
+		var err error
+		identity, err = identify()
+		g.Expect(err).NotTo(HaveOccurred())
+	})
+	logicalCluster := &corev1alpha1.LogicalCluster{}
+	provider.read(t, logicalCluster, named(corev1alpha1.LogicalClusterName))
+	secret := &corev1.Secret{}
+	provider.read(t, secret, hashKeySecret)
+	g.Expect(identity).To(Equal(bootstrap.Identity{Hub: logicalCluster.UID, HashKey: secret.Data[bootstrap.HashKey]}))
+	g.Expect(identity.Hub).NotTo(BeEmpty())
+	g.Expect(identity.HashKey).To(HaveLen(32))
+
+	another := newProvider(t, "another").prepared(t)
+	eventually(t, func(g Gomega) {
+		other, err := bootstrap.Identify(t.Context(), framework.InWorkspace(another.HubConfig, another.path), another.path)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(other.Hub).NotTo(Equal(identity.Hub))
+		g.Expect(other.HashKey).NotTo(Equal(identity.HashKey))
+	})
+
+	provider.change(t, secret, hashKeySecret, func() { secret.Data = nil })
+	_, err = identify()
+	g.Expect(err).To(MatchError(And(ContainSubstring("synchub init"), ContainSubstring(`default/synchub-hash-key has no key "key"`))))
+	provider.prepared(t)
+	g.Expect(identify()).To(HaveField("HashKey", HaveLen(32)))
+}

@@ -1,0 +1,97 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"net/http"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/test/framework"
+)
+
+// Only a target that was seen to refuse to overwrite, and to create, is trusted to.
+func TestProveCreateByApply(t *testing.T) {
+	conflict := status(http.StatusConflict, metav1.StatusReasonConflict)
+	forbidden := status(http.StatusForbidden, metav1.StatusReasonForbidden)
+	for name, tt := range map[string]struct {
+		present, absent answer
+		up, byApply     bool
+	}{
+		"it does":                        {conflict, created(), true, true},
+		"it would overwrite":             {created(), created(), true, false},
+		"it would not create":            {conflict, conflict, true, false},
+		"it may not be asked":            {forbidden, forbidden, true, false},
+		"it creates no namespaces":       {conflict, forbidden, true, false},
+		"it does not know how to apply":  {status(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType), created(), true, false},
+		"a webhook of it is broken":      {conflict, status(http.StatusInternalServerError, metav1.StatusReasonInternalError), true, false},
+		"it is gone before it answers":   {answer{}, answer{}, false, false},
+		"it is gone after one answer":    {conflict, answer{}, false, false},
+		"it is not ready":                {status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable), created(), false, false},
+		"it is not ready any more":       {conflict, status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable), false, false},
+		"it is too busy":                 {conflict, status(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests), false, false},
+		"its store does not answer":      {status(http.StatusGatewayTimeout, metav1.StatusReasonTimeout), created(), false, false},
+		"its store does not answer soon": {conflict, status(http.StatusInternalServerError, metav1.StatusReasonServerTimeout), false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			target := newScript(t)
+			target.set(&target.present, tt.present)
+			target.set(&target.absent, tt.absent)
+			connection, err := newRegistry(t.Context(), t, clock.RealClock{}).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
+			g.Expect(err).NotTo(HaveOccurred())
+			eventually(t, func(g Gomega) { g.Expect(connection.Health().Reason).NotTo(Equal(ReasonConnecting)) })
+			g.Expect(connection.Up()).To(Equal(tt.up), "%+v", connection.Health())
+			g.Expect(createsByApply(connection)).To(Equal(tt.byApply))
+			if tt.up {
+				return
+			}
+			g.Expect(connection.Health().Reason).To(Equal(ReasonUnreachable))
+
+			// It is asked again, and counts as up only then.
+			target.set(&target.present, conflict)
+			target.set(&target.absent, created())
+			connection.Doubt()
+			eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
+			g.Expect(createsByApply(connection)).To(BeTrue())
+		})
+	}
+}
+
+func createsByApply(connection *Connection) bool {
+	connection.lock.Lock()
+	defer connection.lock.Unlock()
+	return connection.createByApply
+}
+
+// This is what the whole house stands on: the API server's store behaves as was tried.
+func TestAPIServerCreatesByApply(t *testing.T) {
+	g := NewWithT(t)
+	target := startTarget(t, steady)
+	connection := connect(t, target)
+	g.Expect(createsByApply(connection)).To(BeTrue())
+	g.Expect(connection.Health().Version).To(HavePrefix("v1."))
+	found, err := framework.List(t.Context(), target.Config, namespaces, "", "")
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, namespace := range found {
+		g.Expect(namespace.GetName()).NotTo(HavePrefix("synchub-probe-"), "the question leaves nothing behind")
+	}
+}
