@@ -37,7 +37,7 @@ import (
 const playVariable = "SYNCHUB_TEST_PLAY"
 
 // runLimit is how long a command may take that is to fail.
-const runLimit = time.Minute
+const runLimit = 2 * time.Minute
 
 func TestMain(m *testing.M) {
 	if os.Getenv(playVariable) != "" {

@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -163,6 +164,6 @@ func parse(content []byte) (string, *credentials, error) {
 }
 
 func closeIdle(transport http.RoundTripper) {
-	client := http.Client{Transport: transport}
-	client.CloseIdleConnections()
+	// Through the wrappers of client-go, which net/http does not see through.
+	utilnet.CloseIdleConnectionsFor(transport)
 }

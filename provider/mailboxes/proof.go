@@ -200,6 +200,8 @@ func (p *prover) forget(mailbox logicalcluster.Name) {
 		// The run ends when it finds nothing pending, and then drops a docket without a binding.
 		docket.binding = ""
 		clear(docket.pending)
+		clear(docket.proven)
+		clear(docket.inStep)
 		docket.awaken()
 	default:
 		delete(p.docs, mailbox)

@@ -21,8 +21,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 func vanished(resource schema.GroupVersionResource, name string) Suspect {
@@ -209,4 +212,21 @@ func TestForgetEndsTheRounds(t *testing.T) {
 	g.Expect(mailboxes.Proven(here, suspect)).To(BeFalse())
 	_, proven, _ := subscriber.told()
 	g.Expect(proven).To(BeEmpty())
+}
+
+// A round that is under way when the mailbox is unbound leaves nothing behind for a binding that comes later.
+func TestForgetDuringARoundForgetsProofs(t *testing.T) {
+	mailboxes := New(nil, "root:synchub", "export", nil, clocktesting.NewFakeClock(time.Unix(1_000_000, 0)), logr.Discard())
+	suspect := Suspect{Resource: bindingsResource, Key: types.NamespacedName{Namespace: "ns", Name: "a"}, Vanished: true}
+	prover := mailboxes.prover
+	prover.lock.Lock()
+	docket := prover.docketLocked("mailbox")
+	docket.running = true
+	docket.proven[suspect] = struct{}{}
+	docket.inStep[suspect.Resource] = "1"
+	prover.lock.Unlock()
+	prover.forget("mailbox")
+	if prover.take("mailbox", suspect) || prover.isInStep("mailbox", suspect.Resource, "1") {
+		t.Error("a proof outlives the binding it was made under")
+	}
 }
