@@ -81,7 +81,7 @@ func eventFor(object *unstructured.Unstructured, failure Failure, now metav1.Tim
 			Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
 		},
 		Reason:              failure.Reason,
-		Message:             truncate(failure.Message),
+		Message:             Truncate(failure.Message),
 		Source:              corev1.EventSource{Component: "synchub"},
 		ReportingController: "synchub",
 		FirstTimestamp:      now,
@@ -91,8 +91,8 @@ func eventFor(object *unstructured.Unstructured, failure Failure, now metav1.Tim
 	}
 }
 
-// truncate keeps a message within what the API server takes (1024 bytes), and never cuts a character.
-func truncate(message string) string {
+// Truncate keeps a message within what the API server takes (1024 bytes), and never cuts a character.
+func Truncate(message string) string {
 	const limit = 1000
 	message = strings.ToValidUTF8(message, string(utf8.RuneError))
 	if len(message) <= limit {

@@ -74,7 +74,7 @@ func TestTruncate(t *testing.T) {
 		"not text, too long":    {strings.Repeat("\xff\xfe", 600), "\uFFFD"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := truncate(test.message); got != test.want {
+			if got := Truncate(test.message); got != test.want {
 				t.Errorf("want %d bytes ending in %q, got %d ending in %q", len(test.want), end(test.want), len(got), end(got))
 			}
 		})
@@ -92,7 +92,7 @@ func FuzzTruncate(f *testing.F) {
 		if len(message) > 1<<20 {
 			return
 		}
-		got := truncate(message)
+		got := Truncate(message)
 		if len(got) > 1024 {
 			t.Errorf("%d bytes are too many", len(got))
 		}

@@ -17,6 +17,7 @@ limitations under the License.
 package sync
 
 import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -26,7 +27,30 @@ type Tally struct {
 	// not in step for a reason given in Failures.
 	Selected, Synced, Failed int64
 	Failures                 []ObjectFailure
+	// Overruled are objects that the config selects under other names than an older config, which wins.
+	Overruled []ObjectName
+	// LeftOut are objects that an entry for going down selects but that do not go, because one for coming up selects
+	// them as well.
+	LeftOut []ObjectName
 }
+
+// ObjectName names an object of a mailbox.
+type ObjectName struct {
+	Resource schema.GroupResource
+	Key      types.NamespacedName
+}
+
+// Unavailable is a resource that cannot be synced with the target now.
+type Unavailable struct {
+	// Target names the resource on the target, of which Kind is the kind.
+	Target schema.GroupResource
+	Kind   string
+	// Reason is [ReasonNotServed] or [ReasonForbidden]; Message is what the target says.
+	Reason, Message string
+}
+
+// Unavailable returns what of the controller's resource the target does not serve, or not to the hub.
+func (c *Controller) Unavailable() []Unavailable { return nil }
 
 // ObjectFailure is an object that is not in step.
 type ObjectFailure struct {
