@@ -50,7 +50,18 @@ const (
 	PolicyCreateOnly Policy = "CreateOnly"
 )
 
-// Source names the mailbox object that a target object came from.
+// Direction is the way an object went between a mailbox and its target.
+type Direction string
+
+const (
+	// DirectionDown is from the mailbox to the target: the source is the mailbox's, the bearer of the mark the target's.
+	DirectionDown Direction = ""
+	// DirectionUp is from the target to the mailbox: the source is the target's, the bearer of the mark the mailbox's.
+	DirectionUp Direction = "up"
+)
+
+// Source names the object that the bearer of a mark came from: for what went down one of the mailbox, for what came up
+// one of the target.
 type Source struct {
 	Group     string    `json:"group,omitempty"`
 	Resource  string    `json:"resource"`
@@ -67,7 +78,7 @@ type Self struct {
 	Name      string `json:"name"`
 }
 
-// Mark is what the hub writes on every object it puts on a target. It holds all that a hub needs, after any crash, to
+// Mark is what the hub writes on every object it puts on a target or into a mailbox. It holds all that a hub needs, after any crash, to
 // decide about the object; it never names a replica.
 type Mark struct {
 	Version int `json:"v"`
@@ -82,6 +93,10 @@ type Mark struct {
 	Policy  Policy `json:"policy"`
 	// Hash is the keyed hash of the desired object without its marks (see [Hasher]).
 	Hash string `json:"hash"`
+	// Direction is the way that the object went.
+	Direction Direction `json:"direction,omitempty"`
+	// Adopted is true if the object existed before the hub took it over.
+	Adopted bool `json:"adopted,omitempty"`
 }
 
 // String returns the mark as the value of [MarkAnnotation]. Equal marks give equal strings.

@@ -23,9 +23,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/api/validate/content"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 )
 
@@ -54,11 +51,14 @@ func TestMarkRoundTrip(t *testing.T) {
 	cluster.Self = ownership.Self{Kind: "Namespace", Name: "shop"}
 	orphan, createOnly := full, full
 	orphan.Policy, createOnly.Policy = ownership.PolicyOrphan, ownership.PolicyCreateOnly
+	up, adopted := full, full
+	up.Direction, adopted.Adopted = ownership.DirectionUp, true
 	odd := full
 	odd.Self.Name, odd.Source.Name = `a"b\c`, "<é&\u2028>"
 
 	for name, mark := range map[string]ownership.Mark{
 		"namespaced": full, "cluster-scoped core": cluster, "orphan": orphan, "create only": createOnly, "odd characters": odd,
+		"up": up, "adopted": adopted,
 	} {
 		t.Run(name, func(t *testing.T) {
 			parsed, err := ownership.ParseMark(mark.String())
@@ -79,16 +79,19 @@ func TestMarkRoundTrip(t *testing.T) {
 func TestMarkKeepsEveryField(t *testing.T) {
 	zero := markOf(owner, self)
 	paths := fieldPaths(reflect.TypeFor[ownership.Mark](), nil)
-	if len(paths) < 15 {
+	if len(paths) < 17 {
 		t.Fatalf("found only %d fields: %v", len(paths), paths)
 	}
 	for _, path := range paths {
 		changed := zero
-		field := reflect.ValueOf(&changed).Elem().FieldByIndex(path)
-		if field.Kind() != reflect.String {
+		switch field := reflect.ValueOf(&changed).Elem().FieldByIndex(path); field.Kind() {
+		case reflect.String:
+			field.SetString("changed")
+		case reflect.Bool:
+			field.SetBool(true)
+		default:
 			continue // the version, which has its own tests
 		}
-		field.SetString("changed")
 		parsed, err := ownership.ParseMark(changed.String())
 		if err != nil {
 			t.Fatalf("%v: %v", path, err)
@@ -182,100 +185,4 @@ func FuzzParseMark(f *testing.F) {
 			t.Errorf("%q: read %+v, written and read again %+v, %v", annotation, mark, again, err)
 		}
 	})
-}
-
-func TestVerify(t *testing.T) {
-	otherHub, otherTarget := owner, owner
-	otherHub.Hub, otherTarget.SyncTarget = "another", "another"
-	// What a Deployment's controller makes carries the Deployment's annotations.
-	replicaSet := ownership.Self{Group: "apps", Kind: "ReplicaSet", Namespace: "shop", Name: "web-5d9"}
-	marked := func(mark ownership.Mark) map[string]string {
-		return map[string]string{"a": "b", ownership.MarkAnnotation: mark.String()}
-	}
-	for name, test := range map[string]struct {
-		annotations map[string]string
-		self        ownership.Self
-		want        error
-	}{
-		"ours":                        {marked(markOf(owner, self)), self, nil},
-		"no annotations":              {nil, self, ownership.ErrUnmarked},
-		"no mark":                     {map[string]string{"a": "b"}, self, ownership.ErrUnmarked},
-		"ensured is not owned":        {map[string]string{ownership.EnsuredAnnotation: owner.LabelValue()}, self, ownership.ErrUnmarked},
-		"another hub":                 {marked(markOf(otherHub, self)), self, ownership.ErrForeign},
-		"another SyncTarget":          {marked(markOf(otherTarget, self)), self, ownership.ErrForeign},
-		"copied to a child":           {marked(markOf(owner, self)), replicaSet, ownership.ErrCopied},
-		"copied to another group":     {marked(markOf(owner, self)), ownership.Self{Group: "extensions", Kind: self.Kind, Namespace: self.Namespace, Name: self.Name}, ownership.ErrCopied},
-		"copied to another kind":      {marked(markOf(owner, self)), ownership.Self{Group: self.Group, Kind: "StatefulSet", Namespace: self.Namespace, Name: self.Name}, ownership.ErrCopied},
-		"copied to another namespace": {marked(markOf(owner, self)), ownership.Self{Group: self.Group, Kind: self.Kind, Namespace: "shop2", Name: self.Name}, ownership.ErrCopied},
-		"copied to another name":      {marked(markOf(owner, self)), ownership.Self{Group: self.Group, Kind: self.Kind, Namespace: self.Namespace, Name: "web2"}, ownership.ErrCopied},
-		"of a newer hub":              {map[string]string{ownership.MarkAnnotation: `{"v":2}`}, self, ownership.ErrUnknownVersion},
-	} {
-		t.Run(name, func(t *testing.T) {
-			mark, err := owner.Verify(test.annotations, test.self)
-			if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) {
-				t.Fatalf("want %v, got %v", test.want, err)
-			}
-			if want := markOf(owner, self); err == nil && mark != want {
-				t.Errorf("want %+v, got %+v", want, mark)
-			}
-			if err != nil && mark != (ownership.Mark{}) {
-				t.Errorf("returned %+v with the error", mark)
-			}
-		})
-	}
-	if _, err := owner.Verify(map[string]string{ownership.MarkAnnotation: "{"}, self); err == nil {
-		t.Error("accepted a mark that cannot be read")
-	}
-}
-
-func FuzzVerify(f *testing.F) {
-	f.Add(markOf(owner, self).String(), self.Group, self.Kind, self.Namespace, self.Name)
-	f.Add(markOf(owner, self).String(), self.Group, "ReplicaSet", self.Namespace, self.Name)
-	f.Add("{}", "", "", "", "")
-	f.Fuzz(func(t *testing.T, annotation, group, kind, namespace, name string) {
-		bearer := ownership.Self{Group: group, Kind: kind, Namespace: namespace, Name: name}
-		mark, err := owner.Verify(map[string]string{ownership.MarkAnnotation: annotation}, bearer)
-		if err == nil && (mark.Self != bearer || mark.Hub != owner.Hub || mark.SyncTarget != owner.SyncTarget) {
-			t.Errorf("took %+v for ours on %+v", mark, bearer)
-		}
-	})
-}
-
-func TestLabelValueAndFieldManager(t *testing.T) {
-	uids := []types.UID{"", "a", "b", "ab", "3c1f7d0e-0000-4000-8000-000000000001", types.UID(strings.Repeat("x", 4096)), "ünïcode\x00"}
-	labels := map[string]ownership.Owner{}
-	managers := map[string]types.UID{}
-	for _, hub := range uids {
-		manager := ownership.FieldManager(hub)
-		// The limit and the alphabet are those of the API server for fieldManager.
-		if len(manager) > 128 || strings.ContainsFunc(manager, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			t.Errorf("hub %q: illegal field manager %q", hub, manager)
-		}
-		if !strings.HasPrefix(manager, "synchub-") || manager != ownership.FieldManager(hub) {
-			t.Errorf("hub %q: field manager %q", hub, manager)
-		}
-		if other, taken := managers[manager]; taken {
-			t.Errorf("hubs %q and %q share the field manager %q", hub, other, manager)
-		}
-		managers[manager] = hub
-		for _, syncTarget := range uids {
-			candidate := ownership.Owner{Hub: hub, SyncTarget: syncTarget}
-			label := candidate.LabelValue()
-			if problems := content.IsLabelValue(label); label == "" || len(problems) > 0 {
-				t.Errorf("%+v: illegal label value %q: %v", candidate, label, problems)
-			}
-			if label != candidate.LabelValue() {
-				t.Errorf("%+v: the label value changes", candidate)
-			}
-			if other, taken := labels[label]; taken {
-				t.Errorf("%+v and %+v share the label value %q", candidate, other, label)
-			}
-			labels[label] = candidate
-		}
-	}
-	for _, key := range []string{ownership.OwnerLabel, ownership.MarkAnnotation, ownership.EnsuredAnnotation} {
-		if problems := content.IsLabelKey(key); len(problems) > 0 {
-			t.Errorf("illegal key %q: %v", key, problems)
-		}
-	}
 }

@@ -32,7 +32,8 @@ var (
 	ErrUnmarked = errors.New("no mark")
 	// ErrForeign means that the mark belongs to another hub or another SyncTarget.
 	ErrForeign = errors.New("marked by another hub or for another SyncTarget")
-	// ErrCopied means that the mark names another object as its bearer: it was copied by a controller.
+	// ErrCopied means that the mark was written for another object, on this side or on the other: a controller copied
+	// it to a child, or a user took an object from one side to the other.
 	ErrCopied = errors.New("the mark was copied from another object")
 )
 
@@ -55,10 +56,20 @@ func FieldManager(hub types.UID) string {
 	return "synchub-" + shortHash(string(hub))
 }
 
-// Verify returns the mark among annotations if the object self is owned by o. Otherwise the error is, or wraps,
-// [ErrUnmarked], [ErrForeign], [ErrCopied] or [ErrUnknownVersion], or tells why the mark cannot be read.
+// Verify returns the mark among annotations if the object self of a target is owned by o, which means that it went down.
+// Otherwise the error is, or wraps, [ErrUnmarked], [ErrForeign], [ErrCopied] or [ErrUnknownVersion], or tells why the
+// mark cannot be read.
 // The label is not looked at: somebody may have removed it, and then the mark alone says that it must be restored.
 func (o Owner) Verify(annotations map[string]string, self Self) (Mark, error) {
+	return o.verify(annotations, self, DirectionDown)
+}
+
+// VerifyUp is [Owner.Verify] for the object self of a mailbox, which is owned by o if it came up.
+func (o Owner) VerifyUp(annotations map[string]string, self Self) (Mark, error) {
+	return o.verify(annotations, self, DirectionUp)
+}
+
+func (o Owner) verify(annotations map[string]string, self Self, direction Direction) (Mark, error) {
 	value, ok := annotations[MarkAnnotation]
 	if !ok {
 		return Mark{}, ErrUnmarked
@@ -71,6 +82,8 @@ func (o Owner) Verify(annotations map[string]string, self Self) (Mark, error) {
 		return Mark{}, ErrCopied
 	case mark.Hub != o.Hub || mark.SyncTarget != o.SyncTarget:
 		return Mark{}, ErrForeign
+	case mark.Direction != direction:
+		return Mark{}, ErrCopied
 	}
 	return mark, nil
 }

@@ -19,6 +19,7 @@ package ownership_test
 import (
 	"encoding/json"
 	"slices"
+	"sync"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -46,14 +47,16 @@ type server struct {
 	live   runtime.Object
 }
 
+// schemas reads the schemas of all built-in types, which takes a while.
+var schemas = sync.OnceValue(func() managedfields.TypeConverter { return applyconfigurations.NewTypeConverter(scheme.Scheme) })
+
 func newServer(t *testing.T, desired map[string]any) *server {
 	t.Helper()
 	gvk := (&unstructured.Unstructured{Object: desired}).GroupVersionKind()
 	reset := map[fieldpath.APIVersion]fieldpath.Filter{
 		fieldpath.APIVersion(gvk.GroupVersion().String()): fieldpath.NewExcludeSetFilter(fieldpath.NewSet(fieldpath.MakePathOrDie("status"))),
 	}
-	fields, err := managedfields.NewDefaultFieldManager(applyconfigurations.NewTypeConverter(scheme.Scheme),
-		scheme.Scheme, defaulter{}, scheme.Scheme, gvk, gvk.GroupVersion(), "", reset)
+	fields, err := managedfields.NewDefaultFieldManager(schemas(), scheme.Scheme, defaulter{}, scheme.Scheme, gvk, gvk.GroupVersion(), "", reset)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,11 +94,17 @@ func (defaulter) Default(object runtime.Object) {
 // apply is a forced server-side apply.
 func (s *server) apply(manager string, desired map[string]any) {
 	s.t.Helper()
-	live, err := s.fields.Apply(s.live, &unstructured.Unstructured{Object: runtime.DeepCopyJSON(desired)}, manager, true)
-	if err != nil {
+	if err := s.tryApply(manager, desired); err != nil {
 		s.t.Fatalf("the apply by %s is refused: %v", manager, err)
 	}
-	s.live = live
+}
+
+func (s *server) tryApply(manager string, desired map[string]any) error {
+	live, err := s.fields.Apply(s.live, &unstructured.Unstructured{Object: runtime.DeepCopyJSON(desired)}, manager, true)
+	if err == nil {
+		s.live = live
+	}
+	return err
 }
 
 // update is a PUT of the live object with a change to it.

@@ -17,27 +17,32 @@ limitations under the License.
 package selection
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/controllers/sync/conversion"
 )
 
-// Entry is one resource that a config names, for reports about resources that are not published.
+// Entry is one resource that a config names, for reports about resources that are not there.
 type Entry struct {
 	// Config is the config's id, Kind/name.
 	Config string
 	// Field is the entry's path in the config.
 	Field string
+	// Up is true if the entry selects objects of the target, and then the rest names what the target serves.
+	Up bool
 	// Group and Version, with either Resource or Kind.
 	Group, Version, Resource, Kind string
 }
 
-// Problem is an entry that cannot be compiled. It selects nothing; all other entries stand.
+// Problem is an entry that cannot be compiled. It selects and converts nothing; all other entries stand.
 type Problem struct {
 	Field, Message string
 }
@@ -48,141 +53,130 @@ func SyncerConfigID(name string) string { return "SyncerConfig/" + name }
 // EdgeSyncConfigID names an EdgeSyncConfig in reports.
 func EdgeSyncConfigID(name string) string { return "EdgeSyncConfig/" + name }
 
-// Compile makes the matcher of a mailbox from all its configs. It never fails: what cannot be understood selects
-// nothing and is listed by [Matcher.Problems].
+// Compile makes the matcher of a mailbox from all its configs, in any order. It never fails: what cannot be understood
+// selects nothing and is listed by [Matcher.Problems].
 func Compile(syncerConfigs []*edgev2alpha1.SyncerConfig, edgeSyncConfigs []*edgev2alpha1.EdgeSyncConfig) *Matcher {
 	matcher := &Matcher{
-		byResource: map[schema.GroupResource]*rules{},
-		byKind:     map[schema.GroupKind]*rules{},
-		problems:   map[string][]Problem{},
-		active:     map[string]struct{}{},
+		down:     newIndex(false),
+		up:       newIndex(true),
+		problems: map[string][]Problem{},
+		active:   map[string]struct{}{},
+		idle:     map[string][]string{},
 	}
-	for _, syncerConfig := range syncerConfigs {
-		matcher.addSyncerConfig(syncerConfig)
-	}
-	for _, edgeSyncConfig := range edgeSyncConfigs {
-		matcher.addEdgeSyncConfig(edgeSyncConfig)
+	for _, source := range oldestFirst(syncerConfigs, edgeSyncConfigs) {
+		source.add(matcher)
 	}
 	return matcher
 }
 
-// Problems returns the entries of a config that could not be compiled.
-func (m *Matcher) Problems(config string) []Problem {
-	if m == nil {
-		return nil
-	}
-	return m.problems[config]
+// source is a config that is to be compiled.
+type source struct {
+	id      string
+	created time.Time
+	add     func(*Matcher)
 }
 
-// Entries returns every resource that any config names.
-func (m *Matcher) Entries() []Entry {
-	if m == nil {
-		return nil
+// oldestFirst orders the configs by creation, then by kind and name, so that every hub decides alike.
+func oldestFirst(syncerConfigs []*edgev2alpha1.SyncerConfig, edgeSyncConfigs []*edgev2alpha1.EdgeSyncConfig) []source {
+	sources := make([]source, 0, len(syncerConfigs)+len(edgeSyncConfigs))
+	for _, config := range syncerConfigs {
+		sources = append(sources, source{SyncerConfigID(config.Name), config.CreationTimestamp.Time, func(m *Matcher) { m.addSyncerConfig(config) }})
 	}
-	return m.entries
+	for _, config := range edgeSyncConfigs {
+		sources = append(sources, source{EdgeSyncConfigID(config.Name), config.CreationTimestamp.Time, func(m *Matcher) { m.addEdgeSyncConfig(config) }})
+	}
+	slices.SortStableFunc(sources, func(a, b source) int {
+		return cmp.Or(a.created.Compare(b.created), strings.Compare(a.id, b.id))
+	})
+	return sources
 }
 
-func (m *Matcher) addSyncerConfig(syncerConfig *edgev2alpha1.SyncerConfig) {
-	spec := syncerConfig.Spec
-	config := &config{
-		id:           SyncerConfigID(syncerConfig.Name),
-		policy:       ownership.PolicyDelete,
-		statusReturn: spec.StatusReturn == nil || *spec.StatusReturn,
-		suspended:    spec.Suspend,
-	}
-	if spec.DeletionPolicy == edgev2alpha1.DeletionPolicyOrphan {
-		config.policy = ownership.PolicyOrphan
-	}
-	for i, entry := range spec.NamespaceScope.Resources {
-		m.add(Entry{Config: config.id, Field: fmt.Sprintf("spec.namespaceScope.resources[%d]", i), Group: entry.Group, Version: entry.APIVersion, Resource: entry.Resource},
-			config, entry.LabelSelector, entry.Annotations, place{spec.NamespaceScope.Namespaces, []string{All}})
-	}
-	for i, entry := range spec.NamespacedObjects {
-		places := make([]place, 0, len(entry.ObjectsByNamespace))
-		for _, objects := range entry.ObjectsByNamespace {
-			places = append(places, place{[]string{objects.Namespace}, objects.Names})
+// addConfig makes a config the youngest so far.
+func (m *Matcher) addConfig(added *config, specs []edgev2alpha1.Conversion) *config {
+	added.age = len(m.configs)
+	m.configs = append(m.configs, added)
+	var all []*conversion.Conversion
+	for i, spec := range specs {
+		compiled, err := conversion.New(spec)
+		if err != nil {
+			m.addProblem(added, fmt.Sprintf("spec.conversions[%d]", i), err.Error())
+			continue
 		}
-		m.add(Entry{Config: config.id, Field: fmt.Sprintf("spec.namespacedObjects[%d]", i), Group: entry.Group, Version: entry.APIVersion, Resource: entry.Resource},
-			config, entry.LabelSelector, entry.Annotations, places...)
+		all = append(all, &compiled)
 	}
-	for i, entry := range spec.ClusterScope {
-		m.add(Entry{Config: config.id, Field: fmt.Sprintf("spec.clusterScope[%d]", i), Group: entry.Group, Version: entry.APIVersion, Resource: entry.Resource},
-			config, entry.LabelSelector, entry.Annotations, place{clusterScoped, entry.Objects})
-	}
+	added.conversions = newConversions(all)
+	return added
 }
 
-func (m *Matcher) addEdgeSyncConfig(edgeSyncConfig *edgev2alpha1.EdgeSyncConfig) {
-	config := &config{id: EdgeSyncConfigID(edgeSyncConfig.Name), policy: ownership.PolicyDelete, statusReturn: true}
-	for i, entry := range edgeSyncConfig.Spec.DownSyncedResources {
-		m.add(Entry{Config: config.id, Field: fmt.Sprintf("spec.downSyncedResources[%d]", i), Group: entry.Group, Version: entry.Version, Kind: entry.Kind},
-			config, nil, nil, place{[]string{entry.Namespace}, []string{entry.Name}})
-	}
+func (m *Matcher) addProblem(config *config, field, message string) {
+	m.problems[config.id] = append(m.problems[config.id], Problem{Field: field, Message: message})
 }
 
 // place is where an entry looks for objects: each of the names in each of the namespaces.
-type place struct{ namespaces, names []string }
+type place struct {
+	namespaces, names nameSet
+	// walk is true if looking names up would take many more keys than the config has lines: a small config must not
+	// make a large matcher.
+	walk bool
+}
 
-// clusterScoped are the namespaces of objects that are in none.
-var clusterScoped = []string{""}
+// newPlace returns a place for as many resources as share it.
+func newPlace(namespaces, names []string, resources int) place {
+	made := place{namespaces: newNameSet(namespaces), names: newNameSet(names)}
+	// No object has an empty name.
+	delete(made.names.names, "")
+	keys := len(made.namespaces.names) * len(made.names.names) * resources
+	lines := len(made.namespaces.names) + len(made.names.names) + resources
+	made.walk = made.namespaces.all || made.names.all || keys > 2*lines
+	return made
+}
 
-func (m *Matcher) add(entry Entry, config *config, selector *metav1.LabelSelector, annotations map[string]string, places ...place) {
-	m.entries = append(m.entries, entry)
-	var compiled labels.Selector
+// limits narrow an entry to some of the objects it names.
+type limits struct {
+	labels      labels.Selector
+	annotations map[string]string
+}
+
+// limits returns nil, which lets no object pass, for a selector that cannot be understood.
+func (m *Matcher) limits(config *config, field string, selector *metav1.LabelSelector, annotations map[string]string) *limits {
+	compiled := &limits{annotations: annotations}
 	if selector != nil {
 		var err error
-		if compiled, err = metav1.LabelSelectorAsSelector(selector); err != nil {
-			m.problems[config.id] = append(m.problems[config.id], Problem{Field: entry.Field + ".labelSelector", Message: err.Error()})
-			return
+		if compiled.labels, err = metav1.LabelSelectorAsSelector(selector); err != nil {
+			m.addProblem(config, field+".labelSelector", err.Error())
+			return nil
 		}
 	}
-	if entry.Resource == "" && entry.Kind == "" {
-		m.problems[config.id] = append(m.problems[config.id], Problem{Field: entry.Field, Message: "it names neither a resource nor a kind"})
+	return compiled
+}
+
+// addEntry makes the rules of one entry.
+func (m *Matcher) addEntry(entry Entry, config *config, limits *limits, places ...place) {
+	entry.Config = config.id
+	m.entries = append(m.entries, entry)
+	switch {
+	case entry.Resource == "" && entry.Kind == "":
+		m.addProblem(config, entry.Field, "it names neither a resource nor a kind")
+		return
+	case strings.Contains(entry.Resource, "/"):
+		m.addProblem(config, entry.Field, fmt.Sprintf("%q is a subresource; name the resource", entry.Resource))
+		return
+	case limits == nil:
 		return
 	}
+	direction := m.down
+	if entry.Up {
+		direction = m.up
+	}
+	idle := true
 	for _, place := range places {
-		added := &rule{config: config, version: entry.Version, namespaces: newNameSet(place.namespaces), names: newNameSet(place.names), labels: compiled, annotations: annotations}
-		// No object has an empty name.
-		delete(added.names.names, "")
-		if !added.namespaces.empty() && !added.names.empty() {
-			m.addRule(entry, added)
+		if !place.namespaces.empty() && !place.names.empty() {
+			idle = false
+			m.active[config.id] = struct{}{}
+			direction.add(entry, &rule{config: config, version: entry.Version, place: place, limits: *limits})
 		}
 	}
-}
-
-func (m *Matcher) addRule(entry Entry, added *rule) {
-	m.active[added.config.id] = struct{}{}
-	var target *rules
-	if entry.Resource != "" {
-		target = getOrNew(m.byResource, schema.GroupResource{Group: entry.Group, Resource: entry.Resource})
-	} else {
-		target = getOrNew(m.byKind, schema.GroupKind{Group: entry.Group, Kind: entry.Kind})
+	if idle {
+		m.idle[config.id] = append(m.idle[config.id], entry.Field)
 	}
-	if added.namespaces.all || added.names.all {
-		target.wildcard = append(target.wildcard, added)
-		return
-	}
-	for namespace := range added.namespaces.names {
-		for name := range added.names.names {
-			key := objectName{namespace, name}
-			target.named[key] = append(target.named[key], added)
-		}
-	}
-}
-
-func getOrNew[K comparable](all map[K]*rules, key K) *rules {
-	found, ok := all[key]
-	if !ok {
-		found = &rules{named: map[objectName][]*rule{}}
-		all[key] = found
-	}
-	return found
-}
-
-// HasRules tells whether a config has an entry that can select something.
-func (m *Matcher) HasRules(config string) bool {
-	if m == nil {
-		return false
-	}
-	_, ok := m.active[config]
-	return ok
 }

@@ -15,11 +15,11 @@ limitations under the License.
 */
 
 // Package selection compiles the SyncerConfigs and EdgeSyncConfigs of one mailbox into one immutable [Matcher], which
-// says of any object whether it is selected, and how.
+// says of any object, in the mailbox or on the target, whether it is selected to go to the other side, and how.
 //
-// All configs together are a union: no config takes away what another gives. The matcher answers by look-up where names
-// are given and by a walk over the wildcard rules of the object's resource otherwise, so its cost does not depend on
-// how many objects are selected.
+// All configs together are a union: no config takes away what another gives. Where they disagree on what an object is
+// called on the other side, the oldest config decides. The matcher answers by look-up where names are given and by a walk
+// over the wildcard rules of the object's resource otherwise, so its cost does not depend on how many objects are selected.
 //
 // The package is pure: it does no I/O and knows no client.
 package selection

@@ -53,6 +53,11 @@ var kinds = map[string]struct {
 }{
 	"configmaps": {"", "v1", "ConfigMap"}, "secrets": {"", "v1", "Secret"}, "serviceaccounts": {"", "v1", "ServiceAccount"},
 	"namespaces": {"", "v1", "Namespace"}, "deployments": {"apps", "v1", "Deployment"}, "clusterroles": {"rbac.authorization.k8s.io", "v1", "ClusterRole"},
+	"nodes": {"", "v1", "Node"}, "services": {"", "v1", "Service"}, "endpoints": {"", "v1", "Endpoints"}, "events": {"", "v1", "Event"},
+	"events.events.k8s.io": {"events.k8s.io", "v1", "Event"}, "leases": {"coordination.k8s.io", "v1", "Lease"},
+	"endpointslices": {"discovery.k8s.io", "v1", "EndpointSlice"}, "roles": {"rbac.authorization.k8s.io", "v1", "Role"},
+	"priorityclasses": {"scheduling.k8s.io", "v1", "PriorityClass"},
+	"policyreports":   {"wgpolicyk8s.io", "v1alpha2", "PolicyReport"}, "clusterpolicyreports": {"wgpolicyk8s.io", "v1alpha2", "ClusterPolicyReport"},
 	// A resource whose name is that of a core resource, in another group.
 	"configmaps.example.com": {"example.com", "v1beta1", "ConfigMap"},
 }
@@ -110,7 +115,13 @@ func TestMatch(t *testing.T) {
 		},
 		"namespaceScope, a namespace of the system": {
 			syncer: "{namespaceScope: {namespaces: [kube-system], resources: [{group: '', resource: configmaps, apiVersion: v1}]}}",
-			no:     []string{"configmaps kube-system/x"},
+			yes:    []string{"configmaps kube-system/x"},
+			no:     []string{"configmaps kube-system/kube-root-ca.crt", "configmaps kube-system/extension-apiserver-authentication", "configmaps kube-public/x"},
+		},
+		"namespaceScope, all namespaces and one of the system": {
+			syncer: "{namespaceScope: {namespaces: ['*', kube-system], resources: [{group: '', resource: configmaps, apiVersion: v1}]}}",
+			yes:    []string{"configmaps kube-system/x", "configmaps a/x"},
+			no:     []string{"configmaps kube-system/kube-root-ca.crt", "configmaps kube-public/x"},
 		},
 		"namespacedObjects": {
 			syncer: "{namespacedObjects: [{group: '', resource: configmaps, apiVersion: v1, objectsByNamespace: [{namespace: a, names: [x, w]}, {namespace: b, names: [z]}]}]}",
@@ -130,7 +141,11 @@ func TestMatch(t *testing.T) {
 		"namespacedObjects, a name in all namespaces": {
 			syncer: "{namespacedObjects: [{group: '', resource: configmaps, apiVersion: v1, objectsByNamespace: [{namespace: '*', names: [x]}]}]}",
 			yes:    []string{"configmaps a/x", "configmaps b/x"},
-			no:     []string{"configmaps a/y", "configmaps x"},
+			no:     []string{"configmaps a/y", "configmaps x", "configmaps kube-system/x"},
+		},
+		"namespacedObjects, a subresource": {
+			syncer: "{namespacedObjects: [{group: '', resource: configmaps/status, apiVersion: v1, objectsByNamespace: [{namespace: a, names: [x]}]}]}",
+			no:     []string{"configmaps a/x"},
 		},
 		"namespacedObjects, a name of any resource": {
 			syncer: "{namespacedObjects: [{group: '', resource: '*', apiVersion: v1, objectsByNamespace: [{namespace: a, names: [x]}]}]}",

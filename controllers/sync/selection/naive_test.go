@@ -17,74 +17,168 @@ limitations under the License.
 package selection_test
 
 import (
-	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/sync/conversion"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
 )
 
 // candidate is one way in which a config can select: every entry of every config, spelled out.
 type candidate struct {
-	config                 string
-	orphan, status, frozen bool
-	group, version         string
-	resource, kind         string
-	clusterScoped          bool
-	namespaces, names      []string
-	labels, annotations    map[string]string
+	config            *naiveConfig
+	up                bool
+	group, version    string
+	resource, kind    string
+	scope             scope
+	namespaces, names []string
+	labels            map[string]string
+	annotations       map[string]string
+	// meant are the conversions that an entry about the target needs, since it names objects as the mailbox does.
+	meant []conversion.Conversion
 }
+
+type naiveConfig struct {
+	id                     string
+	created                time.Time
+	orphan, status, frozen bool
+	conversions            []conversion.Conversion
+}
+
+type scope int
+
+const (
+	namespaced scope = iota
+	clusterScoped
+	anyScope
+)
 
 // spellOut lists what the configs say, one by one and without any index.
 func spellOut(syncerConfigs []*edgev2alpha1.SyncerConfig, edgeSyncConfigs []*edgev2alpha1.EdgeSyncConfig) []candidate {
 	var all []candidate
 	for _, config := range syncerConfigs {
-		spec := config.Spec
-		base := candidate{
-			config: "SyncerConfig/" + config.Name,
-			orphan: spec.DeletionPolicy == "Orphan",
-			status: ptr.Deref(spec.StatusReturn, true),
-			frozen: spec.Suspend,
-		}
-		add := func(of edgev2alpha1.GroupResource, version string, clusterScoped bool, namespaces, names []string, selector *metav1.LabelSelector, annotations map[string]string) {
-			one := base
-			one.group, one.resource, one.version, one.clusterScoped = of.Group, of.Resource, version, clusterScoped
-			one.namespaces, one.names, one.annotations = namespaces, names, annotations
-			if selector != nil {
-				one.labels = selector.MatchLabels
-			}
-			all = append(all, one)
-		}
-		for _, entry := range spec.NamespaceScope.Resources {
-			add(entry.GroupResource, entry.APIVersion, false, spec.NamespaceScope.Namespaces, []string{"*"}, entry.LabelSelector, entry.Annotations)
-		}
-		for _, entry := range spec.NamespacedObjects {
-			for _, objects := range entry.ObjectsByNamespace {
-				add(entry.GroupResource, entry.APIVersion, false, []string{objects.Namespace}, objects.Names, entry.LabelSelector, entry.Annotations)
-			}
-		}
-		for _, entry := range spec.ClusterScope {
-			add(entry.GroupResource, entry.APIVersion, true, nil, entry.Objects, entry.LabelSelector, entry.Annotations)
-		}
+		all = append(all, spellOutSyncerConfig(config)...)
 	}
 	for _, config := range edgeSyncConfigs {
+		base := &naiveConfig{id: "EdgeSyncConfig/" + config.Name, created: config.CreationTimestamp.Time, status: true, conversions: valid(config.Spec.Conversions)}
 		for _, entry := range config.Spec.DownSyncedResources {
-			all = append(all, candidate{
-				config: "EdgeSyncConfig/" + config.Name, status: true, group: entry.Group, version: entry.Version, kind: entry.Kind,
-				clusterScoped: entry.Namespace == "", namespaces: []string{entry.Namespace}, names: []string{entry.Name},
-			})
+			all = append(all, spellOutKind(base, entry))
+		}
+		for _, entry := range config.Spec.UpSyncedResources {
+			one := spellOutKind(base, entry)
+			one.up, one.meant = true, meant(base.conversions, entry)
+			all = append(all, one)
 		}
 	}
 	return all
 }
 
+func spellOutKind(config *naiveConfig, entry edgev2alpha1.EdgeSyncConfigResource) candidate {
+	one := candidate{
+		config: config, group: entry.Group, version: entry.Version, kind: entry.Kind,
+		namespaces: []string{entry.Namespace}, names: []string{entry.Name},
+	}
+	if entry.Namespace == "" {
+		one.scope = clusterScoped
+	}
+	return one
+}
+
+func spellOutSyncerConfig(config *edgev2alpha1.SyncerConfig) (all []candidate) {
+	spec := config.Spec
+	base := &naiveConfig{
+		id: "SyncerConfig/" + config.Name, created: config.CreationTimestamp.Time, orphan: spec.DeletionPolicy == "Orphan",
+		status: ptr.Deref(spec.StatusReturn, true), frozen: spec.Suspend, conversions: valid(spec.Conversions),
+	}
+	add := func(of edgev2alpha1.GroupResource, version string, scope scope, namespaces, names []string, selector *metav1.LabelSelector, annotations map[string]string) {
+		one := candidate{
+			config: base, up: scope == anyScope, group: of.Group, resource: of.Resource, version: version, scope: scope,
+			namespaces: namespaces, names: names, annotations: annotations,
+		}
+		if selector != nil {
+			one.labels = selector.MatchLabels
+		}
+		all = append(all, one)
+	}
+	for _, entry := range spec.NamespaceScope.Resources {
+		add(entry.GroupResource, entry.APIVersion, namespaced, spec.NamespaceScope.Namespaces, []string{"*"}, entry.LabelSelector, entry.Annotations)
+	}
+	for _, entry := range spec.NamespacedObjects {
+		for _, objects := range entry.ObjectsByNamespace {
+			add(entry.GroupResource, entry.APIVersion, namespaced, []string{objects.Namespace}, objects.Names, entry.LabelSelector, entry.Annotations)
+		}
+	}
+	for _, entry := range spec.ClusterScope {
+		add(entry.GroupResource, entry.APIVersion, clusterScoped, nil, entry.Objects, entry.LabelSelector, entry.Annotations)
+	}
+	for _, set := range spec.Upsync {
+		for _, resource := range set.Resources {
+			add(edgev2alpha1.GroupResource{Group: set.APIGroup, Resource: resource}, "", anyScope, set.Namespaces, set.Names, set.LabelSelector, set.Annotations)
+		}
+	}
+	return all
+}
+
+func valid(specs []edgev2alpha1.Conversion) (all []conversion.Conversion) {
+	for _, spec := range specs {
+		if converts, err := conversion.New(spec); err == nil {
+			all = append(all, converts)
+		}
+	}
+	return all
+}
+
+// meant returns the conversions that change what an entry about the target names, if it can only mean the mailbox's names.
+func meant(all []conversion.Conversion, entry edgev2alpha1.EdgeSyncConfigResource) (changing []conversion.Conversion) {
+	share := func(one, other string) bool { return one == other || one == "*" || other == "*" }
+	open := func(value string) string {
+		if value == "" {
+			return "*"
+		}
+		return value
+	}
+	for _, converts := range all {
+		if converts.Downstream.Group == entry.Group && share(converts.Downstream.Kind, entry.Kind) {
+			return nil
+		}
+		up := converts.Upstream
+		if up.Group == entry.Group && share(up.Kind, entry.Kind) && share(open(up.Version), open(entry.Version)) &&
+			share(open(up.Namespace), entry.Namespace) && share(open(up.Name), entry.Name) {
+			changing = append(changing, converts)
+		}
+	}
+	return changing
+}
+
 func (c candidate) selects(object selection.Object) bool {
-	return c.speaksOf(object) && c.isIn(object.Namespace) &&
-		(slices.Contains(c.names, object.Name) || slices.Contains(c.names, "*") && !selection.IsSystem(object)) &&
+	if len(c.meant) == 0 {
+		return c.selectsAs(object, object, conversion.Pattern{Kind: "*"})
+	}
+	return slices.ContainsFunc(c.meant, func(converts conversion.Conversion) bool {
+		mailbox, ok := converts.Up(called(object))
+		renamed := object
+		renamed.Resource.Group, renamed.Resource.Version, renamed.Kind = mailbox.GVK.Group, mailbox.GVK.Version, mailbox.GVK.Kind
+		renamed.Namespace, renamed.Name = mailbox.Namespace, mailbox.Name
+		return ok && c.selectsAs(renamed, object, converts.Upstream)
+	})
+}
+
+// selectsAs tells whether the entry selects the object, which it knows under another name. What the conversion between
+// the names says is said explicitly.
+func (c candidate) selectsAs(known, object selection.Object, by conversion.Pattern) bool {
+	anyKind := c.resource == "*" || c.kind == "*" && by.Kind == "*"
+	if c.up && anyKind && object.Resource.Group == "" && object.Resource.Resource == "namespaces" {
+		return false
+	}
+	named := slices.Contains(c.names, known.Name) || by.Name != "" && slices.Contains(c.names, "*")
+	return c.speaksOf(known) && c.isIn(object, by.Namespace != "") &&
+		(named || slices.Contains(c.names, "*") && !selection.IsSystem(object)) &&
 		within(c.labels, object.Labels) && within(c.annotations, object.Annotations)
 }
 
@@ -94,11 +188,12 @@ func (c candidate) speaksOf(object selection.Object) bool {
 	return c.group == object.Resource.Group && (ofResource || ofKind) && (c.version == "" || c.version == object.Resource.Version)
 }
 
-func (c candidate) isIn(namespace string) bool {
-	if c.clusterScoped || namespace == "" {
-		return c.clusterScoped && namespace == ""
+func (c candidate) isIn(object selection.Object, named bool) bool {
+	if object.Namespace == "" {
+		return c.scope != namespaced
 	}
-	return slices.Contains(c.namespaces, "*") || slices.Contains(c.namespaces, namespace)
+	all := slices.Contains(c.namespaces, "*") && (named || !strings.HasPrefix(object.Namespace, "kube-"))
+	return c.scope != clusterScoped && (all || slices.Contains(c.namespaces, object.Namespace))
 }
 
 func within(some, all map[string]string) bool {
@@ -110,23 +205,59 @@ func within(some, all map[string]string) bool {
 	return true
 }
 
-// naive answers what Match must.
-func naive(all []candidate, object selection.Object) (selection.Selection, bool) {
-	selecting := map[string]bool{}
-	policy, status, frozen := ownership.PolicyDelete, false, true
+func called(object selection.Object) conversion.Name {
+	return conversion.Name{GVK: object.Resource.GroupVersion().WithKind(object.Kind), Namespace: object.Namespace, Name: object.Name}
+}
+
+// convert returns what the first conversion that speaks of the object makes of it.
+func (c *naiveConfig) convert(object selection.Object, up bool) (conversion.Name, *conversion.Conversion) {
+	for _, converts := range c.conversions {
+		way := converts.Down
+		if up {
+			way = converts.Up
+		}
+		if name, ok := way(called(object)); ok {
+			if name == called(object) {
+				return name, nil
+			}
+			return name, &converts
+		}
+	}
+	return called(object), nil
+}
+
+// naive answers what Match must, or MatchUp.
+func naive(all []candidate, object selection.Object, up bool) (result selection.Selection, ok bool) {
+	var selecting []*naiveConfig
 	for _, candidate := range all {
-		if !candidate.selects(object) {
-			continue
+		if candidate.up == up && candidate.selects(object) && !slices.Contains(selecting, candidate.config) {
+			selecting = append(selecting, candidate.config)
 		}
-		selecting[candidate.config] = true
-		if candidate.orphan {
-			policy = ownership.PolicyOrphan
-		}
-		status = status || candidate.status
-		frozen = frozen && candidate.frozen
 	}
 	if len(selecting) == 0 {
 		return selection.Selection{}, false
 	}
-	return selection.Selection{Policy: policy, StatusReturn: status, Suspended: frozen, Configs: slices.Sorted(maps.Keys(selecting))}, true
+	oldest := slices.MinFunc(selecting, func(a, b *naiveConfig) int {
+		if a.created.Equal(b.created) {
+			return strings.Compare(a.id, b.id)
+		}
+		return a.created.Compare(b.created)
+	})
+	result = selection.Selection{Policy: ownership.PolicyDelete, Suspended: true}
+	var name conversion.Name
+	name, result.Conversion = oldest.convert(object, up)
+	for _, config := range selecting {
+		if config.orphan {
+			result.Policy = ownership.PolicyOrphan
+		}
+		result.StatusReturn = result.StatusReturn || config.status
+		result.Suspended = result.Suspended && config.frozen
+		result.Configs = append(result.Configs, config.id)
+		if other, _ := config.convert(object, up); other != name {
+			result.Overruled = append(result.Overruled, config.id)
+		}
+	}
+	slices.Sort(result.Configs)
+	slices.Sort(result.Overruled)
+	return result, true
 }

@@ -18,196 +18,148 @@ package selection_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/sync/conversion"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
 )
 
-// source gives the choices of a generator: random numbers, or what a fuzzer makes up.
-type source interface{ IntN(int) int }
-
-type generator struct{ source }
-
-func seeded(seed uint64) generator {
-	return generator{rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // the same objects in every run
-}
-
-func (g generator) pick(names ...string) string { return names[g.IntN(len(names))] }
-
-func (g generator) list(names ...string) []string {
-	var result []string
-	for range g.IntN(5) {
-		result = append(result, g.pick(names...))
-	}
-	return result
-}
-
-func (g generator) resource() edgev2alpha1.GroupResource {
-	return edgev2alpha1.GroupResource{Group: g.pick("", "", "", "apps"), Resource: g.pick("configmaps", "configmaps", "namespaces", "secrets", "serviceaccounts", "*", "*")}
-}
-
-func (g generator) version() string { return g.pick("", "v1", "v1", "v1", "v2") }
-
-func (g generator) name() string {
-	return g.pick("a", "b", "kube-root-ca.crt", "default", "kube-system", "*")
-}
-
-func (g generator) names() []string { return g.list("a", "b", "kube-root-ca.crt", "default", "*") }
-
-func (g generator) namespace() string { return g.pick("a", "b", "kube-system", "*") }
-
-func (g generator) selector() *metav1.LabelSelector {
-	if g.IntN(4) > 0 {
-		return nil
-	}
-	return &metav1.LabelSelector{MatchLabels: g.entries()}
-}
-
-// limits are annotations that an entry asks for: mostly none.
-func (g generator) limits() map[string]string {
-	if g.IntN(4) > 0 {
-		return nil
-	}
-	return g.entries()
-}
-
-func (g generator) entries() map[string]string {
-	result := map[string]string{}
-	for range g.IntN(3) {
-		result[g.pick("k", "l")] = g.pick("", "x")
-	}
-	return result
-}
-
-func (g generator) syncerConfig(name string) *edgev2alpha1.SyncerConfig {
-	config := &edgev2alpha1.SyncerConfig{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	config.Spec.DeletionPolicy = edgev2alpha1.DeletionPolicy(g.pick("", "Delete", "Orphan"))
-	config.Spec.StatusReturn = []*bool{nil, new(true), new(false)}[g.IntN(3)]
-	config.Spec.Suspend = g.IntN(2) == 0
-	config.Spec.NamespaceScope.Namespaces = g.list("a", "b", "kube-system", "*")
-	for range g.IntN(3) {
-		config.Spec.NamespaceScope.Resources = append(config.Spec.NamespaceScope.Resources, edgev2alpha1.NamespaceScopeDownsyncResource{
-			GroupResource: g.resource(), APIVersion: g.version(), LabelSelector: g.selector(), Annotations: g.limits(),
-		})
-	}
-	for range g.IntN(3) {
-		entry := edgev2alpha1.NamespaceScopeDownsyncObjects{GroupResource: g.resource(), APIVersion: g.version(), LabelSelector: g.selector(), Annotations: g.limits()}
-		for range g.IntN(3) {
-			entry.ObjectsByNamespace = append(entry.ObjectsByNamespace, edgev2alpha1.NamespaceAndNames{Namespace: g.namespace(), Names: g.names()})
-		}
-		config.Spec.NamespacedObjects = append(config.Spec.NamespacedObjects, entry)
-	}
-	for range g.IntN(3) {
-		config.Spec.ClusterScope = append(config.Spec.ClusterScope, edgev2alpha1.ClusterScopeDownsyncResource{
-			GroupResource: g.resource(), APIVersion: g.version(), Objects: g.names(), LabelSelector: g.selector(), Annotations: g.limits(),
-		})
-	}
-	return config
-}
-
-func (g generator) edgeSyncConfig(name string) *edgev2alpha1.EdgeSyncConfig {
-	config := &edgev2alpha1.EdgeSyncConfig{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	for range g.IntN(3) {
-		config.Spec.DownSyncedResources = append(config.Spec.DownSyncedResources, edgev2alpha1.EdgeSyncConfigResource{
-			Kind: g.pick("ConfigMap", "Namespace", "Secret", "*", ""), Group: g.pick("", "apps"), Version: g.version(),
-			Namespace: g.pick("", g.namespace()), Name: g.pick("", g.name()),
-		})
-	}
-	return config
-}
-
-func (g generator) configs() (syncerConfigs []*edgev2alpha1.SyncerConfig, edgeSyncConfigs []*edgev2alpha1.EdgeSyncConfig) {
-	for number := range g.IntN(4) {
-		syncerConfigs = append(syncerConfigs, g.syncerConfig(fmt.Sprint("s", number)))
-	}
-	for number := range g.IntN(3) {
-		edgeSyncConfigs = append(edgeSyncConfigs, g.edgeSyncConfig(fmt.Sprint("e", number)))
-	}
-	return syncerConfigs, edgeSyncConfigs
-}
-
-func (g generator) object() selection.Object {
-	kind := g.pick("configmaps", "configmaps", "namespaces", "serviceaccounts", "secrets", "deployments")
-	object := object(kind + " " + g.pick("a", "b", "kube-system", "c") + "/" + g.pick("a", "b", "c", "default", "kube-root-ca.crt"))
-	if g.IntN(3) == 0 || kind == "namespaces" {
-		object.Namespace, object.Name = "", g.pick("a", "b", "c", "default", "kube-system")
-	}
-	object.Resource.Version = g.pick("v1", "v1", "v1", "v1", "v2")
-	object.Labels, object.Annotations = g.entries(), g.entries()
-	if kind == "secrets" {
-		object.SecretType = g.pick("", "Opaque", "kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token")
-	}
-	return object
-}
-
 // check compares the matcher with the naive answer, for all configs and without each of them.
-func check(t *testing.T, g generator) (selected int) {
+func check(t *testing.T, g generator) tried {
 	t.Helper()
+	tried := tried{}
 	syncerConfigs, edgeSyncConfigs := g.configs()
 	matcher := selection.Compile(syncerConfigs, edgeSyncConfigs)
 	all := spellOut(syncerConfigs, edgeSyncConfigs)
+	without := map[string]*selection.Matcher{}
+	for index, removed := range syncerConfigs {
+		without[selection.SyncerConfigID(removed.Name)] = selection.Compile(slices.Delete(slices.Clone(syncerConfigs), index, index+1), edgeSyncConfigs)
+	}
+	for index, removed := range edgeSyncConfigs {
+		without[selection.EdgeSyncConfigID(removed.Name)] = selection.Compile(syncerConfigs, slices.Delete(slices.Clone(edgeSyncConfigs), index, index+1))
+	}
 	for range 20 {
 		object := g.object()
-		got, ok := matcher.Match(object)
-		want, wantOK := naive(all, object)
-		if ok != wantOK || !reflect.DeepEqual(got, want) {
-			t.Fatalf("%+v\nwant %+v, %v\ngot  %+v, %v\nof %+v", object, want, wantOK, got, ok, all)
-		}
-		if ok {
-			selected++
-			if !matcher.Selects(object.Resource.GroupResource(), object.Kind) {
-				t.Fatalf("%+v is selected, but no entry speaks of it", object)
-			}
-			for _, config := range got.Configs {
-				if !matcher.HasRules(config) {
-					t.Fatalf("%s selects, but has no rules", config)
-				}
-			}
-		}
-		for index, removed := range syncerConfigs {
-			rest := slices.Delete(slices.Clone(syncerConfigs), index, index+1)
-			after, still := selection.Compile(rest, edgeSyncConfigs).Match(object)
-			others := slices.DeleteFunc(slices.Clone(got.Configs), func(id string) bool { return id == selection.SyncerConfigID(removed.Name) })
-			if still != (len(others) > 0) || !slices.Equal(after.Configs, others) {
-				t.Fatalf("without %s: %+v is selected by %v, want %v", removed.Name, object, after.Configs, others)
-			}
-			if len(others) == len(got.Configs) && !after.Equal(got) {
-				t.Fatalf("without %s, which does not select it: %+v changes from %+v to %+v", removed.Name, object, got, after)
-			}
+		for _, direction := range directions {
+			got, ok := checkObject(t, direction, matcher, without, all, object)
+			tried.count("selected", direction.up, ok)
+			tried.count("converted", direction.up, got.Conversion != nil)
+			tried.count("overruled", direction.up, len(got.Overruled) > 0)
 		}
 	}
-	return selected
+	return tried
+}
+
+// tried counts the answers of each sort.
+type tried map[answer]int
+
+type answer struct {
+	sort string
+	up   bool
+}
+
+func (t tried) count(sort string, up, is bool) {
+	if is {
+		t[answer{sort, up}]++
+	}
+}
+
+// direction is one of the matcher's two answers.
+type direction struct {
+	up      bool
+	match   func(*selection.Matcher, selection.Object) (selection.Selection, bool)
+	selects func(*selection.Matcher, schema.GroupResource, string) bool
+	convert func(*conversion.Conversion, conversion.Name) (conversion.Name, bool)
+}
+
+var directions = []direction{
+	{false, (*selection.Matcher).Match, (*selection.Matcher).Selects, (*conversion.Conversion).Down},
+	{true, (*selection.Matcher).MatchUp, (*selection.Matcher).SelectsUp, (*conversion.Conversion).Up},
+}
+
+func checkObject(t *testing.T, direction direction, matcher *selection.Matcher, without map[string]*selection.Matcher, all []candidate, object selection.Object) (selection.Selection, bool) {
+	t.Helper()
+	got, ok := direction.match(matcher, object)
+	want, wantOK := naive(all, object, direction.up)
+	if ok != wantOK || !reflect.DeepEqual(got, want) {
+		t.Fatalf("up: %v: %+v\nwant %+v, %v\ngot  %+v, %v\nof %+v", direction.up, object, want, wantOK, got, ok, all)
+	}
+	if ok {
+		checkSelected(t, direction, matcher, object, got)
+	}
+	for removed, rest := range without {
+		after, still := direction.match(rest, object)
+		others := slices.DeleteFunc(slices.Clone(got.Configs), func(id string) bool { return id == removed })
+		if still != (len(others) > 0) || !slices.Equal(after.Configs, others) {
+			t.Fatalf("without %s: %+v is selected by %v, want %v", removed, object, after.Configs, others)
+		}
+		if len(others) == len(got.Configs) && !reflect.DeepEqual(after, got) {
+			t.Fatalf("without %s, which does not select it: %+v changes from %+v to %+v", removed, object, got, after)
+		}
+	}
+	return got, ok
+}
+
+// checkSelected tries what must be true of a selected object besides.
+func checkSelected(t *testing.T, direction direction, matcher *selection.Matcher, object selection.Object, got selection.Selection) {
+	t.Helper()
+	resource := object.Resource.GroupResource()
+	if !direction.selects(matcher, resource, object.Kind) {
+		t.Fatalf("%+v is selected, but no entry speaks of it", object)
+	}
+	for _, config := range got.Configs {
+		if !matcher.HasRules(config) {
+			t.Fatalf("%s selects, but has no rules", config)
+		}
+	}
+	other, ok := direction.convert(got.Conversion, called(object))
+	if !ok || (got.Conversion == nil) != (other == called(object)) {
+		t.Fatalf("%+v has the conversion %+v, which calls it %+v, %v", object, got.Conversion, other, ok)
+	}
+	if direction.up {
+		if scope := matcher.UpScope(resource, object.Kind, object.Namespace != ""); !covers(scope, object) {
+			t.Fatalf("%+v comes up, but is not looked for: %+v", object, scope)
+		}
+		return
+	}
+	made := other.GVK.GroupKind()
+	same := func(gvk schema.GroupVersionKind) bool {
+		return gvk.GroupKind() == made && (gvk.Version == "" || gvk.Version == other.GVK.Version)
+	}
+	if made != called(object).GVK.GroupKind() && !slices.ContainsFunc(matcher.Downstreams(called(object).GVK.GroupKind()), same) {
+		t.Fatalf("%+v becomes %+v, which is not said", object, other)
+	}
+}
+
+func covers(scope selection.Scope, object selection.Object) bool {
+	return scope.All || slices.Contains(scope.Namespaces, object.Namespace) ||
+		slices.Contains(scope.Names, types.NamespacedName{Namespace: object.Namespace, Name: object.Name})
 }
 
 func TestMatchesLikeTheNaive(t *testing.T) {
-	selected := 0
-	for seed := range uint64(1000) {
-		selected += check(t, seeded(seed))
+	all := tried{}
+	for seed := range uint64(3000) {
+		for answer, count := range check(t, seeded(seed)) {
+			all[answer] += count
+		}
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
 	}
-	if selected < 1500 || selected > 18500 {
-		t.Errorf("%d of 20000 objects were selected: that tries only one side", selected)
+	for sort, least := range map[string]int{"selected": 5000, "converted": 500, "overruled": 80} {
+		for _, up := range []bool{false, true} {
+			if count := all[answer{sort, up}]; count < least || count > 55000 {
+				t.Errorf("%s, up: %v: %d of 60000 answers: that tries only one side", sort, up, count)
+			}
+		}
 	}
-}
-
-// bytes are the choices of a fuzzer; when they are used up, the first choice is taken.
-type choices struct{ bytes []byte }
-
-func (c *choices) IntN(n int) int {
-	if len(c.bytes) == 0 {
-		return 0
-	}
-	choice := int(c.bytes[0]) % n
-	c.bytes = c.bytes[1:]
-	return choice
 }
 
 func FuzzMatch(f *testing.F) {
@@ -241,20 +193,32 @@ func FuzzMatchStrings(f *testing.F) {
 		config.Spec.ClusterScope = []edgev2alpha1.ClusterScopeDownsyncResource{{GroupResource: of, APIVersion: version, Objects: []string{name}, Annotations: map[string]string{key: value}}}
 		edge := &edgev2alpha1.EdgeSyncConfig{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		edge.Spec.DownSyncedResources = []edgev2alpha1.EdgeSyncConfigResource{{Kind: resource, Group: group, Version: version, Namespace: namespace, Name: name}}
+		config.Spec.Upsync = []edgev2alpha1.UpsyncSet{{APIGroup: group, Resources: []string{resource}, Namespaces: []string{namespace, key}, Names: []string{name, value}}}
+		edge.Spec.UpSyncedResources = edge.Spec.DownSyncedResources
+		edge.Spec.Conversions = []edgev2alpha1.Conversion{{
+			Upstream:   edgev2alpha1.EdgeSyncConfigResource{Kind: resource, Group: group, Name: name},
+			Downstream: edgev2alpha1.EdgeSyncConfigResource{Kind: key, Group: value, Version: version, Name: operator},
+		}}
+		config.Spec.Conversions = edge.Spec.Conversions
 		matcher := selection.Compile([]*edgev2alpha1.SyncerConfig{config}, []*edgev2alpha1.EdgeSyncConfig{edge})
-		if entries := matcher.Entries(); len(entries) != 3 {
-			t.Errorf("want 3 entries, got %+v", entries)
+		if entries := matcher.Entries(); len(entries) != 5 {
+			t.Errorf("want 5 entries, got %+v", entries)
 		}
 		object := selection.Object{Kind: resource, Namespace: namespace, Name: name, Labels: map[string]string{key: value}, Annotations: map[string]string{key: value}}
 		object.Resource.Group, object.Resource.Resource, object.Resource.Version = group, resource, version
 		for _, namespace := range []string{namespace, "", "other"} {
 			object.Namespace = namespace
-			first, ok := matcher.Match(object)
-			if second, again := matcher.Match(object); ok != again || !reflect.DeepEqual(first, second) {
-				t.Errorf("%+v, then %+v", first, second)
-			}
-			if ok == (len(first.Configs) == 0) {
-				t.Errorf("selected: %v, by %v", ok, first.Configs)
+			for _, direction := range directions {
+				first, ok := direction.match(matcher, object)
+				if second, again := direction.match(matcher, object); ok != again || !reflect.DeepEqual(first, second) {
+					t.Errorf("%+v, then %+v", first, second)
+				}
+				if ok == (len(first.Configs) == 0) {
+					t.Errorf("selected: %v, by %v", ok, first.Configs)
+				}
+				if ok {
+					checkSelected(t, direction, matcher, object, first)
+				}
 			}
 		}
 	})

@@ -19,30 +19,83 @@ package selection
 import (
 	"strings"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
+// bootstrapLabel is on what the API server itself creates and repairs, such as its default ClusterRoles.
+const bootstrapLabel = "kubernetes.io/bootstrapping"
+
+// ownObjects recognise Kubernetes' own among the objects of a resource.
+var ownObjects = map[schema.GroupResource]func(Object) bool{
+	{Resource: "namespaces"}: func(o Object) bool {
+		return isSystemNamespace(o.Name) || o.Name == corev1.NamespaceDefault
+	},
+	{Resource: "configmaps"}:      isOwnConfigMap,
+	{Resource: "serviceaccounts"}: func(o Object) bool { return o.Name == "default" },
+	{Resource: "secrets"}: func(o Object) bool {
+		return o.SecretType == string(corev1.SecretTypeServiceAccountToken) || o.SecretType == string(corev1.SecretTypeBootstrapToken)
+	},
+	{Resource: "services"}:  isAPIServersService,
+	{Resource: "endpoints"}: isAPIServersService,
+	{Group: discoveryv1.GroupName, Resource: "endpointslices"}:   isAPIServersService,
+	{Group: rbacv1.GroupName, Resource: "roles"}:                 isReservedForRBAC,
+	{Group: rbacv1.GroupName, Resource: "rolebindings"}:          isReservedForRBAC,
+	{Group: rbacv1.GroupName, Resource: "clusterroles"}:          isReservedForRBAC,
+	{Group: rbacv1.GroupName, Resource: "clusterrolebindings"}:   isReservedForRBAC,
+	{Group: schedulingv1.GroupName, Resource: "priorityclasses"}: func(o Object) bool { return strings.HasPrefix(o.Name, "system-") },
+}
+
 // IsSystem tells whether an object is one that Kubernetes itself makes in every cluster or namespace. Such an object
-// has a counterpart on the target that the target's own controllers keep, so a wildcard never selects it; a config
+// has a counterpart on the other side, kept by that side's own controllers, so a wildcard never selects it; a config
 // that names it does.
 func IsSystem(object Object) bool {
-	if strings.HasPrefix(object.Namespace, "kube-") {
+	if _, ok := object.Labels[bootstrapLabel]; ok {
 		return true
 	}
-	if object.Resource.Group != "" {
-		return false
-	}
-	switch object.Resource.Resource {
-	case "namespaces":
-		return strings.HasPrefix(object.Name, "kube-") || object.Name == corev1.NamespaceDefault
-	case "configmaps":
-		return object.Name == "kube-root-ca.crt"
-	case "serviceaccounts":
-		return object.Name == "default"
-	case "secrets":
-		return object.SecretType == string(corev1.SecretTypeServiceAccountToken) ||
-			object.SecretType == string(corev1.SecretTypeBootstrapToken)
+	isOwn, ok := ownObjects[object.Resource.GroupResource()]
+	return ok && isOwn(object)
+}
+
+// isOwnConfigMap knows the root certificate of every namespace and what API servers keep for each other.
+func isOwnConfigMap(object Object) bool {
+	switch object.Name {
+	case "kube-root-ca.crt":
+		return true
+	case "extension-apiserver-authentication", "kube-apiserver-legacy-service-account-token-tracking":
+		return object.Namespace == metav1.NamespaceSystem
 	default:
 		return false
+	}
+}
+
+func isReservedForRBAC(object Object) bool { return strings.HasPrefix(object.Name, "system:") }
+
+// isAPIServersService recognises the name under which pods reach the API server.
+func isAPIServersService(object Object) bool {
+	return object.Namespace == corev1.NamespaceDefault && object.Name == "kubernetes"
+}
+
+func isSystemNamespace(name string) bool { return strings.HasPrefix(name, "kube-") }
+
+// inSystemNamespace tells whether the object is one of what Kubernetes runs in its own namespaces. Events and Leases there
+// tell of the cluster's health, which is what whoever asks for them in all namespaces wants to see.
+func inSystemNamespace(object Object) bool {
+	if !isSystemNamespace(object.Namespace) {
+		return false
+	}
+	switch object.Resource.GroupResource() {
+	case schema.GroupResource{Group: corev1.GroupName, Resource: "events"},
+		schema.GroupResource{Group: eventsv1.GroupName, Resource: "events"},
+		schema.GroupResource{Group: coordinationv1.GroupName, Resource: "leases"}:
+		return false
+	default:
+		return true
 	}
 }

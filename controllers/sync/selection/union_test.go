@@ -22,7 +22,10 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/sync/conversion"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
 )
@@ -34,6 +37,7 @@ namespaceScope:
   resources: [{group: "", resource: configmaps, apiVersion: v1, LIMITS}]
 namespacedObjects: [{group: "", resource: secrets, apiVersion: v1, objectsByNamespace: [{namespace: a, names: [x]}], LIMITS}]
 clusterScope: [{group: "", resource: namespaces, apiVersion: v1, objects: [x], LIMITS}]
+upsync: [{apiGroup: "", resources: [configmaps, namespaces], namespaces: [a], names: [x], LIMITS}, {apiGroup: "", resources: [secrets], namespaces: [a], names: ["*"], LIMITS}]
 `
 	for name, test := range map[string]struct {
 		limits              string
@@ -62,6 +66,9 @@ clusterScope: [{group: "", resource: namespaces, apiVersion: v1, objects: [x], L
 				object.Labels, object.Annotations = test.labels, test.annotations
 				if _, got := matcher.Match(object); got != test.want {
 					t.Errorf("%s: want %v, got %v", reference, test.want, got)
+				}
+				if _, got := matcher.MatchUp(object); got != test.want {
+					t.Errorf("up: %s: want %v, got %v", reference, test.want, got)
 				}
 			}
 		})
@@ -133,15 +140,20 @@ namespaceScope:
   resources: [{group: "", resource: configmaps, apiVersion: v1}, {group: "", resource: secrets, apiVersion: v1, `+bad+`}]
 namespacedObjects: [{group: apps, resource: deployments, apiVersion: v1, objectsByNamespace: [{namespace: a, names: [x]}, {namespace: b, names: [x]}], `+bad+`}]
 clusterScope: [{group: "", resource: namespaces, apiVersion: v1, labelSelector: {matchLabels: {"not a key": x}}}, {group: "", resource: namespaces, apiVersion: v1, objects: [a]}]
+upsync: [{apiGroup: "", resources: [configmaps, pods/status], namespaces: [a], names: [x], `+bad+`}, {apiGroup: "", resources: [pods/status, pods, ""], namespaces: [a], names: [x]}]
+conversions: [{upstream: {kind: A}, downstream: {kind: B}}, {upstream: {kind: A}}]
 `),
 		syncerConfig(t, "good", "{clusterScope: [{group: '', resource: namespaces, apiVersion: v1, objects: [b]}]}"),
-	}, []*edgev2alpha1.EdgeSyncConfig{edgeSyncConfig(t, "bad", "{downSyncedResources: [{kind: ConfigMap, namespace: b, name: x}, {name: x}]}")})
+	}, []*edgev2alpha1.EdgeSyncConfig{edgeSyncConfig(t, "bad", "{downSyncedResources: [{kind: ConfigMap, namespace: b, name: x}, {name: x}], upSyncedResources: [{namespace: a, name: x}], conversions: [{upstream: {kind: '*'}, downstream: {kind: B}}]}")})
 
 	for config, want := range map[string][]string{
-		selection.SyncerConfigID("bad"):     {"spec.namespaceScope.resources[1].labelSelector", "spec.namespacedObjects[0].labelSelector", "spec.clusterScope[0].labelSelector"},
+		selection.SyncerConfigID("bad"): {
+			"spec.conversions[1]", "spec.namespaceScope.resources[1].labelSelector", "spec.namespacedObjects[0].labelSelector", "spec.clusterScope[0].labelSelector",
+			"spec.upsync[0].labelSelector", "spec.upsync[0].resources[1]", "spec.upsync[1].resources[0]", "spec.upsync[1].resources[2]",
+		},
 		selection.SyncerConfigID("good"):    nil,
 		selection.SyncerConfigID("unknown"): nil,
-		selection.EdgeSyncConfigID("bad"):   {"spec.downSyncedResources[1]"},
+		selection.EdgeSyncConfigID("bad"):   {"spec.conversions[0]", "spec.downSyncedResources[1]", "spec.upSyncedResources[0]"},
 	} {
 		var fields []string
 		for _, problem := range matcher.Problems(config) {
@@ -172,23 +184,28 @@ namespacedObjects: [{group: apps, resource: deployments, apiVersion: v1, objects
 clusterScope: [{group: "", resource: namespaces, apiVersion: v1, objects: []}]
 `),
 		syncerConfig(t, "b", "{clusterScope: [{group: '', resource: namespaces, apiVersion: v1}], namespaceScope: {namespaces: [n]}}"),
+		syncerConfig(t, "c", "{upsync: [{apiGroup: apps, resources: [deployments, '*'], names: [x]}, {apiGroup: '', resources: [], names: [x]}]}"),
 	}, []*edgev2alpha1.EdgeSyncConfig{
 		edgeSyncConfig(t, "a", "{downSyncedResources: [{kind: Secret, version: v1, namespace: a, name: x}]}"),
 		edgeSyncConfig(t, "b", "{downSyncedResources: [{kind: Secret, version: v1, namespace: a}]}"),
+		edgeSyncConfig(t, "c", "{upSyncedResources: [{kind: Kind, group: g.io, namespace: a, name: x}], conversions: [{upstream: {group: g.io, kind: Kind}, downstream: {group: g.io, version: v1, kind: Other}}]}"),
 	})
 	want := []selection.Entry{
+		{Config: "EdgeSyncConfig/a", Field: "spec.downSyncedResources[0]", Version: "v1", Kind: "Secret"},
+		{Config: "EdgeSyncConfig/b", Field: "spec.downSyncedResources[0]", Version: "v1", Kind: "Secret"},
+		{Config: "EdgeSyncConfig/c", Field: "spec.upSyncedResources[0]", Up: true, Group: "g.io", Version: "v1", Kind: "Other"},
 		{Config: "SyncerConfig/a", Field: "spec.namespaceScope.resources[0]", Version: "v1", Resource: "configmaps"},
 		{Config: "SyncerConfig/a", Field: "spec.namespacedObjects[0]", Group: "apps", Version: "v1", Resource: "deployments"},
 		{Config: "SyncerConfig/a", Field: "spec.namespacedObjects[1]", Group: "apps", Version: "v1", Resource: "daemonsets"},
 		{Config: "SyncerConfig/a", Field: "spec.clusterScope[0]", Version: "v1", Resource: "namespaces"},
 		{Config: "SyncerConfig/b", Field: "spec.clusterScope[0]", Version: "v1", Resource: "namespaces"},
-		{Config: "EdgeSyncConfig/a", Field: "spec.downSyncedResources[0]", Version: "v1", Kind: "Secret"},
-		{Config: "EdgeSyncConfig/b", Field: "spec.downSyncedResources[0]", Version: "v1", Kind: "Secret"},
+		{Config: "SyncerConfig/c", Field: "spec.upsync[0].resources[0]", Up: true, Group: "apps", Resource: "deployments"},
+		{Config: "SyncerConfig/c", Field: "spec.upsync[0].resources[1]", Up: true, Group: "apps", Resource: "*"},
 	}
 	if got := matcher.Entries(); !slices.Equal(got, want) {
 		t.Errorf("want %+v\ngot  %+v", want, got)
 	}
-	for config, want := range map[string]bool{"SyncerConfig/a": true, "SyncerConfig/b": false, "EdgeSyncConfig/a": true, "EdgeSyncConfig/b": false, "SyncerConfig/c": false} {
+	for config, want := range map[string]bool{"SyncerConfig/a": true, "SyncerConfig/b": false, "EdgeSyncConfig/a": true, "EdgeSyncConfig/b": false, "SyncerConfig/c": true, "EdgeSyncConfig/c": true, "SyncerConfig/d": false} {
 		if got := matcher.HasRules(config); got != want {
 			t.Errorf("%s has rules: %v, want %v", config, got, want)
 		}
@@ -198,36 +215,79 @@ clusterScope: [{group: "", resource: namespaces, apiVersion: v1, objects: []}]
 		if got := matcher.Selects(object.Resource.GroupResource(), object.Kind); got != want {
 			t.Errorf("%s: some entry speaks of it: %v, want %v", reference, got, want)
 		}
+		if got, want := matcher.SelectsUp(object.Resource.GroupResource(), object.Kind), object.Resource.Group == "apps"; got != want {
+			t.Errorf("%s: some entry about the target speaks of it: %v, want %v", reference, got, want)
+		}
 	}
 }
 
 func TestNoMatcherSelectsNothing(t *testing.T) {
 	var matcher *selection.Matcher
 	object := object("configmaps a/x")
+	resource := object.Resource.GroupResource()
 	if _, ok := matcher.Match(object); ok {
 		t.Error("the nil matcher selects an object")
 	}
-	if matcher.Selects(object.Resource.GroupResource(), object.Kind) || matcher.HasRules("SyncerConfig/a") || matcher.Entries() != nil || matcher.Problems("SyncerConfig/a") != nil {
+	if _, ok := matcher.MatchUp(object); ok || matcher.SelectsUp(resource, object.Kind) {
+		t.Error("the nil matcher selects an object of the target")
+	}
+	if scope := matcher.UpScope(resource, object.Kind, true); !reflect.DeepEqual(scope, selection.Scope{}) || matcher.UpKey(resource, object.Kind) != selection.Compile(nil, nil).UpKey(resource, object.Kind) {
+		t.Errorf("the nil matcher looks for something: %+v", scope)
+	}
+	if kinds := matcher.Downstreams(schema.GroupKind{Kind: object.Kind}); kinds != nil {
+		t.Errorf("the nil matcher converts to %v", kinds)
+	}
+	if matcher.Selects(resource, object.Kind) || matcher.HasRules("SyncerConfig/a") || matcher.Entries() != nil || matcher.Problems("SyncerConfig/a") != nil {
 		t.Error("the nil matcher has entries")
 	}
 }
 
 func TestSelectionEqual(t *testing.T) {
-	original := selection.Selection{Policy: ownership.PolicyDelete, StatusReturn: true, Configs: []string{"a"}}
+	original := selection.Selection{Policy: ownership.PolicyDelete, StatusReturn: true, Configs: []string{"a"}, Conversion: &conversion.Conversion{Upstream: conversion.Pattern{Kind: "A"}}}
 	for name, test := range map[string]struct {
 		change func(*selection.Selection)
 		want   bool
 	}{
-		"itself":  {func(*selection.Selection) {}, true},
-		"configs": {func(s *selection.Selection) { s.Configs = []string{"b"} }, true},
-		"policy":  {func(s *selection.Selection) { s.Policy = ownership.PolicyOrphan }, false},
-		"status":  {func(s *selection.Selection) { s.StatusReturn = false }, false},
-		"suspend": {func(s *selection.Selection) { s.Suspended = true }, false},
+		"itself":        {func(*selection.Selection) {}, true},
+		"configs":       {func(s *selection.Selection) { s.Configs = []string{"b"} }, true},
+		"policy":        {func(s *selection.Selection) { s.Policy = ownership.PolicyOrphan }, false},
+		"status":        {func(s *selection.Selection) { s.StatusReturn = false }, false},
+		"suspend":       {func(s *selection.Selection) { s.Suspended = true }, false},
+		"no conversion": {func(s *selection.Selection) { s.Conversion = nil }, false},
+		"the same conversion": {func(s *selection.Selection) {
+			s.Conversion = &conversion.Conversion{Upstream: conversion.Pattern{Kind: "A"}}
+		}, true},
+		"another conversion": {func(s *selection.Selection) {
+			s.Conversion = &conversion.Conversion{Upstream: conversion.Pattern{Kind: "B"}}
+		}, false},
+		"overruled": {func(s *selection.Selection) { s.Overruled = []string{"b"} }, true},
 	} {
 		other := original
 		test.change(&other)
 		if original.Equal(other) != test.want || other.Equal(original) != test.want {
 			t.Errorf("%s: equal: %v, want %v", name, !test.want, test.want)
 		}
+	}
+}
+
+// Which entries select nothing because a list is empty, so that who comes from KubeStellar is told (it took an absent
+// clusterScope.objects for all).
+func TestIdle(t *testing.T) {
+	matcher := compileBoth(t, `{
+		namespaceScope: {namespaces: [a], resources: [{group: "", resource: configmaps, apiVersion: v1}]},
+		namespacedObjects: [
+			{group: "", resource: secrets, apiVersion: v1, objectsByNamespace: [{namespace: a, names: [x]}, {namespace: b}]},
+			{group: "", resource: secrets, apiVersion: v1, objectsByNamespace: [{namespace: b}]},
+			{group: "", resource: secrets, apiVersion: v1}],
+		clusterScope: [{group: "", resource: namespaces, apiVersion: v1, objects: ["*"]}, {group: "", resource: namespaces, apiVersion: v1}],
+		upsync: [{apiGroup: "", resources: [configmaps, secrets], namespaces: ["*"], names: []}]}`,
+		`{downSyncedResources: [{kind: ConfigMap, namespace: a}]}`)
+	if got, want := matcher.Idle("SyncerConfig/syncer"), []string{
+		"spec.namespacedObjects[1]", "spec.namespacedObjects[2]", "spec.clusterScope[1]", "spec.upsync[0].resources[0]", "spec.upsync[0].resources[1]",
+	}; !slices.Equal(got, want) {
+		t.Errorf("want %v, got %v", want, got)
+	}
+	if got, want := matcher.Idle("EdgeSyncConfig/edge"), []string{"spec.downSyncedResources[0]"}; !slices.Equal(got, want) {
+		t.Errorf("want %v, got %v", want, got)
 	}
 }

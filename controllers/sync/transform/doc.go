@@ -14,10 +14,12 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package transform makes, from an object in a mailbox, the object that the target must hold.
+// Package transform makes, from an object in a mailbox, the object that the target must hold, and from an object of a
+// target the one that the mailbox must hold, or the status that it must show.
 //
-// What belongs to the mailbox alone stays there: identity, bookkeeping, status, owners and finalizers, the labels and
-// annotations of kcp and of kubectl, and our own marks.
+// What belongs to one side alone stays there: identity, bookkeeping, status, owners and finalizers, the labels and
+// annotations of kcp, of kubectl and of KubeStellar, our own marks, and what only the API server of that side can fill
+// in. A conversion changes what the object is called.
 //
 // The package is pure: it never changes its input, which may be an informer's, and does no I/O.
 package transform

@@ -50,7 +50,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 
 func desire(t *testing.T, source *unstructured.Unstructured) *transform.Desired {
 	t.Helper()
-	desired, err := down.Desire(source, ownership.PolicyDelete)
+	desired, err := down.Desire(source, ownership.PolicyDelete, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,6 +113,8 @@ metadata:
     kcp.io: travels
     example.com/kcp.io: travels
     synchub.dev/owner-of-mine: travels
+    edge.kubestellar.io/projected: "yes"
+    edge.kubestellar.io/mine: travels
   annotations:
     kcp.io/cluster: a
     internal.tenancy.kcp.io/x: b
@@ -121,6 +123,13 @@ metadata:
     synchub.dev/mark: forged
     synchub.dev/ensured-by: forged
     synchub.dev/note: travels
+    edge.kubestellar.io/downsynced: Deployment/shop/web
+    edge.kubestellar.io/upsynced: Deployment/shop/web
+    edge.kubestellar.io/customizer: shop/c
+    edge.kubestellar.io/expand-parameters: "true"
+    edge.kubestellar.io/downsync-overwrite: travels
+    deployment.kubernetes.io/revision: "7"
+    deployment.kubernetes.io/desired-replicas: travels
     empty: ""
 spec: {replicas: 0, paused: false}
 status: {replicas: 3}
@@ -131,8 +140,8 @@ kind: Deployment
 metadata:
   name: web
   namespace: shop
-  labels: {app: web, notkcp.io/x: travels, kcp.io.example.com/x: travels, kcp.io: travels, example.com/kcp.io: travels, synchub.dev/owner-of-mine: travels}
-  annotations: {kubectl.kubernetes.io/restartedAt: travels, synchub.dev/note: travels, empty: ""}
+  labels: {app: web, notkcp.io/x: travels, kcp.io.example.com/x: travels, kcp.io: travels, example.com/kcp.io: travels, synchub.dev/owner-of-mine: travels, edge.kubestellar.io/mine: travels}
+  annotations: {kubectl.kubernetes.io/restartedAt: travels, synchub.dev/note: travels, edge.kubestellar.io/downsync-overwrite: travels, deployment.kubernetes.io/desired-replicas: travels, empty: ""}
 spec: {replicas: 0, paused: false}
 `,
 		},
@@ -198,6 +207,36 @@ spec:
 		"another kind's stringData is its own affair": {
 			source: "{apiVersion: example.com/v1, kind: Secret, metadata: {name: s}, stringData: {a: b}}",
 			want:   "{apiVersion: example.com/v1, kind: Secret, metadata: {name: s}, stringData: {a: b}}",
+		},
+		"the token of a ServiceAccount is the target's affair": {
+			source: `
+apiVersion: v1
+kind: Secret
+metadata:
+  name: robot-token
+  annotations: {kubernetes.io/service-account.name: robot, kubernetes.io/service-account.uid: 1234, note: x}
+type: kubernetes.io/service-account-token
+immutable: true
+data: {token: dG9rZW4=, ca.crt: Y2E=, namespace: c2hvcA==, extra: eA==}
+stringData: {token: x}
+`,
+			want: "{apiVersion: v1, kind: Secret, metadata: {name: robot-token, annotations: {kubernetes.io/service-account.name: robot, note: x}}, type: kubernetes.io/service-account-token}",
+		},
+		"the annotation without the type is no token": {
+			source: "{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: {kubernetes.io/service-account.name: robot, kubernetes.io/service-account.uid: u}}, type: Opaque, data: {token: YQ==}}",
+			want:   "{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: {kubernetes.io/service-account.name: robot, kubernetes.io/service-account.uid: u}}, type: Opaque, data: {token: YQ==}}",
+		},
+		"another kind's type is its own affair": {
+			source: "{apiVersion: example.com/v1, kind: Secret, metadata: {name: s}, type: kubernetes.io/service-account-token, data: {token: YQ==}}",
+			want:   "{apiVersion: example.com/v1, kind: Secret, metadata: {name: s}, type: kubernetes.io/service-account-token, data: {token: YQ==}}",
+		},
+		"a pull secret": {
+			source: "{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: {note: x}}, type: kubernetes.io/dockercfg, data: {.dockercfg: e30=}}",
+			want:   "{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: {note: x}}, type: kubernetes.io/dockercfg, data: {.dockercfg: e30=}}",
+		},
+		"a volume claim": {
+			source: "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: p}, spec: {volumeName: pv-1, resources: {requests: {storage: 1Gi}}}, status: {phase: Bound}}",
+			want:   "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: p}, spec: {volumeName: pv-1, resources: {requests: {storage: 1Gi}}}}",
 		},
 		"a namespace": {
 			source: "{apiVersion: v1, kind: Namespace, metadata: {name: shop, labels: {kubernetes.io/metadata.name: shop, team: a}}, spec: {finalizers: [kubernetes]}, status: {phase: Active}}",

@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -32,7 +33,7 @@ import (
 func TestMark(t *testing.T) {
 	source := object(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop, uid: u7}, spec: {replicas: 1}}")
 	for _, policy := range []ownership.Policy{ownership.PolicyDelete, ownership.PolicyOrphan, ownership.PolicyCreateOnly} {
-		desired, err := down.Desire(source, policy)
+		desired, err := down.Desire(source, policy, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +93,7 @@ func TestHashFollowsWhatTravels(t *testing.T) {
 			t.Errorf("%s: the hash stays: %v, want %v", name, same, test.same)
 		}
 	}
-	if other, err := down.Desire(object(t, text), ownership.PolicyOrphan); err != nil || other.Mark.Hash != original {
+	if other, err := down.Desire(object(t, text), ownership.PolicyOrphan, nil); err != nil || other.Mark.Hash != original {
 		t.Errorf("the hash depends on the policy: %v, %v", other, err)
 	}
 }
@@ -116,7 +117,7 @@ func TestTooLarge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			source := source.DeepCopy()
 			source.SetAnnotations(test.annotations)
-			desired, err := down.Desire(source, ownership.PolicyDelete)
+			desired, err := down.Desire(source, ownership.PolicyDelete, nil)
 			var tooLarge *transform.TooLargeError
 			switch {
 			case test.size == 0 && err != nil:
@@ -134,10 +135,26 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
+func TestAsAdopted(t *testing.T) {
+	plain := desire(t, object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop, uid: u, annotations: {a: b}}}"))
+	before, want := plain.Object.DeepCopy(), plain.Mark
+	want.Adopted = true
+	adopted := plain.AsAdopted()
+	if got, err := down.Owner.Verify(adopted.Object.GetAnnotations(), transform.SelfOf(adopted.Object)); err != nil || got != want || adopted.Mark != want {
+		t.Errorf("want %+v, got %+v, %v", want, got, err)
+	}
+	if !reflect.DeepEqual(plain.Object, before) || plain.Mark.Adopted {
+		t.Errorf("the original changed: %v", plain)
+	}
+	if !reflect.DeepEqual(unmarked(t, adopted), unmarked(t, plain)) {
+		t.Error("more than the mark changed")
+	}
+}
+
 func TestWhatIsNotJSON(t *testing.T) {
 	source := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}}")
 	source.Object["ratio"] = math.Inf(1)
-	if _, err := down.Desire(source, ownership.PolicyDelete); err == nil || !strings.Contains(err.Error(), "shop/c") {
+	if _, err := down.Desire(source, ownership.PolicyDelete, nil); err == nil || !strings.Contains(err.Error(), "shop/c") {
 		t.Errorf("want an error that names the object, got %v", err)
 	}
 }

@@ -18,6 +18,7 @@ package transform_test
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"math/rand/v2"
 	"reflect"
@@ -37,7 +38,13 @@ import (
 func checkDesire(t *testing.T, source *unstructured.Unstructured) {
 	t.Helper()
 	before := source.DeepCopy()
-	desired, err := down.Desire(source, ownership.PolicyOrphan)
+	desired, err := down.Desire(source, ownership.PolicyOrphan, nil)
+	if _, refused := errors.AsType[*transform.RefusedError](err); refused {
+		if source.GroupVersionKind() != (schema.GroupVersionKind{Version: "v1", Kind: "Secret"}) || desired != nil {
+			t.Fatalf("%v and %v", desired, err)
+		}
+		return
+	}
 	if !reflect.DeepEqual(source, before) {
 		t.Fatalf("the source was changed\nfrom %v\nto   %v", before, source)
 	}
@@ -45,6 +52,12 @@ func checkDesire(t *testing.T, source *unstructured.Unstructured) {
 		t.Fatalf("refused %v: %v", source, err)
 	}
 	checkNothingStays(t, desired.Object)
+	if _, err := down.Owner.Verify(desired.Object.GetAnnotations(), desired.Mark.Self); err != nil {
+		t.Errorf("not marked as ours: %v", err)
+	}
+	if _, ok := desired.Object.GetAnnotations()["deployment.kubernetes.io/revision"]; ok {
+		t.Error("the revision travels")
+	}
 	if self, want := desired.Mark.Self, transform.SelfOf(source); self != want {
 		t.Errorf("want self %+v, got %+v", want, self)
 	}
@@ -58,12 +71,50 @@ func checkDesire(t *testing.T, source *unstructured.Unstructured) {
 
 	again := scribbled.DeepCopy()
 	again.SetUID(source.GetUID())
-	second, err := down.Desire(again, ownership.PolicyOrphan)
+	second, err := down.Desire(again, ownership.PolicyOrphan, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if second.Mark != desired.Mark || !reflect.DeepEqual(second.Object, scribbled) {
 		t.Errorf("not idempotent: first %v\nthen %v", scribbled, second.Object)
+	}
+}
+
+// checkRaise makes the mailbox's object for one of the target and checks what must hold for any.
+func checkRaise(t *testing.T, target *unstructured.Unstructured) {
+	t.Helper()
+	before := target.DeepCopy()
+	up := transform.Up{
+		Owner: down.Owner, Mailbox: down.Mailbox, Hasher: down.Hasher,
+		Resource: schema.GroupResource{Group: "apps", Resource: "raised"}, Version: "v7", Kind: "Raised",
+	}
+	desired, err := up.Desire(target, targetResource, ownership.PolicyDelete, nil)
+	if !reflect.DeepEqual(target, before) {
+		t.Fatalf("the target's object was changed\nfrom %v\nto   %v", before, target)
+	}
+	if _, refused := errors.AsType[*transform.RefusedError](err); refused {
+		if target.GroupVersionKind() != (schema.GroupVersionKind{Version: "v1", Kind: "Secret"}) {
+			t.Fatalf("refused %v: %v", target, err)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatalf("refused %v: %v", target, err)
+	}
+	checkNothingStays(t, desired.Object)
+	want := ownership.Self{Group: "apps", Kind: "Raised", Namespace: target.GetNamespace(), Name: target.GetName()}
+	if desired.Mark.Self != want || transform.SelfOf(desired.Object) != want {
+		t.Errorf("want self %+v, got %+v", want, desired.Mark.Self)
+	}
+	if mark, err := down.Owner.VerifyUp(desired.Object.GetAnnotations(), want); err != nil || mark != desired.Mark {
+		t.Errorf("not marked as ours: %+v, %v", mark, err)
+	}
+	if missing := transform.Missing(desired.Object.Object, desired.Object.DeepCopy().Object); len(missing) > 0 {
+		t.Errorf("an object lacks of itself %v", missing)
+	}
+	scribble(desired.Object.Object)
+	if !reflect.DeepEqual(target, before) {
+		t.Fatalf("the desired object shares parts with the target's %v", before)
 	}
 }
 
@@ -81,16 +132,16 @@ func checkNothingStays(t *testing.T, desired *unstructured.Unstructured) {
 	if value := desired.GetLabels()[ownership.OwnerLabel]; value != down.Owner.LabelValue() {
 		t.Errorf("the owner label is %q", value)
 	}
-	if _, err := down.Owner.Verify(desired.GetAnnotations(), transform.SelfOf(desired)); err != nil {
-		t.Errorf("not marked as ours: %v", err)
-	}
 	labels, annotations := slices.Collect(maps.Keys(desired.GetLabels())), slices.Collect(maps.Keys(desired.GetAnnotations()))
 	for _, key := range slices.Concat(labels, annotations) {
 		if strings.Contains(key, ".kcp.io/") || strings.HasPrefix(key, "kcp.io/") {
 			t.Errorf("%s travels", key)
 		}
 	}
-	for _, key := range []string{ownership.EnsuredAnnotation, "kubectl.kubernetes.io/last-applied-configuration"} {
+	for _, key := range []string{
+		ownership.EnsuredAnnotation, "kubectl.kubernetes.io/last-applied-configuration",
+		ownership.KubeStellarDownsynced, ownership.KubeStellarUpsynced, "edge.kubestellar.io/customizer", "edge.kubestellar.io/expand-parameters",
+	} {
 		if slices.Contains(annotations, key) {
 			t.Errorf("the annotation %s travels", key)
 		}
@@ -177,7 +228,9 @@ func (g generator) entries() any {
 	result := map[string]any{}
 	for range g.IntN(6) {
 		key := g.pick("a", "example.com/a", "kcp.io/cluster", "x.kcp.io/y", "kcp.io", ownership.OwnerLabel, ownership.MarkAnnotation,
-			ownership.EnsuredAnnotation, "kubectl.kubernetes.io/last-applied-configuration", "kubernetes.io/metadata.name", "")
+			ownership.EnsuredAnnotation, ownership.KubeStellarDownsynced, ownership.KubeStellarUpsynced, "edge.kubestellar.io/projected",
+			"edge.kubestellar.io/customizer", "deployment.kubernetes.io/revision", "kubernetes.io/service-account.name",
+			"openshift.io/token-secret.name", "kubectl.kubernetes.io/last-applied-configuration", "kubernetes.io/metadata.name", "")
 		result[key] = g.pick("", "x", "{}")
 		if g.IntN(6) == 0 {
 			result[key] = g.value(1)
@@ -202,13 +255,17 @@ func (g generator) source() *unstructured.Unstructured {
 	}
 	content["metadata"] = metadata
 	content["apiVersion"] = g.pick("v1", "apps/v1", "example.com/v1alpha1")
-	content["kind"] = g.pick("Secret", "Namespace", "Deployment", "ConfigMap")
+	content["kind"] = g.pick("Secret", "Namespace", "Deployment", "ConfigMap", "CustomResourceDefinition")
+	if g.IntN(3) == 0 {
+		content["type"] = g.pick("Opaque", "kubernetes.io/service-account-token", "kubernetes.io/dockercfg")
+	}
 	return &unstructured.Unstructured{Object: content}
 }
 
 func TestDesireOfAnything(t *testing.T) {
 	for seed := range uint64(5000) {
 		checkDesire(t, seeded(seed).source())
+		checkRaise(t, seeded(seed).source())
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
@@ -237,5 +294,6 @@ func FuzzDesire(f *testing.F) {
 			source.SetUID(types.UID(strings.ToValidUTF8(uid, "?")))
 		}
 		checkDesire(t, source)
+		checkRaise(t, source)
 	})
 }

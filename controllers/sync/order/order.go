@@ -1,0 +1,68 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package order says in which order resources go to a target when they go as a set: what others need comes first, what
+// could refuse others comes last. It matters at a target's first sync, and in reverse when a target is emptied; at all
+// other times each object is tried when it changes, and what lacks something is woken when that appears.
+package order
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Wave is a step of a set: a wave goes when all lower ones have been tried.
+type Wave int
+
+// The waves, first to last.
+const (
+	Namespaces Wave = iota
+	Definitions
+	Access
+	Config
+	Workloads
+	Webhooks
+)
+
+// rbac and admission are the API groups that are a wave by themselves.
+const (
+	rbac      = "rbac.authorization.k8s.io"
+	admission = "admissionregistration.k8s.io"
+)
+
+// config are the core resources that workloads read when they start.
+var config = []string{"configmaps", "secrets", "persistentvolumes", "persistentvolumeclaims", "resourcequotas", "limitranges"}
+
+// Of returns the wave of a resource. What is not known is a workload: a custom resource may need anything of the waves
+// before, and nothing of them needs it.
+func Of(resource schema.GroupResource) Wave {
+	switch {
+	case resource == schema.GroupResource{Resource: "namespaces"}:
+		return Namespaces
+	case resource == schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}:
+		return Definitions
+	case resource.Group == rbac, resource == schema.GroupResource{Resource: "serviceaccounts"}:
+		return Access
+	case resource.Group == "" && slices.Contains(config, resource.Resource),
+		resource.Group == "storage.k8s.io", resource.Group == "scheduling.k8s.io":
+		return Config
+	case resource.Group == admission, resource.Group == "apiregistration.k8s.io":
+		return Webhooks
+	default:
+		return Workloads
+	}
+}

@@ -1,0 +1,179 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package selection
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// index holds the rules about what goes into one direction.
+type index struct {
+	byResource map[schema.GroupResource]*rules
+	byKind     map[schema.GroupKind]*rules
+	// sparesNamespaces is true if Namespace objects are selected only by rules that name their resource.
+	sparesNamespaces bool
+}
+
+// rules are the rules for one resource: those found by what they name, and those that are walked.
+type rules struct {
+	named  map[objectName][]*rule
+	walked []*rule
+	all    []*rule
+}
+
+type objectName struct{ namespace, name string }
+
+// rule is one entry of a config. Where objects have no namespace, they are in the namespace "".
+type rule struct {
+	config  *config
+	version string
+	place
+	limits
+}
+
+// nameSet is a list of names as a set; all is true if the list holds "*".
+type nameSet struct {
+	all   bool
+	names map[string]struct{}
+}
+
+func newNameSet(names []string) nameSet {
+	set := nameSet{names: make(map[string]struct{}, len(names))}
+	for _, name := range names {
+		if name == All {
+			set.all = true
+			continue
+		}
+		set.names[name] = struct{}{}
+	}
+	return set
+}
+
+func (s nameSet) empty() bool { return !s.all && len(s.names) == 0 }
+
+func (s nameSet) has(name string) bool {
+	_, ok := s.names[name]
+	return ok
+}
+
+func (s nameSet) sorted() []string { return slices.Sorted(maps.Keys(s.names)) }
+
+func newIndex(sparesNamespaces bool) index {
+	return index{
+		byResource:       map[schema.GroupResource]*rules{},
+		byKind:           map[schema.GroupKind]*rules{},
+		sparesNamespaces: sparesNamespaces,
+	}
+}
+
+func (i index) add(entry Entry, added *rule) {
+	var target *rules
+	if entry.Resource != "" {
+		target = getOrNew(i.byResource, schema.GroupResource{Group: entry.Group, Resource: entry.Resource})
+	} else {
+		target = getOrNew(i.byKind, schema.GroupKind{Group: entry.Group, Kind: entry.Kind})
+	}
+	target.all = append(target.all, added)
+	if added.walk {
+		target.walked = append(target.walked, added)
+		return
+	}
+	for namespace := range added.namespaces.names {
+		for name := range added.names.names {
+			key := objectName{namespace, name}
+			target.named[key] = append(target.named[key], added)
+		}
+	}
+}
+
+func getOrNew[K comparable](all map[K]*rules, key K) *rules {
+	found, ok := all[key]
+	if !ok {
+		found = &rules{named: map[objectName][]*rule{}}
+		all[key] = found
+	}
+	return found
+}
+
+// about returns the rules that name the resource, its kind, or all of its group.
+func (i index) about(resource schema.GroupResource, kind string) []*rules {
+	if strings.Contains(resource.Resource, "/") {
+		return nil
+	}
+	resources, kinds := []string{resource.Resource, All}, []string{kind, All}
+	if i.sparesNamespaces && resource == (schema.GroupResource{Resource: "namespaces"}) {
+		resources, kinds = resources[:1], kinds[:1]
+	}
+	var found []*rules
+	for _, name := range resources {
+		if rules, ok := i.byResource[schema.GroupResource{Group: resource.Group, Resource: name}]; ok {
+			found = append(found, rules)
+		}
+	}
+	for _, name := range kinds {
+		if rules, ok := i.byKind[schema.GroupKind{Group: resource.Group, Kind: name}]; ok {
+			found = append(found, rules)
+		}
+	}
+	return found
+}
+
+// selecting returns the config of each rule that matches the object, in any order.
+func (i index) selecting(object Object) []*config {
+	var configs []*config
+	for _, rules := range i.about(object.Resource.GroupResource(), object.Kind) {
+		for _, candidates := range [][]*rule{rules.named[objectName{object.Namespace, object.Name}], rules.walked} {
+			for _, rule := range candidates {
+				if rule.matches(object) {
+					configs = append(configs, rule.config)
+				}
+			}
+		}
+	}
+	return configs
+}
+
+func (r *rule) matches(object Object) bool {
+	if r.version != "" && r.version != object.Resource.Version {
+		return false
+	}
+	if !r.namespaces.has(object.Namespace) && (!r.namespaces.all || !inEveryNamespace(object)) {
+		return false
+	}
+	if !r.names.has(object.Name) && (!r.names.all || IsSystem(object)) {
+		return false
+	}
+	if r.labels != nil && !r.labels.Matches(labels.Set(object.Labels)) {
+		return false
+	}
+	for key, value := range r.annotations {
+		if actual, ok := object.Annotations[key]; !ok || actual != value {
+			return false
+		}
+	}
+	return true
+}
+
+// inEveryNamespace tells whether "*" stands for the object's namespace too. A cluster-scoped object is in none.
+func inEveryNamespace(object Object) bool {
+	return object.Namespace != "" && !inSystemNamespace(object)
+}
