@@ -63,7 +63,8 @@ func suspectOf(resource schema.GroupVersionResource, object *unstructured.Unstru
 	return Suspect{Resource: resource, Key: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, Vanished: true}
 }
 
-// Prove asks for the proof of a suspicion. The subscriber's OnProven is called when it is decided, either way.
+// Prove asks for the proof of a suspicion. The subscriber's OnProven is called when it is decided, either way. Before
+// [Mailboxes.Start] the suspicion is only noted; the first one after it has all of the mailbox decided.
 func (m *Mailboxes) Prove(mailbox logicalcluster.Name, suspect Suspect) {
 	m.prover.prove(m.context(), mailbox, suspect)
 }
@@ -139,7 +140,7 @@ func (p *prover) prove(ctx context.Context, mailbox logicalcluster.Name, suspect
 		docket.awaken()
 		return
 	}
-	if ctx.Err() != nil {
+	if ctx == nil || ctx.Err() != nil {
 		return
 	}
 	docket.running = true
@@ -262,6 +263,14 @@ func (p *prover) pending(ctx context.Context, mailbox logicalcluster.Name) []Sus
 
 // verdict is what a round decided; suspects in neither list stay pending.
 type verdict struct{ proven, cleared []Suspect }
+
+func (v *verdict) add(suspect Suspect, exists bool) {
+	if exists {
+		v.cleared = append(v.cleared, suspect)
+		return
+	}
+	v.proven = append(v.proven, suspect)
+}
 
 // deliver keeps proofs for [Mailboxes.Proven] unless the object was seen again meanwhile.
 func (p *prover) deliver(mailbox logicalcluster.Name, verdict verdict) {

@@ -188,6 +188,23 @@ func TestRoundsEndWithTheirContext(t *testing.T) {
 	g.Expect(running()).To(BeFalse(), "the hub ends")
 }
 
+// Before the hub has started a suspicion waits; the first one afterwards has all of them decided.
+func TestProveBeforeStart(t *testing.T) {
+	g := NewWithT(t)
+	mailboxes, _ := newMailboxes(configMaps)
+	early, late := vanished(configMaps, "early"), vanished(configMaps, "late")
+	mailboxes.Prove(here, early)
+	g.Expect(mailboxes.Proven(here, early)).To(BeFalse())
+	g.Expect(mailboxes.prover.docs[here].running).To(BeFalse())
+
+	ctx, cancel := context.WithCancel(t.Context())
+	mailboxes.ctx = ctx
+	mailboxes.Prove(here, late)
+	g.Expect(mailboxes.prover.pending(ctx, here)).To(ConsistOf(early, late))
+	cancel()
+	mailboxes.prover.wait()
+}
+
 // A mailbox that is unbound has no suspects any more, whatever a round is doing.
 func TestForgetEndsTheRounds(t *testing.T) {
 	g := NewWithT(t)

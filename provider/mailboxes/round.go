@@ -94,7 +94,9 @@ func inForce(binding *apisv1alpha2.APIBinding, suspects []Suspect) (vanished map
 func (p *prover) examine(ctx context.Context, client dynamic.Interface, mailbox logicalcluster.Name, vanished map[schema.GroupVersionResource][]Suspect, bindingVersion string, always bool) (result verdict, listed bool, err error) {
 	for resource, suspects := range vanished {
 		if !always && p.isInStep(mailbox, resource, bindingVersion) {
-			result.proven = append(result.proven, suspects...)
+			for _, suspect := range suspects {
+				result.add(suspect, p.isSeen(mailbox, suspect))
+			}
 			continue
 		}
 		keys, err := p.list(ctx, client, mailbox, resource, bindingVersion)
@@ -103,14 +105,17 @@ func (p *prover) examine(ctx context.Context, client dynamic.Interface, mailbox 
 		}
 		listed = true
 		for _, suspect := range suspects {
-			if keys[suspect.Key] {
-				result.cleared = append(result.cleared, suspect)
-			} else {
-				result.proven = append(result.proven, suspect)
-			}
+			result.add(suspect, keys[suspect.Key])
 		}
 	}
 	return result, listed, nil
+}
+
+// isSeen tells whether the cache holds what is suspected to be gone: it may have come back while the suspicion was on its
+// way, and was then absolved of nothing.
+func (p *prover) isSeen(mailbox logicalcluster.Name, suspect Suspect) bool {
+	_, state := p.mailboxes.Get(suspect.Resource, mailbox, suspect.Key)
+	return state == Present
 }
 
 // unchanged fails if the mailbox's binding is not what it was.

@@ -146,3 +146,17 @@ func TestIsMany(t *testing.T) {
 		}
 	})
 }
+
+// A suspicion that reaches the prover after its object has come back must not be confirmed by a cache that holds it.
+func TestExamineBelievesACacheInStep(t *testing.T) {
+	g := NewWithT(t)
+	mailboxes, _ := newMailboxes(configMaps)
+	addEndpoint(t, mailboxes, "https://one", caches{bindingsResource: bindings(here), configMaps: {object(here, "back"), object(there, "gone")}})
+	back, gone := vanished(configMaps, "back"), vanished(configMaps, "gone")
+	mailboxes.prover.docketLocked(here).inStep[configMaps] = "1"
+	suspects := map[schema.GroupVersionResource][]Suspect{configMaps: {back, gone}}
+	found, listed, err := mailboxes.prover.examine(t.Context(), nil, here, suspects, "1", false)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(listed).To(BeFalse())
+	g.Expect(found).To(Equal(verdict{proven: []Suspect{gone}, cleared: []Suspect{back}}))
+}

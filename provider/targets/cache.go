@@ -22,94 +22,88 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 )
 
-// Cache holds the objects of one resource that a label selector chooses on one target.
-type Cache struct {
-	informer cache.SharedIndexInformer
-	handlers cache.ResourceEventHandlerRegistration
+// CacheOptions say what a cache holds, and whom it tells.
+type CacheOptions struct {
+	// Selector is a label selector; "" chooses all objects.
+	Selector string
+	// Strip makes of each object what is kept. It may change what it is given, and may be given its own result. Nil keeps
+	// all.
+	Strip cache.TransformFunc
+	// Handler is told of every change.
+	Handler cache.ResourceEventHandler
+	// Indexers make [Cache.ByIndex] find objects.
+	Indexers cache.Indexers
+	// OnAvailability is called after each change of [Cache.Availability]. It must return at once.
+	OnAvailability func()
 }
 
-// NewCache returns a cache that keeps of each object what strip leaves and tells the handler of every change. It is empty
-// until [Cache.Run]. While the target is down it waits instead of asking.
-func (c *Connection) NewCache(resource schema.GroupVersionResource, selector string, strip cache.TransformFunc, handler cache.ResourceEventHandler) (*Cache, error) {
-	client := c.client.Resource(resource)
-	informer := cache.NewSharedIndexInformer(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			if err := c.WaitUp(ctx); err != nil {
-				return nil, err
-			}
-			options.LabelSelector = selector
-			return client.List(ctx, options)
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			if err := c.WaitUp(ctx); err != nil {
-				return nil, err
-			}
-			options.LabelSelector = selector
-			return client.Watch(ctx, options)
-		},
-	}, &unstructured.Unstructured{}, 0, cache.Indexers{})
-	log := c.log.WithValues("resource", resource.String())
-	if err := informer.SetTransform(strip); err != nil {
-		return nil, fmt.Errorf("cannot cache %s: %w", resource, err)
-	}
-	if err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
-		if ctx.Err() == nil {
-			log.V(1).Info("the watch ended and will be taken up again", "error", err.Error())
-			c.Doubt()
-		}
-	}); err != nil {
-		return nil, fmt.Errorf("cannot cache %s: %w", resource, err)
-	}
-	handlers, err := informer.AddEventHandler(handler)
+// Cache holds the objects of one resource that a label selector chooses on one target.
+type Cache struct {
+	informer *informer
+}
+
+// NewCache returns a cache that is empty until [Cache.Run]. While the target is down, does not serve the resource or
+// does not let the hub read it, the cache waits and holds what it held.
+func (c *Connection) NewCache(resource schema.GroupVersionResource, options CacheOptions) (*Cache, error) {
+	all := c.objects(resource, "")
+	all.labels = options.Selector
+	informer, err := c.newInformer(all, c.newGate(resource, options.OnAvailability), options.Strip, options.Indexers, options.Handler)
 	if err != nil {
-		return nil, fmt.Errorf("cannot cache %s: %w", resource, err)
+		return nil, err
 	}
-	return &Cache{informer: informer, handlers: handlers}, nil
+	return &Cache{informer: informer}, nil
 }
 
 // Run keeps the cache in step with the target until ctx ends.
 func (c *Cache) Run(ctx context.Context) { c.informer.RunWithContext(ctx) }
 
 // Synced tells whether the cache was filled and the handler has been told of all that was there.
-func (c *Cache) Synced() bool { return c.handlers.HasSynced() }
+func (c *Cache) Synced() bool { return c.informer.Synced() }
 
 // WaitSynced returns true when the cache is synced, false when ctx ends first.
 func (c *Cache) WaitSynced(ctx context.Context) bool {
-	return cache.WaitForCacheSync(ctx.Done(), c.handlers.HasSynced)
+	return cache.WaitForCacheSync(ctx.Done(), c.informer.Synced)
 }
+
+// Availability tells why the target does not let the cache be filled, or kept in step.
+func (c *Cache) Availability() Availability { return c.informer.Availability() }
 
 // Get returns an object as the cache holds it, which must not be changed, or nil.
 func (c *Cache) Get(key types.NamespacedName) *unstructured.Unstructured {
-	name := key.Name
-	if key.Namespace != "" {
-		name = key.Namespace + "/" + key.Name
-	}
-	found, exists, err := c.informer.GetStore().GetByKey(name)
+	found, exists, err := c.informer.GetStore().GetByKey(cache.ObjectName(key).String())
 	if err != nil || !exists {
 		return nil
 	}
 	return found.(*unstructured.Unstructured)
 }
 
+// ByIndex returns the objects that one of the Indexers gives the value, none if there is no such indexer.
+func (c *Cache) ByIndex(indexer, value string) []*unstructured.Unstructured {
+	items, err := c.informer.GetIndexer().ByIndex(indexer, value)
+	if err != nil {
+		return nil
+	}
+	return objectsOf(items)
+}
+
 // List returns all objects as the cache holds them.
-func (c *Cache) List() []*unstructured.Unstructured {
-	items := c.informer.GetStore().List()
+func (c *Cache) List() []*unstructured.Unstructured { return objectsOf(c.informer.GetStore().List()) }
+
+// Len returns how many objects the cache holds.
+func (c *Cache) Len() int { return len(c.informer.GetStore().ListKeys()) }
+
+func objectsOf(items []any) []*unstructured.Unstructured {
 	objects := make([]*unstructured.Unstructured, 0, len(items))
 	for _, item := range items {
 		objects = append(objects, item.(*unstructured.Unstructured))
 	}
 	return objects
 }
-
-// Len returns how many objects the cache holds.
-func (c *Cache) Len() int { return len(c.informer.GetStore().ListKeys()) }
 
 // IsEmpty asks the target whether it holds no object that the selector chooses.
 func (c *Connection) IsEmpty(ctx context.Context, resource schema.GroupVersionResource, selector string) (bool, error) {

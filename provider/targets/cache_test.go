@@ -19,6 +19,7 @@ package targets
 import (
 	"context"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -48,6 +49,14 @@ func (e *events) add(what string, object any) {
 	e.told = append(e.told, what+" "+object.(*unstructured.Unstructured).GetName())
 }
 
+func (e *events) handler() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { e.add("added", object) },
+		UpdateFunc: func(_, object any) { e.add("updated", object) },
+		DeleteFunc: func(object any) { e.add("deleted", object) },
+	}
+}
+
 func (e *events) all() []string {
 	e.lock.Lock()
 	defer e.lock.Unlock()
@@ -62,32 +71,48 @@ func startCache(t *testing.T, connection *Connection, selector string) (*Cache, 
 		unstructured.RemoveNestedField(object.(*unstructured.Unstructured).Object, "data")
 		return object, nil
 	}
-	cached, err := connection.NewCache(configMaps, selector, withoutData, cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { told.add("added", object) },
-		UpdateFunc: func(_, object any) { told.add("updated", object) },
-		DeleteFunc: func(object any) { told.add("deleted", object) },
-	})
+	cached, err := connection.NewCache(configMaps, CacheOptions{Selector: selector, Strip: withoutData, Handler: told.handler(), Indexers: cache.Indexers{
+		byLength: func(object any) ([]string, error) {
+			return []string{strconv.Itoa(len(object.(*unstructured.Unstructured).GetName()))}, nil
+		},
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	runInTest(t, cached.Run)
+	waitSynced(t, cached)
+	return cached, told
+}
+
+// byLength is an index of names by their length.
+const byLength = "length"
+
+// runInTest runs something until the test ends.
+func runInTest(t *testing.T, run func(context.Context)) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { cached.Run(ctx) })
+	running.Go(func() { run(ctx) })
 	t.Cleanup(func() {
 		cancel()
 		running.Wait()
 	})
-	waiting, stop := context.WithTimeout(ctx, patience)
-	defer stop()
-	if !cached.WaitSynced(waiting) {
-		t.Fatal("the cache is not filled")
-	}
-	return cached, told
 }
 
-func namesIn(cached *Cache) []string {
+func waitSynced(t *testing.T, objects interface{ WaitSynced(context.Context) bool }) {
+	t.Helper()
+	waiting, stop := context.WithTimeout(t.Context(), patience)
+	defer stop()
+	if !objects.WaitSynced(waiting) {
+		t.Fatal("the objects are not there")
+	}
+}
+
+func namesIn(objects interface {
+	List() []*unstructured.Unstructured
+}) []string {
 	var names []string
-	for _, object := range cached.List() {
+	for _, object := range objects.List() {
 		names = append(names, object.GetName())
 	}
 	slices.Sort(names)
@@ -126,6 +151,10 @@ func TestCacheResumes(t *testing.T) {
 	g.Expect(cached.Get(stays).GetUID()).NotTo(BeEmpty())
 	g.Expect(cached.Get(types.NamespacedName{Namespace: namespace, Name: "foreign"})).To(BeNil())
 	g.Expect(cached.Get(types.NamespacedName{Name: "stays"})).To(BeNil())
+	g.Expect(cached.ByIndex(byLength, "7")).To(ConsistOf(HaveField("GetName()", "changes")))
+	g.Expect(cached.ByIndex(byLength, "1")).To(BeEmpty())
+	g.Expect(cached.ByIndex("none", "7")).To(BeEmpty())
+	g.Expect(cached.Availability()).To(BeZero())
 
 	way.Cut()
 	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeFalse()) })
@@ -160,7 +189,7 @@ func TestCacheWaitsForTheTarget(t *testing.T) {
 		connection.Doubt()
 		g.Expect(connection.Up()).To(BeFalse())
 	})
-	cached, err := connection.NewCache(configMaps, owned, func(object any) (any, error) { return object, nil }, cache.ResourceEventHandlerFuncs{})
+	cached, err := connection.NewCache(configMaps, CacheOptions{Selector: owned, Handler: cache.ResourceEventHandlerFuncs{}})
 	g.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup

@@ -30,6 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/connrotation"
 	"k8s.io/utils/clock"
@@ -55,15 +56,21 @@ type Connection struct {
 
 	fieldManager string
 	client       dynamic.Interface
+	metadata     metadata.Interface
 	discovery    discovery.DiscoveryInterface
 	dialer       *connrotation.Dialer
 	fingerprint  [sha256.Size]byte
 	clock        clock.WithTicker
 	log          logr.Logger
 	onChange     func(types.UID)
-	cancel       context.CancelFunc
-	done         sync.WaitGroup
 	poke         chan struct{}
+	signals      signals
+	resolutions  resolutions
+
+	// ctx owns what the connection runs by itself; done waits for that.
+	ctx    context.Context
+	cancel context.CancelFunc
+	done   sync.WaitGroup
 
 	lock   sync.Mutex
 	health Health
@@ -84,6 +91,7 @@ func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Confi
 		clock:        options.Clock,
 		log:          options.Log.WithValues("syncTargetUID", syncTarget),
 		onChange:     options.OnChange,
+		ctx:          ctx,
 		cancel:       cancel,
 		poke:         make(chan struct{}, 1),
 		up:           make(chan struct{}),
@@ -112,6 +120,9 @@ func (c *Connection) makeClients(ctx context.Context, config *rest.Config, limit
 	if c.client, err = dynamic.NewForConfigAndClient(config, client); err != nil {
 		return fmt.Errorf("cannot make a client from the kubeconfig: %w", err)
 	}
+	if c.metadata, err = metadata.NewForConfigAndClient(config, client); err != nil {
+		return fmt.Errorf("cannot make a client from the kubeconfig: %w", err)
+	}
 	if c.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(config, client); err != nil {
 		return fmt.Errorf("cannot make a client from the kubeconfig: %w", err)
 	}
@@ -134,9 +145,21 @@ func dialWhile(ctx context.Context, dial connrotation.DialFunc) connrotation.Dia
 	}
 }
 
+// run starts work that ends with the connection; none is started once that has ended.
+func (c *Connection) run(work func(ctx context.Context)) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if c.ctx.Err() == nil {
+		c.done.Go(func() { work(c.ctx) })
+	}
+}
+
 // close ends the probe and every request and watch of the connection.
 func (c *Connection) close() {
+	// With the lock, so that nothing is started behind the back of the wait below.
+	c.lock.Lock()
 	c.cancel()
+	c.lock.Unlock()
 	c.dialer.CloseAll()
 	c.done.Wait()
 }

@@ -216,7 +216,3 @@ func TestTrustsOnlyTheKubeconfigsCA(t *testing.T) {
 	g.Expect(connection.Health().Reason).To(Equal(ReasonUnreachable))
 	g.Expect(asked.Load()).To(BeZero())
 }
-
-func TestEscape(t *testing.T) {
-	NewWithT(t).Expect(escape("example.org/a~b~1")).To(Equal("example.org~1a~0b~01"))
-}

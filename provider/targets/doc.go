@@ -17,15 +17,18 @@ limitations under the License.
 // Package targets holds the hub's connections to target clusters.
 //
 // Usage: a [Registry] keeps one [Connection] per SyncTarget. A connection is made from a kubeconfig, which [ParseKubeconfig]
-// treats as data: nothing in it is ever executed, opened or followed. Through a connection run [Cache]s, one per synced
-// resource, and writes, each of them fenced so that it cannot touch an object other than the one that was decided about.
+// treats as data: nothing in it is ever executed, opened or followed. Through a connection run [Cache]s of what the hub
+// owns, [Feed]s of whole objects that go up, and writes, each of them fenced so that it cannot touch an object other than
+// the one that was decided about. What failed is woken by events: [Connection.Subscribe] tells of namespaces and
+// definitions, a [NameWatch] of names that somebody else has taken.
 //
 // Isolation: a connection has its own dialer, HTTP client and rate limit. client-go would otherwise share one transport,
 // and so one pool and one HTTP/2 connection, among all targets with equal TLS settings, and follow the environment's proxy.
 //
 // Health: one probe loop per connection is the only thing that runs while a target is away. Lists wait inside
 // [Connection.WaitUp] instead of failing and retrying, and writers look at [Connection.Up] first, so a dead target costs
-// one small request every few seconds and is resumed by one event.
+// one small request every few seconds and is resumed by one event. In the same way the list of a resource that the target
+// does not serve, or does not let the hub read, waits for a cure; its [Availability] says so. What is held stays held.
 //
 // Trade-off: a target that answers the probe but fails every write keeps its sync controllers retrying, each object with
 // its own back-off. The probe asks for the version only, since that needs no rights.

@@ -168,6 +168,8 @@ func (c *Connection) set(health Health) {
 	c.health = health
 	c.lock.Unlock()
 	if changed {
+		// Whoever comes back may have been somewhere else, or someone else.
+		c.resolutions.drop()
 		c.log.Info("the target's health changed", "up", health.Up, "reason", health.Reason)
 		c.onChange(c.SyncTarget)
 	}

@@ -20,7 +20,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -116,9 +115,4 @@ func (r *Registry) Get(syncTarget types.UID) (*Connection, bool) {
 	defer r.lock.RUnlock()
 	connection, ok := r.connections[syncTarget]
 	return connection, ok
-}
-
-// escape makes a key a part of a JSON pointer (RFC 6901).
-func escape(key string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }

@@ -27,6 +27,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
@@ -154,10 +155,33 @@ func TestDisconnectLeavesNothing(t *testing.T) {
 		connection, err = registry.Connect(syncTarget, kubeconfigAt(t, target, way.URL()), kcp.Limits{})
 		g.Expect(err).NotTo(HaveOccurred())
 		eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
-		cached, err := connection.NewCache(namespaces, "", func(object any) (any, error) { return object, nil }, cache.ResourceEventHandlerFuncs{})
+		cached, err := connection.NewCache(namespaces, CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}})
 		g.Expect(err).NotTo(HaveOccurred())
 		go cached.Run(caches)
 		g.Expect(cached.WaitSynced(ctx)).To(BeTrue())
+		waits, err := connection.NewCache(unserved, CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}})
+		g.Expect(err).NotTo(HaveOccurred())
+		go waits.Run(caches)
+		eventually(t, func(g Gomega) { g.Expect(waits.Availability().Reason).To(Equal(ReasonNotServed)) })
+		feed, err := connection.NewFeed(configMaps, FeedOptions{Scope: Scope{Namespaces: []string{"default", "kube-system"}}, Handler: cache.ResourceEventHandlerFuncs{}})
+		g.Expect(err).NotTo(HaveOccurred())
+		go feed.Run(caches)
+		g.Expect(feed.WaitSynced(ctx)).To(BeTrue())
+		told := make(chan types.NamespacedName, 1)
+		taken := connection.NewNameWatch(configMaps, func(name types.NamespacedName) { told <- name })
+		taken.Add(types.NamespacedName{Namespace: "default", Name: "free"})
+		go taken.Run(caches)
+		g.Eventually(told).WithTimeout(patience).Should(Receive())
+		_, _, err = connection.Resolve(ctx, configMaps.GroupVersion().WithKind("ConfigMap"))
+		g.Expect(err).NotTo(HaveOccurred())
+		signalled := make(chan struct{}, 1)
+		connection.Subscribe(Listener{Namespace: func(string, bool) {}, Synced: func() {
+			select {
+			case signalled <- struct{}{}:
+			default:
+			}
+		}})
+		g.Eventually(signalled).WithTimeout(patience).Should(Receive())
 	})
 	g.Expect(way.Open()).To(Equal(1))
 	g.Expect(labelled(t)).To(BeNumerically(">", 5), "else this test shows nothing")
@@ -178,10 +202,15 @@ func TestDisconnectLeavesNothing(t *testing.T) {
 		"apply":  second(connection.Apply(ctx, configMaps, kinds[0].object("default", "too-late"), "uid")),
 		"delete": connection.Delete(ctx, namespaces, key, "uid"),
 		"ensure": connection.EnsureNamespace(ctx, "too-late", nil),
+		"edit":   second(connection.Edit(ctx, namespaces, key, "uid", Edits{})),
+		"try":    connection.DryRunCreate(ctx, configMaps, kinds[0].object("default", "too-late")),
 	} {
 		g.Expect(err).To(HaveOccurred(), name)
 	}
 	g.Expect(way.Opened()).To(Equal(opened))
+
+	// Nothing is started any more.
+	defer connection.Subscribe(Listener{Namespace: func(string, bool) {}, CRD: func(schema.GroupResource) {}})()
 
 	stopCaches()
 	eventually(t, func(g Gomega) { g.Expect(labelled(t)).To(BeZero(), profile(t)) })

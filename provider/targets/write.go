@@ -126,24 +126,25 @@ func (c *Connection) Delete(ctx context.Context, resource schema.GroupVersionRes
 	return err
 }
 
-// Strip removes labels and annotations from the object that has the UID. That it is gone already is no error.
-func (c *Connection) Strip(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName, uid types.UID, labels, annotations []string) error {
+// DryRunApply tells what an [Connection.Apply] would make of the object, and changes nothing.
+func (c *Connection) DryRunApply(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured, uid types.UID) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	// A JSON patch, since an apply without them would give up all our fields; it is refused if the UID differs.
-	operations := []map[string]any{{"op": "test", "path": "/metadata/uid", "value": uid}}
-	for _, label := range labels {
-		operations = append(operations, map[string]any{"op": "remove", "path": "/metadata/labels/" + escape(label)})
-	}
-	for _, annotation := range annotations {
-		operations = append(operations, map[string]any{"op": "remove", "path": "/metadata/annotations/" + escape(annotation)})
-	}
-	patch, err := json.Marshal(operations)
-	if err != nil {
-		return err
-	}
-	_, err = c.resource(resource, key.Namespace).Patch(ctx, key.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: c.fieldManager})
-	if apierrors.IsNotFound(err) {
+	fenced := withMetadata(object, "uid", string(uid))
+	return c.resource(resource, object.GetNamespace()).Apply(ctx, object.GetName(), fenced, metav1.ApplyOptions{
+		FieldManager: c.fieldManager, Force: true, DryRun: []string{metav1.DryRunAll},
+	})
+}
+
+// DryRunCreate asks the target whether it would accept the object as a new one, and changes nothing. That the name is
+// taken is no error: the API server says so only after it has found the object valid.
+func (c *Connection) DryRunCreate(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	_, err := c.resource(resource, object.GetNamespace()).Create(ctx, object, metav1.CreateOptions{
+		FieldManager: c.fieldManager, DryRun: []string{metav1.DryRunAll},
+	})
+	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
 	return err

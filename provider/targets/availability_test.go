@@ -1,0 +1,205 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/test/framework"
+)
+
+// unserved is a resource that no test defines.
+var unserved = schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "dreams"}
+
+// definition is that of a kind with two versions, of which the first is served or not.
+func definition(plural, kind, served string) string {
+	return `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: ` + plural + `.example.org}
+spec:
+  group: example.org
+  scope: Namespaced
+  names: {plural: ` + plural + `, kind: ` + kind + `}
+  versions:
+  - {name: v1, served: ` + served + `, storage: false, schema: {openAPIV3Schema: {type: object}}}
+  - {name: v2, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}`
+}
+
+// A resource that is not served yet, or not any more, is waited for; what is known of it stays known.
+func TestCacheWaitsForTheAPI(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ctx := t.Context()
+	target := startTarget(t, steady)
+	namespace, connection := newNamespace(t, target), connect(t, target)
+	cogs := schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "cogs"}
+	apply := func(manifest string) {
+		t.Helper()
+		eventually(t, func(g Gomega) { g.Expect(framework.Apply(ctx, target.Config, manifest)).To(Succeed()) })
+	}
+	told := &events{}
+	var changes atomic.Int64
+	cached, err := connection.NewCache(cogs, CacheOptions{Handler: told.handler(), OnAvailability: func() { changes.Add(1) }})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(cached.Availability()).To(BeZero())
+	runInTest(t, cached.Run)
+	eventually(t, func(g Gomega) { g.Expect(cached.Availability().Reason).To(Equal(ReasonNotServed)) })
+	g.Expect(cached.Availability().Message).NotTo(BeEmpty())
+	g.Expect(cached.Synced()).To(BeFalse())
+
+	apply(definition("cogs", "Cog", "true"))
+	waitSynced(t, cached)
+	g.Expect(cached.Availability()).To(BeZero())
+	g.Expect(changes.Load()).To(BeEquivalentTo(2))
+	apply("{apiVersion: example.org/v2, kind: Cog, metadata: {name: stays, namespace: " + namespace + "}}")
+	apply("{apiVersion: example.org/v2, kind: Cog, metadata: {name: goes, namespace: " + namespace + "}}")
+	eventually(t, func(g Gomega) { g.Expect(namesIn(cached)).To(Equal([]string{"goes", "stays"})) })
+
+	apply(definition("cogs", "Cog", "false"))
+	eventually(t, func(g Gomega) { g.Expect(cached.Availability().Reason).To(Equal(ReasonNotServed)) })
+	second := cogs.GroupResource().WithVersion("v2")
+	g.Expect(framework.Delete(ctx, target.Config, second, namespace, "goes")).To(Succeed())
+	apply("{apiVersion: example.org/v2, kind: Cog, metadata: {name: comes, namespace: " + namespace + "}}")
+	g.Expect(namesIn(cached)).To(Equal([]string{"goes", "stays"}))
+	g.Expect(told.all()).To(ConsistOf("added goes", "added stays"))
+
+	apply(definition("cogs", "Cog", "true"))
+	eventually(t, func(g Gomega) {
+		g.Expect(cached.Availability()).To(BeZero())
+		g.Expect(namesIn(cached)).To(Equal([]string{"comes", "stays"}))
+		g.Expect(told.all()).To(ConsistOf("added goes", "added stays", "added comes", "deleted goes", "updated stays"), "with the same resourceVersion")
+	})
+	g.Expect(changes.Load()).To(BeEquivalentTo(4))
+}
+
+// What may not be read is asked for again, seldom, until it may be.
+func TestCacheWaitsForPermission(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ctx := t.Context()
+	target := startTarget(t, steady)
+	namespace := newNamespace(t, target)
+	user := "{kind: ServiceAccount, name: guest, namespace: " + namespace + "}"
+	g.Expect(framework.Apply(ctx, target.Config, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: guest, namespace: "+namespace+"}}")).To(Succeed())
+	kubeconfig, err := target.ServiceAccountKubeconfig(ctx, namespace, "guest")
+	g.Expect(err).NotTo(HaveOccurred())
+	now := clocktesting.NewFakeClock(time.Now())
+	connection, err := newRegistry(ctx, t, now).Connect(syncTarget, kubeconfig, kcp.Limits{})
+	g.Expect(err).NotTo(HaveOccurred())
+	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
+
+	told := &events{}
+	cached, err := connection.NewCache(widgets, CacheOptions{Handler: told.handler()})
+	g.Expect(err).NotTo(HaveOccurred())
+	runInTest(t, cached.Run)
+	signalled := make(chan struct{}, 1)
+	defer connection.Subscribe(Listener{Namespace: func(string, bool) {}, Synced: func() { signalled <- struct{}{} }})()
+	eventually(t, func(g Gomega) { g.Expect(cached.Availability().Reason).To(Equal(ReasonForbidden)) })
+	g.Expect(cached.Availability().Message).To(ContainSubstring("guest"))
+	g.Expect(cached.Synced()).To(BeFalse())
+	g.Expect(signalled).NotTo(Receive())
+
+	g.Expect(framework.Apply(ctx, target.Config, `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: `+namespace+`}
+rules:
+- {apiGroups: [example.org], resources: [widgets], verbs: [list, watch]}
+- {apiGroups: [""], resources: [namespaces], verbs: [list, watch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: `+namespace+`}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: `+namespace+`}
+subjects: [`+user+`]`)).To(Succeed())
+	eventually(t, func(g Gomega) {
+		now.Step(recheckInterval)
+		g.Expect(cached.Synced()).To(BeTrue())
+	})
+	g.Expect(cached.Availability()).To(BeZero())
+	g.Expect(told.all()).To(ContainElement("added served"))
+	eventually(t, func(g Gomega) {
+		now.Step(recheckInterval)
+		g.Expect(signalled).To(Receive())
+	})
+}
+
+// An API that is missing costs a request in five minutes.
+func TestWhatIsNotServedIsAskedForSeldom(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	target, now := startTarget(t, steady), clocktesting.NewFakeClock(time.Now())
+	var asked atomic.Int64
+	kubeconfig := newProxy(t, target, func(request *http.Request) {
+		if strings.HasSuffix(request.URL.Path, "/"+unserved.Resource) {
+			asked.Add(1)
+		}
+	})
+	connection, err := newRegistry(t.Context(), t, now).Connect(syncTarget, kubeconfig, kcp.Limits{})
+	g.Expect(err).NotTo(HaveOccurred())
+	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
+	cached, err := connection.NewCache(unserved, CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}})
+	g.Expect(err).NotTo(HaveOccurred())
+	runInTest(t, cached.Run)
+	// Once when it starts, once when it listens for a cure, and once when the listening has begun.
+	for expected := int64(3); expected < 6; expected++ {
+		eventually(t, func(g Gomega) {
+			g.Expect(asked.Load()).To(Equal(expected))
+			g.Expect(now.Waiters()).To(Equal(2), "the probe, and the cache")
+		})
+		now.Step(recheckInterval)
+	}
+}
+
+func TestAvailabilityFrom(t *testing.T) {
+	resource := unserved.GroupResource()
+	for reason, errs := range map[string][]error{
+		ReasonNotServed: {
+			apierrors.NewGenericServerResponse(http.StatusNotFound, "list", resource, "", "404 page not found", 0, true),
+			apierrors.NewNotFound(resource, ""),
+			apierrors.NewMethodNotSupported(resource, "list"),
+		},
+		ReasonForbidden: {apierrors.NewForbidden(resource, "", errors.New("no"))},
+		"": {
+			nil, errors.New("broken"), apierrors.NewUnauthorized("no"), apierrors.NewServiceUnavailable("no"), apierrors.NewResourceExpired("no"),
+			apierrors.NewInternalError(errors.New("no")), apierrors.NewTooManyRequests("no", 1),
+			&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonInvalid}},
+		},
+	} {
+		for _, err := range errs {
+			state := availabilityFrom(err)
+			NewWithT(t).Expect(state.Reason).To(Equal(reason), "%v", err)
+			if reason != "" {
+				NewWithT(t).Expect(state.Message).To(Equal(err.Error()))
+			}
+		}
+	}
+}

@@ -1,0 +1,226 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Scope says where objects can be found: everywhere, or in the namespaces and under the names. Each of these costs a
+// watch. The zero value is nowhere.
+type Scope struct {
+	All        bool
+	Namespaces []string
+	Names      []types.NamespacedName
+}
+
+// FeedOptions say what a feed holds, and whom it tells.
+type FeedOptions struct {
+	Scope Scope
+	// Keep tells whether an object is of interest; it sees it without managedFields. Nil keeps all.
+	Keep func(*unstructured.Unstructured) bool
+	// Strip makes of each object that is of interest what is kept. It may change what it is given. Nil keeps all but the
+	// managedFields.
+	Strip cache.TransformFunc
+	// Handler is told of every change of what is kept. An object that begins to be of interest is added, one that ceases to
+	// be is deleted. It is called from several goroutines, for one object always from the same.
+	Handler cache.ResourceEventHandler
+	// OnAvailability is called when [Feed.Availability] may have changed. It must return at once.
+	OnAvailability func()
+}
+
+// Feed holds whole objects of one resource of a target. Of those that are not of interest it remembers only that they
+// are there.
+type Feed struct {
+	options   FeedOptions
+	informers []*informer
+
+	lock sync.RWMutex
+	kept map[types.NamespacedName]*unstructured.Unstructured
+}
+
+// NewFeed returns a feed that is empty until [Feed.Run]. Like a [Cache] it waits while the target cannot be read.
+func (c *Connection) NewFeed(resource schema.GroupVersionResource, options FeedOptions) (*Feed, error) {
+	feed := &Feed{options: options, kept: map[types.NamespacedName]*unstructured.Unstructured{}}
+	for _, part := range c.partsOf(resource, options.Scope) {
+		gate := c.newGate(resource, options.OnAvailability)
+		informer, err := c.newInformer(part, gate, feed.reduce, nil, feed.handler())
+		if err != nil {
+			return nil, err
+		}
+		feed.informers = append(feed.informers, informer)
+	}
+	return feed, nil
+}
+
+// partsOf returns sources that have no object in common.
+func (c *Connection) partsOf(resource schema.GroupVersionResource, scope Scope) []source {
+	if scope.All {
+		return []source{c.objects(resource, metav1.NamespaceAll)}
+	}
+	var parts []source
+	inside := map[string]bool{}
+	for _, namespace := range scope.Namespaces {
+		if !inside[namespace] {
+			inside[namespace] = true
+			parts = append(parts, c.objects(resource, namespace))
+		}
+	}
+	alone := map[types.NamespacedName]bool{}
+	for _, key := range scope.Names {
+		if !inside[key.Namespace] && !alone[key] {
+			alone[key] = true
+			parts = append(parts, c.objects(resource, key.Namespace).named(key.Name))
+		}
+	}
+	return parts
+}
+
+// Run keeps the feed in step with the target until ctx ends.
+func (f *Feed) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	for _, informer := range f.informers {
+		running.Go(func() { informer.RunWithContext(ctx) })
+	}
+	running.Wait()
+	<-ctx.Done()
+}
+
+// Synced tells whether the feed was filled and the handler has been told of all that was there.
+func (f *Feed) Synced() bool {
+	return !slices.ContainsFunc(f.informers, func(informer *informer) bool { return !informer.Synced() })
+}
+
+// WaitSynced returns true when the feed is synced, false when ctx ends first.
+func (f *Feed) WaitSynced(ctx context.Context) bool {
+	return cache.WaitForCacheSync(ctx.Done(), f.Synced)
+}
+
+// Availability tells why the target does not let the feed be filled, or kept in step; if it is only a part of it that
+// cannot be read, why that is.
+func (f *Feed) Availability() Availability {
+	for _, informer := range f.informers {
+		if state := informer.Availability(); state != (Availability{}) {
+			return state
+		}
+	}
+	return Availability{}
+}
+
+// Get returns an object as the feed holds it, which must not be changed, or nil.
+func (f *Feed) Get(key types.NamespacedName) *unstructured.Unstructured {
+	f.lock.RLock()
+	defer f.lock.RUnlock()
+	return f.kept[key]
+}
+
+// List returns all objects as the feed holds them.
+func (f *Feed) List() []*unstructured.Unstructured {
+	f.lock.RLock()
+	defer f.lock.RUnlock()
+	objects := make([]*unstructured.Unstructured, 0, len(f.kept))
+	for _, object := range f.kept {
+		objects = append(objects, object)
+	}
+	return objects
+}
+
+// Len returns how many objects the feed holds.
+func (f *Feed) Len() int {
+	f.lock.RLock()
+	defer f.lock.RUnlock()
+	return len(f.kept)
+}
+
+// reduced is an object of interest that was stripped. It has a type of its own since an informer reduces some objects
+// twice, and what was stripped may be what made the object interesting.
+type reduced struct{ *unstructured.Unstructured }
+
+// reduce makes of an object what the informer is to remember: a reduced object, or a bare [metav1.ObjectMeta].
+func (f *Feed) reduce(item any) (any, error) {
+	object, ok := item.(*unstructured.Unstructured)
+	if !ok {
+		return item, nil
+	}
+	unstructured.RemoveNestedField(object.Object, "metadata", "managedFields")
+	if f.options.Keep != nil && !f.options.Keep(object) {
+		stub := identity(object)
+		return &stub, nil
+	}
+	if f.options.Strip == nil {
+		return reduced{object}, nil
+	}
+	stripped, err := f.options.Strip(object)
+	if err != nil {
+		return nil, err
+	}
+	if object, ok = stripped.(*unstructured.Unstructured); !ok {
+		return nil, fmt.Errorf("%s was stripped down to a %T", keyOfObject(item), stripped)
+	}
+	return reduced{object}, nil
+}
+
+// handler translates what an informer tells. It decides by what the feed holds: the last state of an object that is
+// deleted need not be the one that was told before.
+func (f *Feed) handler() cache.ResourceEventHandler {
+	appeared := func(item any, initial bool) {
+		key := keyOfObject(item)
+		after, interesting := item.(reduced)
+		var before *unstructured.Unstructured
+		f.lock.Lock()
+		before = f.kept[key]
+		if interesting {
+			f.kept[key] = after.Unstructured
+		} else {
+			delete(f.kept, key)
+		}
+		f.lock.Unlock()
+		switch {
+		case interesting && before == nil:
+			f.options.Handler.OnAdd(after.Unstructured, initial)
+		case interesting && before.GetResourceVersion() == after.GetResourceVersion():
+			// A list made anew tells of all that it found again.
+		case interesting:
+			f.options.Handler.OnUpdate(before, after.Unstructured)
+		case before != nil:
+			f.options.Handler.OnDelete(before)
+		}
+	}
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc:    appeared,
+		UpdateFunc: func(_, item any) { appeared(item, false) },
+		DeleteFunc: func(item any) {
+			key := keyOfObject(item)
+			f.lock.Lock()
+			before := f.kept[key]
+			delete(f.kept, key)
+			f.lock.Unlock()
+			if before != nil {
+				f.options.Handler.OnDelete(before)
+			}
+		},
+	}
+}

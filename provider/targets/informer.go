@@ -1,0 +1,170 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// source is what an informer lists and watches.
+type source struct {
+	list  func(context.Context, metav1.ListOptions) (runtime.Object, error)
+	watch func(context.Context, metav1.ListOptions) (watch.Interface, error)
+	// example is of the type of the objects.
+	example runtime.Object
+	// labels and fields are selectors.
+	labels, fields string
+}
+
+// objects are all objects of the resource, as a whole, in a namespace or, if that is "", everywhere.
+func (c *Connection) objects(resource schema.GroupVersionResource, namespace string) source {
+	client := c.resource(resource, namespace)
+	return source{
+		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return client.List(ctx, options)
+		},
+		watch:   client.Watch,
+		example: &unstructured.Unstructured{},
+	}
+}
+
+// metadataOf are the same as [metav1.PartialObjectMetadata].
+func (c *Connection) metadataOf(resource schema.GroupVersionResource, namespace string) source {
+	client := c.metadata.Resource(resource).Namespace(namespace)
+	return source{
+		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return client.List(ctx, options)
+		},
+		watch:   client.Watch,
+		example: &metav1.PartialObjectMetadata{},
+	}
+}
+
+// named narrows the source to one object.
+func (s source) named(name string) source {
+	s.fields = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+	return s
+}
+
+// informer keeps objects in step with a target.
+type informer struct {
+	cache.SharedIndexInformer
+	*gate
+	handlers cache.ResourceEventHandlerRegistration
+}
+
+// newInformer returns an informer whose requests pass the gate. It does nothing until it is run.
+func (c *Connection) newInformer(from source, gate *gate, transform cache.TransformFunc, indexers cache.Indexers, handler cache.ResourceEventHandler) (*informer, error) {
+	if indexers == nil {
+		indexers = cache.Indexers{}
+	}
+	shared := cache.NewSharedIndexInformer(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (list runtime.Object, err error) {
+			options.LabelSelector, options.FieldSelector = from.labels, from.fields
+			err = gate.pass(ctx, func() (err error) {
+				list, err = from.list(ctx, options)
+				return err
+			})
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (events watch.Interface, err error) {
+			options.LabelSelector, options.FieldSelector = from.labels, from.fields
+			err = gate.pass(ctx, func() (err error) {
+				events, err = from.watch(ctx, options)
+				return err
+			})
+			if options.SendInitialEvents != nil && apierrors.IsTooManyRequests(err) {
+				// Were it to recognise this, the reflector would now wait without looking whether it should end.
+				err = errors.New(err.Error())
+			}
+			return events, err
+		},
+	}, from.example, 0, indexers)
+	log := c.log.WithValues("resource", gate.resource.String())
+	if transform != nil {
+		if err := shared.SetTransform(transform); err != nil {
+			return nil, fmt.Errorf("cannot watch %s: %w", gate.resource, err)
+		}
+	}
+	if err := shared.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
+		if ctx.Err() == nil {
+			log.V(1).Info("the watch ended and will be taken up again", "error", err.Error())
+			c.Doubt()
+		}
+	}); err != nil {
+		return nil, fmt.Errorf("cannot watch %s: %w", gate.resource, err)
+	}
+	handlers, err := shared.AddEventHandler(handler)
+	if err != nil {
+		return nil, fmt.Errorf("cannot watch %s: %w", gate.resource, err)
+	}
+	return &informer{SharedIndexInformer: shared, gate: gate, handlers: handlers}, nil
+}
+
+// Synced tells whether the informer was filled and the handler has been told of all that was there.
+func (i *informer) Synced() bool { return i.handlers.HasSynced() }
+
+// runAnd runs the informer until ctx ends, and calls synced once it is.
+func (i *informer) runAnd(ctx context.Context, synced func()) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-i.handlers.HasSyncedChecker().Done():
+			synced()
+		case <-ctx.Done():
+		}
+	}()
+	i.RunWithContext(ctx)
+	<-ended
+}
+
+// onlyIdentity leaves of an object what tells it, and its states, from others.
+func onlyIdentity(object any) (any, error) {
+	partial, ok := object.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return object, nil
+	}
+	return &metav1.PartialObjectMetadata{ObjectMeta: identity(partial)}, nil
+}
+
+func identity(object metav1.Object) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
+	}
+}
+
+// keyOfObject returns the key of what an informer tells, which may be a tombstone.
+func keyOfObject(object any) types.NamespacedName {
+	name, err := cache.DeletionHandlingObjectToName(object)
+	if err != nil {
+		return types.NamespacedName{}
+	}
+	return types.NamespacedName{Namespace: name.Namespace, Name: name.Name}
+}

@@ -1,0 +1,240 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"context"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+)
+
+// maxNames is how many names of one resource are watched one by one. It is half as many that make a watch of all objects
+// give way to them again, so that one name more or less does not list everything anew.
+const maxNames = 8
+
+// NameWatch tells when something happens under names of one resource that somebody else has taken.
+type NameWatch struct {
+	connection *Connection
+	resource   schema.GroupVersionResource
+	onChange   func(types.NamespacedName)
+	// changed wakes Run.
+	changed chan struct{}
+
+	lock sync.Mutex
+	// names are the watched ones, with what is known of them.
+	names map[types.NamespacedName]sighting
+	// wide is set while all objects of the resource are watched instead of single names; full once they are known.
+	wide bool
+	full *informer
+	// added counts the names that were ever added.
+	added int
+}
+
+// single identifies the watch of one name. The zero value is that of all objects.
+type single struct {
+	types.NamespacedName
+	watch int
+}
+
+// sighting is what was last seen under a name: nothing yet, no object, or an object with a resourceVersion.
+type sighting struct {
+	// watch tells a name apart from the same that was removed before.
+	watch   int
+	seen    bool
+	version string
+}
+
+// NewNameWatch returns a watch without names, which does nothing until [NameWatch.Run]. For each change or deletion of
+// an object under a watched name it calls onChange, which must return at once. What is there at first is no change, but
+// a name that is free at first is told, since whatever had it is gone.
+func (c *Connection) NewNameWatch(resource schema.GroupVersionResource, onChange func(types.NamespacedName)) *NameWatch {
+	return &NameWatch{
+		connection: c,
+		resource:   resource,
+		onChange:   onChange,
+		changed:    make(chan struct{}, 1),
+		names:      map[types.NamespacedName]sighting{},
+	}
+}
+
+// Add begins to watch a name, unless it is watched already.
+func (w *NameWatch) Add(key types.NamespacedName) {
+	w.lock.Lock()
+	_, known := w.names[key]
+	if !known {
+		w.added++
+		w.names[key] = sighting{watch: w.added}
+	}
+	full := w.full
+	w.lock.Unlock()
+	if known {
+		return
+	}
+	if full != nil {
+		w.look(full, key)
+	}
+	w.wake()
+}
+
+// Remove ends the watch of a name.
+func (w *NameWatch) Remove(key types.NamespacedName) {
+	w.lock.Lock()
+	delete(w.names, key)
+	w.lock.Unlock()
+	w.wake()
+}
+
+func (w *NameWatch) wake() {
+	select {
+	case w.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Run watches until ctx ends. It does not return before all it started has ended.
+func (w *NameWatch) Run(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	watches := map[single]context.CancelFunc{}
+	for {
+		wanted := w.wanted()
+		for which := range wanted {
+			if _, ok := watches[which]; ok {
+				continue
+			}
+			watching, stop := context.WithCancel(ctx)
+			watches[which] = stop
+			running.Go(func() { w.watch(watching, which) })
+		}
+		for which, stop := range watches {
+			if _, ok := wanted[which]; !ok {
+				stop()
+				delete(watches, which)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.changed:
+		}
+	}
+}
+
+// wanted returns the watches there should be.
+func (w *NameWatch) wanted() map[single]struct{} {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	w.wide = len(w.names) > maxNames || w.wide && len(w.names) > maxNames/2
+	if w.wide {
+		return map[single]struct{}{{}: {}}
+	}
+	w.full = nil
+	singles := make(map[single]struct{}, len(w.names))
+	for key, seen := range w.names {
+		singles[single{key, seen.watch}] = struct{}{}
+	}
+	return singles
+}
+
+// watch watches one name, or all objects, until ctx ends.
+func (w *NameWatch) watch(ctx context.Context, which single) {
+	from := w.connection.metadataOf(w.resource, which.Namespace)
+	if which != (single{}) {
+		from = from.named(which.Name)
+	}
+	note := func(object any) { w.note(keyOfObject(object), object.(metav1.Object).GetResourceVersion()) }
+	informer, err := w.connection.newInformer(from, w.connection.newGate(w.resource, nil), onlyIdentity, nil, cache.ResourceEventHandlerFuncs{
+		AddFunc:    note,
+		UpdateFunc: func(_, object any) { note(object) },
+		DeleteFunc: func(object any) { w.note(keyOfObject(object), "") },
+	})
+	if err != nil {
+		w.connection.log.Error(err, "a taken name is not watched", "name", which.String())
+		return
+	}
+	informer.runAnd(ctx, func() {
+		if which != (single{}) {
+			w.look(informer, which.NamespacedName)
+			return
+		}
+		for _, key := range w.take(ctx, informer) {
+			w.look(informer, key)
+		}
+	})
+}
+
+// take makes the informer the one that knows all objects, and returns the watched names.
+func (w *NameWatch) take(ctx context.Context, informer *informer) []types.NamespacedName {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	if w.wide && ctx.Err() == nil {
+		w.full = informer
+	}
+	keys := make([]types.NamespacedName, 0, len(w.names))
+	for key := range w.names {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// look notes what a filled informer holds under a name, unless its handler has been told of an object there already.
+func (w *NameWatch) look(informer *informer, key types.NamespacedName) {
+	w.lock.Lock()
+	// The store and what is known are compared at one moment; a store that is asked before could be older.
+	object, exists, err := informer.GetStore().GetByKey(cache.ObjectName(key).String())
+	changed := false
+	switch {
+	case err != nil:
+	case !exists:
+		changed = w.record(key, "")
+	case !w.names[key].seen:
+		changed = w.record(key, object.(metav1.Object).GetResourceVersion())
+	}
+	w.lock.Unlock()
+	if changed {
+		w.onChange(key)
+	}
+}
+
+// note takes down what an informer has told of a name.
+func (w *NameWatch) note(key types.NamespacedName, version string) {
+	w.lock.Lock()
+	changed := w.record(key, version)
+	w.lock.Unlock()
+	if changed {
+		w.onChange(key)
+	}
+}
+
+// record takes down what was seen under a name, and tells whether it is to be told. It needs the lock.
+func (w *NameWatch) record(key types.NamespacedName, version string) bool {
+	before, watched := w.names[key]
+	if !watched {
+		return false
+	}
+	w.names[key] = sighting{watch: before.watch, seen: true, version: version}
+	if !before.seen {
+		return version == ""
+	}
+	return before.version != version
+}
