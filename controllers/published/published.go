@@ -116,6 +116,7 @@ func Claimed(spec *synchubv1alpha1.PublishedResourceSpec) sync.Resource {
 		GroupVersionResource: group.WithVersion(native.version),
 		Kind:                 native.kind,
 		Namespaced:           native.namespaced,
+		Native:               true,
 	})
 }
 
@@ -138,6 +139,8 @@ func Exported(spec *synchubv1alpha1.PublishedResourceSpec, exported *apisv1alpha
 
 func withPolicies(spec *synchubv1alpha1.PublishedResourceSpec, resource sync.Resource) sync.Resource {
 	_, retain := retained[resource.GroupResource()]
+	resource.Container = retain
+	resource.Replace, resource.Adoption = spec.Replace, spec.Adoption
 	resource.Retain = retain && (spec.Deletion == nil || !spec.Deletion.Cascade)
 	resource.Orphan = spec.Deletion != nil && spec.Deletion.Policy == synchubv1alpha1.DeletionPolicyOrphan
 	return resource

@@ -118,17 +118,17 @@ func TestClaimed(t *testing.T) {
 			"- configmaps - -", &synchubv1alpha1.Deletion{Policy: synchubv1alpha1.DeletionPolicyDelete},
 			sync.Resource{GroupVersionResource: core("configmaps"), Kind: "ConfigMap", Namespaced: true},
 		},
-		"a namespace":            {"- namespaces - -", nil, sync.Resource{GroupVersionResource: core("namespaces"), Kind: "Namespace", Retain: true}},
-		"a namespace by kind":    {"- - Namespace -", &synchubv1alpha1.Deletion{}, sync.Resource{GroupVersionResource: core("namespaces"), Kind: "Namespace", Retain: true}},
-		"a namespace in cascade": {"- namespaces - -", &synchubv1alpha1.Deletion{Cascade: true}, sync.Resource{GroupVersionResource: core("namespaces"), Kind: "Namespace"}},
+		"a namespace":            {"- namespaces - -", nil, sync.Resource{GroupVersionResource: core("namespaces"), Kind: "Namespace", Container: true, Retain: true}},
+		"a namespace by kind":    {"- - Namespace -", &synchubv1alpha1.Deletion{}, sync.Resource{GroupVersionResource: core("namespaces"), Kind: "Namespace", Container: true, Retain: true}},
+		"a namespace in cascade": {"- namespaces - -", &synchubv1alpha1.Deletion{Cascade: true}, sync.Resource{GroupVersionResource: core("namespaces"), Kind: "Namespace", Container: true}},
 		"cascade elsewhere":      {"- configmaps - -", &synchubv1alpha1.Deletion{Cascade: true}, sync.Resource{GroupVersionResource: core("configmaps"), Kind: "ConfigMap", Namespaced: true}},
 		"a CRD": {
 			"apiextensions.k8s.io - CustomResourceDefinition -", nil,
-			sync.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}, Kind: "CustomResourceDefinition", Retain: true},
+			sync.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}, Kind: "CustomResourceDefinition", Container: true, Retain: true},
 		},
 		"a CRD in cascade, orphaned": {
 			"apiextensions.k8s.io customresourcedefinitions - -", &synchubv1alpha1.Deletion{Cascade: true, Policy: synchubv1alpha1.DeletionPolicyOrphan},
-			sync.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}, Kind: "CustomResourceDefinition", Orphan: true},
+			sync.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}, Kind: "CustomResourceDefinition", Container: true, Orphan: true},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -137,10 +137,34 @@ func TestClaimed(t *testing.T) {
 			if isClaim, err := published.IsClaim(&spec); !isClaim || err != nil {
 				t.Fatalf("it is no claim: %v", err)
 			}
+			// kcp keeps the status of what it serves by itself, if it has one.
+			test.want.Native = true
 			if got := published.Claimed(&spec); got != test.want {
 				t.Errorf("want %+v\ngot  %+v", test.want, got)
 			}
 		})
+	}
+}
+
+// What the PublishedResource says of objects that are in the way goes with the resource, however mailboxes get its API.
+func TestPoliciesForWhatIsInTheWay(t *testing.T) {
+	for _, replace := range []bool{false, true} {
+		for _, adoption := range []synchubv1alpha1.AdoptionPolicy{
+			"", synchubv1alpha1.AdoptionNever, synchubv1alpha1.AdoptionIfIdentical, synchubv1alpha1.AdoptionKubeStellar, synchubv1alpha1.AdoptionAlways,
+		} {
+			claim, export := described("- namespaces - -"), described("apps deployments - v2")
+			for _, spec := range []*synchubv1alpha1.PublishedResourceSpec{&claim, &export} {
+				spec.Replace, spec.Adoption = replace, adoption
+			}
+			claimed := published.Claimed(&claim)
+			if claimed.Replace != replace || claimed.Adoption != adoption || !claimed.Native || !claimed.Container {
+				t.Errorf("replace %v, adoption %q: claimed is %+v", replace, adoption, claimed)
+			}
+			exported, err := published.Exported(&export, deploymentSchema(apiextensionsv1.NamespaceScoped))
+			if err != nil || exported.Replace != replace || exported.Adoption != adoption || exported.Native || exported.Container {
+				t.Errorf("replace %v, adoption %q: exported is %+v, %v", replace, adoption, exported, err)
+			}
+		}
 	}
 }
 

@@ -21,66 +21,108 @@ import (
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/sync/decide"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/controllers/sync/transform"
 	"github.com/synchub-dev/synchub/provider/requests"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
 // create makes the desired object. A namespace that is missing is ensured first. If the name is taken, the object there
-// is read once: it may be ours, without its label.
-func (c *Controller) create(ctx context.Context, key types.NamespacedName, desired *unstructured.Unstructured) error {
-	c.memory.begin(key)
-	created, err := c.Connection.Create(ctx, c.Resource.GroupVersionResource, desired)
-	if isMissingNamespace(err, key.Namespace) {
+// is read once: it may be ours, without its label, or one that may be adopted.
+func (c *Controller) create(ctx context.Context, here placed, desired *transform.Desired) error {
+	at := here.at()
+	c.onTarget.begin(at)
+	created, err := c.Connection.Create(ctx, here.side.GroupVersionResource, desired.Object)
+	if isMissingNamespace(err, here.key.Namespace) {
 		extra := requests.As(ctx, requests.Extra)
-		if err := c.Connection.EnsureNamespace(extra, key.Namespace, map[string]string{ownership.EnsuredAnnotation: c.Owner.LabelValue()}); err != nil {
-			c.memory.applied(key, nil)
-			return fmt.Errorf("cannot create the namespace %s: %w", key.Namespace, err)
+		if err := c.Connection.EnsureNamespace(extra, here.key.Namespace, map[string]string{ownership.EnsuredAnnotation: c.Owner.LabelValue()}); err != nil {
+			c.onTarget.wrote(at, nil)
+			return fmt.Errorf("cannot create the namespace %s: %w", here.key.Namespace, err)
 		}
-		created, err = c.Connection.Create(extra, c.Resource.GroupVersionResource, desired)
+		created, err = c.Connection.Create(extra, here.side.GroupVersionResource, desired.Object)
 	}
 	if errors.Is(err, targets.ErrExists) {
-		c.memory.applied(key, nil)
-		return c.reclaim(requests.As(ctx, requests.Extra), key, desired, err)
+		c.onTarget.wrote(at, nil)
+		return c.reclaim(requests.As(ctx, requests.Extra), here, desired, err)
 	}
 	if err != nil {
-		c.memory.applied(key, nil)
+		c.onTarget.wrote(at, nil)
 		return err
 	}
-	return c.remember(key, created, desired)
+	return c.remember(at, created, desired.Object)
 }
 
-// reclaim applies to the object that has taken the name if it is ours, and reports a conflict otherwise.
-func (c *Controller) reclaim(ctx context.Context, key types.NamespacedName, desired *unstructured.Unstructured, refused error) error {
-	object, err := c.Connection.Get(ctx, c.Resource.GroupVersionResource, key)
-	if err != nil {
-		return fmt.Errorf("the target refused to create the object: %w; and reading it failed: %w", refused, err)
+// apply brings the object that has the UID in step. One that cannot be changed is replaced where that is allowed.
+func (c *Controller) apply(ctx context.Context, here placed, desired *transform.Desired, uid types.UID) error {
+	at := here.at()
+	c.onTarget.begin(at)
+	applied, err := c.Connection.Apply(ctx, here.side.GroupVersionResource, desired.Object, uid)
+	if err == nil {
+		return c.remember(at, applied, desired.Object)
 	}
-	if _, err := c.verify(object); err != nil && !c.takeable(object, err) {
-		return fmt.Errorf("%w: %w", errTaken, err)
+	c.onTarget.wrote(at, nil)
+	if fields := immutableFields(err); len(fields) > 0 {
+		return c.replace(ctx, here, desired, uid, &immutableError{fields: fields, err: err})
 	}
-	return c.apply(ctx, key, desired, object.GetUID())
+	return err
 }
 
-func (c *Controller) apply(ctx context.Context, key types.NamespacedName, desired *unstructured.Unstructured, uid types.UID) error {
-	c.memory.begin(key)
-	applied, err := c.Connection.Apply(ctx, c.Resource.GroupVersionResource, desired, uid)
+// replace deletes an object of which a field cannot be changed, so that it is created anew when it is gone. The target
+// must first have said that the new one is valid.
+func (c *Controller) replace(ctx context.Context, here placed, desired *transform.Desired, uid types.UID, refused *immutableError) error {
+	if !c.Resource.Replace || c.Resource.Container {
+		return refused
+	}
+	ctx = requests.As(ctx, requests.Extra)
+	if err := c.Connection.DryRunCreate(ctx, here.side.GroupVersionResource, desired.Object); err != nil {
+		return fmt.Errorf("%w; it was not replaced, since the target refuses the new one as well: %w", refused, err)
+	}
+	return c.delete(ctx, here, uid)
+}
+
+// remark brings the marks of an object in step that is to be left alone otherwise. They keep the hash of what was last
+// applied.
+func (c *Controller) remark(ctx context.Context, here placed, desired *transform.Desired, observed *decide.Observed) error {
+	mark := desired.Mark
+	mark.Hash, mark.Adopted = observed.Mark.Hash, observed.Mark.Adopted
+	return c.edit(ctx, here, observed.UID, targets.Edits{
+		SetLabels:      map[string]string{ownership.OwnerLabel: c.Owner.LabelValue()},
+		SetAnnotations: map[string]string{ownership.MarkAnnotation: mark.String(), ownership.OverwriteAnnotation: "false"},
+	})
+}
+
+// thaw takes off what remark has said on an object that is not to be left alone any more. An apply does not, since remark
+// has edited it, and it stays where the mailbox says something else instead.
+func (c *Controller) thaw(ctx context.Context, here placed, desired *transform.Desired) error {
+	if _, ok := desired.Object.GetAnnotations()[ownership.OverwriteAnnotation]; ok {
+		return nil
+	}
+	extra := requests.As(ctx, requests.Extra)
+	return c.Connection.Strip(extra, here.side.GroupVersionResource, here.key, here.observed.UID, nil, []string{ownership.OverwriteAnnotation})
+}
+
+func (c *Controller) edit(ctx context.Context, here placed, uid types.UID, edits targets.Edits) error {
+	at := here.at()
+	c.onTarget.begin(at)
+	edited, err := c.Connection.Edit(ctx, here.side.GroupVersionResource, here.key, uid, edits)
 	if err != nil {
-		c.memory.applied(key, nil)
+		c.onTarget.wrote(at, nil)
 		return err
 	}
-	return c.remember(key, applied, desired)
+	c.onTarget.wrote(at, c.stripped(edited))
+	return nil
 }
 
 // remember keeps the target's answer until the cache shows it, and notes which of the desired paths the target did not
 // keep, so that they are not taken for drift for ever.
-func (c *Controller) remember(key types.NamespacedName, answer, desired *unstructured.Unstructured) error {
+func (c *Controller) remember(at place, answer, desired *unstructured.Unstructured) error {
 	kept := c.stripped(answer)
-	c.memory.applied(key, kept)
+	c.onTarget.wrote(at, kept)
 	observed, err := c.verify(kept)
 	if err != nil {
 		return fmt.Errorf("the target did not keep the hub's mark: %w", err)
@@ -89,30 +131,42 @@ func (c *Controller) remember(key types.NamespacedName, answer, desired *unstruc
 	if err != nil {
 		return err
 	}
-	c.memory.setDropped(key, dropped)
+	c.onTarget.setDropped(at, dropped)
 	return nil
 }
 
-func (c *Controller) delete(ctx context.Context, key types.NamespacedName, uid types.UID) error {
-	c.memory.begin(key)
-	if err := c.Connection.Delete(ctx, c.Resource.GroupVersionResource, key, uid); err != nil {
-		c.memory.applied(key, nil)
+func (c *Controller) delete(ctx context.Context, here placed, uid types.UID) error {
+	at := here.at()
+	c.onTarget.begin(at)
+	if err := c.Connection.Delete(ctx, here.side.GroupVersionResource, here.key, uid); err != nil {
+		c.onTarget.wrote(at, nil)
 		return err
 	}
-	c.memory.deleted(key, uid)
+	c.onTarget.deleted(at, uid)
 	return nil
 }
 
-func (c *Controller) release(ctx context.Context, key types.NamespacedName, observed *decide.Observed) error {
+func (c *Controller) release(ctx context.Context, here placed) error {
+	at, observed := here.at(), here.observed
 	var labels []string
 	if observed.Labelled {
 		labels = append(labels, ownership.OwnerLabel)
 	}
-	c.memory.begin(key)
-	if err := c.Connection.Strip(ctx, c.Resource.GroupVersionResource, key, observed.UID, labels, []string{ownership.MarkAnnotation}); err != nil {
-		c.memory.applied(key, nil)
+	c.onTarget.begin(at)
+	if err := c.Connection.Strip(ctx, here.side.GroupVersionResource, here.key, observed.UID, labels, []string{ownership.MarkAnnotation}); err != nil {
+		c.onTarget.wrote(at, nil)
 		return err
 	}
-	c.memory.deleted(key, observed.UID)
+	c.onTarget.deleted(at, observed.UID)
 	return nil
+}
+
+// isMissingNamespace tells whether a create failed because its namespace does not exist.
+func isMissingNamespace(err error, namespace string) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && details.Kind == "namespaces" && details.Name == namespace
 }

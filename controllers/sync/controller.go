@@ -19,15 +19,14 @@ package sync
 import (
 	"context"
 	"fmt"
+	"slices"
 	gosync "sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/kcp-dev/logicalcluster/v3"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -51,72 +50,87 @@ const (
 	lastRetry  = 5 * time.Minute
 )
 
-// Priorities of keys in the queue: replays give way to new objects, and those to changes of objects known.
-const (
-	replayPriority = -100
-	createPriority = 0
-	changePriority = 100
-)
-
 // Options are what a controller needs.
 type Options struct {
 	Resource Resource
+	// Targets are what the mailbox's objects can be on the target: the resource itself first, then what conversions make
+	// of it, or made of it before.
+	Targets []TargetResource
+	// Unresolved are kinds that conversions make of the mailbox's objects and the target does not serve.
+	Unresolved []Unavailable
 	// Mailbox is the mailbox's logical cluster.
 	Mailbox    logicalcluster.Name
 	Mailboxes  *mailboxes.Mailboxes
 	Connection *targets.Connection
 	Owner      ownership.Owner
 	Hasher     ownership.Hasher
-	// Changed is called when an object was acted on or its failure changed. It must return at once.
+	// After are closed when all that must go first has been tried.
+	After []<-chan struct{}
+	// Changed is called when an object was acted on, its failure changed, or the target began or ceased to serve the
+	// resource. It must return at once.
 	Changed func()
 	Clock   clock.Clock
 	Log     logr.Logger
 }
 
-// Controller keeps one resource of one mailbox in step with one target. Create it with [New] and run it with
-// [Controller.Run].
+// Controller keeps one resource of one mailbox in step with one target, in both directions. Create it with [New] and run
+// it with [Controller.Run].
 type Controller struct {
 	Options
 	down     transform.Down
+	up       transform.Up
 	selector string
 	manager  string
 	matcher  atomic.Pointer[selection.Matcher]
-	cache    *targets.Cache
-	memory   *memory
-	failures *failures
-	metrics  *metrics
-	events   *events
+	sides    []*side
+	// onTarget and inMailbox remember what was written to either side.
+	onTarget  *memory[place]
+	inMailbox *memory[types.NamespacedName]
+	raised    *raised
+	waiting   *waiting
+	failures  *failures
+	metrics   *metrics
+	events    *events
+	firstPass *firstPass
+	poked     chan struct{}
 
 	// active is how many objects are being reconciled now.
 	active atomic.Int32
 
 	lock  gosync.Mutex
 	queue priorityqueue.PriorityQueue[types.NamespacedName]
+	// feeding owns the feeds; it is nil while the controller does not run.
+	feeding context.Context //nolint:containedctx // feeds start and end with the matcher, within the run
+	running gosync.WaitGroup
 }
 
 // New returns a controller that selects by the matcher.
 func New(options Options, matcher *selection.Matcher) (*Controller, error) {
+	group := options.Resource.GroupResource()
 	c := &Controller{
-		Options: options,
-		down: transform.Down{
-			Owner:    options.Owner,
-			Mailbox:  options.Mailbox.String(),
-			Resource: options.Resource.GroupResource(),
-			Hasher:   options.Hasher,
-		},
-		selector: Selector(options.Owner),
-		manager:  ownership.FieldManager(options.Owner.Hub),
-		memory:   newMemory(options.Clock),
-		failures: newFailures(options.Clock),
-		metrics:  newMetrics(options.Owner.SyncTarget, options.Resource),
+		Options:   options,
+		down:      transform.Down{Owner: options.Owner, Mailbox: options.Mailbox.String(), Resource: group, Hasher: options.Hasher},
+		up:        transform.Up{Owner: options.Owner, Mailbox: options.Mailbox.String(), Resource: group, Version: options.Resource.Version, Kind: options.Resource.Kind, Hasher: options.Hasher},
+		selector:  Selector(options.Owner),
+		manager:   ownership.FieldManager(options.Owner.Hub),
+		onTarget:  newMemory[place](options.Clock),
+		inMailbox: newMemory[types.NamespacedName](options.Clock),
+		raised:    newRaised(),
+		waiting:   newWaiting(),
+		failures:  newFailures(options.Clock),
+		metrics:   newMetrics(options.Owner.SyncTarget, options.Resource),
+		firstPass: newFirstPass(),
+		poked:     make(chan struct{}, 1),
 	}
 	c.events = &events{mailboxes: options.Mailboxes, mailbox: options.Mailbox, clock: options.Clock}
 	c.matcher.Store(matcher)
-	objects, err := options.Connection.NewCache(options.Resource.GroupVersionResource, c.selector, c.strip, c.targetHandler())
-	if err != nil {
-		return nil, err
+	for _, target := range options.Targets {
+		side, err := c.newSide(target)
+		if err != nil {
+			return nil, err
+		}
+		c.sides = append(c.sides, side)
 	}
-	c.cache = objects
 	return c, nil
 }
 
@@ -127,22 +141,45 @@ func Selector(owner ownership.Owner) string {
 
 // Run works until ctx ends. It does not return before all it started has ended.
 func (c *Controller) Run(ctx context.Context) error {
-	var running gosync.WaitGroup
-	defer running.Wait()
+	defer c.running.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer c.metrics.remove()
+	defer c.firstPass.end()
+	defer c.Connection.Subscribe(c.listener())()
 
-	running.Go(func() { c.cache.Run(ctx) })
-	// Nothing may be decided before it is known what the target holds.
-	if !c.cache.WaitSynced(ctx) {
+	for _, side := range c.sides {
+		c.running.Go(func() { side.cache.Run(ctx) })
+		c.running.Go(func() {
+			if side.cache.WaitSynced(ctx) {
+				c.poke()
+			}
+		})
+		c.running.Go(func() { side.taken.Run(ctx) })
+	}
+	c.startFeeds(ctx)
+	defer c.stopFeeds()
+	if !c.waitUntilKnown(ctx) {
 		return nil
 	}
 	c.Changed()
 	unsubscribe := c.Mailboxes.Subscribe(c.Resource.GroupVersionResource, c.Mailbox, c)
 	defer unsubscribe()
+	if !waitFor(ctx, c.After) {
+		return nil
+	}
+	worker, err := c.worker()
+	if err != nil {
+		return fmt.Errorf("cannot make the sync controller: %w", err)
+	}
+	if err := worker.Watch(source.TypedFunc[types.NamespacedName](c.begin)); err != nil {
+		return fmt.Errorf("cannot watch: %w", err)
+	}
+	return worker.Start(ctx)
+}
 
-	worker, err := controller.NewTypedUnmanaged("sync", controller.TypedOptions[types.NamespacedName]{
+func (c *Controller) worker() (controller.TypedController[types.NamespacedName], error) {
+	return controller.NewTypedUnmanaged("sync", controller.TypedOptions[types.NamespacedName]{
 		// Names are never freed, and hundreds of controllers come and go.
 		SkipNameValidation:      new(true),
 		MaxConcurrentReconciles: workers,
@@ -160,13 +197,6 @@ func (c *Controller) Run(ctx context.Context) error {
 			return c.Log.WithValues("object", key.String())
 		},
 	})
-	if err != nil {
-		return fmt.Errorf("cannot make the sync controller: %w", err)
-	}
-	if err := worker.Watch(source.TypedFunc[types.NamespacedName](c.begin)); err != nil {
-		return fmt.Errorf("cannot watch: %w", err)
-	}
-	return worker.Start(ctx)
 }
 
 // begin takes over the queue and puts everything there is into it.
@@ -174,115 +204,92 @@ func (c *Controller) begin(_ context.Context, queue workqueue.TypedRateLimitingI
 	c.lock.Lock()
 	c.queue = queue.(priorityqueue.PriorityQueue[types.NamespacedName])
 	c.lock.Unlock()
-	c.enqueueAll()
+	keys := c.keys()
+	c.firstPass.begin(keys)
+	c.enqueue(replayPriority, keys...)
 	return nil
 }
 
-// Synced tells whether it is known what the target holds.
-func (c *Controller) Synced() bool { return c.cache.Synced() }
+// waitUntilKnown returns when it is known what the target holds; nothing may be decided before. While the target serves
+// the hub nothing of the resource there is nothing to do; where it lacks one form of several, the others go on.
+func (c *Controller) waitUntilKnown(ctx context.Context) bool {
+	begins := func() bool {
+		synced := 0
+		for _, side := range c.sides {
+			switch {
+			case side.cache.Synced():
+				synced++
+			case side.cache.Availability().Reason == "":
+				return false
+			}
+		}
+		return synced > 0
+	}
+	for !begins() {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-c.poked:
+		}
+	}
+	return true
+}
 
-// Resume makes the controller look at all objects again, after the target was away.
-func (c *Controller) Resume() { c.enqueueAll() }
-
-// OnReset is called when the mailbox's cache was filled anew.
-func (c *Controller) OnReset() { c.enqueueAll() }
-
-// OnProven is called when a suspicion about an object has been decided.
-func (c *Controller) OnProven(key types.NamespacedName) { c.enqueue(changePriority, key) }
-
-// OnEvent is called for each change in the mailbox.
-func (c *Controller) OnEvent(event mailboxes.Event) {
-	switch {
-	case event.Initial:
-		c.enqueue(replayPriority, event.Key)
-	case event.Old == nil:
-		c.enqueue(createPriority, event.Key)
+// poke makes the controller look again whether it can begin.
+func (c *Controller) poke() {
+	select {
+	case c.poked <- struct{}{}:
 	default:
-		c.enqueue(changePriority, event.Key)
 	}
 }
 
-// targetHandler passes on each change on the target.
-func (c *Controller) targetHandler() cache.ResourceEventHandler {
-	keyOf := func(object *unstructured.Unstructured) types.NamespacedName {
-		return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
-	}
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) { c.enqueue(changePriority, keyOf(obj.(*unstructured.Unstructured))) },
-		UpdateFunc: func(oldObj, obj any) {
-			old, object := oldObj.(*unstructured.Unstructured), obj.(*unstructured.Unstructured)
-			if old.GetResourceVersion() != object.GetResourceVersion() {
-				c.enqueue(changePriority, keyOf(object))
-			}
-		},
-		DeleteFunc: func(obj any) {
-			if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-				obj = tombstone.Obj
-			}
-			object := obj.(*unstructured.Unstructured)
-			key := keyOf(object)
-			c.memory.targetGone(key, object.GetUID())
-			c.enqueue(changePriority, key)
-			c.Changed()
-		},
-	}
-}
-
-// SetMatcher makes the controller select by another matcher, and looks again at those objects whose answer changed.
-func (c *Controller) SetMatcher(matcher *selection.Matcher) {
-	old := c.matcher.Swap(matcher)
-	sources, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
-	for _, source := range sources {
-		object := c.describe(source)
-		before, was := old.Match(object)
-		after, is := matcher.Match(object)
-		if was != is || !before.Equal(after) {
-			c.enqueue(changePriority, types.NamespacedName{Namespace: object.Namespace, Name: object.Name})
+func waitFor(ctx context.Context, all []<-chan struct{}) bool {
+	for _, one := range all {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-one:
 		}
 	}
+	return true
 }
 
-// enqueueAll puts all objects of the mailbox that are selected, and all of ours on the target, into the queue.
-func (c *Controller) enqueueAll() {
-	matcher := c.matcher.Load()
-	keys := map[types.NamespacedName]struct{}{}
-	sources, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
-	for _, source := range sources {
-		if _, ok := matcher.Match(c.describe(source)); ok {
-			keys[types.NamespacedName{Namespace: source.GetNamespace(), Name: source.GetName()}] = struct{}{}
+// Synced tells whether it is known what the target holds.
+func (c *Controller) Synced() bool {
+	for _, side := range c.sides {
+		if !side.isKnown() {
+			return false
 		}
 	}
-	for _, object := range c.cache.List() {
-		keys[types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}] = struct{}{}
-	}
-	all := make([]types.NamespacedName, 0, len(keys))
-	for key := range keys {
-		all = append(all, key)
-	}
-	c.enqueue(replayPriority, all...)
+	return true
 }
 
-func (c *Controller) enqueue(priority int, keys ...types.NamespacedName) {
-	c.lock.Lock()
-	queue := c.queue
-	c.lock.Unlock()
-	if queue != nil {
-		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, keys...)
+// FirstPass is closed when everything there was at the start has been tried once, or could not be.
+func (c *Controller) FirstPass() <-chan struct{} { return c.firstPass.ended }
+
+// Unavailable returns what of the controller's resource the target does not serve, or not to the hub.
+func (c *Controller) Unavailable() []Unavailable {
+	unavailable := slices.Clone(c.Unresolved)
+	for _, side := range c.sides {
+		availability := side.cache.Availability()
+		if feed := side.feeding(); availability.Reason == "" && feed != nil {
+			availability = feed.Availability()
+		}
+		if availability.Reason != "" {
+			unavailable = append(unavailable, Unavailable{
+				Target: side.GroupResource(), Kind: side.Kind, Reason: availability.Reason, Message: availability.Message,
+			})
+		}
 	}
+	return unavailable
 }
 
-// describe is what selection needs to know of a mailbox object.
-func (c *Controller) describe(source *unstructured.Unstructured) selection.Object {
-	object := selection.Object{
-		Resource:    c.Resource.GroupVersionResource,
-		Kind:        c.Resource.Kind,
-		Namespace:   source.GetNamespace(),
-		Name:        source.GetName(),
-		Labels:      source.GetLabels(),
-		Annotations: source.GetAnnotations(),
+// availabilityChanged is called when the target begins or ceases to serve a resource.
+func (c *Controller) availabilityChanged() {
+	if len(c.Unavailable()) > len(c.Unresolved) {
+		// What cannot be tried must not hold up what comes after it.
+		c.firstPass.end()
 	}
-	if c.Resource.Group == "" && c.Resource.Resource == "secrets" {
-		object.SecretType, _, _ = unstructured.NestedString(source.Object, "type")
-	}
-	return object
+	c.poke()
+	c.Changed()
 }

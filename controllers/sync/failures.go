@@ -17,80 +17,13 @@ limitations under the License.
 package sync
 
 import (
-	"errors"
 	"maps"
-	"net"
 	gosync "sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/utils/clock"
-
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/synchub-dev/synchub/controllers/sync/transform"
 )
-
-// Reasons why an object is not in step, as they stand in events and in the status of SyncerConfigs.
-const (
-	ReasonConflict             = "Conflict"
-	ReasonContended            = "Contended"
-	ReasonForbidden            = "Forbidden"
-	ReasonInvalid              = "Invalid"
-	ReasonNamespaceTerminating = "NamespaceTerminating"
-	ReasonNotServed            = "NotServed"
-	ReasonTargetUnreachable    = "TargetUnreachable"
-	ReasonTooLarge             = "TooLarge"
-	ReasonFailed               = "Failed"
-)
-
-var (
-	errTaken     = errors.New("the target has an object of this name that is not the hub's: remove it there, or choose another name")
-	errMailbox   = errors.New("cannot write the status to the mailbox")
-	errContended = errors.New("another writer on the target changes the same fields; the hub repairs them less and less often")
-)
-
-// Failure is why an object is not in step.
-type Failure struct {
-	// Reason is one of the Reason constants; Message is for people.
-	Reason, Message string
-}
-
-func failureOf(err error) Failure {
-	return Failure{Reason: reasonOf(err), Message: err.Error()}
-}
-
-func reasonOf(err error) string {
-	var tooLarge *transform.TooLargeError
-	var network net.Error
-	switch {
-	case errors.Is(err, errMailbox):
-		// The other reasons speak of the target.
-		return ReasonFailed
-	case errors.As(err, &tooLarge), apierrors.IsRequestEntityTooLargeError(err):
-		return ReasonTooLarge
-	case errors.Is(err, errTaken):
-		return ReasonConflict
-	case errors.Is(err, errContended):
-		return ReasonContended
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return ReasonNamespaceTerminating
-	case apierrors.IsForbidden(err):
-		return ReasonForbidden
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		return ReasonInvalid
-	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
-		return ReasonNotServed
-	case apierrors.ReasonForError(err) == metav1.StatusReasonUnknown &&
-		(errors.As(err, &network) || utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err)):
-		return ReasonTargetUnreachable
-	default:
-		return ReasonFailed
-	}
-}
 
 const (
 	// contentionWindow and repairsAtOnce: drift of one object is repaired at once, from the third time within ten
@@ -124,22 +57,22 @@ func newFailures(clock clock.Clock) *failures {
 	return &failures{clock: clock, current: map[types.NamespacedName]Failure{}, repairs: map[types.NamespacedName]*repairs{}}
 }
 
-// set returns true if the object did not fail for this reason before.
-func (f *failures) set(key types.NamespacedName, failure Failure) bool {
+// set returns how the object failed before, and whether that was for another reason or not at all.
+func (f *failures) set(key types.NamespacedName, failure Failure) (before Failure, changed bool) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
-	before, ok := f.current[key]
+	before, failed := f.current[key]
 	f.current[key] = failure
-	return !ok || before.Reason != failure.Reason
+	return before, !failed || before.Reason != failure.Reason
 }
 
-// clear returns true if the object failed before.
-func (f *failures) clear(key types.NamespacedName) bool {
+// clear returns how the object failed before, and whether it did.
+func (f *failures) clear(key types.NamespacedName) (before Failure, failed bool) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
-	_, failed := f.current[key]
+	before, failed = f.current[key]
 	delete(f.current, key)
-	return failed
+	return before, failed
 }
 
 // forget drops the history of an object whose source is gone.
@@ -147,6 +80,19 @@ func (f *failures) forget(key types.NamespacedName) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	delete(f.repairs, key)
+}
+
+// failing returns the objects whose failure is one that the caller looks for.
+func (f *failures) failing(is func(types.NamespacedName, Failure) bool) []types.NamespacedName {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	var keys []types.NamespacedName
+	for key, failure := range f.current {
+		if is(key, failure) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 func (f *failures) snapshot() map[types.NamespacedName]Failure {

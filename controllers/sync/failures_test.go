@@ -17,145 +17,68 @@ limitations under the License.
 package sync
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"io"
-	"net"
-	"net/url"
-	"os"
-	"syscall"
+	"slices"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	testclock "k8s.io/utils/clock/testing"
-
-	"github.com/synchub-dev/synchub/controllers/sync/transform"
-	"github.com/synchub-dev/synchub/provider/targets"
 )
-
-func TestReasonOf(t *testing.T) {
-	configMaps := schema.GroupResource{Resource: "configmaps"}
-	configMap := schema.GroupKind{Kind: "ConfigMap"}
-	terminating := apierrors.NewForbidden(configMaps, "x", errors.New("the namespace is being terminated"))
-	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
-	dial := func(err error) error {
-		return &url.Error{Op: "Patch", URL: "https://127.0.0.1:1", Err: &net.OpError{Op: "dial", Net: "tcp", Err: err}}
-	}
-	deadline, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
-	defer cancel()
-
-	for name, test := range map[string]struct {
-		err  error
-		want string
-	}{
-		"too large for the mark":            {&transform.TooLargeError{Size: 1}, ReasonTooLarge},
-		"too large for the server":          {apierrors.NewRequestEntityTooLargeError("limit is 3145728"), ReasonTooLarge},
-		"a taken name":                      {fmt.Errorf("%w: no mark", errTaken), ReasonConflict},
-		"another writer":                    {fmt.Errorf("%w: [other]", errContended), ReasonContended},
-		"forbidden":                         {apierrors.NewForbidden(configMaps, "x", errors.New("no")), ReasonForbidden},
-		"namespace terminating":             {terminating, ReasonNamespaceTerminating},
-		"invalid":                           {apierrors.NewInvalid(configMap, "x", nil), ReasonInvalid},
-		"bad request":                       {apierrors.NewBadRequest("unknown field"), ReasonInvalid},
-		"not found":                         {apierrors.NewNotFound(configMaps, "x"), ReasonNotServed},
-		"resource not served":               {apierrors.NewGenericServerResponse(404, "patch", configMaps, "x", "", 0, true), ReasonNotServed},
-		"method not supported":              {apierrors.NewMethodNotSupported(configMaps, "patch"), ReasonNotServed},
-		"conflict":                          {apierrors.NewConflict(configMaps, "x", errors.New("replaced")), ReasonFailed},
-		"exists":                            {fmt.Errorf("%w: x", targets.ErrExists), ReasonFailed},
-		"already exists":                    {apierrors.NewAlreadyExists(configMaps, "x"), ReasonFailed},
-		"unauthorized":                      {apierrors.NewUnauthorized("expired"), ReasonFailed},
-		"gone":                              {apierrors.NewResourceExpired("old"), ReasonFailed},
-		"too many requests":                 {apierrors.NewTooManyRequests("slow down", 1), ReasonFailed},
-		"internal error":                    {apierrors.NewInternalError(errors.New("oops")), ReasonFailed},
-		"service unavailable":               {apierrors.NewServiceUnavailable("starting"), ReasonFailed},
-		"the server's own timeout":          {apierrors.NewServerTimeout(configMaps, "patch", 1), ReasonFailed},
-		"the server's timeout of a request": {apierrors.NewTimeoutError("too slow", 1), ReasonFailed},
-		"anything else":                     {errors.New("oops"), ReasonFailed},
-		"connection refused":                {dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)), ReasonTargetUnreachable},
-		"connection reset":                  {dial(os.NewSyscallError("read", syscall.ECONNRESET)), ReasonTargetUnreachable},
-		"no route":                          {dial(os.NewSyscallError("connect", syscall.EHOSTUNREACH)), ReasonTargetUnreachable},
-		"no such host":                      {dial(&net.DNSError{Err: "no such host", Name: "nowhere", IsNotFound: true}), ReasonTargetUnreachable},
-		"connection closed":                 {&url.Error{Op: "Patch", URL: "https://127.0.0.1:1", Err: io.EOF}, ReasonTargetUnreachable},
-		"deadline exceeded":                 {context.DeadlineExceeded, ReasonTargetUnreachable},
-		"deadline of a context":             {deadline.Err(), ReasonTargetUnreachable},
-		"deadline of a request":             {&url.Error{Op: "Patch", URL: "https://127.0.0.1:1", Err: context.DeadlineExceeded}, ReasonTargetUnreachable},
-		"deadline of the operating system":  {dial(os.ErrDeadlineExceeded), ReasonTargetUnreachable},
-		"deadline while waiting for a turn": {fmt.Errorf("client rate limiter Wait returned an error: %w", context.DeadlineExceeded), ReasonTargetUnreachable},
-		"two errors":                        {fmt.Errorf("%w; and %w", errors.New("oops"), context.DeadlineExceeded), ReasonTargetUnreachable},
-		"kcp is away":                       {fmt.Errorf("%w: %w", errMailbox, dial(os.NewSyscallError("connect", syscall.ECONNREFUSED))), ReasonFailed},
-		"kcp forbids the status":            {fmt.Errorf("%w: %w", errMailbox, apierrors.NewForbidden(configMaps, "x", errors.New("no"))), ReasonFailed},
-		"kcp has no such object":            {fmt.Errorf("%w: %w", errMailbox, apierrors.NewNotFound(configMaps, "x")), ReasonFailed},
-	} {
-		t.Run(name, func(t *testing.T) {
-			for _, err := range []error{test.err, fmt.Errorf("configmaps a/x: %w", test.err)} {
-				if got := reasonOf(err); got != test.want {
-					t.Errorf("%v: want %s, got %s", err, test.want, got)
-				}
-			}
-			if got := failureOf(test.err); got.Reason != test.want || got.Message != test.err.Error() {
-				t.Errorf("the failure is %+v", got)
-			}
-		})
-	}
-}
-
-func TestIsMissingNamespace(t *testing.T) {
-	namespaces, configMaps := schema.GroupResource{Resource: "namespaces"}, schema.GroupResource{Resource: "configmaps"}
-	forbidden := apierrors.NewForbidden(namespaces, "shop", errors.New("no"))
-	for name, test := range map[string]struct {
-		err  error
-		want bool
-	}{
-		"no error":               {nil, false},
-		"the namespace":          {apierrors.NewNotFound(namespaces, "shop"), true},
-		"the namespace, wrapped": {fmt.Errorf("cannot: %w", apierrors.NewNotFound(namespaces, "shop")), true},
-		"another namespace":      {apierrors.NewNotFound(namespaces, "bank"), false},
-		"the object":             {apierrors.NewNotFound(configMaps, "shop"), false},
-		"no details":             {&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonNotFound}}, false},
-		"forbidden":              {forbidden, false},
-		"something else":         {errors.New("oops"), false},
-	} {
-		if got := isMissingNamespace(test.err, "shop"); got != test.want {
-			t.Errorf("%s: want %v, got %v", name, test.want, got)
-		}
-	}
-}
 
 func TestFailuresAreToldOnce(t *testing.T) {
 	failures := newFailures(testclock.NewFakeClock(time.Unix(1000, 0)))
 	conflict, conflictAgain := Failure{ReasonConflict, "first"}, Failure{ReasonConflict, "second"}
-	if failures.clear(someKey) {
-		t.Error("an object that never failed was said to have")
+	if before, failed := failures.clear(someKey); failed || before != (Failure{}) {
+		t.Errorf("an object that never failed was said to have: %v", before)
 	}
-	if !failures.set(someKey, conflict) {
-		t.Error("the first failure is not new")
+	set := func(key types.NamespacedName, failure Failure, want Failure, changed bool) {
+		t.Helper()
+		if before, got := failures.set(key, failure); before != want || got != changed {
+			t.Errorf("%v is new: want %v after %v, got %v after %v", failure, changed, want, got, before)
+		}
 	}
-	if failures.set(someKey, conflictAgain) {
-		t.Error("the same reason is new")
-	}
+	set(someKey, conflict, Failure{}, true)
+	set(someKey, conflictAgain, conflict, false)
 	snapshot := failures.snapshot()
 	if snapshot[someKey] != conflictAgain || len(snapshot) != 1 {
 		t.Errorf("the last message does not count: %v", snapshot)
 	}
-	if !failures.set(someKey, Failure{ReasonForbidden, "third"}) {
-		t.Error("another reason is not new")
-	}
-	if !failures.set(types.NamespacedName{Name: "other"}, conflict) {
-		t.Error("another object's failure is not new")
-	}
+	third := Failure{ReasonForbidden, "third"}
+	set(someKey, third, conflictAgain, true)
+	set(types.NamespacedName{Name: "other"}, conflict, Failure{}, true)
 	if snapshot[someKey] != conflictAgain {
 		t.Error("a snapshot changes")
 	}
-	if !failures.clear(someKey) || failures.clear(someKey) || len(failures.snapshot()) != 1 {
+	if before, failed := failures.clear(someKey); !failed || before != third {
+		t.Errorf("cleared was %v, %v", before, failed)
+	}
+	if _, failed := failures.clear(someKey); failed || len(failures.snapshot()) != 1 {
 		t.Error("a failure is not cleared once")
 	}
-	if !failures.set(someKey, conflict) {
-		t.Error("a failure after a success is not new")
+	set(someKey, conflict, Failure{}, true)
+}
+
+// What waits for a cure is found by what it waits for.
+func TestFailing(t *testing.T) {
+	failures := newFailures(testclock.NewFakeClock(time.Unix(1000, 0)))
+	here, there := types.NamespacedName{Namespace: "shop", Name: "a"}, types.NamespacedName{Namespace: "bank", Name: "b"}
+	failures.set(here, Failure{ReasonNamespaceTerminating, "m"})
+	failures.set(there, Failure{ReasonNamespaceTerminating, "m"})
+	failures.set(someKey, Failure{ReasonNotServed, "m"})
+	failing := func(is func(types.NamespacedName, Failure) bool) int { return len(failures.failing(is)) }
+	in := failures.failing(func(key types.NamespacedName, failure Failure) bool {
+		return failure.Reason == ReasonNamespaceTerminating && key.Namespace == "shop"
+	})
+	if !slices.Equal(in, []types.NamespacedName{here}) {
+		t.Errorf("in the namespace fail %v", in)
+	}
+	all, none := func(types.NamespacedName, Failure) bool { return true }, func(types.NamespacedName, Failure) bool { return false }
+	if failing(all) != 3 || failing(none) != 0 {
+		t.Errorf("of three objects fail %d or %d", failing(all), failing(none))
+	}
+	failures.clear(there)
+	if failing(all) != 2 {
+		t.Error("what does not fail any more is still found")
 	}
 }
 

@@ -31,146 +31,104 @@ import (
 // is deleted before the next list; without an end to the wait nobody would notice that the object is missing.
 const echoTimeout = 30 * time.Second
 
-// memory holds what was written until the caches show it. Without it, an event that comes between a write and its echo
-// would be decided by the state before the write.
-type memory struct {
+// memory holds what was written to one side until its cache shows it. Without it, an event that comes between a write and
+// its echo would be decided by the state before the write.
+type memory[K comparable] struct {
 	clock clock.Clock
 
 	lock    gosync.Mutex
-	targets map[types.NamespacedName]*written
-	status  map[types.NamespacedName]returned
-	// dropped holds the paths that a target was found not to keep.
-	dropped map[types.NamespacedName][]string
+	written map[K]*written
+	// dropped holds the paths that the side was found not to keep.
+	dropped map[K][]string
 }
 
-// written is a write to the target whose echo has not come.
+// written is a write whose echo has not come.
 type written struct {
-	// object is what the target answered at the time at; nil while the write is under way and after a delete.
+	// object is what was answered at the time at; nil while the write is under way and after a delete.
 	object *unstructured.Unstructured
 	at     time.Time
-	// deleted is the UID of the object whose deletion the target has accepted.
+	// deleted is the UID of the object whose deletion was accepted.
 	deleted types.UID
 	// gone lists the UIDs whose end was seen while the write was under way.
 	gone []types.UID
 }
 
-// returned is a status written to the mailbox.
-type returned struct {
-	uid             types.UID
-	resourceVersion string
-	status          any
+func newMemory[K comparable](clock clock.Clock) *memory[K] {
+	return &memory[K]{clock: clock, written: map[K]*written{}, dropped: map[K][]string{}}
 }
 
-func newMemory(clock clock.Clock) *memory {
-	return &memory{
-		clock:   clock,
-		targets: map[types.NamespacedName]*written{},
-		status:  map[types.NamespacedName]returned{},
-		dropped: map[types.NamespacedName][]string{},
-	}
-}
-
-// begin is called before a write to the target.
-func (m *memory) begin(key types.NamespacedName) {
+// begin is called before a write.
+func (m *memory[K]) begin(key K) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	m.targets[key] = &written{}
+	m.written[key] = &written{}
 }
 
-// applied is called after an apply; object is nil if it failed.
-func (m *memory) applied(key types.NamespacedName, object *unstructured.Unstructured) {
+// wrote is called after a write; object is nil if it failed.
+func (m *memory[K]) wrote(key K, object *unstructured.Unstructured) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	entry, ok := m.targets[key]
+	entry, ok := m.written[key]
 	if !ok || object == nil || slices.Contains(entry.gone, object.GetUID()) {
-		delete(m.targets, key)
+		delete(m.written, key)
 		return
 	}
 	entry.object, entry.at = object, m.clock.Now()
 }
 
-// deleted is called after a delete that the target has accepted.
-func (m *memory) deleted(key types.NamespacedName, uid types.UID) {
+// deleted is called after a delete that was accepted.
+func (m *memory[K]) deleted(key K, uid types.UID) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	entry, ok := m.targets[key]
+	entry, ok := m.written[key]
 	if !ok || slices.Contains(entry.gone, uid) {
-		delete(m.targets, key)
+		delete(m.written, key)
 		return
 	}
 	entry.deleted = uid
 }
 
-// targetGone is called when the end of an object was seen.
-func (m *memory) targetGone(key types.NamespacedName, uid types.UID) {
+// gone is called when the end of an object was seen.
+func (m *memory[K]) gone(key K, uid types.UID) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	delete(m.dropped, key)
-	entry, ok := m.targets[key]
+	entry, ok := m.written[key]
 	switch {
 	case !ok:
 	case entry.object == nil && entry.deleted == "":
 		entry.gone = append(entry.gone, uid)
 	case entry.deleted == uid || entry.object != nil && entry.object.GetUID() == uid:
-		delete(m.targets, key)
+		delete(m.written, key)
 	}
 }
 
-// target returns the newer of what the cache shows and what was written, and whether its deletion is under way.
-func (m *memory) target(key types.NamespacedName, cached *unstructured.Unstructured) (object *unstructured.Unstructured, deleted bool) {
+// current returns the newer of what the cache shows and what was written, and whether its deletion is under way.
+func (m *memory[K]) current(key K, cached *unstructured.Unstructured) (object *unstructured.Unstructured, deleted bool) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	entry, ok := m.targets[key]
+	entry, ok := m.written[key]
 	switch {
 	case !ok:
 		return cached, false
 	case entry.deleted != "":
 		if cached == nil || cached.GetUID() != entry.deleted {
-			delete(m.targets, key)
+			delete(m.written, key)
 			return cached, false
 		}
 		return cached, true
 	case entry.object == nil:
 		return cached, false
 	case cached != nil && !older(cached, entry.object), cached == nil && m.clock.Since(entry.at) >= echoTimeout:
-		delete(m.targets, key)
+		delete(m.written, key)
 		return cached, false
 	default:
 		return entry.object, false
 	}
 }
 
-// statusReturned is called after a status was written to the mailbox.
-func (m *memory) statusReturned(key types.NamespacedName, source *unstructured.Unstructured) {
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	m.status[key] = returned{uid: source.GetUID(), resourceVersion: source.GetResourceVersion(), status: source.Object["status"]}
-}
-
-// sourceStatus returns the status that the source has: as the cache shows it, or as it was written a moment ago.
-func (m *memory) sourceStatus(key types.NamespacedName, source *unstructured.Unstructured) any {
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	entry, ok := m.status[key]
-	if !ok {
-		return source.Object["status"]
-	}
-	if entry.uid != source.GetUID() || !olderVersion(source.GetResourceVersion(), entry.resourceVersion) {
-		delete(m.status, key)
-		return source.Object["status"]
-	}
-	return entry.status
-}
-
-// forgetSource is called when a source is gone.
-func (m *memory) forgetSource(key types.NamespacedName) {
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	delete(m.status, key)
-	delete(m.dropped, key)
-}
-
-func (m *memory) setDropped(key types.NamespacedName, paths []string) {
+// setDropped notes which paths were not kept.
+func (m *memory[K]) setDropped(key K, paths []string) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	if len(paths) == 0 {
@@ -180,19 +138,15 @@ func (m *memory) setDropped(key types.NamespacedName, paths []string) {
 	m.dropped[key] = paths
 }
 
-func (m *memory) droppedBy(key types.NamespacedName) []string {
+func (m *memory[K]) droppedBy(key K) []string {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	return m.dropped[key]
 }
 
+// older compares the resourceVersions of two states of one resource's objects, which Kubernetes 1.35 declares to be
+// comparable. What cannot be compared counts as not older, so that the cache wins in the end.
 func older(a, b *unstructured.Unstructured) bool {
-	return olderVersion(a.GetResourceVersion(), b.GetResourceVersion())
-}
-
-// olderVersion compares resourceVersions of one resource, which Kubernetes 1.35 declares to be comparable. What cannot be
-// compared counts as not older, so that the cache wins in the end.
-func olderVersion(a, b string) bool {
-	result, err := resourceversion.CompareResourceVersion(a, b)
+	result, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
 	return err == nil && result < 0
 }

@@ -32,7 +32,7 @@ import (
 type world struct {
 	t       *testing.T
 	random  *rand.Rand
-	memory  *memory
+	memory  *memory[types.NamespacedName]
 	history []string
 
 	clock  int
@@ -77,7 +77,7 @@ func (w *world) pass(steps int) {
 			}
 		case len(w.ends) > 0:
 			w.log("the handler is told of the end of %s", w.ends[0])
-			w.memory.targetGone(someKey, w.ends[0])
+			w.memory.gone(someKey, w.ends[0])
 			w.ends = w.ends[1:]
 		}
 	}
@@ -85,7 +85,7 @@ func (w *world) pass(steps int) {
 
 // look reads what the hub believes, and checks that it knows of its own writes.
 func (w *world) look() *unstructured.Unstructured {
-	seen, deleted := w.memory.target(someKey, w.cached)
+	seen, deleted := w.memory.current(someKey, w.cached)
 	w.log("the hub sees %s (deleted: %v)", describeVersion(seen), deleted)
 	if w.written != nil && (seen == nil || older(seen, w.written) || deleted) {
 		w.t.Fatalf("the hub has written %s and sees %s:\n%v", describeVersion(w.written), describeVersion(seen), w.history)
@@ -115,7 +115,7 @@ func (w *world) write() {
 	}
 	w.pass(w.random.IntN(4))
 	w.log("the hub's write is answered by %s", describeVersion(answer))
-	w.memory.applied(someKey, answer)
+	w.memory.wrote(someKey, answer)
 }
 
 func (w *world) delete() {
@@ -135,7 +135,7 @@ func (w *world) delete() {
 		w.memory.deleted(someKey, seen.GetUID())
 	default:
 		w.log("the hub's deletion of %s is refused", seen.GetUID())
-		w.memory.applied(someKey, nil)
+		w.memory.wrote(someKey, nil)
 	}
 }
 
@@ -143,7 +143,7 @@ func (w *world) delete() {
 // shows it, and in the end believes what the cache shows.
 func TestMemoryOfAnyHistory(t *testing.T) {
 	for seed := range uint64(3000) {
-		w := &world{t: t, random: rand.New(rand.NewPCG(seed, 1)), memory: newMemory(clocktesting.NewFakeClock(time.Unix(0, 0)))} //nolint:gosec // a repeatable history
+		w := &world{t: t, random: rand.New(rand.NewPCG(seed, 1)), memory: newMemory[types.NamespacedName](clocktesting.NewFakeClock(time.Unix(0, 0)))} //nolint:gosec // a repeatable history
 		for range 12 {
 			switch w.random.IntN(6) {
 			case 0, 1:
@@ -172,11 +172,11 @@ func TestMemoryOfAnyHistory(t *testing.T) {
 		for len(w.events)+len(w.ends) > 0 {
 			w.pass(1)
 		}
-		seen, deleted := w.memory.target(someKey, w.cached)
+		seen, deleted := w.memory.current(someKey, w.cached)
 		if seen != w.stored || deleted {
 			t.Fatalf("seed %d: the target holds %s, the hub sees %s (deleted: %v):\n%v", seed, describeVersion(w.stored), describeVersion(seen), deleted, w.history)
 		}
-		if len(w.memory.targets) > 0 {
+		if len(w.memory.written) > 0 {
 			t.Fatalf("seed %d: something is remembered for ever:\n%v", seed, w.history)
 		}
 	}

@@ -44,14 +44,18 @@ func describeVersion(object *unstructured.Unstructured) string {
 }
 
 func TestMemoryOfTargets(t *testing.T) {
-	type steps = []func(*memory)
-	begin := func(m *memory) { m.begin(someKey) }
-	failed := func(m *memory) { m.applied(someKey, nil) }
-	applied := func(uid types.UID, resourceVersion string) func(*memory) {
-		return func(m *memory) { m.applied(someKey, version(uid, resourceVersion)) }
+	type steps = []func(*memory[types.NamespacedName])
+	begin := func(m *memory[types.NamespacedName]) { m.begin(someKey) }
+	failed := func(m *memory[types.NamespacedName]) { m.wrote(someKey, nil) }
+	applied := func(uid types.UID, resourceVersion string) func(*memory[types.NamespacedName]) {
+		return func(m *memory[types.NamespacedName]) { m.wrote(someKey, version(uid, resourceVersion)) }
 	}
-	deleted := func(uid types.UID) func(*memory) { return func(m *memory) { m.deleted(someKey, uid) } }
-	gone := func(uid types.UID) func(*memory) { return func(m *memory) { m.targetGone(someKey, uid) } }
+	deleted := func(uid types.UID) func(*memory[types.NamespacedName]) {
+		return func(m *memory[types.NamespacedName]) { m.deleted(someKey, uid) }
+	}
+	gone := func(uid types.UID) func(*memory[types.NamespacedName]) {
+		return func(m *memory[types.NamespacedName]) { m.gone(someKey, uid) }
+	}
 
 	for name, test := range map[string]struct {
 		steps  steps
@@ -91,11 +95,11 @@ func TestMemoryOfTargets(t *testing.T) {
 		"an answer without a beginning":                       {steps{applied("a", "7")}, nil, "none"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			memory := newMemory(clocktesting.NewFakeClock(time.Unix(0, 0)))
+			memory := newMemory[types.NamespacedName](clocktesting.NewFakeClock(time.Unix(0, 0)))
 			for _, step := range test.steps {
 				step(memory)
 			}
-			object, deleted := memory.target(someKey, test.cached)
+			object, deleted := memory.current(someKey, test.cached)
 			got := describeVersion(object)
 			if deleted {
 				got += "+"
@@ -104,7 +108,7 @@ func TestMemoryOfTargets(t *testing.T) {
 				t.Errorf("want %s, got %s", test.want, got)
 			}
 			other := types.NamespacedName{Name: "other"}
-			if object, deleted := memory.target(other, nil); object != nil || deleted {
+			if object, deleted := memory.current(other, nil); object != nil || deleted {
 				t.Error("another object is remembered too")
 			}
 		})
@@ -113,73 +117,30 @@ func TestMemoryOfTargets(t *testing.T) {
 
 // What the cache has shown is not remembered any longer, so that a deletion that it shows next is believed.
 func TestMemoryEndsWithTheEcho(t *testing.T) {
-	memory := newMemory(clocktesting.NewFakeClock(time.Unix(0, 0)))
+	memory := newMemory[types.NamespacedName](clocktesting.NewFakeClock(time.Unix(0, 0)))
 	memory.begin(someKey)
-	memory.applied(someKey, version("a", "7"))
-	memory.target(someKey, version("a", "7"))
-	if object, _ := memory.target(someKey, nil); object != nil {
+	memory.wrote(someKey, version("a", "7"))
+	memory.current(someKey, version("a", "7"))
+	if object, _ := memory.current(someKey, nil); object != nil {
 		t.Errorf("the target's object %s is still remembered", describeVersion(object))
 	}
 
 	memory.begin(someKey)
 	memory.deleted(someKey, "a")
-	memory.target(someKey, nil)
-	if _, deleted := memory.target(someKey, version("a", "9")); deleted {
+	memory.current(someKey, nil)
+	if _, deleted := memory.current(someKey, version("a", "9")); deleted {
 		t.Error("the deletion is still remembered")
-	}
-
-	source := version("s", "3")
-	memory.statusReturned(someKey, source)
-	memory.sourceStatus(someKey, source)
-	source = version("s", "2")
-	source.Object["status"] = "cached"
-	if got := memory.sourceStatus(someKey, source); got != "cached" {
-		t.Errorf("the status %v is still remembered", got)
-	}
-}
-
-func TestMemoryOfStatus(t *testing.T) {
-	for name, test := range map[string]struct {
-		written, cached *unstructured.Unstructured
-		forget          bool
-		want            string
-	}{
-		"nothing was written":               {nil, version("s", "5"), false, "cached"},
-		"the cache is behind":               {version("s", "10"), version("s", "9"), false, "written"},
-		"the cache shows it":                {version("s", "10"), version("s", "10"), false, "cached"},
-		"the cache is ahead":                {version("s", "10"), version("s", "11"), false, "cached"},
-		"the source was replaced":           {version("s", "10"), version("r", "9"), false, "cached"},
-		"versions cannot be compared":       {version("s", "x"), version("s", "9"), false, "cached"},
-		"the source was gone in between":    {version("s", "10"), version("s", "9"), true, "cached"},
-		"the cache's version is not known":  {version("s", "10"), version("s", ""), false, "cached"},
-		"a version with one digit is older": {version("s", "100"), version("s", "99"), false, "written"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			memory := newMemory(clocktesting.NewFakeClock(time.Unix(0, 0)))
-			if test.written != nil {
-				test.written.Object["status"] = "written"
-				memory.statusReturned(someKey, test.written)
-			}
-			if test.forget {
-				memory.forgetSource(someKey)
-			}
-			test.cached.Object["status"] = "cached"
-			if got := memory.sourceStatus(someKey, test.cached); got != test.want {
-				t.Errorf("want the status %s, got %v", test.want, got)
-			}
-		})
 	}
 }
 
 func TestMemoryOfDroppedPaths(t *testing.T) {
-	memory := newMemory(clocktesting.NewFakeClock(time.Unix(0, 0)))
+	memory := newMemory[types.NamespacedName](clocktesting.NewFakeClock(time.Unix(0, 0)))
 	if got := memory.droppedBy(someKey); got != nil {
 		t.Errorf("%v is remembered from nowhere", got)
 	}
 	for name, forget := range map[string]func(){
-		"the source is gone":          func() { memory.forgetSource(someKey) },
-		"the target's object is gone": func() { memory.targetGone(someKey, "a") },
-		"the target keeps all":        func() { memory.setDropped(someKey, nil) },
+		"the object is gone": func() { memory.gone(someKey, "a") },
+		"all is kept":        func() { memory.setDropped(someKey, nil) },
 	} {
 		memory.setDropped(someKey, []string{".spec.old"})
 		memory.setDropped(someKey, []string{".spec.x"})
@@ -197,16 +158,16 @@ func TestMemoryOfDroppedPaths(t *testing.T) {
 // the next list.
 func TestMemoryOfACreateWithoutEcho(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
-	memory := newMemory(clock)
+	memory := newMemory[types.NamespacedName](clock)
 	key := types.NamespacedName{Name: "x"}
 	memory.begin(key)
-	memory.applied(key, version("a", "7"))
+	memory.wrote(key, version("a", "7"))
 	clock.Step(echoTimeout - time.Second)
-	if object, _ := memory.target(key, nil); object == nil {
+	if object, _ := memory.current(key, nil); object == nil {
 		t.Error("forgotten before the time")
 	}
 	clock.Step(time.Second)
-	if object, _ := memory.target(key, nil); object != nil {
+	if object, _ := memory.current(key, nil); object != nil {
 		t.Errorf("still there: %v", object)
 	}
 }

@@ -17,7 +17,7 @@ limitations under the License.
 package sync
 
 import (
-	"errors"
+	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,8 +26,60 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/sync/decide"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/controllers/sync/selection"
 	"github.com/synchub-dev/synchub/controllers/sync/transform"
 )
+
+// describe is what selection needs to know of a mailbox object.
+func (c *Controller) describe(source *unstructured.Unstructured) selection.Object {
+	object := selection.Object{
+		Resource:    c.Resource.GroupVersionResource,
+		Kind:        c.Resource.Kind,
+		Namespace:   source.GetNamespace(),
+		Name:        source.GetName(),
+		Labels:      source.GetLabels(),
+		Annotations: source.GetAnnotations(),
+	}
+	if c.Resource.Group == "" && c.Resource.GroupVersionResource.Resource == "secrets" {
+		object.SecretType, _, _ = unstructured.NestedString(source.Object, "type")
+	}
+	return object
+}
+
+// describeTarget is what selection needs to know of an object of the target.
+func (c *Controller) describeTarget(side *side, object *unstructured.Unstructured) selection.Object {
+	described := selection.Object{
+		Resource:    side.GroupVersionResource,
+		Kind:        side.Kind,
+		Namespace:   object.GetNamespace(),
+		Name:        object.GetName(),
+		Labels:      object.GetLabels(),
+		Annotations: object.GetAnnotations(),
+	}
+	if side.Group == "" && side.Resource == "secrets" {
+		described.SecretType, _, _ = unstructured.NestedString(object.Object, "type")
+	}
+	return described
+}
+
+// selectedBy returns how a mailbox object is selected for going down. One that came up, and a namespace that was only
+// made for what came up, never is.
+func (c *Controller) selectedBy(matcher *selection.Matcher, source *unstructured.Unstructured) (selection.Selection, bool) {
+	selected, ok := matcher.Match(c.describe(source))
+	if !ok || c.cameUp(source) || source.GetAnnotations()[ownership.EnsuredAnnotation] == c.Owner.LabelValue() {
+		return selection.Selection{}, false
+	}
+	return selected, true
+}
+
+// cameUp tells whether a mailbox object came from the target.
+func (c *Controller) cameUp(object *unstructured.Unstructured) bool {
+	if object == nil {
+		return false
+	}
+	_, err := c.Owner.VerifyUp(object.GetAnnotations(), transform.SelfOf(object))
+	return err == nil
+}
 
 // strip leaves of a target object what decisions need: identity, our marks, our managedFields entry and the status.
 // Values are not needed: drift shows in the managedFields.
@@ -64,19 +116,48 @@ func (c *Controller) stripped(object *unstructured.Unstructured) *unstructured.U
 	return kept
 }
 
-// observe returns what the target holds of ours under the key: the object, and what there is to decide by. Both are nil
-// if it holds nothing of ours. What was written a moment ago counts even if the cache does not show it yet.
-func (c *Controller) observe(key types.NamespacedName) (*unstructured.Unstructured, *decide.Observed) {
-	object, deleted := c.memory.target(key, c.cache.Get(key))
+// placeOf returns where the desired object belongs, with what is there of ours.
+func (c *Controller) placeOf(desired *transform.Desired) (placed, error) {
+	kind := desired.Object.GroupVersionKind().GroupKind()
+	side := c.sideOfKind(kind)
+	if side == nil {
+		return placed{}, fmt.Errorf("%w: %s, which a conversion makes of the object", errNotServed, kind)
+	}
+	return c.observe(side, keyOf(desired.Object)), nil
+}
+
+// placedFrom returns all that came from an object of the mailbox.
+func (c *Controller) placedFrom(source types.NamespacedName) []placed {
+	var all []placed
+	for _, side := range c.sides {
+		for _, object := range side.cache.ByIndex(bySource, source.String()) {
+			if found := c.observe(side, keyOf(object)); found.observed != nil && keyOfSource(found.observed.Mark) == source {
+				all = append(all, found)
+			}
+		}
+	}
+	return all
+}
+
+func keyOfSource(mark ownership.Mark) types.NamespacedName {
+	return types.NamespacedName{Namespace: mark.Source.Namespace, Name: mark.Source.Name}
+}
+
+// observe returns what the target holds of ours under a name: the object, and what there is to decide by. Both are nil if
+// it holds nothing of ours. What was written a moment ago counts even if the cache does not show it yet.
+func (c *Controller) observe(side *side, key types.NamespacedName) placed {
+	found := placed{side: side, key: key}
+	object, deleted := c.onTarget.current(found.at(), side.cache.Get(key))
 	if object == nil {
-		return nil, nil
+		return found
 	}
 	observed, err := c.verify(object)
 	if err != nil {
-		return nil, nil
+		return found
 	}
 	observed.Terminating = observed.Terminating || deleted
-	return object, observed
+	found.object, found.observed = object, observed
+	return found
 }
 
 // verify returns what there is to decide by if the object is ours, else why it is not.
@@ -90,7 +171,9 @@ func (c *Controller) verify(object *unstructured.Unstructured) (*decide.Observed
 		Mark:        mark,
 		Labelled:    object.GetLabels()[ownership.OwnerLabel] == c.Owner.LabelValue(),
 		Terminating: object.GetDeletionTimestamp() != nil,
-		Retain:      c.Resource.Retain,
+		Former:      mark.Mailbox != c.Mailbox.String(),
+		// Only what the hub created goes with all that it holds.
+		Retain: c.Resource.Retain || c.Resource.Container && mark.Adopted,
 	}
 	for _, entry := range object.GetManagedFields() {
 		if entry.Manager == c.manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" && entry.FieldsV1 != nil {
@@ -98,9 +181,4 @@ func (c *Controller) verify(object *unstructured.Unstructured) (*decide.Observed
 		}
 	}
 	return observed, nil
-}
-
-// takeable tells whether an object that is not ours may become so: a namespace that this very hub made for its contents.
-func (c *Controller) takeable(object *unstructured.Unstructured, reason error) bool {
-	return errors.Is(reason, ownership.ErrUnmarked) && object.GetAnnotations()[ownership.EnsuredAnnotation] == c.Owner.LabelValue()
 }

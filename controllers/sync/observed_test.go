@@ -45,7 +45,7 @@ var (
 // looker is a controller as far as it looks at the target's objects.
 func looker(resource Resource) *Controller {
 	resource.GroupVersionResource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	return &Controller{Options: Options{Resource: resource, Owner: us}, manager: ourManager}
+	return &Controller{Options: Options{Resource: resource, Owner: us, Mailbox: "mailbox"}, manager: ourManager}
 }
 
 // fromTarget is an object as a target shows it, with much that does not concern us.
@@ -157,6 +157,7 @@ func TestVerify(t *testing.T) {
 	}{
 		"as it is":      {Resource{}, func(*unstructured.Unstructured) {}, decide.Observed{Labelled: true, Terminating: true, Fields: []byte(ours)}},
 		"retained":      {Resource{Retain: true}, func(*unstructured.Unstructured) {}, decide.Observed{Labelled: true, Terminating: true, Fields: []byte(ours), Retain: true}},
+		"a container":   {Resource{Container: true}, func(*unstructured.Unstructured) {}, decide.Observed{Labelled: true, Terminating: true, Fields: []byte(ours)}},
 		"there to stay": {Resource{}, func(o *unstructured.Unstructured) { o.SetDeletionTimestamp(nil) }, decide.Observed{Labelled: true, Fields: []byte(ours)}},
 		"without label": {Resource{}, func(o *unstructured.Unstructured) { o.SetLabels(nil) }, decide.Observed{Terminating: true, Fields: []byte(ours)}},
 		"with another's label": {
@@ -192,18 +193,19 @@ func TestWhatIsNotOurs(t *testing.T) {
 			o.SetAnnotations(map[string]string{ownership.EnsuredAnnotation: value})
 		}
 	}
-	foreign := someMark
-	foreign.Hub = "another"
+	foreign, raised := someMark, someMark
+	foreign.Hub, raised.Direction = "another", ownership.DirectionUp
 	for name, test := range map[string]struct {
-		change   func(*unstructured.Unstructured)
-		want     error
-		takeable bool
+		change  func(*unstructured.Unstructured)
+		want    error
+		ensured bool
 	}{
 		"only labelled":               {func(o *unstructured.Unstructured) { o.SetAnnotations(nil) }, ownership.ErrUnmarked, false},
 		"marked by another hub":       {marked(foreign.String()), ownership.ErrForeign, false},
 		"a copy":                      {func(o *unstructured.Unstructured) { o.SetName("copy") }, ownership.ErrCopied, false},
 		"of another kind":             {func(o *unstructured.Unstructured) { o.SetKind("ReplicaSet") }, ownership.ErrCopied, false},
 		"marked in another version":   {marked(`{"v": 2}`), ownership.ErrUnknownVersion, false},
+		"taken from the mailbox":      {marked(raised.String()), ownership.ErrCopied, false},
 		"ensured by us":               {ensuredBy(us.LabelValue()), ownership.ErrUnmarked, true},
 		"ensured by another":          {ensuredBy("x"), ownership.ErrUnmarked, false},
 		"ensured by us, then another": {func(o *unstructured.Unstructured) { ensuredBy(us.LabelValue())(o); addMark(o, foreign) }, ownership.ErrForeign, false},
@@ -215,8 +217,8 @@ func TestWhatIsNotOurs(t *testing.T) {
 			if observed != nil || !errors.Is(err, test.want) {
 				t.Errorf("want %v, got %+v, %v", test.want, observed, err)
 			}
-			if got := controller.takeable(object, err); got != test.takeable {
-				t.Errorf("takeable: want %v, got %v", test.takeable, got)
+			if got := controller.isEnsured(object, err); got != test.ensured {
+				t.Errorf("ensured: want %v, got %v", test.ensured, got)
 			}
 		})
 	}

@@ -20,23 +20,33 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/synchub-dev/synchub/controllers/sync/decide"
-	"github.com/synchub-dev/synchub/controllers/sync/ownership"
-	"github.com/synchub-dev/synchub/controllers/sync/selection"
-	"github.com/synchub-dev/synchub/controllers/sync/transform"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/requests"
 )
 
+// recheckPermission is how soon something is tried again that the target did not permit: no watch tells when it does.
+const recheckPermission = 5 * time.Minute
+
+// outcome is what became of one object.
+type outcome struct {
+	decision decide.Decision
+	// up is true if the decision is about what comes up.
+	up bool
+	// again is when to look at the object again though nothing happens; zero for never.
+	again time.Duration
+}
+
 // Reconcile brings one object in step. While the target is away it does nothing; [Controller.Resume] makes up for it.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (reconcile.Result, error) {
+	defer c.firstPass.tried(key)
 	if !c.Connection.Up() {
 		return reconcile.Result{}, nil
 	}
@@ -45,140 +55,105 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 	defer c.active.Add(-1)
 	ctx = requests.As(ctx, requests.Object)
 	started := c.Clock.Now()
-	result, decision, source, err := c.reconcile(ctx, key)
-	c.metrics.reconciled(decision.Action, c.Clock.Since(started), err)
-	if err == nil {
-		if c.failures.clear(key) {
-			c.Changed()
-		}
-		return result, nil
-	}
+	outcome, err := c.reconcile(ctx, key)
+	c.metrics.reconciled(outcome, c.Clock.Since(started), err)
 	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		// The controller is being stopped; the object has done nothing wrong.
 		return reconcile.Result{}, nil
+	}
+	c.awaitName(key, err)
+	if err == nil {
+		if before, failed := c.failures.clear(key); failed {
+			c.metrics.failed(before.Reason, "")
+			c.Changed()
+		}
+		return reconcile.Result{RequeueAfter: outcome.again}, nil
 	}
 	failure := failureOf(err)
 	if failure.Reason == ReasonTargetUnreachable {
 		c.Connection.Doubt()
 	}
-	if c.failures.set(key, failure) {
+	if before, changed := c.failures.set(key, failure); changed {
+		c.metrics.failed(before.Reason, failure.Reason)
 		c.Changed()
-		if source != nil {
-			c.events.warn(ctx, c.Resource, source, failure)
+		c.warn(ctx, key, failure)
+	}
+	switch failure.Reason {
+	case ReasonContended:
+		return reconcile.Result{RequeueAfter: outcome.again}, nil
+	case ReasonForbidden:
+		return reconcile.Result{RequeueAfter: recheckPermission + time.Duration(rand.Int64N(int64(recheckPermission/10)))}, nil //nolint:gosec // jitter needs no secrecy
+	default:
+		return reconcile.Result{}, fmt.Errorf("%s %s: %w", c.Resource.Resource, key, err)
+	}
+}
+
+// reconcile decides in which direction an object goes, and brings it in step. What came up never goes down again.
+func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (outcome, error) {
+	object, known := c.mailboxObject(key)
+	if !known {
+		return outcome{decision: decide.Decision{Action: decide.None, Cause: decide.Unknown}}, nil
+	}
+	if c.cameUp(object) {
+		return c.reconcileUp(ctx, key, object)
+	}
+	result, err := c.reconcileDown(ctx, key, object)
+	if err != nil || len(c.raised.at(key)) == 0 {
+		return result, err
+	}
+	return c.reconcileUp(ctx, key, object)
+}
+
+// mailboxObject returns the object of the mailbox, nil if there is none; known is false if the mailbox cannot be read
+// now. What was written a moment ago counts even if the cache does not show it yet.
+func (c *Controller) mailboxObject(key types.NamespacedName) (object *unstructured.Unstructured, known bool) {
+	cached, state := c.Mailboxes.Get(c.Resource.GroupVersionResource, c.Mailbox, key)
+	if state == mailboxes.Unknown {
+		return nil, false
+	}
+	object, deleted := c.inMailbox.current(key, cached)
+	if deleted {
+		now := c.Clock.Now().UTC().Format(time.RFC3339)
+		object = object.DeepCopy()
+		_ = unstructured.SetNestedField(object.Object, now, "metadata", "deletionTimestamp")
+	}
+	return object, true
+}
+
+// warn writes an event about a failure on the object in the mailbox, if there is one.
+func (c *Controller) warn(ctx context.Context, key types.NamespacedName, failure Failure) {
+	if object, known := c.mailboxObject(key); known && object != nil {
+		c.events.warn(ctx, c.Resource, object, failure)
+	}
+}
+
+// awaitName watches the name on the target that an object did not get, until it is tried with another result.
+func (c *Controller) awaitName(key types.NamespacedName, err error) {
+	var taken *takenError
+	var at *place
+	if errors.As(err, &taken) {
+		at = &taken.at
+	}
+	if left := c.waiting.set(key, at); left != nil {
+		c.watchName(*left, false)
+		// Somebody may have begun to wait for it meanwhile.
+		if len(c.waiting.at(*left)) > 0 {
+			c.watchName(*left, true)
 		}
 	}
-	if errors.Is(err, errContended) {
-		return result, nil
+	if at != nil {
+		c.watchName(*at, true)
 	}
-	return reconcile.Result{}, fmt.Errorf("%s %s: %w", c.Resource.Resource, key, err)
 }
 
-func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (reconcile.Result, decide.Decision, *unstructured.Unstructured, error) {
-	object, observed := c.observe(key)
-	source, state, selected, err := c.look(key, observed)
-	if err != nil {
-		return reconcile.Result{}, decide.Decision{}, source, err
-	}
-	decision, err := decide.Down(state, observed, c.memory.droppedBy(key))
-	if err != nil {
-		return reconcile.Result{}, decision, source, err
-	}
-	if decision.Cause == decide.InStep && selected.StatusReturn && c.Resource.StatusReturn {
-		return reconcile.Result{}, decision, source, c.returnStatus(ctx, key, source, object)
-	}
-	if decision.Cause == decide.Drifted {
-		if wait, contended := c.failures.repair(key); contended {
-			return reconcile.Result{RequeueAfter: wait}, decision, source, c.contended(ctx, key, state.Desired.Object, decision.Fields)
-		}
-	}
-	result := reconcile.Result{}
-	if decision.Action == decide.Create {
-		result.RequeueAfter = echoTimeout
-	}
-	return result, decision, source, c.act(ctx, key, decision, state.Desired, observed)
-}
-
-// act carries out a decision.
-func (c *Controller) act(ctx context.Context, key types.NamespacedName, decision decide.Decision, desired *transform.Desired, observed *decide.Observed) error {
-	var err error
-	switch decision.Action {
-	case decide.None:
-		return nil
-	case decide.Create:
-		err = c.create(ctx, key, desired.Object)
-	case decide.Apply:
-		err = c.apply(ctx, key, desired.Object, observed.UID)
-	case decide.Delete:
-		err = c.delete(ctx, key, observed.UID)
-	case decide.Release:
-		err = c.release(ctx, key, observed)
-	case decide.Prove:
-		c.Mailboxes.Prove(c.Mailbox, c.suspect(key, decision.Cause))
-	}
-	log.FromContext(ctx).V(1).Info("acted", "decision", decision.String())
-	if err == nil {
-		c.Changed()
-	}
-	return err
-}
-
-// look returns the source and its state.
-func (c *Controller) look(key types.NamespacedName, observed *decide.Observed) (*unstructured.Unstructured, decide.Source, selection.Selection, error) {
-	source, state := c.Mailboxes.Get(c.Resource.GroupVersionResource, c.Mailbox, key)
-	switch state {
-	case mailboxes.Unknown:
-		return nil, decide.Source{State: decide.Unknown}, selection.Selection{}, nil
-	case mailboxes.Absent:
-		c.memory.forgetSource(key)
-		c.failures.forget(key)
-		return nil, c.absence(key, decide.Vanished, observed), selection.Selection{}, nil
-	case mailboxes.Present:
-	}
-	selected, ok := c.matcher.Load().Match(c.describe(source))
+// watchName begins to watch a name on the target, or ceases to.
+func (c *Controller) watchName(at place, wanted bool) {
+	side := c.sideOf(at.resource)
 	switch {
-	case source.GetDeletionTimestamp() != nil:
-		return source, c.absence(key, decide.Terminating, observed), selected, nil
-	case !ok:
-		return source, c.absence(key, decide.Deselected, observed), selected, nil
-	case selected.Suspended:
-		return source, decide.Source{State: decide.Suspended}, selected, nil
+	case side == nil:
+	case wanted:
+		side.taken.Add(at.key)
+	default:
+		side.taken.Remove(at.key)
 	}
-	policy := selected.Policy
-	if c.Resource.Orphan {
-		policy = ownership.PolicyOrphan
-	}
-	desired, err := c.down.Desire(source, policy)
-	return source, decide.Source{State: decide.InStep, Desired: desired}, selected, err
-}
-
-// absence is the state of a source whose object on the target, if there is one, has to go.
-func (c *Controller) absence(key types.NamespacedName, cause decide.Cause, observed *decide.Observed) decide.Source {
-	return decide.Source{State: cause, Proven: observed != nil && c.Mailboxes.Proven(c.Mailbox, c.suspect(key, cause))}
-}
-
-func (c *Controller) suspect(key types.NamespacedName, cause decide.Cause) mailboxes.Suspect {
-	return mailboxes.Suspect{Resource: c.Resource.GroupVersionResource, Key: key, Vanished: cause == decide.Vanished}
-}
-
-// contended returns the error that names who holds the fields we keep losing.
-func (c *Controller) contended(ctx context.Context, key types.NamespacedName, desired *unstructured.Unstructured, fields []string) error {
-	object, err := c.Connection.Get(requests.As(ctx, requests.Extra), c.Resource.GroupVersionResource, key)
-	if err != nil {
-		return err
-	}
-	holders, err := ownership.Holders(desired.Object, object.GetManagedFields(), fields)
-	if err != nil {
-		return err
-	}
-	return fmt.Errorf("%w: %v keeps changing %v", errContended, holders, fields)
-}
-
-// isMissingNamespace tells whether a create failed because its namespace does not exist.
-func isMissingNamespace(err error, namespace string) bool {
-	var status apierrors.APIStatus
-	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
-		return false
-	}
-	details := status.Status().Details
-	return details != nil && details.Kind == "namespaces" && details.Name == namespace
 }

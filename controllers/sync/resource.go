@@ -18,6 +18,8 @@ package sync
 
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 )
 
 // Resource is an API that mailboxes have and targets are given, as its PublishedResource says.
@@ -30,8 +32,22 @@ type Resource struct {
 	StatusSubresource bool
 	// StatusReturn is true if the status is brought back to the mailbox.
 	StatusReturn bool
+	// Native is true if kcp serves the API by itself: it keeps the status of such objects, so the hub leaves it alone.
+	Native bool
 	// Orphan is true if objects are to be left on the target, without marks, when their source goes.
 	Orphan bool
-	// Retain is true if removing an object takes others with it and that is not wanted: namespaces and CRDs.
+	// Container is true if removing an object takes others with it: namespaces and CRDs.
+	Container bool
+	// Retain is true if objects of a container are to be kept rather than removed with all they hold.
 	Retain bool
+	// Replace is true if an object may be deleted and created again when the target refuses to change a field of it.
+	Replace bool
+	// Adoption says which objects that are there already may be taken over; empty stands for none.
+	Adoption synchubv1alpha1.AdoptionPolicy
+}
+
+// TargetResource is what objects of a [Resource] are on a target: the same, or what a conversion makes of them.
+type TargetResource struct {
+	schema.GroupVersionResource
+	Kind string
 }

@@ -26,34 +26,57 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/controllers/sync/transform"
 )
 
-// returnStatus writes the status of the target's object to its source, if they differ.
-func (c *Controller) returnStatus(ctx context.Context, key types.NamespacedName, source, object *unstructured.Unstructured) error {
-	current, wanted := statusOf(c.memory.sourceStatus(key, source)), statusOf(object.Object["status"])
-	if apiequality.Semantic.DeepEqual(current, wanted) {
+// returnStatus writes the status of the target's object to its source, if it is to and they differ.
+func (c *Controller) returnStatus(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured, here placed, desired *transform.Desired, selected selection.Selection) error {
+	if !selected.StatusReturn || !c.Resource.StatusReturn {
 		return nil
 	}
-	patch, err := statusPatch(source.GetUID(), current, wanted)
-	if err != nil {
-		return fmt.Errorf("cannot compare the status: %w", err)
-	}
-	client, ok := c.Mailboxes.Client(c.Mailbox)
-	if !ok {
-		// The mailbox became unknown; all its objects are looked at again when it is back.
+	return c.writeStatus(ctx, key, source, here.object, here.observed.Mark.Hash == desired.Mark.Hash)
+}
+
+// raiseStatus writes the status of the target's object to what came up of it, if they differ.
+func (c *Controller) raiseStatus(ctx context.Context, key types.NamespacedName, held, object *unstructured.Unstructured) error {
+	if c.Resource.Native {
 		return nil
 	}
+	return c.writeStatus(ctx, key, held, object, true)
+}
+
+// writeStatus makes the status of a mailbox object that of the target's; applied tells whether the target's object is
+// what the mailbox's says.
+func (c *Controller) writeStatus(ctx context.Context, key types.NamespacedName, above, below *unstructured.Unstructured, applied bool) error {
+	current, wanted := statusOf(above.Object["status"]), statusOf(below.Object["status"])
 	var subresources []string
 	if c.Resource.StatusSubresource {
 		subresources = append(subresources, "status")
+		// Without the subresource each write of a status makes a generation, and its number means nothing.
+		wanted = transform.ReturnedStatus(wanted, transform.Generations{Source: above.GetGeneration(), Target: below.GetGeneration(), Applied: applied})
 	}
-	// Never an apply: through the virtual workspace it is evaluated there and stored as an update.
-	updated, err := client.Resource(c.Resource.GroupVersionResource).Namespace(key.Namespace).
-		Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: c.manager}, subresources...)
+	if apiequality.Semantic.DeepEqual(current, wanted) {
+		return nil
+	}
+	patch, err := statusPatch(above.GetUID(), current, wanted)
 	if err != nil {
-		return fmt.Errorf("%w: %w", errMailbox, err)
+		return fmt.Errorf("cannot compare the status: %w", err)
 	}
-	c.memory.statusReturned(key, updated)
+	client, err := c.mailbox(key.Namespace)
+	if err != nil {
+		// The mailbox became unknown; all its objects are looked at again when it is back.
+		return nil //nolint:nilerr // see above
+	}
+	c.inMailbox.begin(key)
+	updated, err := client.Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: c.manager}, subresources...)
+	if err != nil {
+		c.inMailbox.wrote(key, nil)
+		return fmt.Errorf("%w: cannot write the status: %w", errMailbox, err)
+	}
+	updated.SetManagedFields(nil)
+	c.inMailbox.wrote(key, updated)
 	return nil
 }
 

@@ -17,8 +17,14 @@ limitations under the License.
 package sync
 
 import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/provider/targets"
 )
 
 // Tally counts the objects of one config.
@@ -49,9 +55,6 @@ type Unavailable struct {
 	Reason, Message string
 }
 
-// Unavailable returns what of the controller's resource the target does not serve, or not to the hub.
-func (c *Controller) Unavailable() []Unavailable { return nil }
-
 // ObjectFailure is an object that is not in step.
 type ObjectFailure struct {
 	Resource Resource
@@ -65,37 +68,130 @@ func (c *Controller) AddTo(tallies map[string]*Tally) {
 	failures := c.failures.snapshot()
 	sources, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
 	for _, source := range sources {
-		object := c.describe(source)
-		selected, ok := matcher.Match(object)
-		if !ok {
-			continue
+		if selected, ok := c.selectedBy(matcher, source); ok {
+			c.countDown(tallies, matcher, source, selected, failures)
 		}
-		key := types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
-		failure, failed := failures[key]
-		_, observed := c.observe(key)
+	}
+	for _, key := range c.raised.keys() {
+		c.countUp(tallies, matcher, key, failures)
+	}
+}
+
+func (c *Controller) countDown(tallies map[string]*Tally, matcher *selection.Matcher, source *unstructured.Unstructured, selected selection.Selection, failures map[types.NamespacedName]Failure) {
+	key := keyOf(source)
+	name := ObjectName{Resource: c.Resource.GroupResource(), Key: key}
+	seen := c.placedFrom(key)
+	if len(seen) == 0 && c.isLeftOut(matcher, source, selected) {
 		for _, config := range selected.Configs {
-			tally, ok := tallies[config]
-			if !ok {
-				tally = &Tally{}
-				tallies[config] = tally
-			}
-			tally.Selected++
-			switch {
-			case failed:
-				tally.Failed++
-				tally.Failures = append(tally.Failures, ObjectFailure{Resource: c.Resource, Key: key, Failure: failure})
-			case observed != nil && observed.Mark.Source.UID == source.GetUID():
-				tally.Synced++
-			}
+			tally := tallyOf(tallies, config)
+			tally.LeftOut = append(tally.LeftOut, name)
+		}
+		return
+	}
+	for _, config := range selected.Overruled {
+		tally := tallyOf(tallies, config)
+		tally.Overruled = append(tally.Overruled, name)
+	}
+	synced := slices.ContainsFunc(seen, func(p placed) bool { return p.observed.Mark.Source.UID == source.GetUID() })
+	c.count(tallies, selected, key, synced, failures)
+}
+
+func (c *Controller) countUp(tallies map[string]*Tally, matcher *selection.Matcher, key types.NamespacedName, failures map[types.NamespacedName]Failure) {
+	held, _ := c.mailboxObject(key)
+	side, object := c.sourceBelow(key, held)
+	if object == nil {
+		return
+	}
+	selected, ok := matcher.MatchUp(c.describeTarget(side, object))
+	if !ok {
+		return
+	}
+	for _, config := range selected.Overruled {
+		tally := tallyOf(tallies, config)
+		tally.Overruled = append(tally.Overruled, ObjectName{Resource: c.Resource.GroupResource(), Key: key})
+	}
+	c.count(tallies, selected, key, c.cameUp(held), failures)
+}
+
+func (c *Controller) count(tallies map[string]*Tally, selected selection.Selection, key types.NamespacedName, synced bool, failures map[types.NamespacedName]Failure) {
+	failure, failed := failures[key]
+	for _, config := range selected.Configs {
+		tally := tallyOf(tallies, config)
+		tally.Selected++
+		switch {
+		case failed:
+			tally.Failed++
+			tally.Failures = append(tally.Failures, ObjectFailure{Resource: c.Resource, Key: key, Failure: failure})
+		case synced:
+			tally.Synced++
 		}
 	}
 }
 
-// Empty tells whether the target is known to hold no object of ours and none is being made. A reconcile that begins after
-// [Controller.SetMatcher] selects by the new matcher, so what is empty under a matcher that selects nothing stays empty.
-func (c *Controller) Empty() bool {
-	return c.cache.Synced() && c.active.Load() == 0 && c.cache.Len() == 0
+func tallyOf(tallies map[string]*Tally, config string) *Tally {
+	tally, ok := tallies[config]
+	if !ok {
+		tally = &Tally{}
+		tallies[config] = tally
+	}
+	return tally
 }
 
-// Len returns how many objects of ours the target holds.
-func (c *Controller) Len() int { return c.cache.Len() }
+// Empty tells whether neither side is known to hold an object that the hub brought there, and none is being made. A
+// reconcile that begins after [Controller.SetMatcher] selects by the new matcher, so what is empty under a matcher that
+// selects nothing stays empty.
+func (c *Controller) Empty() bool {
+	if !c.Synced() || c.active.Load() > 0 || c.Len() > 0 {
+		return false
+	}
+	above, known := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
+	return known && !slices.ContainsFunc(above, c.cameUp)
+}
+
+// Len returns how many objects of the mailbox's resource the target holds.
+func (c *Controller) Len() int {
+	count := 0
+	for _, side := range c.sides {
+		if side.GroupResource() == c.Resource.GroupResource() {
+			count += side.cache.Len()
+			continue
+		}
+		count += c.lenOf(side.GroupResource())
+	}
+	return count
+}
+
+// EmptyOf tells whether the target is known to hold none of the mailbox's objects as the resource given, and none is
+// being made.
+func (c *Controller) EmptyOf(target schema.GroupResource) bool {
+	side := c.sideOf(target)
+	return side != nil && side.cache.Synced() && c.active.Load() == 0 && c.lenOf(target) == 0
+}
+
+// Served tells whether the target serves the resource itself, as far as is known.
+func (c *Controller) Served() bool {
+	return c.sides[0].cache.Availability().Reason != targets.ReasonNotServed
+}
+
+// KindOf returns the kind of a resource that the mailbox's objects can be on the target.
+func (c *Controller) KindOf(target schema.GroupResource) string {
+	if side := c.sideOf(target); side != nil {
+		return side.Kind
+	}
+	return ""
+}
+
+// lenOf returns how many objects of the mailbox's resource the target holds as the resource given.
+func (c *Controller) lenOf(target schema.GroupResource) int {
+	side := c.sideOf(target)
+	if side == nil {
+		return 0
+	}
+	count := 0
+	for _, object := range side.cache.List() {
+		if sources, _ := c.indexBySource(object); len(sources) > 0 {
+			count++
+		}
+	}
+	return count
+}

@@ -18,17 +18,18 @@ package syncmanager
 
 import (
 	"context"
+	"encoding/base64"
+	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	testclock "k8s.io/utils/clock/testing"
 
-	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
@@ -48,17 +49,12 @@ type notes struct {
 	changed int
 }
 
-func (n *notes) Record(_ context.Context, target Target, resources []sync.Resource) error {
+func (n *notes) Record(_ context.Context, target Target, resources map[schema.GroupResource]Record) error {
 	n.running = n.manager.running(target.UID)
 	if n.fail != nil {
 		return n.fail
 	}
-	var names []string
-	for _, resource := range resources {
-		names = append(names, resource.GroupResource().String()+"/"+resource.Version)
-	}
-	slices.Sort(names)
-	n.records = append(n.records, strings.Join(names, " "))
+	n.records = append(n.records, written(resources))
 	return nil
 }
 
@@ -96,7 +92,13 @@ func newManager(t *testing.T) (*Manager, *notes) {
 }
 
 // connection returns a connection to a target that is away.
-func connection(t *testing.T) (connection *targets.Connection) {
+func connection(t *testing.T) *targets.Connection {
+	t.Helper()
+	return connectionTo(t, "https://127.0.0.1:1")
+}
+
+// connectionTo returns a connection to a server, whose certificate nobody knows unless it is given.
+func connectionTo(t *testing.T, server string, certificate ...byte) (connection *targets.Connection) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	registry := targets.NewRegistry(targets.Options{FieldManager: "test", Clock: testclock.NewFakeClock(time.Unix(1000, 0)), Log: logr.Discard(), OnChange: func(types.UID) {}})
@@ -108,8 +110,9 @@ func connection(t *testing.T) (connection *targets.Connection) {
 			t.Error(err)
 		}
 	})
-	kubeconfig := []byte(`{"apiVersion": "v1", "kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-		"clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}], "users": [{"name": "u", "user": {"token": "none"}}]}`)
+	kubeconfig := fmt.Appendf(nil, `{"apiVersion": "v1", "kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+		"clusters": [{"name": "c", "cluster": {"server": %q, "certificate-authority-data": %q}}], "users": [{"name": "u", "user": {"token": "none"}}]}`,
+		server, base64.StdEncoding.EncodeToString(certificate))
 	var last error
 	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		connection, last = registry.Connect(florin, kubeconfig, kcp.Limits{})

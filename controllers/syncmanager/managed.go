@@ -19,13 +19,13 @@ package syncmanager
 import (
 	"context"
 	gosync "sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
-	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/targets"
 )
 
 // managed is a SyncTarget with its sync controllers.
@@ -33,9 +33,15 @@ type managed struct {
 	// turn is held, over requests too, by the one that starts and stops controllers.
 	turn        gosync.Mutex
 	gone        bool
-	stale       bool // guarded by the manager's lock
-	recorded    map[schema.GroupResource]struct{}
+	recorded    map[schema.GroupResource]Record
+	configs     configs
 	unsubscribe []func()
+	// unresolved is true if a conversion speaks of a kind that the target does not serve.
+	unresolved atomic.Bool
+
+	// stale is true when the configs must be looked at anew, ask if what is missing must be proven to be gone. Both are
+	// guarded by the manager's lock.
+	stale, ask bool
 
 	// lock guards what follows, and is never held over a request. The holder of turn may read pairs, matcher and known
 	// without it, since only he writes them.
@@ -44,6 +50,21 @@ type managed struct {
 	matcher *selection.Matcher
 	known   bool
 	pairs   map[schema.GroupResource]*pair
+	// deaf ends the listening to the connection.
+	deaf func()
+}
+
+// connect takes over a connection, and listens to it.
+func (t *managed) connect(connection *targets.Connection, listener targets.Listener) {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	if t.deaf != nil && t.target.Connection == connection {
+		return
+	}
+	if t.deaf != nil {
+		t.deaf()
+	}
+	t.target.Connection, t.deaf = connection, connection.Subscribe(listener)
 }
 
 func (t *managed) describe() Target {
@@ -89,6 +110,9 @@ func (t *managed) stop() {
 	t.lock.Lock()
 	ending := t.pairs
 	t.pairs = nil
+	if t.deaf != nil {
+		t.deaf()
+	}
 	t.lock.Unlock()
 	t.gone = true
 	for _, pair := range ending {
@@ -97,27 +121,4 @@ func (t *managed) stop() {
 	for _, pair := range ending {
 		<-pair.done
 	}
-}
-
-// configSubscriber makes the manager compile the configs of a mailbox anew when one of them changes.
-type configSubscriber struct {
-	manager    *Manager
-	managed    *managed
-	syncTarget types.UID
-}
-
-func (s *configSubscriber) OnEvent(event mailboxes.Event) {
-	if event.Old != nil && event.New != nil && event.Old.GetGeneration() == event.New.GetGeneration() {
-		return // only the status changed, which we write ourselves
-	}
-	s.OnReset()
-}
-
-func (s *configSubscriber) OnProven(types.NamespacedName) {}
-
-func (s *configSubscriber) OnReset() {
-	s.manager.lock.Lock()
-	s.managed.stale = true
-	s.manager.lock.Unlock()
-	s.manager.enqueue(s.syncTarget)
 }

@@ -19,6 +19,7 @@ package syncmanager
 import (
 	"context"
 	"fmt"
+	"maps"
 	gosync "sync"
 	"time"
 
@@ -62,14 +63,14 @@ type Target struct {
 	// Mailbox is the logical cluster of its mailbox.
 	Mailbox    logicalcluster.Name
 	Connection *targets.Connection
-	// Recorded are the pairs that its status lists.
-	Recorded []schema.GroupResource
+	// Recorded is what its status lists.
+	Recorded map[schema.GroupResource]Record
 }
 
 // Recorder writes the pairs of a SyncTarget into its status.
 type Recorder interface {
-	// Record makes status.syncedResources list exactly these resources. It returns after the write has been accepted.
-	Record(ctx context.Context, target Target, resources []sync.Resource) error
+	// Record makes status.syncedResources list exactly these. It returns after the write has been accepted.
+	Record(ctx context.Context, target Target, resources map[schema.GroupResource]Record) error
 }
 
 // Observer is told of what concerns the configs of a SyncTarget's mailbox: they, or the objects they select, changed.
@@ -182,10 +183,7 @@ func (m *Manager) Assign(target Target) {
 			target:   target,
 			stale:    true,
 			pairs:    map[schema.GroupResource]*pair{},
-			recorded: map[schema.GroupResource]struct{}{},
-		}
-		for _, resource := range target.Recorded {
-			found.recorded[resource] = struct{}{}
+			recorded: maps.Clone(target.Recorded),
 		}
 		subscriber := &configSubscriber{manager: m, managed: found, syncTarget: target.UID}
 		for _, resource := range ConfigResources {
@@ -194,11 +192,11 @@ func (m *Manager) Assign(target Target) {
 		m.targets[target.UID] = found
 	}
 	m.lock.Unlock()
-	if ok {
-		found.lock.Lock()
-		found.target.Connection = target.Connection
-		found.lock.Unlock()
-	}
+	found.connect(target.Connection, targets.Listener{CRD: func(schema.GroupResource) {
+		if found.unresolved.Load() {
+			m.enqueue(target.UID)
+		}
+	}})
 	m.enqueue(target.UID)
 }
 

@@ -55,7 +55,7 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	manager, notes := newManager(t)
 	manager.Publish(resources("configmaps", "secrets", "deployments.apps"))
-	target := Target{UID: florin, Name: "florin", Inventory: "i", Mailbox: "m", Connection: connection(t), Recorded: []schema.GroupResource{{Resource: "secrets"}}}
+	target := Target{UID: florin, Name: "florin", Inventory: "i", Mailbox: "m", Connection: connection(t), Recorded: records("secrets/v1")}
 	manager.Assign(target)
 	return &fixture{t, manager, notes, target}
 }

@@ -18,9 +18,7 @@ package syncmanager
 
 import (
 	"errors"
-	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,7 +38,7 @@ func resources(names ...string) []sync.Resource {
 	return all
 }
 
-// selecting compiles configs that select all objects of the resources.
+// selecting compiles configs that select all objects of the resources for going down.
 func selecting(names ...string) *selection.Matcher {
 	config := &edgev2alpha1.SyncerConfig{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
 	for _, name := range names {
@@ -52,12 +50,16 @@ func selecting(names ...string) *selection.Matcher {
 	return selection.Compile([]*edgev2alpha1.SyncerConfig{config}, nil)
 }
 
-func groups(names ...string) map[schema.GroupResource]struct{} {
-	set := map[schema.GroupResource]struct{}{}
+// selectingUp compiles configs that select all objects of the resources of the target for coming up.
+func selectingUp(names ...string) *selection.Matcher {
+	config := &edgev2alpha1.SyncerConfig{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
 	for _, name := range names {
-		set[schema.ParseGroupResource(name)] = struct{}{}
+		parsed := schema.ParseGroupResource(name)
+		config.Spec.Upsync = append(config.Spec.Upsync, edgev2alpha1.UpsyncSet{
+			APIGroup: parsed.Group, Resources: []string{parsed.Resource}, Namespaces: []string{"*"}, Names: []string{"*"},
+		})
 	}
-	return set
+	return selection.Compile([]*edgev2alpha1.SyncerConfig{config}, nil)
 }
 
 func namesOf(resources []sync.Resource) []string {
@@ -87,6 +89,10 @@ func TestWanted(t *testing.T) {
 			published: names{"configmaps", "secrets", "deployments.apps"}, matcher: selecting("deployments.apps", "configmaps"),
 			want: names{"configmaps", "deployments.apps"},
 		},
+		"selected for coming up": {published: names{"configmaps", "secrets"}, matcher: selectingUp("configmaps"), want: names{"configmaps"}},
+		"selected for coming up by a wildcard": {
+			published: names{"configmaps", "secrets", "deployments.apps"}, matcher: selectingUp("*"), want: names{"configmaps", "secrets"},
+		},
 		"selected by kind":       {published: names{"configmaps", "deployments.apps"}, matcher: byKind, want: names{"deployments.apps"}},
 		"selected by a wildcard": {published: names{"configmaps", "secrets", "deployments.apps"}, matcher: selecting("*"), want: names{"configmaps", "secrets"}},
 		"the same name in another group": {
@@ -114,7 +120,7 @@ func TestWanted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			broken := errors.New("the target does not say")
 			var asked []string
-			got, err := wanted(&managed{matcher: test.matcher, recorded: groups(test.recorded...)}, resources(test.published...), func(resource sync.Resource) (bool, error) {
+			got, err := wanted(&managed{matcher: test.matcher, recorded: recordsOf(test.recorded...)}, resources(test.published...), nil, func(resource sync.Resource) (bool, error) {
 				asked = append(asked, resource.Resource)
 				if resource.Resource == "broken" {
 					return false, broken
@@ -131,53 +137,28 @@ func TestWanted(t *testing.T) {
 	}
 }
 
-func TestRecord(t *testing.T) {
-	type names = []string
+// What a conversion makes of a resource counts as the resource: its mailbox's objects are placed there, or come from there.
+func TestWantedForItsForms(t *testing.T) {
+	published := resources("widgets.new")
+	converted := map[schema.GroupResource]forms{{Group: "new", Resource: "widgets"}: {targets: targetsOf("widgets.new/v1", "widgets.old/v2")}}
 	for name, test := range map[string]struct {
-		recorded, wanted, published names
-		// want is what is written, empty if nothing is; then what is recorded after it.
-		want string
-		then names
+		matcher  *selection.Matcher
+		recorded string
+		emptied  bool
+		want     bool
 	}{
-		"nothing":                           {nil, nil, nil, "", nil},
-		"the first pair":                    {nil, names{"configmaps"}, names{"configmaps", "secrets"}, "configmaps/v1", names{"configmaps"}},
-		"no change":                         {names{"configmaps", "secrets"}, names{"secrets", "configmaps"}, names{"configmaps", "secrets"}, "", names{"configmaps", "secrets"}},
-		"one more":                          {names{"configmaps"}, names{"configmaps", "deployments.apps"}, names{"configmaps", "deployments.apps"}, "configmaps/v1 deployments.apps/v1", names{"configmaps", "deployments.apps"}},
-		"one less":                          {names{"configmaps", "secrets"}, names{"secrets"}, names{"configmaps", "secrets"}, "secrets/v1", names{"secrets"}},
-		"one for another":                   {names{"configmaps"}, names{"secrets"}, names{"configmaps", "secrets"}, "secrets/v1", names{"secrets"}},
-		"not published any more":            {names{"configmaps", "secrets"}, names{"secrets"}, names{"secrets"}, "", names{"configmaps", "secrets"}},
-		"not published any more, and a new": {names{"configmaps"}, names{"secrets"}, names{"secrets"}, "configmaps/ secrets/v1", names{"configmaps", "secrets"}},
-		"none is published any more":        {names{"configmaps"}, nil, nil, "", names{"configmaps"}},
-		"the same name in another group":    {names{"events"}, names{"events.events.k8s.io"}, names{"events.events.k8s.io"}, "events.events.k8s.io/v1 events/", names{"events", "events.events.k8s.io"}},
-		"the last one":                      {names{"configmaps"}, nil, names{"configmaps"}, "-", nil},
+		"nothing selects it":                {selecting(), "", true, false},
+		"it comes up from its other form":   {selectingUp("widgets.old"), "", true, true},
+		"another of the other form's group": {selectingUp("gadgets.old"), "", true, false},
+		"it was converted":                  {selecting(), "widgets.old/v2<widgets.new", false, true},
+		"it was converted and is emptied":   {selecting(), "widgets.old/v2<widgets.new", true, false},
+		"another was converted":             {selecting(), "widgets.old/v2<gadgets.new", false, false},
+		"its other form has its own":        {selecting(), "widgets.old/v2", false, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			manager, notes := newManager(t)
-			managed := &managed{recorded: groups(test.recorded...)}
-			record := func() error {
-				return manager.record(t.Context(), managed, resources(test.wanted...), resources(test.published...))
-			}
-			var want []string
-			if test.want != "" {
-				want = []string{strings.Trim(test.want, "-")}
-				// What could not be written is tried again.
-				notes.fail = errors.New("no")
-				if err := record(); !errors.Is(err, notes.fail) || !reflect.DeepEqual(managed.recorded, groups(test.recorded...)) {
-					t.Errorf("after a failure: %v, %v", err, managed.recorded)
-				}
-				notes.fail = nil
-			}
-			for range 2 {
-				if err := record(); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if !slices.Equal(notes.records, want) {
-				t.Errorf("want the records %q, got %q", want, notes.records)
-			}
-			if !reflect.DeepEqual(managed.recorded, groups(test.then...)) {
-				t.Errorf("want %v recorded, got %v", test.then, managed.recorded)
-			}
-		})
+		managed := &managed{matcher: test.matcher, recorded: records(test.recorded)}
+		got, err := wanted(managed, published, converted, func(sync.Resource) (bool, error) { return test.emptied, nil })
+		if err != nil || (len(got) == 1) != test.want {
+			t.Errorf("%s: want %v, got %v, %v", name, test.want, namesOf(got), err)
+		}
 	}
 }

@@ -26,7 +26,6 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -187,17 +186,14 @@ func (c *Controller) lose(request mcreconcile.Request) {
 }
 
 func assignment(inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection) syncmanager.Target {
-	target := syncmanager.Target{
+	return syncmanager.Target{
 		UID:        syncTarget.UID,
 		Name:       syncTarget.Name,
 		Inventory:  inventory,
 		Mailbox:    logicalcluster.Name(syncTarget.Status.Mailbox.Cluster),
 		Connection: connection,
+		Recorded:   recorded(syncTarget.Status.SyncedResources),
 	}
-	for _, synced := range syncTarget.Status.SyncedResources {
-		target.Recorded = append(target.Recorded, schema.GroupResource{Group: synced.Group, Resource: synced.Resource})
-	}
-	return target
 }
 
 // credentialsError is why there are no credentials to connect with; its reason is for a condition.

@@ -24,7 +24,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
@@ -152,12 +151,12 @@ func TestAssignment(t *testing.T) {
 	syncTarget.Name, syncTarget.UID = "florin", "u"
 	syncTarget.Status.Mailbox = &edgev2alpha1.MailboxStatus{Workspace: "root:synchub:m", Cluster: "m"}
 	syncTarget.Status.SyncedResources = []edgev2alpha1.SyncedResource{
-		{Resource: "configmaps", State: edgev2alpha1.SyncedResourceAccepted}, {Group: "apps", Resource: "deployments", State: edgev2alpha1.SyncedResourcePending},
+		{Resource: "configmaps", Versions: []string{"v1"}, State: edgev2alpha1.SyncedResourceAccepted}, {Group: "apps", Resource: "deployments", State: edgev2alpha1.SyncedResourcePending},
 	}
 	connection := &targets.Connection{}
 	want := syncmanager.Target{
 		UID: "u", Name: "florin", Inventory: "i", Mailbox: "m", Connection: connection,
-		Recorded: []schema.GroupResource{{Resource: "configmaps"}, {Group: "apps", Resource: "deployments"}},
+		Recorded: recordsOf("configmaps/v1 deployments.apps/"),
 	}
 	if got := assignment("i", syncTarget, connection); !reflect.DeepEqual(got, want) {
 		t.Errorf("want %+v\ngot  %+v", want, got)

@@ -22,19 +22,20 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 )
 
 var _ syncmanager.Recorder = &Controller{}
 
 // Record implements [syncmanager.Recorder].
-func (c *Controller) Record(ctx context.Context, target syncmanager.Target, resources []sync.Resource) error {
+func (c *Controller) Record(ctx context.Context, target syncmanager.Target, resources map[schema.GroupResource]syncmanager.Record) error {
 	inventory, err := c.manager.GetCluster(ctx, multicluster.ClusterName(target.Inventory))
 	if err != nil {
 		return err
@@ -55,27 +56,45 @@ func (c *Controller) Record(ctx context.Context, target syncmanager.Target, reso
 	return nil
 }
 
-// syncedResources lists the resources in a stable order, and keeps the entries there are.
-func syncedResources(current []edgev2alpha1.SyncedResource, resources []sync.Resource) []edgev2alpha1.SyncedResource {
-	var result []edgev2alpha1.SyncedResource
-	for _, resource := range resources {
+// syncedResources lists the records in a stable order, and keeps what else the entries say.
+func syncedResources(current []edgev2alpha1.SyncedResource, records map[schema.GroupResource]syncmanager.Record) []edgev2alpha1.SyncedResource {
+	result := make([]edgev2alpha1.SyncedResource, 0, len(records))
+	for resource, record := range records {
+		entry := edgev2alpha1.SyncedResource{Group: resource.Group, Resource: resource.Resource, State: edgev2alpha1.SyncedResourceAccepted}
 		position := slices.IndexFunc(current, func(entry edgev2alpha1.SyncedResource) bool {
 			return entry.Group == resource.Group && entry.Resource == resource.Resource
 		})
-		switch {
-		case position >= 0:
-			result = append(result, current[position])
-		case resource.Version != "":
-			result = append(result, edgev2alpha1.SyncedResource{
-				Group:    resource.Group,
-				Resource: resource.Resource,
-				Versions: []string{resource.Version},
-				State:    edgev2alpha1.SyncedResourceAccepted,
-			})
+		if position >= 0 {
+			entry = current[position]
 		}
+		if record.Version != "" {
+			entry.Versions = []string{record.Version}
+		}
+		entry.Own, entry.ConvertedFrom = record.Own, nil
+		for _, source := range record.ConvertedFrom {
+			entry.ConvertedFrom = append(entry.ConvertedFrom, metav1.GroupResource(source))
+		}
+		result = append(result, entry)
 	}
 	slices.SortFunc(result, func(a, b edgev2alpha1.SyncedResource) int {
 		return strings.Compare(a.Group+"/"+a.Resource, b.Group+"/"+b.Resource)
 	})
 	return result
+}
+
+// recorded returns what the entries record.
+func recorded(entries []edgev2alpha1.SyncedResource) map[schema.GroupResource]syncmanager.Record {
+	records := make(map[schema.GroupResource]syncmanager.Record, len(entries))
+	for _, entry := range entries {
+		// An entry that says neither was written by a hub that knew no conversions.
+		record := syncmanager.Record{Own: entry.Own || len(entry.ConvertedFrom) == 0}
+		if len(entry.Versions) > 0 {
+			record.Version = entry.Versions[0]
+		}
+		for _, source := range entry.ConvertedFrom {
+			record.ConvertedFrom = append(record.ConvertedFrom, schema.GroupResource(source))
+		}
+		records[schema.GroupResource{Group: entry.Group, Resource: entry.Resource}] = record
+	}
+	return records
 }

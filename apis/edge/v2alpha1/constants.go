@@ -77,8 +77,9 @@ const (
 	// selects objects is absent or empty. KubeStellar 0.14 took an absent clusterScope.objects for all.
 	ConditionSelectsNothing = "SelectsNothing"
 
-	// ConditionOverlapping on a SyncerConfig or EdgeSyncConfig is True, and names the entries, when an older config
-	// of the mailbox decides the version or conversion of an object that this one selects too.
+	// ConditionOverlapping on a SyncerConfig or EdgeSyncConfig is True, and names the first objects, when an older config
+	// of the mailbox decides the conversion of objects that this one selects too (ConversionOverruled), or when objects do
+	// not go down because they are selected for coming up as well (SelectedUp).
 	ConditionOverlapping = "Overlapping"
 
 	// ConditionSuspended is True while the object's suspend field holds back what it asks for.

@@ -89,6 +89,17 @@ type SyncedResource struct {
 	// +optional
 	IdentityHash string `json:"identityHash,omitempty"`
 
+	// Own is true if objects of the same resource in the mailbox go there.
+	// +optional
+	Own bool `json:"own,omitempty"`
+
+	// ConvertedFrom lists the resources of the mailbox whose objects conversions turn into this one. It is kept until
+	// nothing of them is left on the cluster.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	ConvertedFrom []metav1.GroupResource `json:"convertedFrom,omitempty"`
+
 	// State says whether the resource can be synced.
 	// +optional
 	// +kubebuilder:default=Pending

@@ -20,13 +20,11 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/controllers/sync/transform"
 )
 
-// Action is what to do about one object on a target.
+// Action is what to do about one object on a target, or on the way up in a mailbox.
 type Action string
 
 const (
@@ -38,8 +36,14 @@ const (
 	Apply Action = "Apply"
 	// Delete deletes the object observed, fenced by its UID.
 	Delete Action = "Delete"
+	// Remark writes the marks on the object observed, fenced by its UID, and nothing else.
+	Remark Action = "Remark"
 	// Release takes the marks off the object observed, fenced by its UID, and leaves it.
 	Release Action = "Release"
+	// Update writes the desired object over the one held in the mailbox, if that is still as it was seen.
+	Update Action = "Update"
+	// Conflict leaves the object alone and reports that the name is taken.
+	Conflict Action = "Conflict"
 	// Prove asks for the proof that the source is really gone or no longer selected; then decide again.
 	Prove Action = "Prove"
 )
@@ -58,6 +62,10 @@ const (
 	InStep Cause = "InStep"
 	// Going: the object observed is being deleted; the next event tells when it is gone.
 	Going Cause = "Going"
+	// Taken: an object of this name is there that came from another source, or that is not ours.
+	Taken Cause = "Taken"
+	// LeftOut: the object is selected for coming up as well, so it does not go down.
+	LeftOut Cause = "LeftOut"
 	// Suspended: every selection of the object is suspended.
 	Suspended Cause = "Suspended"
 	// Unknown: the mailbox cannot be read now, so nothing may be concluded from what it does not show.
@@ -66,35 +74,21 @@ const (
 	Vanished Cause = "Vanished"
 	// Terminating: the source has a deletionTimestamp.
 	Terminating Cause = "Terminating"
+	// FormerMailbox: the object came from a mailbox that was lost; it is kept until somebody decides about it.
+	FormerMailbox Cause = "FormerMailbox"
 	// Deselected: no SyncerConfig selects the source any more.
 	Deselected Cause = "Deselected"
 )
 
-// Source is the state of an object's source in the mailbox.
+// Source is the state of an object's source: an object in the mailbox on the way down, on the target on the way up.
 type Source struct {
-	// State is InStep when the source exists and is selected; else Unknown, Suspended, Vanished, Terminating or
+	// State is InStep when the source exists and is selected; else Unknown, Suspended, LeftOut, Vanished, Terminating or
 	// Deselected.
 	State Cause
 	// Desired is set if State is InStep.
 	Desired *transform.Desired
 	// Proven is true once the absence of a source that is Vanished, Terminating or Deselected has been proven.
 	Proven bool
-}
-
-// Observed is an object on the target that is marked as ours.
-type Observed struct {
-	// UID and Mark are the object's.
-	UID  types.UID
-	Mark ownership.Mark
-	// Labelled is false if the owner label was removed.
-	Labelled bool
-	// Terminating is true if the object has a deletionTimestamp.
-	Terminating bool
-	// Fields is our managedFields entry, in the form FieldsV1.
-	Fields []byte
-	// Retain is true for objects whose removal takes others with it (namespaces, CRDs) unless the PublishedResource
-	// allows that; such an object is released instead of deleted.
-	Retain bool
 }
 
 // Decision is what to do about one object, and why.
@@ -113,57 +107,18 @@ func (d Decision) String() string {
 	return fmt.Sprintf("%s (%s)", d.Action, d.Cause)
 }
 
-// Down decides about one object on the target. observed is nil if the target holds no object of ours; tolerated lists
-// the paths that the target is known not to keep, so that applying them again would change nothing.
-func Down(source Source, observed *Observed, tolerated []string) (Decision, error) {
-	switch source.State {
-	case InStep:
-		return present(source.Desired, observed, tolerated)
-	case Unknown, Suspended:
-		return Decision{Action: None, Cause: source.State}, nil
-	case Vanished, Terminating, Deselected:
-		return absent(source, observed), nil
-	default:
-		return Decision{}, fmt.Errorf("%q is not a state of a source", source.State)
-	}
+// sameSource tells whether two marks speak of one source. Its UID may differ: a source that was deleted and made again
+// goes on with what its predecessor placed.
+func sameSource(a, b ownership.Mark) bool {
+	a.Source.UID, b.Source.UID = "", ""
+	return a.Source == b.Source
 }
 
-func present(desired *transform.Desired, observed *Observed, tolerated []string) (Decision, error) {
-	switch {
-	case observed == nil:
-		return Decision{Action: Create, Cause: Missing}, nil
-	case observed.Terminating:
-		return Decision{Action: None, Cause: Going}, nil
-	case desired.Mark.Policy == ownership.PolicyCreateOnly && observed.Mark.Policy == ownership.PolicyCreateOnly:
-		return Decision{Action: None, Cause: InStep}, nil
-	case desired.Mark != observed.Mark:
-		return Decision{Action: Apply, Cause: Changed}, nil
-	case !observed.Labelled:
-		return Decision{Action: Apply, Cause: Drifted, Fields: []string{".metadata.labels." + ownership.OwnerLabel}}, nil
-	}
-	drifted, err := ownership.Uncovered(desired.Object.Object, observed.Fields)
-	if err != nil {
-		return Decision{}, err
-	}
-	if !contains(tolerated, drifted) {
-		return Decision{Action: Apply, Cause: Drifted, Fields: drifted}, nil
-	}
-	return Decision{Action: None, Cause: InStep}, nil
-}
-
-func absent(source Source, observed *Observed) Decision {
-	switch {
-	case observed == nil:
-		return Decision{Action: None, Cause: source.State}
-	case observed.Terminating:
-		return Decision{Action: None, Cause: Going}
-	case !source.Proven:
-		return Decision{Action: Prove, Cause: source.State}
-	case observed.Mark.Policy == ownership.PolicyDelete && !observed.Retain:
-		return Decision{Action: Delete, Cause: source.State}
-	default:
-		return Decision{Action: Release, Cause: source.State}
-	}
+// sameMark tells whether the observed mark says what the desired one does. That an object was adopted is known only
+// from the observed one.
+func sameMark(desired, observed ownership.Mark) bool {
+	desired.Adopted = observed.Adopted
+	return desired == observed
 }
 
 func contains(all, some []string) bool {

@@ -19,7 +19,6 @@ package decide_test
 import (
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,74 +28,81 @@ import (
 	"github.com/synchub-dev/synchub/controllers/sync/transform"
 )
 
-// table is every decision there is; "-" stands for any value. Exactly one line must hold for each combination.
+// downTable is every decision there is on the way down; "-" stands for any value. Exactly one line must hold for each
+// combination.
 //
-// policy is that of the observed mark, and wanted says whether the desired one has the same. content says how the
-// observed object compares: same, changed (the source's hash is another), drifted (a field was taken), or dropped (a
-// field that the target is known not to keep).
-const table = `
-state       observed policy            wanted proven retain labelled going content         action  cause
-Unknown     -        -                 -      -      -      -        -     -               None    Unknown
-Suspended   -        -                 -      -      -      -        -     -               None    Suspended
+// source says whether the observed mark speaks of the source in question, former whether the object came from a mailbox
+// that was lost. policy is that of the observed mark, wanted that of the desired one. content says how the observed object
+// compares: same, changed (the source's hash is another), drifted (a field was taken), or dropped (a field that the target
+// is known not to keep).
+const downTable = `
+state       observed source policy            wanted     proven former retain labelled going content              action   cause
+Unknown     -        -      -                 -          -      -      -      -        -     -                    None     Unknown
+Suspended   -        -      -                 -          -      -      -      -        -     -                    None     Suspended
+LeftOut     -        -      -                 -          -      -      -      -        -     -                    None     LeftOut
 
-InStep      no       -                 -      -      -      -        -     -               Create  Missing
-InStep      yes      -                 -      -      -      -        yes   -               None    Going
-InStep      yes      CreateOnly        same   -      -      -        no    -               None    InStep
-InStep      yes      -                 other  -      -      -        no    -               Apply   Changed
-InStep      yes      Delete|Orphan     same   -      -      -        no    changed         Apply   Changed
-InStep      yes      Delete|Orphan     same   -      -      no       no    same            Apply   Drifted
-InStep      yes      Delete|Orphan     same   -      -      no       no    drifted         Apply   Drifted
-InStep      yes      Delete|Orphan     same   -      -      no       no    dropped         Apply   Drifted
-InStep      yes      Delete|Orphan     same   -      -      yes      no    drifted         Apply   Drifted
-InStep      yes      Delete|Orphan     same   -      -      yes      no    same|dropped    None    InStep
+InStep      no       -      -                 -          -      -      -      -        -     -                    Create   Missing
+InStep      yes      other  -                 -          -      -      -      -        -     -                    Conflict Taken
+InStep      yes      same   -                 -          -      -      -      -        yes   -                    None     Going
 
-Vanished    no       -                 -      -      -      -        -     -               None    Vanished
-Vanished    yes      -                 -      -      -      -        yes   -               None    Going
-Vanished    yes      -                 -      no     -      -        no    -               Prove   Vanished
-Vanished    yes      Delete            -      yes    no     -        no    -               Delete  Vanished
-Vanished    yes      Delete            -      yes    yes    -        no    -               Release Vanished
-Vanished    yes      Orphan|CreateOnly -      yes    -      -        no    -               Release Vanished
+InStep      yes      same   CreateOnly        CreateOnly -      -      -      yes      no    -                    None     InStep
+InStep      yes      same   CreateOnly        CreateOnly -      -      -      no       no    -                    Remark   Changed
+InStep      yes      same   Delete|Orphan     CreateOnly -      -      -      -        no    -                    Remark   Changed
 
-Terminating no       -                 -      -      -      -        -     -               None    Terminating
-Terminating yes      -                 -      -      -      -        yes   -               None    Going
-Terminating yes      -                 -      no     -      -        no    -               Prove   Terminating
-Terminating yes      Delete            -      yes    no     -        no    -               Delete  Terminating
-Terminating yes      Delete            -      yes    yes    -        no    -               Release Terminating
-Terminating yes      Orphan|CreateOnly -      yes    -      -        no    -               Release Terminating
+InStep      yes      same   Orphan|CreateOnly Delete     -      -      -      -        no    -                    Apply    Changed
+InStep      yes      same   Delete            Delete     -      -      -      -        no    changed              Apply    Changed
+InStep      yes      same   Delete            Delete     -      -      -      no       no    same|drifted|dropped Apply    Drifted
+InStep      yes      same   Delete            Delete     -      -      -      yes      no    drifted              Apply    Drifted
+InStep      yes      same   Delete            Delete     -      -      -      yes      no    same|dropped         None     InStep
 
-Deselected  no       -                 -      -      -      -        -     -               None    Deselected
-Deselected  yes      -                 -      -      -      -        yes   -               None    Going
-Deselected  yes      -                 -      no     -      -        no    -               Prove   Deselected
-Deselected  yes      Delete            -      yes    no     -        no    -               Delete  Deselected
-Deselected  yes      Delete            -      yes    yes    -        no    -               Release Deselected
-Deselected  yes      Orphan|CreateOnly -      yes    -      -        no    -               Release Deselected
+InStep      yes      same   Delete|CreateOnly Orphan     -      -      -      -        no    -                    Apply    Changed
+InStep      yes      same   Orphan            Orphan     -      -      -      -        no    changed              Apply    Changed
+InStep      yes      same   Orphan            Orphan     -      -      -      no       no    same|drifted|dropped Apply    Drifted
+InStep      yes      same   Orphan            Orphan     -      -      -      yes      no    drifted              Apply    Drifted
+InStep      yes      same   Orphan            Orphan     -      -      -      yes      no    same|dropped         None     InStep
+
+Vanished    no       -      -                 -          -      -      -      -        -     -                    None     Vanished
+Vanished    yes      -      -                 -          -      -      -      -        yes   -                    None     Going
+Vanished    yes      -      -                 -          -      yes    -      -        no    -                    None     FormerMailbox
+Vanished    yes      -      -                 -          no     no     -      -        no    -                    Prove    Vanished
+Vanished    yes      -      Delete            -          yes    no     no     -        no    -                    Delete   Vanished
+Vanished    yes      -      Delete            -          yes    no     yes    -        no    -                    Release  Vanished
+Vanished    yes      -      Orphan|CreateOnly -          yes    no     -      -        no    -                    Release  Vanished
+
+Terminating no       -      -                 -          -      -      -      -        -     -                    None     Terminating
+Terminating yes      -      -                 -          -      -      -      -        yes   -                    None     Going
+Terminating yes      -      -                 -          -      yes    -      -        no    -                    None     FormerMailbox
+Terminating yes      -      -                 -          no     no     -      -        no    -                    Prove    Terminating
+Terminating yes      -      Delete            -          yes    no     no     -        no    -                    Delete   Terminating
+Terminating yes      -      Delete            -          yes    no     yes    -        no    -                    Release  Terminating
+Terminating yes      -      Orphan|CreateOnly -          yes    no     -      -        no    -                    Release  Terminating
+
+Deselected  no       -      -                 -          -      -      -      -        -     -                    None     Deselected
+Deselected  yes      -      -                 -          -      -      -      -        yes   -                    None     Going
+Deselected  yes      -      -                 -          -      yes    -      -        no    -                    None     FormerMailbox
+Deselected  yes      -      -                 -          no     no     -      -        no    -                    Prove    Deselected
+Deselected  yes      -      Delete            -          yes    no     no     -        no    -                    Delete   Deselected
+Deselected  yes      -      Delete            -          yes    no     yes    -        no    -                    Release  Deselected
+Deselected  yes      -      Orphan|CreateOnly -          yes    no     -      -        no    -                    Release  Deselected
 `
 
-var columns = [][]string{
-	{"Unknown", "Suspended", "InStep", "Vanished", "Terminating", "Deselected"}, // state
-	{"no", "yes"},                      // observed
-	{"Delete", "Orphan", "CreateOnly"}, // policy
-	{"same", "other"},                  // wanted
-	{"no", "yes"},                      // proven
-	{"no", "yes"},                      // retain
-	{"no", "yes"},                      // labelled
-	{"no", "yes"},                      // going
+var downColumns = [][]string{
+	{"Unknown", "Suspended", "LeftOut", "InStep", "Vanished", "Terminating", "Deselected"}, // state
+	{"no", "yes"},                             // observed
+	{"same", "other"},                         // source
+	{"Delete", "Orphan", "CreateOnly"},        // policy
+	{"Delete", "Orphan", "CreateOnly"},        // wanted
+	{"no", "yes"},                             // proven
+	{"no", "yes"},                             // former
+	{"no", "yes"},                             // retain
+	{"no", "yes"},                             // labelled
+	{"no", "yes"},                             // going
 	{"same", "changed", "drifted", "dropped"}, // content
 }
 
-// combinations calls visit with every combination of what columns offer.
-func combinations(visit func(values []string)) {
-	var extend func(values []string)
-	extend = func(values []string) {
-		if len(values) == len(columns) {
-			visit(slices.Clone(values))
-			return
-		}
-		for _, value := range columns[len(values)] {
-			extend(append(values, value))
-		}
-	}
-	extend(nil)
+// inStep is a combination of the columns in which nothing is to be done.
+func inStep() []string {
+	return []string{"InStep", "yes", "same", "Delete", "Delete", "no", "no", "no", "yes", "no", "same"}
 }
 
 const droppedPath = ".spec.dropped"
@@ -104,22 +110,22 @@ const droppedPath = ".spec.dropped"
 // situation makes of a combination what is to be decided.
 func situation(values []string) (decide.Source, *decide.Observed, []string) {
 	yes := func(column int) bool { return values[column] == "yes" }
-	mark := ownership.Mark{
+	wanted := ownership.Mark{
 		Version: ownership.MarkVersion, Hub: "hub", SyncTarget: "target", Mailbox: "mailbox", Hash: "1:a",
 		Source: ownership.Source{Resource: "configmaps", Namespace: "a", Name: "x", UID: "1"},
 		Self:   ownership.Self{Kind: "ConfigMap", Namespace: "a", Name: "x"},
-		Policy: ownership.Policy(values[2]),
+		Policy: ownership.Policy(values[4]),
 	}
-	source := decide.Source{State: decide.Cause(values[0]), Proven: yes(4)}
+	mark := wanted
+	mark.Policy = ownership.Policy(values[3])
+	if values[2] == "other" {
+		mark.Source.Name = "y"
+	}
+	if values[10] == "changed" {
+		wanted.Hash = "1:b"
+	}
+	source := decide.Source{State: decide.Cause(values[0]), Proven: yes(5)}
 	if source.State == decide.InStep {
-		wanted := mark
-		if values[3] == "other" {
-			next := map[ownership.Policy]ownership.Policy{ownership.PolicyDelete: ownership.PolicyOrphan, ownership.PolicyOrphan: ownership.PolicyCreateOnly, ownership.PolicyCreateOnly: ownership.PolicyDelete}
-			wanted.Policy = next[mark.Policy]
-		}
-		if values[8] == "changed" {
-			wanted.Hash = "1:b"
-		}
 		source.Desired = &transform.Desired{Mark: wanted, Object: &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x", "namespace": "a"},
 			"spec": map[string]any{"kept": "x", "dropped": "x"},
@@ -135,58 +141,18 @@ func situation(values []string) (decide.Source, *decide.Observed, []string) {
 		"dropped": `{"f:spec":{"f:kept":{}}}`,
 	}
 	return source, &decide.Observed{
-		UID: "7", Mark: mark, Retain: yes(5), Labelled: yes(6), Terminating: yes(7), Fields: []byte(fields[values[8]]),
+		UID: "7", Mark: mark, Former: yes(6), Retain: yes(7), Labelled: yes(8), Terminating: yes(9), Fields: []byte(fields[values[10]]),
 	}, []string{droppedPath}
 }
 
-func TestTable(t *testing.T) {
-	var lines [][]string
-	for line := range strings.Lines(table) {
-		if fields := strings.Fields(line); len(fields) > 0 && fields[0] != "state" {
-			if len(fields) != len(columns)+2 {
-				t.Fatalf("malformed line: %s", line)
-			}
-			lines = append(lines, fields)
-		}
-	}
-	used := make([]bool, len(lines))
-	combinations(func(values []string) {
-		var found []int
-		for number, line := range lines {
-			if holds(line, values) {
-				found = append(found, number)
-			}
-		}
-		if len(found) != 1 {
-			t.Fatalf("%v: %d lines of the table hold", values, len(found))
-		}
-		used[found[0]] = true
-		line := lines[found[0]]
+func TestDownTable(t *testing.T) {
+	checkTable(t, downTable, downColumns, func(values []string) (decide.Decision, error) {
 		source, observed, tolerated := situation(values)
-		got, err := decide.Down(source, observed, tolerated)
-		if err != nil {
-			t.Fatalf("%v: %v", values, err)
-		}
-		if want := line[len(columns):]; string(got.Action) != want[0] || string(got.Cause) != want[1] {
-			t.Errorf("%v: want %v, got %v", values, want, got)
-		}
+		return decide.Down(source, observed, tolerated)
 	})
-	if number := slices.Index(used, false); number >= 0 {
-		t.Errorf("no combination for the line %v", lines[number])
-	}
-}
-
-func holds(line, values []string) bool {
-	for column, value := range values {
-		if line[column] != "-" && !slices.Contains(strings.Split(line[column], "|"), value) {
-			return false
-		}
-	}
-	return true
 }
 
 func TestDriftNamesItsFields(t *testing.T) {
-	base := []string{"InStep", "yes", "Delete", "same", "no", "no", "yes", "no"}
 	for name, test := range map[string]struct {
 		content, labelled string
 		tolerated, want   []string
@@ -200,8 +166,8 @@ func TestDriftNamesItsFields(t *testing.T) {
 		"the label of all":                {"same", "no", []string{droppedPath}, []string{".metadata.labels." + ownership.OwnerLabel}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			values := append(slices.Clone(base), test.content)
-			values[6] = test.labelled
+			values := inStep()
+			values[8], values[10] = test.labelled, test.content
 			source, observed, _ := situation(values)
 			got, err := decide.Down(source, observed, test.tolerated)
 			want := decide.Decision{Action: decide.None, Cause: decide.InStep}
@@ -215,35 +181,112 @@ func TestDriftNamesItsFields(t *testing.T) {
 	}
 }
 
-// Every difference between the marks counts, not only that of the hash.
-func TestEveryChangeOfTheMarkIsApplied(t *testing.T) {
-	for name, change := range map[string]func(*ownership.Mark){
-		"source re-created":  func(m *ownership.Mark) { m.Source.UID = "2" },
-		"mailbox re-created": func(m *ownership.Mark) { m.Mailbox = "other" },
-		"source's version":   func(m *ownership.Mark) { m.Hash = "2:a" },
-		"source's resource":  func(m *ownership.Mark) { m.Source.Resource = "other" },
-		"policy":             func(m *ownership.Mark) { m.Policy = ownership.PolicyOrphan },
+// Every difference between the marks counts, not only that of the hash; of an object that is left alone only the marks are
+// written then. That it was adopted is known from the object alone, and no difference.
+func TestEveryChangeOfTheMarkIsWritten(t *testing.T) {
+	for name, test := range map[string]struct {
+		change          func(*ownership.Mark)
+		applied, marked decide.Action
+	}{
+		"source re-created":  {func(m *ownership.Mark) { m.Source.UID = "2" }, decide.Apply, decide.Remark},
+		"mailbox re-created": {func(m *ownership.Mark) { m.Mailbox = "other" }, decide.Apply, decide.Remark},
+		"policy":             {func(m *ownership.Mark) { m.Policy = ownership.PolicyOrphan }, decide.Apply, decide.Remark},
+		"content":            {func(m *ownership.Mark) { m.Hash = "1:b" }, decide.Apply, decide.None},
+		"source's version":   {func(m *ownership.Mark) { m.Hash = "2:a" }, decide.Apply, decide.None},
+		"adopted":            {func(m *ownership.Mark) { m.Adopted = true }, decide.None, decide.None},
+		"source's group":     {func(m *ownership.Mark) { m.Source.Group = "other" }, decide.Conflict, decide.Conflict},
+		"source's resource":  {func(m *ownership.Mark) { m.Source.Resource = "other" }, decide.Conflict, decide.Conflict},
+		"source's namespace": {func(m *ownership.Mark) { m.Source.Namespace = "other" }, decide.Conflict, decide.Conflict},
+		"source's name":      {func(m *ownership.Mark) { m.Source.Name = "other" }, decide.Conflict, decide.Conflict},
 	} {
-		source, observed, _ := situation([]string{"InStep", "yes", "Delete", "same", "no", "no", "yes", "no", "same"})
-		change(&observed.Mark)
-		got, err := decide.Down(source, observed, nil)
-		if want := (decide.Decision{Action: decide.Apply, Cause: decide.Changed}); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: want %v, got %v, %v", name, want, got, err)
+		for policy, want := range map[string]decide.Action{"Delete": test.applied, "CreateOnly": test.marked} {
+			values := inStep()
+			values[3], values[4] = policy, policy
+			source, observed, _ := situation(values)
+			test.change(&observed.Mark)
+			got, err := decide.Down(source, observed, nil)
+			if err != nil || got.Action != want || len(got.Fields) > 0 {
+				t.Errorf("%s, %s: want %v, got %v, %v", name, policy, want, got, err)
+			}
 		}
 	}
 }
 
+// KubeStellar's annotation may come and go: each flip is one write, and the object is left alone exactly while it stands.
+func TestFlipsOfCreateOnly(t *testing.T) {
+	desired := func(policy, hash string) decide.Source {
+		values := inStep()
+		values[4] = policy
+		source, _, _ := situation(values)
+		source.Desired.Mark.Hash = hash
+		return source
+	}
+	var observed *decide.Observed
+	for number, step := range []struct {
+		policy, hash string
+		want         decide.Action
+		// Afterwards the mark on the target has this hash: that of what was last applied.
+		holds string
+	}{
+		{"CreateOnly", "1:a", decide.Create, "1:a"},
+		{"CreateOnly", "1:a", decide.None, "1:a"},
+		{"CreateOnly", "1:b", decide.None, "1:a"},
+		{"Delete", "1:b", decide.Apply, "1:b"},
+		{"Delete", "1:c", decide.Apply, "1:c"},
+		{"CreateOnly", "1:c", decide.Remark, "1:c"},
+		{"CreateOnly", "1:d", decide.None, "1:c"},
+		{"CreateOnly", "1:c", decide.None, "1:c"},
+		{"Delete", "1:c", decide.Apply, "1:c"},
+		{"Delete", "1:c", decide.None, "1:c"},
+		{"Orphan", "1:c", decide.Apply, "1:c"},
+		{"CreateOnly", "1:e", decide.Remark, "1:c"},
+		{"Orphan", "1:e", decide.Apply, "1:e"},
+	} {
+		source := desired(step.policy, step.hash)
+		got, err := decide.Down(source, observed, nil)
+		if err != nil || got.Action != step.want {
+			t.Fatalf("step %d: want %s, got %v, %v", number, step.want, got, err)
+		}
+		if observed = afterDown(source, observed, got); observed.Mark.Hash != step.holds {
+			t.Fatalf("step %d: the mark holds %s, want %s", number, observed.Mark.Hash, step.holds)
+		}
+	}
+}
+
+// What a source left behind at another name is decided about as what nothing selects any more.
+func TestStray(t *testing.T) {
+	combinations(downColumns, func(values []string) {
+		if values[0] != "Deselected" || values[5] != "yes" {
+			return
+		}
+		source, observed, _ := situation(values)
+		want, err := decide.Down(source, observed, nil)
+		if got := decide.Stray(observed); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%v: want %v, got %v, %v", values, want, got, err)
+		}
+	})
+}
+
 func TestRefuses(t *testing.T) {
-	source, observed, _ := situation([]string{"InStep", "yes", "Delete", "same", "no", "no", "yes", "no", "same"})
+	source, observed, _ := situation(inStep())
 	observed.Fields = []byte("{")
 	if got, err := decide.Down(source, observed, nil); err == nil || !reflect.DeepEqual(got, decide.Decision{}) {
 		t.Errorf("decided %v by fields that cannot be read", got)
 	}
 	// A state that does not exist must never end as an absence.
-	for _, state := range []decide.Cause{"", "Present", decide.Changed, decide.Missing, decide.Going, decide.Drifted} {
+	unknown := []decide.Cause{"", "Present", decide.Changed, decide.Missing, decide.Going, decide.Drifted, decide.Taken}
+	for _, state := range unknown {
 		for _, observed := range []*decide.Observed{nil, observed} {
 			if got, err := decide.Down(decide.Source{State: state, Proven: true}, observed, nil); err == nil || !reflect.DeepEqual(got, decide.Decision{}) {
 				t.Errorf("state %q: decided %v", state, got)
+			}
+		}
+	}
+	// What comes up is never left out, nor does it end before it has: the finalizers of a target's object are its own.
+	for _, state := range slices.Concat(unknown, []decide.Cause{decide.LeftOut, decide.Terminating}) {
+		for _, held := range []*decide.Held{nil, {Ours: true, Mark: observed.Mark}} {
+			if got, err := decide.Up(decide.Source{State: state, Proven: true}, held, nil); err == nil || !reflect.DeepEqual(got, decide.Decision{}) {
+				t.Errorf("state %q: decided %v about the mailbox", state, got)
 			}
 		}
 	}

@@ -1,0 +1,145 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/controllers/sync/transform"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// reclaim takes back the object that has taken the name if it is ours, adopts it if it may be, and reports a conflict
+// otherwise.
+func (c *Controller) reclaim(ctx context.Context, here placed, desired *transform.Desired, refused error) error {
+	object, err := c.Connection.Get(ctx, here.side.GroupVersionResource, here.key)
+	if err != nil {
+		return fmt.Errorf("the target refused to create the object: %w; and reading it failed: %w", refused, err)
+	}
+	observed, reason := c.verify(object)
+	switch {
+	case reason == nil && (!c.isSource(observed.Mark.Source) || keyOfSource(observed.Mark) != keyOfSource(desired.Mark)):
+		return &takenError{at: here.at(), why: "it came from " + describeSource(observed.Mark.Source)}
+	case reason == nil && desired.Mark.Policy == ownership.PolicyCreateOnly:
+		return c.remark(ctx, here, desired, observed)
+	case reason == nil && observed.Mark.Adopted:
+		return c.apply(ctx, here, desired.AsAdopted(), object.GetUID())
+	case reason == nil, c.isEnsured(object, reason):
+		return c.apply(ctx, here, desired, object.GetUID())
+	}
+	allowed, err := c.mayAdopt(ctx, here, object, desired, reason)
+	switch {
+	case err != nil:
+		return fmt.Errorf("cannot find out whether the object may be adopted: %w", err)
+	case !allowed:
+		return &takenError{at: here.at(), why: reason.Error()}
+	default:
+		return c.adopt(ctx, here, object, desired.AsAdopted())
+	}
+}
+
+// isEnsured tells whether an object that is not ours is a namespace that this very hub made for its contents.
+func (c *Controller) isEnsured(object *unstructured.Unstructured, reason error) bool {
+	return errors.Is(reason, ownership.ErrUnmarked) && object.GetAnnotations()[ownership.EnsuredAnnotation] == c.Owner.LabelValue()
+}
+
+// mayAdopt tells whether the PublishedResource lets the hub take over an object. One with a mark of another hub, or that
+// cannot be read, is never taken over.
+func (c *Controller) mayAdopt(ctx context.Context, here placed, object *unstructured.Unstructured, desired *transform.Desired, reason error) (bool, error) {
+	if !errors.Is(reason, ownership.ErrUnmarked) && !errors.Is(reason, ownership.ErrCopied) {
+		return false, nil
+	}
+	switch c.Resource.Adoption {
+	case synchubv1alpha1.AdoptionAlways:
+		return true, nil
+	case synchubv1alpha1.AdoptionKubeStellar:
+		return ownership.IsKubeStellars(object.GetAnnotations(), ownership.KubeStellarDownsynced, transform.SelfOf(object)), nil
+	case synchubv1alpha1.AdoptionIfIdentical:
+		would, err := c.Connection.DryRunApply(ctx, here.side.GroupVersionResource, desired.Object, object.GetUID())
+		if err != nil {
+			return false, err
+		}
+		return apiequality.Semantic.DeepEqual(withoutBookkeeping(would), withoutBookkeeping(object)), nil
+	default:
+		return false, nil
+	}
+}
+
+// withoutBookkeeping returns what two objects must have in common to be identical but for the marks.
+func withoutBookkeeping(object *unstructured.Unstructured) map[string]any {
+	kept := object.DeepCopy()
+	for _, field := range []string{"managedFields", "resourceVersion", "generation"} {
+		unstructured.RemoveNestedField(kept.Object, "metadata", field)
+	}
+	labels, annotations := kept.GetLabels(), kept.GetAnnotations()
+	delete(labels, ownership.OwnerLabel)
+	delete(annotations, ownership.MarkAnnotation)
+	kept.SetLabels(orNone(labels))
+	kept.SetAnnotations(orNone(annotations))
+	return kept.Object
+}
+
+// orNone returns nil for an empty map, which removes the field.
+func orNone(entries map[string]string) map[string]string {
+	if len(entries) == 0 {
+		return nil
+	}
+	return entries
+}
+
+// adopt makes an object ours, and alone ours in what we apply: a field that is removed in the mailbox later must
+// disappear, though who made the object holds it too. What else it holds is left to it.
+func (c *Controller) adopt(ctx context.Context, here placed, object *unstructured.Unstructured, desired *transform.Desired) error {
+	if desired.Mark.Policy == ownership.PolicyCreateOnly {
+		return c.edit(ctx, here, object.GetUID(), targets.Edits{
+			SetLabels:         map[string]string{ownership.OwnerLabel: c.Owner.LabelValue()},
+			SetAnnotations:    map[string]string{ownership.MarkAnnotation: desired.Mark.String(), ownership.OverwriteAnnotation: "false"},
+			RemoveAnnotations: foreignMarks(object),
+		})
+	}
+	if err := c.apply(ctx, here, desired, object.GetUID()); err != nil {
+		return err
+	}
+	applied, err := c.Connection.Get(ctx, here.side.GroupVersionResource, here.key)
+	if err != nil {
+		return fmt.Errorf("the object was adopted, but reading it failed: %w", err)
+	}
+	entries, shared := ownership.Yield(applied.GetManagedFields(), c.manager)
+	edits := targets.Edits{RemoveAnnotations: foreignMarks(applied)}
+	if shared {
+		edits.ManagedFields, edits.ResourceVersion = entries, applied.GetResourceVersion()
+	}
+	if !shared && len(edits.RemoveAnnotations) == 0 {
+		return nil
+	}
+	return c.edit(ctx, here, object.GetUID(), edits)
+}
+
+// foreignMarks returns the marks of KubeStellar's syncer on an object. With them it would go on to delete the object.
+func foreignMarks(object *unstructured.Unstructured) []string {
+	if _, ok := object.GetAnnotations()[ownership.KubeStellarDownsynced]; ok {
+		return []string{ownership.KubeStellarDownsynced}
+	}
+	return nil
+}

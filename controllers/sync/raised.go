@@ -1,0 +1,159 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sync
+
+import (
+	"cmp"
+	"slices"
+	gosync "sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// raised knows which objects of the target come up under which names of the mailbox.
+type raised struct {
+	lock gosync.Mutex
+	// places are usually one for each name.
+	places map[types.NamespacedName][]place
+	// ended holds the objects whose end was seen, until what came up of them is gone.
+	ended map[place]types.UID
+}
+
+func newRaised() *raised {
+	return &raised{places: map[types.NamespacedName][]place{}, ended: map[place]types.UID{}}
+}
+
+// add notes that an object comes up.
+func (r *raised) add(key types.NamespacedName, at place) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	delete(r.ended, at)
+	if slices.Contains(r.places[key], at) {
+		return
+	}
+	r.places[key] = append(r.places[key], at)
+	// Whatever the order in which they are seen, the same one comes first.
+	slices.SortFunc(r.places[key], func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.resource.String(), b.resource.String()), cmp.Compare(a.key.String(), b.key.String()))
+	})
+}
+
+// remove notes that an object has ended, or is not selected any more.
+func (r *raised) remove(key types.NamespacedName, at place, uid types.UID) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	r.ended[at] = uid
+	r.places[key] = slices.DeleteFunc(r.places[key], func(p place) bool { return p == at })
+	if len(r.places[key]) == 0 {
+		delete(r.places, key)
+	}
+}
+
+// at returns where the objects are that come up under a name, in an order that stays.
+func (r *raised) at(key types.NamespacedName) []place {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	return slices.Clone(r.places[key])
+}
+
+// hasEnded tells whether the end of an object was seen.
+func (r *raised) hasEnded(at place, uid types.UID) bool {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	return uid != "" && r.ended[at] == uid
+}
+
+// settled forgets the end of an object of which nothing is left.
+func (r *raised) settled(at place) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	delete(r.ended, at)
+}
+
+// forget drops all of a resource, whose feed is being replaced.
+func (r *raised) forget(resource schema.GroupResource) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	for key, places := range r.places {
+		kept := slices.DeleteFunc(places, func(p place) bool { return p.resource == resource })
+		if len(kept) == 0 {
+			delete(r.places, key)
+		} else {
+			r.places[key] = kept
+		}
+	}
+}
+
+// keys returns all names under which something comes up.
+func (r *raised) keys() []types.NamespacedName {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	keys := make([]types.NamespacedName, 0, len(r.places))
+	for key := range r.places {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// waiting knows which objects wait for a name on the target to become free.
+type waiting struct {
+	lock   gosync.Mutex
+	places map[types.NamespacedName]place
+	keys   map[place]map[types.NamespacedName]struct{}
+}
+
+func newWaiting() *waiting {
+	return &waiting{places: map[types.NamespacedName]place{}, keys: map[place]map[types.NamespacedName]struct{}{}}
+}
+
+// set notes where an object waits, and returns where it waited before if that is another place for which nobody waits now.
+func (w *waiting) set(key types.NamespacedName, at *place) (left *place) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	before, waited := w.places[key]
+	switch {
+	case at != nil && waited && before == *at:
+		return nil
+	case waited:
+		delete(w.places, key)
+		delete(w.keys[before], key)
+		if len(w.keys[before]) == 0 {
+			delete(w.keys, before)
+			left = &before
+		}
+	}
+	if at != nil {
+		w.places[key] = *at
+		if w.keys[*at] == nil {
+			w.keys[*at] = map[types.NamespacedName]struct{}{}
+		}
+		w.keys[*at][key] = struct{}{}
+	}
+	return left
+}
+
+// at returns which objects wait for a place.
+func (w *waiting) at(place place) []types.NamespacedName {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	keys := make([]types.NamespacedName, 0, len(w.keys[place]))
+	for key := range w.keys[place] {
+		keys = append(keys, key)
+	}
+	return keys
+}

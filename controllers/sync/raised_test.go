@@ -1,0 +1,209 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sync
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// The names, objects and ends that random histories are about.
+var (
+	someKeys   = []types.NamespacedName{{Namespace: "shop", Name: "a"}, {Namespace: "shop", Name: "b"}, {Name: "c"}}
+	somePlaces = []place{
+		{schema.GroupResource{Resource: "configmaps"}, types.NamespacedName{Namespace: "shop", Name: "a"}},
+		{schema.GroupResource{Resource: "configmaps"}, types.NamespacedName{Namespace: "shop", Name: "b"}},
+		{schema.GroupResource{Group: "example.com", Resource: "widgets"}, types.NamespacedName{Name: "c"}},
+		{schema.GroupResource{Group: "example.com", Resource: "widgets"}, types.NamespacedName{Namespace: "shop", Name: "a"}},
+	}
+)
+
+func anyOf[T any](random *rand.Rand, all []T) T { return all[random.IntN(len(all))] }
+
+// comingUp is one fact that raised knows.
+type comingUp struct {
+	key types.NamespacedName
+	at  place
+}
+
+// naiveRaised knows the same as raised, by looking through all facts.
+type naiveRaised struct {
+	facts []comingUp
+	ended map[place]types.UID
+}
+
+func (n *naiveRaised) at(key types.NamespacedName) []place {
+	var all []place
+	for _, fact := range n.facts {
+		if fact.key == key {
+			all = append(all, fact.at)
+		}
+	}
+	slices.SortFunc(all, func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.resource.String(), b.resource.String()), cmp.Compare(a.key.String(), b.key.String()))
+	})
+	return all
+}
+
+func (n *naiveRaised) drop(is func(comingUp) bool) { n.facts = slices.DeleteFunc(n.facts, is) }
+
+// step does the same to both, and returns what it did.
+func (n *naiveRaised) step(random *rand.Rand, real *raised) string {
+	fact := comingUp{anyOf(random, someKeys), anyOf(random, somePlaces)}
+	uid := types.UID(strconv.Itoa(random.IntN(3)))
+	switch random.IntN(8) {
+	case 0:
+		real.forget(fact.at.resource)
+		n.drop(func(f comingUp) bool { return f.at.resource == fact.at.resource })
+		return fmt.Sprint("forget ", fact.at.resource)
+	case 1:
+		real.settled(fact.at)
+		delete(n.ended, fact.at)
+		return fmt.Sprint("settled ", fact.at)
+	case 2, 3, 4:
+		if uid == "0" {
+			uid = "" // the end was not seen
+		}
+		real.remove(fact.key, fact.at, uid)
+		n.drop(func(f comingUp) bool { return f == fact })
+		n.ended[fact.at] = uid
+		return fmt.Sprint("remove ", fact, uid)
+	default:
+		real.add(fact.key, fact.at)
+		n.drop(func(f comingUp) bool { return f == fact })
+		n.facts = append(n.facts, fact)
+		delete(n.ended, fact.at)
+		return fmt.Sprint("add ", fact)
+	}
+}
+
+func (n *naiveRaised) differs(real *raised) error {
+	var keys []types.NamespacedName
+	for _, key := range someKeys {
+		if got, want := real.at(key), n.at(key); !slices.Equal(got, want) {
+			return fmt.Errorf("under %s come up %v, want %v", key, got, want)
+		}
+		if len(n.at(key)) > 0 {
+			keys = append(keys, key)
+		}
+	}
+	got := real.keys()
+	slices.SortFunc(got, func(a, b types.NamespacedName) int { return slices.Index(someKeys, a) - slices.Index(someKeys, b) })
+	if !slices.Equal(got, keys) {
+		return fmt.Errorf("the names are %v, want %v", got, keys)
+	}
+	for _, at := range somePlaces {
+		for _, uid := range []types.UID{"", "1", "2"} {
+			if got, want := real.hasEnded(at, uid), uid != "" && n.ended[at] == uid; got != want {
+				return fmt.Errorf("%v has ended as %q: %v, want %v", at, uid, got, want)
+			}
+		}
+	}
+	return nil
+}
+
+func TestRaisedOfAnyHistory(t *testing.T) {
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 3)) //nolint:gosec // a repeatable history
+		real, naive := newRaised(), &naiveRaised{ended: map[place]types.UID{}}
+		var history []string
+		for range 40 {
+			history = append(history, naive.step(random, real))
+			if err := naive.differs(real); err != nil {
+				t.Fatalf("seed %d: %v after %q", seed, err, history)
+			}
+		}
+	}
+}
+
+// Which of several objects is the first does not depend on the order in which they were seen: another hub's choice, or the
+// one after a restart, is the same.
+func TestRaisedInAnyOrder(t *testing.T) {
+	for seed := range uint64(50) {
+		random := rand.New(rand.NewPCG(seed, 4)) //nolint:gosec // a repeatable order
+		raised := newRaised()
+		for _, index := range random.Perm(len(somePlaces)) {
+			raised.add(someKey, somePlaces[index])
+		}
+		if got := raised.at(someKey); !slices.Equal(got, somePlaces) {
+			t.Fatalf("seed %d: got %v", seed, got)
+		}
+	}
+}
+
+// What a caller does with an answer changes nothing.
+func TestRaisedGivesCopies(t *testing.T) {
+	raised := newRaised()
+	raised.add(someKey, somePlaces[0])
+	raised.add(someKey, somePlaces[1])
+	answer := raised.at(someKey)
+	answer[0], answer[1] = answer[1], answer[0]
+	raised.forget(schema.GroupResource{Resource: "none"})
+	if got := raised.at(someKey); !slices.Equal(got, somePlaces[:2]) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// waiting gives back a place exactly when its last object has left it.
+func TestWaitingOfAnyHistory(t *testing.T) {
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 5)) //nolint:gosec // a repeatable history
+		waiting, naive := newWaiting(), map[types.NamespacedName]place{}
+		// watched are the places that somebody who follows the answers would watch.
+		watched := map[place]bool{}
+		for step := range 40 {
+			key := anyOf(random, someKeys)
+			var at *place
+			if random.IntN(3) > 0 {
+				chosen := anyOf(random, somePlaces)
+				at = &chosen
+			}
+			left := waiting.set(key, at)
+			delete(naive, key)
+			if left != nil {
+				if !watched[*left] {
+					t.Fatalf("seed %d, step %d: %v is given back twice", seed, step, *left)
+				}
+				delete(watched, *left)
+			}
+			if at != nil {
+				naive[key] = *at
+				watched[*at] = true
+			}
+			for _, place := range somePlaces {
+				var want []types.NamespacedName
+				for _, key := range someKeys {
+					if waited, ok := naive[key]; ok && waited == place {
+						want = append(want, key)
+					}
+				}
+				got := waiting.at(place)
+				slices.SortFunc(got, func(a, b types.NamespacedName) int { return slices.Index(someKeys, a) - slices.Index(someKeys, b) })
+				if !slices.Equal(got, want) || watched[place] != (len(want) > 0) {
+					t.Fatalf("seed %d, step %d: for %v wait %v (watched: %v), want %v", seed, step, place, got, watched[place], want)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,208 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sync
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"regexp"
+	"strings"
+	"syscall"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/synchub-dev/synchub/controllers/sync/transform"
+)
+
+// Reasons why an object is not in step, as they stand in events and in the status of SyncerConfigs.
+const (
+	ReasonAdmissionDenied      = "AdmissionDenied"
+	ReasonConflict             = "Conflict"
+	ReasonContended            = "Contended"
+	ReasonForbidden            = "Forbidden"
+	ReasonImmutable            = "Immutable"
+	ReasonInvalid              = "Invalid"
+	ReasonMailboxRefused       = "MailboxRefused"
+	ReasonNamespaceTerminating = "NamespaceTerminating"
+	ReasonNotServed            = "NotServed"
+	ReasonQuotaExceeded        = "QuotaExceeded"
+	ReasonTargetUnreachable    = "TargetUnreachable"
+	ReasonTooLarge             = "TooLarge"
+	ReasonFailed               = "Failed"
+)
+
+var (
+	errTakenAbove = errors.New("the mailbox has an object of this name that did not come from there: remove it, or choose another name on the target")
+	errMailbox    = errors.New("the mailbox refused the object")
+	errContended  = errors.New("another writer changes the same fields; the hub repairs them less and less often")
+	errNotServed  = errors.New("the target does not serve")
+)
+
+// Failure is why an object is not in step.
+type Failure struct {
+	// Reason is one of the Reason constants; Message is for people, at most 1024 bytes.
+	Reason, Message string
+}
+
+// takenError says that a name on the target is taken.
+type takenError struct {
+	at  place
+	why string
+}
+
+func (e *takenError) Error() string {
+	return fmt.Sprintf("the target has an object of this name that is not what the mailbox's is there (%s): remove it there, or choose another name", e.why)
+}
+
+// immutableError says that a field cannot be changed.
+type immutableError struct {
+	fields []string
+	err    error
+}
+
+func (e *immutableError) Error() string {
+	return fmt.Sprintf("the target refuses to change %s: delete the object there, or let the PublishedResource replace it: %v", strings.Join(e.fields, ", "), e.err)
+}
+
+func (e *immutableError) Unwrap() error { return e.err }
+
+func failureOf(err error) Failure {
+	return Failure{Reason: reasonOf(err), Message: Truncate(messageOf(err))}
+}
+
+// messageOf returns what an error says, but for where the target is: an error of the network names its address, and not
+// everybody who may look into a mailbox is to know that.
+func messageOf(err error) string {
+	var request *url.Error
+	if !errors.As(err, &request) {
+		return err.Error()
+	}
+	var system syscall.Errno
+	var lookup *net.DNSError
+	cause := "the connection failed"
+	switch {
+	case request.Timeout():
+		cause = "it took too long"
+	case errors.As(err, &system):
+		cause = system.Error()
+	case errors.As(err, &lookup):
+		cause = "its name cannot be resolved"
+	case utilnet.IsProbableEOF(err):
+		cause = "the connection was closed"
+	}
+	return "the request did not get through: " + cause
+}
+
+func reasonOf(err error) string {
+	var tooLarge *transform.TooLargeError
+	var refused *transform.RefusedError
+	var taken *takenError
+	var immutable *immutableError
+	switch {
+	case errors.As(err, &taken), errors.Is(err, errTakenAbove):
+		return ReasonConflict
+	case errors.Is(err, errContended):
+		return ReasonContended
+	case errors.As(err, &tooLarge):
+		return ReasonTooLarge
+	case errors.As(err, &refused):
+		return ReasonInvalid
+	case errors.As(err, &immutable):
+		return ReasonImmutable
+	case errors.Is(err, errNotServed):
+		return ReasonNotServed
+	case errors.Is(err, errMailbox):
+		// The reasons below speak of the target.
+		return ReasonMailboxRefused
+	default:
+		return reasonOfAnswer(err)
+	}
+}
+
+// reasonOfAnswer returns the reason that follows from what the target's API server answered.
+func reasonOfAnswer(err error) string {
+	var network net.Error
+	switch {
+	case apierrors.IsRequestEntityTooLargeError(err), tooLargeToStore.MatchString(err.Error()):
+		return ReasonTooLarge
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return ReasonNamespaceTerminating
+	case isAdmissionDenied(err):
+		return ReasonAdmissionDenied
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
+		return ReasonQuotaExceeded
+	case apierrors.IsForbidden(err):
+		return ReasonForbidden
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), strings.Contains(err.Error(), "failed to create typed patch object"):
+		return ReasonInvalid
+	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
+		return ReasonNotServed
+	case apierrors.ReasonForError(err) == metav1.StatusReasonUnknown &&
+		(errors.As(err, &network) || utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err)):
+		return ReasonTargetUnreachable
+	default:
+		return ReasonFailed
+	}
+}
+
+// tooLargeToStore is how etcd refuses what the API server has let pass; the answer has no reason.
+var tooLargeToStore = regexp.MustCompile(`etcdserver: request is too large|trying to send message larger than max`)
+
+// denial is how the API server says that a webhook or an admission policy refused an object. There is no other sign of it:
+// a webhook chooses the code and the reason itself.
+var denial = regexp.MustCompile(`admission webhook "[^"]*" denied the request|denied request: |ValidatingAdmissionPolicy '[^']*' (with binding|denied)`)
+
+func isAdmissionDenied(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && denial.MatchString(err.Error())
+}
+
+// unchangeable is how API servers and CRDs' rules say that a field of an existing object cannot be changed. There is no
+// reason code for it.
+var unchangeable = regexp.MustCompile(`(?i)immutable|may not (be )?(change|update)|(can ?not|can't|must not) (be )?(change|modif|update)|updates to .* (are )?forbidden`)
+
+// immutableFields returns the fields that an update was refused for because they cannot be changed.
+func immutableFields(err error) []string {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || isAdmissionDenied(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return nil
+	}
+	var fields []string
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Field == "metadata.uid" {
+			// The object was replaced since it was looked at.
+			return nil
+		}
+		if unchangeable.MatchString(detailOf(cause.Message)) {
+			fields = append(fields, cause.Field)
+		}
+	}
+	return fields
+}
+
+// detailOf returns what a cause says beside the refused value, which could say anything: "Invalid value: <value>: <detail>".
+func detailOf(message string) string {
+	if i := strings.LastIndex(message, ": "); i >= 0 && strings.HasPrefix(message, "Invalid value: ") {
+		return message[i:]
+	}
+	return message
+}

@@ -1,0 +1,224 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sync
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/synchub-dev/synchub/controllers/sync/transform"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+func TestReasonOf(t *testing.T) {
+	configMaps := schema.GroupResource{Resource: "configmaps"}
+	configMap := schema.GroupKind{Kind: "ConfigMap"}
+	terminating := apierrors.NewForbidden(configMaps, "x", errors.New("the namespace is being terminated"))
+	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	dial := func(err error) error {
+		return &url.Error{Op: "Patch", URL: "https://127.0.0.1:1", Err: &net.OpError{Op: "dial", Net: "tcp", Err: err}}
+	}
+	deadline, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+
+	for name, test := range map[string]struct {
+		err  error
+		want string
+	}{
+		"too large for the mark":            {&transform.TooLargeError{Size: 1}, ReasonTooLarge},
+		"too large for the server":          {apierrors.NewRequestEntityTooLargeError("limit is 3145728"), ReasonTooLarge},
+		"a taken name":                      {&takenError{why: "no mark"}, ReasonConflict},
+		"a taken name in the mailbox":       {fmt.Errorf("%w: configmaps shop/till", errTakenAbove), ReasonConflict},
+		"a name that a race has taken":      {fmt.Errorf("%w: %w", errMailbox, fmt.Errorf("%w: %w", errTakenAbove, apierrors.NewAlreadyExists(configMaps, "x"))), ReasonConflict},
+		"another writer":                    {fmt.Errorf("%w: [other]", errContended), ReasonContended},
+		"refused by the hub":                {&transform.RefusedError{Reason: transform.ReasonInvalid, Field: "metadata.name", Message: "no"}, ReasonInvalid},
+		"a field that stays":                {&immutableError{[]string{"spec"}, apierrors.NewInvalid(configMap, "x", nil)}, ReasonImmutable},
+		"a field that stays in the mailbox": {fmt.Errorf("%w: %w", errMailbox, apierrors.NewInvalid(configMap, "x", nil)), ReasonMailboxRefused},
+		"a kind that nobody serves":         {fmt.Errorf("%w: Widget.example.com", errNotServed), ReasonNotServed},
+		"over quota":                        {apierrors.NewForbidden(configMaps, "x", errors.New("exceeded quota: few, requested: configmaps=1")), ReasonQuotaExceeded},
+		"denied by a webhook": {
+			apierrors.NewForbidden(configMaps, "x", errors.New(`admission webhook "no.example.com" denied the request: no`)), ReasonAdmissionDenied,
+		},
+		"denied by a webhook, with a code of its own": {
+			&apierrors.StatusError{ErrStatus: metav1.Status{Status: "Failure", Code: 418, Message: `admission webhook "no.example.com" denied the request without explanation`}}, ReasonAdmissionDenied,
+		},
+		"what only sounds like a denial":    {errors.New(`admission webhook "no.example.com" denied the request: no`), ReasonFailed},
+		"forbidden":                         {apierrors.NewForbidden(configMaps, "x", errors.New("no")), ReasonForbidden},
+		"namespace terminating":             {terminating, ReasonNamespaceTerminating},
+		"invalid":                           {apierrors.NewInvalid(configMap, "x", nil), ReasonInvalid},
+		"bad request":                       {apierrors.NewBadRequest("unknown field"), ReasonInvalid},
+		"not found":                         {apierrors.NewNotFound(configMaps, "x"), ReasonNotServed},
+		"resource not served":               {apierrors.NewGenericServerResponse(404, "patch", configMaps, "x", "", 0, true), ReasonNotServed},
+		"method not supported":              {apierrors.NewMethodNotSupported(configMaps, "patch"), ReasonNotServed},
+		"conflict":                          {apierrors.NewConflict(configMaps, "x", errors.New("replaced")), ReasonFailed},
+		"exists":                            {fmt.Errorf("%w: x", targets.ErrExists), ReasonFailed},
+		"already exists":                    {apierrors.NewAlreadyExists(configMaps, "x"), ReasonFailed},
+		"unauthorized":                      {apierrors.NewUnauthorized("expired"), ReasonFailed},
+		"gone":                              {apierrors.NewResourceExpired("old"), ReasonFailed},
+		"too many requests":                 {apierrors.NewTooManyRequests("slow down", 1), ReasonFailed},
+		"internal error":                    {apierrors.NewInternalError(errors.New("oops")), ReasonFailed},
+		"service unavailable":               {apierrors.NewServiceUnavailable("starting"), ReasonFailed},
+		"the server's own timeout":          {apierrors.NewServerTimeout(configMaps, "patch", 1), ReasonFailed},
+		"the server's timeout of a request": {apierrors.NewTimeoutError("too slow", 1), ReasonFailed},
+		"anything else":                     {errors.New("oops"), ReasonFailed},
+		"connection refused":                {dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)), ReasonTargetUnreachable},
+		"connection reset":                  {dial(os.NewSyscallError("read", syscall.ECONNRESET)), ReasonTargetUnreachable},
+		"no route":                          {dial(os.NewSyscallError("connect", syscall.EHOSTUNREACH)), ReasonTargetUnreachable},
+		"no such host":                      {dial(&net.DNSError{Err: "no such host", Name: "nowhere", IsNotFound: true}), ReasonTargetUnreachable},
+		"connection closed":                 {&url.Error{Op: "Patch", URL: "https://127.0.0.1:1", Err: io.EOF}, ReasonTargetUnreachable},
+		"deadline exceeded":                 {context.DeadlineExceeded, ReasonTargetUnreachable},
+		"deadline of a context":             {deadline.Err(), ReasonTargetUnreachable},
+		"deadline of a request":             {&url.Error{Op: "Patch", URL: "https://127.0.0.1:1", Err: context.DeadlineExceeded}, ReasonTargetUnreachable},
+		"deadline of the operating system":  {dial(os.ErrDeadlineExceeded), ReasonTargetUnreachable},
+		"deadline while waiting for a turn": {fmt.Errorf("client rate limiter Wait returned an error: %w", context.DeadlineExceeded), ReasonTargetUnreachable},
+		"two errors":                        {fmt.Errorf("%w; and %w", errors.New("oops"), context.DeadlineExceeded), ReasonTargetUnreachable},
+		"kcp is away":                       {fmt.Errorf("%w: %w", errMailbox, dial(os.NewSyscallError("connect", syscall.ECONNREFUSED))), ReasonMailboxRefused},
+		"kcp forbids the status":            {fmt.Errorf("%w: %w", errMailbox, apierrors.NewForbidden(configMaps, "x", errors.New("no"))), ReasonMailboxRefused},
+		"kcp has no such object":            {fmt.Errorf("%w: %w", errMailbox, apierrors.NewNotFound(configMaps, "x")), ReasonMailboxRefused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, err := range []error{test.err, fmt.Errorf("configmaps a/x: %w", test.err)} {
+				if got := reasonOf(err); got != test.want {
+					t.Errorf("%v: want %s, got %s", err, test.want, got)
+				}
+			}
+			if got := failureOf(test.err); got.Reason != test.want || got.Message != messageOf(test.err) {
+				t.Errorf("the failure is %+v", got)
+			}
+		})
+	}
+}
+
+// Who may look into a mailbox is not told where the target is.
+func TestMessageOf(t *testing.T) {
+	request := func(err error) error {
+		return &url.Error{Op: "Patch", URL: "https://target.internal:6443/api", Err: err}
+	}
+	dial := func(err error) error {
+		return request(&net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 6443}, Err: err})
+	}
+	for message, errs := range map[string][]error{
+		"an answer": {errors.New("an answer")},
+		"the request did not get through: connection refused":          {dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)), fmt.Errorf("%w; and %w", errors.New("oops"), dial(syscall.ECONNREFUSED))},
+		"the request did not get through: connection reset by peer":    {dial(os.NewSyscallError("read", syscall.ECONNRESET))},
+		"the request did not get through: its name cannot be resolved": {dial(&net.DNSError{Err: "no such host", Name: "target.internal", Server: "192.0.2.1:53", IsNotFound: true})},
+		"the request did not get through: it took too long":            {request(context.DeadlineExceeded), dial(os.ErrDeadlineExceeded)},
+		"the request did not get through: the connection was closed":   {request(io.EOF), request(io.ErrUnexpectedEOF)},
+		"the request did not get through: the connection failed":       {request(x509.HostnameError{Certificate: &x509.Certificate{}, Host: "192.0.2.1"})},
+	} {
+		for _, err := range errs {
+			if got := messageOf(fmt.Errorf("configmaps a/x: %w", err)); got != message && got != "configmaps a/x: "+message {
+				t.Errorf("%v: want %q, got %q", err, message, got)
+			}
+		}
+	}
+}
+
+// An object that could not be replaced either is still one that cannot be changed, and says both.
+func TestImmutableError(t *testing.T) {
+	cause := errors.New("spec.x: field is immutable")
+	refused := &immutableError{[]string{"spec.x", "spec.y"}, cause}
+	for _, part := range []string{"spec.x, spec.y", cause.Error()} {
+		if !strings.Contains(refused.Error(), part) {
+			t.Errorf("%q does not say %q", refused, part)
+		}
+	}
+	both := fmt.Errorf("%w; it was not replaced: %w", refused, apierrors.NewBadRequest("no"))
+	if !errors.Is(refused, cause) || reasonOf(both) != ReasonImmutable {
+		t.Errorf("the reason for %v is %s", both, reasonOf(both))
+	}
+}
+
+func TestImmutableFields(t *testing.T) {
+	configMap := schema.GroupKind{Kind: "ConfigMap"}
+	spec := field.NewPath("spec")
+	immutable := field.Invalid(spec.Child("template"), "x", "field is immutable")
+	wrong := field.Invalid(spec.Child("replicas"), -1, "must be greater than or equal to 0")
+	replaced := field.Invalid(field.NewPath("metadata", "uid"), "u", "field is immutable")
+	for name, test := range map[string]struct {
+		err  error
+		want []string
+	}{
+		"no error":                    {nil, nil},
+		"something else":              {errors.New("field is immutable"), nil},
+		"another reason":              {apierrors.NewBadRequest("field is immutable"), nil},
+		"nothing in particular":       {apierrors.NewInvalid(configMap, "x", nil), nil},
+		"no details":                  {&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonInvalid, Code: 422, Message: "field is immutable"}}, nil},
+		"a field":                     {apierrors.NewInvalid(configMap, "x", field.ErrorList{immutable}), []string{"spec.template"}},
+		"a field, wrapped":            {fmt.Errorf("cannot: %w", apierrors.NewInvalid(configMap, "x", field.ErrorList{immutable})), []string{"spec.template"}},
+		"one of two":                  {apierrors.NewInvalid(configMap, "x", field.ErrorList{wrong, immutable}), []string{"spec.template"}},
+		"only a wrong value":          {apierrors.NewInvalid(configMap, "x", field.ErrorList{wrong}), nil},
+		"a replaced object":           {apierrors.NewInvalid(configMap, "x", field.ErrorList{replaced}), nil},
+		"a replaced object and more":  {apierrors.NewInvalid(configMap, "x", field.ErrorList{immutable, replaced}), nil},
+		"a rule in other words":       {apierrors.NewInvalid(configMap, "x", field.ErrorList{field.Invalid(spec, "x", "the class cannot be changed")}), []string{"spec"}},
+		"a rule in still other words": {apierrors.NewInvalid(configMap, "x", field.ErrorList{field.Forbidden(spec, "may not be updated after creation")}), []string{"spec"}},
+	} {
+		if got := immutableFields(test.err); !slices.Equal(got, test.want) {
+			t.Errorf("%s: want %v, got %v", name, test.want, got)
+		}
+	}
+}
+
+func TestIsMissingNamespace(t *testing.T) {
+	namespaces, configMaps := schema.GroupResource{Resource: "namespaces"}, schema.GroupResource{Resource: "configmaps"}
+	forbidden := apierrors.NewForbidden(namespaces, "shop", errors.New("no"))
+	for name, test := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"no error":                {nil, false},
+		"the namespace":           {apierrors.NewNotFound(namespaces, "shop"), true},
+		"the namespace, wrapped":  {fmt.Errorf("cannot: %w", apierrors.NewNotFound(namespaces, "shop")), true},
+		"a cluster-scoped object": {apierrors.NewNotFound(schema.GroupResource{Resource: "nodes"}, "shop"), false},
+		"another namespace":       {apierrors.NewNotFound(namespaces, "bank"), false},
+		"the object":              {apierrors.NewNotFound(configMaps, "shop"), false},
+		"no details":              {&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonNotFound}}, false},
+		"forbidden":               {forbidden, false},
+		"something else":          {errors.New("oops"), false},
+	} {
+		if got := isMissingNamespace(test.err, "shop"); got != test.want {
+			t.Errorf("%s: want %v, got %v", name, test.want, got)
+		}
+	}
+}
+
+// A cluster-scoped object has no namespace that could be missing.
+func TestNoNamespaceIsMissing(t *testing.T) {
+	for _, name := range []string{"shop", ""} {
+		err := apierrors.NewNotFound(schema.GroupResource{Resource: "clusterroles"}, name)
+		if isMissingNamespace(err, "") {
+			t.Errorf("%v is taken for a missing namespace", err)
+		}
+	}
+}

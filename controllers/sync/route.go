@@ -1,0 +1,236 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sync
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+
+	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/controllers/sync/transform"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// Priorities of keys in the queue: replays give way to new objects, and those to changes of objects known.
+const (
+	replayPriority = -100
+	createPriority = 0
+	changePriority = 100
+)
+
+// Resume makes the controller look at all objects again, after the target was away.
+func (c *Controller) Resume() { c.enqueueAll() }
+
+// OnReset is called when the mailbox's cache was filled anew.
+func (c *Controller) OnReset() { c.enqueueAll() }
+
+// OnProven is called when a suspicion about an object has been decided.
+func (c *Controller) OnProven(key types.NamespacedName) { c.enqueue(changePriority, key) }
+
+// OnEvent is called for each change in the mailbox.
+func (c *Controller) OnEvent(event mailboxes.Event) {
+	switch {
+	case event.Initial:
+		c.enqueue(replayPriority, event.Key)
+	case event.Old == nil:
+		c.enqueue(createPriority, event.Key)
+	default:
+		if event.New == nil {
+			c.inMailbox.gone(event.Key, event.Old.GetUID())
+		}
+		c.enqueue(changePriority, event.Key)
+	}
+}
+
+// targetHandler passes on each change of what went down.
+func (c *Controller) targetHandler(side *side) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) { c.enqueue(changePriority, c.sourcesOf(obj.(*unstructured.Unstructured))...) },
+		UpdateFunc: func(oldObj, obj any) {
+			old, object := oldObj.(*unstructured.Unstructured), obj.(*unstructured.Unstructured)
+			if old.GetResourceVersion() != object.GetResourceVersion() {
+				// Somebody may have taken the mark off.
+				c.enqueue(changePriority, append(c.sourcesOf(old), c.sourcesOf(object)...)...)
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = tombstone.Obj
+			}
+			object := obj.(*unstructured.Unstructured)
+			at := side.at(keyOf(object))
+			c.onTarget.gone(at, object.GetUID())
+			c.enqueue(changePriority, c.sourcesOf(object)...)
+			c.wake(at)
+			c.Changed()
+		},
+	}
+}
+
+// feedHandler passes on each change of what comes up. A feed that was replaced is not listened to any more.
+func (c *Controller) feedHandler(ctx context.Context, side *side, matcher *selection.Matcher) cache.ResourceEventHandler {
+	changed := func(obj any) {
+		object := obj.(*unstructured.Unstructured)
+		if key, ok := c.comesUpAs(side, matcher, object); ok && ctx.Err() == nil {
+			c.raised.add(key, side.at(keyOf(object)))
+			c.enqueue(changePriority, key)
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    changed,
+		UpdateFunc: func(_, obj any) { changed(obj) },
+		DeleteFunc: func(obj any) {
+			tombstone, unseen := obj.(cache.DeletedFinalStateUnknown)
+			if unseen {
+				obj = tombstone.Obj
+			}
+			object := obj.(*unstructured.Unstructured)
+			key, ok := c.comesUpAs(side, matcher, object)
+			if !ok || ctx.Err() != nil {
+				return
+			}
+			uid := object.GetUID()
+			if unseen {
+				// The end itself was not seen; the target is asked before anything is deleted.
+				uid = ""
+			}
+			c.raised.remove(key, side.at(keyOf(object)), uid)
+			c.enqueue(changePriority, key)
+			c.Changed()
+		},
+	}
+}
+
+// listener wakes what waits for a cure that shows in another object.
+func (c *Controller) listener() targets.Listener {
+	return targets.Listener{
+		Namespace: func(name string, gone bool) {
+			if gone {
+				c.enqueue(changePriority, c.failures.failing(func(key types.NamespacedName, failure Failure) bool {
+					return failure.Reason == ReasonNamespaceTerminating && key.Namespace == name
+				})...)
+			}
+		},
+		CRD: func(resource schema.GroupResource) {
+			if c.sideOf(resource) != nil {
+				c.enqueue(changePriority, c.failures.failing(func(_ types.NamespacedName, failure Failure) bool {
+					return failure.Reason == ReasonNotServed
+				})...)
+			}
+		},
+	}
+}
+
+// wake makes the controller look again at what waits for a place.
+func (c *Controller) wake(at place) { c.enqueue(changePriority, c.waiting.at(at)...) }
+
+func keyOf(object *unstructured.Unstructured) types.NamespacedName {
+	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+}
+
+// sourcesOf returns the name in the mailbox of what an object on the target came from. One whose mark is lost is taken
+// for that of the same name.
+func (c *Controller) sourcesOf(object *unstructured.Unstructured) []types.NamespacedName {
+	mark, err := c.Owner.Verify(object.GetAnnotations(), transform.SelfOf(object))
+	switch {
+	case err != nil:
+		return []types.NamespacedName{keyOf(object)}
+	case c.isSource(mark.Source):
+		return []types.NamespacedName{{Namespace: mark.Source.Namespace, Name: mark.Source.Name}}
+	default:
+		return nil
+	}
+}
+
+func (c *Controller) isSource(source ownership.Source) bool {
+	return source.Group == c.Resource.Group && source.Resource == c.Resource.GroupVersionResource.Resource
+}
+
+func (c *Controller) indexBySource(obj any) ([]string, error) {
+	object, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return nil, nil
+	}
+	mark, err := c.Owner.Verify(object.GetAnnotations(), transform.SelfOf(object))
+	if err != nil || !c.isSource(mark.Source) {
+		return nil, nil //nolint:nilerr // what is not ours has no source
+	}
+	return []string{types.NamespacedName{Namespace: mark.Source.Namespace, Name: mark.Source.Name}.String()}, nil
+}
+
+// SetMatcher makes the controller select by another matcher, and looks again at those objects whose answer changed.
+func (c *Controller) SetMatcher(matcher *selection.Matcher) {
+	old := c.matcher.Swap(matcher)
+	raised := c.raised.keys()
+	upChanged := c.setFeeds(matcher)
+	sources, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
+	for _, source := range sources {
+		before, was := c.selectedBy(old, source)
+		after, is := c.selectedBy(matcher, source)
+		// Suspension and policies of what comes up change without another feed, and there are few of it.
+		if was != is || !before.Equal(after) || upChanged && is || c.cameUp(source) {
+			c.enqueue(changePriority, keyOf(source))
+		}
+	}
+	c.enqueue(changePriority, raised...)
+}
+
+// enqueueAll puts everything there is into the queue.
+func (c *Controller) enqueueAll() { c.enqueue(replayPriority, c.keys()...) }
+
+// keys returns all objects of the mailbox that are selected or came up, all of ours on the target, and all that comes up.
+func (c *Controller) keys() []types.NamespacedName {
+	matcher := c.matcher.Load()
+	keys := map[types.NamespacedName]struct{}{}
+	sources, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
+	for _, source := range sources {
+		if _, ok := c.selectedBy(matcher, source); ok || c.cameUp(source) {
+			keys[keyOf(source)] = struct{}{}
+		}
+	}
+	for _, side := range c.sides {
+		for _, object := range side.cache.List() {
+			for _, key := range c.sourcesOf(object) {
+				keys[key] = struct{}{}
+			}
+		}
+	}
+	for _, key := range c.raised.keys() {
+		keys[key] = struct{}{}
+	}
+	all := make([]types.NamespacedName, 0, len(keys))
+	for key := range keys {
+		all = append(all, key)
+	}
+	return all
+}
+
+func (c *Controller) enqueue(priority int, keys ...types.NamespacedName) {
+	c.lock.Lock()
+	queue := c.queue
+	c.lock.Unlock()
+	if queue != nil && len(keys) > 0 {
+		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, keys...)
+	}
+}

@@ -1,0 +1,273 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sync
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+)
+
+var (
+	aboveWidgets = schema.GroupVersionResource{Group: "new", Version: "v1", Resource: "widgets"}
+	belowWidgets = schema.GroupVersionResource{Group: "old", Version: "v2", Resource: "widgets"}
+)
+
+// raising compiles a config that lets widgets of the target come up, each under the name that is given for its own.
+func raising(names map[string]string) *selection.Matcher {
+	config := &edgev2alpha1.EdgeSyncConfig{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
+	for below, above := range names {
+		downstream := edgev2alpha1.EdgeSyncConfigResource{Group: "old", Kind: "Widget", Namespace: "shop", Name: below}
+		config.Spec.UpSyncedResources = append(config.Spec.UpSyncedResources, downstream)
+		upstream := edgev2alpha1.EdgeSyncConfigResource{Group: "new", Kind: "Widget", Namespace: "shop", Name: above}
+		config.Spec.Conversions = append(config.Spec.Conversions, edgev2alpha1.Conversion{Upstream: upstream, Downstream: downstream})
+	}
+	return selection.Compile(nil, []*edgev2alpha1.EdgeSyncConfig{config})
+}
+
+// routed is a controller whose target is away, which notes what is to be looked at instead of looking.
+type routed struct {
+	*Controller
+	t     *testing.T
+	queue priorityqueue.PriorityQueue[types.NamespacedName]
+}
+
+func newRouted(t *testing.T, matcher *selection.Matcher) *routed {
+	clock := testclock.NewFakeClock(time.Unix(1000, 0))
+	controller, err := New(Options{
+		Resource: Resource{GroupVersionResource: aboveWidgets, Kind: "Widget", Namespaced: true},
+		Targets: []TargetResource{
+			{GroupVersionResource: aboveWidgets, Kind: "Widget"}, {GroupVersionResource: belowWidgets, Kind: "Widget"},
+		},
+		Mailbox: "mailbox", Mailboxes: mailboxes.New(nil, "root:synchub", "mailbox", nil, clock, logr.Discard()),
+		Connection: connectAway(t), Owner: us, Hasher: ownership.NewHasher([]byte("key")), Changed: func() {}, Clock: clock, Log: logr.Discard(),
+	}, matcher)
+	if err != nil {
+		t.Fatal(err)
+	}
+	queue := priorityqueue.New[types.NamespacedName]("")
+	controller.queue = queue
+	ctx, cancel := context.WithCancel(t.Context())
+	controller.startFeeds(ctx)
+	t.Cleanup(func() {
+		controller.stopFeeds()
+		cancel()
+		controller.running.Wait()
+		queue.ShutDown()
+	})
+	return &routed{controller, t, queue}
+}
+
+// looks fails the test unless exactly these names in the namespace shop are to be looked at.
+func (r *routed) looks(want ...string) {
+	r.t.Helper()
+	var got []string
+	for r.queue.Len() > 0 {
+		key, _ := r.queue.Get()
+		r.queue.Done(key)
+		if key.Namespace != "shop" {
+			r.t.Errorf("%s is to be looked at", key)
+		}
+		got = append(got, key.Name)
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		r.t.Errorf("want %v looked at, got %v", want, got)
+	}
+}
+
+// below is the side of the target's widgets.
+func (r *routed) below() *side { return r.sideOf(belowWidgets.GroupResource()) }
+
+// widget is an object of the target.
+func widget(t *testing.T, name string, annotations map[string]string) *unstructured.Unstructured {
+	object := manifestOf(t, "{apiVersion: old/v2, kind: Widget, metadata: {namespace: shop, name: "+name+", uid: uid-of-"+name+"}}")
+	object.SetAnnotations(annotations)
+	return object
+}
+
+func shop(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "shop", Name: name}
+}
+
+func TestComesUpAs(t *testing.T) {
+	matcher := raising(map[string]string{"till": "till", "safe": "vault"})
+	r := newRouted(t, matcher)
+	ours := someMark
+	ours.Self = ownership.Self{Group: "old", Kind: "Widget", Namespace: "shop", Name: "till"}
+	copied := ours
+	copied.Self.Name = "original"
+	for name, test := range map[string]struct {
+		object *unstructured.Unstructured
+		want   string
+	}{
+		"by its name":         {widget(t, "till", nil), "till"},
+		"by another name":     {widget(t, "safe", nil), "vault"},
+		"not selected":        {widget(t, "vault", nil), ""},
+		"it went down itself": {widget(t, "till", map[string]string{ownership.MarkAnnotation: ours.String()}), ""},
+		// A controller has copied what we wrote to its children.
+		"a copy of what went down": {widget(t, "till", map[string]string{ownership.MarkAnnotation: copied.String()}), "till"},
+	} {
+		key, ok := r.comesUpAs(r.below(), matcher, test.object)
+		if ok != (test.want != "") || ok && key != shop(test.want) {
+			t.Errorf("%s: want %q, got %s, %v", name, test.want, key, ok)
+		}
+	}
+	// Nothing of the other side is selected.
+	if key, ok := r.comesUpAs(r.sides[0], matcher, widget(t, "till", nil)); ok {
+		t.Errorf("from another resource comes up %s", key)
+	}
+}
+
+func TestFeedTellsOfWhatComesUp(t *testing.T) {
+	matcher := raising(map[string]string{"till": "till", "safe": "vault"})
+	r := newRouted(t, matcher)
+	ctx, cancel := context.WithCancel(t.Context())
+	handler := r.feedHandler(ctx, r.below(), matcher)
+	till, safe, other := widget(t, "till", nil), widget(t, "safe", nil), widget(t, "other", nil)
+	at := func(name string) place { return r.below().at(shop(name)) }
+
+	handler.OnAdd(till, true)
+	handler.OnAdd(safe, false)
+	handler.OnAdd(other, false)
+	r.looks("till", "vault")
+	if got := r.raised.at(shop("vault")); !slices.Equal(got, []place{at("safe")}) {
+		t.Errorf("as vault come up %v", got)
+	}
+	handler.OnUpdate(safe, safe)
+	r.looks("vault")
+
+	handler.OnDelete(safe)
+	r.looks("vault")
+	if len(r.raised.at(shop("vault"))) > 0 || !r.raised.hasEnded(at("safe"), safe.GetUID()) {
+		t.Error("the end of what was seen to end is not known")
+	}
+	// Of one that was missed, only that it is not there any more is known.
+	handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "shop/till", Obj: till})
+	r.looks("till")
+	if len(r.raised.at(shop("till"))) > 0 || r.raised.hasEnded(at("till"), till.GetUID()) {
+		t.Error("an end that nobody saw is known")
+	}
+	handler.OnDelete(other)
+	r.looks()
+
+	cancel()
+	handler.OnAdd(till, false)
+	handler.OnDelete(safe)
+	r.looks()
+	if len(r.raised.keys()) > 0 {
+		t.Error("a feed that was replaced is still listened to")
+	}
+}
+
+// Whatever changes about what comes up, all that came up by then is looked at again; what nothing selects any more is to be
+// removed.
+func TestSetMatcherLooksAgainAtWhatComesUp(t *testing.T) {
+	first := raising(map[string]string{"till": "till", "safe": "vault"})
+	for name, test := range map[string]struct {
+		next *selection.Matcher
+		// kept is true if what the feed holds serves the next matcher, too.
+		kept bool
+	}{
+		"nothing changes":              {raising(map[string]string{"till": "till", "safe": "vault"}), true},
+		"one less":                     {raising(map[string]string{"till": "till"}), false},
+		"one comes up by another name": {raising(map[string]string{"till": "till", "safe": "strongroom"}), false},
+		"nothing comes up any more":    {raising(nil), false},
+		"there is no config any more":  {selection.Compile(nil, nil), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRouted(t, first)
+			before := r.below().feeding()
+			r.raised.add(shop("till"), r.below().at(shop("till")))
+			r.raised.add(shop("vault"), r.below().at(shop("safe")))
+			r.SetMatcher(test.next)
+			r.looks("till", "vault")
+			after := r.below().feeding()
+			if before == nil || (after == before) != test.kept || (after == nil) != !test.next.SelectsUp(belowWidgets.GroupResource(), "Widget") {
+				t.Errorf("the feed was %v and is %v", before, after)
+			}
+			if known := len(r.raised.keys()) > 0; known != test.kept {
+				t.Errorf("what came up from the former feed is known: %v, want %v", known, test.kept)
+			}
+		})
+	}
+}
+
+func TestCuresWakeWhatWaitsForThem(t *testing.T) {
+	r := newRouted(t, raising(nil))
+	fail := func(name, reason string) { r.failures.set(shop(name), Failure{reason, "m"}) }
+	fail("ending", ReasonNamespaceTerminating)
+	fail("unserved", ReasonNotServed)
+	fail("wrong", ReasonInvalid)
+	listener := r.listener()
+	listener.Namespace("shop", false)
+	listener.Namespace("bank", true)
+	listener.CRD(schema.GroupResource{Group: "other", Resource: "widgets"})
+	r.looks()
+	listener.Namespace("shop", true)
+	r.looks("ending")
+	listener.CRD(belowWidgets.GroupResource())
+	r.looks("unserved")
+
+	till, safe := r.below().at(shop("till")), r.below().at(shop("safe"))
+	r.awaitName(shop("a"), &takenError{at: till})
+	r.awaitName(shop("b"), &takenError{at: till})
+	r.awaitName(shop("c"), &takenError{at: safe})
+	r.awaitName(shop("d"), nil)
+	r.wake(till)
+	r.looks("a", "b")
+	r.awaitName(shop("a"), nil)
+	r.awaitName(shop("b"), &takenError{at: safe})
+	r.wake(till)
+	r.looks()
+	r.wake(safe)
+	r.looks("b", "c")
+}
+
+// That an object of the mailbox has ended is told to what remembers writes to it, so that one made after it counts.
+func TestEventsOfTheMailbox(t *testing.T) {
+	r := newRouted(t, raising(nil))
+	till := widget(t, "till", nil)
+	r.OnEvent(mailboxes.Event{Key: shop("first"), New: till, Initial: true})
+	r.OnEvent(mailboxes.Event{Key: shop("new"), New: till})
+	r.OnEvent(mailboxes.Event{Key: shop("changed"), Old: till, New: till})
+	r.OnProven(shop("proven"))
+	r.looks("changed", "first", "new", "proven")
+
+	r.inMailbox.begin(shop("till"))
+	r.inMailbox.wrote(shop("till"), till)
+	r.OnEvent(mailboxes.Event{Key: shop("till"), Old: till})
+	r.looks("till")
+	if object, _ := r.inMailbox.current(shop("till"), nil); object != nil {
+		t.Errorf("%s is still remembered", describeVersion(object))
+	}
+}

@@ -1,0 +1,223 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	gosync "sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+
+	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/controllers/sync/transform"
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/servers"
+)
+
+const (
+	startLimit = 5 * time.Minute
+	// patience is how long a test waits for what must happen.
+	patience = time.Minute
+	pollEach = 20 * time.Millisecond
+)
+
+// shared is the cluster of this package, started by the first test that needs it.
+var shared struct {
+	gosync.Mutex
+	dir    string
+	target *servers.Target
+}
+
+func TestMain(m *testing.M) {
+	result := m.Run()
+	if err := cleanUp(result == 0); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		result = 1
+	}
+	os.Exit(result)
+}
+
+// cleanUp stops the servers. After a failure their files stay.
+func cleanUp(passed bool) error {
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.target == nil {
+		return nil
+	}
+	err := shared.target.Stop()
+	if !passed {
+		fmt.Fprintln(os.Stderr, "the files of the servers are in", shared.dir)
+		return err
+	}
+	return errors.Join(err, os.RemoveAll(shared.dir))
+}
+
+// startTarget returns the cluster of this package.
+func startTarget(t *testing.T) *servers.Target {
+	t.Helper()
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.target != nil {
+		return shared.target
+	}
+	root, err := framework.RepositoryRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if shared.dir, err = os.MkdirTemp("", "synchub-sync-"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
+	defer cancel()
+	options := servers.Options{Dir: shared.dir, Bin: filepath.Join(root, "bin")}
+	if shared.target, err = servers.StartTarget(ctx, options, "target", servers.TargetOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return shared.target
+}
+
+// put applies manifests as somebody who is not the hub.
+func put(t *testing.T, manifest string) {
+	t.Helper()
+	if err := framework.Apply(t.Context(), startTarget(t).Config, manifest); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// administrator returns a client that is not the hub's.
+func administrator(t *testing.T) dynamic.Interface {
+	t.Helper()
+	client, err := dynamic.NewForConfig(startTarget(t).Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// eventually waits until the condition holds.
+func eventually(t *testing.T, what string, condition func(ctx context.Context) (bool, error)) {
+	t.Helper()
+	if err := wait.PollUntilContextTimeout(t.Context(), pollEach, patience, true, condition); err != nil {
+		t.Fatalf("waiting until %s: %v", what, err)
+	}
+}
+
+// connect returns the hub's connection to the cluster, which is up.
+func connect(t *testing.T) *targets.Connection {
+	t.Helper()
+	kubeconfig, err := os.ReadFile(startTarget(t).Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	connection := connectBy(t, kubeconfig)
+	eventually(t, "the target is up", func(context.Context) (bool, error) { return connection.Up(), nil })
+	return connection
+}
+
+// connectAway returns a connection to a target that is away.
+func connectAway(t *testing.T) *targets.Connection {
+	t.Helper()
+	return connectBy(t, []byte(`{"apiVersion": "v1", "kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+		"clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}], "users": [{"name": "u", "user": {"token": "none"}}]}`))
+}
+
+func connectBy(t *testing.T, kubeconfig []byte) (connection *targets.Connection) {
+	t.Helper()
+	registry := targets.NewRegistry(targets.Options{
+		FieldManager: ourManager, Limits: kcp.Limits{QPS: 1000, Burst: 2000}, Clock: clock.RealClock{}, Log: logr.Discard(), OnChange: func(types.UID) {},
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- registry.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	eventually(t, "there is a connection", func(context.Context) (ok bool, err error) {
+		connection, err = registry.Connect(us.SyncTarget, kubeconfig, kcp.Limits{})
+		return err == nil, nil
+	})
+	return connection
+}
+
+// hand is a controller as far as it writes to a target, for one resource.
+type hand struct {
+	*Controller
+	t    *testing.T
+	side *side
+}
+
+func newHand(t *testing.T, connection *targets.Connection, resource schema.GroupVersionResource, kind string, policies Resource) *hand {
+	policies.GroupVersionResource, policies.Kind = resource, kind
+	controller := &Controller{
+		Options:  Options{Resource: policies, Owner: us, Mailbox: "mailbox", Connection: connection, Changed: func() {}},
+		manager:  ourManager,
+		down:     transform.Down{Owner: us, Mailbox: "mailbox", Resource: resource.GroupResource(), Hasher: ownership.NewHasher([]byte("key"))},
+		onTarget: newMemory[place](clock.RealClock{}),
+	}
+	return &hand{controller, t, &side{TargetResource: TargetResource{GroupVersionResource: resource, Kind: kind}}}
+}
+
+// at returns where an object is, with what there is to decide by.
+func (h *hand) at(object *unstructured.Unstructured) placed {
+	here := placed{side: h.side, key: keyOf(object), object: object}
+	here.observed, _ = h.verify(object)
+	return here
+}
+
+// do makes the object on the target what the source in the mailbox says, as if the target were known to hold nothing of it.
+func (h *hand) do(source *unstructured.Unstructured, policy ownership.Policy) error {
+	h.t.Helper()
+	desired := h.desire(source, policy)
+	return h.create(h.t.Context(), placed{side: h.side, key: keyOf(desired.Object)}, desired)
+}
+
+// desire returns what the target must hold for a source in the mailbox.
+func (h *hand) desire(source *unstructured.Unstructured, policy ownership.Policy) *transform.Desired {
+	h.t.Helper()
+	desired, err := h.down.Desire(source, policy, nil)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return desired
+}
+
+// get reads an object from the target.
+func (h *hand) get(object *unstructured.Unstructured) *unstructured.Unstructured {
+	h.t.Helper()
+	found, err := h.Connection.Get(h.t.Context(), h.Resource.GroupVersionResource, keyOf(object))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return found
+}

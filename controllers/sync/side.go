@@ -1,0 +1,204 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sync
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/synchub-dev/synchub/controllers/sync/conversion"
+	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/controllers/sync/transform"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// place is where an object is on the target.
+type place struct {
+	resource schema.GroupResource
+	key      types.NamespacedName
+}
+
+// side is one of the resources that the mailbox's objects can be on the target.
+type side struct {
+	TargetResource
+	// cache holds what went down to it.
+	cache *targets.Cache
+	// taken watches names that somebody else has taken.
+	taken *targets.NameWatch
+	// feed is nil while nothing of the resource is selected for coming up. The controller's lock guards it.
+	feed *feed
+	lock func(func())
+}
+
+// feed is the source of what comes up, as one matcher selects it.
+type feed struct {
+	*targets.Feed
+	// key tells what the feed was filled for (see selection.Matcher.UpKey).
+	key    string
+	cancel context.CancelFunc
+}
+
+// bySource is the index of a cache by the mailbox object that an object came from.
+const bySource = "source"
+
+func (c *Controller) newSide(resource TargetResource) (*side, error) {
+	s := &side{TargetResource: resource, lock: c.locked}
+	var err error
+	s.cache, err = c.Connection.NewCache(resource.GroupVersionResource, targets.CacheOptions{
+		Selector:       c.selector,
+		Strip:          c.strip,
+		Handler:        c.targetHandler(s),
+		Indexers:       cache.Indexers{bySource: c.indexBySource},
+		OnAvailability: c.availabilityChanged,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot watch %s on the target: %w", resource.GroupResource(), err)
+	}
+	s.taken = c.Connection.NewNameWatch(resource.GroupVersionResource, func(key types.NamespacedName) {
+		c.wake(place{s.GroupResource(), key})
+	})
+	return s, nil
+}
+
+func (c *Controller) locked(do func()) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	do()
+}
+
+func (s *side) feeding() (current *feed) {
+	s.lock(func() { current = s.feed })
+	return current
+}
+
+// isKnown tells whether it is known what the target holds: what it does not serve it does not hold.
+func (s *side) isKnown() bool {
+	return s.cache.Synced() || s.cache.Availability().Reason == targets.ReasonNotServed
+}
+
+func (s *side) at(key types.NamespacedName) place { return place{s.GroupResource(), key} }
+
+// sideOf returns the side of a resource on the target, or nil.
+func (c *Controller) sideOf(resource schema.GroupResource) *side {
+	for _, side := range c.sides {
+		if side.GroupResource() == resource {
+			return side
+		}
+	}
+	return nil
+}
+
+// sideOfKind returns the side of a kind on the target, or nil.
+func (c *Controller) sideOfKind(kind schema.GroupKind) *side {
+	for _, side := range c.sides {
+		if side.Group == kind.Group && side.Kind == kind.Kind {
+			return side
+		}
+	}
+	return nil
+}
+
+// startFeeds begins to read what comes up, until ctx ends.
+func (c *Controller) startFeeds(ctx context.Context) {
+	c.locked(func() { c.feeding = ctx })
+	c.setFeeds(c.matcher.Load())
+}
+
+func (c *Controller) stopFeeds() {
+	c.locked(func() { c.feeding = nil })
+}
+
+// setFeeds replaces the feeds that were filled for another selection than the matcher's, and tells whether there were any.
+func (c *Controller) setFeeds(matcher *selection.Matcher) (changed bool) {
+	for _, side := range c.sides {
+		key := ""
+		if matcher.SelectsUp(side.GroupResource(), side.Kind) {
+			key = matcher.UpKey(side.GroupResource(), side.Kind)
+		}
+		c.locked(func() {
+			switch {
+			case c.feeding == nil, side.feed == nil && key == "", side.feed != nil && side.feed.key == key:
+				return
+			}
+			changed = true
+			if side.feed != nil {
+				side.feed.cancel()
+				side.feed = nil
+				c.raised.forget(side.GroupResource())
+			}
+			if key != "" {
+				side.feed = c.newFeed(side, matcher, key)
+			}
+		})
+	}
+	return changed
+}
+
+// newFeed starts a feed. The caller holds the lock.
+func (c *Controller) newFeed(side *side, matcher *selection.Matcher, key string) *feed {
+	ctx, cancel := context.WithCancel(c.feeding)
+	scope := matcher.UpScope(side.GroupResource(), side.Kind, c.Resource.Namespaced)
+	started := &feed{key: key, cancel: cancel}
+	var err error
+	started.Feed, err = c.Connection.NewFeed(side.GroupVersionResource, targets.FeedOptions{
+		Scope: targets.Scope{Names: scope.Names, Namespaces: scope.Namespaces, All: scope.All},
+		Keep: func(object *unstructured.Unstructured) bool {
+			_, ok := c.comesUpAs(side, matcher, object)
+			return ok
+		},
+		Handler:        c.feedHandler(ctx, side, matcher),
+		OnAvailability: c.availabilityChanged,
+	})
+	if err != nil {
+		cancel()
+		c.Log.Error(err, "cannot read what comes up", "target", side.GroupResource())
+		return nil
+	}
+	c.running.Go(func() { started.Run(ctx) })
+	c.running.Go(func() {
+		// What came up before and is not selected any more shows only now.
+		if started.WaitSynced(ctx) {
+			c.enqueueAll()
+		}
+	})
+	return started
+}
+
+// comesUpAs returns the name in the mailbox under which an object of the target comes up; ok is false if it does not:
+// nothing selects it, it went down itself, or it comes up as another resource.
+func (c *Controller) comesUpAs(side *side, matcher *selection.Matcher, object *unstructured.Unstructured) (types.NamespacedName, bool) {
+	if _, err := c.Owner.Verify(object.GetAnnotations(), transform.SelfOf(object)); err == nil {
+		return types.NamespacedName{}, false
+	}
+	selected, ok := matcher.MatchUp(c.describeTarget(side, object))
+	if !ok {
+		return types.NamespacedName{}, false
+	}
+	name, ok := selected.Conversion.Up(conversion.Name{
+		GVK:       side.GroupVersion().WithKind(side.Kind),
+		Namespace: object.GetNamespace(), Name: object.GetName(),
+	})
+	if !ok || name.GVK.Group != c.Resource.Group || name.GVK.Kind != c.Resource.Kind {
+		return types.NamespacedName{}, false
+	}
+	return types.NamespacedName{Namespace: name.Namespace, Name: name.Name}, true
+}

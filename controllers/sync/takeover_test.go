@@ -1,0 +1,304 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sync
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/provider/requests"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+var configMapsV1 = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+
+// configMap is a source in the mailbox, in the namespace default.
+func configMap(t *testing.T, name, content string) *unstructured.Unstructured {
+	t.Helper()
+	return manifestOf(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: "+name+", namespace: default, uid: source}, "+content+"}")
+}
+
+// theirs makes an object of the target that is not the hub's, as most clients do: not by applying it.
+func theirs(t *testing.T, name, annotations, content string) {
+	t.Helper()
+	object := manifestOf(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: "+name+", annotations: {"+annotations+"}}, "+content+"}")
+	if _, err := administrator(t).Resource(configMapsV1).Namespace("default").Create(t.Context(), object, metav1.CreateOptions{FieldManager: "theirs"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAdoption(t *testing.T) {
+	connection := connect(t)
+	foreign := someMark
+	foreign.Hub = "another"
+	foreign.Self = ownership.Self{Kind: "ConfigMap", Namespace: "default", Name: "foreign"}
+	const kubeStellars = "edge.kubestellar.io/downsynced: ConfigMap/default/"
+	for name, test := range map[string]struct {
+		policy             synchubv1alpha1.AdoptionPolicy
+		annotations, there string
+		adopted            bool
+	}{
+		"never":              {synchubv1alpha1.AdoptionNever, "", "data: {a: x}", false},
+		"by-default":         {"", "", "data: {a: x}", false},
+		"always":             {synchubv1alpha1.AdoptionAlways, "", "data: {a: w, b: z}", true},
+		"identical":          {synchubv1alpha1.AdoptionIfIdentical, "", "data: {a: x}", true},
+		"identical-and-more": {synchubv1alpha1.AdoptionIfIdentical, "note: x", "data: {a: x, b: z}", true},
+		"not-identical":      {synchubv1alpha1.AdoptionIfIdentical, "", "data: {a: w}", false},
+		"kubestellars":       {synchubv1alpha1.AdoptionKubeStellar, kubeStellars + "kubestellars", "data: {a: w, b: z}", true},
+		"kubestellars-copy":  {synchubv1alpha1.AdoptionKubeStellar, kubeStellars + "original", "data: {a: x}", false},
+		"nobodys":            {synchubv1alpha1.AdoptionKubeStellar, "", "data: {a: x}", false},
+		"foreign":            {synchubv1alpha1.AdoptionAlways, "synchub.dev/mark: '" + foreign.String() + "'", "data: {a: x}", false},
+		"unreadable":         {synchubv1alpha1.AdoptionAlways, "synchub.dev/mark: '{}'", "data: {a: x}", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			theirs(t, name, test.annotations, test.there)
+			hand := newHand(t, connection, configMapsV1, "ConfigMap", Resource{Adoption: test.policy})
+			source := configMap(t, name, "data: {a: x}")
+			before := hand.get(source)
+			err := hand.do(source, ownership.PolicyDelete)
+			after := hand.get(source)
+			if !test.adopted {
+				if reasonOf(err) != ReasonConflict || !reflect.DeepEqual(after, before) {
+					t.Errorf("%v; the object was %v\nand is %v", err, before, after)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			observed, err := hand.verify(after)
+			if err != nil || !observed.Mark.Adopted || !observed.Labelled || after.GetUID() != before.GetUID() || len(foreignMarks(after)) > 0 {
+				t.Fatalf("%+v, %v of %v", observed, err, after)
+			}
+			// What somebody else has set beside it stays, and what is taken away in the mailbox goes, though he set it, too.
+			values := func() map[string]string {
+				data, _, _ := unstructured.NestedStringMap(hand.get(source).Object, "data")
+				return data
+			}
+			if data := values(); data["a"] != "x" || (data["b"] != "") != strings.Contains(test.there, "b:") {
+				t.Errorf("after it was adopted it holds %v", data)
+			}
+			desired := hand.desire(configMap(t, name, "data: {c: x}"), ownership.PolicyDelete).AsAdopted()
+			if err := hand.apply(t.Context(), hand.at(after), desired, after.GetUID()); err != nil {
+				t.Fatal(err)
+			}
+			if data := values(); data["c"] != "x" || data["a"] != "" || (data["b"] != "") != strings.Contains(test.there, "b:") {
+				t.Errorf("after a change in the mailbox it holds %v", data)
+			}
+		})
+	}
+}
+
+// An object that is only to be created is marked when it is adopted, and otherwise left as it is.
+func TestAdoptionOfWhatIsLeftAlone(t *testing.T) {
+	theirs(t, "left-alone", "edge.kubestellar.io/downsynced: ConfigMap/default/left-alone", "data: {a: theirs}")
+	hand := newHand(t, connect(t), configMapsV1, "ConfigMap", Resource{Adoption: synchubv1alpha1.AdoptionKubeStellar})
+	source := configMap(t, "left-alone", "data: {a: ours}")
+	if err := hand.do(source, ownership.PolicyCreateOnly); err != nil {
+		t.Fatal(err)
+	}
+	after := hand.get(source)
+	observed, err := hand.verify(after)
+	data, _, _ := unstructured.NestedStringMap(after.Object, "data")
+	if err != nil || !observed.Mark.Adopted || observed.Mark.Policy != ownership.PolicyCreateOnly || !observed.Labelled || data["a"] != "theirs" || len(foreignMarks(after)) > 0 {
+		t.Errorf("%+v, %v of %v", observed, err, after)
+	}
+}
+
+// Our own objects are taken back, however much of what shows it was taken off, and those of another source are not.
+func TestReclaim(t *testing.T) {
+	connection := connect(t)
+	hand := newHand(t, connection, configMapsV1, "ConfigMap", Resource{})
+	source := configMap(t, "reclaimed", "data: {a: x}")
+	if err := hand.do(source, ownership.PolicyDelete); err != nil {
+		t.Fatal(err)
+	}
+	first := hand.get(source)
+	// The label is lost, so the cache does not show the object any more.
+	if err := connection.Strip(t.Context(), configMapsV1, keyOf(source), first.GetUID(), []string{ownership.OwnerLabel}, nil); err != nil {
+		t.Fatal(err)
+	}
+	changed := configMap(t, "reclaimed", "data: {a: w}")
+	if err := hand.do(changed, ownership.PolicyDelete); err != nil {
+		t.Fatal(err)
+	}
+	after := hand.get(source)
+	observed, err := hand.verify(after)
+	if err != nil || !observed.Labelled || observed.Mark.Adopted || after.GetUID() != first.GetUID() {
+		t.Errorf("%+v, %v", observed, err)
+	}
+	// An object that is to be left alone gets its marks back, and nothing else.
+	if err := connection.Strip(t.Context(), configMapsV1, keyOf(source), first.GetUID(), []string{ownership.OwnerLabel}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := hand.do(configMap(t, "reclaimed", "data: {a: z}"), ownership.PolicyCreateOnly); err != nil {
+		t.Fatal(err)
+	}
+	last := hand.get(source)
+	data, _, _ := unstructured.NestedStringMap(last.Object, "data")
+	remarked, err := hand.verify(last)
+	if err != nil || !remarked.Labelled || remarked.Mark.Policy != ownership.PolicyCreateOnly || remarked.Mark.Hash != observed.Mark.Hash || data["a"] != "w" {
+		t.Errorf("%+v, %v of %v", remarked, err, data)
+	}
+
+	other := newHand(t, connection, configMapsV1, "ConfigMap", Resource{Adoption: synchubv1alpha1.AdoptionAlways})
+	desired := other.desire(source, ownership.PolicyDelete)
+	desired.Mark.Source.Name = "another"
+	err = other.create(t.Context(), placed{side: other.side, key: keyOf(source)}, desired)
+	var taken *takenError
+	if !errors.As(err, &taken) || taken.at != other.side.at(keyOf(source)) {
+		t.Errorf("of another source: %v", err)
+	}
+}
+
+// What cannot be changed is deleted, to be made anew, if that is allowed and the target has found the new one valid.
+func TestReplace(t *testing.T) {
+	withRules(t)
+	connection := connect(t)
+	gauges := schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "gauges"}
+	gauge := func(name, spec string) *unstructured.Unstructured {
+		return manifestOf(t, "{apiVersion: example.org/v1, kind: Gauge, metadata: {name: "+name+", namespace: default, uid: source}, spec: {"+spec+"}}")
+	}
+	for name, test := range map[string]struct {
+		resource Resource
+		next     string
+		replaced bool
+	}{
+		"replaced":          {Resource{Replace: true}, "class: b", true},
+		"not-to-be":         {Resource{}, "class: b", false},
+		"not-valid":         {Resource{Replace: true}, "class: b, limit: 10", false},
+		"not-a-container":   {Resource{Replace: true, Container: true}, "class: b", false},
+		"retained-and-more": {Resource{Replace: true, Container: true, Retain: true}, "class: b", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hand := newHand(t, connection, gauges, "Gauge", test.resource)
+			if err := hand.do(gauge(name, "class: a"), ownership.PolicyDelete); err != nil {
+				t.Fatal(err)
+			}
+			first := hand.get(gauge(name, ""))
+			desired := hand.desire(gauge(name, test.next), ownership.PolicyDelete)
+			err := hand.apply(t.Context(), hand.at(first), desired, first.GetUID())
+			if test.replaced {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := connection.Get(t.Context(), gauges, keyOf(first)); !apierrors.IsNotFound(err) {
+					t.Fatalf("it is still there: %v", err)
+				}
+				if _, deleted := hand.onTarget.current(hand.side.at(keyOf(first)), first); !deleted {
+					t.Error("that it was deleted is not remembered")
+				}
+				if err := hand.do(gauge(name, test.next), ownership.PolicyDelete); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if reasonOf(err) != ReasonImmutable || !strings.Contains(err.Error(), "spec.class") {
+				t.Errorf("want it refused, got %v", err)
+			}
+			if got := hand.get(first); got.GetUID() != first.GetUID() || got.GetResourceVersion() != first.GetResourceVersion() {
+				t.Errorf("it was touched: %v", got)
+			}
+		})
+	}
+}
+
+// A missing namespace is made for its contents, and says so; the rest of the names is left to whoever has them.
+func TestEnsureNamespace(t *testing.T) {
+	connection := connect(t)
+	hand := newHand(t, connection, configMapsV1, "ConfigMap", Resource{})
+	source := configMap(t, "first", "data: {a: x}")
+	source.SetNamespace("ensured")
+	if err := hand.do(source, ownership.PolicyDelete); err != nil {
+		t.Fatal(err)
+	}
+	namespace, err := connection.Get(requests.As(t.Context(), requests.Extra), namespaces, keyOf(manifestOf(t, "{apiVersion: v1, kind: Namespace, metadata: {name: ensured}}")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := newHand(t, connection, namespaces, "Namespace", Resource{Container: true})
+	_, reason := owner.verify(namespace)
+	if !owner.isEnsured(namespace, reason) {
+		t.Fatalf("%v of %v", reason, namespace)
+	}
+	// One that is selected later becomes ours, and goes with its source since the hub has made it.
+	if err := owner.do(manifestOf(t, "{apiVersion: v1, kind: Namespace, metadata: {name: ensured, uid: source}}"), ownership.PolicyDelete); err != nil {
+		t.Fatal(err)
+	}
+	if observed, err := owner.verify(owner.get(namespace)); err != nil || observed.Retain || observed.Mark.Adopted {
+		t.Errorf("%+v, %v", observed, err)
+	}
+	// One that was there before is not.
+	put(t, "{apiVersion: v1, kind: Namespace, metadata: {name: theirs}}")
+	found := manifestOf(t, "{apiVersion: v1, kind: Namespace, metadata: {name: theirs, uid: source}}")
+	if err := owner.do(found, ownership.PolicyDelete); reasonOf(err) != ReasonConflict {
+		t.Errorf("a namespace of somebody else: %v", err)
+	}
+	adopting := newHand(t, connection, namespaces, "Namespace", Resource{Container: true, Adoption: synchubv1alpha1.AdoptionAlways})
+	if err := adopting.do(found, ownership.PolicyDelete); err != nil {
+		t.Fatal(err)
+	}
+	if observed, err := adopting.verify(adopting.get(found)); err != nil || !observed.Retain {
+		t.Errorf("an adopted namespace would be removed with its contents: %+v, %v", observed, err)
+	}
+}
+
+// Marks that are written or taken off leave the rest as it is.
+func TestRemarkAndRelease(t *testing.T) {
+	hand := newHand(t, connect(t), configMapsV1, "ConfigMap", Resource{})
+	source := configMap(t, "released", "data: {a: x}")
+	if err := hand.do(source, ownership.PolicyDelete); err != nil {
+		t.Fatal(err)
+	}
+	here := hand.at(hand.get(source))
+	desired := hand.desire(configMap(t, "released", "data: {a: w}"), ownership.PolicyCreateOnly)
+	if err := hand.remark(t.Context(), here, desired, here.observed); err != nil {
+		t.Fatal(err)
+	}
+	marked := hand.at(hand.get(source))
+	data, _, _ := unstructured.NestedStringMap(marked.object.Object, "data")
+	want := desired.Mark
+	want.Hash = here.observed.Mark.Hash
+	if marked.observed == nil || marked.observed.Mark != want || data["a"] != "x" || marked.object.GetAnnotations()[ownership.OverwriteAnnotation] != "false" {
+		t.Errorf("%+v of %v", marked.observed, marked.object)
+	}
+	if err := hand.release(t.Context(), marked); err != nil {
+		t.Fatal(err)
+	}
+	released := hand.get(source)
+	if _, err := hand.verify(released); !errors.Is(err, ownership.ErrUnmarked) || len(released.GetLabels()) > 0 {
+		t.Errorf("%v of %v", err, released)
+	}
+	// An object that was replaced meanwhile is not touched.
+	marked.observed.UID = "00000000-0000-0000-0000-000000000000"
+	if err := hand.edit(t.Context(), marked, marked.observed.UID, targets.Edits{SetLabels: map[string]string{"a": "b"}}); err == nil {
+		t.Error("another object was edited")
+	}
+	if labels := hand.get(source).GetLabels(); slices.Contains([]string{"b"}, labels["a"]) {
+		t.Errorf("the labels are %v", labels)
+	}
+}

@@ -1,0 +1,261 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/sync/decide"
+	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/controllers/sync/transform"
+	"github.com/synchub-dev/synchub/provider/requests"
+)
+
+// reconcileUp brings in step what an object of the target is in the mailbox. held is what the mailbox has of the name, or
+// nil.
+func (c *Controller) reconcileUp(ctx context.Context, key types.NamespacedName, held *unstructured.Unstructured) (outcome, error) {
+	source, object, err := c.lookUp(ctx, key, held)
+	if err != nil {
+		return outcome{up: true}, err
+	}
+	seen := c.held(held, source.Desired)
+	if seen != nil && seen.Mark.Adopted && source.Desired != nil {
+		source.Desired = source.Desired.AsAdopted()
+	}
+	decision, err := decide.Up(source, seen, c.inMailbox.droppedBy(key))
+	if err != nil {
+		return outcome{decision: decision, up: true}, err
+	}
+	if decision.Cause == decide.Drifted {
+		if wait, contended := c.failures.repair(key); contended {
+			return outcome{decision: decision, up: true, again: wait}, fmt.Errorf("%w: somebody in the mailbox keeps changing %v", errContended, decision.Fields)
+		}
+	}
+	log.FromContext(ctx).V(1).Info("upwards", "decision", decision.String())
+	result := outcome{decision: decision, up: true}
+	switch decision.Action {
+	case decide.None:
+		if decision.Cause == decide.InStep {
+			return result, errors.Join(c.raiseStatus(ctx, key, held, object), c.rivals(key, object))
+		}
+		return result, nil
+	case decide.Create:
+		result.again = echoTimeout
+		return result, c.raise(ctx, key, source.Desired, object)
+	case decide.Update:
+		return retried(result, c.update(ctx, key, held, source.Desired, object))
+	case decide.Conflict:
+		return retried(result, c.conflictAbove(ctx, key, held, source.Desired, object))
+	case decide.Prove:
+		c.Mailboxes.Prove(c.Mailbox, c.suspect(key, decide.Deselected))
+		return result, nil
+	case decide.Delete:
+		return result, c.lower(ctx, key, held)
+	case decide.Release:
+		return result, c.letGo(ctx, key, held)
+	default:
+		return result, fmt.Errorf("%s is no decision about an object of the mailbox", decision)
+	}
+}
+
+// retried makes of a write that came too late no failure: the cache is about to show what came between.
+func retried(result outcome, err error) (outcome, error) {
+	if errors.Is(err, errStale) {
+		result.again, err = echoTimeout, nil
+	}
+	return result, err
+}
+
+// held is what there is to decide by of an object in the mailbox.
+func (c *Controller) held(object *unstructured.Unstructured, desired *transform.Desired) *decide.Held {
+	if object == nil {
+		return nil
+	}
+	held := &decide.Held{UID: object.GetUID(), Terminating: object.GetDeletionTimestamp() != nil, Retain: c.Resource.Retain}
+	mark, err := c.Owner.VerifyUp(object.GetAnnotations(), transform.SelfOf(object))
+	if held.Ours = err == nil; !held.Ours {
+		return held
+	}
+	held.Mark = mark
+	// Only what the hub created goes with all that it holds.
+	held.Retain = held.Retain || c.Resource.Container && mark.Adopted
+	if desired != nil {
+		held.Missing = transform.Missing(desired.Object.Object, object.Object)
+	}
+	return held
+}
+
+// lookUp returns the state of the object of the target that comes up under a name, and the object.
+func (c *Controller) lookUp(ctx context.Context, key types.NamespacedName, held *unstructured.Unstructured) (decide.Source, *unstructured.Unstructured, error) {
+	side, object := c.sourceBelow(key, held)
+	if object == nil {
+		state, err := c.lookForMissing(ctx, key, held)
+		return state, nil, err
+	}
+	selected, ok := c.matcher.Load().MatchUp(c.describeTarget(side, object))
+	switch {
+	case !ok:
+		// The matcher was replaced a moment ago; its feed decides.
+		return decide.Source{State: decide.Unknown}, nil, nil
+	case selected.Suspended:
+		return decide.Source{State: decide.Suspended}, nil, nil
+	}
+	policy := selected.Policy
+	if c.Resource.Orphan {
+		policy = ownership.PolicyOrphan
+	}
+	desired, err := c.up.Desire(object, side.GroupResource(), policy, selected.Conversion)
+	if err == nil && keyOf(desired.Object) != key {
+		// Another conversion holds; the feed is being replaced.
+		return decide.Source{State: decide.Unknown}, nil, nil
+	}
+	return decide.Source{State: decide.InStep, Desired: desired}, object, err
+}
+
+// sourceBelow returns the object of the target that comes up under a name: that which came up before, else the first.
+func (c *Controller) sourceBelow(key types.NamespacedName, held *unstructured.Unstructured) (*side, *unstructured.Unstructured) {
+	places := c.raised.at(key)
+	if held != nil {
+		if mark, err := c.Owner.VerifyUp(held.GetAnnotations(), transform.SelfOf(held)); err == nil {
+			for i, at := range places {
+				if at == placeBelow(mark) {
+					places[0], places[i] = places[i], places[0]
+				}
+			}
+		}
+	}
+	for _, at := range places {
+		side := c.sideOf(at.resource)
+		if side == nil {
+			continue
+		}
+		if feed := side.feeding(); feed != nil {
+			if object := feed.Get(at.key); object != nil {
+				return side, object
+			}
+		}
+	}
+	return nil, nil
+}
+
+// placeBelow is where the object is, or was, that came up.
+func placeBelow(mark ownership.Mark) place {
+	return place{schema.GroupResource{Group: mark.Source.Group, Resource: mark.Source.Resource}, keyOfSource(mark)}
+}
+
+// lookForMissing returns the state of the source of what came up, which is not among what comes up now. Nothing is
+// concluded from a cache that cannot be relied on.
+func (c *Controller) lookForMissing(ctx context.Context, key types.NamespacedName, held *unstructured.Unstructured) (decide.Source, error) {
+	unknown := decide.Source{State: decide.Unknown}
+	if held == nil {
+		return decide.Source{State: decide.Vanished}, nil
+	}
+	mark, err := c.Owner.VerifyUp(held.GetAnnotations(), transform.SelfOf(held))
+	if err != nil {
+		return unknown, nil //nolint:nilerr // it did not come up: nothing is to be done about it
+	}
+	deselected := decide.Source{State: decide.Deselected, Proven: c.Mailboxes.Proven(c.Mailbox, c.suspect(key, decide.Deselected))}
+	at := placeBelow(mark)
+	side := c.sideOf(at.resource)
+	if side == nil {
+		return deselected, nil
+	}
+	selected, ok := c.matcher.Load().MatchUp(selection.Object{
+		Resource: side.GroupVersionResource, Kind: side.Kind, Namespace: at.key.Namespace, Name: at.key.Name,
+		Labels: held.GetLabels(), Annotations: held.GetAnnotations(),
+	})
+	switch {
+	case !ok:
+		return deselected, nil
+	case selected.Suspended:
+		return decide.Source{State: decide.Suspended}, nil
+	}
+	feed := side.feeding()
+	switch {
+	case feed == nil, !feed.Synced(), feed.Availability().Reason != "":
+		return unknown, nil
+	case feed.Get(at.key) != nil:
+		// It comes up under another name by now, by another conversion.
+		return decide.Source{State: decide.Deselected, Proven: !slices.Contains(c.raised.at(key), at)}, nil
+	case c.raised.hasEnded(at, mark.Source.UID):
+		return decide.Source{State: decide.Vanished, Proven: true}, nil
+	default:
+		return c.askForMissing(ctx, key, side, at)
+	}
+}
+
+// askForMissing asks the target about an object whose end was not seen: it may have ended while the hub was away.
+func (c *Controller) askForMissing(ctx context.Context, key types.NamespacedName, side *side, at place) (decide.Source, error) {
+	object, err := c.Connection.Get(requests.As(ctx, requests.Extra), side.GroupVersionResource, at.key)
+	var status apierrors.APIStatus
+	switch {
+	case err == nil:
+		if name, comesUp := c.comesUpAs(side, c.matcher.Load(), object); comesUp && name == key {
+			// The feed will show it.
+			return decide.Source{State: decide.Unknown}, nil
+		}
+		return decide.Source{State: decide.Deselected, Proven: true}, nil
+	case apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Name == at.key.Name:
+		return decide.Source{State: decide.Vanished, Proven: true}, nil
+	default:
+		// That an API is not served says nothing about its objects.
+		return decide.Source{State: decide.Unknown}, fmt.Errorf("cannot find out whether %s %s is gone from the target: %w", at.resource, at.key, err)
+	}
+}
+
+// rivals reports that more than one object of the target comes up under a name.
+func (c *Controller) rivals(key types.NamespacedName, chosen *unstructured.Unstructured) error {
+	for _, at := range c.raised.at(key) {
+		if at.key != keyOf(chosen) || at.resource.Group != chosen.GroupVersionKind().Group {
+			return fmt.Errorf("%w: %s %s of the target would have the same name", errTakenAbove, at.resource, at.key)
+		}
+	}
+	return nil
+}
+
+// conflictAbove takes over the object of the mailbox that has the name, if it is a namespace that the hub made for what came
+// up, or if KubeStellar's syncer brought it up and the PublishedResource allows that; else it reports it.
+func (c *Controller) conflictAbove(ctx context.Context, key types.NamespacedName, held *unstructured.Unstructured, desired *transform.Desired, object *unstructured.Unstructured) error {
+	ctx = requests.As(ctx, requests.Extra)
+	_, reason := c.Owner.VerifyUp(held.GetAnnotations(), transform.SelfOf(held))
+	switch {
+	case c.isEnsured(held, reason):
+		return c.update(ctx, key, held, desired, object)
+	case c.mayAdoptAbove(held, reason):
+		return c.update(ctx, key, held, desired.AsAdopted(), object)
+	default:
+		return errTakenAbove
+	}
+}
+
+// mayAdoptAbove tells whether an object of the mailbox may be taken over. One with a mark of another hub never is.
+func (c *Controller) mayAdoptAbove(held *unstructured.Unstructured, reason error) bool {
+	return c.Resource.Adoption == synchubv1alpha1.AdoptionKubeStellar &&
+		(errors.Is(reason, ownership.ErrUnmarked) || errors.Is(reason, ownership.ErrCopied)) &&
+		ownership.IsKubeStellars(held.GetAnnotations(), ownership.KubeStellarUpsynced, transform.SelfOf(held))
+}

@@ -1,0 +1,121 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+)
+
+// viewer is what configs are seen through: the [mailboxes.Mailboxes].
+type viewer interface {
+	List(resource schema.GroupVersionResource, mailbox logicalcluster.Name) (objects []*unstructured.Unstructured, known bool)
+	Prove(mailbox logicalcluster.Name, suspect mailboxes.Suspect)
+	Proven(mailbox logicalcluster.Name, suspect mailboxes.Suspect) bool
+}
+
+var _ viewer = &mailboxes.Mailboxes{}
+
+// configs are those in force in one mailbox, by resource.
+//
+// Without a config all it selects is removed from the target, so one that is not seen any more is only suspected to be
+// deleted, and stays in force until that is proven (rule 3 of the design).
+type configs map[schema.GroupVersionResource][]*unstructured.Unstructured
+
+// look returns the configs that are in force now, given those before, and with ask has it proven that what is missing is
+// gone. It returns false if the mailbox cannot be seen.
+func (c configs) look(view viewer, mailbox logicalcluster.Name, ask bool) (next configs, ok bool) {
+	seen := configs{}
+	for _, resource := range ConfigResources {
+		objects, known := view.List(resource, mailbox)
+		if !known {
+			return nil, false
+		}
+		seen[resource] = objects
+	}
+	// A proof serves once, so none is taken before all that is needed to use it is known.
+	next = configs{}
+	for resource, objects := range seen {
+		suspicion := func(key types.NamespacedName) mailboxes.Suspect {
+			return mailboxes.Suspect{Resource: resource, Key: key, Vanished: true}
+		}
+		inForce, suspects := holdOn(c[resource], objects, func(key types.NamespacedName) bool { return view.Proven(mailbox, suspicion(key)) })
+		next[resource] = inForce
+		for _, key := range suspects {
+			if ask {
+				view.Prove(mailbox, suspicion(key))
+			}
+		}
+	}
+	return next, true
+}
+
+// holdOn returns the configs that are in force now: of those seen all that are not being deleted, and of those before,
+// where not seen any more, the suspects, which are not proven to be gone.
+func holdOn(before, seen []*unstructured.Unstructured, proven func(types.NamespacedName) bool) (inForce []*unstructured.Unstructured, suspects []types.NamespacedName) {
+	found := map[types.NamespacedName]bool{}
+	for _, config := range seen {
+		found[keyOf(config)] = true
+		if config.GetDeletionTimestamp() == nil {
+			inForce = append(inForce, config)
+		}
+	}
+	for _, config := range before {
+		if key := keyOf(config); !found[key] && !proven(key) {
+			inForce, suspects = append(inForce, config), append(suspects, key)
+		}
+	}
+	return inForce, suspects
+}
+
+func keyOf(object *unstructured.Unstructured) types.NamespacedName {
+	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+}
+
+// configSubscriber makes the manager compile the configs of a mailbox anew when something happened to them.
+type configSubscriber struct {
+	manager    *Manager
+	managed    *managed
+	syncTarget types.UID
+}
+
+// OnEvent is called for each change of a config.
+func (s *configSubscriber) OnEvent(event mailboxes.Event) {
+	if event.Old != nil && event.New != nil && event.Old.GetUID() == event.New.GetUID() && event.Old.GetGeneration() == event.New.GetGeneration() {
+		return // only the status changed, which we write ourselves
+	}
+	s.lookAgain(true)
+}
+
+// OnProven is called when a suspicion about a config has been decided. Where it turned out to be there after all, its
+// event is still to come, and until then nothing is gained by asking again.
+func (s *configSubscriber) OnProven(types.NamespacedName) { s.lookAgain(false) }
+
+// OnReset is called when the mailbox's cache was filled anew or its binding changed.
+func (s *configSubscriber) OnReset() { s.lookAgain(true) }
+
+func (s *configSubscriber) lookAgain(ask bool) {
+	s.manager.lock.Lock()
+	s.managed.stale = true
+	s.managed.ask = s.managed.ask || ask
+	s.manager.lock.Unlock()
+	s.manager.enqueue(s.syncTarget)
+}

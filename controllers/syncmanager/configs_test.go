@@ -1,0 +1,211 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+)
+
+// configsNamed returns configs as a mailbox shows them; one whose name ends in "-" is being deleted.
+func configsNamed(names string) (all []*unstructured.Unstructured) {
+	for name := range strings.FieldsSeq(names) {
+		object := &unstructured.Unstructured{Object: map[string]any{}}
+		object.SetName(strings.TrimSuffix(name, "-"))
+		if strings.HasSuffix(name, "-") {
+			object.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1000, 0)})
+		}
+		all = append(all, object)
+	}
+	return all
+}
+
+func configNames(all []*unstructured.Unstructured) string {
+	var names []string
+	for _, object := range all {
+		names = append(names, object.GetName())
+	}
+	slices.Sort(names)
+	return strings.Join(names, " ")
+}
+
+func TestHoldOn(t *testing.T) {
+	for name, test := range map[string]struct {
+		before, seen, proven string
+		inForce, suspects    string
+	}{
+		"nothing":                           {},
+		"the first one":                     {seen: "a", inForce: "a"},
+		"all is as it was":                  {before: "a b", seen: "a b", inForce: "a b"},
+		"one more":                          {before: "a", seen: "a b", inForce: "a b"},
+		"one is not seen any more":          {before: "a b", seen: "b", inForce: "a b", suspects: "a"},
+		"none is seen any more":             {before: "a b", inForce: "a b", suspects: "a b"},
+		"one is proven to be gone":          {before: "a b", seen: "b", proven: "a", inForce: "b"},
+		"one of two is proven to be gone":   {before: "a b c", seen: "c", proven: "b", inForce: "a c", suspects: "a"},
+		"the last one is proven to be gone": {before: "a", proven: "a"},
+		"a proof of one that is seen":       {before: "a", seen: "a", proven: "a", inForce: "a"},
+		"a proof of one that nobody knew":   {before: "a", seen: "a", proven: "b", inForce: "a"},
+		"one is being deleted":              {before: "a b", seen: "a- b", inForce: "b"},
+		"the first one is being deleted":    {seen: "a-"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inForce, suspects := holdOn(configsNamed(test.before), configsNamed(test.seen), func(key types.NamespacedName) bool {
+				return slices.Contains(strings.Fields(test.proven), key.Name)
+			})
+			var suspected []string
+			for _, key := range suspects {
+				suspected = append(suspected, key.Name)
+			}
+			if got := strings.Join(suspected, " "); configNames(inForce) != test.inForce || got != test.suspects {
+				t.Errorf("want %q in force and %q suspected, got %q and %q", test.inForce, test.suspects, configNames(inForce), got)
+			}
+		})
+	}
+}
+
+// Of a config that holds on the last that was seen counts, of one that changed what it is now.
+func TestHoldOnTakesTheNewest(t *testing.T) {
+	before, changed := configsNamed("a b"), configsNamed("b")
+	inForce, _ := holdOn(before, changed, func(types.NamespacedName) bool { return false })
+	if !slices.Contains(inForce, before[0]) || !slices.Contains(inForce, changed[0]) || slices.Contains(inForce, before[1]) {
+		t.Errorf("got %v", inForce)
+	}
+}
+
+// mailbox is a double of all mailboxes: it shows what a test puts into it.
+type mailbox struct {
+	shown  map[string]string // by the resource's name; absent if it cannot be seen
+	proofs map[string]bool   // by resource and name
+	asked  []string
+}
+
+func (m *mailbox) List(resource schema.GroupVersionResource, _ logicalcluster.Name) ([]*unstructured.Unstructured, bool) {
+	names, known := m.shown[resource.Resource]
+	return configsNamed(names), known
+}
+
+func (m *mailbox) Prove(_ logicalcluster.Name, suspect mailboxes.Suspect) {
+	m.asked = append(m.asked, nameOf(suspect))
+}
+
+func (m *mailbox) Proven(_ logicalcluster.Name, suspect mailboxes.Suspect) bool {
+	proven := m.proofs[nameOf(suspect)]
+	delete(m.proofs, nameOf(suspect))
+	return proven
+}
+
+func nameOf(suspect mailboxes.Suspect) string {
+	if !suspect.Vanished {
+		return "a suspect that did not vanish"
+	}
+	return suspect.Resource.Resource + "/" + suspect.Key.Name
+}
+
+func TestLook(t *testing.T) {
+	const syncer, edge = "syncerconfigs", "edgesyncconfigs"
+	view := &mailbox{shown: map[string]string{syncer: "a b"}, proofs: map[string]bool{}}
+	var current configs
+	look := func(ask, ok bool, want string, asked ...string) {
+		t.Helper()
+		next, seen := current.look(view, "m", ask)
+		if seen != ok {
+			t.Fatalf("the mailbox is seen: %v, want %v", seen, ok)
+		}
+		if ok {
+			current = next
+		}
+		if got := configNames(current[ConfigResources[0]]) + "; " + configNames(current[ConfigResources[1]]); got != want {
+			t.Errorf("want %q in force, got %q", want, got)
+		}
+		slices.Sort(view.asked)
+		if !slices.Equal(view.asked, asked) {
+			t.Errorf("want the proof of %q asked for, got %q", asked, view.asked)
+		}
+		view.asked = nil
+	}
+	look(true, false, "; ")
+	view.shown[edge] = "a c"
+	look(true, true, "a b; a c")
+
+	// Everything leaves the watch, as when a claim or a binding changes: nothing is concluded.
+	view.shown = map[string]string{syncer: "", edge: ""}
+	look(true, true, "a b; a c", "edgesyncconfigs/a", "edgesyncconfigs/c", "syncerconfigs/a", "syncerconfigs/b")
+	view.shown = map[string]string{syncer: "a", edge: "a c"}
+	look(true, true, "a b; a c", "syncerconfigs/b")
+
+	// The mailbox cannot be seen in full when the proof comes: it is kept for later.
+	view.proofs["syncerconfigs/b"] = true
+	view.shown = map[string]string{syncer: "a"}
+	look(false, false, "a b; a c")
+	view.shown[edge] = "a"
+	look(false, true, "a; a c")
+	// A suspect that was cleared holds on, and is asked for again when something happens.
+	look(false, true, "a; a c")
+	look(true, true, "a; a c", "edgesyncconfigs/c")
+	view.proofs["edgesyncconfigs/c"] = true
+	look(false, true, "a; a")
+	view.shown[syncer] = "a-"
+	look(true, true, "; a")
+	view.shown[syncer] = ""
+	look(true, true, "; a")
+}
+
+func TestConfigEvents(t *testing.T) {
+	config := func(uid types.UID, generation int64) *unstructured.Unstructured {
+		object := &unstructured.Unstructured{Object: map[string]any{}}
+		object.SetUID(uid)
+		object.SetGeneration(generation)
+		return object
+	}
+	event := func(event mailboxes.Event) func(*configSubscriber) {
+		return func(s *configSubscriber) { s.OnEvent(event) }
+	}
+	for name, test := range map[string]struct {
+		happens    func(*configSubscriber)
+		stale, ask bool
+	}{
+		"a new config":              {event(mailboxes.Event{New: config("a", 1)}), true, true},
+		"a changed config":          {event(mailboxes.Event{Old: config("a", 1), New: config("a", 2)}), true, true},
+		"a config is gone":          {event(mailboxes.Event{Old: config("a", 1)}), true, true},
+		"a written status":          {event(mailboxes.Event{Old: config("a", 1), New: config("a", 1)}), false, false},
+		"one replaced by another":   {event(mailboxes.Event{Old: config("a", 1), New: config("b", 1)}), true, true},
+		"at the beginning":          {event(mailboxes.Event{New: config("a", 1), Initial: true}), true, true},
+		"the cache is filled anew":  {(*configSubscriber).OnReset, true, true},
+		"a suspicion is decided":    {func(s *configSubscriber) { s.OnProven(types.NamespacedName{}) }, true, false},
+		"decided after an event":    {func(s *configSubscriber) { s.OnReset(); s.OnProven(types.NamespacedName{}) }, true, true},
+		"an event after a decision": {func(s *configSubscriber) { s.OnProven(types.NamespacedName{}); s.OnReset() }, true, true},
+	} {
+		manager, _ := newManager(t)
+		manager.Assign(Target{UID: florin, Connection: connection(t), Mailbox: "m"})
+		learn(manager, nil)
+		found, _ := manager.get(florin)
+		test.happens(&configSubscriber{manager: manager, managed: found, syncTarget: florin})
+		if found.stale != test.stale || found.ask != test.ask {
+			t.Errorf("%s: the configs are to be read again: %v, and what is missing proven: %v; want %v, %v", name, found.stale, found.ask, test.stale, test.ask)
+		}
+	}
+}

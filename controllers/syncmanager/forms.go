@@ -1,0 +1,121 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// forms are what objects of a resource of the mailbox can be on a target.
+type forms struct {
+	// targets begin with the resource itself; others are what conversions make of it, or have made.
+	targets []sync.TargetResource
+	// unresolved are kinds that conversions speak of and the target does not serve.
+	unresolved []sync.Unavailable
+	// unknown is true if it cannot be found out now what more there is.
+	unknown bool
+}
+
+func (f forms) has(group schema.GroupResource) bool {
+	return slices.ContainsFunc(f.targets, func(target sync.TargetResource) bool { return target.GroupResource() == group })
+}
+
+func (f forms) equal(options sync.Options) bool {
+	return slices.Equal(f.targets, options.Targets) && slices.Equal(f.unresolved, options.Unresolved)
+}
+
+// converted are the targets beyond the resource itself.
+func (f forms) converted() []sync.TargetResource {
+	if len(f.targets) == 0 {
+		return nil
+	}
+	return f.targets[1:]
+}
+
+// formsOf returns the forms of a resource. Where they cannot be found out now, those of before hold on.
+func (m *Manager) formsOf(ctx context.Context, managed *managed, resource sync.Resource) (forms, error) {
+	result := forms{targets: []sync.TargetResource{{GroupVersionResource: resource.GroupVersionResource, Kind: resource.Kind}}}
+	var errs []error
+	for _, kind := range managed.matcher.Downstreams(schema.GroupKind{Group: resource.Group, Kind: resource.Kind}) {
+		if kind.Version == "" && kind.Group == resource.Group {
+			kind.Version = resource.Version
+		}
+		served, err := resolve(ctx, managed.describe().Connection, kind)
+		switch {
+		case errors.Is(err, targets.ErrNotServed):
+			result.unresolved = append(result.unresolved, sync.Unavailable{
+				Target: schema.GroupResource{Group: kind.Group}, Kind: kind.Kind, Reason: sync.ReasonNotServed, Message: err.Error(),
+			})
+		case errors.Is(err, errAway):
+			result.unknown = true
+		case err != nil:
+			result.unknown = true
+			errs = append(errs, fmt.Errorf("cannot find out what %s is on the target: %w", kind, err))
+		case !result.has(served.GroupResource()):
+			result.targets = append(result.targets, sync.TargetResource{GroupVersionResource: served, Kind: kind.Kind})
+		}
+	}
+	if running, ok := managed.pairs[resource.GroupResource()]; ok && result.unknown {
+		return forms{targets: running.controller.Targets, unresolved: running.controller.Unresolved}, errors.Join(errs...)
+	}
+	if len(result.unresolved) > 0 {
+		managed.unresolved.Store(true)
+	}
+	result.targets = append(result.targets, managed.leftovers(resource, result)...)
+	return result, errors.Join(errs...)
+}
+
+// errAway means that a target cannot be asked now; the manager is told when it can.
+var errAway = errors.New("the target is away")
+
+func resolve(ctx context.Context, connection *targets.Connection, kind schema.GroupVersionKind) (schema.GroupVersionResource, error) {
+	if !connection.Up() {
+		return schema.GroupVersionResource{}, errAway
+	}
+	served, _, err := connection.Resolve(ctx, kind)
+	return served, err
+}
+
+// leftovers returns what conversions of former times have made of a resource, as long as it is not known that nothing is
+// left of it.
+func (t *managed) leftovers(resource sync.Resource, current forms) []sync.TargetResource {
+	var left []sync.TargetResource
+	for group, record := range t.recorded {
+		if current.has(group) || !slices.Contains(record.ConvertedFrom, resource.GroupResource()) {
+			continue
+		}
+		running, ok := t.pairs[resource.GroupResource()]
+		if ok && running.controller.EmptyOf(group) {
+			continue
+		}
+		kind := ""
+		if ok {
+			kind = running.controller.KindOf(group)
+		}
+		left = append(left, sync.TargetResource{GroupVersionResource: group.WithVersion(record.Version), Kind: kind})
+	}
+	slices.SortFunc(left, func(a, b sync.TargetResource) int { return compareResources(a.GroupResource(), b.GroupResource()) })
+	return left
+}

@@ -1,0 +1,206 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/sync/order"
+	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/provider/requests"
+)
+
+// settle starts what must run and stops what need not run any more.
+func (m *Manager) settle(ctx context.Context, managed *managed, published []sync.Resource) error {
+	managed.unresolved.Store(false)
+	forms := map[schema.GroupResource]forms{}
+	var errs []error
+	for _, resource := range published {
+		found, err := m.formsOf(ctx, managed, resource)
+		errs = append(errs, err)
+		forms[resource.GroupResource()] = found
+	}
+	wanted, err := wanted(managed, published, forms, func(resource sync.Resource) (bool, error) { return m.emptied(ctx, managed, resource) })
+	errs = append(errs, err)
+	if err := m.record(ctx, managed, wanted, published, forms); err != nil {
+		return err
+	}
+	connection := managed.describe().Connection
+	for group, running := range managed.pairs {
+		controller := running.controller
+		if controller.Connection != connection || !slices.Contains(wanted, controller.Resource) || !forms[group].equal(controller.Options) {
+			managed.end(group)
+			// What is no longer published is to be reported.
+			m.observer.Changed(managed.describe().UID)
+		}
+	}
+	// What must go first is started first, so that the others can wait for it.
+	slices.SortStableFunc(wanted, func(a, b sync.Resource) int {
+		return int(order.Of(a.GroupResource()) - order.Of(b.GroupResource()))
+	})
+	for _, resource := range wanted {
+		if _, ok := managed.pairs[resource.GroupResource()]; !ok && !forms[resource.GroupResource()].unknown {
+			if err := m.start(managed, resource, forms[resource.GroupResource()]); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// wanted returns the published resources that are selected, or recorded and not yet emptied on the target. One of which
+// that cannot be told is wanted too, and does not hold up the others; the error says why.
+func wanted(managed *managed, published []sync.Resource, forms map[schema.GroupResource]forms, emptied func(sync.Resource) (bool, error)) ([]sync.Resource, error) {
+	var wanted []sync.Resource
+	var errs []error
+	for _, resource := range published {
+		group := resource.GroupResource()
+		selected := selects(managed.matcher, resource, forms[group].targets)
+		recorded := managed.isRecorded(group)
+		if !selected && recorded {
+			empty, err := emptied(resource)
+			errs = append(errs, err)
+			recorded = err != nil || !empty
+		}
+		if selected || recorded {
+			wanted = append(wanted, resource)
+		}
+	}
+	return wanted, errors.Join(errs...)
+}
+
+// selects tells whether any entry speaks of the resource, in either direction.
+func selects(matcher *selection.Matcher, resource sync.Resource, targets []sync.TargetResource) bool {
+	return matcher.Selects(resource.GroupResource(), resource.Kind) ||
+		matcher.SelectsUp(resource.GroupResource(), resource.Kind) ||
+		slices.ContainsFunc(targets, func(target sync.TargetResource) bool { return matcher.SelectsUp(target.GroupResource(), target.Kind) })
+}
+
+// emptied tells whether a pair that nothing selects has left nothing on the target and in the mailbox: the caches are
+// empty, and a list on the target, which does not depend on them, says so too.
+func (m *Manager) emptied(ctx context.Context, managed *managed, resource sync.Resource) (bool, error) {
+	target := managed.describe()
+	running, ok := managed.pairs[resource.GroupResource()]
+	if !ok || !running.controller.Empty() || !target.Connection.Up() {
+		return false, nil
+	}
+	if !running.controller.Served() {
+		// Its objects would come back with the API.
+		return false, nil
+	}
+	owner := ownership.Owner{Hub: m.Hub, SyncTarget: target.UID}
+	return target.Connection.IsEmpty(requests.As(ctx, requests.Background), resource.GroupVersionResource, sync.Selector(owner))
+}
+
+// record writes what the hub may write to into the SyncTarget's status if that changed. What belongs to a resource that is
+// no longer published stays recorded: what was placed is still there.
+func (m *Manager) record(ctx context.Context, managed *managed, wanted, published []sync.Resource, forms map[schema.GroupResource]forms) error {
+	next := map[schema.GroupResource]Record{}
+	for _, resource := range wanted {
+		group := resource.GroupResource()
+		next[group] = Record{Version: resource.Version, Own: true, ConvertedFrom: next[group].ConvertedFrom}
+		for _, target := range forms[group].converted() {
+			next[target.GroupResource()] = next[target.GroupResource()].from(group, target.Version)
+		}
+	}
+	isPublished := func(group schema.GroupResource) bool {
+		return slices.ContainsFunc(published, func(r sync.Resource) bool { return r.GroupResource() == group })
+	}
+	for group, record := range managed.recorded {
+		if record.Own && !isPublished(group) {
+			kept := next[group]
+			kept.Own, kept.Version = true, record.Version
+			next[group] = kept
+		}
+		for _, source := range record.ConvertedFrom {
+			if !isPublished(source) {
+				next[group] = next[group].from(source, record.Version)
+			}
+		}
+	}
+	if maps.EqualFunc(next, managed.recorded, Record.equal) {
+		return nil
+	}
+	if err := m.Recorder.Record(ctx, managed.describe(), next); err != nil {
+		return fmt.Errorf("cannot record the synced resources: %w", err)
+	}
+	managed.recorded = next
+	return nil
+}
+
+func (m *Manager) start(managed *managed, resource sync.Resource, forms forms) error {
+	m.lock.Lock()
+	owner := m.ctx
+	m.lock.Unlock()
+	target := managed.describe()
+	log := m.Log.WithValues("syncTarget", target.Name, "resource", resource.GroupResource().String())
+	controller, err := sync.New(sync.Options{
+		Resource:   resource,
+		Targets:    forms.targets,
+		Unresolved: forms.unresolved,
+		Mailbox:    target.Mailbox,
+		Mailboxes:  m.Mailboxes,
+		Connection: target.Connection,
+		Owner:      ownership.Owner{Hub: m.Hub, SyncTarget: target.UID},
+		Hasher:     m.Hasher,
+		After:      managed.before(resource),
+		Changed:    func() { m.changed(target.UID) },
+		Clock:      m.Clock,
+		Log:        log,
+	}, managed.matcher)
+	if err != nil {
+		return fmt.Errorf("cannot sync %s: %w", resource.GroupResource(), err)
+	}
+	ctx, cancel := context.WithCancel(owner)
+	started := &pair{controller: controller, cancel: cancel, done: make(chan struct{})}
+	managed.lock.Lock()
+	managed.pairs[resource.GroupResource()] = started
+	managed.lock.Unlock()
+	go func() {
+		defer close(started.done)
+		if err := controller.Run(ctx); err != nil {
+			log.Error(err, "the sync controller ended")
+		}
+	}()
+	return nil
+}
+
+// before returns what tells that all has been tried that must go to the target before the resource.
+func (t *managed) before(resource sync.Resource) []<-chan struct{} {
+	var before []<-chan struct{}
+	for group, pair := range t.pairs {
+		if order.Of(group) < order.Of(resource.GroupResource()) {
+			before = append(before, pair.controller.FirstPass())
+		}
+	}
+	return before
+}
+
+// changed is called by a sync controller when something happened to its objects.
+func (m *Manager) changed(syncTarget types.UID) {
+	m.observer.Changed(syncTarget)
+	m.enqueueAfter(lookAgain, syncTarget)
+}
