@@ -26,6 +26,7 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/go-logr/logr"
+	"github.com/kcp-dev/logicalcluster/v3"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,10 +41,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
-	"github.com/synchub-dev/synchub/controllers/unimplemented"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/requests"
 )
@@ -132,62 +131,48 @@ func (c *Controller) Reconcile(ctx context.Context, syncTarget types.UID) (recon
 	if !ok {
 		return reconcile.Result{}, nil
 	}
-	tallies := map[string]*sync.Tally{}
-	for _, controller := range view.Controllers {
-		controller.AddTo(tallies)
-	}
-	unresolved := Unresolved(view.Matcher, view.Published)
+	report := newReport(view)
 	var errs []error
 	for _, resource := range syncmanager.ConfigResources {
 		configs, _ := c.mailboxes.List(resource, view.Mailbox)
 		for _, config := range configs {
-			errs = append(errs, c.write(ctx, view, resource, config, tallies, unresolved))
+			// One that is being deleted selects nothing any more.
+			if config.GetDeletionTimestamp() == nil {
+				errs = append(errs, c.write(ctx, report, resource, config))
+			}
 		}
 	}
 	return reconcile.Result{}, errors.Join(errs...)
 }
 
-func (c *Controller) write(ctx context.Context, view syncmanager.View, resource schema.GroupVersionResource, object *unstructured.Unstructured, tallies map[string]*sync.Tally, unresolved map[string][]string) error {
-	var id string
-	var fields []string
-	var selects, suspended bool
-	// Both kinds share the status.
-	var config struct {
-		Status edgev2alpha1.SyncerConfigStatus `json:"status"`
-	}
+func (c *Controller) write(ctx context.Context, report report, resource schema.GroupVersionResource, object *unstructured.Unstructured) error {
+	var findings Findings
+	var current edgev2alpha1.SyncerConfigStatus // both kinds share it
 	switch object.GetKind() {
 	case "SyncerConfig":
-		var typed edgev2alpha1.SyncerConfig
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &typed); err != nil {
+		var config edgev2alpha1.SyncerConfig
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &config); err != nil {
 			return err
 		}
-		id, fields, config.Status, suspended = selection.SyncerConfigID(typed.Name), unimplemented.SyncerConfig(&typed.Spec), typed.Status, typed.Spec.Suspend
-		selects = len(typed.Spec.Upsync) > 0
+		findings, current = report.findings(selection.SyncerConfigID(config.Name), config.Spec.Conversions), config.Status
+		findings.Suspended = config.Spec.Suspend
 	default:
-		var typed edgev2alpha1.EdgeSyncConfig
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &typed); err != nil {
+		var config edgev2alpha1.EdgeSyncConfig
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &config); err != nil {
 			return err
 		}
-		id, fields, config.Status = selection.EdgeSyncConfigID(typed.Name), unimplemented.EdgeSyncConfig(&typed.Spec), typed.Status
-		selects = len(typed.Spec.UpSyncedResources) > 0
+		findings, current = report.findings(selection.EdgeSyncConfigID(config.Name), config.Spec.Conversions), config.Status
 	}
-	next := Status(Findings{
-		Tally:         tallies[id],
-		Selects:       selects || view.Matcher.HasRules(id),
-		Suspended:     suspended,
-		Problems:      view.Matcher.Problems(id),
-		Unresolved:    unresolved[id],
-		Unimplemented: fields,
-		Generation:    object.GetGeneration(),
-	}, config.Status)
-	if apiequality.Semantic.DeepEqual(config.Status, next) {
+	findings.Generation = object.GetGeneration()
+	next := Status(findings, current)
+	if apiequality.Semantic.DeepEqual(current, next) {
 		return nil
 	}
-	return c.patch(ctx, view, resource, object, next)
+	return c.patch(ctx, report.Mailbox, resource, object, next)
 }
 
-func (c *Controller) patch(ctx context.Context, view syncmanager.View, resource schema.GroupVersionResource, object *unstructured.Unstructured, next edgev2alpha1.SyncerConfigStatus) error {
-	client, ok := c.mailboxes.Client(view.Mailbox)
+func (c *Controller) patch(ctx context.Context, mailbox logicalcluster.Name, resource schema.GroupVersionResource, object *unstructured.Unstructured, next edgev2alpha1.SyncerConfigStatus) error {
+	client, ok := c.mailboxes.Client(mailbox)
 	if !ok {
 		return nil
 	}

@@ -17,6 +17,7 @@ limitations under the License.
 package syncerconfig
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,7 +28,6 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
-	"github.com/synchub-dev/synchub/controllers/unimplemented"
 )
 
 // Reasons of the condition Ready of a config, beside those of single objects.
@@ -41,18 +41,29 @@ const (
 	ReasonNothing       = "SelectsNothing"
 )
 
+// Reasons of the condition Overlapping of a config.
+const (
+	// ReasonConversionOverruled: an older config of the mailbox decides what objects are called on the target.
+	ReasonConversionOverruled = "ConversionOverruled"
+	// ReasonSelectedUp: objects that an entry for going down selects stay where they are, since they come up.
+	ReasonSelectedUp = "SelectedUp"
+)
+
+// listed is how many of the entries or objects that something is said of are named in a message.
+const listed = 5
+
 // Findings are what is known of one config.
 type Findings struct {
 	// Tally is nil if nothing is selected.
 	Tally *sync.Tally
 	// Selects is true if the config has an entry that could select something.
-	Selects   bool
-	Suspended bool
-	Problems  []selection.Problem
-	// Unresolved names the entries whose resource is not published, with what they name.
-	Unresolved    []string
-	Unimplemented []string
-	Generation    int64
+	Selects bool
+	// Idle are the entries that select nothing because a list is absent or empty.
+	Idle       []string
+	Suspended  bool
+	Problems   []selection.Problem
+	Shortfalls []Shortfall
+	Generation int64
 }
 
 // Status returns the status that follows from the findings; current is the status so far.
@@ -69,16 +80,29 @@ func Status(findings Findings, current edgev2alpha1.SyncerConfigStatus) edgev2al
 	ready := readiness(findings, tally)
 	ready.ObservedGeneration = findings.Generation
 	meta.SetStatusCondition(&next.Conditions, ready)
-	setOrRemove(&next.Conditions, !findings.Selects, metav1.Condition{
+	setOrRemove(&next.Conditions, !findings.Selects || len(findings.Idle) > 0, metav1.Condition{
 		Type: edgev2alpha1.ConditionSelectsNothing, Reason: ReasonNothing, ObservedGeneration: findings.Generation,
-		Message: `An absent or empty list selects nothing; "*" selects all.`,
+		Message: idleness(findings.Idle),
 	})
 	setOrRemove(&next.Conditions, findings.Suspended, metav1.Condition{
 		Type: edgev2alpha1.ConditionSuspended, Reason: ReasonSuspended, ObservedGeneration: findings.Generation,
 		Message: "What only this config selects is left as it is.",
 	})
-	unimplemented.SetCondition(&next.Conditions, findings.Generation, findings.Unimplemented)
+	overlapping := overlap(tally)
+	overlapping.ObservedGeneration = findings.Generation
+	setOrRemove(&next.Conditions, overlapping.Reason != "", overlapping)
+	// Every field of a config acts; an earlier release may have said otherwise.
+	meta.RemoveStatusCondition(&next.Conditions, edgev2alpha1.ConditionNotImplemented)
 	return next
+}
+
+// idleness names the entries that select nothing.
+func idleness(entries []string) string {
+	const rule = `an absent or empty list selects nothing; "*" selects all.`
+	if len(entries) == 0 {
+		return "No entry selects anything: " + rule
+	}
+	return fmt.Sprintf("%s: %s", first(entries), rule)
 }
 
 func readiness(findings Findings, tally *sync.Tally) metav1.Condition {
@@ -86,19 +110,80 @@ func readiness(findings Findings, tally *sync.Tally) metav1.Condition {
 	switch {
 	case len(findings.Problems) > 0:
 		problem := findings.Problems[0]
-		condition.Reason, condition.Message = ReasonInvalidEntry, fmt.Sprintf("%s: %s", problem.Field, problem.Message)
-	case len(findings.Unresolved) > 0:
-		condition.Reason, condition.Message = ReasonNotPublished, "Not published by the hub: "+strings.Join(findings.Unresolved, "; ")+"."
+		condition.Reason, condition.Message = ReasonInvalidEntry, sync.Truncate(fmt.Sprintf("%s: %s", problem.Field, problem.Message))
+	case len(findings.Shortfalls) > 0:
+		condition.Reason, condition.Message = lacking(findings.Shortfalls)
 	case tally.Failed > 0:
 		condition.Reason, condition.Message = ReasonObjectsFailed, fmt.Sprintf("%d of %d objects failed; see status.failures and the events on them.", tally.Failed, tally.Selected)
 	case findings.Suspended:
 		condition.Reason, condition.Message = ReasonSuspended, "The config is suspended."
 	case tally.Synced < tally.Selected:
-		condition.Reason, condition.Message = ReasonSyncing, fmt.Sprintf("%d of %d objects are on the target.", tally.Synced, tally.Selected)
+		condition.Reason, condition.Message = ReasonSyncing, fmt.Sprintf("%d of %d objects are in step.", tally.Synced, tally.Selected)
 	default:
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonInStep, "All selected objects are on the target."
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonInStep, "All selected objects are in step."
 	}
 	return condition
+}
+
+// lacking returns the reason of the worst shortfalls, and a message that names all of them, the worst first.
+func lacking(shortfalls []Shortfall) (reason, message string) {
+	var sentences []string
+	for _, kind := range []struct{ reason, text string }{
+		{ReasonNotPublished, "Not published by the hub"},
+		{sync.ReasonNotServed, "Not served by the target"},
+		{sync.ReasonForbidden, "Not permitted on the target"},
+	} {
+		var entries []string
+		for _, shortfall := range shortfalls {
+			if shortfall.Reason == kind.reason {
+				entries = append(entries, shortfall.String())
+			}
+		}
+		if len(entries) > 0 {
+			reason = cmp.Or(reason, kind.reason)
+			sentences = append(sentences, fmt.Sprintf("%s: %s.", kind.text, first(entries)))
+		}
+	}
+	return reason, strings.Join(sentences, " ")
+}
+
+// overlap returns the condition for objects about which something else decided than the entries that select them; its
+// reason is empty if there are none.
+func overlap(tally *sync.Tally) metav1.Condition {
+	condition := metav1.Condition{Type: edgev2alpha1.ConditionOverlapping}
+	var sentences []string
+	for _, kind := range []struct {
+		reason, text string
+		objects      []sync.ObjectName
+	}{
+		{ReasonConversionOverruled, "An older config selects these objects too, and its conversions decide what they are called on the target", tally.Overruled},
+		{ReasonSelectedUp, "These objects do not go down, because an entry that brings objects up selects them too", tally.LeftOut},
+	} {
+		if len(kind.objects) > 0 {
+			condition.Reason = cmp.Or(condition.Reason, kind.reason)
+			sentences = append(sentences, fmt.Sprintf("%s: %s.", kind.text, first(objectNames(kind.objects))))
+		}
+	}
+	condition.Message = strings.Join(sentences, " ")
+	return condition
+}
+
+// objectNames returns each name once, sorted: the order in which objects are counted must make no difference.
+func objectNames(objects []sync.ObjectName) []string {
+	var names []string
+	for _, object := range objects {
+		names = append(names, fmt.Sprintf("%s %s", object.Resource, strings.TrimPrefix(object.Key.String(), "/")))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// first lists the first of all, and how many there are beside them.
+func first(all []string) string {
+	if len(all) <= listed {
+		return strings.Join(all, "; ")
+	}
+	return fmt.Sprintf("%s; and %d more", strings.Join(all[:listed], "; "), len(all)-listed)
 }
 
 func setOrRemove(conditions *[]metav1.Condition, set bool, condition metav1.Condition) {
@@ -124,28 +209,8 @@ func failures(tally *sync.Tally) []edgev2alpha1.ObjectFailure {
 		result = append(result, edgev2alpha1.ObjectFailure{
 			Group: failure.Resource.Group, Resource: failure.Resource.Resource,
 			Namespace: failure.Key.Namespace, Name: failure.Key.Name,
-			Reason: failure.Failure.Reason, Message: failure.Failure.Message,
+			Reason: failure.Failure.Reason, Message: sync.Truncate(failure.Failure.Message),
 		})
-	}
-	return result
-}
-
-// Unresolved returns, by config, the entries that name a resource which is not published, or not in that version.
-func Unresolved(matcher *selection.Matcher, published []sync.Resource) map[string][]string {
-	result := map[string][]string{}
-	for _, entry := range matcher.Entries() {
-		found := slices.ContainsFunc(published, func(resource sync.Resource) bool {
-			named := entry.Resource == selection.All || entry.Kind == selection.All ||
-				entry.Resource != "" && entry.Resource == resource.Resource ||
-				entry.Kind != "" && entry.Kind == resource.Kind
-			return named && entry.Group == resource.Group && (entry.Version == "" || entry.Version == resource.Version)
-		})
-		if !found {
-			text := fmt.Sprintf("%s (%s)", entry.Field, strings.TrimSpace(strings.Trim(entry.Group+"/"+entry.Version, "/")+" "+entry.Resource+entry.Kind))
-			if !slices.Contains(result[entry.Config], text) {
-				result[entry.Config] = append(result[entry.Config], text)
-			}
-		}
 	}
 	return result
 }

@@ -17,7 +17,6 @@ limitations under the License.
 package syncerconfig_test
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -48,6 +47,14 @@ func findings(change func(*syncerconfig.Findings)) syncerconfig.Findings {
 	found := syncerconfig.Findings{Tally: &sync.Tally{Selected: 2, Synced: 2}, Selects: true, Generation: 3}
 	change(&found)
 	return found
+}
+
+// unpublished are the shortfalls of entries that name what is not published.
+func unpublished(names ...string) (all []syncerconfig.Shortfall) {
+	for _, name := range names {
+		all = append(all, syncerconfig.Shortfall{Field: "spec." + name, Resource: name, Reason: syncerconfig.ReasonNotPublished})
+	}
+	return all
 }
 
 func TestStatus(t *testing.T) {
@@ -91,35 +98,65 @@ func TestStatus(t *testing.T) {
 		},
 		"a problem before all else": {
 			findings(func(f *syncerconfig.Findings) {
-				f.Problems, f.Unresolved, f.Suspended, f.Tally.Failed = []selection.Problem{problem}, []string{"a"}, true, 1
+				f.Problems, f.Shortfalls, f.Suspended, f.Tally.Failed = []selection.Problem{problem}, unpublished("a"), true, 1
 			}),
 			"False InvalidEntry", "oops", []string{"Suspended"},
 		},
 		"not published": {
-			findings(func(f *syncerconfig.Findings) { f.Unresolved = []string{"spec.a (b)", "spec.c (d)"} }),
-			"False NotPublished", "spec.a (b); spec.c (d)", nil,
+			findings(func(f *syncerconfig.Findings) { f.Shortfalls = unpublished("a", "b") }),
+			"False NotPublished", "Not published by the hub: spec.a (a); spec.b (b).", nil,
 		},
 		"not published and failed": {
-			findings(func(f *syncerconfig.Findings) { f.Unresolved, f.Tally.Failed = []string{"spec.a (b)"}, 2 }),
-			"False NotPublished", "spec.a (b)", nil,
+			findings(func(f *syncerconfig.Findings) { f.Shortfalls, f.Tally.Failed = unpublished("a"), 2 }),
+			"False NotPublished", "spec.a (a)", nil,
+		},
+		"not served": {
+			findings(func(f *syncerconfig.Findings) {
+				f.Shortfalls = []syncerconfig.Shortfall{{Field: "spec.a", Resource: "a", Reason: sync.ReasonNotServed, Message: "no such thing."}}
+			}),
+			"False NotServed", "Not served by the target: spec.a (a): no such thing.", nil,
+		},
+		"the worst shortfall first": {
+			findings(func(f *syncerconfig.Findings) {
+				f.Shortfalls = append([]syncerconfig.Shortfall{
+					{Field: "spec.a", Resource: "a", Reason: sync.ReasonForbidden, Message: "you may not"},
+					{Field: "spec.b", Resource: "b", Reason: sync.ReasonNotServed},
+				}, unpublished("c")...)
+				f.Suspended, f.Tally.Failed = true, 1
+			}),
+			"False NotPublished", "hub: spec.c (c). Not served by the target: spec.b (b). Not permitted on the target: spec.a (a): you may not.", []string{"Suspended"},
+		},
+		"not permitted and failed": {
+			findings(func(f *syncerconfig.Findings) {
+				f.Shortfalls, f.Tally.Failed = []syncerconfig.Shortfall{{Field: "spec.a", Resource: "a", Reason: sync.ReasonForbidden}}, 1
+			}),
+			"False Forbidden", "spec.a (a)", nil,
+		},
+		"more entries than a message names": {
+			findings(func(f *syncerconfig.Findings) { f.Shortfalls = unpublished("a", "b", "c", "d", "e", "f", "g") }),
+			"False NotPublished", "spec.e (e); and 2 more.", nil,
+		},
+		"overruled": {
+			findings(func(f *syncerconfig.Findings) { f.Tally.Overruled = []sync.ObjectName{{}} }),
+			"True InStep", "", []string{"Overlapping"},
 		},
 		"selects nothing": {
 			findings(func(f *syncerconfig.Findings) { f.Selects, f.Tally = false, nil }),
+			"True InStep", "", []string{"SelectsNothing"},
+		},
+		"an entry selects nothing": {
+			findings(func(f *syncerconfig.Findings) { f.Idle = []string{"spec.clusterScope[1]"} }),
 			"True InStep", "", []string{"SelectsNothing"},
 		},
 		"finds nothing": {
 			findings(func(f *syncerconfig.Findings) { f.Tally = nil }),
 			"True InStep", "", nil,
 		},
-		"not implemented": {
-			findings(func(f *syncerconfig.Findings) { f.Unimplemented = []string{"spec.upsync"} }),
-			"True InStep", "", []string{"NotImplemented"},
-		},
 		"everything": {
 			findings(func(f *syncerconfig.Findings) {
-				f.Selects, f.Tally, f.Suspended, f.Unimplemented = false, nil, true, []string{"spec.upsync"}
+				f.Selects, f.Suspended, f.Tally = false, true, &sync.Tally{LeftOut: []sync.ObjectName{{}}}
 			}),
-			"False Suspended", "", []string{"NotImplemented", "SelectsNothing", "Suspended"},
+			"False Suspended", "", []string{"Overlapping", "SelectsNothing", "Suspended"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -164,7 +201,7 @@ func checkConditions(t *testing.T, conditions []metav1.Condition) (others []stri
 // Looking again changes nothing, and what changes does not touch the rest: no write without a cause.
 func TestStatusAgain(t *testing.T) {
 	long := metav1.NewTime(time.Unix(1000, 0))
-	one := findings(func(f *syncerconfig.Findings) { f.Unimplemented = []string{"spec.upsync"} })
+	one := findings(func(f *syncerconfig.Findings) { f.Tally.LeftOut = []sync.ObjectName{{}} })
 	current := syncerconfig.Status(one, edgev2alpha1.SyncerConfigStatus{})
 	current.LastSyncerHeartbeatTime = &long
 	for i := range current.Conditions {
@@ -192,23 +229,27 @@ func TestStatusAgain(t *testing.T) {
 	}{
 		"another generation": {
 			func(f *syncerconfig.Findings) { f.Generation = 4 },
-			map[string]bool{"Ready": false, "NotImplemented": false, "Foreign": false},
+			map[string]bool{"Ready": false, "Overlapping": false, "Foreign": false},
 		},
 		"more objects": {
-			func(f *syncerconfig.Findings) { f.Tally = &sync.Tally{Selected: 5, Synced: 5} },
-			map[string]bool{"Ready": false, "NotImplemented": false, "Foreign": false},
+			func(f *syncerconfig.Findings) {
+				f.Tally = &sync.Tally{Selected: 5, Synced: 5, LeftOut: f.Tally.LeftOut}
+			},
+			map[string]bool{"Ready": false, "Overlapping": false, "Foreign": false},
 		},
 		"no longer ready": {
-			func(f *syncerconfig.Findings) { f.Tally = &sync.Tally{Selected: 5, Synced: 4} },
-			map[string]bool{"Ready": true, "NotImplemented": false, "Foreign": false},
+			func(f *syncerconfig.Findings) {
+				f.Tally = &sync.Tally{Selected: 5, Synced: 4, LeftOut: f.Tally.LeftOut}
+			},
+			map[string]bool{"Ready": true, "Overlapping": false, "Foreign": false},
 		},
-		"the field is gone": {
-			func(f *syncerconfig.Findings) { f.Unimplemented = nil },
+		"nothing overlaps any more": {
+			func(f *syncerconfig.Findings) { f.Tally = &sync.Tally{Selected: 2, Synced: 2} },
 			map[string]bool{"Ready": false, "Foreign": false},
 		},
 		"suspended by now": {
 			func(f *syncerconfig.Findings) { f.Suspended = true },
-			map[string]bool{"Ready": true, "NotImplemented": false, "Suspended": true, "Foreign": false},
+			map[string]bool{"Ready": true, "Overlapping": false, "Suspended": true, "Foreign": false},
 		},
 	} {
 		changed := one
@@ -229,56 +270,5 @@ func TestStatusAgain(t *testing.T) {
 	slices.SortFunc(before.Conditions, func(a, b metav1.Condition) int { return strings.Compare(b.Type, a.Type) })
 	if !reflect.DeepEqual(back, *before) {
 		t.Errorf("want %+v\ngot  %+v", *before, back)
-	}
-}
-
-func TestFailuresAreTheFirstByName(t *testing.T) {
-	var all []sync.ObjectFailure
-	for _, name := range []string{"e", "c", "a", "d", "b"} {
-		all = append(all, failure("apps", "deployments", "z", name), failure("", "secrets", "y", name), failure("", "configmaps", name, "x"))
-	}
-	tally := &sync.Tally{Selected: 20, Synced: 5, Failed: 15, Failures: all}
-	original := slices.Clone(all)
-	got := syncerconfig.Status(findings(func(f *syncerconfig.Findings) { f.Tally = tally }), edgev2alpha1.SyncerConfigStatus{})
-
-	var names []string
-	for _, failure := range got.Failures {
-		names = append(names, fmt.Sprintf("%s.%s %s/%s", failure.Resource, failure.Group, failure.Namespace, failure.Name))
-		if failure.Reason != "Conflict" || failure.Message != failure.Name+" is taken" {
-			t.Errorf("got %+v", failure)
-		}
-	}
-	want := []string{
-		"configmaps. a/x", "configmaps. b/x", "configmaps. c/x", "configmaps. d/x", "configmaps. e/x",
-		"deployments.apps z/a", "deployments.apps z/b", "deployments.apps z/c", "deployments.apps z/d", "deployments.apps z/e",
-	}
-	if !slices.Equal(names, want) || got.Failed != 15 {
-		t.Errorf("want %v\ngot  %v of %d", want, names, got.Failed)
-	}
-	if !slices.EqualFunc(tally.Failures, original, func(a, b sync.ObjectFailure) bool { return a == b }) {
-		t.Error("the tally was changed")
-	}
-	for range 10 {
-		slices.Reverse(all)
-		if again := syncerconfig.Status(findings(func(f *syncerconfig.Findings) { f.Tally = tally }), got); !reflect.DeepEqual(again.Failures, got.Failures) {
-			t.Fatalf("in another order: %v", again.Failures)
-		}
-	}
-	healed := syncerconfig.Status(findings(func(*syncerconfig.Findings) {}), got)
-	if healed.Failures != nil || healed.Failed != 0 {
-		t.Errorf("after all is well: %+v", healed)
-	}
-}
-
-func TestHowManyFailuresAreListed(t *testing.T) {
-	for failed, want := range map[int]int{0: 0, 1: 1, 9: 9, 10: 10, 11: 10, 12: 10, 100: 10} {
-		tally := &sync.Tally{Selected: 100, Failed: int64(failed)}
-		for i := range failed {
-			tally.Failures = append(tally.Failures, failure("", "configmaps", "a", fmt.Sprint(i)))
-		}
-		got := syncerconfig.Status(findings(func(f *syncerconfig.Findings) { f.Tally = tally }), edgev2alpha1.SyncerConfigStatus{})
-		if len(got.Failures) != want || got.Failed != int64(failed) {
-			t.Errorf("of %d failures want %d listed, got %d of %d", failed, want, len(got.Failures), got.Failed)
-		}
 	}
 }

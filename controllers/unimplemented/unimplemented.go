@@ -65,22 +65,6 @@ func SyncTarget(spec *edgev2alpha1.SyncTargetSpec) []string {
 	return fields
 }
 
-// SyncerConfig returns the fields of a SyncerConfig that are set without effect.
-func SyncerConfig(spec *edgev2alpha1.SyncerConfigSpec) []string {
-	var fields list
-	fields.add("spec.upsync", len(spec.Upsync) > 0)
-	fields.add("spec.conversions", len(spec.Conversions) > 0)
-	return fields
-}
-
-// EdgeSyncConfig returns the fields of an EdgeSyncConfig that are set without effect.
-func EdgeSyncConfig(spec *edgev2alpha1.EdgeSyncConfigSpec) []string {
-	var fields list
-	fields.add("spec.upSyncedResources", len(spec.UpSyncedResources) > 0)
-	fields.add("spec.conversions", len(spec.Conversions) > 0)
-	return fields
-}
-
 // PublishedResource returns the fields of a PublishedResource that are set without effect.
 func PublishedResource(spec *synchubv1alpha1.PublishedResourceSpec) []string {
 	var fields list
@@ -98,8 +82,6 @@ func PublishedResource(spec *synchubv1alpha1.PublishedResourceSpec) []string {
 	fields.add("spec.ignoreFields", len(spec.IgnoreFields) > 0)
 	fields.add("spec.related", len(spec.Related) > 0)
 	fields.add("spec.deletion.waitForTarget", spec.Deletion != nil && spec.Deletion.WaitForTarget)
-	fields.add("spec.replace", spec.Replace)
-	fields.add("spec.adoption", spec.Adoption != "" && spec.Adoption != synchubv1alpha1.AdoptionNever)
 	fields.add("spec.compatibility", spec.Compatibility == synchubv1alpha1.CompatibilityWarn)
 	return fields
 }

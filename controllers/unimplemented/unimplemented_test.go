@@ -50,6 +50,9 @@ const (
 	publishes = "controllers/published/published_test.go"
 	mainJob   = "test/e2e/main_job_test.go"
 	fields    = "test/e2e/fields_test.go"
+	target    = "test/e2e/target_test.go"
+	converts  = "controllers/sync/conversion/conversion_test.go"
+	likeNaive = "controllers/sync/selection/property_test.go"
 )
 
 // behaviour lists, by kind, the fields that do something, each with its proof. A field stands for all below it.
@@ -76,20 +79,51 @@ var behaviour = map[string]map[string]proof{
 		"spec.namespacedObjects[].annotations":          test(union, "TestLabelSelectorsAndAnnotations"),
 		"spec.clusterScope[].group":                     row(matching, "clusterScope"),
 		"spec.clusterScope[].resource":                  row(matching, "clusterScope"),
-		"spec.clusterScope[].apiVersion":                test("controllers/sync/selection/property_test.go", "TestMatchesLikeTheNaive"),
+		"spec.clusterScope[].apiVersion":                test(likeNaive, "TestMatchesLikeTheNaive"),
 		"spec.clusterScope[].objects":                   row(matching, "clusterScope"),
 		"spec.clusterScope[].labelSelector":             test(union, "TestLabelSelectorsAndAnnotations"),
 		"spec.clusterScope[].annotations":               test(union, "TestLabelSelectorsAndAnnotations"),
+		"spec.upsync[].apiGroup":                        test(likeNaive, "TestMatchesLikeTheNaive"),
+		"spec.upsync[].resources":                       test(likeNaive, "TestMatchesLikeTheNaive"),
+		"spec.upsync[].namespaces":                      test(likeNaive, "TestMatchesLikeTheNaive"),
+		"spec.upsync[].names":                           test(likeNaive, "TestMatchesLikeTheNaive"),
+		"spec.upsync[].labelSelector":                   test(likeNaive, "TestMatchesLikeTheNaive"),
+		"spec.upsync[].annotations":                     test(likeNaive, "TestMatchesLikeTheNaive"),
+		"spec.conversions[].upstream.kind":              row(converts, "a kind"),
+		"spec.conversions[].upstream.group":             row(converts, "a group"),
+		"spec.conversions[].upstream.version":           row(converts, "a version"),
+		"spec.conversions[].upstream.name":              row(converts, "a name"),
+		"spec.conversions[].upstream.namespace":         row(converts, "in one namespace"),
+		"spec.conversions[].downstream.kind":            row(converts, "a kind"),
+		"spec.conversions[].downstream.group":           row(converts, "a group"),
+		"spec.conversions[].downstream.version":         row(converts, "a version"),
+		"spec.conversions[].downstream.name":            row(converts, "a name"),
+		"spec.conversions[].downstream.namespace":       row(converts, "in one namespace"),
 		"spec.statusReturn":                             spec(fields, "returns no status where a config or a PublishedResource says so"),
 		"spec.deletionPolicy":                           spec(fields, "orphans what a config or a PublishedResource says to orphan"),
 		"spec.suspend":                                  spec(fields, "leaves what only a suspended config selects as it is, and catches up afterwards"),
 	},
 	"EdgeSyncConfig": {
-		"spec.downSyncedResources[].kind":      row(matching, "EdgeSyncConfig"),
-		"spec.downSyncedResources[].group":     row(matching, "EdgeSyncConfig"),
-		"spec.downSyncedResources[].version":   row(matching, "another version"),
-		"spec.downSyncedResources[].name":      row(matching, "EdgeSyncConfig"),
-		"spec.downSyncedResources[].namespace": row(matching, "EdgeSyncConfig"),
+		"spec.downSyncedResources[].kind":         row(matching, "EdgeSyncConfig"),
+		"spec.downSyncedResources[].group":        row(matching, "EdgeSyncConfig"),
+		"spec.downSyncedResources[].version":      row(matching, "another version"),
+		"spec.downSyncedResources[].name":         row(matching, "EdgeSyncConfig"),
+		"spec.downSyncedResources[].namespace":    row(matching, "EdgeSyncConfig"),
+		"spec.upSyncedResources[].kind":           test(likeNaive, "TestMatchesLikeTheNaive"),
+		"spec.upSyncedResources[].group":          test(likeNaive, "TestMatchesLikeTheNaive"),
+		"spec.upSyncedResources[].version":        test(likeNaive, "TestMatchesLikeTheNaive"),
+		"spec.upSyncedResources[].name":           test(likeNaive, "TestMatchesLikeTheNaive"),
+		"spec.upSyncedResources[].namespace":      test(likeNaive, "TestMatchesLikeTheNaive"),
+		"spec.conversions[].upstream.kind":        row(converts, "a kind"),
+		"spec.conversions[].upstream.group":       row(converts, "a group"),
+		"spec.conversions[].upstream.version":     row(converts, "a version"),
+		"spec.conversions[].upstream.name":        row(converts, "a name"),
+		"spec.conversions[].upstream.namespace":   row(converts, "in one namespace"),
+		"spec.conversions[].downstream.kind":      row(converts, "a kind"),
+		"spec.conversions[].downstream.group":     row(converts, "a group"),
+		"spec.conversions[].downstream.version":   row(converts, "a version"),
+		"spec.conversions[].downstream.name":      row(converts, "a name"),
+		"spec.conversions[].downstream.namespace": row(converts, "in one namespace"),
 	},
 	"PublishedResource": {
 		"spec.resource.group":                row(publishes, "a native by its resource"),
@@ -101,6 +135,8 @@ var behaviour = map[string]map[string]proof{
 		"spec.api.schemaFrom.configMap.key":  spec(fields, "takes a schema from the key that a PublishedResource names"),
 		"spec.statusReturn":                  spec(fields, "returns no status where a config or a PublishedResource says so"),
 		"spec.deletion.policy":               spec(fields, "orphans what a config or a PublishedResource says to orphan"),
+		"spec.replace":                       spec(target, "replaces an object whose immutable field changed, once the target finds the new one valid"),
+		"spec.adoption":                      spec(target, "takes over what KubeStellar's syncer placed"),
 		"spec.deletion.cascade":              spec(fields, "deletes a namespace with all it holds where cascade allows it"),
 	},
 }
@@ -112,13 +148,14 @@ type kind struct {
 	report    func(spec any) []string
 }
 
+// nothing is what there is to say of a kind all of whose fields act.
+func nothing(any) []string { return nil }
+
 var kinds = []kind{
 	{"SyncTarget", "synctargets.edge.kubestellar.io", reflect.TypeFor[edgev2alpha1.SyncTargetSpec](),
 		func(spec any) []string { return unimplemented.SyncTarget(spec.(*edgev2alpha1.SyncTargetSpec)) }},
-	{"SyncerConfig", "syncerconfigs.edge.kubestellar.io", reflect.TypeFor[edgev2alpha1.SyncerConfigSpec](),
-		func(spec any) []string { return unimplemented.SyncerConfig(spec.(*edgev2alpha1.SyncerConfigSpec)) }},
-	{"EdgeSyncConfig", "edgesyncconfigs.edge.kubestellar.io", reflect.TypeFor[edgev2alpha1.EdgeSyncConfigSpec](),
-		func(spec any) []string { return unimplemented.EdgeSyncConfig(spec.(*edgev2alpha1.EdgeSyncConfigSpec)) }},
+	{"SyncerConfig", "syncerconfigs.edge.kubestellar.io", reflect.TypeFor[edgev2alpha1.SyncerConfigSpec](), nothing},
+	{"EdgeSyncConfig", "edgesyncconfigs.edge.kubestellar.io", reflect.TypeFor[edgev2alpha1.EdgeSyncConfigSpec](), nothing},
 	{"PublishedResource", "publishedresources.synchub.dev", reflect.TypeFor[synchubv1alpha1.PublishedResourceSpec](),
 		func(spec any) []string {
 			return unimplemented.PublishedResource(spec.(*synchubv1alpha1.PublishedResourceSpec))
@@ -213,12 +250,9 @@ func TestProofsExist(t *testing.T) {
 // An object that leaves everything as it is by default reads of no field that does nothing.
 func TestDefaultsAreNotReported(t *testing.T) {
 	for name, reported := range map[string][]string{
-		"SyncTarget":              unimplemented.SyncTarget(&edgev2alpha1.SyncTargetSpec{}),
-		"SyncTarget, defaulted":   unimplemented.SyncTarget(&edgev2alpha1.SyncTargetSpec{DeletionPolicy: edgev2alpha1.DeletionPolicyOrphan}),
-		"SyncerConfig":            unimplemented.SyncerConfig(&edgev2alpha1.SyncerConfigSpec{}),
-		"SyncerConfig, defaulted": unimplemented.SyncerConfig(&edgev2alpha1.SyncerConfigSpec{StatusReturn: new(true), DeletionPolicy: edgev2alpha1.DeletionPolicyDelete}),
-		"EdgeSyncConfig":          unimplemented.EdgeSyncConfig(&edgev2alpha1.EdgeSyncConfigSpec{}),
-		"PublishedResource":       unimplemented.PublishedResource(&synchubv1alpha1.PublishedResourceSpec{}),
+		"SyncTarget":            unimplemented.SyncTarget(&edgev2alpha1.SyncTargetSpec{}),
+		"SyncTarget, defaulted": unimplemented.SyncTarget(&edgev2alpha1.SyncTargetSpec{DeletionPolicy: edgev2alpha1.DeletionPolicyOrphan}),
+		"PublishedResource":     unimplemented.PublishedResource(&synchubv1alpha1.PublishedResourceSpec{}),
 		"PublishedResource, defaulted": unimplemented.PublishedResource(&synchubv1alpha1.PublishedResourceSpec{
 			API: synchubv1alpha1.APISource{Source: synchubv1alpha1.APISourceAuto}, Select: synchubv1alpha1.SelectSyncerConfig, StatusReturn: new(true),
 			Deletion: &synchubv1alpha1.Deletion{Policy: synchubv1alpha1.DeletionPolicyDelete},

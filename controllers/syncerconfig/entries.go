@@ -1,0 +1,191 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncerconfig
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/sync/conversion"
+	"github.com/synchub-dev/synchub/controllers/sync/selection"
+)
+
+// Shortfall is an entry of a config that cannot work now. It does as soon as what it lacks is there.
+type Shortfall struct {
+	// Field is the entry's path in the config, Resource what it names there.
+	Field, Resource string
+	// Reason is [ReasonNotPublished], [sync.ReasonNotServed] or [sync.ReasonForbidden].
+	Reason string
+	// Message is what the target says about it, empty if it is not published.
+	Message string
+}
+
+// String returns how the shortfall stands in a message.
+func (s Shortfall) String() string {
+	text := fmt.Sprintf("%s (%s)", s.Field, s.Resource)
+	if s.Message != "" {
+		text += ": " + strings.TrimSuffix(s.Message, ".")
+	}
+	return text
+}
+
+// Supply is what there is for entries to name.
+type Supply struct {
+	// Published are the resources that mailboxes have.
+	Published []sync.Resource
+	// Targets are the target's resources that each of them is synced with, and Unavailable those of them that the target
+	// does not give.
+	Targets     map[schema.GroupResource][]sync.TargetResource
+	Unavailable map[schema.GroupResource][]sync.Unavailable
+}
+
+// Shortfalls returns which entries of a config cannot work now, and why. The conversions are the config's.
+func (s Supply) Shortfalls(entries []selection.Entry, conversions []conversion.Conversion) []Shortfall {
+	var shortfalls []Shortfall
+	// With conversions one entry of a config is compiled to several.
+	told := map[Shortfall]bool{}
+	for _, entry := range entries {
+		named, short := s.hold(entry, conversions)
+		if !named {
+			short = []Shortfall{{Reason: ReasonNotPublished, Resource: nameOf(entry)}}
+		}
+		for _, shortfall := range short {
+			shortfall.Field = entry.Field
+			if !told[shortfall] {
+				told[shortfall] = true
+				shortfalls = append(shortfalls, shortfall)
+			}
+		}
+	}
+	return shortfalls
+}
+
+// hold tells whether an entry names anything that is published, and what of that is not to be had on the target.
+func (s Supply) hold(entry selection.Entry, conversions []conversion.Conversion) (named bool, short []Shortfall) {
+	for _, resource := range s.Published {
+		meant := s.meantBy(entry, resource, conversions)
+		named = named || len(meant) > 0
+		for _, unavailable := range s.Unavailable[resource.GroupResource()] {
+			// "*" means what there is; that a target has less than what is published is no fault of the config.
+			if unavailable.Reason == sync.ReasonNotServed && isWildcard(entry) {
+				continue
+			}
+			if slices.ContainsFunc(meant, func(target sync.TargetResource) bool {
+				return target.Group == unavailable.Target.Group && target.Kind == unavailable.Kind
+			}) {
+				short = append(short, Shortfall{
+					Resource: nameOnTarget(entry, unavailable), Reason: unavailable.Reason, Message: sync.Truncate(strings.TrimSpace(unavailable.Message)),
+				})
+			}
+		}
+	}
+	return named, short
+}
+
+// meantBy returns the target's resources that an entry means by a published resource, none if it does not speak of it.
+func (s Supply) meantBy(entry selection.Entry, resource sync.Resource, conversions []conversion.Conversion) []sync.TargetResource {
+	switch {
+	case entry.Up:
+		// It is named as on the target, where what no conversion makes is called as in the mailbox.
+		all := append(s.onTarget(resource, conversions), own(resource))
+		return slices.DeleteFunc(all, func(target sync.TargetResource) bool { return !names(entry, target) })
+	case names(entry, own(resource)):
+		return s.onTarget(resource, conversions)
+	default:
+		return nil
+	}
+}
+
+// own is a published resource that is the same on the target.
+func own(resource sync.Resource) sync.TargetResource {
+	return sync.TargetResource{GroupVersionResource: resource.GroupVersionResource, Kind: resource.Kind}
+}
+
+// onTarget returns what the conversions make of a published resource.
+func (s Supply) onTarget(resource sync.Resource, conversions []conversion.Conversion) (all []sync.TargetResource) {
+	for _, conversion := range conversions {
+		upstream := conversion.Upstream
+		if upstream.Group != resource.Group || !isOrAny(upstream.Kind, resource.Kind) || !isOrAny(upstream.Version, resource.Version) {
+			continue
+		}
+		all = append(all, s.converted(resource, conversion.Downstream))
+		if isOrAny(upstream.Namespace, "") && isOrAny(upstream.Name, "") {
+			// It speaks of every object, and so leaves none to the conversions that follow.
+			return all
+		}
+	}
+	return append(all, own(resource))
+}
+
+func (s Supply) converted(resource sync.Resource, downstream conversion.Pattern) sync.TargetResource {
+	made := own(resource)
+	made.Group = downstream.Group
+	if !isOrAny(downstream.Version, made.Version) {
+		made.Version = downstream.Version
+	}
+	if isOrAny(downstream.Kind, made.Kind) {
+		return made
+	}
+	made.Kind = downstream.Kind
+	for _, target := range s.Targets[resource.GroupResource()] {
+		if target.Group == made.Group && target.Kind == made.Kind {
+			made.Resource = target.Resource
+			return made
+		}
+	}
+	// Nobody has asked the target yet; this guess is wrong for the oddest names only.
+	guess, _ := meta.UnsafeGuessKindToResource(made.GroupVersion().WithKind(made.Kind))
+	made.Resource = guess.Resource
+	return made
+}
+
+// isOrAny tells whether a part of a pattern is the value or stands for any.
+func isOrAny(pattern, value string) bool {
+	return pattern == value || pattern == "" || pattern == edgev2alpha1.Wildcard
+}
+
+func names(entry selection.Entry, target sync.TargetResource) bool {
+	named := isWildcard(entry) || entry.Resource != "" && entry.Resource == target.Resource || entry.Kind != "" && entry.Kind == target.Kind
+	return named && entry.Group == target.Group && (entry.Version == "" || entry.Version == target.Version)
+}
+
+func isWildcard(entry selection.Entry) bool {
+	return entry.Resource == selection.All || entry.Kind == selection.All
+}
+
+// nameOf returns what an entry names, as it stands there.
+func nameOf(entry selection.Entry) string {
+	return strings.TrimSpace(strings.Trim(entry.Group+"/"+entry.Version, "/") + " " + entry.Resource + entry.Kind)
+}
+
+// nameOnTarget returns what an entry names, and what that is on the target if it is called otherwise there.
+func nameOnTarget(entry selection.Entry, unavailable sync.Unavailable) string {
+	target := unavailable.Target
+	// The target has no plural for a kind that it does not know.
+	target.Resource = cmp.Or(target.Resource, unavailable.Kind)
+	if entry.Group == target.Group && (entry.Resource != "" && entry.Resource == target.Resource || entry.Kind != "" && entry.Kind == unavailable.Kind) {
+		return nameOf(entry)
+	}
+	return fmt.Sprintf("%s as %s", nameOf(entry), target)
+}

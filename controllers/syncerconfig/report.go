@@ -1,0 +1,75 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncerconfig
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/sync/conversion"
+	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/controllers/syncmanager"
+)
+
+// report is what there is to say about the configs of one mailbox.
+type report struct {
+	syncmanager.View
+	tallies map[string]*sync.Tally
+	supply  Supply
+	entries map[string][]selection.Entry // by config
+}
+
+func newReport(view syncmanager.View) report {
+	report := report{
+		View:    view,
+		tallies: map[string]*sync.Tally{},
+		supply: Supply{
+			Published:   view.Published,
+			Targets:     map[schema.GroupResource][]sync.TargetResource{},
+			Unavailable: map[schema.GroupResource][]sync.Unavailable{},
+		},
+		entries: map[string][]selection.Entry{},
+	}
+	for _, controller := range view.Controllers {
+		controller.AddTo(report.tallies)
+		group := controller.Resource.GroupResource()
+		report.supply.Targets[group], report.supply.Unavailable[group] = controller.Targets, controller.Unavailable()
+	}
+	for _, entry := range view.Matcher.Entries() {
+		report.entries[entry.Config] = append(report.entries[entry.Config], entry)
+	}
+	return report
+}
+
+// findings returns what is known of a config with these conversions.
+func (r report) findings(id string, conversions []edgev2alpha1.Conversion) Findings {
+	var usable []conversion.Conversion
+	for _, written := range conversions {
+		// One that cannot be used is among the problems.
+		if compiled, err := conversion.New(written); err == nil {
+			usable = append(usable, compiled)
+		}
+	}
+	return Findings{
+		Tally:      r.tallies[id],
+		Selects:    r.Matcher.HasRules(id),
+		Idle:       r.Matcher.Idle(id),
+		Problems:   r.Matcher.Problems(id),
+		Shortfalls: r.supply.Shortfalls(r.entries[id], usable),
+	}
+}

@@ -1,0 +1,74 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncerconfig
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/controllers/syncmanager"
+)
+
+// Each config is reported by its own entries and conversions.
+func TestFindings(t *testing.T) {
+	resource := func(kind, name string) edgev2alpha1.EdgeSyncConfigResource {
+		return edgev2alpha1.EdgeSyncConfigResource{Group: "example.com", Kind: kind, Name: name}
+	}
+	conversions := map[string][]edgev2alpha1.Conversion{
+		"converts": {
+			{Upstream: resource("Widget", ""), Downstream: resource("Gadget", "one-for-all")},
+			{Upstream: resource("Widget", ""), Downstream: resource("Gadget", "")},
+		},
+	}
+	config := func(name string, resources ...string) *edgev2alpha1.SyncerConfig {
+		config := &edgev2alpha1.SyncerConfig{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: edgev2alpha1.SyncerConfigSpec{Conversions: conversions[name]}}
+		for _, resource := range resources {
+			config.Spec.Upsync = append(config.Spec.Upsync, edgev2alpha1.UpsyncSet{APIGroup: "example.com", Resources: []string{resource}, Namespaces: []string{"*"}, Names: []string{"*"}})
+		}
+		return config
+	}
+	report := newReport(syncmanager.View{
+		Matcher: selection.Compile([]*edgev2alpha1.SyncerConfig{
+			config("plain", "widgets", "gadgets"), config("converts", "gadgets"), config("empty"),
+		}, nil),
+		Published: []sync.Resource{{GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}, Kind: "Widget", Namespaced: true}},
+	})
+	for name, want := range map[string]struct {
+		selects    bool
+		problems   int
+		shortfalls string
+	}{
+		"plain":    {selects: true, shortfalls: "spec.upsync[1].resources[0] (example.com gadgets)"},
+		"converts": {selects: true, problems: 1},
+		"empty":    {},
+		"unknown":  {},
+	} {
+		got := report.findings(selection.SyncerConfigID(name), conversions[name])
+		var shortfalls string
+		for _, shortfall := range got.Shortfalls {
+			shortfalls += shortfall.String()
+		}
+		if got.Selects != want.selects || len(got.Problems) != want.problems || shortfalls != want.shortfalls || got.Tally != nil {
+			t.Errorf("%s: want %+v, got %+v", name, want, got)
+		}
+	}
+}
