@@ -46,7 +46,8 @@ type FeedOptions struct {
 	// managedFields.
 	Strip cache.TransformFunc
 	// Handler is told of every change of what is kept. An object that begins to be of interest is added, one that ceases to
-	// be is deleted. It is called from several goroutines, for one object always from the same.
+	// be is deleted; one whose end was not seen is deleted with a tombstone. It is called from several goroutines, for one
+	// object always from the same.
 	Handler cache.ResourceEventHandler
 	// OnAvailability is called when [Feed.Availability] may have changed. It must return at once.
 	OnAvailability func()
@@ -218,9 +219,14 @@ func (f *Feed) handler() cache.ResourceEventHandler {
 			before := f.kept[key]
 			delete(f.kept, key)
 			f.lock.Unlock()
-			if before != nil {
-				f.options.Handler.OnDelete(before)
+			if before == nil {
+				return
 			}
+			if tombstone, unseen := item.(cache.DeletedFinalStateUnknown); unseen {
+				f.options.Handler.OnDelete(cache.DeletedFinalStateUnknown{Key: tombstone.Key, Obj: before})
+				return
+			}
+			f.options.Handler.OnDelete(before)
 		},
 	}
 }

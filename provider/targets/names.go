@@ -18,6 +18,8 @@ package targets
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,17 +56,40 @@ type single struct {
 	watch int
 }
 
-// sighting is what was last seen under a name: nothing yet, no object, or an object with a resourceVersion.
+// sighting is what was last seen under a name: nothing yet, no object, or an object with a fingerprint.
 type sighting struct {
 	// watch tells a name apart from the same that was removed before.
-	watch   int
-	seen    bool
-	version string
+	watch       int
+	seen        bool
+	fingerprint string
 }
 
-// NewNameWatch returns a watch without names, which does nothing until [NameWatch.Run]. For each change or deletion of
-// an object under a watched name it calls onChange, which must return at once. What is there at first is no change, but
-// a name that is free at first is told, since whatever had it is gone.
+// fingerprintKey holds the fingerprint of an object in place of its annotations.
+const fingerprintKey = "fingerprint"
+
+// onlyFingerprint leaves of an object its identity and a hash of what may decide to whom it belongs. Of that a status is
+// no part: there are objects whose status changes all the time.
+func onlyFingerprint(object any) (any, error) {
+	partial, ok := object.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return object, nil
+	}
+	if _, done := partial.Annotations[fingerprintKey]; done && len(partial.Annotations) == 1 && partial.Labels == nil {
+		return partial, nil
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %q %q", partial.UID, partial.Generation, partial.Labels, partial.Annotations))
+	reduced := &metav1.PartialObjectMetadata{ObjectMeta: identity(partial)}
+	reduced.Annotations = map[string]string{fingerprintKey: string(sum[:])}
+	return reduced, nil
+}
+
+func fingerprintOf(object any) string {
+	return object.(metav1.Object).GetAnnotations()[fingerprintKey]
+}
+
+// NewNameWatch returns a watch without names, which does nothing until [NameWatch.Run]. For each deletion of an object
+// under a watched name, and each change of its labels, annotations or generation, it calls onChange, which must return at
+// once. What is there at first is no change, but a name that is free at first is told, since whatever had it is gone.
 func (c *Connection) NewNameWatch(resource schema.GroupVersionResource, onChange func(types.NamespacedName)) *NameWatch {
 	return &NameWatch{
 		connection: c,
@@ -162,8 +187,8 @@ func (w *NameWatch) watch(ctx context.Context, which single) {
 	if which != (single{}) {
 		from = from.named(which.Name)
 	}
-	note := func(object any) { w.note(keyOfObject(object), object.(metav1.Object).GetResourceVersion()) }
-	informer, err := w.connection.newInformer(from, w.connection.newGate(w.resource, nil), onlyIdentity, nil, cache.ResourceEventHandlerFuncs{
+	note := func(object any) { w.note(keyOfObject(object), fingerprintOf(object)) }
+	informer, err := w.connection.newInformer(from, w.connection.newGate(w.resource, nil), onlyFingerprint, nil, cache.ResourceEventHandlerFuncs{
 		AddFunc:    note,
 		UpdateFunc: func(_, object any) { note(object) },
 		DeleteFunc: func(object any) { w.note(keyOfObject(object), "") },
@@ -208,7 +233,7 @@ func (w *NameWatch) look(informer *informer, key types.NamespacedName) {
 	case !exists:
 		changed = w.record(key, "")
 	case !w.names[key].seen:
-		changed = w.record(key, object.(metav1.Object).GetResourceVersion())
+		changed = w.record(key, fingerprintOf(object))
 	}
 	w.lock.Unlock()
 	if changed {
@@ -217,9 +242,9 @@ func (w *NameWatch) look(informer *informer, key types.NamespacedName) {
 }
 
 // note takes down what an informer has told of a name.
-func (w *NameWatch) note(key types.NamespacedName, version string) {
+func (w *NameWatch) note(key types.NamespacedName, fingerprint string) {
 	w.lock.Lock()
-	changed := w.record(key, version)
+	changed := w.record(key, fingerprint)
 	w.lock.Unlock()
 	if changed {
 		w.onChange(key)
@@ -227,14 +252,14 @@ func (w *NameWatch) note(key types.NamespacedName, version string) {
 }
 
 // record takes down what was seen under a name, and tells whether it is to be told. It needs the lock.
-func (w *NameWatch) record(key types.NamespacedName, version string) bool {
+func (w *NameWatch) record(key types.NamespacedName, fingerprint string) bool {
 	before, watched := w.names[key]
 	if !watched {
 		return false
 	}
-	w.names[key] = sighting{watch: before.watch, seen: true, version: version}
+	w.names[key] = sighting{watch: before.watch, seen: true, fingerprint: fingerprint}
 	if !before.seen {
-		return version == ""
+		return fingerprint == ""
 	}
-	return before.version != version
+	return before.fingerprint != fingerprint
 }

@@ -61,7 +61,7 @@ func (w *watched) counts() [2]int {
 }
 
 func foreignConfigMap(namespace, name, value string) string {
-	return "{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + ", namespace: " + namespace + "}, data: {key: \"" + value + "\"}}"
+	return "{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + ", namespace: " + namespace + ", labels: {key: \"" + value + "\"}}, data: {key: value}}"
 }
 
 // startNames runs a watch of names of ConfigMaps.
@@ -186,7 +186,7 @@ func TestNameWatchResumes(t *testing.T) {
 		names.lock.Lock()
 		defer names.lock.Unlock()
 		for _, seen := range names.names {
-			g.Expect(seen.version).NotTo(BeEmpty())
+			g.Expect(seen.fingerprint).NotTo(BeEmpty())
 		}
 	})
 	way.Cut()
