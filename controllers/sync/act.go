@@ -96,8 +96,8 @@ func (c *Controller) remark(ctx context.Context, here placed, desired *transform
 	})
 }
 
-// thaw takes off what remark has said on an object that is not to be left alone any more. An apply does not, since remark
-// has edited it, and it stays where the mailbox says something else instead.
+// thaw takes off what remark said on an object that is not to be left alone any more: an apply without the annotation does
+// not remove it, since it was not applied.
 func (c *Controller) thaw(ctx context.Context, here placed, desired *transform.Desired) error {
 	if _, ok := desired.Object.GetAnnotations()[ownership.OverwriteAnnotation]; ok {
 		return nil

@@ -181,8 +181,8 @@ func TestReasonsOfRefusedChanges(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			name := unique(strings.ToLower(strings.NewReplacer(" ", "-", ",", "").Replace(name)))
 			text := func(content string) string {
-				name := strings.ToLower(strings.NewReplacer(" ", "-", ",", "").Replace(name))
 				return fmt.Sprintf("{apiVersion: %s, metadata: {name: %s, namespace: default}, %s}", test.kind, name, content)
 			}
 			put(t, text(test.before))
@@ -267,10 +267,8 @@ func TestReasonOverQuota(t *testing.T) {
 		t.Fatal(err)
 	}
 	var last error
-	attempt := 0
 	eventually(t, "the quota counts", func(ctx context.Context) (bool, error) {
-		attempt++
-		object := manifestOf(t, fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: a%d, namespace: full}}", attempt))
+		object := manifestOf(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: "+unique("a")+", namespace: full}}")
 		_, last = connection.Create(ctx, resourceOf(object), object)
 		return apierrors.IsForbidden(last) && !strings.Contains(last.Error(), "status unknown"), nil
 	})

@@ -138,6 +138,8 @@ func (c *Controller) act(ctx context.Context, here placed, decision decide.Decis
 		err = c.release(ctx, here)
 	case decide.Conflict:
 		err = &takenError{at: here.at(), why: "it came from " + describeSource(here.observed.Mark.Source)}
+	case decide.Prove, decide.Update:
+		err = fmt.Errorf("%s is no action on the target", decision)
 	}
 	log.FromContext(ctx).V(1).Info("acted", "decision", decision.String(), "target", here.side.GroupResource(), "name", here.key)
 	if err == nil {

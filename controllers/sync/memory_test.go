@@ -154,6 +154,23 @@ func TestMemoryOfDroppedPaths(t *testing.T) {
 	}
 }
 
+// One object of the mailbox may be several on the target, all of one name.
+func TestMemoryOfPlaces(t *testing.T) {
+	memory := newMemory[place](clocktesting.NewFakeClock(time.Unix(0, 0)))
+	here, there := somePlaces[0], somePlaces[0]
+	there.resource.Group = "another"
+	memory.begin(here)
+	memory.wrote(here, version("a", "7"))
+	memory.setDropped(here, []string{".spec.x"})
+	if object, _ := memory.current(there, nil); object != nil || memory.droppedBy(there) != nil {
+		t.Errorf("what was written to one place is remembered of another: %s", describeVersion(object))
+	}
+	memory.gone(there, "a")
+	if object, _ := memory.current(here, nil); object == nil || memory.droppedBy(here) == nil {
+		t.Error("what ended in another place is forgotten")
+	}
+}
+
 // A create whose echo never comes must not count for ever: the watch broke before it, and the object was deleted before
 // the next list.
 func TestMemoryOfACreateWithoutEcho(t *testing.T) {

@@ -40,7 +40,7 @@ func (c *Controller) describe(source *unstructured.Unstructured) selection.Objec
 		Labels:      source.GetLabels(),
 		Annotations: source.GetAnnotations(),
 	}
-	if c.Resource.Group == "" && c.Resource.GroupVersionResource.Resource == "secrets" {
+	if c.Resource.Group == "" && c.Resource.Resource == "secrets" {
 		object.SecretType, _, _ = unstructured.NestedString(source.Object, "type")
 	}
 	return object

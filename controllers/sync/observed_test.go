@@ -182,6 +182,31 @@ func TestVerify(t *testing.T) {
 	}
 }
 
+// What the mark says of the object's past decides what may become of it.
+func TestVerifyThePast(t *testing.T) {
+	adopted, former := someMark, someMark
+	adopted.Adopted, former.Mailbox = true, "another"
+	for name, test := range map[string]struct {
+		resource       Resource
+		mark           ownership.Mark
+		former, retain bool
+	}{
+		"made by the hub":             {Resource{}, someMark, false, false},
+		"adopted":                     {Resource{}, adopted, false, false},
+		"a container that was made":   {Resource{Container: true}, someMark, false, false},
+		"a container to be kept":      {Resource{Container: true, Retain: true}, someMark, false, true},
+		"a container that was there":  {Resource{Container: true}, adopted, false, true},
+		"from a mailbox that is lost": {Resource{}, former, true, false},
+	} {
+		object := fromTarget(t)
+		addMark(object, test.mark)
+		got, err := looker(test.resource).verify(object)
+		if err != nil || got.Former != test.former || got.Retain != test.retain || got.Mark != test.mark {
+			t.Errorf("%s: got %+v, %v", name, got, err)
+		}
+	}
+}
+
 func TestWhatIsNotOurs(t *testing.T) {
 	marked := func(mark string) func(*unstructured.Unstructured) {
 		return func(o *unstructured.Unstructured) {

@@ -18,6 +18,7 @@ package sync
 
 import (
 	"math/rand/v2"
+	"strconv"
 	gosync "sync"
 	"testing"
 
@@ -74,8 +75,8 @@ func TestFirstPassOfManyWorkers(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 6)) //nolint:gosec // a repeatable order
 		var keys []types.NamespacedName
-		for range 50 {
-			keys = append(keys, types.NamespacedName{Name: string(rune('a' + len(keys)))})
+		for number := range 50 {
+			keys = append(keys, types.NamespacedName{Name: strconv.Itoa(number)})
 		}
 		pass := newFirstPass()
 		pass.begin(keys)

@@ -53,15 +53,21 @@ func (r *raised) add(key types.NamespacedName, at place) {
 	})
 }
 
-// remove notes that an object has ended, or is not selected any more.
-func (r *raised) remove(key types.NamespacedName, at place, uid types.UID) {
+// remove notes that an object does not come up any more.
+func (r *raised) remove(key types.NamespacedName, at place) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
-	r.ended[at] = uid
 	r.places[key] = slices.DeleteFunc(r.places[key], func(p place) bool { return p == at })
 	if len(r.places[key]) == 0 {
 		delete(r.places, key)
 	}
+}
+
+// setEnded notes that the end of an object was seen, of which something is left in the mailbox.
+func (r *raised) setEnded(at place, uid types.UID) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	r.ended[at] = uid
 }
 
 // at returns where the objects are that come up under a name, in an order that stays.
@@ -75,7 +81,8 @@ func (r *raised) at(key types.NamespacedName) []place {
 func (r *raised) hasEnded(at place, uid types.UID) bool {
 	r.lock.Lock()
 	defer r.lock.Unlock()
-	return uid != "" && r.ended[at] == uid
+	ended, ok := r.ended[at]
+	return ok && ended == uid
 }
 
 // settled forgets the end of an object of which nothing is left.

@@ -69,28 +69,28 @@ func (n *naiveRaised) at(key types.NamespacedName) []place {
 func (n *naiveRaised) drop(is func(comingUp) bool) { n.facts = slices.DeleteFunc(n.facts, is) }
 
 // step does the same to both, and returns what it did.
-func (n *naiveRaised) step(random *rand.Rand, real *raised) string {
+func (n *naiveRaised) step(random *rand.Rand, tested *raised) string {
 	fact := comingUp{anyOf(random, someKeys), anyOf(random, somePlaces)}
 	uid := types.UID(strconv.Itoa(random.IntN(3)))
 	switch random.IntN(8) {
 	case 0:
-		real.forget(fact.at.resource)
+		tested.forget(fact.at.resource)
 		n.drop(func(f comingUp) bool { return f.at.resource == fact.at.resource })
 		return fmt.Sprint("forget ", fact.at.resource)
 	case 1:
-		real.settled(fact.at)
+		tested.settled(fact.at)
 		delete(n.ended, fact.at)
 		return fmt.Sprint("settled ", fact.at)
 	case 2, 3, 4:
-		if uid == "0" {
-			uid = "" // the end was not seen
-		}
-		real.remove(fact.key, fact.at, uid)
+		tested.remove(fact.key, fact.at)
 		n.drop(func(f comingUp) bool { return f == fact })
-		n.ended[fact.at] = uid
+		if uid != "0" { // else the end was not seen
+			tested.setEnded(fact.at, uid)
+			n.ended[fact.at] = uid
+		}
 		return fmt.Sprint("remove ", fact, uid)
 	default:
-		real.add(fact.key, fact.at)
+		tested.add(fact.key, fact.at)
 		n.drop(func(f comingUp) bool { return f == fact })
 		n.facts = append(n.facts, fact)
 		delete(n.ended, fact.at)
@@ -98,24 +98,24 @@ func (n *naiveRaised) step(random *rand.Rand, real *raised) string {
 	}
 }
 
-func (n *naiveRaised) differs(real *raised) error {
+func (n *naiveRaised) differs(tested *raised) error {
 	var keys []types.NamespacedName
 	for _, key := range someKeys {
-		if got, want := real.at(key), n.at(key); !slices.Equal(got, want) {
+		if got, want := tested.at(key), n.at(key); !slices.Equal(got, want) {
 			return fmt.Errorf("under %s come up %v, want %v", key, got, want)
 		}
 		if len(n.at(key)) > 0 {
 			keys = append(keys, key)
 		}
 	}
-	got := real.keys()
+	got := tested.keys()
 	slices.SortFunc(got, func(a, b types.NamespacedName) int { return slices.Index(someKeys, a) - slices.Index(someKeys, b) })
 	if !slices.Equal(got, keys) {
 		return fmt.Errorf("the names are %v, want %v", got, keys)
 	}
 	for _, at := range somePlaces {
 		for _, uid := range []types.UID{"", "1", "2"} {
-			if got, want := real.hasEnded(at, uid), uid != "" && n.ended[at] == uid; got != want {
+			if got, want := tested.hasEnded(at, uid), uid != "" && n.ended[at] == uid; got != want {
 				return fmt.Errorf("%v has ended as %q: %v, want %v", at, uid, got, want)
 			}
 		}
@@ -126,11 +126,11 @@ func (n *naiveRaised) differs(real *raised) error {
 func TestRaisedOfAnyHistory(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 3)) //nolint:gosec // a repeatable history
-		real, naive := newRaised(), &naiveRaised{ended: map[place]types.UID{}}
+		tested, naive := newRaised(), &naiveRaised{ended: map[place]types.UID{}}
 		var history []string
 		for range 40 {
-			history = append(history, naive.step(random, real))
-			if err := naive.differs(real); err != nil {
+			history = append(history, naive.step(random, tested))
+			if err := naive.differs(tested); err != nil {
 				t.Fatalf("seed %d: %v after %q", seed, err, history)
 			}
 		}

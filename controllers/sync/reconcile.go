@@ -129,9 +129,8 @@ func (c *Controller) warn(ctx context.Context, key types.NamespacedName, failure
 
 // awaitName watches the name on the target that an object did not get, until it is tried with another result.
 func (c *Controller) awaitName(key types.NamespacedName, err error) {
-	var taken *takenError
 	var at *place
-	if errors.As(err, &taken) {
+	if taken, ok := errors.AsType[*takenError](err); ok {
 		at = &taken.at
 	}
 	if left := c.waiting.set(key, at); left != nil {

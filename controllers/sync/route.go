@@ -90,10 +90,19 @@ func (c *Controller) targetHandler(side *side) cache.ResourceEventHandler {
 
 // feedHandler passes on each change of what comes up. A feed that was replaced is not listened to any more.
 func (c *Controller) feedHandler(ctx context.Context, side *side, matcher *selection.Matcher) cache.ResourceEventHandler {
+	// A feed is replaced under the lock.
+	whileCurrent := func(do func()) (current bool) {
+		c.locked(func() {
+			if current = ctx.Err() == nil; current {
+				do()
+			}
+		})
+		return current
+	}
 	changed := func(obj any) {
 		object := obj.(*unstructured.Unstructured)
-		if key, ok := c.comesUpAs(side, matcher, object); ok && ctx.Err() == nil {
-			c.raised.add(key, side.at(keyOf(object)))
+		key, ok := c.comesUpAs(side, matcher, object)
+		if ok && whileCurrent(func() { c.raised.add(key, side.at(keyOf(object))) }) {
 			c.enqueue(changePriority, key)
 		}
 	}
@@ -107,17 +116,22 @@ func (c *Controller) feedHandler(ctx context.Context, side *side, matcher *selec
 			}
 			object := obj.(*unstructured.Unstructured)
 			key, ok := c.comesUpAs(side, matcher, object)
-			if !ok || ctx.Err() != nil {
+			if !ok {
 				return
 			}
-			uid := object.GetUID()
-			if unseen {
-				// The end itself was not seen; the target is asked before anything is deleted.
-				uid = ""
+			held, known := c.mailboxObject(key)
+			at, uid := side.at(keyOf(object)), object.GetUID()
+			current := whileCurrent(func() {
+				c.raised.remove(key, at)
+				// An end that was not seen is no end: the target is asked before anything is deleted.
+				if !unseen && (!known || c.cameUp(held)) {
+					c.raised.setEnded(at, uid)
+				}
+			})
+			if current {
+				c.enqueue(changePriority, key)
+				c.Changed()
 			}
-			c.raised.remove(key, side.at(keyOf(object)), uid)
-			c.enqueue(changePriority, key)
-			c.Changed()
 		},
 	}
 }
@@ -164,7 +178,7 @@ func (c *Controller) sourcesOf(object *unstructured.Unstructured) []types.Namesp
 }
 
 func (c *Controller) isSource(source ownership.Source) bool {
-	return source.Group == c.Resource.Group && source.Resource == c.Resource.GroupVersionResource.Resource
+	return source.Group == c.Resource.Group && source.Resource == c.Resource.Resource
 }
 
 func (c *Controller) indexBySource(obj any) ([]string, error) {

@@ -18,6 +18,7 @@ package sync
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -45,10 +46,10 @@ var (
 // raising compiles a config that lets widgets of the target come up, each under the name that is given for its own.
 func raising(names map[string]string) *selection.Matcher {
 	config := &edgev2alpha1.EdgeSyncConfig{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
-	for below, above := range names {
+	for _, below := range slices.Sorted(maps.Keys(names)) {
 		downstream := edgev2alpha1.EdgeSyncConfigResource{Group: "old", Kind: "Widget", Namespace: "shop", Name: below}
 		config.Spec.UpSyncedResources = append(config.Spec.UpSyncedResources, downstream)
-		upstream := edgev2alpha1.EdgeSyncConfigResource{Group: "new", Kind: "Widget", Namespace: "shop", Name: above}
+		upstream := edgev2alpha1.EdgeSyncConfigResource{Group: "new", Kind: "Widget", Namespace: "shop", Name: names[below]}
 		config.Spec.Conversions = append(config.Spec.Conversions, edgev2alpha1.Conversion{Upstream: upstream, Downstream: downstream})
 	}
 	return selection.Compile(nil, []*edgev2alpha1.EdgeSyncConfig{config})

@@ -23,6 +23,7 @@ import (
 	"os"
 	"path/filepath"
 	gosync "sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -85,23 +86,28 @@ func startTarget(t *testing.T) *servers.Target {
 	t.Helper()
 	shared.Lock()
 	defer shared.Unlock()
-	if shared.target != nil {
-		return shared.target
-	}
-	root, err := framework.RepositoryRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if shared.dir, err = os.MkdirTemp("", "synchub-sync-"); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
-	defer cancel()
-	options := servers.Options{Dir: shared.dir, Bin: filepath.Join(root, "bin")}
-	if shared.target, err = servers.StartTarget(ctx, options, "target", servers.TargetOptions{}); err != nil {
-		t.Fatal(err)
+	if shared.target == nil {
+		if err := startShared(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return shared.target
+}
+
+// startShared starts the cluster, which outlives the test that needs it first.
+func startShared(ctx context.Context) error {
+	root, err := framework.RepositoryRoot()
+	if err != nil {
+		return err
+	}
+	if shared.dir, err = os.MkdirTemp("", "synchub-sync-"); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	options := servers.Options{Dir: shared.dir, Bin: filepath.Join(root, "bin")}
+	shared.target, err = servers.StartTarget(ctx, options, "target", servers.TargetOptions{})
+	return err
 }
 
 // put applies manifests as somebody who is not the hub.
@@ -111,6 +117,12 @@ func put(t *testing.T, manifest string) {
 		t.Fatal(err)
 	}
 }
+
+// runs counts the names that were asked for.
+var runs atomic.Int64
+
+// unique returns a name that no test, and no run of one, has used.
+func unique(name string) string { return fmt.Sprintf("%s-%d", name, runs.Add(1)) }
 
 // administrator returns a client that is not the hub's.
 func administrator(t *testing.T) dynamic.Interface {

@@ -57,6 +57,11 @@ func (c *Controller) reconcileUp(ctx context.Context, key types.NamespacedName, 
 		}
 	}
 	log.FromContext(ctx).V(1).Info("upwards", "decision", decision.String())
+	return c.actUp(ctx, key, decision, held, source.Desired, object)
+}
+
+// actUp carries out a decision about one object in the mailbox.
+func (c *Controller) actUp(ctx context.Context, key types.NamespacedName, decision decide.Decision, held *unstructured.Unstructured, desired *transform.Desired, object *unstructured.Unstructured) (outcome, error) {
 	result := outcome{decision: decision, up: true}
 	switch decision.Action {
 	case decide.None:
@@ -66,11 +71,11 @@ func (c *Controller) reconcileUp(ctx context.Context, key types.NamespacedName, 
 		return result, nil
 	case decide.Create:
 		result.again = echoTimeout
-		return result, c.raise(ctx, key, source.Desired, object)
+		return result, c.raise(ctx, key, desired, object)
 	case decide.Update:
-		return retried(result, c.update(ctx, key, held, source.Desired, object))
+		return retried(result, c.update(ctx, key, held, desired, object))
 	case decide.Conflict:
-		return retried(result, c.conflictAbove(ctx, key, held, source.Desired, object))
+		return retried(result, c.conflictAbove(ctx, key, held, desired, object))
 	case decide.Prove:
 		c.Mailboxes.Prove(c.Mailbox, c.suspect(key, decide.Deselected))
 		return result, nil
