@@ -178,7 +178,7 @@ func isAdmissionDenied(err error) bool {
 
 // unchangeable is how API servers and CRDs' rules say that a field of an existing object cannot be changed. There is no
 // reason code for it.
-var unchangeable = regexp.MustCompile(`(?i)immutable|may not (be )?(change|update)|(can ?not|can't|must not) (be )?(change|modif|update)|updates to .* (are )?forbidden`)
+var unchangeable = regexp.MustCompile(`(?i)immutable|may not (be )?(change|update)|(can ?not|can't|must not) (be )?(change|modif|update)|updates to .* (are )?forbidden|failed rule: self(\.[\w.]+)? == oldSelf`)
 
 // immutableFields returns the fields that an update was refused for because they cannot be changed.
 func immutableFields(err error) []string {

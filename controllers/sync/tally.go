@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/controllers/sync/transform"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -161,11 +162,18 @@ func (c *Controller) Len() int {
 	return count
 }
 
-// EmptyOf tells whether the target is known to hold none of the mailbox's objects as the resource given, and none is
-// being made.
+// EmptyOf tells whether the target is known to hold none of the mailbox's objects as the resource given, the mailbox to
+// hold none that came up from it, and none is being made.
 func (c *Controller) EmptyOf(target schema.GroupResource) bool {
 	side := c.sideOf(target)
-	return side != nil && side.cache.Synced() && c.active.Load() == 0 && c.lenOf(target) == 0
+	if side == nil || !side.cache.Synced() || c.active.Load() > 0 || c.lenOf(target) > 0 {
+		return false
+	}
+	above, known := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
+	return known && !slices.ContainsFunc(above, func(object *unstructured.Unstructured) bool {
+		mark, err := c.Owner.VerifyUp(object.GetAnnotations(), transform.SelfOf(object))
+		return err == nil && placeBelow(mark).resource == target
+	})
 }
 
 // Served tells whether the target serves the resource itself, as far as is known.

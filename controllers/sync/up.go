@@ -66,7 +66,7 @@ func (c *Controller) actUp(ctx context.Context, key types.NamespacedName, decisi
 	switch decision.Action {
 	case decide.None:
 		if decision.Cause == decide.InStep {
-			return result, errors.Join(c.raiseStatus(ctx, key, held, object), c.rivals(key, object))
+			return result, errors.Join(c.raiseStatus(ctx, key, held, object), c.rivals(key, held))
 		}
 		return result, nil
 	case decide.Create:
@@ -234,9 +234,13 @@ func (c *Controller) askForMissing(ctx context.Context, key types.NamespacedName
 }
 
 // rivals reports that more than one object of the target comes up under a name.
-func (c *Controller) rivals(key types.NamespacedName, chosen *unstructured.Unstructured) error {
+func (c *Controller) rivals(key types.NamespacedName, held *unstructured.Unstructured) error {
+	side, chosen := c.sourceBelow(key, held)
+	if chosen == nil {
+		return nil
+	}
 	for _, at := range c.raised.at(key) {
-		if at.key != keyOf(chosen) || at.resource.Group != chosen.GroupVersionKind().Group {
+		if at != side.at(keyOf(chosen)) {
 			return fmt.Errorf("%w: %s %s of the target would have the same name", errTakenAbove, at.resource, at.key)
 		}
 	}
