@@ -159,12 +159,11 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	c.startFeeds(ctx)
 	defer c.stopFeeds()
+	defer c.Mailboxes.Subscribe(c.Resource.GroupVersionResource, c.Mailbox, c)()
 	if !c.waitUntilKnown(ctx) {
 		return nil
 	}
 	c.Changed()
-	unsubscribe := c.Mailboxes.Subscribe(c.Resource.GroupVersionResource, c.Mailbox, c)
-	defer unsubscribe()
 	if !waitFor(ctx, c.After) {
 		return nil
 	}
@@ -211,7 +210,8 @@ func (c *Controller) begin(_ context.Context, queue workqueue.TypedRateLimitingI
 }
 
 // waitUntilKnown returns when it is known what the target holds; nothing may be decided before. While the target serves
-// the hub nothing of the resource there is nothing to do; where it lacks one form of several, the others go on.
+// the hub nothing of the resource there is nothing to do but to take back what came up before; where it lacks one form of
+// several, the others go on.
 func (c *Controller) waitUntilKnown(ctx context.Context) bool {
 	begins := func() bool {
 		synced := 0
@@ -223,7 +223,7 @@ func (c *Controller) waitUntilKnown(ctx context.Context) bool {
 				return false
 			}
 		}
-		return synced > 0
+		return synced > 0 || c.holdsAbove()
 	}
 	for !begins() {
 		select {

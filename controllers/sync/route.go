@@ -43,7 +43,10 @@ const (
 func (c *Controller) Resume() { c.enqueueAll() }
 
 // OnReset is called when the mailbox's cache was filled anew.
-func (c *Controller) OnReset() { c.enqueueAll() }
+func (c *Controller) OnReset() {
+	c.poke()
+	c.enqueueAll()
+}
 
 // OnProven is called when a suspicion about an object has been decided.
 func (c *Controller) OnProven(key types.NamespacedName) { c.enqueue(changePriority, key) }

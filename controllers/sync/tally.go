@@ -145,8 +145,14 @@ func (c *Controller) Empty() bool {
 	if !c.Synced() || c.active.Load() > 0 || c.Len() > 0 {
 		return false
 	}
-	above, known := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
-	return known && !slices.ContainsFunc(above, c.cameUp)
+	_, known := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
+	return known && !c.holdsAbove()
+}
+
+// holdsAbove tells whether the mailbox is known to hold something that came up.
+func (c *Controller) holdsAbove() bool {
+	above, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
+	return slices.ContainsFunc(above, c.cameUp)
 }
 
 // Len returns how many objects of the mailbox's resource the target holds.

@@ -173,7 +173,7 @@ func (c *cluster) identities(t *testing.T) map[string]string {
 		}
 	}
 	add(crds, "", "publishedresources.synchub.dev")
-	add(publishedResources, "", "configmaps", "secrets", "namespaces", "deployments")
+	add(publishedResources, "", defaults...)
 	add(corev1.SchemeGroupVersion.WithResource("configmaps"), namespace, "synchub-schema-deployments")
 	return found
 }

@@ -30,6 +30,7 @@ import (
 
 	"github.com/synchub-dev/synchub/apis/schemas"
 	"github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/published"
 )
 
 const crdFile = "synchub.dev_publishedresources.yaml"
@@ -65,7 +66,7 @@ func TestPublishedFilesHoldWhatTheirKindsKnow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	published := map[string]v1alpha1.PublishedResource{}
+	resources := map[string]v1alpha1.PublishedResource{}
 	configMaps := map[string]corev1.ConfigMap{}
 	for _, file := range files {
 		var object unstructured.Unstructured
@@ -81,14 +82,17 @@ func TestPublishedFilesHoldWhatTheirKindsKnow(t *testing.T) {
 		}
 		var resource v1alpha1.PublishedResource
 		decode(t, &object, &resource)
-		published[resource.Name] = resource
+		resources[resource.Name] = resource
 	}
-	for _, name := range []string{"configmaps", "secrets", "namespaces"} {
-		if source := published[name].Spec.API.Source; source != v1alpha1.APISourceAuto {
-			t.Errorf("%s has the source %q", name, source)
+	for name, resource := range resources {
+		if claimed, err := published.IsClaim(&resource.Spec); err != nil || claimed == (name == "deployments") {
+			t.Errorf("%s is claimed: %v, %v", name, claimed, err)
+		}
+		if name != resource.Spec.Resource.Resource {
+			t.Errorf("%s publishes %q", name, resource.Spec.Resource.Resource)
 		}
 	}
-	from := published["deployments"].Spec.API.SchemaFrom
+	from := resources["deployments"].Spec.API.SchemaFrom
 	if from == nil || from.ConfigMap == nil {
 		t.Fatal("deployments do not take their schema from a ConfigMap")
 	}

@@ -58,8 +58,8 @@ func TestRelease(t *testing.T) {
 	step("an upgrade takes the PublishedResources into the release and respects what was set by hand", func(t *testing.T) {
 		c.setAdoption(t, "secrets", "IfIdentical")
 		c.helm(t, upgradeArgs(t, "--wait", "--set", "replicaCount=1")...)
-		if manifest := c.helm(t, "get", "manifest", chart.Release); strings.Count(manifest, "kind: PublishedResource\n") != 4+1 {
-			t.Errorf("the release does not hold the four PublishedResources and their definition:\n%s", manifest)
+		if manifest := c.helm(t, "get", "manifest", chart.Release); strings.Count(manifest, "kind: PublishedResource\n") != len(defaults)+1 {
+			t.Errorf("the release does not hold the PublishedResources and their definition:\n%s", manifest)
 		}
 		c.checkKept(t, kept)
 		if got := c.adoption(t, "secrets"); got != "IfIdentical" {

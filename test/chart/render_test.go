@@ -39,6 +39,12 @@ const (
 	required      = requiredValue + "=synchub-kcp"
 )
 
+// defaults are the PublishedResources that the chart brings.
+var defaults = []string{
+	"clusterrolebindings", "clusterroles", "configmaps", "customresourcedefinitions", "deployments", "namespaces",
+	"rolebindings", "roles", "secrets", "serviceaccounts",
+}
+
 // paths are those of the program and of the chart.
 func paths(t *testing.T) (helm chart.Helm, chartDir, root string) {
 	t.Helper()
@@ -110,9 +116,12 @@ func TestDefaultsRenderExactlyTheseObjects(t *testing.T) {
 	want := []string{
 		"ClusterRole/synchub", "ClusterRoleBinding/synchub", "ConfigMap/synchub-schema-deployments",
 		"CustomResourceDefinition/publishedresources.synchub.dev", "Deployment/synchub", "PodDisruptionBudget/synchub",
-		"PublishedResource/configmaps", "PublishedResource/deployments", "PublishedResource/namespaces",
-		"PublishedResource/secrets", "Role/synchub", "RoleBinding/synchub", "Service/synchub-metrics", "ServiceAccount/synchub",
+		"Role/synchub", "RoleBinding/synchub", "Service/synchub-metrics", "ServiceAccount/synchub",
 	}
+	for _, name := range defaults {
+		want = append(want, "PublishedResource/"+name)
+	}
+	slices.Sort(want)
 	var got []string
 	for key := range objects(t) {
 		got = append(got, key)

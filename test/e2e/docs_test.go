@@ -17,6 +17,8 @@ limitations under the License.
 package e2e
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -25,45 +27,214 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
 
-// shellBlock is a block of commands in the documentation.
-var shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
+// Blocks of commands and of configuration in the documentation.
+var (
+	shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
+	yamlBlock  = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
+)
 
-var _ = Describe("the documentation", func() {
+// The pages share the names of what they make, so they take turns.
+var _ = Describe("the documentation", Ordered, ContinueOnFailure, func() {
 	It("has commands in getting started that work as they stand", func(ctx SpecContext) {
-		root, err := framework.RepositoryRoot()
-		Expect(err).NotTo(HaveOccurred())
-		page, err := os.ReadFile(filepath.Join(root, "docs", "getting-started.md"))
-		Expect(err).NotTo(HaveOccurred())
-		blocks := shellBlock.FindAllStringSubmatch(string(page), -1)
-		Expect(blocks).NotTo(BeEmpty())
-		script := []string{"set -xeuo pipefail", "cd " + root, "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT"}
-		for _, block := range blocks {
-			script = append(script, block[1])
-		}
-
-		path := filepath.Join(suite.Options.Dir, "path")
-		Expect(os.MkdirAll(path, 0o755)).To(Succeed())
-		for name, tool := range map[string]string{"synchub": "synchub-race", "kubectl": "kubectl"} {
-			Expect(os.Symlink(filepath.Join(suite.Options.Bin, tool), filepath.Join(path, name))).To(Succeed())
-		}
-		process, err := servers.Start(suite.Options, "getting-started", "/bin/bash", []string{"-c", strings.Join(script, "\n")}, []string{
-			"PATH=" + path + ":" + os.Getenv("PATH"),
-			"HOME=" + path,
-			"KCP_KUBECONFIG=" + suite.KCP.Kubeconfig,
-			"HUB_KUBECONFIG=" + suite.KCP.HubKubeconfig,
-			"HUB_USER=" + servers.HubUser,
-			"HOSTING_KUBECONFIG=" + suite.Targets["florin"].Kubeconfig,
-			"TARGET_KUBECONFIG=" + suite.Targets["guilder"].Kubeconfig,
-			"PROVIDER_WORKSPACE=root:synchub-docs",
-		})
-		Expect(err).NotTo(HaveOccurred())
-		code, err := process.Wait(ctx)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(code).To(BeZero(), process.LogTail(40))
+		run(ctx, "getting-started", nil, blocks(page("getting-started.md"), shellBlock))
 	}, NodeTimeout(6*time.Minute))
+
+	It("has commands for moving over from KubeStellar that work as they stand", func(ctx SpecContext) {
+		const ns, syncer = "migrating", "kubestellar-syncer-guilder-1x2y3z4w"
+		guilder := target("guilder")
+		leaveAsKubeStellar(ctx, ns, syncer)
+		kubeconfig, err := suite.KCP.WorkspaceKubeconfig("root:old-mailbox")
+		Expect(err).NotTo(HaveOccurred())
+		uid := value(ctx, guilder, deployments, ns, "till", "metadata", "uid")
+
+		start := page("getting-started.md")
+		registered, _, found := strings.Cut(start, "### 5.")
+		Expect(found).To(BeTrue())
+		script := append(blocks(registered, shellBlock), blocks(page("migrating.md"), shellBlock)...)
+		script = append(script, checkMigration(ns)...)
+		atStart := blocks(start, shellBlock)
+		run(ctx, "migrating", map[string]string{"OLD_MAILBOX_KUBECONFIG": kubeconfig, "OLD_SYNCER": syncer},
+			append(script, atStart[len(atStart)-1]))
+
+		By("leaving on the target what is to be there")
+		Expect(value(ctx, guilder, deployments, ns, "till", "metadata", "uid")).To(Equal(uid))
+		replicaSets, err := framework.List(ctx, guilder, deployments.GroupVersion().WithResource("replicasets"), ns, "")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(replicaSets).To(HaveLen(1), "no pod may be restarted")
+		Expect(value(ctx, guilder, oldPolicies.GroupVersionResource, ns, "limits", "spec")).To(Equal("map[kept:3]"))
+		Expect(value(ctx, guilder, configMaps, ns, "once", "data", "entry")).To(Equal("theirs"))
+		for name, kubeStellars := range map[string]bool{"settings": false, "once": false, "forgotten": true, "region": true} {
+			annotation := value(ctx, guilder, configMaps, ns, name, "metadata", "annotations", "edge.kubestellar.io/downsynced")
+			Expect(annotation != "").To(Equal(kubeStellars), name)
+		}
+		Expect(framework.Exists(ctx, guilder, namespaces, "", syncer)).To(BeFalse())
+	}, NodeTimeout(6*time.Minute))
+
+	It("has examples of configs that are understood", func(ctx SpecContext) {
+		inventory := newInventory(ctx, "docs-examples")
+		mailbox := register(ctx, inventory, "florin", "florin")
+		apply(ctx, mailbox, namespace("shop"))
+		examples := blocks(page("syncerconfig.md"), yamlBlock)
+		Expect(len(examples)).To(BeNumerically(">", 8))
+		for i, example := range examples {
+			if strings.HasPrefix(example, "apiVersion:") {
+				apply(ctx, mailbox, example)
+				continue
+			}
+			name := fmt.Sprintf("example-%d", i)
+			apply(ctx, mailbox, config(name, "\n  "+strings.ReplaceAll(strings.TrimSpace(example), "\n", "\n  ")))
+			Eventually(readyOf).WithContext(ctx).WithArguments(mailbox, name).Should(And(Not(BeEmpty()), Not(ContainSubstring("InvalidEntry"))), example)
+		}
+		Eventually(value).WithContext(ctx).WithArguments(mailbox, edgeSyncConfigs, "", "shop", "status", "conditions").
+			Should(And(Not(BeEmpty()), Not(ContainSubstring("InvalidEntry"))))
+	}, NodeTimeout(3*time.Minute))
 })
+
+func page(name string) string {
+	GinkgoHelper()
+	root, err := framework.RepositoryRoot()
+	Expect(err).NotTo(HaveOccurred())
+	content, err := os.ReadFile(filepath.Join(root, "docs", name))
+	Expect(err).NotTo(HaveOccurred())
+	return string(content)
+}
+
+// blocks returns the blocks of one kind on a page, in their order.
+func blocks(page string, kind *regexp.Regexp) []string {
+	GinkgoHelper()
+	var found []string
+	for _, block := range kind.FindAllStringSubmatch(page, -1) {
+		found = append(found, block[1])
+	}
+	Expect(found).NotTo(BeEmpty())
+	return found
+}
+
+// run executes blocks of commands in one bash session, which must succeed. They find synchub and kubectl, and the
+// variables that getting started asks for.
+func run(ctx context.Context, name string, variables map[string]string, blocks []string) {
+	GinkgoHelper()
+	root, err := framework.RepositoryRoot()
+	Expect(err).NotTo(HaveOccurred())
+	script := append([]string{"set -xeuo pipefail", "cd " + root, "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT"}, blocks...)
+	home := filepath.Join(suite.Options.Dir, name)
+	Expect(os.MkdirAll(home, 0o755)).To(Succeed())
+	for name, tool := range map[string]string{"synchub": "synchub-race", "kubectl": "kubectl"} {
+		Expect(os.Symlink(filepath.Join(suite.Options.Bin, tool), filepath.Join(home, name))).To(Succeed())
+	}
+	environment := []string{
+		"PATH=" + home + ":" + os.Getenv("PATH"),
+		"HOME=" + home,
+		"KCP_KUBECONFIG=" + suite.KCP.Kubeconfig,
+		"HUB_KUBECONFIG=" + suite.KCP.HubKubeconfig,
+		"HUB_USER=" + servers.HubUser,
+		"HOSTING_KUBECONFIG=" + suite.Targets["florin"].Kubeconfig,
+		"TARGET_KUBECONFIG=" + suite.Targets["guilder"].Kubeconfig,
+		"PROVIDER_WORKSPACE=root:synchub-docs",
+	}
+	for name, value := range variables {
+		environment = append(environment, name+"="+value)
+	}
+	process, err := servers.Start(suite.Options, name, "/bin/bash", []string{"-c", strings.Join(script, "\n")}, environment)
+	Expect(err).NotTo(HaveOccurred())
+	code, err := process.Wait(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(code).To(BeZero(), process.LogTail(40))
+}
+
+// The APIs of an installation of KubeStellar. Its mailboxes leave open what an object says.
+var (
+	oldPolicies    = custom("example.com", "v1", "policies", "Policy")
+	oldDeployments = custom("apps", "v1", "deployments", "Deployment")
+	oldConfigs     = []api{
+		{GroupVersionResource: syncerConfigs, kind: "SyncerConfig", clusterScoped: true},
+		{GroupVersionResource: edgeSyncConfigs, kind: "EdgeSyncConfig", clusterScoped: true},
+	}
+)
+
+// leaveAsKubeStellar makes a mailbox root:old-mailbox, with what KubeStellar's syncer has placed from it on guilder, and the
+// syncer.
+func leaveAsKubeStellar(ctx context.Context, ns, syncer string) {
+	GinkgoHelper()
+	const reader = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: shop-reader}
+rules: [{apiGroups: [""], resources: [configmaps], verbs: [get]}]
+`
+	limits := oldPolicies.object(ns, "limits", "spec: {kept: 1, dropped: 2}")
+	guilder := target("guilder")
+	define(ctx, guilder, oldPolicies)
+	apply(ctx, guilder, documents(namespace(ns), namespace(syncer), deployment(syncer, "syncer"), configMap(ns, "report", "from the target")))
+	place := func(resource schema.GroupVersionResource, manifest, downsynced string) {
+		placeAsKubeStellar(ctx, guilder, api{GroupVersionResource: resource}, manifest, downsynced)
+	}
+	place(deployments, deployment(ns, "till"), "Deployment/"+ns+"/till")
+	place(oldPolicies.GroupVersionResource, limits, "Policy/"+ns+"/limits")
+	place(clusterRoles, reader, "ClusterRole//shop-reader")
+	for name, placed := range map[string]string{"settings": "settings", "once": "once", "forgotten": "forgotten", "region": "region-of-guilder"} {
+		place(configMaps, configMap(ns, name, "theirs"), "ConfigMap/"+ns+"/"+placed)
+	}
+	Eventually(framework.Condition).WithContext(ctx).WithArguments(guilder, deployments, ns, "till", "Available").Should(Equal("True"))
+
+	_, err := framework.CreateWorkspace(ctx, suite.KCP.Config, "root", "old-mailbox", "")
+	Expect(err).NotTo(HaveOccurred())
+	mailbox := synchub.InWorkspace("root:old-mailbox")
+	define(ctx, mailbox, append([]api{oldPolicies, oldDeployments}, oldConfigs...)...)
+	apply(ctx, mailbox, documents(namespace(ns), deployment(ns, "till"), limits, reader,
+		configMap(ns, "settings", "theirs"), configMap(ns, "once", "ours"), configMap(ns, "region-of-guilder", "theirs"),
+		configMap(ns, "report", "from the target"), configMap(ns, "lost", "from the target"), fmt.Sprintf(`
+apiVersion: edge.kubestellar.io/v2alpha1
+kind: SyncerConfig
+metadata: {name: the-one}
+spec:
+  namespaceScope:
+    namespaces: [%[1]s]
+    resources:
+    - {group: apps, resource: deployments, apiVersion: v1}
+    - {group: example.com, resource: policies, apiVersion: v1}
+  namespacedObjects:
+  - {group: "", resource: configmaps, apiVersion: v1, objectsByNamespace: [{namespace: %[1]s, names: [settings, once]}]}
+  clusterScope:
+  - {group: rbac.authorization.k8s.io, resource: clusterroles, apiVersion: v1}
+  upsync:
+  - {apiGroup: "", resources: [configmaps], namespaces: [%[1]s], names: [report, lost]}
+---
+apiVersion: edge.kubestellar.io/v2alpha1
+kind: EdgeSyncConfig
+metadata: {name: older}
+spec:
+  downSyncedResources:
+  - {version: v1, kind: ConfigMap, namespace: %[1]s, name: region-of-guilder}
+  conversions:
+  - upstream: {version: v1, kind: ConfigMap, name: region-of-guilder}
+    downstream: {version: v1, kind: ConfigMap, name: region}
+`, ns)))
+	patch(ctx, mailbox, configMaps, ns, "once", `{"metadata": {"annotations": {"edge.kubestellar.io/downsync-overwrite": "false"}}}`)
+	for _, name := range []string{"report", "lost"} {
+		patch(ctx, mailbox, configMaps, ns, name, fmt.Sprintf(`{"metadata": {"annotations": {"edge.kubestellar.io/upsynced": "ConfigMap/%s/%s"}}}`, ns, name))
+	}
+}
+
+// checkMigration are commands that fail unless what the page says has come true. They run when it is through.
+func checkMigration(ns string) []string {
+	refused := filepath.Join(suite.Options.Dir, "policies.yaml")
+	Expect(os.WriteFile(refused, []byte(oldPolicies.definition()), 0o600)).To(Succeed())
+	above, below := `ws "$MAILBOX" --namespace `+ns, `kubectl --kubeconfig "$TARGET_KUBECONFIG" --namespace `+ns
+	return []string{
+		// Some are there at once, others when the hub has gone on.
+		above + ` wait --for=jsonpath='{.metadata.annotations.synchub\.dev/mark}' configmap/report --timeout=60s`,
+		`test -z "$(` + above + ` get configmap report --output 'jsonpath={.metadata.annotations.edge\.kubestellar\.io/upsynced}')"`,
+		`test -n "$(` + above + ` get configmap lost --output 'jsonpath={.metadata.annotations.edge\.kubestellar\.io/upsynced}')"`,
+		above + ` wait --for=jsonpath='{.status.failures[0].reason}'=Conflict edgesyncconfig/older --timeout=60s`,
+		above + ` patch policy limits --type merge --patch '{"spec": {"kept": 3, "dropped": null}}'`,
+		below + ` wait --for=jsonpath='{.spec.kept}'=3 policy/limits --timeout=60s`,
+		`if ` + above + ` create --filename ` + refused + `; then exit 1; fi`,
+	}
+}

@@ -36,8 +36,8 @@ var (
 	widgets            = schema.GroupVersionResource{Group: "fields.example.com", Version: "v1", Resource: "widgets"}
 )
 
-// These specs change PublishedResources, which all mailboxes share, and put them back.
-var _ = Describe("fields of the API", Serial, func() {
+// The Serial ones change PublishedResources, which all mailboxes share, and put them back.
+var _ = Describe("fields of the API", func() {
 	It("reads the kubeconfig from the namespace and key that the SyncTarget names", func(ctx SpecContext) {
 		inventory := newInventory(ctx, "named-credentials")
 		kubeconfig, err := os.ReadFile(suite.Targets["florin"].Kubeconfig)
@@ -86,7 +86,7 @@ spec: {kubeconfigSecretRef: {namespace: vault, name: florin, key: admin.yaml}}
 		Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "settings", "data", "entry").Should(Equal("after"))
 	}, NodeTimeout(2*time.Minute))
 
-	It("returns no status where a config or a PublishedResource says so", func(ctx SpecContext) {
+	It("returns no status where a config or a PublishedResource says so", Serial, func(ctx SpecContext) {
 		const ns = "no-status"
 		inventory := newInventory(ctx, ns)
 		mailbox := register(ctx, inventory, "florin", "florin")
@@ -109,7 +109,7 @@ spec: {kubeconfigSecretRef: {namespace: vault, name: florin, key: admin.yaml}}
 		Eventually(returned).WithContext(ctx).Should(ContainSubstring("Available"))
 	}, NodeTimeout(3*time.Minute))
 
-	It("orphans what a config or a PublishedResource says to orphan", func(ctx SpecContext) {
+	It("orphans what a config or a PublishedResource says to orphan", Serial, func(ctx SpecContext) {
 		const ns = "orphans"
 		inventory := newInventory(ctx, ns)
 		mailbox := register(ctx, inventory, "florin", "florin")
@@ -129,7 +129,7 @@ spec: {kubeconfigSecretRef: {namespace: vault, name: florin, key: admin.yaml}}
 		Expect(value(ctx, target("florin"), configMaps, ns, "by-config", "data", "entry")).To(Equal("x"))
 	}, NodeTimeout(3*time.Minute))
 
-	It("deletes a namespace with all it holds where cascade allows it", func(ctx SpecContext) {
+	It("deletes a namespace with all it holds where cascade allows it", Serial, func(ctx SpecContext) {
 		const ns = "cascade"
 		inventory := newInventory(ctx, ns)
 		mailbox := register(ctx, inventory, "florin", "florin")
@@ -148,7 +148,7 @@ spec:
 		eventuallyGone(ctx, target("florin"), namespaces, "", ns)
 	}, NodeTimeout(3*time.Minute))
 
-	It("takes a schema from the key that a PublishedResource names", func(ctx SpecContext) {
+	It("takes a schema from the key that a PublishedResource names", Serial, func(ctx SpecContext) {
 		const ns = "widgets"
 		crd := `
 apiVersion: apiextensions.k8s.io/v1

@@ -18,6 +18,7 @@ package e2e
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -54,6 +55,51 @@ var _ = Describe("restarts and removals", Serial, func() {
 			Expect(after).To(HaveKeyWithValue(name, identity), "what was placed before must not be written again")
 		}
 	}, NodeTimeout(4*time.Minute))
+
+	It("deletes and loses nothing when kcp is killed while there is much to do", func(ctx SpecContext) {
+		const ns, count, more = "kcp-killed", 200, 100
+		inventory := newInventory(ctx, ns)
+		hosting, mailbox := target("hosting"), register(ctx, inventory, "quiet", "hosting")
+		apply(ctx, mailbox, documents(namespace(ns), everythingIn(ns)))
+		fill(ctx, mailbox, ns, "before-", count)
+		Eventually(func() map[string]string { return identities(ctx, hosting, configMaps, ns, "before-") }).WithContext(ctx).Should(HaveLen(count))
+		placed := identities(ctx, hosting, configMaps, ns, "before-")
+		followed := follow(ctx, hosting, ns, configMaps)
+		DeferCleanup(func(ctx SpecContext) {
+			if suite.KCP.Process().Ended() {
+				Expect(suite.KCP.Start(ctx)).To(Succeed())
+			}
+		})
+
+		var written atomic.Int64
+		writing := make(chan struct{})
+		go func() {
+			defer GinkgoRecover()
+			defer close(writing)
+			for i := range more {
+				Eventually(framework.Apply).WithContext(ctx).WithArguments(mailbox, configMap(ns, fmt.Sprintf("meanwhile-%d", i), "x")).Should(Succeed())
+				written.Add(1)
+			}
+		}()
+		Eventually(written.Load).WithContext(ctx).Should(BeNumerically(">", more/4))
+		Expect(suite.KCP.Kill9()).To(Succeed())
+		GinkgoWriter.Printf("%d objects were written when kcp was killed\n", written.Load())
+		Expect(suite.KCP.Start(ctx)).To(Succeed())
+		Eventually(writing).WithContext(ctx).Should(BeClosed())
+
+		Eventually(func() map[string]string { return identities(ctx, hosting, configMaps, ns, "meanwhile-") }).WithContext(ctx).Should(HaveLen(more))
+		Eventually(value).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "status", "synced").Should(Equal(fmt.Sprint(count + more)))
+		By("following changes and deletions again")
+		patch(ctx, mailbox, configMaps, ns, "meanwhile-1", `{"data": {"entry": "after"}}`)
+		Eventually(value).WithContext(ctx).WithArguments(hosting, configMaps, ns, "meanwhile-1", "data", "entry").Should(Equal("after"))
+		remove(ctx, mailbox, configMaps, ns, "meanwhile-0")
+		eventuallyGone(ctx, hosting, configMaps, ns, "meanwhile-0")
+		Expect(identities(ctx, hosting, configMaps, ns, "before-")).To(Equal(placed), "what was placed before must not be written again")
+		Eventually(followed.endedAt).WithContext(ctx).WithArguments("configmaps/meanwhile-0").ShouldNot(BeZero())
+		for name := range identities(ctx, hosting, configMaps, ns, "") {
+			Expect(followed.endedAt("configmaps/"+name)).To(BeZero(), "%s may not have been deleted meanwhile", name)
+		}
+	}, NodeTimeout(5*time.Minute))
 
 	It("hands over to a second replica, at once on shutdown and after the lease when killed", func(ctx SpecContext) {
 		const ns = "handover"

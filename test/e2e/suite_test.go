@@ -19,8 +19,12 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -33,7 +37,16 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
 
-// The servers and the installation are shared; each spec has its own inventory workspace and its own namespaces.
+const suiteName = "e2e"
+
+var clusters = map[string]servers.TargetOptions{
+	"florin": {Controllers: true}, "guilder": {Controllers: true}, "hosting": {},
+}
+
+// Several processes run the specs. They share the servers and the installation; each spec has its own inventory
+// workspace and its own namespaces. Ginkgo's process 1 has started everything, and runs the specs marked Serial after
+// all others: only those may signal or start a hub or a server, change what is shared, or count what the hub does.
+// In other processes the hub has metrics, but no Process.
 var (
 	suite   *framework.Suite
 	synchub *installation.Installation
@@ -47,36 +60,52 @@ func TestE2E(t *testing.T) {
 	RunSpecs(t, "synchub")
 }
 
-var _ = BeforeSuite(func(ctx SpecContext) {
+var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	var err error
-	suite, err = framework.StartSuite(ctx, "e2e", map[string]servers.TargetOptions{
-		"florin": {Controllers: true}, "guilder": {Controllers: true}, "hosting": {},
-	}, func(line string) { GinkgoWriter.Println(line) })
+	suite, err = framework.StartSuite(ctx, suiteName, clusters, progress)
 	Expect(err).NotTo(HaveOccurred())
 	binary := filepath.Join(suite.Options.Bin, "synchub-race")
 	synchub, err = installation.New(ctx, suite.Options, suite.KCP, suite.Targets["hosting"], binary)
 	Expect(err).NotTo(HaveOccurred())
 	startHub(ctx)
+	ports, err := json.Marshal(hub.Ports)
+	Expect(err).NotTo(HaveOccurred())
+	return ports
+}, func(ports []byte) {
+	if GinkgoParallelProcess() == 1 {
+		return
+	}
+	var err error
+	suite, err = framework.OpenSuite(suiteName, slices.Collect(maps.Keys(clusters)), progress)
+	Expect(err).NotTo(HaveOccurred())
+	synchub, hub = installation.Open(suite.KCP), &installation.Hub{}
+	Expect(json.Unmarshal(ports, &hub.Ports)).To(Succeed())
 }, NodeTimeout(10*time.Minute))
 
-var _ = AfterSuite(func(ctx SpecContext) {
+var _ = SynchronizedAfterSuite(func() {}, func(ctx SpecContext) {
 	if hub != nil && !hub.Ended() {
 		code, err := hub.Terminate(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(code).To(BeZero(), "the hub must end cleanly on SIGTERM:\n%s", hub.LogTail(30))
 	}
 	if suite != nil {
-		logs, err := suite.Finish(failed)
-		Expect(err).NotTo(HaveOccurred())
-		if failed {
-			GinkgoWriter.Println("logs:", logs)
-		}
+		Expect(suite.Stop()).To(Succeed())
 	}
 }, NodeTimeout(2*time.Minute))
 
-var failed bool
+// Only now it is known whether a spec of any process has failed.
+var _ = ReportAfterSuite("logs", func(report Report) {
+	if suite == nil {
+		return
+	}
+	logs, err := suite.Finish(!report.SuiteSucceeded)
+	Expect(err).NotTo(HaveOccurred())
+	if !report.SuiteSucceeded {
+		fmt.Println("logs:", logs)
+	}
+})
 
-var _ = ReportAfterEach(func(report SpecReport) { failed = failed || report.Failed() })
+func progress(line string) { GinkgoWriter.Println(line) }
 
 func startHub(ctx context.Context) {
 	GinkgoHelper()
@@ -92,7 +121,7 @@ func newInventory(ctx context.Context, name string) *installation.Inventory {
 	inventory, err := synchub.NewInventory(ctx, name)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func(ctx SpecContext) {
-		if hub.Ended() {
+		if hub.Process != nil && hub.Ended() {
 			startHub(ctx)
 		}
 		syncTargets, err := framework.List(ctx, inventory.Config, installation.SyncTargets, "", "")

@@ -37,18 +37,36 @@ type Suite struct {
 // StartSuite starts a kcp and targets below <repository>/logs/<name>, where it first removes what an earlier run left.
 // log may be nil. When it fails nothing runs, and the logs stay.
 func StartSuite(ctx context.Context, name string, targets map[string]servers.TargetOptions, log func(string)) (*Suite, error) {
-	root, err := RepositoryRoot()
+	options, err := suiteOptions(name, log)
 	if err != nil {
 		return nil, err
 	}
-	s := &Suite{Options: servers.Options{Dir: filepath.Join(root, "logs", name), Bin: filepath.Join(root, "bin"), Log: log}}
-	if err := os.RemoveAll(s.Options.Dir); err != nil {
+	if err := os.RemoveAll(options.Dir); err != nil {
 		return nil, fmt.Errorf("remove the files of an earlier run: %w", err)
 	}
-	if s.World, err = servers.StartWorld(ctx, s.Options, targets); err != nil {
+	world, err := servers.StartWorld(ctx, options, targets)
+	if err != nil {
 		return nil, err
 	}
-	return s, nil
+	return &Suite{World: world, Options: options}, nil
+}
+
+// OpenSuite returns a suite that another process started, for use as a client of its servers; see servers.OpenWorld.
+func OpenSuite(name string, targets []string, log func(string)) (*Suite, error) {
+	options, err := suiteOptions(name, log)
+	if err != nil {
+		return nil, err
+	}
+	world, err := servers.OpenWorld(options, targets...)
+	if err != nil {
+		return nil, err
+	}
+	return &Suite{World: world, Options: options}, nil
+}
+
+func suiteOptions(name string, log func(string)) (servers.Options, error) {
+	root, err := RepositoryRoot()
+	return servers.Options{Dir: filepath.Join(root, "logs", name), Bin: filepath.Join(root, "bin"), Log: log}, err
 }
 
 // Finish stops the servers. Of a failed suite the logs stay, in the folder that it returns; all else is removed.

@@ -70,6 +70,7 @@ func TestWorld(t *testing.T) {
 	t.Run("a manifest may define the API that it uses", func(t *testing.T) { applyCustomResource(t, target.Config) })
 	t.Run("a service account has the rights that RBAC gives it", func(t *testing.T) { useServiceAccount(t, target) })
 	t.Run("workspaces are made", func(t *testing.T) { useWorkspaces(t, suite.KCP) })
+	t.Run("another process is a client of the same servers", func(t *testing.T) { open(t, suite) })
 	t.Run("a paused API server answers nothing", func(t *testing.T) { pause(t, target) })
 	t.Run("a killed API server comes back with its data", func(t *testing.T) { restart(t, target.Server, target.Config) })
 	t.Run("kcp comes back with its data", func(t *testing.T) { restart(t, suite.KCP.Server, suite.KCP.Workspace("root")) })
@@ -184,6 +185,39 @@ func useWorkspaces(t *testing.T, kcp *servers.KCP) {
 	g.Expect(hub.Host).To(Equal(kcp.Config.Host))
 	_, err = framework.List(ctx, framework.InWorkspace(hub, "root:org"), configMaps, "default", "")
 	g.Expect(err).To(MatchError(And(ContainSubstring("forbidden"), ContainSubstring(servers.HubUser))))
+}
+
+// open opens the suite a second time, as another process would.
+func open(t *testing.T, suite *framework.Suite) {
+	g := NewWithT(t)
+	ctx := t.Context()
+	opened, err := framework.OpenSuite("framework", []string{"florin"}, nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(opened.Options.Dir).To(Equal(suite.Options.Dir))
+
+	target, kcp := opened.Targets["florin"], opened.KCP
+	g.Expect(target.Config).To(Equal(suite.Targets["florin"].Config))
+	g.Expect(kcp.Config).To(Equal(suite.KCP.Config))
+	g.Expect(kcp.HubConfig).To(Equal(suite.KCP.HubConfig))
+	kubeconfig, err := target.ServiceAccountKubeconfig(ctx, "default", "default")
+	g.Expect(err).NotTo(HaveOccurred())
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = framework.List(ctx, config, pods, "default", "")
+	g.Expect(err).To(MatchError(And(ContainSubstring("forbidden"), ContainSubstring("system:serviceaccount:default:default"))))
+	file, err := kcp.WorkspaceKubeconfig("root")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(framework.Exists(ctx, load(t, file), namespaces, "", "default")).To(BeTrue())
+
+	notOurs := MatchError(ContainSubstring("another process started this server"))
+	for _, server := range opened.Servers() {
+		g.Expect(server.Start(ctx)).To(notOurs)
+		g.Expect(server.Pause()).To(notOurs)
+		g.Expect(server.Kill9()).To(notOurs)
+		g.Expect(server.Stop()).To(notOurs)
+	}
+	g.Expect(opened.Servers()).To(HaveLen(2))
+	g.Expect(framework.Exists(ctx, target.Config, namespaces, "", "default")).To(BeTrue())
 }
 
 func load(t *testing.T, file string) *rest.Config {

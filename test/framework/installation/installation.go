@@ -75,6 +75,9 @@ func New(ctx context.Context, opts servers.Options, kcp *servers.KCP, hosting *s
 	return installation, os.WriteFile(installation.hostingKubeconfig, kubeconfig, 0o600)
 }
 
+// Open returns an installation that another process made, for work in its workspaces. It cannot start replicas.
+func Open(kcp *servers.KCP) *Installation { return &Installation{kcp: kcp} }
+
 // Init runs `synchub init`.
 func (i *Installation) Init(ctx context.Context) error {
 	process, err := servers.Start(i.opts, "init", i.binary, []string{"init",
@@ -91,14 +94,22 @@ func (i *Installation) Init(ctx context.Context) error {
 	return err
 }
 
-// Hub is a running replica.
+// Hub is a running replica. Its Process is nil where another process started it.
 type Hub struct {
 	*servers.Process
-	metrics, health int
+	Ports
+}
+
+// Ports are where a replica serves its metrics and its health.
+type Ports struct {
+	MetricsPort, HealthPort int
 }
 
 // StartHub starts one more replica and returns without waiting for it.
 func (i *Installation) StartHub(args ...string) (*Hub, error) {
+	if i.binary == "" {
+		return nil, fmt.Errorf("only the process that made the installation can start replicas")
+	}
 	i.replicas++
 	metrics, err := servers.FreePort()
 	if err != nil {
@@ -121,7 +132,7 @@ func (i *Installation) StartHub(args ...string) (*Hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Hub{Process: process, metrics: metrics, health: health}, nil
+	return &Hub{Process: process, Ports: Ports{MetricsPort: metrics, HealthPort: health}}, nil
 }
 
 // AwaitReady returns when the replica's /readyz says so.
@@ -130,7 +141,7 @@ func (h *Hub) AwaitReady(ctx context.Context) error {
 		if h.Ended() {
 			return false, fmt.Errorf("the hub ended")
 		}
-		return h.probe(ctx, "/readyz") == http.StatusOK, nil
+		return h.get(ctx, "/readyz") == http.StatusOK, nil
 	})
 	if err != nil {
 		return fmt.Errorf("the hub does not become ready: %w\n%s", err, h.LogTail(30))
@@ -138,8 +149,8 @@ func (h *Hub) AwaitReady(ctx context.Context) error {
 	return nil
 }
 
-func (h *Hub) probe(ctx context.Context, path string) int {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d%s", h.health, path), nil)
+func (p Ports) get(ctx context.Context, path string) (status int) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d%s", p.HealthPort, path), nil)
 	if err != nil {
 		return 0
 	}
@@ -152,8 +163,8 @@ func (h *Hub) probe(ctx context.Context, path string) int {
 }
 
 // Metrics returns the replica's samples by name and labels.
-func (h *Hub) Metrics(ctx context.Context) (map[string]float64, error) {
-	return framework.Scrape(ctx, fmt.Sprintf("http://127.0.0.1:%d/metrics", h.metrics))
+func (p Ports) Metrics(ctx context.Context) (map[string]float64, error) {
+	return framework.Scrape(ctx, fmt.Sprintf("http://127.0.0.1:%d/metrics", p.MetricsPort))
 }
 
 // InWorkspace returns an administrator's configuration for a workspace.

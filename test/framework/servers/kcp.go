@@ -62,13 +62,8 @@ func StartKCP(ctx context.Context, opts Options) (*KCP, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare kcp: %w", err)
 	}
-	k := &KCP{
-		Kubeconfig:    filepath.Join(dir, "kcp-admin.kubeconfig"),
-		HubKubeconfig: filepath.Join(dir, "synchub-hub.kubeconfig"),
-		dir:           dir,
-		admin:         newUser("admin", kcpAdminGroup),
-		ca:            pki.ca,
-	}
+	k := newKCP(dir)
+	k.admin, k.ca = newUser("admin", kcpAdminGroup), pki.ca
 	hub := newUser(HubUser, HubGroup)
 	tokens := filepath.Join(dir, "tokens.csv")
 	if err := writeTokenFile(tokens, k.admin, hub); err != nil {
@@ -105,6 +100,14 @@ func StartKCP(ctx context.Context, opts Options) (*KCP, error) {
 		return nil, err
 	}
 	return k, nil
+}
+
+func newKCP(dir string) *KCP {
+	return &KCP{
+		Kubeconfig:    filepath.Join(dir, "kcp-admin.kubeconfig"),
+		HubKubeconfig: filepath.Join(dir, "synchub-hub.kubeconfig"),
+		dir:           dir,
+	}
 }
 
 // Workspace returns the admin's config for a workspace, given by path ("root:org") or by logical cluster name.

@@ -41,7 +41,10 @@ const (
 	startAttempts = 5
 )
 
-var errPortTaken = errors.New("a port is taken")
+var (
+	errPortTaken = errors.New("a port is taken")
+	errNotOurs   = errors.New("another process started this server, and only that one can signal or start it")
+)
 
 // Server is a process with an address. Its ports, its data and its credentials stay the same when it is started again.
 type Server struct {
@@ -49,6 +52,8 @@ type Server struct {
 	opts   Options
 	ports  []int
 	launch launch
+	// notOurs tells that another process started it, see OpenWorld.
+	notOurs bool
 
 	mu      sync.Mutex
 	process *Process
@@ -87,6 +92,9 @@ func startServer(ctx context.Context, opts Options, name string, ports int, plan
 
 // Start runs a stopped server again and returns when it is ready. After an error nothing runs.
 func (s *Server) Start(ctx context.Context) error {
+	if s.notOurs {
+		return fmt.Errorf("start %s: %w", s.name, errNotOurs)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.process != nil && !s.process.Ended() {
@@ -135,22 +143,23 @@ func (s *Server) deathReason() error {
 
 // Stop ends the server with SIGTERM, and with SIGKILL when that is not enough. Stopping twice does no harm.
 func (s *Server) Stop() error {
-	process := s.running()
+	process, err := s.running()
 	if process == nil {
-		return nil
+		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
 	defer cancel()
-	_, err := process.Terminate(ctx)
+	_, err = process.Terminate(ctx)
 	return err
 }
 
 // Kill9 ends the server with SIGKILL, as a power cut would.
 func (s *Server) Kill9() error {
-	if process := s.running(); process != nil {
-		return process.Kill9()
+	process, err := s.running()
+	if process == nil {
+		return err
 	}
-	return nil
+	return process.Kill9()
 }
 
 // Restart stops the server and starts it on the same ports and data. It returns when the server is ready again.
@@ -163,18 +172,20 @@ func (s *Server) Restart(ctx context.Context) error {
 
 // Pause makes the server a black hole: connections stay open, new ones are accepted, nothing is answered.
 func (s *Server) Pause() error {
-	if process := s.running(); process != nil {
-		return process.Pause()
+	process, err := s.running()
+	if process == nil {
+		return errors.Join(fmt.Errorf("pause %s: it is not running", s.name), err)
 	}
-	return fmt.Errorf("pause %s: it is not running", s.name)
+	return process.Pause()
 }
 
 // Resume ends a pause.
 func (s *Server) Resume() error {
-	if process := s.running(); process != nil {
-		return process.Resume()
+	process, err := s.running()
+	if process == nil {
+		return errors.Join(fmt.Errorf("resume %s: it is not running", s.name), err)
 	}
-	return fmt.Errorf("resume %s: it is not running", s.name)
+	return process.Resume()
 }
 
 // Ports returns the ports on which the server listens while it runs.
@@ -187,9 +198,13 @@ func (s *Server) Process() *Process {
 	return s.process
 }
 
-func (s *Server) running() *Process {
-	if process := s.Process(); process != nil && !process.Ended() {
-		return process
+// running returns the process of a server that runs, nil of one that does not.
+func (s *Server) running() (*Process, error) {
+	if s.notOurs {
+		return nil, fmt.Errorf("%s: %w", s.name, errNotOurs)
 	}
-	return nil
+	if process := s.Process(); process != nil && !process.Ended() {
+		return process, nil
+	}
+	return nil, nil
 }

@@ -60,15 +60,20 @@ func StartTarget(ctx context.Context, opts Options, name string, options TargetO
 	if err != nil {
 		return nil, err
 	}
-	t := &Target{Name: name, dir: dir, Kubeconfig: filepath.Join(dir, name+".kubeconfig"), admin: newUser("admin", "system:masters")}
+	t := newTarget(dir, name)
 	if err := t.start(ctx, opts, options); err != nil {
 		return nil, errors.Join(fmt.Errorf("start target %s: %w", name, err), t.Stop())
 	}
 	return t, nil
 }
 
+func newTarget(dir, name string) *Target {
+	return &Target{Name: name, Kubeconfig: filepath.Join(dir, name+".kubeconfig"), dir: dir}
+}
+
 func (t *Target) start(ctx context.Context, opts Options, options TargetOptions) error {
 	var err error
+	t.admin = newUser("admin", "system:masters")
 	if t.pki, err = newPKI(t.dir); err != nil {
 		return err
 	}
