@@ -222,3 +222,23 @@ func TestNoNamespaceIsMissing(t *testing.T) {
 		}
 	}
 }
+
+// Users of a mailbox are told nothing of where a server is.
+func TestMessagesHideAddresses(t *testing.T) {
+	refused := &url.Error{Op: "Patch", URL: "https://10.1.2.3:6443/api", Err: &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 1, 2, 3), Port: 6443}, Err: syscall.ECONNREFUSED}}
+	for name, err := range map[string]error{
+		"target":                         fmt.Errorf("cannot create the namespace a: %w", refused),
+		"mailbox":                        fmt.Errorf("%w: %w", errMailbox, refused),
+		"connection":                     fmt.Errorf("configmaps a/x: %w", refused.Err),
+		"beside what the server answers": fmt.Errorf("%w; and reading it failed: %w", targets.ErrExists, refused),
+	} {
+		if got := failureOf(err).Message; strings.Contains(got, "10.1.2.3") || got == "" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	// What the API server says is said.
+	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "x", errors.New("not for you"))
+	if got := failureOf(denied).Message; !strings.Contains(got, "not for you") {
+		t.Errorf("got %q", got)
+	}
+}
