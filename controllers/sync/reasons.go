@@ -92,15 +92,16 @@ func failureOf(err error) Failure {
 // messageOf returns what an error says, but for where the target is: an error of the network names its address, and not
 // everybody who may look into a mailbox is to know that.
 func messageOf(err error) string {
-	var request *url.Error
-	if !errors.As(err, &request) {
+	_, isRequest := errors.AsType[*url.Error](err)
+	network, isNetwork := errors.AsType[net.Error](err)
+	if _, isDial := errors.AsType[*net.OpError](err); !isRequest && !isDial {
 		return err.Error()
 	}
 	var system syscall.Errno
 	var lookup *net.DNSError
 	cause := "the connection failed"
 	switch {
-	case request.Timeout():
+	case isNetwork && network.Timeout():
 		cause = "it took too long"
 	case errors.As(err, &system):
 		cause = system.Error()
