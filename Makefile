@@ -14,8 +14,8 @@ DATE    ?= $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
 # -buildvcs=false: the version above says it, and a checkout owned by somebody else could not be built.
 BUILD_FLAGS := -buildvcs=false -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)'
 
-# Tests in test/ share servers; all other packages have unit tests.
-UNIT_PACKAGES = $(shell go list ./... | grep -v '/synchub/test/')
+# All but the end-to-end specs, which ginkgo runs.
+UNIT_PACKAGES = $(shell go list ./... | grep -v '/synchub/test/e2e')
 
 UNIT_TIMEOUT ?= 15m
 E2E_TIMEOUT  ?= 30m
@@ -73,9 +73,6 @@ test-unit: test-tools ## Run the tests beside the code
 
 .PHONY: test-e2e
 test-e2e: test-tools ## Run the end-to-end tests; FOCUS=<regular expression> selects specs
-ifndef FOCUS
-	go test -race -count=1 -p 1 -timeout $(E2E_TIMEOUT) ./test/framework/...
-endif
 	go run github.com/onsi/ginkgo/v2/ginkgo -v -race -timeout=$(E2E_TIMEOUT) -procs=$(E2E_PROCS) -focus='$(FOCUS)' ./test/e2e
 
 .PHONY: fuzz

@@ -1,0 +1,124 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/installation"
+)
+
+// api is an API of the targets that specs publish beside those of the chart.
+type api struct {
+	schema.GroupVersionResource
+	kind string
+	// claimed is true for what kcp serves itself.
+	claimed       bool
+	clusterScoped bool
+	// plainStatus makes the status a field like any other.
+	plainStatus bool
+}
+
+var (
+	services        = api{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "services"}, kind: "Service"}
+	serviceAccounts = api{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}, kind: "ServiceAccount", claimed: true}
+	jobs            = api{GroupVersionResource: schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}, kind: "Job"}
+	statefulSets    = api{GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}, kind: "StatefulSet"}
+)
+
+// publish gives mailboxes APIs under their own names. Specs may publish the same ones; they stay. What an object says is
+// not checked in the mailbox, so that it is the target that refuses it.
+func publish(ctx context.Context, apis ...api) {
+	GinkgoHelper()
+	hosting := target("hosting")
+	for _, api := range apis {
+		source := "api: {source: Auto}"
+		if !api.claimed {
+			source = fmt.Sprintf("api: {source: Schema, schemaFrom: {configMap: {name: schema-%s}}}", api.Resource)
+			apply(ctx, hosting, fmt.Sprintf(`
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: schema-%s, namespace: %s}
+data:
+  crd.yaml: |
+    %s
+`, api.Resource, installation.Namespace, strings.ReplaceAll(api.definition(), "\n", "\n    ")))
+		}
+		apply(ctx, hosting, fmt.Sprintf(`
+apiVersion: synchub.dev/v1alpha1
+kind: PublishedResource
+metadata: {name: %[2]s}
+spec:
+  resource: {group: %[1]q, resource: %[2]s}
+  %[3]s
+`, api.Group, api.Resource, source))
+	}
+	for _, api := range apis {
+		Eventually(framework.Condition).WithContext(ctx).WithArguments(hosting, publishedResources, "", api.Resource, "Ready").
+			Should(Equal("True"), "%s must be published", api.GroupResource())
+	}
+}
+
+// definition is a CustomResourceDefinition of the API that leaves open what an object says.
+func (a api) definition() string {
+	scope, subresources := "Namespaced", "{status: {}}"
+	if a.clusterScoped {
+		scope = "Cluster"
+	}
+	if a.plainStatus {
+		subresources = "{}"
+	}
+	return fmt.Sprintf(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %[8]s}
+spec:
+  group: %[2]q
+  scope: %[6]s
+  names: {plural: %[1]s, singular: %[5]s, kind: %[4]s, listKind: %[4]sList}
+  versions:
+  - name: %[3]s
+    served: true
+    storage: true
+    subresources: %[7]s
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`, a.Resource, a.Group, a.Version, a.kind, strings.ToLower(a.kind), scope, subresources, a.GroupResource())
+}
+
+// selecting is a config, called like the namespace, that selects all objects of some resources in it.
+func selecting(namespace string, resources ...schema.GroupVersionResource) string {
+	var entries strings.Builder
+	for _, resource := range resources {
+		fmt.Fprintf(&entries, "\n    - {group: %q, resource: %s, apiVersion: %s}", resource.Group, resource.Resource, resource.Version)
+	}
+	return fmt.Sprintf(`
+apiVersion: edge.kubestellar.io/v2alpha1
+kind: SyncerConfig
+metadata: {name: %[1]s}
+spec:
+  namespaceScope:
+    namespaces: [%[1]s]
+    resources:%s
+`, namespace, entries.String())
+}

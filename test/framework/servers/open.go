@@ -1,0 +1,81 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package servers
+
+import (
+	"fmt"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// OpenWorld returns a world that another process started in opts.Dir, with the targets of these names, for use as a
+// client of it. Only the process that started a server can pause, kill, stop and start it; elsewhere that is an error.
+func OpenWorld(opts Options, targets ...string) (*World, error) {
+	kcp, err := openKCP(opts)
+	if err != nil {
+		return nil, err
+	}
+	w := &World{KCP: kcp, Targets: map[string]*Target{}}
+	for _, name := range targets {
+		if w.Targets[name], err = openTarget(opts, name); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+func openKCP(opts Options) (*KCP, error) {
+	dir, err := opts.dataDir("kcp")
+	if err != nil {
+		return nil, err
+	}
+	k := newKCP(dir)
+	k.Server = &Server{name: "kcp", notOurs: true}
+	if k.HubConfig, err = readKubeconfig(k.HubKubeconfig); err != nil {
+		return nil, err
+	}
+	if k.Config, err = readKubeconfig(k.Kubeconfig); err != nil {
+		return nil, err
+	}
+	k.Config.Host = k.HubConfig.Host // without a workspace
+	k.ca, k.admin = k.Config.CAData, user{name: "admin", token: k.Config.BearerToken}
+	return k, nil
+}
+
+func openTarget(opts Options, name string) (*Target, error) {
+	dir, err := opts.dataDir(name)
+	if err != nil {
+		return nil, err
+	}
+	t := newTarget(dir, name)
+	t.Server = &Server{name: name, notOurs: true}
+	if t.Config, err = readKubeconfig(t.Kubeconfig); err != nil {
+		return nil, err
+	}
+	t.pki.ca = t.Config.CAData
+	return t, nil
+}
+
+// readKubeconfig is the reverse of writeKubeconfig.
+func readKubeconfig(path string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig %s: %w", path, err)
+	}
+	return restConfig(config.Host, config.CAData, config.BearerToken), nil
+}
