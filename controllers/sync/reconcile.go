@@ -78,13 +78,21 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 		c.Changed()
 		c.warn(ctx, key, failure)
 	}
+	if after := retryAfter(failure, outcome); after > 0 {
+		return reconcile.Result{RequeueAfter: after}, nil
+	}
+	return reconcile.Result{}, fmt.Errorf("%s %s: %w", c.Resource.Resource, key, err)
+}
+
+// retryAfter returns when to try again what failed; zero leaves that to the queue, which tries less and less often.
+func retryAfter(failure Failure, outcome outcome) time.Duration {
 	switch failure.Reason {
 	case ReasonContended:
-		return reconcile.Result{RequeueAfter: outcome.again}, nil
+		return outcome.again
 	case ReasonForbidden:
-		return reconcile.Result{RequeueAfter: recheckPermission + time.Duration(rand.Int64N(int64(recheckPermission/10)))}, nil //nolint:gosec // jitter needs no secrecy
+		return recheckPermission + time.Duration(rand.Int64N(int64(recheckPermission/10))) //nolint:gosec // jitter needs no secrecy
 	default:
-		return reconcile.Result{}, fmt.Errorf("%s %s: %w", c.Resource.Resource, key, err)
+		return 0
 	}
 }
 

@@ -98,10 +98,10 @@ func (h *history) record(resource string, events watch.Interface) {
 		}
 		name := resource + "/" + object.GetName()
 		h.lock.Lock()
-		switch event.Type {
-		case watch.Added:
+		if event.Type == watch.Added {
 			h.came[name] = revision
-		case watch.Deleted:
+		}
+		if event.Type == watch.Deleted {
 			h.ended[name] = revision
 		}
 		h.lock.Unlock()

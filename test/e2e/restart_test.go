@@ -23,7 +23,11 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/installation"
@@ -73,11 +77,19 @@ var _ = Describe("restarts and removals", Serial, func() {
 
 		var written atomic.Int64
 		writing := make(chan struct{})
+		client, err := dynamic.NewForConfig(mailbox)
+		Expect(err).NotTo(HaveOccurred())
 		go func() {
 			defer GinkgoRecover()
 			defer close(writing)
 			for i := range more {
-				Eventually(framework.Apply).WithContext(ctx).WithArguments(mailbox, configMap(ns, fmt.Sprintf("meanwhile-%d", i), "x")).Should(Succeed())
+				object := &unstructured.Unstructured{Object: map[string]any{
+					"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": fmt.Sprintf("meanwhile-%d", i)},
+				}}
+				Eventually(func() bool {
+					_, err := client.Resource(configMaps).Namespace(ns).Create(ctx, object, metav1.CreateOptions{})
+					return err == nil || apierrors.IsAlreadyExists(err)
+				}).WithContext(ctx).Should(BeTrue())
 				written.Add(1)
 			}
 		}()
