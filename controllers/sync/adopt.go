@@ -118,22 +118,24 @@ func (c *Controller) adopt(ctx context.Context, here placed, object *unstructure
 			RemoveAnnotations: foreignMarks(object),
 		})
 	}
+	// First the others yield, then the object is marked: should the hub end in between, it begins anew.
+	would, err := c.Connection.DryRunApply(ctx, here.side.GroupVersionResource, desired.Object, object.GetUID())
+	if err != nil {
+		return err
+	}
+	if entries, shared := ownership.Yield(would.GetManagedFields(), c.manager); shared {
+		yielded := targets.Edits{ManagedFields: entries, ResourceVersion: object.GetResourceVersion()}
+		if err := c.edit(ctx, here, object.GetUID(), yielded); err != nil {
+			return fmt.Errorf("cannot become the only owner of the fields: %w", err)
+		}
+	}
 	if err := c.apply(ctx, here, desired, object.GetUID()); err != nil {
 		return err
 	}
-	applied, err := c.Connection.Get(ctx, here.side.GroupVersionResource, here.key)
-	if err != nil {
-		return fmt.Errorf("the object was adopted, but reading it failed: %w", err)
+	if marks := foreignMarks(object); len(marks) > 0 {
+		return c.edit(ctx, here, object.GetUID(), targets.Edits{RemoveAnnotations: marks})
 	}
-	entries, shared := ownership.Yield(applied.GetManagedFields(), c.manager)
-	edits := targets.Edits{RemoveAnnotations: foreignMarks(applied)}
-	if shared {
-		edits.ManagedFields, edits.ResourceVersion = entries, applied.GetResourceVersion()
-	}
-	if !shared && len(edits.RemoveAnnotations) == 0 {
-		return nil
-	}
-	return c.edit(ctx, here, object.GetUID(), edits)
+	return nil
 }
 
 // foreignMarks returns the marks of KubeStellar's syncer on an object. With them it would go on to delete the object.

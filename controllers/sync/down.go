@@ -150,13 +150,18 @@ func (c *Controller) act(ctx context.Context, here placed, decision decide.Decis
 
 // lookDown returns the state of an object that may go down, and how it is selected.
 func (c *Controller) lookDown(key types.NamespacedName, source *unstructured.Unstructured, seen []placed) (decide.Source, selection.Selection, error) {
+	matcher := c.matcher.Load()
 	if source == nil {
 		c.failures.forget(key)
+		if matcher.Frozen(c.named(key)) {
+			return decide.Source{State: decide.Suspended}, selection.Selection{}, nil
+		}
 		return c.absence(key, decide.Vanished, seen), selection.Selection{}, nil
 	}
-	matcher := c.matcher.Load()
 	selected, ok := c.selectedBy(matcher, source)
 	switch {
+	case (!ok || source.GetDeletionTimestamp() != nil) && matcher.Frozen(c.describe(source)):
+		return decide.Source{State: decide.Suspended}, selected, nil
 	case source.GetDeletionTimestamp() != nil:
 		return c.absence(key, decide.Terminating, seen), selected, nil
 	case !ok:

@@ -46,6 +46,11 @@ func (c *Controller) describe(source *unstructured.Unstructured) selection.Objec
 	return object
 }
 
+// named is what selection can be told of a mailbox object that is not there.
+func (c *Controller) named(key types.NamespacedName) selection.Object {
+	return selection.Object{Resource: c.Resource.GroupVersionResource, Kind: c.Resource.Kind, Namespace: key.Namespace, Name: key.Name}
+}
+
 // describeTarget is what selection needs to know of an object of the target.
 func (c *Controller) describeTarget(side *side, object *unstructured.Unstructured) selection.Object {
 	described := selection.Object{

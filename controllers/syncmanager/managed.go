@@ -20,6 +20,7 @@ import (
 	"context"
 	gosync "sync"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -36,8 +37,10 @@ type managed struct {
 	recorded    map[schema.GroupResource]Record
 	configs     configs
 	unsubscribe []func()
-	// unresolved is true if a conversion speaks of a kind that the target does not serve.
+	// unresolved is true if a conversion speaks of a kind that the target does not serve, and announced is when the target
+	// last told of a definition.
 	unresolved atomic.Bool
+	announced  atomic.Pointer[time.Time]
 
 	// stale is true when the configs must be looked at anew, ask if what is missing must be proven to be gone. Both are
 	// guarded by the manager's lock.
@@ -49,6 +52,8 @@ type managed struct {
 	target  Target
 	matcher *selection.Matcher
 	known   bool
+	// settled is the matcher by which the pairs that run were chosen.
+	settled *selection.Matcher
 	pairs   map[schema.GroupResource]*pair
 	// deaf ends the listening to the connection.
 	deaf func()
@@ -65,6 +70,22 @@ func (t *managed) connect(connection *targets.Connection, listener targets.Liste
 		t.deaf()
 	}
 	t.target.Connection, t.deaf = connection, connection.Subscribe(listener)
+}
+
+// awaits tells whether a kind that a conversion speaks of may be served soon: a definition is announced a little before
+// discovery shows it.
+func (t *managed) awaits(now time.Time) bool {
+	announced := t.announced.Load()
+	return t.unresolved.Load() && announced != nil && now.Sub(*announced) < announcedLimit
+}
+
+// settle notes that the pairs that the matcher asks for run, and tells whether they did not before.
+func (t *managed) settle() (changed bool) {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	changed = t.settled != t.matcher
+	t.settled = t.matcher
+	return changed
 }
 
 func (t *managed) describe() Target {

@@ -46,6 +46,8 @@ const (
 	workers = 8
 	// lookAgain is how soon a pair that is being emptied is looked at after something happened to it.
 	lookAgain = 500 * time.Millisecond
+	// announcedLimit is for how long after a definition was announced its kind is asked for.
+	announcedLimit = 10 * time.Second
 )
 
 // ConfigResources are the resources of a mailbox that select what is synced.
@@ -193,6 +195,7 @@ func (m *Manager) Assign(target Target) {
 	}
 	m.lock.Unlock()
 	found.connect(target.Connection, targets.Listener{CRD: func(schema.GroupResource) {
+		found.announced.Store(new(m.Clock.Now()))
 		if found.unresolved.Load() {
 			m.enqueue(target.UID)
 		}
@@ -233,7 +236,7 @@ type View struct {
 	Published   []sync.Resource
 }
 
-// View returns a SyncTarget's view; ok is false if it is not synced or its configs are not known yet.
+// View returns a SyncTarget's view; ok is false if it is not synced or its configs have not taken effect yet.
 func (m *Manager) View(syncTarget types.UID) (view View, ok bool) {
 	found, ok := m.get(syncTarget)
 	if !ok {
@@ -243,13 +246,18 @@ func (m *Manager) View(syncTarget types.UID) (view View, ok bool) {
 	found.lock.Lock()
 	defer found.lock.Unlock()
 	view.Mailbox, view.Matcher = found.target.Mailbox, found.matcher
-	return view, found.known
+	return view, found.known && found.settled == found.matcher
 }
 
 // Known tells whether the configs of a SyncTarget's mailbox are known, so that it is being synced.
 func (m *Manager) Known(syncTarget types.UID) bool {
-	_, ok := m.View(syncTarget)
-	return ok
+	found, ok := m.get(syncTarget)
+	if !ok {
+		return false
+	}
+	found.lock.Lock()
+	defer found.lock.Unlock()
+	return found.known
 }
 
 func (m *Manager) get(syncTarget types.UID) (*managed, bool) {

@@ -68,6 +68,9 @@ func (m *Manager) settle(ctx context.Context, managed *managed, published []sync
 			}
 		}
 	}
+	if managed.settle() {
+		m.observer.Changed(managed.describe().UID)
+	}
 	return errors.Join(errs...)
 }
 

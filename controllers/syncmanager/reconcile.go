@@ -52,6 +52,9 @@ func (m *Manager) Reconcile(ctx context.Context, syncTarget types.UID) (reconcil
 	if err != nil && !apierrors.IsConflict(err) {
 		return reconcile.Result{}, fmt.Errorf("SyncTarget %s: %w", managed.describe().Name, err)
 	}
+	if err == nil && managed.awaits(m.Clock.Now()) {
+		return reconcile.Result{RequeueAfter: lookAgain}, nil
+	}
 	return patch.Settle(err)
 }
 
@@ -83,7 +86,6 @@ func (m *Manager) compile(managed *managed) bool {
 	for _, controller := range managed.controllers() {
 		controller.SetMatcher(matcher)
 	}
-	m.observer.Changed(managed.describe().UID)
 	return true
 }
 

@@ -127,9 +127,11 @@ var _ = Describe("renaturing", func() {
 		By("converting that too when its definition comes, which is called by the true name down there")
 		apply(ctx, mailbox, denatured.definition())
 		eventuallyHas(ctx, florin, definitions, "", packages.GroupResource().String(), below, "spec", "group")
+		By("bringing down what waited for it")
 		eventuallyHas(ctx, florin, packages.GroupVersionResource, ns, "number-one", "1", "spec", "weight")
 		eventuallyHas(ctx, florin, packages.GroupVersionResource, ns, "second", "2", "spec", "weight")
 		Expect(framework.Exists(ctx, florin, packages.GroupVersionResource, ns, "first")).To(BeFalse())
+		By("reporting that all is well")
 		Eventually(readyOf).WithContext(ctx).WithArguments(mailbox, ns).Should(HavePrefix("True"))
 		Expect(value(ctx, mailbox, syncerConfigs, "", ns, "status", "synced")).To(Equal("6"))
 

@@ -76,14 +76,18 @@ spec: {kubeconfigSecretRef: {namespace: vault, name: florin, key: admin.yaml}}
 		const ns = "suspended-config"
 		inventory := newInventory(ctx, ns)
 		mailbox := register(ctx, inventory, "florin", "florin")
-		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "before"), everythingIn(ns)))
+		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "before"), configMap(ns, "doomed", "x"), everythingIn(ns)))
 		eventuallyExists(ctx, target("florin"), configMaps, ns, "settings")
+		eventuallyExists(ctx, target("florin"), configMaps, ns, "doomed")
 		patch(ctx, mailbox, syncerConfigs, "", ns, `{"spec": {"suspend": true}}`)
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "Suspended").Should(Equal("True"))
 		patch(ctx, mailbox, configMaps, ns, "settings", `{"data": {"entry": "after"}}`)
+		remove(ctx, mailbox, configMaps, ns, "doomed")
 		staysFor(ctx, func() string { return value(ctx, target("florin"), configMaps, ns, "settings", "data", "entry") }, "before")
+		eventuallyExists(ctx, target("florin"), configMaps, ns, "doomed")
 		patch(ctx, mailbox, syncerConfigs, "", ns, `{"spec": {"suspend": false}}`)
 		Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "settings", "data", "entry").Should(Equal("after"))
+		eventuallyGone(ctx, target("florin"), configMaps, ns, "doomed")
 	}, NodeTimeout(2*time.Minute))
 
 	It("returns no status where a config or a PublishedResource says so", Serial, func(ctx SpecContext) {

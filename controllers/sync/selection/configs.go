@@ -41,6 +41,9 @@ func (m *Matcher) addSyncerConfig(syncerConfig *edgev2alpha1.SyncerConfig) {
 	if spec.DeletionPolicy == edgev2alpha1.DeletionPolicyOrphan {
 		config.policy = ownership.PolicyOrphan
 	}
+	if len(spec.NamespaceScope.Namespaces) > 0 && len(spec.NamespaceScope.Resources) == 0 {
+		m.idle[config.id] = append(m.idle[config.id], "spec.namespaceScope")
+	}
 	scope := newPlace(spec.NamespaceScope.Namespaces, []string{All}, len(spec.NamespaceScope.Resources))
 	for i, entry := range spec.NamespaceScope.Resources {
 		field := fmt.Sprintf("spec.namespaceScope.resources[%d]", i)

@@ -59,6 +59,16 @@ func (m *Matcher) Match(mailbox Object) (selection Selection, ok bool) {
 	return merge(m.down.selecting(mailbox), mailbox, (*conversions).down)
 }
 
+// Frozen tells whether all entries that speak of objects of this name, whatever their labels, are suspended. Then what
+// went down stays as it is even if the object is gone or is not selected any more.
+func (m *Matcher) Frozen(mailbox Object) bool {
+	if m == nil {
+		return false
+	}
+	configs := m.down.having(mailbox, func(rule *rule) bool { return rule.reaches(mailbox) })
+	return len(configs) > 0 && !slices.ContainsFunc(configs, func(config *config) bool { return !config.suspended })
+}
+
 // MatchUp returns how an object of the target is selected to come up; ok is false if it is not.
 func (m *Matcher) MatchUp(target Object) (selection Selection, ok bool) {
 	if m == nil {

@@ -139,11 +139,16 @@ func (i index) about(resource schema.GroupResource, kind string) []*rules {
 
 // selecting returns the config of each rule that matches the object, in any order.
 func (i index) selecting(object Object) []*config {
+	return i.having(object, func(rule *rule) bool { return rule.matches(object) })
+}
+
+// having returns the config of each rule that may speak of an object of this name and for which is holds, in any order.
+func (i index) having(object Object, is func(*rule) bool) []*config {
 	var configs []*config
 	for _, rules := range i.about(object.Resource.GroupResource(), object.Kind) {
 		for _, candidates := range [][]*rule{rules.named[objectName{object.Namespace, object.Name}], rules.walked} {
 			for _, rule := range candidates {
-				if rule.matches(object) {
+				if is(rule) {
 					configs = append(configs, rule.config)
 				}
 			}
@@ -153,15 +158,22 @@ func (i index) selecting(object Object) []*config {
 }
 
 func (r *rule) matches(object Object) bool {
+	return r.reaches(object) && r.admits(object)
+}
+
+// reaches tells whether the rule speaks of objects of this name.
+func (r *rule) reaches(object Object) bool {
 	if r.version != "" && r.version != object.Resource.Version {
 		return false
 	}
 	if !r.namespaces.has(object.Namespace) && (!r.namespaces.all || !inEveryNamespace(object)) {
 		return false
 	}
-	if !r.names.has(object.Name) && (!r.names.all || IsSystem(object)) {
-		return false
-	}
+	return r.names.has(object.Name) || r.names.all && !IsSystem(object)
+}
+
+// admits tells whether the object has the labels and annotations that the rule asks for.
+func (r *rule) admits(object Object) bool {
 	if r.labels != nil && !r.labels.Matches(labels.Set(object.Labels)) {
 		return false
 	}

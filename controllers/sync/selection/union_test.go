@@ -287,7 +287,39 @@ func TestIdle(t *testing.T) {
 	}; !slices.Equal(got, want) {
 		t.Errorf("want %v, got %v", want, got)
 	}
+	if got := compileBoth(t, `{namespaceScope: {namespaces: [a]}}`, "").Idle("SyncerConfig/syncer"); !slices.Equal(got, []string{"spec.namespaceScope"}) {
+		t.Errorf("namespaces without resources: got %v", got)
+	}
 	if got, want := matcher.Idle("EdgeSyncConfig/edge"), []string{"spec.downSyncedResources[0]"}; !slices.Equal(got, want) {
 		t.Errorf("want %v, got %v", want, got)
+	}
+}
+
+// What only suspended configs speak of is frozen, also when it cannot be asked for its labels any more.
+func TestFrozen(t *testing.T) {
+	const entry = `namespacedObjects: [{group: "", resource: configmaps, apiVersion: v1, objectsByNamespace: [{namespace: a, names: [x]}], labelSelector: {matchLabels: {k: v}}}]`
+	object := func(name string) selection.Object {
+		return selection.Object{Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap", Namespace: "a", Name: name}
+	}
+	for name, test := range map[string]struct {
+		syncer, edge string
+		want         bool
+	}{
+		"suspended":                       {"{suspend: true, " + entry + "}", "", true},
+		"not suspended":                   {"{" + entry + "}", "", false},
+		"suspended, and by another":       {"{suspend: true, " + entry + "}", "{downSyncedResources: [{kind: ConfigMap, namespace: a, name: x}]}", false},
+		"suspended, another by its names": {"{suspend: true, " + entry + "}", "{downSyncedResources: [{kind: ConfigMap, namespace: a, name: z}]}", true},
+		"nothing":                         {"{suspend: true}", "", false},
+	} {
+		matcher := compileBoth(t, test.syncer, test.edge)
+		if got := matcher.Frozen(object("x")); got != test.want {
+			t.Errorf("%s: want %v, got %v", name, test.want, got)
+		}
+		if matcher.Frozen(object("y")) {
+			t.Errorf("%s: what no config speaks of is frozen", name)
+		}
+	}
+	if (*selection.Matcher)(nil).Frozen(object("x")) {
+		t.Error("without configs something is frozen")
 	}
 }

@@ -1,0 +1,58 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	"testing"
+	"time"
+
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/synchub-dev/synchub/controllers/sync"
+)
+
+// The last event of a definition comes before discovery shows the kind; nothing else tells of it.
+func TestAnAnnouncedKindIsAskedForAgain(t *testing.T) {
+	manager, _ := newManager(t)
+	clock := manager.Clock.(*testclock.FakeClock)
+	manager.Publish([]sync.Resource{widgets()})
+	manager.Assign(Target{UID: florin, Name: "florin", Connection: discovery(t)})
+	held, _ := manager.get(florin)
+	reconcile := func(kind string) time.Duration {
+		t.Helper()
+		learn(manager, convertingTo(kind))
+		result, err := manager.Reconcile(t.Context(), florin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result.RequeueAfter
+	}
+	if again := reconcile("Valve.old"); again != 0 {
+		t.Errorf("a kind that nothing tells of is asked for after %s", again)
+	}
+	held.announced.Store(new(clock.Now()))
+	if again := reconcile("Valve.old"); again != lookAgain {
+		t.Errorf("a kind that may have come is asked for after %s", again)
+	}
+	if again := reconcile("Gadget.old"); again != 0 {
+		t.Errorf("a kind that is served is asked for after %s", again)
+	}
+	clock.Step(announcedLimit)
+	if again := reconcile("Valve.old"); again != 0 {
+		t.Errorf("a kind that did not come is asked for after %s", again)
+	}
+}
