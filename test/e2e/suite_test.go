@@ -24,6 +24,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"testing"
 	"time"
@@ -90,8 +91,24 @@ var _ = SynchronizedAfterSuite(func() {}, func(ctx SpecContext) {
 	}
 	if suite != nil {
 		Expect(suite.Stop()).To(Succeed())
+		expectSoundHubs()
 	}
 }, NodeTimeout(2*time.Minute))
+
+// unsound is what a hub's log says of a data race or a panic. A replica that was killed takes its exit status with it.
+var unsound = regexp.MustCompile(`(?m)^WARNING: DATA RACE|^panic: |^fatal error: |Observed a panic`)
+
+func expectSoundHubs() {
+	GinkgoHelper()
+	logs, err := filepath.Glob(filepath.Join(suite.Options.Dir, "logs", "hub-*.log"))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(logs).NotTo(BeEmpty())
+	for _, log := range logs {
+		content, err := os.ReadFile(log)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(unsound.Find(content)).To(BeNil(), "%s", log)
+	}
+}
 
 // Only now it is known whether a spec of any process has failed.
 var _ = ReportAfterSuite("logs", func(report Report) {
