@@ -73,16 +73,7 @@ var _ = Describe("renaturing, without interruption and waste", Serial, func() {
 		eventuallyExists(ctx, hosting, configMaps, ns, "renamed")
 		Eventually(readyOf).WithContext(ctx).WithArguments(mailbox, ns).Should(HavePrefix("True"))
 
-		counted := func(what string, act, arrived func(), expected map[string]float64) {
-			GinkgoHelper()
-			By(what)
-			before := requestCounts(ctx)
-			act()
-			arrived()
-			quiet(ctx)
-			Expect(difference(before, requestCounts(ctx))).To(Equal(expected), what)
-		}
-		quiet(ctx)
+		counted := counting(ctx)
 		counted("a create", func() { apply(ctx, mailbox, parcels.object(ns, "first", "spec: {weight: 1, paper: brown}")) },
 			func() { eventuallyExists(ctx, hosting, packages.GroupVersionResource, ns, "number-one") },
 			map[string]float64{"target object apply packages": 1})
@@ -113,12 +104,7 @@ var _ = Describe("renaturing, without interruption and waste", Serial, func() {
 		before := identities(ctx, hosting, packages.GroupVersionResource, ns, "")
 		_, err := hub.Terminate(ctx)
 		Expect(err).NotTo(HaveOccurred())
-		startHub(ctx)
-		syncTarget, err := inventory.SyncTarget(ctx, "hosting")
-		Expect(err).NotTo(HaveOccurred())
-		Eventually(looked).WithContext(ctx).WithArguments(string(syncTarget.UID)).Should(BeNumerically(">=", 3)) // two Parcels and a ConfigMap
-		quiet(ctx)
-		Expect(requestCounts(ctx)).To(BeEmpty(), "no object and no extra request across a restart with nothing changed")
+		expectIdleStart(ctx, inventory, "hosting", 3) // two Parcels and a ConfigMap
 		Expect(identities(ctx, hosting, packages.GroupVersionResource, ns, "")).To(Equal(before))
 	}, NodeTimeout(4*time.Minute))
 })

@@ -26,6 +26,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
 // These specs prove the design's first rule: one write per change, nothing at rest. The hub counts its own requests at
@@ -38,16 +40,7 @@ var _ = Describe("rule 1: requests per change", Serial, func() {
 		apply(ctx, mailbox, documents(namespace(ns), everythingIn(ns)))
 		hosting := target("hosting")
 
-		counted := func(what string, act, arrived func(), expected map[string]float64) {
-			GinkgoHelper()
-			By(what)
-			quiet(ctx)
-			before := requestCounts(ctx)
-			act()
-			arrived()
-			quiet(ctx)
-			Expect(difference(before, requestCounts(ctx))).To(Equal(expected), what)
-		}
+		counted := counting(ctx)
 		entry := func(want string) func() {
 			return func() {
 				GinkgoHelper()
@@ -95,6 +88,32 @@ var _ = Describe("rule 1: requests per change", Serial, func() {
 			})
 	}, NodeTimeout(4*time.Minute))
 })
+
+// counting returns a function that makes a change, waits until it has arrived, and compares the requests that it took.
+func counting(ctx context.Context) func(what string, act, arrived func(), expected map[string]float64) {
+	GinkgoHelper()
+	quiet(ctx)
+	return func(what string, act, arrived func(), expected map[string]float64) {
+		GinkgoHelper()
+		By(what)
+		before := requestCounts(ctx)
+		act()
+		arrived()
+		quiet(ctx)
+		Expect(difference(before, requestCounts(ctx))).To(Equal(expected), what)
+	}
+}
+
+// expectIdleStart starts a hub and expects it to look at that many objects of a SyncTarget, and to make no request for any.
+func expectIdleStart(ctx context.Context, inventory *installation.Inventory, name string, objects int) {
+	GinkgoHelper()
+	startHub(ctx)
+	syncTarget, err := inventory.SyncTarget(ctx, name)
+	Expect(err).NotTo(HaveOccurred())
+	Eventually(looked).WithContext(ctx).WithArguments(string(syncTarget.UID)).Should(BeNumerically(">=", objects))
+	quiet(ctx)
+	Expect(requestCounts(ctx)).To(BeEmpty(), "no object and no extra request across a restart with nothing changed")
+}
 
 var requestSample = regexp.MustCompile(`^synchub_requests_total\{class="(\w+)", code="\w+", resource="([^"]*)", side="(\w+)", verb="([^"]*)"\}$`)
 

@@ -38,15 +38,7 @@ var _ = Describe("rule 1: requests per change that comes up", Serial, func() {
 			{apiGroup: "", resources: [configmaps], namespaces: [%[1]s], names: ["*"]},
 			{apiGroup: up.example.com, resources: [gauges], namespaces: [%[1]s], names: ["*"], labelSelector: {matchLabels: {up: "yes"}}},
 			{apiGroup: up.example.com, resources: [meters], names: [%[1]s]}]}`, ns)))
-		counted := func(what string, act, arrived func(), expected map[string]float64) {
-			GinkgoHelper()
-			By(what)
-			before := requestCounts(ctx)
-			act()
-			arrived()
-			quiet(ctx)
-			Expect(difference(before, requestCounts(ctx))).To(Equal(expected), what)
-		}
+		counted := counting(ctx)
 		reads := func(read func() string, want string) func() {
 			return func() {
 				GinkgoHelper()
@@ -106,12 +98,7 @@ var _ = Describe("rule 1: requests per change that comes up", Serial, func() {
 		quiet(ctx)
 		before := identities(ctx, mailbox, configMaps, ns, "")
 		Expect(hub.Kill9()).To(Succeed())
-		startHub(ctx)
-		syncTarget, err := inventory.SyncTarget(ctx, "quiet")
-		Expect(err).NotTo(HaveOccurred())
-		Eventually(func() float64 { return looked(ctx, string(syncTarget.UID)) }).WithContext(ctx).Should(BeNumerically(">", count))
-		quiet(ctx)
-		Expect(requestCounts(ctx)).To(BeEmpty(), "no object and no extra request across a restart with nothing changed")
+		expectIdleStart(ctx, inventory, "quiet", count)
 		Expect(identities(ctx, mailbox, configMaps, ns, "")).To(Equal(before))
 	}, NodeTimeout(6*time.Minute))
 })

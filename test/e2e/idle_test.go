@@ -99,12 +99,7 @@ var _ = Describe("rule 1: at rest", Serial, func() {
 
 		By("starting again")
 		Expect(hub.Kill9()).To(Succeed())
-		startHub(ctx)
-		syncTarget, err := inventory.SyncTarget(ctx, "quiet")
-		Expect(err).NotTo(HaveOccurred())
-		Eventually(func() float64 { return looked(ctx, string(syncTarget.UID)) }).WithContext(ctx).Should(BeNumerically(">", 1000))
-		quiet(ctx)
-		Expect(requestCounts(ctx)).To(BeEmpty(), "no object and no extra request across a restart with nothing changed")
+		expectIdleStart(ctx, inventory, "quiet", 1000)
 		Expect(everything(mailbox)).To(Equal(above))
 		Expect(everything(hosting)).To(Equal(below))
 
