@@ -49,7 +49,7 @@ var table = []tool{
 	kubernetes("kube-apiserver", forDemo, forTest),
 	kubernetes("kube-controller-manager", forDemo, forTest),
 	kubernetes("kube-scheduler", forDemo, forTest),
-	kubernetes("kubectl", forDemo),
+	kubernetes("kubectl", forDemo, forTest),
 	{name: "kwok", dir: "kwok", module: "sigs.k8s.io/kwok", pkg: "sigs.k8s.io/kwok/cmd/kwok",
 		ldflags: stripped, purposes: []string{forDemo, forTest}},
 	{name: "etcd", dir: "etcd", module: "go.etcd.io/etcd/server/v3", pkg: "go.etcd.io/etcd/server/v3",
