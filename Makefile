@@ -57,10 +57,17 @@ clean-all: clean ## Remove the tools too
 
 ##@ Test
 
+unit_tests = go test -race -timeout $(UNIT_TIMEOUT) $(UNIT_PACKAGES)
+e2e_tests = go run github.com/onsi/ginkgo/v2/ginkgo -v -race -timeout=$(E2E_TIMEOUT) -procs=$(E2E_PROCS) -focus='$(FOCUS)' ./test/e2e
+
+# The end-to-end tests wait much of their time; the others take what they leave of the processors.
 .PHONY: test
-test: ## Run all tests on real servers, building what they need
-	@$(MAKE) --no-print-directory test-unit
-	@$(MAKE) --no-print-directory test-e2e
+test: test-tools ## Run all tests on real servers, building what they need
+	@mkdir -p logs
+	@nice -n 19 $(unit_tests) >logs/unit.log 2>&1 & unit=$$!; \
+	$(e2e_tests); e2e=$$?; \
+	wait $$unit; unit=$$?; cat logs/unit.log; \
+	exit $$((e2e + unit))
 
 .PHONY: test-tools
 test-tools:
@@ -69,11 +76,11 @@ test-tools:
 
 .PHONY: test-unit
 test-unit: test-tools ## Run the tests beside the code
-	go test -race -timeout $(UNIT_TIMEOUT) $(UNIT_PACKAGES)
+	$(unit_tests)
 
 .PHONY: test-e2e
 test-e2e: test-tools ## Run the end-to-end tests; FOCUS=<regular expression> selects specs
-	go run github.com/onsi/ginkgo/v2/ginkgo -v -race -timeout=$(E2E_TIMEOUT) -procs=$(E2E_PROCS) -focus='$(FOCUS)' ./test/e2e
+	$(e2e_tests)
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz test for FUZZTIME (10s)

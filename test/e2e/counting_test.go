@@ -147,7 +147,7 @@ func difference(before, after map[string]float64) map[string]float64 {
 // quiet returns when the hub has made no request for a change for a while.
 func quiet(ctx context.Context) {
 	GinkgoHelper()
-	const polls = 7
+	const polls = 5
 	same, last := 0, requestCounts(ctx)
 	Eventually(func() int {
 		now := requestCounts(ctx)
