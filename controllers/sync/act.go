@@ -57,19 +57,25 @@ func (c *Controller) create(ctx context.Context, here placed, desired *transform
 	return c.remember(at, created, desired.Object)
 }
 
-// apply brings the object that has the UID in step. One that cannot be changed is replaced where that is allowed.
+// apply brings an object of ours, which has the UID, in step. One that cannot be changed is replaced where that is allowed.
 func (c *Controller) apply(ctx context.Context, here placed, desired *transform.Desired, uid types.UID) error {
+	err := c.change(ctx, here, desired, uid)
+	if refused, ok := errors.AsType[*immutableError](err); ok {
+		return c.replace(ctx, here, desired, uid, refused)
+	}
+	return err
+}
+
+// change applies to the object that has the UID, and never replaces it: it need not be ours yet.
+func (c *Controller) change(ctx context.Context, here placed, desired *transform.Desired, uid types.UID) error {
 	at := here.at()
 	c.onTarget.begin(at)
 	applied, err := c.Connection.Apply(ctx, here.side.GroupVersionResource, desired.Object, uid)
-	if err == nil {
-		return c.remember(at, applied, desired.Object)
+	if err != nil {
+		c.onTarget.wrote(at, nil)
+		return explained(err)
 	}
-	c.onTarget.wrote(at, nil)
-	if fields := immutableFields(err); len(fields) > 0 {
-		return c.replace(ctx, here, desired, uid, &immutableError{fields: fields, err: err})
-	}
-	return err
+	return c.remember(at, applied, desired.Object)
 }
 
 // replace deletes an object of which a field cannot be changed, so that it is created anew when it is gone. The target

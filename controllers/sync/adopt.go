@@ -22,6 +22,7 @@ import (
 	"fmt"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
@@ -45,8 +46,10 @@ func (c *Controller) reclaim(ctx context.Context, here placed, desired *transfor
 		return c.remark(ctx, here, desired, observed)
 	case reason == nil && observed.Mark.Adopted:
 		return c.apply(ctx, here, desired.AsAdopted(), object.GetUID())
-	case reason == nil, c.isEnsured(object, reason):
+	case reason == nil:
 		return c.apply(ctx, here, desired, object.GetUID())
+	case c.isEnsured(object, reason):
+		return c.change(ctx, here, desired, object.GetUID())
 	}
 	allowed, err := c.mayAdopt(ctx, here, object, desired, reason)
 	switch {
@@ -77,6 +80,10 @@ func (c *Controller) mayAdopt(ctx context.Context, here placed, object *unstruct
 		return ownership.IsKubeStellars(object.GetAnnotations(), ownership.KubeStellarDownsynced, transform.SelfOf(object)), nil
 	case synchubv1alpha1.AdoptionIfIdentical:
 		would, err := c.Connection.DryRunApply(ctx, here.side.GroupVersionResource, desired.Object, object.GetUID())
+		if apierrors.IsInvalid(err) {
+			// What cannot even become like ours is not like it.
+			return false, nil
+		}
 		if err != nil {
 			return false, err
 		}
@@ -112,24 +119,26 @@ func orNone(entries map[string]string) map[string]string {
 // disappear, though who made the object holds it too. What else it holds is left to it.
 func (c *Controller) adopt(ctx context.Context, here placed, object *unstructured.Unstructured, desired *transform.Desired) error {
 	if desired.Mark.Policy == ownership.PolicyCreateOnly {
+		mark := desired.Mark
+		mark.Hash = "" // nothing was applied
 		return c.edit(ctx, here, object.GetUID(), targets.Edits{
 			SetLabels:         map[string]string{ownership.OwnerLabel: c.Owner.LabelValue()},
-			SetAnnotations:    map[string]string{ownership.MarkAnnotation: desired.Mark.String(), ownership.OverwriteAnnotation: "false"},
+			SetAnnotations:    map[string]string{ownership.MarkAnnotation: mark.String(), ownership.OverwriteAnnotation: "false"},
 			RemoveAnnotations: foreignMarks(object),
 		})
 	}
 	// First the others yield, then the object is marked: should the hub end in between, it begins anew.
 	would, err := c.Connection.DryRunApply(ctx, here.side.GroupVersionResource, desired.Object, object.GetUID())
 	if err != nil {
-		return err
+		return explained(err)
 	}
 	if entries, shared := ownership.Yield(would.GetManagedFields(), c.manager); shared {
 		yielded := targets.Edits{ManagedFields: entries, ResourceVersion: object.GetResourceVersion()}
-		if err := c.edit(ctx, here, object.GetUID(), yielded); err != nil {
+		if _, err := c.Connection.Edit(ctx, here.side.GroupVersionResource, here.key, object.GetUID(), yielded); err != nil {
 			return fmt.Errorf("cannot become the only owner of the fields: %w", err)
 		}
 	}
-	if err := c.apply(ctx, here, desired, object.GetUID()); err != nil {
+	if err := c.change(ctx, here, desired, object.GetUID()); err != nil {
 		return err
 	}
 	if marks := foreignMarks(object); len(marks) > 0 {

@@ -181,6 +181,14 @@ func isAdmissionDenied(err error) bool {
 // reason code for it.
 var unchangeable = regexp.MustCompile(`(?i)immutable|may not (be )?(change|update)|(can ?not|can't|must not) (be )?(change|modif|update)|updates to .* (are )?forbidden|failed rule: self(\.[\w.]+)? == oldSelf`)
 
+// explained names the fields if an object was refused because they cannot be changed.
+func explained(err error) error {
+	if fields := immutableFields(err); len(fields) > 0 {
+		return &immutableError{fields: fields, err: err}
+	}
+	return err
+}
+
 // immutableFields returns the fields that an update was refused for because they cannot be changed.
 func immutableFields(err error) []string {
 	var status apierrors.APIStatus

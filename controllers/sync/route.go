@@ -18,6 +18,7 @@ package sync
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -73,8 +74,11 @@ func (c *Controller) targetHandler(side *side) cache.ResourceEventHandler {
 		UpdateFunc: func(oldObj, obj any) {
 			old, object := oldObj.(*unstructured.Unstructured), obj.(*unstructured.Unstructured)
 			if old.GetResourceVersion() != object.GetResourceVersion() {
-				// Somebody may have taken the mark off.
-				c.enqueue(changePriority, append(c.sourcesOf(old), c.sourcesOf(object)...)...)
+				c.enqueue(changePriority, c.sourcesOf(object)...)
+				if old.GetAnnotations()[ownership.MarkAnnotation] != object.GetAnnotations()[ownership.MarkAnnotation] {
+					// Somebody may have taken the mark off.
+					c.enqueue(changePriority, c.sourcesOf(old)...)
+				}
 			}
 		},
 		DeleteFunc: func(obj any) {
@@ -210,7 +214,20 @@ func (c *Controller) SetMatcher(matcher *selection.Matcher) {
 			c.enqueue(changePriority, keyOf(source))
 		}
 	}
+	for _, side := range c.sides {
+		for _, object := range side.cache.List() {
+			c.enqueue(changePriority, c.thawed(old, matcher, c.sourcesOf(object))...)
+		}
+	}
 	c.enqueue(changePriority, raised...)
+}
+
+// thawed returns those of the names that a suspension holds back by one of two matchers only. The objects need not be in
+// the mailbox any more.
+func (c *Controller) thawed(old, matcher *selection.Matcher, keys []types.NamespacedName) []types.NamespacedName {
+	return slices.DeleteFunc(keys, func(key types.NamespacedName) bool {
+		return old.Frozen(c.named(key)) == matcher.Frozen(c.named(key))
+	})
 }
 
 // enqueueAll puts everything there is into the queue.

@@ -223,6 +223,35 @@ func TestSetMatcherLooksAgainAtWhatComesUp(t *testing.T) {
 	}
 }
 
+// What a suspension held back is looked at when it ends, though the object may be gone from the mailbox.
+func TestThawed(t *testing.T) {
+	r := newRouted(t, raising(nil))
+	config := func(suspend bool, names ...string) *selection.Matcher {
+		return selection.Compile([]*edgev2alpha1.SyncerConfig{{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: edgev2alpha1.SyncerConfigSpec{
+			Suspend: suspend,
+			NamespacedObjects: []edgev2alpha1.NamespaceScopeDownsyncObjects{{
+				GroupResource:      edgev2alpha1.GroupResource{Group: "new", Resource: "widgets"},
+				ObjectsByNamespace: []edgev2alpha1.NamespaceAndNames{{Namespace: "shop", Names: names}},
+			}},
+		}}}, nil)
+	}
+	for name, test := range map[string]struct {
+		old, next *selection.Matcher
+		want      []types.NamespacedName
+	}{
+		"a suspension ends":         {config(true, "till"), config(false, "till"), []types.NamespacedName{shop("till")}},
+		"a suspension begins":       {config(false, "till"), config(true, "till"), []types.NamespacedName{shop("till")}},
+		"it speaks of one less":     {config(true, "till", "safe"), config(true, "safe"), []types.NamespacedName{shop("till")}},
+		"it goes on":                {config(true, "till"), config(true, "till", "safe", "vault"), []types.NamespacedName{shop("safe")}},
+		"nothing is suspended":      {config(false, "till"), config(false, "safe"), nil},
+		"there is no config at all": {nil, nil, nil},
+	} {
+		if got := r.thawed(test.old, test.next, []types.NamespacedName{shop("till"), shop("safe")}); !slices.Equal(got, test.want) {
+			t.Errorf("%s: want %v, got %v", name, test.want, got)
+		}
+	}
+}
+
 func TestCuresWakeWhatWaitsForThem(t *testing.T) {
 	r := newRouted(t, raising(nil))
 	fail := func(name, reason string) { r.failures.set(shop(name), Failure{reason, "m"}) }

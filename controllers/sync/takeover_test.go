@@ -323,3 +323,30 @@ func TestRemarkAndRelease(t *testing.T) {
 		t.Errorf("the labels are %v", labels)
 	}
 }
+
+// What is not ours is never replaced, whatever may be adopted and replaced: a field that cannot be changed is reported, and
+// nothing of the object is touched, its owners neither.
+func TestAdoptionReplacesNothing(t *testing.T) {
+	for _, policy := range []synchubv1alpha1.AdoptionPolicy{synchubv1alpha1.AdoptionAlways, synchubv1alpha1.AdoptionIfIdentical} {
+		name := unique("unchangeable")
+		theirs(t, name, "", "data: {a: w}, immutable: true")
+		hand := newHand(t, connect(t), configMapsV1, "ConfigMap", Resource{Adoption: policy, Replace: true})
+		source := configMap(t, name, "data: {a: x}, immutable: true")
+		before := hand.get(source)
+		want := map[synchubv1alpha1.AdoptionPolicy]string{synchubv1alpha1.AdoptionAlways: ReasonImmutable, synchubv1alpha1.AdoptionIfIdentical: ReasonConflict}[policy]
+		if err := hand.do(source, ownership.PolicyDelete); reasonOf(err) != want {
+			t.Errorf("%s: want the reason %s, got %v", policy, want, err)
+		}
+		if after := hand.get(source); !reflect.DeepEqual(after, before) {
+			t.Errorf("%s: the object was %v\nand is %v", policy, before, after)
+		}
+		// Somebody makes the object unchangeable just after the dry run.
+		desired := hand.desire(source, ownership.PolicyDelete)
+		if err := hand.change(t.Context(), hand.at(source), desired, before.GetUID()); reasonOf(err) != ReasonImmutable {
+			t.Errorf("%s: want the reason %s, got %v", policy, ReasonImmutable, err)
+		}
+		if after := hand.get(source); after.GetUID() != before.GetUID() || after.GetDeletionTimestamp() != nil {
+			t.Errorf("%s: %v was replaced by %v", policy, before, after)
+		}
+	}
+}
