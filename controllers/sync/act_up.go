@@ -22,7 +22,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -167,7 +166,7 @@ func withKCPs(desired, held map[string]string) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, desired)
 	for key, value := range held {
-		if domain, _, ok := strings.Cut(key, "/"); ok && (domain == "kcp.io" || strings.HasSuffix(domain, ".kcp.io")) {
+		if transform.BelongsToKCP(key) {
 			all[key] = value
 		}
 	}

@@ -50,12 +50,10 @@ func (c *Controller) raiseStatus(ctx context.Context, key types.NamespacedName, 
 // writeStatus makes the status of a mailbox object that of the target's; applied tells whether the target's object is
 // what the mailbox's says.
 func (c *Controller) writeStatus(ctx context.Context, key types.NamespacedName, above, below *unstructured.Unstructured, applied bool) error {
-	current, wanted := statusOf(above.Object["status"]), statusOf(below.Object["status"])
+	current, wanted := transform.PlainStatus(above.Object["status"]), c.statusAbove(above, below, applied)
 	var subresources []string
 	if c.Resource.StatusSubresource {
 		subresources = append(subresources, "status")
-		// Without the subresource each write of a status makes a generation, and its number means nothing.
-		wanted = transform.ReturnedStatus(wanted, transform.Generations{Source: above.GetGeneration(), Target: below.GetGeneration(), Applied: applied})
 	}
 	if apiequality.Semantic.DeepEqual(current, wanted) {
 		return nil
@@ -80,32 +78,15 @@ func (c *Controller) writeStatus(ctx context.Context, key types.NamespacedName, 
 	return nil
 }
 
-// statusOf returns what of a status can be compared and returned. An empty one is like none, and so is a field that is
-// null: to a merge patch that means its removal, so it would differ for ever.
-func statusOf(status any) map[string]any {
-	fields, _ := status.(map[string]any)
-	kept := make(map[string]any, len(fields))
-	for name, value := range fields {
-		if value != nil {
-			kept[name] = withoutNulls(value)
-		}
+// statusAbove returns the status that the mailbox's object must show.
+func (c *Controller) statusAbove(above, below *unstructured.Unstructured, applied bool) map[string]any {
+	if !c.Resource.StatusSubresource {
+		// Each write of a status makes a generation then, and its number means nothing.
+		return transform.PlainStatus(below.Object["status"])
 	}
-	return kept
-}
-
-func withoutNulls(value any) any {
-	switch typed := value.(type) {
-	case map[string]any:
-		return statusOf(typed)
-	case []any:
-		kept := make([]any, len(typed))
-		for i, item := range typed {
-			kept[i] = withoutNulls(item)
-		}
-		return kept
-	default:
-		return value
-	}
+	return transform.ReturnedStatus(below.Object["status"], transform.Generations{
+		Source: above.GetGeneration(), Target: below.GetGeneration(), Applied: applied,
+	})
 }
 
 // statusPatch is a merge patch (RFC 7386) that turns one status into the other, fenced by the source's UID.

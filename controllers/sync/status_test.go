@@ -24,6 +24,8 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/synchub-dev/synchub/controllers/sync/transform"
 )
 
 func TestStatusPatch(t *testing.T) {
@@ -84,7 +86,7 @@ func TestStatusOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := fmt.Sprintf("%#v", test.status)
-			if got := statusOf(test.status); !reflect.DeepEqual(got, test.want) {
+			if got := transform.PlainStatus(test.status); !reflect.DeepEqual(got, test.want) {
 				t.Errorf("want %v, got %v", test.want, got)
 			}
 			if after := fmt.Sprintf("%#v", test.status); after != before {
@@ -139,7 +141,7 @@ func TestStatusPatchOfAnything(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // repeatable values
 	for range 3000 {
 		cached, returned := randomMap(random, 3), randomMap(random, 3)
-		current, wanted := statusOf(cached), statusOf(returned)
+		current, wanted := transform.PlainStatus(cached), transform.PlainStatus(returned)
 		patch, err := statusPatch("u", current, wanted)
 		if err != nil {
 			t.Fatal(err)
@@ -157,7 +159,7 @@ func TestStatusPatchOfAnything(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, want := decode(t, string(patched)), decode(t, string(stored))
-		if status := statusOf(got["status"]); !reflect.DeepEqual(status, wanted) {
+		if status := transform.PlainStatus(got["status"]); !reflect.DeepEqual(status, wanted) {
 			t.Fatalf("from %#v\nwant %#v\ngot  %#v\nby   %s", cached, wanted, status, patch)
 		}
 		delete(got, "status")

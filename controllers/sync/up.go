@@ -184,11 +184,14 @@ func (c *Controller) lookForMissing(ctx context.Context, key types.NamespacedNam
 	if err != nil {
 		return unknown, nil //nolint:nilerr // it did not come up: nothing is to be done about it
 	}
-	deselected := decide.Source{State: decide.Deselected, Proven: c.Mailboxes.Proven(c.Mailbox, c.suspect(key, decide.Deselected))}
+	// A proof serves once, so it is taken only where it decides.
+	deselected := func() decide.Source {
+		return decide.Source{State: decide.Deselected, Proven: c.Mailboxes.Proven(c.Mailbox, c.suspect(key, decide.Deselected))}
+	}
 	at := placeBelow(mark)
 	side := c.sideOf(at.resource)
 	if side == nil {
-		return deselected, nil
+		return deselected(), nil
 	}
 	selected, ok := c.matcher.Load().MatchUp(selection.Object{
 		Resource: side.GroupVersionResource, Kind: side.Kind, Namespace: at.key.Namespace, Name: at.key.Name,
@@ -196,7 +199,7 @@ func (c *Controller) lookForMissing(ctx context.Context, key types.NamespacedNam
 	})
 	switch {
 	case !ok:
-		return deselected, nil
+		return deselected(), nil
 	case selected.Suspended:
 		return decide.Source{State: decide.Suspended}, nil
 	}

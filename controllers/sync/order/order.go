@@ -14,9 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package order says in which order resources go to a target when they go as a set: what others need comes first, what
-// could refuse others comes last. It matters at a target's first sync, and in reverse when a target is emptied; at all
-// other times each object is tried when it changes, and what lacks something is woken when that appears.
 package order
 
 import (

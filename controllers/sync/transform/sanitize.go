@@ -73,17 +73,17 @@ func sanitize(source *unstructured.Unstructured, travels func(annotation string)
 	return content
 }
 
-func labelTravels(key string) bool { return !staysLabels[key] && !belongsToKCP(key) }
+func labelTravels(key string) bool { return !staysLabels[key] && !BelongsToKCP(key) }
 
 func goesUp(annotation string) bool {
-	return !staysAnnotations[annotation] && !belongsToKCP(annotation)
+	return !staysAnnotations[annotation] && !BelongsToKCP(annotation)
 }
 
 func goesDown(annotation string) bool { return goesUp(annotation) && annotation != revisionAnnotation }
 
-// belongsToKCP is true for kcp.io and its subdomains, among them the labels of accepted claims
+// BelongsToKCP is true for kcp.io and its subdomains, among them the labels of accepted claims
 // (claimed.internal.apis.kcp.io).
-func belongsToKCP(key string) bool {
+func BelongsToKCP(key string) bool {
 	domain, _, found := strings.Cut(key, "/")
 	return found && (domain == "kcp.io" || strings.HasSuffix(domain, ".kcp.io"))
 }

@@ -26,25 +26,37 @@ type Generations struct {
 	Applied bool
 }
 
-// ReturnedStatus returns a copy of the status of a target's object as the mailbox's object must show it, without the
-// fields that are null: a merge patch with one would remove it, and so it would differ for ever.
+// PlainStatus returns a copy of a status without the fields that are null: a merge patch with one would remove it, and so
+// it would differ for ever. No status is like an empty one.
+func PlainStatus(status any) map[string]any {
+	fields, _ := status.(map[string]any)
+	return (*Generations)(nil).status(fields)
+}
+
+// ReturnedStatus returns the [PlainStatus] of a target's object as the mailbox's object must show it.
 //
 // The observedGeneration of the status, and that of each item of a list called conditions, however deep, counts
 // generations of the target's object. It is counted in those of the mailbox's instead: the generation there if the
 // target has observed all of it, else an earlier one, as many before as the target is behind.
-func ReturnedStatus(status map[string]any, generations Generations) map[string]any {
+func ReturnedStatus(status any, generations Generations) map[string]any {
+	fields, _ := status.(map[string]any)
+	return generations.status(fields)
+}
+
+// status returns a copy; nil generations translate nothing.
+func (g *Generations) status(status map[string]any) map[string]any {
 	returned := make(map[string]any, len(status))
 	for field, value := range status {
 		if value != nil {
-			returned[field] = generations.returned(field, value)
+			returned[field] = g.returned(field, value)
 		}
 	}
-	generations.translate(returned)
+	g.translate(returned)
 	return returned
 }
 
 // returned returns a copy of the value of a field.
-func (g Generations) returned(field string, value any) any {
+func (g *Generations) returned(field string, value any) any {
 	switch typed := value.(type) {
 	case map[string]any:
 		kept := make(map[string]any, len(typed))
@@ -68,14 +80,17 @@ func (g Generations) returned(field string, value any) any {
 	}
 }
 
-func (g Generations) translate(fields map[string]any) {
+func (g *Generations) translate(fields map[string]any) {
+	if g == nil {
+		return
+	}
 	if observed, ok := integer(fields["observedGeneration"]); ok {
 		fields["observedGeneration"] = g.translated(observed)
 	}
 }
 
 // translated keeps the distance, so that a status that says nothing new is not written.
-func (g Generations) translated(observed int64) int64 {
+func (g *Generations) translated(observed int64) int64 {
 	result := max(g.Source, 0) - max(0, max(g.Target, 0)-max(observed, 0))
 	if !g.Applied {
 		// All that the target can have observed is an earlier generation.
