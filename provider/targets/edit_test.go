@@ -26,94 +26,84 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 )
 
 func TestEdit(t *testing.T) {
 	t.Parallel()
-	target := startTarget(t, steady)
-	connection := connect(t, target)
-	admin, namespace := administrator(t, target), newNamespace(t, target)
-	for _, k := range kinds {
-		t.Run(k.kind, func(t *testing.T) {
-			g := NewWithT(t)
-			ctx := t.Context()
-			there := k.in(admin, namespace)
-			bare := k.object(namespace, "edited")
-			bare.SetAnnotations(nil)
-			object, err := there.Create(ctx, bare, metav1.CreateOptions{})
-			g.Expect(err).NotTo(HaveOccurred())
-			edit := func(uid types.UID, edits Edits) (*unstructured.Unstructured, error) {
-				return connection.Edit(ctx, k.resource, keyOf(object), uid, edits)
-			}
-			unchanged := func() {
-				t.Helper()
-				g.Expect(there.Get(ctx, "edited", metav1.GetOptions{})).To(Equal(object))
-			}
+	onEachKind(t, func(t *testing.T, k kind, connection *Connection, there dynamic.ResourceInterface, namespace string) {
+		g := NewWithT(t)
+		ctx := t.Context()
+		bare := k.object(namespace, "edited")
+		bare.SetAnnotations(nil)
+		object, err := there.Create(ctx, bare, metav1.CreateOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+		edit := func(uid types.UID, edits Edits) (*unstructured.Unstructured, error) {
+			return connection.Edit(ctx, k.resource, keyOf(object), uid, edits)
+		}
+		unchanged := func() {
+			t.Helper()
+			g.Expect(there.Get(ctx, "edited", metav1.GetOptions{})).To(Equal(object))
+		}
 
-			// Nothing to remove, nothing to write.
-			_, err = edit(object.GetUID(), Edits{RemoveLabels: []string{"a"}, RemoveAnnotations: []string{"example.org/a_b"}})
-			g.Expect(err).NotTo(HaveOccurred())
-			unchanged()
+		// Nothing to remove, nothing to write.
+		_, err = edit(object.GetUID(), Edits{RemoveLabels: []string{"a"}, RemoveAnnotations: []string{"example.org/a_b"}})
+		g.Expect(err).NotTo(HaveOccurred())
+		unchanged()
 
-			_, err = edit("11111111-2222-3333-4444-555555555555", Edits{SetLabels: map[string]string{"a": "1"}})
-			g.Expect(apierrors.IsInvalid(err) || apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
-			_, err = edit(object.GetUID(), Edits{SetLabels: map[string]string{"a": "1"}, ResourceVersion: "1"})
-			g.Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
-			unchanged()
+		_, err = edit("11111111-2222-3333-4444-555555555555", Edits{SetLabels: map[string]string{"a": "1"}})
+		g.Expect(apierrors.IsInvalid(err) || apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
+		_, err = edit(object.GetUID(), Edits{SetLabels: map[string]string{"a": "1"}, ResourceVersion: "1"})
+		g.Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
+		unchanged()
 
-			edited, err := edit(object.GetUID(), Edits{
-				SetLabels:         map[string]string{"a": "1", "b": "1"},
-				SetAnnotations:    map[string]string{"example.org/a_b": "1", "kept": "1"},
-				RemoveLabels:      []string{"b", "c"},
-				RemoveAnnotations: []string{"missing"},
-				ResourceVersion:   object.GetResourceVersion(),
-			})
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(there.Get(ctx, "edited", metav1.GetOptions{})).To(Equal(edited))
-			g.Expect(edited.GetLabels()).To(Equal(map[string]string{"a": "1", "b": "1"}), "what is set is not removed")
-			g.Expect(edited.GetAnnotations()).To(Equal(map[string]string{"example.org/a_b": "1", "kept": "1"}))
-
-			edited, err = edit(object.GetUID(), Edits{RemoveLabels: []string{"a"}, RemoveAnnotations: []string{"example.org/a_b"}})
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(edited.GetLabels()).To(Equal(map[string]string{"b": "1"}))
-			g.Expect(edited.GetAnnotations()).To(Equal(map[string]string{"kept": "1"}))
-
-			g.Expect(there.Delete(ctx, "edited", metav1.DeleteOptions{})).To(Succeed())
-			_, err = edit(object.GetUID(), Edits{SetLabels: map[string]string{"a": "1"}})
-			g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
+		edited, err := edit(object.GetUID(), Edits{
+			SetLabels:         map[string]string{"a": "1", "b": "1"},
+			SetAnnotations:    map[string]string{"example.org/a_b": "1", "kept": "1"},
+			RemoveLabels:      []string{"b", "c"},
+			RemoveAnnotations: []string{"missing"},
+			ResourceVersion:   object.GetResourceVersion(),
 		})
-	}
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(there.Get(ctx, "edited", metav1.GetOptions{})).To(Equal(edited))
+		g.Expect(edited.GetLabels()).To(Equal(map[string]string{"a": "1", "b": "1"}), "what is set is not removed")
+		g.Expect(edited.GetAnnotations()).To(Equal(map[string]string{"example.org/a_b": "1", "kept": "1"}))
+
+		edited, err = edit(object.GetUID(), Edits{RemoveLabels: []string{"a"}, RemoveAnnotations: []string{"example.org/a_b"}})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(edited.GetLabels()).To(Equal(map[string]string{"b": "1"}))
+		g.Expect(edited.GetAnnotations()).To(Equal(map[string]string{"kept": "1"}))
+
+		g.Expect(there.Delete(ctx, "edited", metav1.DeleteOptions{})).To(Succeed())
+		_, err = edit(object.GetUID(), Edits{SetLabels: map[string]string{"a": "1"}})
+		g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
+	})
 }
 
 // Another manager's fields become those of an apply of ours, so that they go when we omit them.
 func TestEditOfManagedFields(t *testing.T) {
 	t.Parallel()
-	target := startTarget(t, steady)
-	connection := connect(t, target)
-	admin, namespace := administrator(t, target), newNamespace(t, target)
-	for _, k := range kinds {
-		t.Run(k.kind, func(t *testing.T) {
-			g := NewWithT(t)
-			ctx := t.Context()
-			object := k.object(namespace, "taken-over")
-			created, err := k.in(admin, namespace).Create(ctx, object, metav1.CreateOptions{FieldManager: "other"})
-			g.Expect(err).NotTo(HaveOccurred())
-			entries := created.GetManagedFields()
-			g.Expect(entries).To(HaveLen(1))
-			entries[0].Manager, entries[0].Operation = fieldManager, metav1.ManagedFieldsOperationApply
+	onEachKind(t, func(t *testing.T, k kind, connection *Connection, there dynamic.ResourceInterface, namespace string) {
+		g := NewWithT(t)
+		ctx := t.Context()
+		object := k.object(namespace, "taken-over")
+		created, err := there.Create(ctx, object, metav1.CreateOptions{FieldManager: "other"})
+		g.Expect(err).NotTo(HaveOccurred())
+		entries := created.GetManagedFields()
+		g.Expect(entries).To(HaveLen(1))
+		entries[0].Manager, entries[0].Operation = fieldManager, metav1.ManagedFieldsOperationApply
 
-			_, err = connection.Edit(ctx, k.resource, keyOf(object), created.GetUID(), Edits{ManagedFields: entries, ResourceVersion: "1"})
-			g.Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
-			taken, err := connection.Edit(ctx, k.resource, keyOf(object), created.GetUID(), Edits{ManagedFields: entries, ResourceVersion: created.GetResourceVersion()})
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(managersOf(taken)).To(Equal([]string{"Apply by " + fieldManager}))
+		_, err = connection.Edit(ctx, k.resource, keyOf(object), created.GetUID(), Edits{ManagedFields: entries, ResourceVersion: "1"})
+		g.Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
+		taken, err := connection.Edit(ctx, k.resource, keyOf(object), created.GetUID(), Edits{ManagedFields: entries, ResourceVersion: created.GetResourceVersion()})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(managersOf(taken)).To(Equal([]string{"Apply by " + fieldManager}))
 
-			object.SetAnnotations(map[string]string{kept: "1"})
-			applied, err := connection.Apply(ctx, k.resource, object, created.GetUID())
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(applied.GetAnnotations()).To(Equal(map[string]string{kept: "1"}))
-		})
-	}
+		object.SetAnnotations(map[string]string{kept: "1"})
+		applied, err := connection.Apply(ctx, k.resource, object, created.GetUID())
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(applied.GetAnnotations()).To(Equal(map[string]string{kept: "1"}))
+	})
 }
 
 // An edit without a fence is never sent.

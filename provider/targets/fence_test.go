@@ -25,46 +25,41 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 )
 
 func TestApplyIsFencedByUID(t *testing.T) {
-	target := startTarget(t, steady)
-	connection := connect(t, target)
-	admin, namespace := administrator(t, target), newNamespace(t, target)
-	for _, k := range kinds {
-		t.Run(k.kind, func(t *testing.T) {
-			g := NewWithT(t)
-			ctx := t.Context()
-			there := k.in(admin, namespace)
-			object := k.object(namespace, "fenced")
+	onEachKind(t, func(t *testing.T, k kind, connection *Connection, there dynamic.ResourceInterface, namespace string) {
+		g := NewWithT(t)
+		ctx := t.Context()
+		object := k.object(namespace, "fenced")
 
-			_, err := connection.Apply(ctx, k.resource, object, "11111111-2222-3333-4444-555555555555")
-			g.Expect(apierrors.IsConflict(err)).To(BeTrue(), "absent: %v", err)
-			_, err = there.Get(ctx, "fenced", metav1.GetOptions{})
-			g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
+		_, err := connection.Apply(ctx, k.resource, object, "11111111-2222-3333-4444-555555555555")
+		g.Expect(apierrors.IsConflict(err)).To(BeTrue(), "absent: %v", err)
+		_, err = there.Get(ctx, "fenced", metav1.GetOptions{})
+		g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
 
-			first, err := connection.Create(ctx, k.resource, object)
-			g.Expect(err).NotTo(HaveOccurred())
-			again, err := connection.Apply(ctx, k.resource, object, first.GetUID())
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(again).To(Equal(first), "an apply that changes nothing")
+		first, err := connection.Create(ctx, k.resource, object)
+		g.Expect(err).NotTo(HaveOccurred())
+		again, err := connection.Apply(ctx, k.resource, object, first.GetUID())
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(again).To(Equal(first), "an apply that changes nothing")
 
-			changed := object.DeepCopy()
-			changed.SetAnnotations(map[string]string{kept: "changed"})
-			applied, err := connection.Apply(ctx, k.resource, changed, first.GetUID())
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(applied.GetAnnotations()).To(Equal(map[string]string{kept: "changed"}))
-			g.Expect(managersOf(applied)).To(Equal([]string{"Apply by " + fieldManager}))
-			g.Expect(fmt.Sprint(applied.GetManagedFields()[0].FieldsV1)).NotTo(ContainSubstring("f:uid"))
+		changed := object.DeepCopy()
+		changed.SetAnnotations(map[string]string{kept: "changed"})
+		applied, err := connection.Apply(ctx, k.resource, changed, first.GetUID())
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(applied.GetAnnotations()).To(Equal(map[string]string{kept: "changed"}))
+		g.Expect(managersOf(applied)).To(Equal([]string{"Apply by " + fieldManager}))
+		g.Expect(fmt.Sprint(applied.GetManagedFields()[0].FieldsV1)).NotTo(ContainSubstring("f:uid"))
 
-			g.Expect(there.Delete(ctx, "fenced", metav1.DeleteOptions{})).To(Succeed())
-			second, err := there.Create(ctx, object, metav1.CreateOptions{})
-			g.Expect(err).NotTo(HaveOccurred())
-			_, err = connection.Apply(ctx, k.resource, changed, first.GetUID())
-			g.Expect(apierrors.IsConflict(err) || apierrors.IsInvalid(err)).To(BeTrue(), "replaced: %v", err)
-			g.Expect(there.Get(ctx, "fenced", metav1.GetOptions{})).To(Equal(second))
-		})
-	}
+		g.Expect(there.Delete(ctx, "fenced", metav1.DeleteOptions{})).To(Succeed())
+		second, err := there.Create(ctx, object, metav1.CreateOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+		_, err = connection.Apply(ctx, k.resource, changed, first.GetUID())
+		g.Expect(apierrors.IsConflict(err) || apierrors.IsInvalid(err)).To(BeTrue(), "replaced: %v", err)
+		g.Expect(there.Get(ctx, "fenced", metav1.GetOptions{})).To(Equal(second))
+	})
 }
 
 // The fence is the caller's, not what a desired object happens to carry.
@@ -78,27 +73,21 @@ func TestFenceWinsOverTheObject(t *testing.T) {
 }
 
 func TestDeleteIsFencedByUID(t *testing.T) {
-	target := startTarget(t, steady)
-	connection := connect(t, target)
-	admin, namespace := administrator(t, target), newNamespace(t, target)
-	for _, k := range kinds {
-		t.Run(k.kind, func(t *testing.T) {
-			g := NewWithT(t)
-			ctx := t.Context()
-			there := k.in(admin, namespace)
-			object, err := there.Create(ctx, k.object(namespace, "doomed"), metav1.CreateOptions{})
-			g.Expect(err).NotTo(HaveOccurred())
+	onEachKind(t, func(t *testing.T, k kind, connection *Connection, there dynamic.ResourceInterface, namespace string) {
+		g := NewWithT(t)
+		ctx := t.Context()
+		object, err := there.Create(ctx, k.object(namespace, "doomed"), metav1.CreateOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
 
-			err = connection.Delete(ctx, k.resource, keyOf(object), "11111111-2222-3333-4444-555555555555")
-			g.Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
-			g.Expect(there.Get(ctx, "doomed", metav1.GetOptions{})).To(Equal(object))
+		err = connection.Delete(ctx, k.resource, keyOf(object), "11111111-2222-3333-4444-555555555555")
+		g.Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
+		g.Expect(there.Get(ctx, "doomed", metav1.GetOptions{})).To(Equal(object))
 
-			g.Expect(connection.Delete(ctx, k.resource, keyOf(object), object.GetUID())).To(Succeed())
-			_, err = there.Get(ctx, "doomed", metav1.GetOptions{})
-			g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
-			g.Expect(connection.Delete(ctx, k.resource, keyOf(object), object.GetUID())).To(Succeed(), "that it is gone is no error")
-		})
-	}
+		g.Expect(connection.Delete(ctx, k.resource, keyOf(object), object.GetUID())).To(Succeed())
+		_, err = there.Get(ctx, "doomed", metav1.GetOptions{})
+		g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
+		g.Expect(connection.Delete(ctx, k.resource, keyOf(object), object.GetUID())).To(Succeed(), "that it is gone is no error")
+	})
 }
 
 func TestStripIsFencedByUID(t *testing.T) {

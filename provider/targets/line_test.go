@@ -89,7 +89,7 @@ func (l *line) Mend(t *testing.T) {
 	l.lock.Lock()
 	defer l.lock.Unlock()
 	l.listener = listener
-	l.carriers.Go(func() { l.accept(listener) })
+	l.carriers.Go(func() { l.accept(t.Context(), listener) })
 }
 
 // Freeze keeps all connections and lets nothing through.
@@ -124,13 +124,13 @@ func (l *line) Opened() int {
 	return l.opened
 }
 
-func (l *line) accept(listener net.Listener) {
+func (l *line) accept(ctx context.Context, listener net.Listener) {
 	for {
 		client, err := listener.Accept()
 		if err != nil {
 			return
 		}
-		server, err := new(net.Dialer).DialContext(context.Background(), "tcp", l.server)
+		server, err := new(net.Dialer).DialContext(ctx, "tcp", l.server)
 		if err != nil {
 			_ = client.Close()
 			continue

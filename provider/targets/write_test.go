@@ -73,6 +73,16 @@ func (k kind) object(namespace, name string) *unstructured.Unstructured {
 	return object
 }
 
+// onEachKind runs a test for each kind on the steady target. there is an administrator's client for the kind.
+func onEachKind(t *testing.T, test func(t *testing.T, k kind, connection *Connection, there dynamic.ResourceInterface, namespace string)) {
+	t.Helper()
+	target := startTarget(t, steady)
+	connection, admin, namespace := connect(t, target), administrator(t, target), newNamespace(t, target)
+	for _, k := range kinds {
+		t.Run(k.kind, func(t *testing.T) { test(t, k, connection, k.in(admin, namespace), namespace) })
+	}
+}
+
 // in returns a client for the objects of the kind.
 func (k kind) in(client dynamic.Interface, namespace string) dynamic.ResourceInterface {
 	if k.namespaced {
