@@ -66,7 +66,7 @@ func FromCRD(crd *apiextensionsv1.CustomResourceDefinition) (*apisv1alpha1.APIRe
 	}
 	schema.APIVersion = apisv1alpha1.SchemeGroupVersion.String()
 	schema.Kind = "APIResourceSchema"
-	schema.Spec.NameValidation = "DNS1123Subdomain"
+	schema.Spec.NameValidation = nameValidation(crd)
 	prefix, err := contentPrefix(&schema.Spec)
 	if err != nil {
 		return nil, fmt.Errorf("hashing the APIResourceSchema of %s: %w", name, err)

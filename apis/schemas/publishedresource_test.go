@@ -87,9 +87,10 @@ deletion: {policy: Orphan, cascade: true, waitForTarget: true}
 replace: true
 adoption: KubeStellar
 compatibility: Warn`},
-		"a claim of another export": {spec: `{resource: {group: a.io, resource: as}, api: {source: Claim, identityHash: ` + identityHash + `}}`},
-		"a schema in a ConfigMap":   {spec: `{resource: {group: a.io, resource: as}, api: {schemaFrom: {configMap: {name: a}}}}`},
-		"a schema of the host":      {spec: `{resource: {group: a.io, resource: as}, api: {schemaFrom: {hostingCluster: {}}}}`},
+		"a claim of another export":           {spec: `{resource: {group: a.io, resource: as, version: v1}, api: {source: Claim, identityHash: ` + identityHash + `}}`},
+		"a projected claim of another export": {spec: `{resource: {group: a.io, resource: as, kind: A, version: v1}, projection: {group: b.io, kind: B}, api: {identityHash: ` + identityHash + `}}`},
+		"a schema in a ConfigMap":             {spec: `{resource: {group: a.io, resource: as}, api: {schemaFrom: {configMap: {name: a}}}}`},
+		"a schema of the host":                {spec: `{resource: {group: a.io, resource: as}, api: {schemaFrom: {hostingCluster: {}}}}`},
 
 		"nothing":                    {spec: `{}`, field: "spec.resource"},
 		"neither resource nor kind":  {spec: `resource: {group: apps}`, field: "spec.resource"},
@@ -104,9 +105,9 @@ compatibility: Warn`},
 		"an unknown deletion policy": {spec: with(`deletion: {policy: Keep}`), field: "spec.deletion.policy"},
 
 		"a claim with a schema":            {spec: with(`api: {source: Claim, schemaFrom: {hostingCluster: {}}}`), field: "spec.api.schemaFrom"},
-		"a schema with an identity":        {spec: with(`api: {source: Schema, identityHash: ` + identityHash + `}`), field: "spec.api.identityHash"},
-		"both a schema and an identity":    {spec: with(`api: {schemaFrom: {hostingCluster: {}}, identityHash: ` + identityHash + `}`), field: "spec.api.identityHash"},
-		"an identity that is none":         {spec: with(`api: {identityHash: abc}`), field: "spec.api.identityHash"},
+		"a schema with an identity":        {spec: `{resource: {resource: as, version: v1}, api: {source: Schema, identityHash: ` + identityHash + `}}`, field: "spec.api.identityHash"},
+		"both a schema and an identity":    {spec: `{resource: {resource: as, version: v1}, api: {schemaFrom: {hostingCluster: {}}, identityHash: ` + identityHash + `}}`, field: "spec.api.identityHash"},
+		"an identity that is none":         {spec: `{resource: {resource: as, version: v1}, api: {identityHash: abc}}`, field: "spec.api.identityHash"},
 		"a schema from nowhere":            {spec: with(`api: {schemaFrom: {}}`), field: "spec.api.schemaFrom"},
 		"a schema from two places":         {spec: with(`api: {schemaFrom: {hostingCluster: {}, configMap: {name: a}}}`), field: "spec.api.schemaFrom"},
 		"a SyncTarget without workspace":   {spec: with(`api: {schemaFrom: {syncTarget: {name: a}}}`), field: "spec.api.schemaFrom.syncTarget.cluster"},
@@ -117,10 +118,17 @@ compatibility: Warn`},
 		"a ConfigMap key that is none":     {spec: with(`api: {schemaFrom: {configMap: {name: a, key: "a b"}}}`), field: "spec.api.schemaFrom.configMap.key"},
 		"installing what is claimed":       {spec: with(`installCRD: true`, `api: {source: Claim}`), field: "spec.installCRD"},
 		"waiting for what is claimed":      {spec: with(`deletion: {waitForTarget: true}`, `api: {source: Claim}`), field: "spec.deletion.waitForTarget"},
+		"installing what is foreign":       {spec: foreign(`installCRD: true`), field: "spec.installCRD"},
+		"waiting for what is foreign":      {spec: foreign(`deletion: {waitForTarget: true}`), field: "spec.deletion.waitForTarget"},
+		"a foreign API without a resource": {spec: `{resource: {group: a.io, kind: A, version: v1}, api: {identityHash: ` + identityHash + `}}`, field: "spec.api.identityHash"},
+		"a foreign API without a version":  {spec: with(`api: {identityHash: ` + identityHash + `}`), field: "spec.api.identityHash"},
+		"a projection of what kcp serves":  {spec: with(`projection: {group: a.io}`, `api: {source: Claim}`), field: "spec.projection"},
+		"a projection of an unknown kind":  {spec: with(`projection: {kind: A}`), field: "spec.projection.kind"},
+		"a projection of unknown plural":   {spec: `{resource: {kind: A}, projection: {plural: as}}`, field: "spec.projection.plural"},
 		"an empty projection":              {spec: with(`projection: {}`), field: "spec.projection"},
 		"a projection of every version":    {spec: with(`projection: {version: v2}`), field: "spec.projection.version"},
 		"a projected group that is none":   {spec: with(`projection: {group: "a..b"}`), field: "spec.projection.group"},
-		"a projected kind that is none":    {spec: with(`projection: {kind: a}`), field: "spec.projection.kind"},
+		"a projected kind that is none":    {spec: `{resource: {kind: A}, projection: {kind: a}}`, field: "spec.projection.kind"},
 		"a projected plural that is none":  {spec: with(`projection: {plural: A}`), field: "spec.projection.plural"},
 		"a projected version that is none": {spec: `{resource: {kind: A, version: v1}, projection: {version: one}}`, field: "spec.projection.version"},
 		"a short name that is none":        {spec: with(`projection: {shortNames: ["A b"]}`), field: "spec.projection.shortNames[0]"},
@@ -234,7 +242,10 @@ func TestPublishedResourceUpdates(t *testing.T) {
 		"the source":                 {old: with(`api: {source: Auto}`), new: with(`api: {source: Schema}`), field: "spec.api.source"},
 		"the projected group":        {old: with(`projection: {group: a.io}`), new: with(`projection: {group: b.io}`), field: "spec.projection.group"},
 		"the projected group gone":   {old: with(`projection: {group: a.io}`), new: with(), field: "spec.projection.group"},
-		"the projected kind":         {old: with(`projection: {kind: A}`), new: with(`projection: {kind: B}`), field: "spec.projection.kind"},
+		"the projected kind":         {old: `{resource: {kind: A}, projection: {kind: B}}`, new: `{resource: {kind: A}, projection: {kind: C}}`, field: "spec.projection.kind"},
+		"an identity added":          {old: `resource: {group: a.io, resource: as, version: v1}`, new: `{resource: {group: a.io, resource: as, version: v1}, api: {identityHash: ` + identityHash + `}}`, field: "spec.api.identityHash"},
+		"an identity gone":           {old: foreign(), new: `resource: {group: a.io, resource: as, version: v1}`, field: "spec.api.identityHash"},
+		"the identity":               {old: foreign(), new: strings.Replace(foreign(), "0123", "3210", 1), field: "spec.api.identityHash"},
 		"the projected plural":       {old: with(), new: with(`projection: {plural: as}`), field: "spec.projection.plural"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -287,6 +298,11 @@ func publishedResource(t *testing.T, spec string) map[string]any {
 // with is the spec of a plain PublishedResource with these fields as well.
 func with(fields ...string) string {
 	return strings.Join(append([]string{"resource: {group: example.com, resource: widgets}"}, fields...), "\n")
+}
+
+// foreign is the spec of a PublishedResource for what another export provides, with these fields as well.
+func foreign(fields ...string) string {
+	return strings.Join(append([]string{"resource: {group: a.io, resource: as, version: v1}", "api: {identityHash: " + identityHash + "}"}, fields...), "\n")
 }
 
 // related is the spec of a plain PublishedResource with these entries under related.

@@ -1,0 +1,244 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package structural
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// The types of a schema.
+const (
+	typeArray   = "array"
+	typeInteger = "integer"
+	typeNumber  = "number"
+	typeObject  = "object"
+	typeString  = "string"
+)
+
+// quantityPattern lets pass what a server reads as a quantity, and little else.
+const quantityPattern = `^\s*[+-]?[0-9]*(\.[0-9]*)?([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?\s*$`
+
+// fieldLimit bounds how many fields a kind may have, types that are used several times counted each time. A Pod has 4,000.
+const fieldLimit = 50_000
+
+// converter makes a structural schema of Go types. See the package's documentation for what it does to them.
+type converter struct {
+	components components
+	fields     int
+	notes      []Note
+	// err is the first that occurred.
+	err error
+}
+
+// place is where in an object, and in which types, the converter is.
+type place struct {
+	path  string
+	types []string
+	// reported is true within the status.
+	reported bool
+}
+
+func (p place) child(path string) place {
+	p.path += path
+	return p
+}
+
+func (c *converter) note(at place, format string, args ...any) {
+	c.notes = append(c.notes, Note{Path: at.path, Reason: fmt.Sprintf(format, args...)})
+}
+
+// kind converts the type of a whole object.
+func (c *converter) kind(s *spec.Schema) apiextensionsv1.JSONSchemaProps {
+	object := *s
+	object.Properties = maps.Clone(s.Properties)
+	delete(object.Properties, "metadata")
+	root := c.schema(&object, place{})
+	if root.Properties == nil {
+		root.Properties = map[string]apiextensionsv1.JSONSchemaProps{}
+	}
+	root.Properties["metadata"] = apiextensionsv1.JSONSchemaProps{Type: typeObject}
+	if len(root.AllOf)+len(root.AnyOf)+len(root.OneOf) > 0 || root.Not != nil {
+		c.note(place{}, "allOf, anyOf, oneOf and not are left out: a kind with a status may not have them")
+		root.AllOf, root.AnyOf, root.OneOf, root.Not = nil, nil, nil, nil
+	}
+	root.Nullable, root.XMapType = false, nil
+	return root
+}
+
+func (c *converter) fail(at place, err error) {
+	if err != nil && c.err == nil {
+		c.err = fmt.Errorf("%s: %w", at.path, err)
+	}
+}
+
+func (c *converter) schema(s *spec.Schema, at place) apiextensionsv1.JSONSchemaProps {
+	s, name := c.components.resolve(s)
+	out := c.keywords(s, at)
+	if c.fields++; c.fields > fieldLimit {
+		c.fail(at, fmt.Errorf("there are more than %d fields", fieldLimit))
+		return unknown(out)
+	}
+	if slices.Contains(at.types, name) {
+		c.note(at, "%s contains itself: what is inside is not described", name[strings.LastIndex(name, ".")+1:])
+		return unknown(out)
+	}
+	if name != "" {
+		at.types = append(slices.Clip(at.types), name)
+	}
+	types := alternatives(s)
+	switch {
+	case name == quantity:
+		out = unknown(out)
+		out.Type, out.Pattern = "", quantityPattern
+	case slices.Equal(types, []string{typeInteger, typeString}):
+		out.Type, out.Format, out.XIntOrString = "", "", true
+	case len(types) > 0:
+		out = unknown(out)
+		out.Type = ""
+	case out.Type == typeObject:
+		c.object(&out, s, at)
+	case out.Type == typeArray:
+		c.array(&out, s, at)
+	case out.Type == "" && !out.XIntOrString:
+		out = unknown(out)
+	}
+	if len(types) == 0 {
+		c.junctors(&out, s, at)
+	}
+	return out
+}
+
+// keywords returns a schema without what is inside of it and without what the converter decides itself.
+func (c *converter) keywords(s *spec.Schema, at place) (out apiextensionsv1.JSONSchemaProps) {
+	own := spec.Schema{VendorExtensible: s.VendorExtensible, SchemaProps: s.SchemaProps}
+	own.Ref, own.Default, own.Required = spec.Ref{}, nil, nil
+	own.Properties, own.AdditionalProperties, own.Items = nil, nil, nil
+	own.AllOf, own.AnyOf, own.OneOf, own.Not = nil, nil, nil, nil
+	own.PatternProperties, own.Dependencies, own.AdditionalItems, own.Definitions = nil, nil, nil, nil
+	if len(own.Type) > 1 {
+		own.Type = nil
+	}
+	raw, err := json.Marshal(own)
+	if err == nil {
+		err = json.Unmarshal(raw, &out)
+	}
+	c.fail(at, err)
+	out.ID, out.XListType, out.XListMapKeys = "", nil, nil
+	if len(out.XValidations) > 0 {
+		c.note(at, "the rules are left out: the server does not evaluate them on what it is sent")
+		out.XValidations = nil
+	}
+	if at.reported {
+		out = apiextensionsv1.JSONSchemaProps{
+			Description: out.Description, Type: out.Type, Format: out.Format, Nullable: out.Nullable,
+			XPreserveUnknownFields: out.XPreserveUnknownFields, XIntOrString: out.XIntOrString,
+		}
+	}
+	restrictLess(&out)
+	return out
+}
+
+// restrictLess widens what a server written in Go is less strict about than it says.
+func restrictLess(out *apiextensionsv1.JSONSchemaProps) {
+	if out.Type == typeString && out.Format != "date-time" {
+		out.Format = ""
+	}
+	if empty := []byte(`""`); out.Type == typeString && len(out.Enum) > 0 &&
+		!slices.ContainsFunc(out.Enum, func(value apiextensionsv1.JSON) bool { return slices.Equal(value.Raw, empty) }) {
+		out.Enum = append(out.Enum, apiextensionsv1.JSON{Raw: empty})
+	}
+}
+
+// unknown keeps of a schema what says nothing about the contents.
+func unknown(s apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
+	return apiextensionsv1.JSONSchemaProps{
+		Description: s.Description, Type: s.Type, Nullable: s.Nullable, XPreserveUnknownFields: new(true),
+	}
+}
+
+// alternatives returns the types, sorted, of a value that may be of several.
+func alternatives(s *spec.Schema) (types []string) {
+	if len(s.Type) > 1 {
+		return slices.Sorted(slices.Values(s.Type))
+	}
+	if len(s.Type) > 0 || len(s.OneOf) > 0 && len(s.AnyOf) > 0 {
+		return nil
+	}
+	for _, branch := range append(slices.Clone(s.OneOf), s.AnyOf...) {
+		if len(branch.Type) != 1 {
+			return nil
+		}
+		types = append(types, branch.Type[0])
+	}
+	slices.Sort(types)
+	return types
+}
+
+func (c *converter) object(out *apiextensionsv1.JSONSchemaProps, s *spec.Schema, at place) {
+	values := s.AdditionalProperties
+	switch {
+	case len(s.Properties) == 0 && values != nil && values.Schema != nil:
+		value := c.schema(values.Schema, at.child(".*"))
+		value.Nullable = true
+		out.AdditionalProperties = &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: &value}
+	case len(s.Properties) == 0:
+		out.XPreserveUnknownFields = new(true)
+	case values != nil && (values.Schema != nil || values.Allows):
+		c.note(at, "fields that are not named may have any value: a schema has either named or free fields")
+		out.XPreserveUnknownFields = new(true)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		if out.Properties == nil {
+			out.Properties = map[string]apiextensionsv1.JSONSchemaProps{}
+		}
+		child := at.child("." + name)
+		child.reported = at.reported || child.path == ".status"
+		out.Properties[name] = c.schema(new(s.Properties[name]), child)
+	}
+}
+
+// junctors keeps alternatives and negations that only restrict values. Others may describe fields that are described
+// nowhere else, so unknown ones have to be kept.
+func (c *converter) junctors(out *apiextensionsv1.JSONSchemaProps, s *spec.Schema, at place) {
+	restrictions := spec.Schema{SchemaProps: spec.SchemaProps{AllOf: s.AllOf, AnyOf: s.AnyOf, OneOf: s.OneOf, Not: s.Not}}
+	all := children(&restrictions)
+	if len(all) == 0 || at.reported {
+		return
+	}
+	if slices.ContainsFunc(all, describes) {
+		c.note(at, "allOf, anyOf, oneOf or not describes fields: they may have any value")
+		*out = unknown(*out)
+		return
+	}
+	raw, err := json.Marshal(restrictions)
+	if err == nil {
+		err = json.Unmarshal(raw, out)
+	}
+	c.fail(at, err)
+}
+
+func describes(s *spec.Schema) bool {
+	return s.Ref.String() != "" || len(s.Type) > 0 || len(s.Properties) > 0 || s.Items != nil || s.AdditionalProperties != nil ||
+		slices.ContainsFunc(children(s), describes)
+}

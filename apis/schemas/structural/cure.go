@@ -1,0 +1,142 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package structural
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// The words by which the validation tells two faults that are not where they are reported.
+const (
+	contributes = "contributed to estimated rule cost total"
+	definedIn   = "because it is defined in "
+)
+
+// How much of a rule a note shows, and of what is wrong with it.
+const (
+	ruleLength   = 80
+	reasonLength = 300
+)
+
+// cure takes out what the faults are about and returns what that was. What restricts nothing but values can go.
+func cure(root *apiextensionsv1.JSONSchemaProps, faults field.ErrorList) (notes []Note) {
+	faults = curable(faults)
+	walk(root, position{schema: schemaPath}, func(node *apiextensionsv1.JSONSchemaProps, at position) {
+		drop := func(keyword string, present bool) bool {
+			fault := find(faults, at.schema.Child(keyword))
+			if !present || fault == nil {
+				return false
+			}
+			notes = append(notes, Note{at.path, keyword + " is left out: " + why(fault)})
+			return true
+		}
+		if drop("default", node.Default != nil) {
+			node.Default = nil
+		}
+		if drop("pattern", node.Pattern != "") {
+			node.Pattern = ""
+		}
+		if drop("allOf", len(node.AllOf) > 0) {
+			node.AllOf = nil
+		}
+		if drop("anyOf", len(node.AnyOf) > 0) {
+			node.AnyOf = nil
+		}
+		if drop("oneOf", len(node.OneOf) > 0) {
+			node.OneOf = nil
+		}
+		if drop("not", node.Not != nil) {
+			node.Not = nil
+		}
+		notes = append(notes, cureRules(node, at, faults)...)
+	})
+	return notes
+}
+
+func cureRules(node *apiextensionsv1.JSONSchemaProps, at position, faults field.ErrorList) (notes []Note) {
+	var kept apiextensionsv1.ValidationRules
+	for i, rule := range node.XValidations {
+		path := at.schema.Child("x-kubernetes-validations").Index(i)
+		if fault := find(faults, path.Child("messageExpression")); fault != nil {
+			notes = append(notes, Note{at.path, fmt.Sprintf("the messageExpression of %s is left out: %s", shown(rule), why(fault))})
+			rule.MessageExpression = ""
+		} else if fault := find(faults, path); fault != nil {
+			notes = append(notes, Note{at.path, fmt.Sprintf("%s is left out: %s", shown(rule), why(fault))})
+			continue
+		}
+		kept = append(kept, rule)
+	}
+	node.XValidations = kept
+	return notes
+}
+
+// why returns what a fault says, on one line.
+func why(fault *field.Error) string {
+	return oneLine(cmp.Or(fault.Detail, fault.ErrorBody()), reasonLength)
+}
+
+func shown(rule apiextensionsv1.ValidationRule) string {
+	return fmt.Sprintf("the rule %q", oneLine(rule.Rule, ruleLength))
+}
+
+func oneLine(text string, length int) string {
+	line := []rune(strings.Join(strings.Fields(text), " "))
+	if len(line) > length {
+		line = append(line[:length], '…')
+	}
+	return string(line)
+}
+
+// curable moves faults to what causes them. Of rules that are only together too expensive the first, which costs most,
+// is given up, and only when all else is well: the others may be fine then.
+func curable(faults field.ErrorList) field.ErrorList {
+	var single, together field.ErrorList
+	for _, fault := range faults {
+		moved := *fault
+		if _, cause, ok := strings.Cut(fault.Detail, definedIn); ok {
+			moved.Field = cause
+		}
+		if strings.Contains(fault.Detail, contributes) {
+			together = append(together, &moved)
+		} else if fault.Field != schemaPath.String() {
+			single = append(single, &moved)
+		}
+	}
+	if len(single) > 0 || len(together) == 0 {
+		return single
+	}
+	return together[:1]
+}
+
+// find returns the first fault at a path or below it.
+func find(faults field.ErrorList, path *field.Path) *field.Error {
+	text := path.String()
+	i := slices.IndexFunc(faults, func(fault *field.Error) bool {
+		rest, ok := strings.CutPrefix(fault.Field, text)
+		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
+	if i < 0 {
+		return nil
+	}
+	return faults[i]
+}

@@ -1,0 +1,150 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package structural
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+const (
+	refPrefix = "#/components/schemas/"
+
+	extensionKinds = "x-kubernetes-group-version-kind"
+
+	objectMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+	quantity   = "io.k8s.apimachinery.pkg.api.resource.Quantity"
+)
+
+// components are the schemas of a document, by name.
+type components map[string]*spec.Schema
+
+func parse(document []byte) (components, error) {
+	var parsed struct {
+		Components struct {
+			Schemas components `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(document, &parsed); err != nil {
+		return nil, err
+	}
+	for name, component := range parsed.Components.Schemas {
+		if component == nil {
+			return nil, fmt.Errorf("the component %s is null", name)
+		}
+	}
+	return parsed.Components.Schemas, nil
+}
+
+// kind returns the schema of a kind. Types that belong to every group, such as DeleteOptions, name many kinds.
+func (c components) kind(kind schema.GroupVersionKind) (*spec.Schema, error) {
+	for _, name := range slices.Sorted(maps.Keys(c)) {
+		var kinds []schema.GroupVersionKind
+		if err := c[name].Extensions.GetObject(extensionKinds, &kinds); err != nil {
+			return nil, fmt.Errorf("reading the OpenAPI component %s: %s: %w", name, extensionKinds, err)
+		}
+		if slices.Contains(kinds, kind) {
+			return c[name], nil
+		}
+	}
+	return nil, fmt.Errorf("the OpenAPI document does not describe %s", kind)
+}
+
+// resolve follows a reference, be it bare or the only member of an allOf, which is how one with a description of its own
+// is written. The name is empty where there is no reference, or none that leads anywhere. What stands beside the
+// reference counts more than what it refers to.
+func (c components) resolve(s *spec.Schema) (resolved *spec.Schema, name string) {
+	// One that leads back to itself is given up: no chain can be longer than there are components.
+	for range len(c) {
+		target := c.target(s)
+		if target == "" {
+			break
+		}
+		s, name = overlay(c[target], s), target
+	}
+	return s, name
+}
+
+// target returns the name of the component that a schema refers to.
+func (c components) target(s *spec.Schema) string {
+	ref := s.Ref.String()
+	if ref == "" && len(s.AllOf) == 1 {
+		ref = s.AllOf[0].Ref.String()
+	}
+	name, local := strings.CutPrefix(ref, refPrefix)
+	if _, found := c[name]; !local || !found {
+		return ""
+	}
+	return name
+}
+
+// overlay returns what is referred to, with what stands beside the reference.
+func overlay(target, reference *spec.Schema) *spec.Schema {
+	merged := *target
+	merged.Description = cmp.Or(reference.Description, target.Description)
+	merged.Nullable = reference.Nullable || target.Nullable
+	if reference.Default != nil {
+		merged.Default = reference.Default
+	}
+	merged.Extensions = maps.Clone(target.Extensions)
+	for key, value := range reference.Extensions {
+		merged.AddExtension(key, value)
+	}
+	return &merged
+}
+
+// isDefinition tells whether a kind's schema is that of a CustomResourceDefinition. It then holds no reference but to
+// the metadata, and says no default of that, as the document of a Go type does.
+func (c components) isDefinition(s *spec.Schema) bool {
+	return s.Properties["metadata"].Default == nil && !refersToTypes(s)
+}
+
+func refersToTypes(s *spec.Schema) bool {
+	if ref := s.Ref.String(); ref != "" {
+		return ref != refPrefix+objectMeta
+	}
+	return slices.ContainsFunc(children(s), refersToTypes)
+}
+
+// children lists the schemas within a schema.
+func children(s *spec.Schema) (all []*spec.Schema) {
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		all = append(all, new(s.Properties[name]))
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		all = append(all, s.Items.Schema)
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
+		all = append(all, s.AdditionalProperties.Schema)
+	}
+	for _, branches := range [][]spec.Schema{s.AllOf, s.AnyOf, s.OneOf} {
+		for i := range branches {
+			all = append(all, &branches[i])
+		}
+	}
+	if s.Not != nil {
+		all = append(all, s.Not)
+	}
+	return all
+}

@@ -1,0 +1,88 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package structural
+
+import (
+	"cmp"
+	"fmt"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// Kind is what a cluster's discovery says of one kind.
+type Kind struct {
+	schema.GroupVersionKind
+	Plural, Singular       string
+	ShortNames, Categories []string
+	// Namespaced tells whether objects are in namespaces.
+	Namespaced bool
+	// Status and Scale tell whether the cluster serves these subresources.
+	Status, Scale bool
+}
+
+// Note says what of a schema was not kept.
+type Note struct {
+	// Path of the field, for example .spec.containers[].ports; empty for the whole object.
+	Path string
+	// Reason says what was left out, and why.
+	Reason string
+}
+
+// String returns the note on one line.
+func (n Note) String() string { return cmp.Or(n.Path, ".") + ": " + n.Reason }
+
+// Schema converts the OpenAPI v3 document of the kind's group and version, as a cluster serves it below /openapi/v3, to
+// a version of a definition. The version is served, and not the storage version. It is an error if the document does not
+// describe the kind, or describes something that no schema can be made of.
+func Schema(document []byte, kind Kind) (*apiextensionsv1.CustomResourceDefinitionVersion, []Note, error) {
+	components, err := parse(document)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the OpenAPI document of %s: %w", kind.GroupVersion(), err)
+	}
+	component, err := components.kind(kind.GroupVersionKind)
+	if err != nil {
+		return nil, nil, err
+	}
+	root, notes, err := components.schema(component)
+	if err != nil {
+		return nil, nil, fmt.Errorf("converting the OpenAPI schema of %s: %w", kind.GroupVersionKind, err)
+	}
+	version := &apiextensionsv1.CustomResourceDefinitionVersion{
+		Name:   kind.Version,
+		Served: true,
+		Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: root},
+	}
+	notes = append(notes, setSubresources(version, kind)...)
+	more, err := Legalize(version)
+	if err != nil {
+		return nil, nil, fmt.Errorf("converting the OpenAPI schema of %s: %w", kind.GroupVersionKind, err)
+	}
+	return version, append(notes, more...), nil
+}
+
+// schema converts the component of a kind.
+func (c components) schema(component *spec.Schema) (*apiextensionsv1.JSONSchemaProps, []Note, error) {
+	if c.isDefinition(component) {
+		root, err := definition(component)
+		return root, nil, err
+	}
+	converter := &converter{components: c}
+	root := converter.kind(component)
+	return &root, converter.notes, converter.err
+}

@@ -1,0 +1,70 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package structural
+
+import (
+	"maps"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// Unstored returns the fields of a version that the one in which objects are stored has not. A server that does not
+// convert loses them.
+func Unstored(version, storage *apiextensionsv1.CustomResourceDefinitionVersion) []Note {
+	reason := "it is lost when objects are stored, because " + storage.Name + " has no such field and kcp converts nothing"
+	var notes []Note
+	for _, path := range missing(version.Schema.OpenAPIV3Schema, storage.Schema.OpenAPIV3Schema, "") {
+		notes = append(notes, Note{path, reason})
+	}
+	return notes
+}
+
+// missing lists the outermost fields of a schema that another does not keep.
+func missing(s, other *apiextensionsv1.JSONSchemaProps, path string) (paths []string) {
+	if s == nil || other != nil && other.XPreserveUnknownFields != nil {
+		return nil
+	}
+	if other == nil {
+		return []string{path}
+	}
+	values := valuesOf(other)
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		counterpart := values
+		if property, ok := other.Properties[name]; ok {
+			counterpart = &property
+		}
+		if path != "" || name != "metadata" {
+			paths = append(paths, missing(new(s.Properties[name]), counterpart, path+"."+name)...)
+		}
+	}
+	if s.Items != nil && other.Items != nil {
+		paths = append(paths, missing(s.Items.Schema, other.Items.Schema, path+"[]")...)
+	}
+	if mine := valuesOf(s); mine != nil && other.Type == typeObject {
+		paths = append(paths, missing(mine, values, path+".*")...)
+	}
+	return paths
+}
+
+// valuesOf returns the schema of the values of a map.
+func valuesOf(s *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
+	if s.AdditionalProperties == nil {
+		return nil
+	}
+	return s.AdditionalProperties.Schema
+}

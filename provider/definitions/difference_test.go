@@ -1,0 +1,184 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package definitions_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+)
+
+// unchecked are the fields whose value the cluster drops unseen, because they belong to a feature that is off.
+var unchecked = []string{
+	"resource.k8s.io/v1 ResourceClaim .spec.devices.requests[0].exactly.tolerations[0].effect",
+	"resource.k8s.io/v1 ResourceClaim .spec.devices.requests[0].exactly.tolerations[0].operator",
+	"v1 Pod .spec.containers[0].lifecycle.stopSignal",
+}
+
+// index is that of an item in a path.
+var index = regexp.MustCompile(`\[\d+\]`)
+
+// change is one small difference to a sample.
+type change struct {
+	path, what string
+	object     *unstructured.Unstructured
+}
+
+// changes returns variants of an object: for each field one without it, one with null, and one with each of some other
+// values. Of items that are alike in what they describe, one is changed.
+func changes(object *unstructured.Unstructured) (all []change) {
+	seen := map[string]bool{}
+	var visit func(path string, value any, set func(any), remove func())
+	visit = func(path string, value any, set func(any), remove func()) {
+		emit := func(what string) {
+			if same := index.ReplaceAllString(path, "[]") + what; !seen[same] {
+				seen[same] = true
+				all = append(all, change{path, what, object.DeepCopy()})
+			}
+		}
+		if remove != nil {
+			remove()
+			emit("nothing")
+		}
+		for _, other := range others(value) {
+			set(other)
+			emit(fmt.Sprintf("%#v", other))
+		}
+		set(value)
+		switch value := value.(type) {
+		case map[string]any:
+			for _, key := range slices.Sorted(maps.Keys(value)) {
+				visit(path+"."+key, value[key], func(other any) { value[key] = other }, func() { delete(value, key) })
+			}
+		case []any:
+			for i := range value {
+				visit(path+"["+strconv.Itoa(i)+"]", value[i], func(other any) { value[i] = other }, nil)
+			}
+		}
+	}
+	object = object.DeepCopy()
+	for _, key := range slices.Sorted(maps.Keys(object.Object)) {
+		if key != "apiVersion" && key != "kind" && key != "metadata" {
+			visit("."+key, object.Object[key], func(other any) { object.Object[key] = other }, func() { delete(object.Object, key) })
+		}
+	}
+	return all
+}
+
+func others(value any) []any {
+	switch value := value.(type) {
+	case string:
+		return []any{nil, "", "other"}
+	case int64:
+		return []any{nil, int64(0), 1.5, strconv.FormatInt(value, 10)}
+	case float64:
+		return []any{nil, int64(0), strconv.FormatFloat(value, 'g', -1, 64)}
+	case bool:
+		return []any{nil, !value}
+	case []any:
+		return []any{nil, []any{}, append(slices.Clone(value), runtime.DeepCopyJSONValue(value).([]any)...)}
+	case map[string]any:
+		return []any{nil, map[string]any{}}
+	}
+	return nil
+}
+
+// Whatever the cluster accepts, and whatever it makes of it, the schema accepts, except for what the hub could not apply
+// on the cluster either: nulls and things twice in lists whose items have keys.
+func TestSchemasAcceptWhatTheClusterAccepts(t *testing.T) {
+	client := dynamicClient(t, cluster(t))
+	var mu sync.Mutex
+	var found []string
+	t.Run("kinds", func(t *testing.T) {
+		for _, kind := range builtins(t) {
+			t.Run(kind.String(), func(t *testing.T) {
+				t.Parallel()
+				difference := &difference{judge: newJudge(t, kind.crd.Spec.Versions[0]), kind: kind, client: client}
+				var group errgroup.Group
+				group.SetLimit(4)
+				for _, change := range changes(sampleOf(t, kind.GroupVersionKind)) {
+					group.Go(func() error {
+						fault, err := difference.of(t, change)
+						if fault != nil {
+							t.Logf("the cluster accepts %s for %s, the schema does not: %v", change.what, change.path, fault)
+							mu.Lock()
+							found = append(found, kind.String()+" "+change.path)
+							mu.Unlock()
+						}
+						return err
+					})
+				}
+				if err := group.Wait(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	})
+	slices.Sort(found)
+	if found = slices.Compact(found); !slices.Equal(found, unchecked) {
+		t.Errorf("the cluster accepts more than the schema for\n%v\nwanted\n%v", found, unchecked)
+	}
+}
+
+// difference compares the cluster's judgement on objects of a kind with that of a schema.
+type difference struct {
+	judge  judge
+	kind   builtin
+	client dynamic.Interface
+	// judged are the objects that were looked at already: to many changes the cluster's answer is the same.
+	judged sync.Map
+}
+
+// of returns why the schema refuses what the cluster accepts, or what the cluster makes of it.
+func (d *difference) of(t *testing.T, change change) (fault, err error) {
+	dryRun := []string{metav1.DryRunAll}
+	resource := d.client.Resource(d.kind.resource).Namespace(change.object.GetNamespace())
+	answer, refusal := resource.Create(t.Context(), change.object, metav1.CreateOptions{DryRun: dryRun})
+	if refusal != nil {
+		return nil, nil //nolint:nilerr // what the cluster refuses, the schema may accept or not
+	}
+	answer.SetUID("")
+	answer.SetManagedFields(nil)
+	for _, object := range []*unstructured.Unstructured{change.object, answer} {
+		content, err := json.Marshal(object)
+		if err != nil {
+			return nil, err
+		}
+		if _, known := d.judged.LoadOrStore(string(content), nil); known {
+			continue
+		}
+		if _, fault = d.judge.take(object); fault == nil {
+			continue
+		}
+		_, refusal := resource.Apply(t.Context(), object.GetName(), object, metav1.ApplyOptions{FieldManager: "test", DryRun: dryRun})
+		if refusal == nil {
+			return fault, nil
+		}
+	}
+	return nil, nil
+}

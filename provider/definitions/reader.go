@@ -1,0 +1,62 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package definitions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"k8s.io/client-go/rest"
+)
+
+// responseLimit bounds what is read of one answer. The largest document of a Kubernetes API server, of the core group,
+// has 1.5 MB.
+const responseLimit = 32 << 20
+
+// reader asks one cluster.
+type reader struct{ cluster rest.Interface }
+
+// get returns the body of a successful answer, up to the limit. Other answers are API status errors.
+func (r reader) get(ctx context.Context, path ...string) (_ []byte, err error) {
+	body, err := r.cluster.Get().AbsPath(path...).SetHeader("Accept", "application/json").Stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, body.Close()) }()
+	content, err := io.ReadAll(io.LimitReader(body, responseLimit+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(content) > responseLimit {
+		return nil, unusable("the cluster's answer is larger than %d bytes", responseLimit)
+	}
+	return content, nil
+}
+
+func (r reader) decode(ctx context.Context, into any, path ...string) error {
+	content, err := r.get(ctx, path...)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(content, into); err != nil {
+		return fmt.Errorf("decoding the answer from %v: %w", path, err)
+	}
+	return nil
+}
