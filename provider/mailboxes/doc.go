@@ -16,13 +16,17 @@ limitations under the License.
 
 // Package mailboxes is the hub's view of all mailbox workspaces at once.
 //
-// The mailbox export's virtual workspace has one endpoint per kcp shard. Per endpoint and resource there is one wildcard
-// list and watch, whatever the number of mailboxes, and one handler, which reads the logical cluster off each object and
-// hands the event to that mailbox's subscriber by a look-up: the cost of an event does not grow with the fleet.
+// The mailbox export's virtual workspace has one endpoint per kcp shard; there may be none, and they come and go. Per
+// endpoint and resource there is one wildcard list and watch, whatever the number of mailboxes, and one handler, which
+// reads the logical cluster off each object and hands the event to that mailbox's subscribers by a look-up: the cost of
+// an event does not grow with the fleet. Resources come and go too, as they are published ([Mailboxes.SetResources]).
 //
 // What a cache does not hold is not thereby gone: a rejected claim, a removed binding, an emptied endpoint list and a
 // restarted kcp all look like deletions. So a look-up answers Present, Absent or Unknown, and Absent is only a
-// suspicion until [Mailboxes.Prove] has proven it.
+// suspicion until [Mailboxes.Prove] has proven it. A mailbox that two endpoints show is Unknown until one lets it go.
+//
+// An endpoint that does not answer concerns its own mailboxes only: they stay as they were last seen, nothing is proven
+// of them, and the others go on. The same holds for a resource that is not served (yet).
 //
 // Trade-offs: whole objects (without managedFields) are kept in memory, since every one of them may be needed to make
 // the target's; the endpoints are found anew for each look-up among the few there are instead of being kept in a map

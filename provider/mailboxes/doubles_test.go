@@ -87,9 +87,9 @@ func bindings(mailboxes ...logicalcluster.Name) (all []*unstructured.Unstructure
 // addEndpoint gives the mailboxes an endpoint whose caches hold the objects.
 func addEndpoint(t *testing.T, mailboxes *Mailboxes, url string, caches map[schema.GroupVersionResource][]*unstructured.Unstructured) *endpoint {
 	t.Helper()
-	added := &endpoint{owner: mailboxes, url: url, log: mailboxes.log, informers: map[schema.GroupVersionResource]kcpcache.ScopeableSharedIndexInformer{}}
+	added := &endpoint{owner: mailboxes, url: url, log: mailboxes.log, watches: map[schema.GroupVersionResource]*watching{}}
 	for resource, held := range caches {
-		added.informers[resource] = filled(t, held)
+		added.watches[resource] = &watching{endpoint: added, resource: resource, informer: filled(t, held), log: added.log, cancel: func() {}}
 	}
 	mailboxes.lock.Lock()
 	defer mailboxes.lock.Unlock()

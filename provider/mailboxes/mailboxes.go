@@ -56,22 +56,6 @@ type Event struct {
 	Initial bool
 }
 
-// Subscriber receives what happens to one resource in one mailbox. Its methods are called from informers and must
-// return at once.
-type Subscriber interface {
-	// OnEvent tells of one object.
-	OnEvent(Event)
-	// OnProven tells that a suspicion has been decided: look at the object again.
-	OnProven(key types.NamespacedName)
-	// OnReset tells that the cache was filled anew, or the mailbox's binding changed: look at all objects again.
-	OnReset()
-}
-
-type route struct {
-	resource schema.GroupVersionResource
-	mailbox  logicalcluster.Name
-}
-
 // Mailboxes watches all mailboxes. Create it with [New] and run it with [Mailboxes.Start].
 type Mailboxes struct {
 	access *kcp.Access
@@ -80,7 +64,9 @@ type Mailboxes struct {
 	log               logr.Logger
 	prover            *prover
 
-	subscribers sync.Map // route -> Subscriber
+	// always are the resources that are watched as long as there is an endpoint: bindings and configs.
+	always      []schema.GroupVersionResource
+	subscribers subscribers
 
 	lock      sync.RWMutex
 	ctx       context.Context // set by Start; the owner of all endpoints
@@ -89,15 +75,17 @@ type Mailboxes struct {
 	sliced    bool
 }
 
-// New returns the mailboxes of the export in the provider workspace. The resources given are always watched; more are
-// added by [Mailboxes.Watch].
+// New returns the mailboxes of the export in the provider workspace. The resources given are always watched; others come
+// and go by [Mailboxes.SetResources].
 func New(access *kcp.Access, workspace, export string, resources []schema.GroupVersionResource, clock clock.Clock, log logr.Logger) *Mailboxes {
+	always := append([]schema.GroupVersionResource{bindingsResource}, resources...)
 	mailboxes := &Mailboxes{
 		access:    access,
 		workspace: workspace,
 		export:    export,
 		log:       log,
-		resources: append([]schema.GroupVersionResource{bindingsResource}, resources...),
+		always:    always,
+		resources: slices.Clone(always),
 		endpoints: map[string]*endpoint{},
 	}
 	mailboxes.prover = newProver(mailboxes, clock, log)
@@ -120,73 +108,23 @@ func (m *Mailboxes) Start(ctx context.Context) error {
 // NeedLeaderElection makes the manager run the mailboxes on the leader only.
 func (m *Mailboxes) NeedLeaderElection() bool { return true }
 
-// Synced tells whether the endpoints are known and all caches are filled.
+// Synced tells whether the hub can work: the endpoints are known, and their caches are filled as far as they can be.
+// What a virtual workspace does not serve, or not yet, and an endpoint that does not answer are not waited for, but of
+// the endpoints, if there are any, one must show its mailboxes.
 func (m *Mailboxes) Synced() bool {
 	m.lock.RLock()
 	defer m.lock.RUnlock()
 	if !m.sliced {
 		return false
 	}
+	usable := len(m.endpoints) == 0
 	for _, endpoint := range m.endpoints {
-		if !endpoint.synced() {
+		if endpoint.isFilling() {
 			return false
 		}
+		usable = usable || endpoint.showsMailboxes()
 	}
-	return true
-}
-
-// Watch adds a resource that the export serves by now. Watching it twice does nothing.
-func (m *Mailboxes) Watch(resource schema.GroupVersionResource) {
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	if slices.Contains(m.resources, resource) {
-		return
-	}
-	m.resources = append(m.resources, resource)
-	for _, endpoint := range m.endpoints {
-		endpoint.watch(resource)
-	}
-}
-
-// Subscribe hands all further events of one resource in one mailbox to the subscriber, of which there can be one.
-// What is there already is for [Mailboxes.List] to tell.
-func (m *Mailboxes) Subscribe(resource schema.GroupVersionResource, mailbox logicalcluster.Name, subscriber Subscriber) (unsubscribe func()) {
-	key := route{resource, mailbox}
-	m.subscribers.Store(key, subscriber)
-	return func() { m.subscribers.CompareAndDelete(key, subscriber) }
-}
-
-func (m *Mailboxes) subscriber(resource schema.GroupVersionResource, mailbox logicalcluster.Name) (Subscriber, bool) {
-	found, ok := m.subscribers.Load(route{resource, mailbox})
-	if !ok {
-		return nil, false
-	}
-	return found.(Subscriber), true
-}
-
-// resetMailbox tells every subscriber of a mailbox to look again.
-func (m *Mailboxes) resetMailbox(mailbox logicalcluster.Name) {
-	for _, resource := range m.watched() {
-		if subscriber, ok := m.subscriber(resource, mailbox); ok {
-			subscriber.OnReset()
-		}
-	}
-}
-
-// resetResource tells every subscriber of a resource to look again.
-func (m *Mailboxes) resetResource(resource schema.GroupVersionResource) {
-	m.subscribers.Range(func(key, value any) bool {
-		if key.(route).resource == resource {
-			value.(Subscriber).OnReset()
-		}
-		return true
-	})
-}
-
-func (m *Mailboxes) watched() []schema.GroupVersionResource {
-	m.lock.RLock()
-	defer m.lock.RUnlock()
-	return slices.Clone(m.resources)
+	return usable
 }
 
 // Get returns an object as the cache holds it, which must not be changed, and what is known of it.
@@ -237,16 +175,21 @@ func (m *Mailboxes) informer(resource schema.GroupVersionResource, mailbox logic
 	return endpoint.informer(resource)
 }
 
-// locate returns the endpoint that shows a binding of the mailbox, or nil.
-func (m *Mailboxes) locate(mailbox logicalcluster.Name) *endpoint {
+// locate returns the endpoint that shows a binding of the mailbox. It is nil if there is none, and also if there are
+// several: nobody knows then which of them speaks the truth.
+func (m *Mailboxes) locate(mailbox logicalcluster.Name) (located *endpoint) {
 	m.lock.RLock()
 	defer m.lock.RUnlock()
 	for _, endpoint := range m.endpoints {
-		if endpoint.binding(mailbox) != nil {
-			return endpoint
+		if endpoint.binding(mailbox) == nil {
+			continue
 		}
+		if located != nil {
+			return nil
+		}
+		located = endpoint
 	}
-	return nil
+	return located
 }
 
 var sliceResource = apisv1alpha1.SchemeGroupVersion.WithResource("apiexportendpointslices")

@@ -83,34 +83,6 @@ func TestGetAndList(t *testing.T) {
 	g.Expect(ok).To(BeFalse())
 }
 
-func TestSubscribers(t *testing.T) {
-	g := NewWithT(t)
-	mailboxes, _ := newMailboxes(configMaps, secrets)
-	first, second, elsewhere, otherwise := &recorder{}, &recorder{}, &recorder{}, &recorder{}
-	unsubscribe := mailboxes.Subscribe(configMaps, here, first)
-	mailboxes.Subscribe(configMaps, there, elsewhere)
-	mailboxes.Subscribe(secrets, here, otherwise)
-	resets := func(r *recorder) int {
-		_, _, resets := r.told()
-		return resets
-	}
-
-	mailboxes.resetResource(configMaps)
-	g.Expect([]int{resets(first), resets(elsewhere), resets(otherwise)}).To(Equal([]int{1, 1, 0}))
-	mailboxes.resetMailbox(here)
-	g.Expect([]int{resets(first), resets(elsewhere), resets(otherwise)}).To(Equal([]int{1, 0, 1}))
-
-	// The next one takes over, and the one before cannot end it.
-	stop := mailboxes.Subscribe(configMaps, here, second)
-	unsubscribe()
-	mailboxes.resetMailbox(here)
-	g.Expect([]int{resets(first), resets(second)}).To(Equal([]int{0, 1}))
-	stop()
-	stop()
-	mailboxes.resetMailbox(here)
-	g.Expect([]int{resets(first), resets(second), resets(otherwise)}).To(Equal([]int{0, 0, 2}))
-}
-
 func TestEventsReachTheirMailbox(t *testing.T) {
 	g := NewWithT(t)
 	mailboxes, _ := newMailboxes(configMaps)

@@ -18,6 +18,7 @@ package mailboxes
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -59,25 +60,28 @@ type Suspect struct {
 	Vanished bool
 }
 
+// Roll is the key of no object. The proof that it vanished says that the cache holds all that the mailbox has of a resource.
+var Roll = types.NamespacedName{Name: "(all)"}
+
 func suspectOf(resource schema.GroupVersionResource, object *unstructured.Unstructured) Suspect {
 	return Suspect{Resource: resource, Key: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, Vanished: true}
 }
 
-// Prove asks for the proof of a suspicion. The subscriber's OnProven is called when it is decided, either way. Before
-// [Mailboxes.Start] the suspicion is only noted; the first one after it has all of the mailbox decided.
+// Prove asks for the proof of a suspicion. The subscribers' OnProven is called when it is decided, either way. Before
+// [Mailboxes.Start] the suspicion is only noted; the first one after it has all of the mailbox decided. Of a resource that
+// is not watched nothing can be proven.
 func (m *Mailboxes) Prove(mailbox logicalcluster.Name, suspect Suspect) {
-	m.prover.prove(m.context(), mailbox, suspect)
+	// Under the lock, so that a resource that is let go takes its suspects along.
+	m.lock.RLock()
+	defer m.lock.RUnlock()
+	if slices.Contains(m.resources, suspect.Resource) {
+		m.prover.prove(m.ctx, mailbox, suspect)
+	}
 }
 
 // Proven tells whether the suspicion has been proven since the object was last seen, and forgets the proof.
 func (m *Mailboxes) Proven(mailbox logicalcluster.Name, suspect Suspect) bool {
 	return m.prover.take(mailbox, suspect)
-}
-
-func (m *Mailboxes) context() context.Context {
-	m.lock.RLock()
-	defer m.lock.RUnlock()
-	return m.ctx
 }
 
 // prover decides suspicions, all of one mailbox together.
@@ -91,41 +95,8 @@ type prover struct {
 	docs map[logicalcluster.Name]*docket
 }
 
-// docket is what is pending, decided and known about one mailbox.
-type docket struct {
-	running bool
-	// wake ends a wait between rounds.
-	wake    chan struct{}
-	pending map[Suspect]struct{}
-	proven  map[Suspect]struct{}
-	// binding is the resourceVersion of the mailbox's binding, and since when it has been that.
-	binding string
-	since   time.Time
-	// inStep holds, by resource, the binding's resourceVersion when the cache was last found to hold all that a list
-	// through this binding showed.
-	inStep map[schema.GroupVersionResource]string
-	// held is when many suspects were first proven, under the binding's resourceVersion heldBinding.
-	held        time.Time
-	heldBinding string
-}
-
 func newProver(mailboxes *Mailboxes, clock clock.Clock, log logr.Logger) *prover {
 	return &prover{mailboxes: mailboxes, clock: clock, log: log.WithName("proof"), docs: map[logicalcluster.Name]*docket{}}
-}
-
-// docketLocked requires that the lock is held.
-func (p *prover) docketLocked(mailbox logicalcluster.Name) *docket {
-	found, ok := p.docs[mailbox]
-	if !ok {
-		found = &docket{
-			wake:    make(chan struct{}, 1),
-			pending: map[Suspect]struct{}{},
-			proven:  map[Suspect]struct{}{},
-			inStep:  map[schema.GroupVersionResource]string{},
-		}
-		p.docs[mailbox] = found
-	}
-	return found
 }
 
 func (p *prover) prove(ctx context.Context, mailbox logicalcluster.Name, suspect Suspect) {
@@ -150,63 +121,13 @@ func (p *prover) prove(ctx context.Context, mailbox logicalcluster.Name, suspect
 func (p *prover) take(mailbox logicalcluster.Name, suspect Suspect) bool {
 	p.lock.Lock()
 	defer p.lock.Unlock()
-	docket := p.docketLocked(mailbox)
-	_, ok := docket.proven[suspect]
+	docket, ok := p.docs[mailbox]
+	if !ok {
+		return false
+	}
+	_, ok = docket.proven[suspect]
 	delete(docket.proven, suspect)
 	return ok
-}
-
-// absolve forgets what was suspected or proven of an object that is seen again.
-func (p *prover) absolve(mailbox logicalcluster.Name, suspect Suspect) {
-	p.lock.Lock()
-	defer p.lock.Unlock()
-	if docket, ok := p.docs[mailbox]; ok {
-		delete(docket.pending, suspect)
-		delete(docket.proven, suspect)
-	}
-}
-
-// distrust makes the next proof for the resource list it.
-func (p *prover) distrust(mailbox logicalcluster.Name, resource schema.GroupVersionResource) {
-	p.lock.Lock()
-	defer p.lock.Unlock()
-	delete(p.docketLocked(mailbox).inStep, resource)
-}
-
-func (p *prover) bindingSeen(mailbox logicalcluster.Name, resourceVersion string) {
-	p.lock.Lock()
-	defer p.lock.Unlock()
-	docket := p.docketLocked(mailbox)
-	if docket.binding != resourceVersion {
-		docket.binding, docket.since = resourceVersion, p.clock.Now()
-		docket.awaken()
-	}
-}
-
-func (d *docket) awaken() {
-	select {
-	case d.wake <- struct{}{}:
-	default:
-	}
-}
-
-// forget drops all that is known and suspected about a mailbox that is not bound any more.
-func (p *prover) forget(mailbox logicalcluster.Name) {
-	p.lock.Lock()
-	defer p.lock.Unlock()
-	docket, ok := p.docs[mailbox]
-	switch {
-	case !ok:
-	case docket.running:
-		// The run ends when it finds nothing pending, and then drops a docket without a binding.
-		docket.binding = ""
-		clear(docket.pending)
-		clear(docket.proven)
-		clear(docket.inStep)
-		docket.awaken()
-	default:
-		delete(p.docs, mailbox)
-	}
 }
 
 func (p *prover) wait() { p.rounds.Wait() }
@@ -289,8 +210,8 @@ func (p *prover) deliver(mailbox logicalcluster.Name, verdict verdict) {
 	}
 	p.lock.Unlock()
 	for _, suspect := range append(decided, verdict.cleared...) {
-		if subscriber, ok := p.mailboxes.subscriber(suspect.Resource, mailbox); ok {
-			subscriber.OnProven(suspect.Key)
+		for _, subscription := range p.mailboxes.subscribers.of(route{suspect.Resource, mailbox}) {
+			subscription.OnProven(suspect.Key)
 		}
 	}
 }

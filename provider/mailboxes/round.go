@@ -18,16 +18,14 @@ package mailboxes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	kcpcache "github.com/kcp-dev/apimachinery/v2/pkg/cache"
 	"github.com/kcp-dev/logicalcluster/v3"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
-	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
-	"github.com/kcp-dev/sdk/apis/third_party/conditions/util/conditions"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -35,46 +33,49 @@ import (
 	"github.com/synchub-dev/synchub/provider/requests"
 )
 
-var logicalClustersResource = corev1alpha1.SchemeGroupVersion.WithResource("logicalclusters")
-
 // round decides the suspects of a mailbox together, as far as they can be decided now, and says when to go on.
 func (p *prover) round(ctx context.Context, mailbox logicalcluster.Name, suspects []Suspect) (verdict, time.Duration) {
 	ctx, cancel := context.WithTimeout(requests.As(ctx, requests.Extra), proofTimeout)
 	defer cancel()
 	log := p.log.WithValues("mailbox", mailbox, "suspects", len(suspects))
 
-	binding, client, err := p.standing(ctx, mailbox)
+	standing, err := p.look(ctx, mailbox)
 	if err != nil {
 		log.Info("nothing can be proven now", "reason", err.Error())
 		return verdict{}, retryAfter
 	}
 	result := positive(suspects)
-	vanished, count := inForce(binding, suspects)
+	vanished, count := inForce(standing.binding, suspects)
 	if count == 0 {
 		return result, retryAfter
 	}
-	p.bindingSeen(mailbox, binding.ResourceVersion)
+	version := standing.binding.ResourceVersion
+	p.bindingSeen(mailbox, version)
 	if unsettled := settleFor - p.clock.Since(p.settledSince(mailbox)); unsettled > 0 {
 		log.V(1).Info("the binding changed a moment ago", "wait", unsettled)
 		return result, unsettled
 	}
 	many := p.isMany(mailbox, count)
-	found, listed, err := p.examine(ctx, client, mailbox, vanished, binding.ResourceVersion, many)
-	if err == nil && listed {
-		// The lists must have been made under the binding that was looked at.
-		err = p.unchanged(ctx, mailbox, binding)
-	}
+	found, listed, err := p.examine(ctx, standing.client, mailbox, vanished, version, many)
+	delay := retryAfter
 	if err != nil {
-		log.Info("nothing can be proven now", "reason", err.Error())
-		return result, settleFor
+		log.Info("not all can be proven now", "reason", err.Error())
+		delay = settleFor
+	}
+	if listed {
+		// The lists must have been made under the binding that was looked at.
+		if err := p.unchanged(ctx, mailbox, standing); err != nil {
+			log.Info("nothing can be proven now", "reason", err.Error())
+			return result, settleFor
+		}
 	}
 	result.cleared = found.cleared
-	if many && len(found.proven) > 0 && !p.holdOver(mailbox, binding.ResourceVersion) {
+	if many && len(found.proven) > 0 && !p.holdOver(mailbox, version) {
 		log.Info("many objects vanished at once: they are proven again before anything is deleted", "wait", holdFor)
 		return result, holdFor
 	}
 	result.proven = append(result.proven, found.proven...)
-	return result, retryAfter
+	return result, delay
 }
 
 // inForce returns the suspects that vanished although their resource is in force in the mailbox, by resource. Others
@@ -90,42 +91,59 @@ func inForce(binding *apisv1alpha2.APIBinding, suspects []Suspect) (vanished map
 	return vanished, count
 }
 
-// examine believes the cache where it is in step under this binding, unless always asks for a list, and else lists.
+// examine decides the suspects of each resource, as far as they can be decided: a resource that cannot be listed holds up
+// no other. It believes the cache where that is in step under this binding, unless always asks for a list, and else lists.
 func (p *prover) examine(ctx context.Context, client dynamic.Interface, mailbox logicalcluster.Name, vanished map[schema.GroupVersionResource][]Suspect, bindingVersion string, always bool) (result verdict, listed bool, err error) {
+	var errs []error
 	for resource, suspects := range vanished {
+		var found verdict
+		var failure error
 		if !always && p.isInStep(mailbox, resource, bindingVersion) {
-			for _, suspect := range suspects {
-				result.add(suspect, p.isSeen(mailbox, suspect))
-			}
+			found, failure = p.believe(mailbox, suspects)
+		} else {
+			listed = true
+			found, failure = p.examineList(ctx, client, mailbox, resource, suspects, bindingVersion)
+		}
+		if failure != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", resource.Resource, failure))
 			continue
 		}
-		keys, err := p.list(ctx, client, mailbox, resource, bindingVersion)
-		if err != nil {
-			return verdict{}, true, fmt.Errorf("%s: %w", resource.Resource, err)
-		}
-		listed = true
-		for _, suspect := range suspects {
-			result.add(suspect, keys[suspect.Key])
-		}
+		result.proven, result.cleared = append(result.proven, found.proven...), append(result.cleared, found.cleared...)
 	}
-	return result, listed, nil
+	return result, listed, errors.Join(errs...)
 }
 
-// isSeen tells whether the cache holds what is suspected to be gone: it may have come back while the suspicion was on its
-// way, and was then absolved of nothing.
-func (p *prover) isSeen(mailbox logicalcluster.Name, suspect Suspect) bool {
-	_, state := p.mailboxes.Get(suspect.Resource, mailbox, suspect.Key)
-	return state == Present
+var errNoCache = errors.New("there is no cache of it")
+
+// believe decides by the cache. That may hold what is suspected to be gone: it may have come back while the suspicion was
+// on its way, and was then absolved of nothing.
+func (p *prover) believe(mailbox logicalcluster.Name, suspects []Suspect) (result verdict, err error) {
+	for _, suspect := range suspects {
+		_, state := p.mailboxes.Get(suspect.Resource, mailbox, suspect.Key)
+		if state == Unknown {
+			return verdict{}, errNoCache
+		}
+		result.add(suspect, state == Present)
+	}
+	return result, nil
 }
 
-// unchanged fails if the mailbox's binding is not what it was.
-func (p *prover) unchanged(ctx context.Context, mailbox logicalcluster.Name, binding *apisv1alpha2.APIBinding) error {
-	again, _, err := p.standing(ctx, mailbox)
-	if err == nil && again.ResourceVersion != binding.ResourceVersion {
-		err = fmt.Errorf("the binding %s changed meanwhile", binding.Name)
+func (p *prover) examineList(ctx context.Context, client dynamic.Interface, mailbox logicalcluster.Name, resource schema.GroupVersionResource, suspects []Suspect, bindingVersion string) (result verdict, err error) {
+	keys, inStep, err := p.list(ctx, client, mailbox, resource, bindingVersion)
+	if err != nil {
+		return verdict{}, err
 	}
-	return err
+	for _, suspect := range suspects {
+		if suspect.Key == Roll && !inStep {
+			return verdict{}, errBehind
+		}
+		result.add(suspect, keys[suspect.Key])
+	}
+	return result, nil
 }
+
+// errBehind means that a cache does not hold yet what there is.
+var errBehind = errors.New("the cache does not hold all of it yet")
 
 // positive is the verdict on those suspects only that need no list.
 func positive(suspects []Suspect) (result verdict) {
@@ -137,84 +155,16 @@ func positive(suspects []Suspect) (result verdict) {
 	return result
 }
 
-// standing returns the mailbox's binding, read now, and fails unless the mailbox is bound and not going away.
-func (p *prover) standing(ctx context.Context, mailbox logicalcluster.Name) (*apisv1alpha2.APIBinding, dynamic.Interface, error) {
-	endpoint := p.mailboxes.locate(mailbox)
-	if endpoint == nil {
-		return nil, nil, fmt.Errorf("no endpoint shows a binding of the mailbox")
-	}
-	cached := endpoint.binding(mailbox)
-	if cached == nil {
-		return nil, nil, fmt.Errorf("no endpoint shows a binding of the mailbox")
-	}
-	client := endpoint.client.Cluster(mailbox.Path())
-	var binding apisv1alpha2.APIBinding
-	if err := get(ctx, client, bindingsResource, cached.GetName(), &binding); err != nil {
-		return nil, nil, err
-	}
-	var logicalCluster corev1alpha1.LogicalCluster
-	if err := get(ctx, client, logicalClustersResource, corev1alpha1.LogicalClusterName, &logicalCluster); err != nil {
-		return nil, nil, err
-	}
-	switch {
-	case binding.DeletionTimestamp != nil:
-		return nil, nil, fmt.Errorf("the binding %s is being deleted", binding.Name)
-	case binding.Status.Phase != apisv1alpha2.APIBindingPhaseBound:
-		return nil, nil, fmt.Errorf("the binding %s is in phase %q", binding.Name, binding.Status.Phase)
-	case logicalCluster.DeletionTimestamp != nil:
-		return nil, nil, fmt.Errorf("the mailbox is being deleted")
-	case logicalCluster.Status.Phase != corev1alpha1.LogicalClusterPhaseReady:
-		return nil, nil, fmt.Errorf("the mailbox is in phase %q", logicalCluster.Status.Phase)
-	}
-	return &binding, client, nil
-}
-
-func get(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, name string, into any) error {
-	found, err := client.Resource(resource).Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return fmt.Errorf("cannot get %s %s: %w", resource.Resource, name, err)
-	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, into); err != nil {
-		return fmt.Errorf("cannot read %s %s: %w", resource.Resource, name, err)
-	}
-	return nil
-}
-
-// servesClaim tells whether a resource is in force in a mailbox: bound with the export, or claimed, accepted and applied.
-func servesClaim(binding *apisv1alpha2.APIBinding, resource schema.GroupResource) bool {
-	for _, bound := range binding.Status.BoundResources {
-		if bound.Group == resource.Group && bound.Resource == resource.Resource {
-			return true
-		}
-	}
-	if !conditions.IsTrue(binding, apisv1alpha2.PermissionClaimsApplied) {
-		return false
-	}
-	accepted := false
-	for _, claim := range binding.Spec.PermissionClaims {
-		if claim.Group == resource.Group && claim.Resource == resource.Resource {
-			accepted = claim.State == apisv1alpha2.ClaimAccepted
-		}
-	}
-	for _, claim := range binding.Status.AppliedPermissionClaims {
-		if claim.Group == resource.Group && claim.Resource == resource.Resource {
-			return accepted
-		}
-	}
-	return false
-}
-
 // list returns the keys of all objects of the resource in the mailbox, read now. If the cache holds them all, the
 // resource is in step under this binding.
-func (p *prover) list(ctx context.Context, client dynamic.Interface, mailbox logicalcluster.Name, resource schema.GroupVersionResource, bindingVersion string) (map[types.NamespacedName]bool, error) {
+func (p *prover) list(ctx context.Context, client dynamic.Interface, mailbox logicalcluster.Name, resource schema.GroupVersionResource, bindingVersion string) (listed map[types.NamespacedName]bool, inStep bool, err error) {
 	const pageSize = 500
-	listed := map[types.NamespacedName]bool{}
-	inStep := true
+	listed, inStep = map[types.NamespacedName]bool{}, true
 	options := metav1.ListOptions{Limit: pageSize}
 	for {
 		page, err := client.Resource(resource).List(ctx, options)
 		if err != nil {
-			return nil, fmt.Errorf("cannot list %s: %w", resource.Resource, err)
+			return nil, false, fmt.Errorf("cannot list %s: %w", resource.Resource, err)
 		}
 		for i := range page.Items {
 			key := types.NamespacedName{Namespace: page.Items[i].GetNamespace(), Name: page.Items[i].GetName()}
@@ -231,19 +181,7 @@ func (p *prover) list(ctx context.Context, client dynamic.Interface, mailbox log
 		p.docketLocked(mailbox).inStep[resource] = bindingVersion
 		p.lock.Unlock()
 	}
-	return listed, nil
-}
-
-func (p *prover) settledSince(mailbox logicalcluster.Name) time.Time {
-	p.lock.Lock()
-	defer p.lock.Unlock()
-	return p.docketLocked(mailbox).since
-}
-
-func (p *prover) isInStep(mailbox logicalcluster.Name, resource schema.GroupVersionResource, bindingVersion string) bool {
-	p.lock.Lock()
-	defer p.lock.Unlock()
-	return p.docketLocked(mailbox).inStep[resource] == bindingVersion
+	return listed, inStep, nil
 }
 
 // isMany tells whether so many of a mailbox's objects vanished that something else than their deletion must be feared.
@@ -263,22 +201,4 @@ func (p *prover) isMany(mailbox logicalcluster.Name, suspects int) bool {
 		}
 	}
 	return suspects > someSuspects && suspects*manyOf > size
-}
-
-// holdOver tells whether many suspects were proven under the same binding long enough ago; the first time, it notes that
-// they are now.
-func (p *prover) holdOver(mailbox logicalcluster.Name, bindingVersion string) bool {
-	p.lock.Lock()
-	defer p.lock.Unlock()
-	docket := p.docketLocked(mailbox)
-	// A hold that nobody came back to is from another time.
-	if docket.heldBinding != bindingVersion || p.clock.Since(docket.held) > 2*holdFor+proofTimeout {
-		docket.heldBinding, docket.held = bindingVersion, p.clock.Now()
-		return false
-	}
-	if p.clock.Since(docket.held) < holdFor {
-		return false
-	}
-	docket.heldBinding = ""
-	return true
 }

@@ -17,6 +17,7 @@ limitations under the License.
 package mailboxes
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -24,7 +25,10 @@ import (
 	conditionsv1alpha1 "github.com/kcp-dev/sdk/apis/third_party/conditions/apis/conditions/v1alpha1"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
 )
 
 // binding is what an APIBinding says of its claims.
@@ -159,4 +163,26 @@ func TestExamineBelievesACacheInStep(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(listed).To(BeFalse())
 	g.Expect(found).To(Equal(verdict{proven: []Suspect{gone}, cleared: []Suspect{back}}))
+}
+
+// A resource that cannot be listed, or of which there is no cache, holds up no other and proves nothing.
+func TestExamineDecidesEachResourceByItself(t *testing.T) {
+	g := NewWithT(t)
+	mailboxes, _ := newMailboxes(configMaps)
+	addEndpoint(t, mailboxes, "https://one", caches{bindingsResource: bindings(here)})
+	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+		map[schema.GroupVersionResource]string{configMaps: "ConfigMapList", secrets: "SecretList"}, object(here, "there"))
+	client.PrependReactor("list", secrets.Resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("not served any more")
+	})
+	uncached := schema.GroupVersionResource{Version: "v1", Resource: "services"}
+	mailboxes.prover.docketLocked(here).inStep[uncached] = "1"
+	found, listed, err := mailboxes.prover.examine(t.Context(), client, here, map[schema.GroupVersionResource][]Suspect{
+		secrets:    {vanished(secrets, "gone")},
+		configMaps: {vanished(configMaps, "there"), vanished(configMaps, "gone")},
+		uncached:   {vanished(uncached, "gone")},
+	}, "1", false)
+	g.Expect(found).To(Equal(verdict{proven: []Suspect{vanished(configMaps, "gone")}, cleared: []Suspect{vanished(configMaps, "there")}}))
+	g.Expect(listed).To(BeTrue())
+	g.Expect(err).To(MatchError(And(ContainSubstring("secrets: cannot list secrets: not served any more"), ContainSubstring("services: there is no cache of it"))))
 }

@@ -75,34 +75,55 @@ func urlsOf(object any) []string {
 // setEndpoints starts the endpoints that are new and stops those that are gone. With an endpoint its caches go; its
 // mailboxes become Unknown, and nothing is deleted anywhere.
 func (m *Mailboxes) setEndpoints(urls []string) {
+	wanted := m.usable(urls)
 	m.lock.Lock()
 	var stopped []*endpoint
 	for url, endpoint := range m.endpoints {
-		if !slices.Contains(urls, url) {
+		if !slices.Contains(wanted, url) {
 			m.log.Info("the endpoint is gone", "endpoint", url)
 			delete(m.endpoints, url)
 			stopped = append(stopped, endpoint)
 		}
 	}
-	for _, url := range urls {
-		if _, ok := m.endpoints[url]; ok {
-			continue
-		}
-		endpoint, err := newEndpoint(m.ctx, m, url)
-		if err != nil {
-			m.log.Error(err, "ignoring an endpoint")
-			continue
-		}
-		m.log.Info("watching the endpoint", "endpoint", url)
-		m.endpoints[url] = endpoint
-		for _, resource := range m.resources {
-			endpoint.watch(resource)
+	for _, url := range wanted {
+		if _, ok := m.endpoints[url]; !ok {
+			m.startEndpoint(url)
 		}
 	}
 	m.lock.Unlock()
 	// Stopping waits for handlers, and those take the lock.
 	for _, endpoint := range stopped {
 		endpoint.stop()
+		for _, mailbox := range endpoint.mailboxes() {
+			m.letGo(mailbox)
+		}
+	}
+}
+
+// usable returns the URLs that can be endpoints.
+func (m *Mailboxes) usable(urls []string) (usable []string) {
+	for _, url := range urls {
+		checked, err := checkURL(url)
+		if err != nil {
+			m.log.Error(err, "ignoring an endpoint of the export", "export", m.export)
+			continue
+		}
+		usable = append(usable, checked)
+	}
+	return usable
+}
+
+// startEndpoint requires that the lock is held.
+func (m *Mailboxes) startEndpoint(url string) {
+	endpoint, err := newEndpoint(m.ctx, m, url)
+	if err != nil {
+		m.log.Error(err, "ignoring an endpoint of the export", "export", m.export)
+		return
+	}
+	m.log.Info("watching the endpoint", "endpoint", url)
+	m.endpoints[url] = endpoint
+	for _, resource := range m.resources {
+		endpoint.watch(resource)
 	}
 }
 

@@ -18,16 +18,12 @@ package mailboxes
 
 import (
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
-
-	"github.com/synchub-dev/synchub/provider/kcp"
 )
 
 func TestURLsOf(t *testing.T) {
@@ -62,26 +58,14 @@ func TestURLsOf(t *testing.T) {
 func TestSetEndpoints(t *testing.T) {
 	const one, two, three = "https://127.0.0.1:1/one", "https://127.0.0.1:1/two", "https://127.0.0.1:1/three"
 	g := NewWithT(t)
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	g.Expect(os.WriteFile(kubeconfig, []byte(`
-apiVersion: v1
-kind: Config
-current-context: kcp
-clusters: [{name: kcp, cluster: {server: "https://127.0.0.1:1"}}]
-contexts: [{name: kcp, context: {cluster: kcp, user: hub}}]
-users: [{name: hub, user: {token: x}}]
-`), 0o600)).To(Succeed())
-	access, err := kcp.Load(kubeconfig, kcp.Limits{QPS: 100, Burst: 100})
-	g.Expect(err).NotTo(HaveOccurred())
-	mailboxes, _ := newMailboxes(configMaps)
-	mailboxes.access, mailboxes.ctx = access, t.Context()
-	defer mailboxes.stopAll()
+	mailboxes := startMailboxes(t, configMaps)
+	mailboxes.sliced = false
 	urls := func() []string { return slices.Sorted(maps.Keys(mailboxes.endpoints)) }
 	g.Expect(mailboxes.Synced()).To(BeFalse())
 
 	mailboxes.setEndpoints([]string{one, two})
 	g.Expect(urls()).To(Equal([]string{one, two}))
-	g.Expect(slices.Collect(maps.Keys(mailboxes.endpoints[one].informers))).To(ConsistOf(bindingsResource, configMaps))
+	g.Expect(slices.Collect(maps.Keys(mailboxes.endpoints[one].watches))).To(ConsistOf(bindingsResource, configMaps))
 	first, second := mailboxes.endpoints[one], mailboxes.endpoints[two]
 
 	mailboxes.Watch(secrets)
@@ -92,7 +76,7 @@ users: [{name: hub, user: {token: x}}]
 	g.Expect(first.ctx.Err()).To(HaveOccurred(), "it is gone")
 	g.Expect(second.ctx.Err()).NotTo(HaveOccurred())
 	for _, endpoint := range mailboxes.endpoints {
-		g.Expect(slices.Collect(maps.Keys(endpoint.informers))).To(ConsistOf(bindingsResource, configMaps, secrets))
+		g.Expect(slices.Collect(maps.Keys(endpoint.watches))).To(ConsistOf(bindingsResource, configMaps, secrets))
 	}
 
 	// With endpoints that have not answered yet nothing is in step; without any there is nothing to wait for.
@@ -102,4 +86,46 @@ users: [{name: hub, user: {token: x}}]
 	g.Expect(urls()).To(BeEmpty())
 	g.Expect(second.ctx.Err()).To(HaveOccurred())
 	g.Expect(mailboxes.Synced()).To(BeTrue())
+}
+
+// The hub's credentials go nowhere but where kcp may be, and a URL that cannot be used is none.
+func TestUsableEndpoints(t *testing.T) {
+	for name, tt := range map[string]struct{ urls, want []string }{
+		"none":                      {nil, nil},
+		"one":                       {[]string{"https://a/services/apiexport/x/y"}, []string{"https://a/services/apiexport/x/y"}},
+		"more":                      {[]string{"https://a/x", "https://b:6443/x"}, []string{"https://a/x", "https://b:6443/x"}},
+		"a slash at the end":        {[]string{"https://a/x/"}, []string{"https://a/x"}},
+		"without encryption":        {[]string{"http://a/x", "https://b/x"}, []string{"https://b/x"}},
+		"another scheme":            {[]string{"ftp://a/x", "file:///etc/passwd"}, nil},
+		"no scheme":                 {[]string{"a/x", "127.0.0.1:6443"}, nil},
+		"no host":                   {[]string{"https:///x", "https://"}, nil},
+		"nothing":                   {[]string{""}, nil},
+		"no URL":                    {[]string{"://", "https://[::1/x", "https://a\x00/x", "https://a:port/x"}, nil},
+		"with credentials":          {[]string{"https://user:pass@a/x"}, nil},
+		"with a query":              {[]string{"https://a/x?y=z"}, nil},
+		"with a fragment":           {[]string{"https://a/x#y"}, nil},
+		"the good one of many bad":  {[]string{"://", "https://a/x", ""}, []string{"https://a/x"}},
+		"an address of version six": {[]string{"https://[::1]:6443/x"}, []string{"https://[::1]:6443/x"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mailboxes := startMailboxes(t)
+			if got := mailboxes.usable(tt.urls); !slices.Equal(got, tt.want) {
+				t.Errorf("want %q, got %q", tt.want, got)
+			}
+		})
+	}
+}
+
+// What is listed twice, in whatever form, is watched once.
+func TestEndpointsAreWatchedOnce(t *testing.T) {
+	g := NewWithT(t)
+	shard := newShard(t, caches{bindingsResource: bindings(here), configMaps: {object(here, "a")}})
+	mailboxes := startMailboxes(t, configMaps)
+	mailboxes.setEndpoints([]string{shard.url(), shard.url() + "/", shard.url()})
+	g.Expect(mailboxes.endpoints).To(HaveLen(1))
+	g.Eventually(func() State {
+		_, state := mailboxes.Get(configMaps, here, key("a"))
+		return state
+	}).WithTimeout(patience).Should(Equal(Present))
+	g.Expect(shard.watchers(bindingsResource)).To(BeNumerically("<=", 1))
 }

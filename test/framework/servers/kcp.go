@@ -18,15 +18,17 @@ package servers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 )
 
-// The kcp user that the hub runs as. Nothing is granted to it yet.
+// The kcp user that a hub runs as. Nothing is granted to it yet.
 const (
 	HubUser  = "synchub-hub"
 	HubGroup = "synchub:hub"
@@ -35,6 +37,9 @@ const (
 // kcpAdminGroup may do everything in every workspace. The admin that kcp itself makes gets a new token at each start,
 // ours keeps its token across a restart.
 const kcpAdminGroup = "system:kcp:admin"
+
+// lavish lets kcp take more memory, and less time for collecting garbage: that was a fifth of its time in a test suite.
+var lavish = []string{"GOGC=200"}
 
 // KCP is a kcp server with its embedded etcd.
 type KCP struct {
@@ -52,8 +57,42 @@ type KCP struct {
 	ca    []byte
 }
 
-// StartKCP starts a kcp and returns when workspaces can be made in it, which takes 10 to 90 seconds.
-func StartKCP(ctx context.Context, opts Options) (*KCP, error) {
+// StartKCP starts a kcp and returns when workspaces can be made in it, which takes 10 to 90 seconds. moreHubUsers are the
+// names of users like HubUser, for hubs that are to have nothing in common.
+func StartKCP(ctx context.Context, opts Options, moreHubUsers ...string) (*KCP, error) {
+	hubs := []user{newUser(HubUser, HubGroup)}
+	for _, name := range moreHubUsers {
+		hubs = append(hubs, newUser(name, HubGroup))
+	}
+	return startKCP(ctx, opts, newUser("admin", kcpAdminGroup), hubs...)
+}
+
+// StartKCPs starts a kcp for each of the options, all at the same time, that know the same users by the same tokens, as
+// the shards of one kcp would. Else they have nothing in common; each has its own serving certificate. After an error
+// nothing runs.
+func StartKCPs(ctx context.Context, opts ...Options) ([]*KCP, error) {
+	admin, hub := newUser("admin", kcpAdminGroup), newUser(HubUser, HubGroup)
+	all := make([]*KCP, len(opts))
+	group, ctx := errgroup.WithContext(ctx)
+	for i := range opts {
+		group.Go(func() (err error) {
+			all[i], err = startKCP(ctx, opts[i], admin, hub)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		errs := []error{err}
+		for _, k := range all {
+			if k != nil {
+				errs = append(errs, k.Stop())
+			}
+		}
+		return nil, errors.Join(errs...)
+	}
+	return all, nil
+}
+
+func startKCP(ctx context.Context, opts Options, admin user, hubs ...user) (*KCP, error) {
 	dir, err := opts.dataDir("kcp")
 	if err != nil {
 		return nil, err
@@ -63,19 +102,15 @@ func StartKCP(ctx context.Context, opts Options) (*KCP, error) {
 		return nil, fmt.Errorf("prepare kcp: %w", err)
 	}
 	k := newKCP(dir)
-	k.admin, k.ca = newUser("admin", kcpAdminGroup), pki.ca
-	hub := newUser(HubUser, HubGroup)
+	k.admin, k.ca = admin, pki.ca
 	tokens := filepath.Join(dir, "tokens.csv")
-	if err := writeTokenFile(tokens, k.admin, hub); err != nil {
+	if err := writeTokenFile(tokens, append([]user{admin}, hubs...)...); err != nil {
 		return nil, fmt.Errorf("prepare kcp: %w", err)
 	}
 	k.Server, err = startServer(ctx, opts, "kcp", 3, func(ports []int) (launch, error) {
 		k.Config = restConfig("https://"+address(ports[0]), pki.ca, k.admin.token)
-		k.HubConfig = restConfig(k.Config.Host, pki.ca, hub.token)
-		if err := writeKubeconfig(k.Kubeconfig, "root", k.Workspace("root").Host, k.ca, k.admin); err != nil {
-			return launch{}, err
-		}
-		if err := writeKubeconfig(k.HubKubeconfig, "kcp", k.Config.Host, k.ca, hub); err != nil {
+		k.HubConfig = restConfig(k.Config.Host, pki.ca, hubs[0].token)
+		if err := k.writeKubeconfigs(hubs); err != nil {
 			return launch{}, err
 		}
 		// kcp says "ready" a moment before the root workspace is fully there.
@@ -83,7 +118,7 @@ func StartKCP(ctx context.Context, opts Options) (*KCP, error) {
 			probe{k.Config, "/readyz"},
 			probe{k.Workspace("root"), "/apis/tenancy.kcp.io/v1alpha1/workspacetypes/universal"},
 		)
-		return launch{program: "kcp", ready: ready, args: []string{
+		return launch{program: "kcp", ready: ready, env: lavish, args: []string{
 			"start",
 			"--root-directory=" + dir,
 			"--embedded-etcd-directory=" + filepath.Join(dir, "etcd"),
@@ -103,12 +138,25 @@ func StartKCP(ctx context.Context, opts Options) (*KCP, error) {
 }
 
 func newKCP(dir string) *KCP {
-	return &KCP{
-		Kubeconfig:    filepath.Join(dir, "kcp-admin.kubeconfig"),
-		HubKubeconfig: filepath.Join(dir, "synchub-hub.kubeconfig"),
-		dir:           dir,
-	}
+	k := &KCP{Kubeconfig: filepath.Join(dir, "kcp-admin.kubeconfig"), dir: dir}
+	k.HubKubeconfig = k.HubKubeconfigOf(HubUser)
+	return k
 }
+
+func (k *KCP) writeKubeconfigs(hubs []user) error {
+	if err := writeKubeconfig(k.Kubeconfig, "root", k.Workspace("root").Host, k.ca, k.admin); err != nil {
+		return err
+	}
+	for _, hub := range hubs {
+		if err := writeKubeconfig(k.HubKubeconfigOf(hub.name), "kcp", k.Config.Host, k.ca, hub); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// HubKubeconfigOf returns the path of the kubeconfig of HubUser or of another hub's user.
+func (k *KCP) HubKubeconfigOf(user string) string { return filepath.Join(k.dir, user+".kubeconfig") }
 
 // Workspace returns the admin's config for a workspace, given by path ("root:org") or by logical cluster name.
 func (k *KCP) Workspace(path string) *rest.Config {

@@ -22,15 +22,20 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
 	"strconv"
 	"sync"
 )
 
 // Ports are taken from below the range that the kernel gives to outgoing connections. A client that keeps dialing a
 // stopped server could otherwise be given that very port as its own, and the server could not come back.
+//
+// Several processes may look for ports at the same time, and nothing tells them what another is about to listen on. So each
+// of them looks in one of several slots.
 const (
 	firstPort = 15000
-	lastPort  = 29999
+	portCount = 15000
+	portSlots = 20
 )
 
 var handedOut = struct {
@@ -43,14 +48,14 @@ func FreePort() (int, error) {
 	handedOut.Lock()
 	defer handedOut.Unlock()
 	for range 1000 {
-		port := firstPort + rand.IntN(lastPort-firstPort+1) //nolint:gosec // a port is no secret
+		port := firstPort + rand.IntN(portCount/portSlots)*portSlots + os.Getpid()%portSlots //nolint:gosec // a port is no secret
 		if handedOut.ports[port] || !isFree(port) {
 			continue
 		}
 		handedOut.ports[port] = true
 		return port, nil
 	}
-	return 0, fmt.Errorf("no free port found on 127.0.0.1 between %d and %d", firstPort, lastPort)
+	return 0, fmt.Errorf("no free port found on 127.0.0.1 between %d and %d", firstPort, firstPort+portCount-1)
 }
 
 func isFree(port int) bool {

@@ -63,6 +63,7 @@ type Server struct {
 type launch struct {
 	program string
 	args    []string
+	env     []string
 	ready   func(context.Context) error
 }
 
@@ -104,7 +105,7 @@ func (s *Server) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.process, err = Start(s.opts, s.name, path, s.launch.args, nil); err != nil {
+	if s.process, err = Start(s.opts, s.name, path, s.launch.args, s.launch.env); err != nil {
 		return err
 	}
 	if err := s.awaitReady(ctx); err != nil {

@@ -34,12 +34,13 @@ type World struct {
 	mu   sync.Mutex
 }
 
-// StartWorld starts a kcp and the named targets at the same time. After an error nothing runs.
-func StartWorld(ctx context.Context, opts Options, targets map[string]TargetOptions) (*World, error) {
+// StartWorld starts a kcp, with more users for hubs if given, and the named targets at the same time. After an error
+// nothing runs.
+func StartWorld(ctx context.Context, opts Options, targets map[string]TargetOptions, moreHubUsers ...string) (*World, error) {
 	w := &World{Targets: map[string]*Target{}}
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
-		w.KCP, err = StartKCP(groupCtx, opts)
+		w.KCP, err = StartKCP(groupCtx, opts, moreHubUsers...)
 		return err
 	})
 	group.Go(func() error { return w.startTargets(groupCtx, opts, targets) })

@@ -1,0 +1,91 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailboxes
+
+import (
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+)
+
+// handler routes the events of a resource to the subscribers of their mailboxes.
+func (e *endpoint) handler(resource schema.GroupVersionResource) cache.ResourceEventHandler {
+	if resource == bindingsResource {
+		return cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(object any) { e.bindingChanged(nil, object) },
+			UpdateFunc: func(old, object any) { e.bindingChanged(old, object) },
+			DeleteFunc: func(object any) { e.bindingGone(object) },
+		}
+	}
+	hand := func(object *unstructured.Unstructured, event Event) {
+		event.Key = types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+		for _, subscription := range e.owner.subscribers.of(route{resource, logicalcluster.From(object)}) {
+			subscription.OnEvent(event)
+		}
+	}
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(obj any, initial bool) {
+			object := obj.(*unstructured.Unstructured)
+			e.owner.prover.absolve(logicalcluster.From(object), suspectOf(resource, object))
+			hand(object, Event{New: object, Initial: initial})
+		},
+		UpdateFunc: func(oldObj, obj any) {
+			old, object := oldObj.(*unstructured.Unstructured), obj.(*unstructured.Unstructured)
+			if old.GetResourceVersion() != object.GetResourceVersion() {
+				hand(object, Event{Old: old, New: object})
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				// The deletion itself was not seen: the object was missing from a list, which may have been partial.
+				obj = tombstone.Obj
+				e.owner.prover.distrust(logicalcluster.From(obj.(*unstructured.Unstructured)), resource)
+			}
+			object := obj.(*unstructured.Unstructured)
+			hand(object, Event{Old: object})
+		},
+	}
+}
+
+func (e *endpoint) bindingChanged(old, object any) {
+	binding := object.(*unstructured.Unstructured)
+	if old != nil && old.(*unstructured.Unstructured).GetResourceVersion() == binding.GetResourceVersion() {
+		return
+	}
+	mailbox := logicalcluster.From(binding)
+	e.owner.prover.bindingSeen(mailbox, binding.GetResourceVersion())
+	e.owner.resetMailbox(mailbox)
+}
+
+// bindingGone drops what was known about a mailbox that is unbound or deleted. Its objects have become Unknown.
+func (e *endpoint) bindingGone(object any) {
+	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = tombstone.Obj
+	}
+	e.owner.letGo(logicalcluster.From(object.(*unstructured.Unstructured)))
+}
+
+// letGo drops what was known about a mailbox that an endpoint does not show any more. Where it is seen by another one,
+// it is looked at anew.
+func (m *Mailboxes) letGo(mailbox logicalcluster.Name) {
+	m.prover.forget(mailbox)
+	if m.locate(mailbox) != nil {
+		m.resetMailbox(mailbox)
+	}
+}

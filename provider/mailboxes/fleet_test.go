@@ -1,0 +1,203 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailboxes_test
+
+import (
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+)
+
+// listener is a subscriber that remembers.
+type listener struct {
+	lock    sync.Mutex
+	changed []string
+	deleted []string
+	proven  []string
+	resets  int
+}
+
+func (l *listener) OnEvent(event mailboxes.Event) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	if event.New == nil {
+		l.deleted = append(l.deleted, event.Key.Name)
+	} else {
+		l.changed = append(l.changed, event.Key.Name)
+	}
+}
+
+func (l *listener) OnProven(key types.NamespacedName) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	l.proven = append(l.proven, key.Name)
+}
+
+func (l *listener) OnReset() {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	l.resets++
+}
+
+// wasReset tells whether it was told to look again since the last time.
+func (l *listener) wasReset() bool {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	resets := l.resets
+	l.resets = 0
+	return resets > 0
+}
+
+func (l *listener) seen(of func(*listener) []string) func() []string {
+	return func() []string {
+		l.lock.Lock()
+		defer l.lock.Unlock()
+		return append([]string{}, of(l)...)
+	}
+}
+
+func changed(l *listener) []string { return l.changed }
+func deleted(l *listener) []string { return l.deleted }
+func proven(l *listener) []string  { return l.proven }
+
+// fleet is the hub's view of two shards.
+type fleet struct {
+	*WithT
+	t             *testing.T
+	hub           *mailboxes.Mailboxes
+	double        *sliceDouble
+	first, second *realShard
+	// on hears of the config maps in a mailbox.
+	on map[logicalcluster.Name]*listener
+	// atRest is how many goroutines watch when there is no endpoint.
+	atRest int
+}
+
+func newFleet(t *testing.T) *fleet {
+	first, second := startedShards(t)
+	double := newSliceDouble(t)
+	f := &fleet{WithT: NewWithT(t), t: t, double: double, first: first, second: second, on: map[logicalcluster.Name]*listener{}}
+	f.hub = run(t, double, []schema.GroupVersionResource{configMaps}, first, second)
+	for _, mailbox := range []logicalcluster.Name{first.own, second.own, twin} {
+		f.on[mailbox] = &listener{}
+		f.hub.Subscribe(configMaps, mailbox, f.on[mailbox])
+	}
+	return f
+}
+
+func (f *fleet) eventually(actual any) AsyncAssertion {
+	return f.Eventually(actual).WithContext(f.t.Context()).WithTimeout(patience).WithPolling(pollEach)
+}
+
+// create makes a config map in a mailbox, past the hub.
+func (f *fleet) create(shard *realShard, mailbox logicalcluster.Name, name, value string) {
+	f.t.Helper()
+	direct, err := shard.client(mailbox.String())
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(direct.Create(f.t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: map[string]string{"value": value}})).To(Succeed())
+}
+
+func (f *fleet) delete(shard *realShard, mailbox logicalcluster.Name, name string) {
+	f.t.Helper()
+	direct, err := shard.client(mailbox.String())
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(direct.Delete(f.t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}})).To(Succeed())
+}
+
+func key(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "default", Name: name}
+}
+
+// state returns what the hub knows of a config map.
+func (f *fleet) state(mailbox logicalcluster.Name, name string) func() mailboxes.State {
+	return func() mailboxes.State {
+		_, state := f.hub.Get(configMaps, mailbox, key(name))
+		return state
+	}
+}
+
+// value returns what a config map says, as the hub sees it.
+func (f *fleet) value(mailbox logicalcluster.Name, name string) func() string {
+	return func() string {
+		object, state := f.hub.Get(configMaps, mailbox, key(name))
+		if state != mailboxes.Present {
+			return ""
+		}
+		value, _, _ := unstructured.NestedString(object.Object, "data", "value")
+		return value
+	}
+}
+
+func (f *fleet) expectUnknown(all ...logicalcluster.Name) {
+	f.t.Helper()
+	for _, mailbox := range all {
+		f.eventually(f.state(mailbox, "kept")).Should(Equal(mailboxes.Unknown))
+		_, known := f.hub.List(configMaps, mailbox)
+		f.Expect(known).To(BeFalse())
+		_, ok := f.hub.Client(mailbox)
+		f.Expect(ok).To(BeFalse())
+	}
+}
+
+// expectEvents proves that events of a mailbox arrive at its subscriber, and at no other.
+func (f *fleet) expectEvents(shard *realShard, mailbox logicalcluster.Name, name string) {
+	f.t.Helper()
+	f.create(shard, mailbox, name, "routed")
+	f.eventually(f.on[mailbox].seen(changed)).Should(ContainElement(name))
+	f.Expect(f.value(mailbox, name)()).To(Equal("routed"))
+	for other, listener := range f.on {
+		if other != mailbox {
+			f.Expect(listener.seen(changed)()).NotTo(ContainElement(name))
+		}
+	}
+}
+
+func vanished(name string) mailboxes.Suspect {
+	return mailboxes.Suspect{Resource: configMaps, Key: key(name), Vanished: true}
+}
+
+// watchRoutines returns how many goroutines of this process belong to watches.
+func (f *fleet) watchRoutines() int {
+	return f.routines("mailboxes.startWatching", "third_party/informers", "watch.(*StreamWatcher)")
+}
+
+// watchers returns how many watches of this process a server answers now.
+func (f *fleet) watchers() int { return f.routines("watch.(*StreamWatcher)") }
+
+// routines returns how many goroutines are in one of these places.
+func (f *fleet) routines(places ...string) (count int) {
+	var text strings.Builder
+	f.Expect(pprof.Lookup("goroutine").WriteTo(&text, 2)).To(Succeed())
+	for stack := range strings.SplitSeq(text.String(), "\n\n") {
+		if slices.ContainsFunc(places, func(place string) bool { return strings.Contains(stack, place) }) {
+			count++
+		}
+	}
+	return count
+}

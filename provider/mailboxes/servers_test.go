@@ -1,0 +1,266 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailboxes_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/kcp-dev/logicalcluster/v3"
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
+	. "github.com/onsi/gomega"
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/synchub-dev/synchub/provider/bootstrap"
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/servers"
+)
+
+const (
+	providerWorkspace = "root:synchub"
+	exportName        = bootstrap.MailboxExport
+
+	startLimit = 5 * time.Minute
+	// patience is how long a test waits for what must happen, however busy the machine is.
+	patience = 2 * time.Minute
+	pollEach = 50 * time.Millisecond
+
+	// twin is a mailbox of the same name on both shards.
+	twin logicalcluster.Name = "twinofthetwoshards"
+)
+
+var (
+	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	secrets    = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+)
+
+// realShard is a kcp with a provider workspace, an export and two mailboxes.
+type realShard struct {
+	*servers.KCP
+	// url is its virtual workspace for the export.
+	url string
+	// own is a mailbox that is here only. The other one is the twin.
+	own logicalcluster.Name
+}
+
+// shared are the two shards of this package.
+var shared = struct {
+	start func() ([]*realShard, error)
+	stop  func() error
+	dir   string
+}{stop: func() error { return nil }}
+
+func TestMain(m *testing.M) {
+	shared.start = sync.OnceValues(startShards)
+	code := m.Run()
+	err := shared.stop()
+	if code == 0 {
+		err = errors.Join(err, os.RemoveAll(shared.dir))
+	} else {
+		fmt.Fprintln(os.Stderr, "the files of the servers are in", shared.dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func startShards() ([]*realShard, error) {
+	root, err := framework.RepositoryRoot()
+	if err != nil {
+		return nil, err
+	}
+	if shared.dir, err = os.MkdirTemp("", "synchub-mailboxes-"); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	var options []servers.Options
+	for _, name := range []string{"first", "second"} {
+		options = append(options, servers.Options{Dir: filepath.Join(shared.dir, name), Bin: filepath.Join(root, "bin")})
+	}
+	all, err := servers.StartKCPs(ctx, options...)
+	if err != nil {
+		return nil, err
+	}
+	shared.stop = func() error { return errors.Join(all[0].Stop(), all[1].Stop()) }
+	shards := make([]*realShard, len(all))
+	var group errgroup.Group
+	for i := range all {
+		shards[i] = &realShard{KCP: all[i]}
+		group.Go(func() error { return shards[i].prepare(ctx) })
+	}
+	return shards, group.Wait()
+}
+
+func startedShards(t *testing.T) (first, second *realShard) {
+	t.Helper()
+	shards, err := shared.start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return shards[0], shards[1]
+}
+
+// prepare makes what `synchub init` makes, has config maps published, and makes the mailboxes.
+func (s *realShard) prepare(ctx context.Context) error {
+	err := bootstrap.Run(ctx, bootstrap.Options{
+		Config:    func(workspace string) *rest.Config { return s.Workspace(workspace) },
+		Workspace: providerWorkspace,
+		HubUser:   servers.HubUser,
+		Report:    func(string, string) {},
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.claim(ctx, configMaps.GroupResource(), ""); err != nil {
+		return err
+	}
+	own, err := framework.CreateWorkspace(ctx, s.Config, providerWorkspace, "own", providerWorkspace+":"+bootstrap.WorkspaceType)
+	if err != nil {
+		return err
+	}
+	s.own = logicalcluster.Name(own.Spec.Cluster)
+	if err := s.makeTwin(ctx); err != nil {
+		return err
+	}
+	return s.readURL(ctx)
+}
+
+// claim makes the export claim one more resource.
+func (s *realShard) claim(ctx context.Context, resource schema.GroupResource, identityHash string) error {
+	return s.changeExport(ctx, func(export *apisv1alpha2.APIExport) {
+		export.Spec.PermissionClaims = append(export.Spec.PermissionClaims, apisv1alpha2.PermissionClaim{
+			GroupResource: apisv1alpha2.GroupResource{Group: resource.Group, Resource: resource.Resource}, Verbs: []string{"*"}, IdentityHash: identityHash,
+		})
+	})
+}
+
+func (s *realShard) changeExport(ctx context.Context, change func(*apisv1alpha2.APIExport)) error {
+	provider, err := s.client(providerWorkspace)
+	if err != nil {
+		return err
+	}
+	var export apisv1alpha2.APIExport
+	if err := provider.Get(ctx, types.NamespacedName{Name: exportName}, &export); err != nil {
+		return err
+	}
+	before := export.DeepCopy()
+	change(&export)
+	return provider.Patch(ctx, &export, client.MergeFrom(before))
+}
+
+// makeTwin makes a mailbox whose logical cluster has a name that is given.
+func (s *realShard) makeTwin(ctx context.Context) error {
+	provider, err := s.client(providerWorkspace)
+	if err != nil {
+		return err
+	}
+	workspace := &tenancyv1alpha1.Workspace{
+		ObjectMeta: metav1.ObjectMeta{Name: "twin", Annotations: map[string]string{"internal.tenancy.kcp.io/cluster": twin.String()}},
+		Spec:       tenancyv1alpha1.WorkspaceSpec{Type: &tenancyv1alpha1.WorkspaceTypeReference{Path: providerWorkspace, Name: bootstrap.WorkspaceType}},
+	}
+	if err := provider.Create(ctx, workspace); err != nil {
+		return err
+	}
+	workspace, err = framework.CreateWorkspace(ctx, s.Config, providerWorkspace, workspace.Name, providerWorkspace+":"+bootstrap.WorkspaceType)
+	if err == nil && workspace.Spec.Cluster != twin.String() {
+		err = fmt.Errorf("the twin's logical cluster is called %s", workspace.Spec.Cluster)
+	}
+	return err
+}
+
+// readURL waits until kcp lists the shard, which it does when it has a mailbox.
+func (s *realShard) readURL(ctx context.Context) error {
+	provider, err := s.client(providerWorkspace)
+	if err != nil {
+		return err
+	}
+	return wait.PollUntilContextTimeout(ctx, pollEach, patience, true, func(ctx context.Context) (bool, error) {
+		var slice apisv1alpha1.APIExportEndpointSlice
+		if err := provider.Get(ctx, types.NamespacedName{Name: exportName}, &slice); err != nil || len(slice.Status.APIExportEndpoints) == 0 {
+			return false, err
+		}
+		s.url = slice.Status.APIExportEndpoints[0].URL
+		return true, nil
+	})
+}
+
+// client returns the administrator's client for a workspace or mailbox.
+func (s *realShard) client(workspace string) (client.Client, error) {
+	return client.New(s.Workspace(workspace), client.Options{Scheme: bootstrap.Scheme()})
+}
+
+// run runs mailboxes until the test ends, with the rights of the hub's user, against the shards that the double lists.
+func run(t *testing.T, double *sliceDouble, always []schema.GroupVersionResource, shards ...*realShard) *mailboxes.Mailboxes {
+	t.Helper()
+	made := mailboxes.New(access(t, double, shards), providerWorkspace, exportName, always, clock.RealClock{}, logr.Discard())
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- made.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		NewWithT(t).Eventually(ended).WithTimeout(patience).Should(Receive(BeNil()))
+	})
+	return made
+}
+
+// access returns the hub's access, with one bundle of certificates for all servers.
+func access(t *testing.T, double *sliceDouble, shards []*realShard) *kcp.Access {
+	t.Helper()
+	bundle := bytes.NewBuffer(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: double.server.Certificate().Raw}))
+	for _, shard := range shards {
+		bundle.Write(shard.HubConfig.CAData)
+	}
+	config := clientcmdapi.NewConfig()
+	config.Clusters["kcp"] = &clientcmdapi.Cluster{Server: double.server.URL, CertificateAuthorityData: bundle.Bytes()}
+	config.AuthInfos["hub"] = &clientcmdapi.AuthInfo{Token: shards[0].HubConfig.BearerToken}
+	config.Contexts["kcp"] = &clientcmdapi.Context{Cluster: "kcp", AuthInfo: "hub"}
+	config.CurrentContext = "kcp"
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := kcp.Load(kubeconfig, kcp.Limits{QPS: 1000, Burst: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loaded
+}

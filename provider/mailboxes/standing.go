@@ -1,0 +1,119 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailboxes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
+	"github.com/kcp-dev/sdk/apis/third_party/conditions/util/conditions"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+)
+
+var logicalClustersResource = corev1alpha1.SchemeGroupVersion.WithResource("logicalclusters")
+
+// standing is a mailbox that is bound and not going away.
+type standing struct {
+	endpoint *endpoint
+	client   dynamic.Interface
+	binding  *apisv1alpha2.APIBinding
+}
+
+var errNotShown = errors.New("no endpoint, or more than one, shows the mailbox")
+
+// look reads the mailbox's binding now, and fails unless the mailbox stands.
+func (p *prover) look(ctx context.Context, mailbox logicalcluster.Name) (*standing, error) {
+	endpoint := p.mailboxes.locate(mailbox)
+	if endpoint == nil {
+		return nil, errNotShown
+	}
+	cached := endpoint.binding(mailbox)
+	if cached == nil {
+		return nil, errNotShown
+	}
+	client := endpoint.client.Cluster(mailbox.Path())
+	var binding apisv1alpha2.APIBinding
+	if err := get(ctx, client, bindingsResource, cached.GetName(), &binding); err != nil {
+		return nil, err
+	}
+	var logicalCluster corev1alpha1.LogicalCluster
+	if err := get(ctx, client, logicalClustersResource, corev1alpha1.LogicalClusterName, &logicalCluster); err != nil {
+		return nil, err
+	}
+	switch {
+	case binding.DeletionTimestamp != nil:
+		return nil, fmt.Errorf("the binding %s is being deleted", binding.Name)
+	case binding.Status.Phase != apisv1alpha2.APIBindingPhaseBound:
+		return nil, fmt.Errorf("the binding %s is in phase %q", binding.Name, binding.Status.Phase)
+	case logicalCluster.DeletionTimestamp != nil:
+		return nil, fmt.Errorf("the mailbox is being deleted")
+	case logicalCluster.Status.Phase != corev1alpha1.LogicalClusterPhaseReady:
+		return nil, fmt.Errorf("the mailbox is in phase %q", logicalCluster.Status.Phase)
+	}
+	return &standing{endpoint: endpoint, client: client, binding: &binding}, nil
+}
+
+// unchanged fails if the mailbox's binding is not what it was, or is seen elsewhere.
+func (p *prover) unchanged(ctx context.Context, mailbox logicalcluster.Name, before *standing) error {
+	now, err := p.look(ctx, mailbox)
+	if err == nil && (now.endpoint != before.endpoint || now.binding.ResourceVersion != before.binding.ResourceVersion) {
+		err = fmt.Errorf("the binding %s changed meanwhile", before.binding.Name)
+	}
+	return err
+}
+
+func get(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, name string, into any) error {
+	found, err := client.Resource(resource).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("cannot get %s %s: %w", resource.Resource, name, err)
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, into); err != nil {
+		return fmt.Errorf("cannot read %s %s: %w", resource.Resource, name, err)
+	}
+	return nil
+}
+
+// servesClaim tells whether a resource is in force in a mailbox: bound with the export, or claimed, accepted and applied.
+func servesClaim(binding *apisv1alpha2.APIBinding, resource schema.GroupResource) bool {
+	for _, bound := range binding.Status.BoundResources {
+		if bound.Group == resource.Group && bound.Resource == resource.Resource {
+			return true
+		}
+	}
+	if !conditions.IsTrue(binding, apisv1alpha2.PermissionClaimsApplied) {
+		return false
+	}
+	accepted := false
+	for _, claim := range binding.Spec.PermissionClaims {
+		if claim.Group == resource.Group && claim.Resource == resource.Resource {
+			accepted = claim.State == apisv1alpha2.ClaimAccepted
+		}
+	}
+	for _, claim := range binding.Status.AppliedPermissionClaims {
+		if claim.Group == resource.Group && claim.Resource == resource.Resource {
+			return accepted
+		}
+	}
+	return false
+}

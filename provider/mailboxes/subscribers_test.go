@@ -1,0 +1,203 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailboxes
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// caller is a subscriber that says its name to all it is told.
+type caller struct {
+	name string
+	call func(name, what string)
+}
+
+func (c caller) OnEvent(event Event)               { c.call(c.name, "event of "+event.Key.Name) }
+func (c caller) OnProven(key types.NamespacedName) { c.call(c.name, "proof of "+key.Name) }
+func (c caller) OnReset()                          { c.call(c.name, "reset") }
+
+func TestSubscribers(t *testing.T) {
+	g := NewWithT(t)
+	mailboxes, _ := newMailboxes(configMaps, secrets)
+	handler := addEndpoint(t, mailboxes, "https://one", nil).handler(configMaps)
+	var calls []string
+	subscribe := func(name string, resource schema.GroupVersionResource, mailbox logicalcluster.Name) (unsubscribe func()) {
+		return mailboxes.Subscribe(resource, mailbox, caller{name, func(name, what string) { calls = append(calls, name+": "+what) }})
+	}
+	expect := func(want ...string) {
+		t.Helper()
+		g.Expect(calls).To(Equal(want))
+		calls = nil
+	}
+	everywhere := func(logicalcluster.Name) bool { return true }
+	endFirst := subscribe("first", configMaps, here)
+	subscribe("elsewhere", configMaps, there)
+	endSecond := subscribe("second", configMaps, here)
+	subscribe("otherwise", secrets, here)
+
+	handler.OnAdd(object(here, "a"), false)
+	expect("first: event of a", "second: event of a")
+	mailboxes.prover.docketLocked(here).pending[vanished(configMaps, "b")] = struct{}{}
+	decide(mailboxes.prover, vanished(configMaps, "b"))
+	expect("first: proof of b", "second: proof of b")
+	mailboxes.resetMailbox(here)
+	expect("first: reset", "second: reset", "otherwise: reset")
+	mailboxes.subscribers.reset(configMaps, func(mailbox logicalcluster.Name) bool { return mailbox == there })
+	expect("elsewhere: reset")
+
+	// The same subscriber may come again; each subscription ends by itself, and once.
+	endAgain := subscribe("first", configMaps, here)
+	handler.OnDelete(object(here, "a"))
+	expect("first: event of a", "second: event of a", "first: event of a")
+	endFirst()
+	endFirst()
+	handler.OnDelete(object(here, "a"))
+	expect("second: event of a", "first: event of a")
+	endSecond()
+	endAgain()
+	mailboxes.subscribers.reset(configMaps, everywhere)
+	expect("elsewhere: reset")
+	mailboxes.resetMailbox(here)
+	expect("otherwise: reset")
+	handler.OnAdd(object(here, "a"), false)
+	expect()
+}
+
+// Nothing is left of routes without subscribers, and those with some have them in the order in which they came.
+func TestSubscribersAsAList(t *testing.T) {
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a test must be repeatable
+		var subscribers subscribers
+		type made struct {
+			name string
+			end  func()
+		}
+		want := map[route][]made{}
+		routeOf := func() route {
+			return route{[]schema.GroupVersionResource{configMaps, secrets}[random.IntN(2)], []logicalcluster.Name{here, there}[random.IntN(2)]}
+		}
+		for number := range 200 {
+			key := routeOf()
+			if all := want[key]; len(all) > 0 && random.IntN(2) == 0 {
+				at := random.IntN(len(all))
+				all[at].end()
+				want[key] = slices.Delete(all, at, at+1)
+			} else {
+				name := fmt.Sprint(number)
+				want[key] = append(all, made{name, subscribers.add(key, caller{name: name})})
+			}
+			for key, all := range want {
+				var names, got []string
+				for _, made := range all {
+					names = append(names, made.name)
+				}
+				for _, subscription := range subscribers.of(key) {
+					got = append(got, subscription.Subscriber.(caller).name)
+				}
+				if !slices.Equal(got, names) {
+					t.Fatalf("seed %d, step %d: want %v, got %v", seed, number, names, got)
+				}
+			}
+		}
+		for _, all := range want {
+			for _, made := range all {
+				made.end()
+			}
+		}
+		subscribers.routes.Range(func(key, _ any) bool {
+			t.Errorf("seed %d: something is left of %v", seed, key)
+			return true
+		})
+	}
+}
+
+// Whoever is subscribed all the time is told of each event, in order, whoever comes and goes meanwhile.
+func TestSubscribersComeAndGoUnderEvents(t *testing.T) {
+	const events, visitors = 2000, 4
+	mailboxes, _ := newMailboxes(configMaps)
+	handler := addEndpoint(t, mailboxes, "https://one", nil).handler(configMaps)
+	var told [2][]string
+	for number := range told {
+		// Events of one informer come one after the other.
+		mailboxes.Subscribe(configMaps, here, caller{"resident", func(_, what string) { told[number] = append(told[number], what) }})
+	}
+	var running sync.WaitGroup
+	done := make(chan struct{})
+	for range visitors {
+		running.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					mailboxes.Subscribe(configMaps, here, &recorder{})()
+				}
+			}
+		})
+	}
+	var want []string
+	for number := range events {
+		name := fmt.Sprint(number)
+		want = append(want, "event of "+name)
+		handler.OnAdd(object(here, name), false)
+	}
+	close(done)
+	running.Wait()
+	for _, got := range told {
+		if !slices.Equal(got, want) {
+			t.Errorf("want %d events in order, got %d", len(want), len(got))
+		}
+	}
+	if left := len(mailboxes.subscribers.of(route{configMaps, here})); left != len(told) {
+		t.Errorf("want %d subscriptions, got %d", len(told), left)
+	}
+}
+
+// An event costs as much with many mailboxes as with one.
+func TestEventsCostTheSameInAnyFleet(t *testing.T) {
+	cost := func(fleet int) float64 {
+		mailboxes, _ := newMailboxes(configMaps)
+		handler := addEndpoint(t, mailboxes, "https://one", nil).handler(configMaps)
+		told := 0
+		count := caller{"counter", func(string, string) { told++ }}
+		mailboxes.Subscribe(configMaps, here, count)
+		for number := range fleet - 1 {
+			mailboxes.Subscribe(configMaps, logicalcluster.Name(fmt.Sprint("other-", number)), count)
+		}
+		old, changed := object(here, "a"), object(here, "a")
+		changed.SetResourceVersion("2")
+		const rounds = 100
+		allocations := testing.AllocsPerRun(rounds, func() { handler.OnUpdate(old, changed) })
+		// It runs once more to warm up.
+		if told != rounds+1 {
+			t.Errorf("a fleet of %d: %d calls for %d events", fleet, told, rounds+1)
+		}
+		return allocations
+	}
+	if one, many := cost(1), cost(10_000); many > one {
+		t.Errorf("an event makes %v allocations with one mailbox and %v with 10,000", one, many)
+	}
+}
