@@ -75,12 +75,15 @@ func (c *Cache) Availability() Availability { return c.informer.Availability() }
 
 // Get returns an object as the cache holds it, which must not be changed, or nil.
 func (c *Cache) Get(key types.NamespacedName) *unstructured.Unstructured {
-	found, exists, err := c.informer.GetStore().GetByKey(cache.ObjectName(key).String())
+	found, exists, err := c.informer.GetStore().GetByKey(storeKey(key))
 	if err != nil || !exists {
 		return nil
 	}
 	return found.(*unstructured.Unstructured)
 }
+
+// storeKey is what informers call an object.
+func storeKey(key types.NamespacedName) string { return cache.ObjectName(key).String() }
 
 // ByIndex returns the objects that one of the Indexers gives the value, none if there is no such indexer.
 func (c *Cache) ByIndex(indexer, value string) []*unstructured.Unstructured {

@@ -42,6 +42,11 @@ type FeedOptions struct {
 	Scope Scope
 	// Keep tells whether an object is of interest; it sees it without managedFields. Nil keeps all.
 	Keep func(*unstructured.Unstructured) bool
+	// Bystanders makes the feed remember labels and owners of what is not of interest, for [Feed.Bystanders].
+	Bystanders bool
+	// Passed is told of each object that is passed over, with labels and owners, if Bystanders are remembered: it may have
+	// become of interest a moment ago. It must return at once.
+	Passed func(metav1.ObjectMeta)
 	// Strip makes of each object that is of interest what is kept. It may change what it is given. Nil keeps all but the
 	// managedFields.
 	Strip cache.TransformFunc
@@ -58,6 +63,11 @@ type FeedOptions struct {
 type Feed struct {
 	options   FeedOptions
 	informers []*informer
+	// get asks the target for one object.
+	get func(context.Context, types.NamespacedName) (*unstructured.Unstructured, error)
+
+	// telling keeps the order of what the handler is told.
+	telling sync.Mutex
 
 	lock sync.RWMutex
 	kept map[types.NamespacedName]*unstructured.Unstructured
@@ -66,6 +76,9 @@ type Feed struct {
 // NewFeed returns a feed that is empty until [Feed.Run]. Like a [Cache] it waits while the target cannot be read.
 func (c *Connection) NewFeed(resource schema.GroupVersionResource, options FeedOptions) (*Feed, error) {
 	feed := &Feed{options: options, kept: map[types.NamespacedName]*unstructured.Unstructured{}}
+	feed.get = func(ctx context.Context, key types.NamespacedName) (*unstructured.Unstructured, error) {
+		return c.Get(ctx, resource, key)
+	}
 	for _, part := range c.partsOf(resource, options.Scope) {
 		gate := c.newGate(resource, options.OnAvailability)
 		informer, err := c.newInformer(part, gate, feed.reduce, nil, feed.handler())
@@ -169,6 +182,9 @@ func (f *Feed) reduce(item any) (any, error) {
 	unstructured.RemoveNestedField(object.Object, "metadata", "managedFields")
 	if f.options.Keep != nil && !f.options.Keep(object) {
 		stub := identity(object)
+		if f.options.Bystanders {
+			stub.Labels, stub.OwnerReferences = object.GetLabels(), object.GetOwnerReferences()
+		}
 		return &stub, nil
 	}
 	if f.options.Strip == nil {
@@ -191,8 +207,18 @@ func (f *Feed) handler() cache.ResourceEventHandler {
 		key := keyOfObject(item)
 		after, interesting := item.(reduced)
 		var before *unstructured.Unstructured
+		if stub, passed := item.(*metav1.ObjectMeta); passed && f.options.Bystanders && f.options.Passed != nil {
+			defer f.options.Passed(*stub)
+		}
+		f.telling.Lock()
+		defer f.telling.Unlock()
 		f.lock.Lock()
 		before = f.kept[key]
+		if shown, ok := item.(metav1.Object); ok && before != nil && before.GetUID() == shown.GetUID() && isNewer(before.GetResourceVersion(), shown.GetResourceVersion()) {
+			// It was fetched in a state that the watch has not come to.
+			f.lock.Unlock()
+			return
+		}
 		if interesting {
 			f.kept[key] = after.Unstructured
 		} else {
@@ -215,6 +241,8 @@ func (f *Feed) handler() cache.ResourceEventHandler {
 		UpdateFunc: func(_, item any) { appeared(item, false) },
 		DeleteFunc: func(item any) {
 			key := keyOfObject(item)
+			f.telling.Lock()
+			defer f.telling.Unlock()
 			f.lock.Lock()
 			before := f.kept[key]
 			delete(f.kept, key)

@@ -154,6 +154,17 @@ func onlyIdentity(object any) (any, error) {
 	return &metav1.PartialObjectMetadata{ObjectMeta: identity(partial)}, nil
 }
 
+// identityAndLabels leaves the labels, too.
+func identityAndLabels(object any) (any, error) {
+	partial, ok := object.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return object, nil
+	}
+	kept := &metav1.PartialObjectMetadata{ObjectMeta: identity(partial)}
+	kept.Labels = partial.Labels
+	return kept, nil
+}
+
 func identity(object metav1.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),

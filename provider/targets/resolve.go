@@ -29,6 +29,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/synchub-dev/synchub/provider/requests"
 )
@@ -36,19 +37,35 @@ import (
 // ErrNotServed means that the target has no such API now.
 var ErrNotServed = errors.New("the target does not serve this kind")
 
-// resolutions remember what kinds are called as resources. It is emptied by everything that may change that, and otherwise
-// after recheckInterval, since aggregated APIs change without a signal.
+// resolutions remember which kinds and resources belong together. They are emptied by everything that may change that, and
+// otherwise after recheckInterval, since aggregated APIs change without a signal. Discovery shows a change of a definition
+// a little after it was told: for announcedLimit what it says is remembered for announcedInterval only.
 type resolutions struct {
 	listen sync.Once
 
 	lock  sync.Mutex
-	known map[schema.GroupVersionKind]resolution
+	known map[question]resolution
 	// drops counts how often known was emptied: what was asked for before is not to be remembered after.
 	drops int
+	// changed is when a definition last changed.
+	changed time.Time
+}
+
+// question is a kind whose resource is asked for, or a resource whose kind is. The other one is empty, and so is a version
+// that does not matter.
+type question struct {
+	schema.GroupVersion
+	kind, resource string
+}
+
+// answers tells whether an API is the one that is asked for. Subresources have a kind as well, which may be another's.
+func (q question) answers(api metav1.APIResource) bool {
+	return !strings.Contains(api.Name, "/") && (q.kind == "" || q.kind == api.Kind) && (q.resource == "" || q.resource == api.Name)
 }
 
 type resolution struct {
 	resource   schema.GroupVersionResource
+	kind       string
 	namespaced bool
 	until      time.Time
 }
@@ -56,43 +73,68 @@ type resolution struct {
 // Resolve returns the resource of a kind, and whether its objects are in namespaces. Without a version it takes the one
 // that the target prefers among those with the kind. The error wraps [ErrNotServed] if there is none.
 func (c *Connection) Resolve(ctx context.Context, kind schema.GroupVersionKind) (resource schema.GroupVersionResource, namespaced bool, err error) {
-	c.resolutions.listen.Do(func() {
-		c.Subscribe(Listener{CRD: func(schema.GroupResource) { c.resolutions.drop() }, Synced: c.resolutions.drop})
-	})
-	now := c.clock.Now()
-	found, drops, ok := c.resolutions.get(kind)
-	if ok && now.Before(found.until) {
-		return found.resource, found.namespaced, nil
-	}
-	ctx, cancel := context.WithTimeout(requests.As(ctx, requests.Background), requestTimeout)
-	defer cancel()
-	found, err = c.discover(ctx, kind)
+	found, err := c.resolve(ctx, question{GroupVersion: kind.GroupVersion(), kind: kind.Kind})
 	if err != nil {
 		return schema.GroupVersionResource{}, false, fmt.Errorf("cannot resolve %s: %w", kind, err)
 	}
-	found.until = now.Add(recheckInterval)
-	c.resolutions.put(kind, found, drops)
 	return found.resource, found.namespaced, nil
 }
 
-// discover looks for the kind in its version, or in all versions of its group.
-func (c *Connection) discover(ctx context.Context, kind schema.GroupVersionKind) (resolution, error) {
-	versions := []string{kind.Version}
-	if kind.Version == "" {
+// ResolveResource returns the kind of a resource, and whether its objects are in namespaces. Without a version it takes the
+// one that the target prefers among those with the resource. The error wraps [ErrNotServed] if there is none.
+func (c *Connection) ResolveResource(ctx context.Context, resource schema.GroupVersionResource) (kind string, namespaced bool, err error) {
+	found, err := c.resolve(ctx, question{GroupVersion: resource.GroupVersion(), resource: resource.Resource})
+	if err != nil {
+		return "", false, fmt.Errorf("cannot resolve %s: %w", resource, err)
+	}
+	return found.kind, found.namespaced, nil
+}
+
+// Discovery is the way to what the target says of its APIs. It shares the connection's limits and ends with it; who asks
+// says for how long, and what for.
+func (c *Connection) Discovery() rest.Interface { return c.discovery.RESTClient() }
+
+// resolve answers from memory, or asks the target.
+func (c *Connection) resolve(ctx context.Context, asked question) (resolution, error) {
+	if asked.kind == "" && asked.resource == "" {
+		return resolution{}, ErrNotServed
+	}
+	c.resolutions.listen.Do(func() {
+		c.Subscribe(Listener{CRD: func(schema.GroupResource) { c.resolutions.change(c.clock.Now()) }, Synced: c.resolutions.drop})
+	})
+	now := c.clock.Now()
+	found, drops, ok := c.resolutions.get(asked)
+	if ok && now.Before(found.until) {
+		return found, nil
+	}
+	ctx, cancel := context.WithTimeout(requests.As(ctx, requests.Background), requestTimeout)
+	defer cancel()
+	found, err := c.discover(ctx, asked)
+	if err != nil {
+		return resolution{}, err
+	}
+	c.resolutions.put(asked, found, drops, now)
+	return found, nil
+}
+
+// discover looks for what is asked for in its version, or in all versions of its group.
+func (c *Connection) discover(ctx context.Context, asked question) (resolution, error) {
+	versions := []string{asked.Version}
+	if asked.Version == "" {
 		var err error
-		if versions, err = c.versionsOf(ctx, kind.Group); err != nil {
+		if versions, err = c.versionsOf(ctx, asked.Group); err != nil {
 			return resolution{}, err
 		}
 	}
 	for _, version := range versions {
-		served := schema.GroupVersion{Group: kind.Group, Version: version}
+		served := schema.GroupVersion{Group: asked.Group, Version: version}
 		var list metav1.APIResourceList
 		if err := c.ask(ctx, &list, served.Group, served.Version); err != nil {
 			return resolution{}, err
 		}
-		for _, resource := range list.APIResources {
-			if resource.Kind == kind.Kind && !strings.Contains(resource.Name, "/") {
-				return resolution{resource: served.WithResource(resource.Name), namespaced: resource.Namespaced}, nil
+		for _, api := range list.APIResources {
+			if asked.answers(api) {
+				return resolution{resource: served.WithResource(api.Name), kind: api.Kind, namespaced: api.Namespaced}, nil
 			}
 		}
 	}
@@ -136,28 +178,46 @@ func (c *Connection) ask(ctx context.Context, into runtime.Object, group string,
 	return err
 }
 
-func (r *resolutions) get(kind schema.GroupVersionKind) (found resolution, drops int, ok bool) {
+func (r *resolutions) get(asked question) (found resolution, drops int, ok bool) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
-	found, ok = r.known[kind]
+	found, ok = r.known[asked]
 	return found, r.drops, ok
 }
 
-func (r *resolutions) put(kind schema.GroupVersionKind, found resolution, drops int) {
+// put remembers what was found at a time, unless all was forgotten since drops were counted.
+func (r *resolutions) put(asked question, found resolution, drops int, now time.Time) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	if r.drops != drops {
 		return
 	}
 	if r.known == nil {
-		r.known = map[schema.GroupVersionKind]resolution{}
+		r.known = map[question]resolution{}
 	}
-	r.known[kind] = found
+	found.until = now.Add(recheckInterval)
+	if now.Before(r.changed.Add(announcedLimit)) {
+		found.until = now.Add(announcedInterval)
+	}
+	r.known[asked] = found
+}
+
+// change forgets all, since a definition changed.
+func (r *resolutions) change(now time.Time) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	r.changed = now
+	r.forget()
 }
 
 func (r *resolutions) drop() {
 	r.lock.Lock()
 	defer r.lock.Unlock()
+	r.forget()
+}
+
+// forget is called with the lock held.
+func (r *resolutions) forget() {
 	clear(r.known)
 	r.drops++
 }

@@ -121,12 +121,137 @@ func TestResolveRemembers(t *testing.T) {
 	g.Expect(asked.Load()).To(Equal(before+1), "aggregated APIs change without a signal")
 
 	g.Expect(framework.Delete(ctx, target.Config, definitionsOfKinds, "", "sprockets.example.org")).To(Succeed())
-	eventually(t, func(g Gomega) { g.Expect(resolve()).To(MatchError(ErrNotServed)) })
+	eventually(t, func(g Gomega) {
+		// What discovery still says just after a change is not believed for long.
+		now.Step(announcedInterval)
+		g.Expect(resolve()).To(MatchError(ErrNotServed))
+	})
 
 	// What was asked for before it was all forgotten may be wrong.
-	_, drops, _ := connection.resolutions.get(kind)
+	asking := question{GroupVersion: kind.GroupVersion(), kind: kind.Kind}
+	_, drops, _ := connection.resolutions.get(asking)
 	connection.resolutions.drop()
-	connection.resolutions.put(kind, resolution{}, drops)
-	_, _, ok := connection.resolutions.get(kind)
+	connection.resolutions.put(asking, resolution{}, drops, now.Now())
+	_, _, ok := connection.resolutions.get(asking)
 	g.Expect(ok).To(BeFalse())
+}
+
+// Discovery lags behind a change of a definition.
+func TestResolutionsDoubtWhatJustChanged(t *testing.T) {
+	t.Parallel()
+	g, changed := NewWithT(t), time.Now()
+	var r resolutions
+	remembers := func(now time.Time) time.Duration {
+		_, drops, _ := r.get(question{kind: "Widget"})
+		r.put(question{kind: "Widget"}, resolution{}, drops, now)
+		found, _, ok := r.get(question{kind: "Widget"})
+		g.Expect(ok).To(BeTrue())
+		return found.until.Sub(now)
+	}
+	g.Expect(remembers(changed)).To(Equal(recheckInterval))
+	r.change(changed)
+	_, _, ok := r.get(question{kind: "Widget"})
+	g.Expect(ok).To(BeFalse())
+	g.Expect(remembers(changed)).To(Equal(announcedInterval))
+	g.Expect(remembers(changed.Add(announcedLimit - 1))).To(Equal(announcedInterval))
+	g.Expect(remembers(changed.Add(announcedLimit))).To(Equal(recheckInterval))
+}
+
+func TestResolveResource(t *testing.T) {
+	t.Parallel()
+	connection := connect(t, startTarget(t, steady))
+	resource := func(group, version, resource string) schema.GroupVersionResource {
+		return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
+	}
+	for asked, expected := range map[schema.GroupVersionResource]struct {
+		kind       string
+		namespaced bool
+	}{
+		resource("", "v1", "pods"):                                       {"Pod", true},
+		resource("", "", "namespaces"):                                   {"Namespace", false},
+		resource("apps", "v1", "deployments"):                            {"Deployment", true},
+		resource("autoscaling", "", "horizontalpodautoscalers"):          {"HorizontalPodAutoscaler", true},
+		resource("policy", "v1", "poddisruptionbudgets"):                 {"PodDisruptionBudget", true},
+		resource("discovery.k8s.io", "", "endpointslices"):               {"EndpointSlice", true},
+		resource("apiregistration.k8s.io", "v1", "apiservices"):          {"APIService", false},
+		resource("authorization.k8s.io", "", "selfsubjectaccessreviews"): {"SelfSubjectAccessReview", false},
+		widgets: {"Widget", true},
+		gadgets: {"Gadget", false},
+	} {
+		g := NewWithT(t)
+		for range 2 {
+			kind, namespaced, err := connection.ResolveResource(t.Context(), asked)
+			g.Expect(err).NotTo(HaveOccurred(), asked.String())
+			g.Expect(kind).To(Equal(expected.kind))
+			g.Expect(namespaced).To(Equal(expected.namespaced))
+		}
+	}
+	for _, asked := range []schema.GroupVersionResource{
+		resource("", "v1", "missing"), resource("", "v9", "pods"), resource("", "", ""), resource("", "v1", ""), resource("", "v1", "Pod"),
+		resource("apps", "v1", "pods"), resource("apps", "v9", "deployments"), resource("apps", "", "pods"),
+		resource("missing.example.org", "v1", "widgets"), resource("missing.example.org", "", "widgets"),
+		// A subresource is no resource, though it may have a kind of its own.
+		resource("apps", "v1", "deployments/scale"), resource("", "v1", "pods/eviction"),
+		// Whatever a user writes leads nowhere else.
+		resource("..", "v1", "pods"), resource("", "../apis/apps/v1", "deployments"), resource("apps/v1", "", "deployments"), resource("%2e%2e", "v1", "pods"),
+	} {
+		_, _, err := connection.ResolveResource(t.Context(), asked)
+		NewWithT(t).Expect(err).To(MatchError(ErrNotServed), "%v", asked)
+	}
+	_, _, err := connection.ResolveResource(ended(t), resource("batch", "v1", "jobs"))
+	g := NewWithT(t)
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(err).NotTo(MatchError(ErrNotServed))
+}
+
+// A resource and a kind of one name are two questions.
+func TestResolveResourceRemembers(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	target, now := startTarget(t, steady), clocktesting.NewFakeClock(time.Now())
+	var asked atomic.Int64
+	kubeconfig := newProxy(t, target, func(request *http.Request) {
+		if strings.HasSuffix(request.URL.Path, "/apis/example.org/v1") {
+			asked.Add(1)
+		}
+	})
+	connection, err := newRegistry(t.Context(), t, now).Connect(syncTarget, kubeconfig, kcp.Limits{})
+	g.Expect(err).NotTo(HaveOccurred())
+	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
+	h, _ := listen(t, connection, "no resource of this test")
+	for range 2 {
+		g.Eventually(h.synced).WithTimeout(patience).Should(Receive())
+	}
+	resolve := func(g Gomega) {
+		kind, _, err := connection.ResolveResource(t.Context(), widgets)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(kind).To(Equal("Widget"))
+	}
+	// Definitions of other tests make the connection forget.
+	eventually(t, func(g Gomega) {
+		resolve(g)
+		before := asked.Load()
+		resolve(g)
+		g.Expect(asked.Load()).To(Equal(before))
+	})
+	_, _, err = connection.Resolve(t.Context(), widgets.GroupVersion().WithKind("widgets"))
+	g.Expect(err).To(MatchError(ErrNotServed))
+	before := asked.Load()
+	now.Step(recheckInterval)
+	resolve(g)
+	g.Expect(asked.Load()).To(Equal(before + 1))
+}
+
+// What discovery asks for goes the way that all requests to the target go.
+func TestDiscovery(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	way := newLine(t, startTarget(t, steady))
+	connection := connectTo(t, kubeconfigAt(t, startTarget(t, steady), way.URL()))
+	document, err := connection.Discovery().Get().AbsPath("/openapi/v3").Do(t.Context()).Raw()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(document)).To(ContainSubstring("apis/apps/v1"))
+	way.Cut()
+	_, err = connection.Discovery().Get().AbsPath("/openapi/v3").MaxRetries(0).Do(t.Context()).Raw()
+	g.Expect(err).To(HaveOccurred())
 }

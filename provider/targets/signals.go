@@ -18,6 +18,7 @@ package targets
 
 import (
 	"context"
+	"maps"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,6 +35,8 @@ var definitionsOfKinds = schema.GroupVersionResource{Group: "apiextensions.k8s.i
 type Listener struct {
 	// Namespace is told of each namespace that came (gone is false) or went. One that was replaced unseen did both.
 	Namespace func(name string, gone bool)
+	// Labels is told of each namespace that came or whose labels changed.
+	Labels func(namespace string)
 	// CRD is told of each CustomResourceDefinition that came, changed or went, by the resource that it defines.
 	CRD func(resource schema.GroupResource)
 	// Synced is called once a watch has begun: what came before it will not be told, so whoever waits looks once more.
@@ -46,27 +49,55 @@ type signals struct {
 
 	lock      sync.Mutex
 	listeners map[*Listener]struct{}
+	// labelled is what watches namespaces, nil until anybody asks for them.
+	labelled *informer
 }
 
 // Subscribe tells the listener of changes from now on. What it is told of is watched from the first time that anybody
 // asks for it until the connection is closed.
 func (c *Connection) Subscribe(listener Listener) (unsubscribe func()) {
 	c.signals.add(&listener)
-	if listener.Namespace != nil {
-		c.signals.namespaces.Do(func() { c.signal(namespaces, c.signals.namespaceHandler()) })
+	if listener.Namespace != nil || listener.Labels != nil {
+		c.watchNamespaces()
 	}
 	if listener.CRD != nil {
-		c.signals.definitions.Do(func() { c.signal(definitionsOfKinds, c.signals.definitionHandler()) })
+		c.signals.definitions.Do(func() { c.signal(definitionsOfKinds, onlyIdentity, c.signals.definitionHandler()) })
 	}
 	return func() { c.signals.remove(&listener) }
 }
 
+func (c *Connection) watchNamespaces() {
+	c.signals.namespaces.Do(func() {
+		watching := c.signal(namespaces, identityAndLabels, c.signals.namespaceHandler())
+		c.signals.lock.Lock()
+		c.signals.labelled = watching
+		c.signals.lock.Unlock()
+	})
+}
+
+// NamespaceLabels returns the labels of a namespace; known is false as long as the target has not shown it. From the first call on they are watched.
+func (c *Connection) NamespaceLabels(name string) (labels map[string]string, known bool) {
+	c.watchNamespaces()
+	c.signals.lock.Lock()
+	watching := c.signals.labelled
+	c.signals.lock.Unlock()
+	if watching == nil || !watching.Synced() {
+		return nil, false
+	}
+	found, exists, err := watching.GetStore().GetByKey(name)
+	if err != nil || !exists {
+		// An object can be seen before its namespace.
+		return nil, false
+	}
+	return found.(metav1.Object).GetLabels(), true
+}
+
 // signal watches the metadata of a resource while the connection lasts.
-func (c *Connection) signal(resource schema.GroupVersionResource, handler cache.ResourceEventHandler) {
-	informer, err := c.newInformer(c.metadataOf(resource, metav1.NamespaceAll), c.newGate(resource, nil), onlyIdentity, nil, handler)
+func (c *Connection) signal(resource schema.GroupVersionResource, strip cache.TransformFunc, handler cache.ResourceEventHandler) *informer {
+	informer, err := c.newInformer(c.metadataOf(resource, metav1.NamespaceAll), c.newGate(resource, nil), strip, nil, handler)
 	if err != nil {
 		c.log.Error(err, "what waits for this resource will only be tried again after a while")
-		return
+		return nil
 	}
 	c.run(func(ctx context.Context) {
 		informer.runAnd(requests.As(ctx, requests.Background), func() {
@@ -77,6 +108,7 @@ func (c *Connection) signal(resource schema.GroupVersionResource, handler cache.
 			})
 		})
 	})
+	return informer
 }
 
 func (s *signals) namespaceHandler() cache.ResourceEventHandler {
@@ -88,16 +120,29 @@ func (s *signals) namespaceHandler() cache.ResourceEventHandler {
 			}
 		})
 	}
+	relabelled := func(object any) {
+		name := keyOfObject(object).Name
+		s.tell(func(listener *Listener) {
+			if listener.Labels != nil {
+				listener.Labels(name)
+			}
+		})
+	}
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(object any, initial bool) {
 			if !initial {
 				tell(object, false)
+				relabelled(object)
 			}
 		},
 		UpdateFunc: func(before, after any) {
-			if before.(metav1.Object).GetUID() != after.(metav1.Object).GetUID() {
+			was, is := before.(metav1.Object), after.(metav1.Object)
+			if was.GetUID() != is.GetUID() {
 				tell(before, true)
 				tell(after, false)
+			}
+			if !maps.Equal(was.GetLabels(), is.GetLabels()) {
+				relabelled(after)
 			}
 		},
 		DeleteFunc: func(object any) { tell(object, true) },

@@ -1,0 +1,313 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+)
+
+// staged is a feed of which the test is the watch, and the target that is asked for single objects.
+type staged struct {
+	*Feed
+	t       *testing.T
+	store   cache.Store
+	handler cache.ResourceEventHandler
+	wished  *wishes
+
+	lock sync.Mutex
+	// target is what there is.
+	target map[string]*unstructured.Unstructured
+	// told is what the handler was told of last.
+	told map[string]*unstructured.Unstructured
+	// asked is called by a request, after the target was looked at and before it answers.
+	asked func()
+}
+
+func newStaged(t *testing.T) *staged {
+	t.Helper()
+	w := &staged{t: t, wished: &wishes{}, target: map[string]*unstructured.Unstructured{}, told: map[string]*unstructured.Unstructured{}, asked: func() {}}
+	shared := cache.NewSharedIndexInformer(&cache.ListWatch{}, &unstructured.Unstructured{}, 0, cache.Indexers{})
+	w.store = shared.GetStore()
+	w.Feed = &Feed{
+		options:   FeedOptions{Keep: w.wished.keep, Bystanders: true, Handler: w},
+		informers: []*informer{{SharedIndexInformer: shared}},
+		kept:      map[types.NamespacedName]*unstructured.Unstructured{},
+		get:       w.read,
+	}
+	w.handler = w.Feed.handler()
+	return w
+}
+
+// read is a request for one object.
+func (w *staged) read(_ context.Context, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	w.lock.Lock()
+	found := w.target[key.Name]
+	w.lock.Unlock()
+	w.asked()
+	if found == nil {
+		return nil, apierrors.NewNotFound(widgets.GroupResource(), key.Name)
+	}
+	return found.DeepCopy(), nil
+}
+
+func (w *staged) OnAdd(object any, _ bool)    { w.note(nil, object) }
+func (w *staged) OnUpdate(before, object any) { w.note(before, object) }
+func (w *staged) OnDelete(object any)         { w.note(object, nil) }
+
+// note fails the test if the handler is told of a change from what it was not told of, or back to an older state.
+func (w *staged) note(before, after any) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	object, _ := after.(*unstructured.Unstructured)
+	was, _ := before.(*unstructured.Unstructured)
+	name := ""
+	if object != nil {
+		name = object.GetName()
+	} else {
+		name = was.GetName()
+	}
+	if w.told[name] != was {
+		w.t.Errorf("%s changes from %v, which it was not, but %v", name, was, w.told[name])
+	}
+	if was != nil && object != nil && was.GetUID() == object.GetUID() && !isNewer(object.GetResourceVersion(), was.GetResourceVersion()) {
+		w.t.Errorf("%s goes back from %s to %s", name, was.GetResourceVersion(), object.GetResourceVersion())
+	}
+	if object == nil {
+		delete(w.told, name)
+	} else {
+		w.told[name] = object
+	}
+}
+
+// state is an object of the target at one time.
+func state(name, uid string, version int, interesting string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.org/v1", "kind": "Widget",
+		"metadata": map[string]any{"name": name, "uid": uid, "resourceVersion": strconv.Itoa(version), "labels": map[string]any{interest: interesting}},
+	}}
+}
+
+// put changes the target, of which the watch shows nothing yet.
+func (w *staged) put(object *unstructured.Unstructured) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	w.target[object.GetName()] = object
+}
+
+func (w *staged) drop(name string) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	delete(w.target, name)
+}
+
+// shows is an event of the watch: as in an informer the store is changed first.
+func (w *staged) shows(object *unstructured.Unstructured) {
+	item, err := w.reduce(object.DeepCopy())
+	if err != nil {
+		w.t.Error(err)
+		return
+	}
+	before, exists, _ := w.store.GetByKey(object.GetName())
+	_ = w.store.Add(item)
+	if exists {
+		w.handler.OnUpdate(before, item)
+	} else {
+		w.handler.OnAdd(item, false)
+	}
+}
+
+func (w *staged) showsEnd(name string) {
+	if item, exists, _ := w.store.GetByKey(name); exists {
+		_ = w.store.Delete(item)
+		w.handler.OnDelete(item)
+	}
+}
+
+// holds fails the test unless the feed holds these states, given as name and version, and has told of them.
+func (w *staged) holds(want ...string) {
+	w.t.Helper()
+	var held, told []string
+	for _, object := range w.List() {
+		held = append(held, object.GetName()+" "+object.GetResourceVersion())
+	}
+	for _, object := range w.told {
+		told = append(told, object.GetName()+" "+object.GetResourceVersion())
+	}
+	slices.Sort(held)
+	slices.Sort(told)
+	if !slices.Equal(held, want) || !slices.Equal(told, want) {
+		w.t.Errorf("want %q, it holds %q and has told of %q", want, held, told)
+	}
+}
+
+// While a request is under way the watch goes on. Whichever comes first, the newest state counts in the end.
+func TestFetchAndTheWatch(t *testing.T) {
+	for name, test := range map[string]struct {
+		// target is what is there when the object is asked for; during and after are what the watch shows then.
+		target        *unstructured.Unstructured
+		during, after func(*staged)
+		want          []string
+	}{
+		"nothing happens":       {state("a", "1", 10, "true"), nil, nil, []string{"a 10"}},
+		"the watch is behind":   {state("a", "1", 12, "true"), nil, nil, []string{"a 12"}},
+		"the watch comes along": {state("a", "1", 12, "true"), nil, func(w *staged) { w.shows(state("a", "1", 12, "true")) }, []string{"a 12"}},
+		"the watch comes along step by step": {state("a", "1", 12, "true"), nil, func(w *staged) {
+			w.shows(state("a", "1", 11, "true"))
+			w.holds("a 12")
+			w.shows(state("a", "1", 12, "true"))
+		}, []string{"a 12"}},
+		"it was of no interest before that":      {state("a", "1", 12, "true"), nil, func(w *staged) { w.shows(state("a", "1", 11, "false")); w.holds("a 12") }, []string{"a 12"}},
+		"it was of no interest, shown meanwhile": {state("a", "1", 12, "true"), func(w *staged) { w.shows(state("a", "1", 11, "false")) }, nil, []string{"a 12"}},
+		"it ceases to be of interest meanwhile":  {state("a", "1", 10, "true"), func(w *staged) { w.shows(state("a", "1", 11, "false")) }, nil, nil},
+		"it ceases to be of interest then":       {state("a", "1", 10, "true"), nil, func(w *staged) { w.shows(state("a", "1", 11, "false")) }, nil},
+		"it changes meanwhile":                   {state("a", "1", 10, "true"), func(w *staged) { w.shows(state("a", "1", 11, "true")) }, nil, []string{"a 11"}},
+		"it is deleted meanwhile":                {state("a", "1", 10, "true"), func(w *staged) { w.showsEnd("a") }, nil, nil},
+		"it is deleted then":                     {state("a", "1", 10, "true"), nil, func(w *staged) { w.showsEnd("a") }, nil},
+		"it is replaced meanwhile":               {state("a", "1", 10, "true"), func(w *staged) { w.showsEnd("a"); w.shows(state("a", "2", 12, "true")) }, nil, []string{"a 12"}},
+		"by what is of no interest":              {state("a", "1", 10, "true"), func(w *staged) { w.showsEnd("a"); w.shows(state("a", "2", 12, "false")) }, nil, nil},
+		"it was replaced before, unseen":         {state("a", "2", 12, "true"), nil, func(w *staged) { w.showsEnd("a"); w.shows(state("a", "2", 12, "true")) }, []string{"a 12"}},
+		"it is gone":                             {nil, nil, nil, nil},
+		"it is gone, and shown so":               {nil, nil, func(w *staged) { w.showsEnd("a") }, nil},
+		"it is of no interest":                   {state("a", "1", 10, "false"), nil, nil, nil},
+		"nobody has an interest in it any more":  {state("a", "1", 10, "true"), func(w *staged) { w.wished.set("a", false) }, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newStaged(t)
+			w.shows(state("a", "1", 10, "true"))
+			w.shows(state("b", "3", 5, "true"))
+			w.wished.set("a", true)
+			if test.target != nil {
+				w.put(test.target)
+			}
+			w.asked = func() {
+				if test.during != nil {
+					test.during(w)
+				}
+			}
+			if err := w.Fetch(t.Context(), types.NamespacedName{Name: "a"}); err != nil {
+				t.Fatal(err)
+			}
+			if test.after != nil {
+				test.after(w)
+			}
+			w.holds(test.want...)
+		})
+	}
+}
+
+// Of an object that the watch has not shown, the feed knows nothing: it will be shown.
+func TestFetchIsNotAheadOfTheFirstList(t *testing.T) {
+	w := newStaged(t)
+	w.wished.set("a", true)
+	w.put(state("a", "1", 10, "true"))
+	if err := w.Fetch(t.Context(), types.NamespacedName{Name: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	w.holds()
+	w.shows(state("a", "1", 10, "true"))
+	w.holds("a 10")
+	w.get = func(context.Context, types.NamespacedName) (*unstructured.Unstructured, error) {
+		return nil, errors.New("no answer")
+	}
+	if err := w.Fetch(t.Context(), types.NamespacedName{Name: "a"}); err == nil {
+		t.Error("a request without an answer is no error")
+	}
+	w.holds("a 10")
+}
+
+// Whatever changes while objects are asked for, whoever has begun or ceased to have an interest: what the handler is told
+// fits together, and in the end the feed holds what is there and of interest, as it is.
+func TestFetchOfAnyHistory(t *testing.T) {
+	names := []string{"a", "b", "c"}
+	for seed := range uint64(200) {
+		w := newStaged(t)
+		// Events come in their order, a while after they happened.
+		events := make(chan func(), 1000)
+		var changing, running sync.WaitGroup
+		running.Go(func() {
+			for event := range events {
+				event()
+			}
+		})
+		changing.Go(func() {
+			random := rand.New(rand.NewPCG(seed, 21)) //nolint:gosec // a repeatable history
+			uids := map[string]string{}
+			for version := 10; version < 40; version++ {
+				name := anyOf(random, names)
+				if uids[name] != "" && random.IntN(4) == 0 {
+					delete(uids, name)
+					w.drop(name)
+					events <- func() { w.showsEnd(name) }
+					continue
+				}
+				if uids[name] == "" {
+					uids[name] = fmt.Sprint(version)
+				}
+				object := state(name, uids[name], version, []string{"true", "true", "false"}[random.IntN(3)])
+				w.put(object)
+				events <- func() { w.shows(object) }
+			}
+		})
+		for part := range uint64(2) {
+			changing.Go(func() {
+				random := rand.New(rand.NewPCG(seed, 22+part)) //nolint:gosec // a repeatable history
+				for range 30 {
+					name := anyOf(random, names)
+					w.wished.set(name, true)
+					if err := w.Fetch(t.Context(), types.NamespacedName{Name: name}); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		changing.Wait()
+		close(events)
+		running.Wait()
+		for _, stub := range w.Bystanders() {
+			if err := w.Fetch(t.Context(), types.NamespacedName{Name: stub.Name}); err != nil {
+				t.Error(err)
+			}
+		}
+		var want []string
+		for _, name := range names {
+			w.wished.lock.Lock()
+			wished := w.wished.names[name]
+			w.wished.lock.Unlock()
+			if object := w.target[name]; object != nil && wished && object.GetLabels()[interest] != "false" {
+				want = append(want, name+" "+object.GetResourceVersion())
+			}
+		}
+		w.holds(want...)
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+func anyOf[T any](random *rand.Rand, all []T) T { return all[random.IntN(len(all))] }

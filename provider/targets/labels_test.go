@@ -1,0 +1,139 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/test/framework"
+)
+
+// Namespaces whose labels somebody may hang on are known by the time that an answer says so, and each change is told.
+func TestNamespaceLabels(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ctx := t.Context()
+	target := startTarget(t, steady)
+	admin, way := administrator(t, target), newLine(t, target)
+	connection := connectTo(t, kubeconfigAt(t, target, way.URL()))
+	namespace := func(name, labels string) {
+		t.Helper()
+		g.Expect(framework.Apply(ctx, target.Config, "{apiVersion: v1, kind: Namespace, metadata: {name: "+name+", labels: {"+labels+"}}}")).To(Succeed())
+	}
+	namespace("labelled-there", "team: a")
+	namespace("labelled-twin", "team: a")
+	var lock sync.Mutex
+	told := map[string]int{}
+	unsubscribe := connection.Subscribe(Listener{Labels: func(name string) {
+		lock.Lock()
+		defer lock.Unlock()
+		if strings.HasPrefix(name, "labelled-") {
+			told[name]++
+		}
+	}})
+	t.Cleanup(unsubscribe)
+	tells := func(want map[string]int) {
+		t.Helper()
+		eventually(t, func(g Gomega) {
+			lock.Lock()
+			defer lock.Unlock()
+			g.Expect(told).To(Equal(want))
+		})
+	}
+	shows := func(name string, want map[string]string) {
+		t.Helper()
+		eventually(t, func(g Gomega) {
+			labels, known := connection.NamespaceLabels(name)
+			g.Expect(known).To(BeTrue())
+			// What is shown is the cache's.
+			labels = maps.Clone(labels)
+			delete(labels, "kubernetes.io/metadata.name")
+			g.Expect(labels).To(Equal(want))
+		})
+	}
+	shows("labelled-there", map[string]string{"team": "a"})
+	// An object can be seen before its namespace, so of one that is not there nothing is known.
+	if labels, known := connection.NamespaceLabels("labelled-none"); known || labels != nil {
+		t.Errorf("of a namespace that is not there is known %v", labels)
+	}
+	tells(map[string]int{})
+
+	namespace("labelled-comes", "team: b")
+	tells(map[string]int{"labelled-comes": 1})
+	shows("labelled-comes", map[string]string{"team": "b"})
+	namespace("labelled-there", "team: b, more: c")
+	tells(map[string]int{"labelled-comes": 1, "labelled-there": 1})
+	shows("labelled-there", map[string]string{"team": "b", "more": "c"})
+	// Nothing else of a namespace is told.
+	_, err := admin.Resource(namespaces).Patch(ctx, "labelled-there", types.MergePatchType, []byte(`{"metadata":{"annotations":{"note":"x"}}}`), metav1.PatchOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	finalize(ctx, g, admin, "labelled-twin")
+	eventually(t, func(g Gomega) {
+		_, known := connection.NamespaceLabels("labelled-twin")
+		g.Expect(known).To(BeFalse())
+	})
+	tells(map[string]int{"labelled-comes": 1, "labelled-there": 1})
+
+	// What changes while nobody sees it is told afterwards, and until then the last that was shown counts.
+	way.Cut()
+	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeFalse()) })
+	namespace("labelled-there", "team: c")
+	namespace("labelled-twin", "team: z")
+	labels, known := connection.NamespaceLabels("labelled-there")
+	g.Expect(known).To(BeTrue())
+	g.Expect(labels).To(HaveKeyWithValue("team", "b"))
+	way.Mend(t)
+	connection.Doubt()
+	tells(map[string]int{"labelled-comes": 1, "labelled-there": 2, "labelled-twin": 1})
+	shows("labelled-there", map[string]string{"team": "c"})
+	shows("labelled-twin", map[string]string{"team": "z"})
+	unsubscribe()
+	namespace("labelled-there", "team: d")
+	shows("labelled-there", map[string]string{"team": "d"})
+	tells(map[string]int{"labelled-comes": 1, "labelled-there": 2, "labelled-twin": 1})
+	expectBackground(t, "namespaces", "list", "watch")
+}
+
+// Before the target has shown its namespaces nothing is known of them.
+func TestNamespaceLabelsOfATargetThatIsAway(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	target := startTarget(t, steady)
+	way := newLine(t, target)
+	connection := connectTo(t, kubeconfigAt(t, target, way.URL()))
+	way.Cut()
+	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeFalse()) })
+	for range 2 {
+		_, known := connection.NamespaceLabels("default")
+		g.Expect(known).To(BeFalse())
+	}
+	synced := make(chan struct{}, 1)
+	t.Cleanup(connection.Subscribe(Listener{Namespace: func(string, bool) {}, Synced: func() { synced <- struct{}{} }}))
+	way.Mend(t)
+	connection.Doubt()
+	g.Eventually(synced).WithTimeout(patience).Should(Receive())
+	// Who waits for that may rely on it.
+	_, known := connection.NamespaceLabels("default")
+	g.Expect(known).To(BeTrue())
+}
