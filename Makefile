@@ -19,7 +19,8 @@ UNIT_PACKAGES = $(shell go list ./... | grep -v '/synchub/test/e2e')
 
 UNIT_TIMEOUT ?= 15m
 E2E_TIMEOUT  ?= 30m
-# End-to-end specs wait most of the time, so several processes run them side by side, also on few cores.
+# End-to-end specs wait most of the time, so several processes run them side by side, also on few cores, in any order but
+# those that take long first.
 E2E_PROCS    ?= 4
 FUZZTIME     ?= 10s
 
@@ -58,7 +59,7 @@ clean-all: clean ## Remove the tools too
 ##@ Test
 
 unit_tests = go test -race -timeout $(UNIT_TIMEOUT) $(UNIT_PACKAGES)
-e2e_tests = go run github.com/onsi/ginkgo/v2/ginkgo -v -race -timeout=$(E2E_TIMEOUT) -procs=$(E2E_PROCS) -focus='$(FOCUS)' ./test/e2e
+e2e_tests = go run github.com/onsi/ginkgo/v2/ginkgo -v -race -timeout=$(E2E_TIMEOUT) -procs=$(E2E_PROCS) -randomize-all -focus='$(FOCUS)' ./test/e2e
 
 # The end-to-end tests wait much of their time; the others take what they leave of the processors.
 .PHONY: test

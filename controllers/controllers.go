@@ -31,6 +31,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -40,7 +41,9 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	apiexportcontroller "github.com/synchub-dev/synchub/controllers/apiexport"
 	"github.com/synchub-dev/synchub/controllers/apiresourceschema"
+	"github.com/synchub-dev/synchub/controllers/definition"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
+	"github.com/synchub-dev/synchub/controllers/published"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/controllers/syncerconfig"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
@@ -101,12 +104,16 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 	}
 	boxes := mailboxes.New(options.Access, options.Workspace, bootstrap.MailboxExport, syncmanager.ConfigResources, realClock, options.Log.WithName("mailboxes"))
 	var syncTargets *synctarget.Controller
+	var schemas *apiresourceschema.Controller
 	registry := targets.NewRegistry(targets.Options{
 		FieldManager: ownership.FieldManager(identity.Hub),
 		Limits:       options.TargetLimits,
 		Clock:        realClock,
 		Log:          options.Log.WithName("targets"),
-		OnChange:     func(syncTarget types.UID) { syncTargets.TargetChanged(syncTarget) },
+		OnChange: func(syncTarget types.UID) {
+			syncTargets.TargetChanged(syncTarget)
+			schemas.TargetChanged(syncTarget)
+		},
 	})
 
 	// What is done with them.
@@ -124,13 +131,36 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 	sync.SetObserver(reports)
 	syncTargets = synctarget.NewController(multi, registry, sync, realClock)
 	recorder.Recorder = syncTargets
+	events := hosting.GetEventRecorder("synchub")
+	hostingREST, err := discovery.NewDiscoveryClientForConfigAndClient(hosting.GetConfig(), hosting.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a client for the hosting cluster: %w", err)
+	}
+	schemas = apiresourceschema.NewController(apiresourceschema.Options{
+		Hosting:     hosting.GetClient(),
+		HostingREST: hostingREST.RESTClient(),
+		Namespace:   options.Namespace,
+		Provider:    provider,
+		Targets:     &apiresourceschema.SyncTargets{Inventories: multi, Bindings: inventories.Lister(), Registry: registry},
+		Definitions: published.NewDefinitions(func(all []published.Definition) { sync.SetDefinitions(wanted(all)) }),
+		Recorder:    events,
+		Clock:       realClock,
+	})
+	exports := apiexportcontroller.NewController(apiexportcontroller.Options{
+		Hosting:   hosting.GetClient(),
+		Provider:  provider,
+		Export:    bootstrap.MailboxExport,
+		Mailboxes: boxes,
+		Sync:      sync,
+		Recorder:  events,
+	})
 
 	return multi, errors.Join(
 		hosting.Add(provider),
 		hosting.Add(boxes),
 		hosting.Add(registry),
-		apiresourceschema.NewController(hosting.GetClient(), provider, options.Namespace).Register(hosting),
-		apiexportcontroller.NewController(hosting.GetClient(), provider, bootstrap.MailboxExport, boxes, sync).Register(hosting),
+		schemas.Register(hosting),
+		exports.Register(hosting),
 		mailbox.NewController(multi, provider, options.Workspace, realClock, syncTargets.Stop).Register(),
 		syncTargets.Register(),
 		hosting.Add(sync),
@@ -138,6 +168,15 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 		hosting.Add(accessWatcher{options.Access, options.Log.WithName("kcp")}),
 		hosting.AddReadyzCheck("kcp-caches", synced(hosting, boxes)),
 	)
+}
+
+// wanted are the definitions that targets must have, as the sync manager takes them.
+func wanted(all []published.Definition) []definition.Wanted {
+	wanted := make([]definition.Wanted, 0, len(all))
+	for _, one := range all {
+		wanted = append(wanted, definition.Wanted{PublishedResource: one.PublishedResource, UID: one.UID, CRD: one.CRD, Version: one.Version})
+	}
+	return wanted
 }
 
 // recorder breaks the circle between the sync manager, which records pairs, and the controller of SyncTargets, which

@@ -18,18 +18,19 @@ package apiexport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -39,39 +40,67 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/patch"
 	"github.com/synchub-dev/synchub/controllers/published"
 	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
-// Reasons of the conditions Exported and Ready.
 const (
-	ReasonExported      = "Exported"
-	ReasonDuplicate     = "Duplicate"
-	ReasonSchemaMissing = "SchemaMissing"
-	ReasonReady         = "Ready"
+	// countInterval is how often the counts in the status of PublishedResources are brought up to date.
+	countInterval = time.Minute
+	// servedInterval is how often mailboxes are asked for what they do not serve yet.
+	servedInterval = 5 * time.Second
 )
-
-// countInterval is how often the counts in the status of PublishedResources are brought up to date.
-const countInterval = time.Minute
 
 // all is the one request there is: the export is one object.
 var all = reconcile.Request{NamespacedName: types.NamespacedName{Name: "all"}}
 
-// Controller keeps the mailbox export in step.
-type Controller struct {
-	hosting   client.Client
-	provider  cluster.Cluster
-	export    string
-	mailboxes *mailboxes.Mailboxes
-	sync      *syncmanager.Manager
+// Mailboxes are the workspaces that have what is published.
+type Mailboxes interface {
+	// SetResources makes exactly these the resources that are watched.
+	SetResources(all []schema.GroupVersionResource)
+	// Discover returns what mailboxes have. The error may be [mailboxes.ErrNotServed].
+	Discover(ctx context.Context, group schema.GroupVersion, resource, kind string) (metav1.APIResource, error)
 }
 
-// NewController returns a controller for the export of that name in the provider workspace.
-func NewController(hosting client.Client, provider cluster.Cluster, export string, mailboxes *mailboxes.Mailboxes, sync *syncmanager.Manager) *Controller {
-	return &Controller{hosting: hosting, provider: provider, export: export, mailboxes: mailboxes, sync: sync}
+// Syncer syncs what is published.
+type Syncer interface {
+	// Publish sets what is synced, Published returns it.
+	Publish(resources []sync.Resource)
+	Published() []sync.Resource
+	// Count returns how widely a resource of mailboxes is synced.
+	Count(resource schema.GroupResource) syncmanager.Counts
+}
+
+var (
+	_ Mailboxes = &mailboxes.Mailboxes{}
+	_ Syncer    = &syncmanager.Manager{}
+)
+
+// Options are what a controller needs.
+type Options struct {
+	// Hosting is the cluster of the PublishedResources.
+	Hosting client.Client
+	// Provider is the workspace of the export, and Export its name.
+	Provider  cluster.Cluster
+	Export    string
+	Mailboxes Mailboxes
+	Sync      Syncer
+	Recorder  events.EventRecorder
+}
+
+// Controller keeps the mailbox export in step.
+type Controller struct {
+	Options
+	planner *planner
+}
+
+// NewController returns a controller for one export.
+func NewController(options Options) *Controller {
+	c := &Controller{Options: options}
+	c.planner = &planner{compiler: published.NewCompiler(), schemaOf: c.schemaOf, discover: c.discover, before: map[types.UID]memory{}}
+	return c
 }
 
 // Register adds the controller to the manager of the hosting cluster.
@@ -80,134 +109,131 @@ func (c *Controller) Register(hosting manager.Manager) error {
 	return builder.ControllerManagedBy(hosting).
 		Named("apiexport").
 		Watches(&synchubv1alpha1.PublishedResource{}, toAll).
-		WatchesRawSource(source.Kind(c.provider.GetCache(), client.Object(&apisv1alpha2.APIExport{}), toAll)).
+		WatchesRawSource(source.Kind(c.Provider.GetCache(), client.Object(&apisv1alpha2.APIExport{}), toAll)).
+		WatchesRawSource(source.Kind(c.Provider.GetCache(), client.Object(&apisv1alpha1.APIResourceSchema{}), toAll)).
 		Complete(c)
+}
+
+func (c *Controller) schemaOf(ctx context.Context, name string) (*apisv1alpha1.APIResourceSchema, error) {
+	var found apisv1alpha1.APIResourceSchema
+	err := c.Provider.GetClient().Get(ctx, types.NamespacedName{Name: name}, &found)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("cannot get the APIResourceSchema %s: %w", name, err)
+	default:
+		return &found, nil
+	}
+}
+
+func (c *Controller) discover(ctx context.Context, resource schema.GroupVersionResource) (published.API, error) {
+	found, err := c.Mailboxes.Discover(ctx, resource.GroupVersion(), resource.Resource, "")
+	if err != nil {
+		return published.API{}, err
+	}
+	_, err = c.Mailboxes.Discover(ctx, resource.GroupVersion(), resource.Resource+"/status", "")
+	if err != nil && !errors.Is(err, mailboxes.ErrNotServed) {
+		return published.API{}, err
+	}
+	return published.API{
+		GroupVersionResource: resource, Kind: found.Kind, Namespaced: found.Namespaced, StatusSubresource: err == nil,
+		Versions: []string{resource.Version},
+	}, nil
 }
 
 // Reconcile brings the export and the conditions of all PublishedResources in step.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	var list synchubv1alpha1.PublishedResourceList
-	if err := c.hosting.List(ctx, &list); err != nil {
+	if err := c.Hosting.List(ctx, &list); err != nil {
 		return reconcile.Result{}, err
 	}
-	slices.SortFunc(list.Items, oldestFirst)
-	owners := map[schema.GroupResource]string{}
-	var entries []entry
-	verdicts := map[string]metav1.Condition{}
-	for i := range list.Items {
-		resource := &list.Items[i]
-		if resource.DeletionTimestamp != nil {
-			continue
-		}
-		found, err := c.entryOf(ctx, resource)
-		if err != nil {
-			return reconcile.Result{}, err
-		}
-		if found == nil {
-			verdicts[resource.Name] = metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonSchemaMissing, Message: "There is no schema yet; see the condition SchemaReady."}
-			continue
-		}
-		group := found.resource.GroupResource()
-		if owner, ok := owners[group]; ok {
-			verdicts[resource.Name] = metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonDuplicate, Message: fmt.Sprintf("%s is published by the older PublishedResource %s.", group, owner)}
-			continue
-		}
-		owners[group] = resource.Name
-		entries = append(entries, *found)
-		verdicts[resource.Name] = metav1.Condition{Status: metav1.ConditionTrue, Reason: ReasonExported, Message: fmt.Sprintf("Mailboxes have %s.", group)}
-	}
-	if err := c.update(ctx, entries); err != nil {
-		return reconcile.Result{}, err
-	}
-	c.publish(entries)
-	result := reconcile.Result{RequeueAfter: countInterval}
-	for i := range list.Items {
-		if verdict, ok := verdicts[list.Items[i].Name]; ok {
-			reported, err := c.report(ctx, &list.Items[i], verdict)
-			if err != nil {
-				return reconcile.Result{}, err
-			}
-			if reported.RequeueAfter > 0 {
-				result = reported
-			}
-		}
-	}
-	return result, nil
-}
-
-func oldestFirst(a, b synchubv1alpha1.PublishedResource) int {
-	if order := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); order != 0 {
-		return order
-	}
-	return strings.Compare(a.Name, b.Name)
-}
-
-// entryOf returns nil while there is no schema.
-func (c *Controller) entryOf(ctx context.Context, resource *synchubv1alpha1.PublishedResource) (*entry, error) {
-	ready := meta.FindStatusCondition(resource.Status.Conditions, synchubv1alpha1.ConditionSchemaReady)
-	if ready == nil || ready.Status != metav1.ConditionTrue || ready.ObservedGeneration != resource.Generation {
-		return nil, nil
-	}
-	if resource.Status.SchemaName == "" {
-		return &entry{resource: published.Claimed(&resource.Spec)}, nil
-	}
-	var schema apisv1alpha1.APIResourceSchema
-	if err := c.provider.GetClient().Get(ctx, types.NamespacedName{Name: resource.Status.SchemaName}, &schema); err != nil {
-		return nil, fmt.Errorf("cannot get the APIResourceSchema of PublishedResource %s: %w", resource.Name, err)
-	}
-	found, err := published.Exported(&resource.Spec, &schema)
-	if err != nil {
-		return nil, nil //nolint:nilerr // SchemaReady is about to say so
-	}
-	return &entry{resource: found, schema: schema.Name}, nil
-}
-
-// update writes the export if the entries change it.
-func (c *Controller) update(ctx context.Context, entries []entry) error {
 	var export apisv1alpha2.APIExport
-	if err := c.provider.GetClient().Get(ctx, types.NamespacedName{Name: c.export}, &export); err != nil {
-		return fmt.Errorf("cannot get the APIExport %s (run `synchub init`): %w", c.export, err)
+	if err := c.Provider.GetClient().Get(ctx, types.NamespacedName{Name: c.Export}, &export); err != nil {
+		return reconcile.Result{}, fmt.Errorf("cannot get the APIExport %s (run `synchub init`): %w", c.Export, err)
 	}
-	stored := export.DeepCopy()
-	merge(&export.Spec, entries)
-	if apiequality.Semantic.DeepEqual(stored.Spec, export.Spec) {
+	made, err := c.planner.make(ctx, list.Items, &export.Spec)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	refused, err := c.update(ctx, &export, made.entries())
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	made.refuse(refused)
+	gone := c.gone(made)
+	c.publish(made)
+	c.remember(made)
+	for _, left := range gone {
+		left.tell(ctx, c.Recorder)
+	}
+	result := reconcile.Result{RequeueAfter: countInterval}
+	if made.waits {
+		result.RequeueAfter = servedInterval
+	}
+	var errs []error
+	for _, candidate := range made.candidates {
+		again, err := c.report(ctx, candidate)
+		errs = append(errs, err)
+		if again > 0 {
+			result.RequeueAfter = min(result.RequeueAfter, again)
+		}
+	}
+	return result, errors.Join(errs...)
+}
+
+// update writes the export if the entries change it. What kcp refuses does not keep out the others.
+func (c *Controller) update(ctx context.Context, export *apisv1alpha2.APIExport, entries []entry) (refused map[entry]error, err error) {
+	err = c.write(ctx, export, entries...)
+	if !isRefusal(err) {
+		return nil, err
+	}
+	refused = map[entry]error{}
+	for _, entry := range entries {
+		if err := c.write(ctx, export, entry); isRefusal(err) {
+			refused[entry] = err
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return refused, nil
+}
+
+// write adds the entries to the export, which shows them afterwards if that worked.
+func (c *Controller) write(ctx context.Context, export *apisv1alpha2.APIExport, entries ...entry) error {
+	changed := export.DeepCopy()
+	for _, entry := range entries {
+		merge(&changed.Spec, entry)
+	}
+	if apiequality.Semantic.DeepEqual(export.Spec, changed.Spec) {
 		return nil
 	}
-	if err := c.provider.GetClient().Patch(ctx, &export, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("cannot update the APIExport %s: %w", c.export, err)
+	if err := c.Provider.GetClient().Patch(ctx, changed, client.MergeFromWithOptions(export, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("cannot update the APIExport %s: %w", c.Export, err)
 	}
+	*export = *changed
 	return nil
 }
 
-// publish starts the watches of the resources and has them synced.
-func (c *Controller) publish(entries []entry) {
-	resources := make([]sync.Resource, 0, len(entries))
-	for _, entry := range entries {
-		c.mailboxes.Watch(entry.resource.GroupVersionResource)
-		resources = append(resources, entry.resource)
-	}
-	if !slices.Equal(resources, c.sync.Published()) {
-		c.sync.Publish(resources)
+// isRefusal tells whether the server will say the same to another try.
+func isRefusal(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err)
+}
+
+// publish has the mailboxes watched and their objects synced.
+func (c *Controller) publish(made *plan) {
+	c.Mailboxes.SetResources(made.watched())
+	if resources := made.synced(); !slices.Equal(resources, c.Sync.Published()) {
+		c.Sync.Publish(resources)
 	}
 }
 
-func (c *Controller) report(ctx context.Context, resource *synchubv1alpha1.PublishedResource, exported metav1.Condition) (reconcile.Result, error) {
-	stored := resource.DeepCopy()
-	exported.Type, exported.ObservedGeneration = synchubv1alpha1.ConditionExported, resource.Generation
-	meta.SetStatusCondition(&resource.Status.Conditions, exported)
-	ready := exported
-	ready.Type = synchubv1alpha1.ConditionReady
-	if ready.Status == metav1.ConditionTrue {
-		ready.Reason, ready.Message = ReasonReady, "The API is published."
+// remember keeps what is in force for the next plan.
+func (c *Controller) remember(made *plan) {
+	c.planner.before = made.memories(c.planner.before)
+	names := map[string]bool{}
+	for _, candidate := range made.candidates {
+		names[candidate.published.Name] = true
 	}
-	meta.SetStatusCondition(&resource.Status.Conditions, ready)
-	resource.Status.ObservedGeneration = resource.Generation
-	if exported.Status == metav1.ConditionTrue {
-		counts := c.sync.Count(schema.GroupResource{Group: resource.Spec.Resource.Group, Resource: resource.Spec.Resource.Resource}, resource.Spec.Resource.Kind)
-		resource.Status.Mailboxes, resource.Status.Targets, resource.Status.Objects = counts.Mailboxes, counts.Targets, counts.Objects
-	}
-	if apiequality.Semantic.DeepEqual(stored.Status, resource.Status) {
-		return reconcile.Result{}, nil
-	}
-	return patch.Status(ctx, c.hosting, stored, resource)
+	c.planner.compiler.Keep(func(name string) bool { return names[name] })
 }

@@ -14,8 +14,12 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package apiexport keeps the mailbox export's schemas and claims in step with the PublishedResources, and tells the
+// Package apiexport keeps the mailbox export in step with the PublishedResources: its schemas, its claims, and through them
 // mailboxes' watches and the sync manager what is published.
+//
+// What to do is one plan over all PublishedResources, made by the [planner], which only asks; the controller carries it
+// out. A PublishedResource that cannot work stops nothing but itself: what mailboxes have of it stays, and its objects are
+// left alone until it is mended.
 //
 // Nothing is ever taken out of the export: kcp would drop the objects of that API in every mailbox. Entries made by others
 // stay.

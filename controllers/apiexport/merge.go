@@ -17,56 +17,91 @@ limitations under the License.
 package apiexport
 
 import (
-	"slices"
+	"fmt"
 
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
-
-	"github.com/synchub-dev/synchub/controllers/sync"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// entry is a published resource with what the export needs of it.
+// entry is what the export must carry for an API.
 type entry struct {
-	resource sync.Resource
+	schema.GroupResource
 	// schema is the name of the APIResourceSchema; empty for a claim.
 	schema string
+	// identity is that of the export which provides what is claimed; empty for what kcp serves by itself.
+	identity string
 }
 
-// merge adds the entries to the export's spec; a resource that is exported already moves to the entry's schema.
-func merge(spec *apisv1alpha2.APIExportSpec, entries []entry) {
-	for _, entry := range entries {
-		if entry.schema == "" {
-			addClaim(spec, entry)
-		} else {
-			setSchema(spec, entry)
+// String says what the export has of the entry.
+func (e entry) String() string {
+	if e.schema != "" {
+		return "the schema " + e.schema
+	}
+	return "the claim on " + e.GroupResource.String()
+}
+
+// conflict says why the export cannot carry the entry beside what it has; it is empty if it can.
+func conflict(spec *apisv1alpha2.APIExportSpec, entry entry) string {
+	exported, claimed := exportedAs(spec, entry.GroupResource), claimOn(spec, entry.GroupResource)
+	switch {
+	case entry.schema == "" && exported != nil:
+		return fmt.Sprintf("The mailbox export provides %s by itself (schema %s), so it cannot claim it.", entry.GroupResource, exported.Schema)
+	case entry.schema != "" && exported == nil && claimed != nil:
+		return fmt.Sprintf("The mailbox export claims %s, and a schema would hide what mailboxes have of it. If that is not needed, take the claim out of the export by hand.", entry.GroupResource)
+	case entry.schema == "" && claimed != nil && claimed.IdentityHash != entry.identity:
+		return fmt.Sprintf("The mailbox export claims %s of the export with the identity %q already, and can claim it of one only.", entry.GroupResource, claimed.IdentityHash)
+	default:
+		return ""
+	}
+}
+
+// merge adds the entry to the export's spec; a resource that is exported already moves to the entry's schema.
+func merge(spec *apisv1alpha2.APIExportSpec, entry entry) {
+	if entry.schema == "" {
+		addClaim(spec, entry)
+	} else {
+		setSchema(spec, entry)
+	}
+}
+
+func exportedAs(spec *apisv1alpha2.APIExportSpec, resource schema.GroupResource) *apisv1alpha2.ResourceSchema {
+	for i := range spec.Resources {
+		if exported := &spec.Resources[i]; exported.Group == resource.Group && exported.Name == resource.Resource {
+			return exported
 		}
 	}
+	return nil
+}
+
+func claimOn(spec *apisv1alpha2.APIExportSpec, resource schema.GroupResource) *apisv1alpha2.PermissionClaim {
+	for i := range spec.PermissionClaims {
+		if claim := &spec.PermissionClaims[i]; claim.Group == resource.Group && claim.Resource == resource.Resource {
+			return claim
+		}
+	}
+	return nil
 }
 
 func addClaim(spec *apisv1alpha2.APIExportSpec, entry entry) {
-	claimed := slices.ContainsFunc(spec.PermissionClaims, func(claim apisv1alpha2.PermissionClaim) bool {
-		return claim.Group == entry.resource.Group && claim.Resource == entry.resource.Resource
-	})
-	if claimed {
+	if claimOn(spec, entry.GroupResource) != nil {
 		return
 	}
 	spec.PermissionClaims = append(spec.PermissionClaims, apisv1alpha2.PermissionClaim{
-		GroupResource: apisv1alpha2.GroupResource{Group: entry.resource.Group, Resource: entry.resource.Resource},
+		GroupResource: apisv1alpha2.GroupResource{Group: entry.Group, Resource: entry.Resource},
 		// kcp intersects the verbs of both sides as plain strings, and its own tools accept "*".
-		Verbs: []string{"*"},
+		Verbs:        []string{"*"},
+		IdentityHash: entry.identity,
 	})
 }
 
 func setSchema(spec *apisv1alpha2.APIExportSpec, entry entry) {
-	for i := range spec.Resources {
-		exported := &spec.Resources[i]
-		if exported.Group == entry.resource.Group && exported.Name == entry.resource.Resource {
-			exported.Schema = entry.schema
-			return
-		}
+	if exported := exportedAs(spec, entry.GroupResource); exported != nil {
+		exported.Schema = entry.schema
+		return
 	}
 	spec.Resources = append(spec.Resources, apisv1alpha2.ResourceSchema{
-		Group:   entry.resource.Group,
-		Name:    entry.resource.Resource,
+		Group:   entry.Group,
+		Name:    entry.Resource,
 		Schema:  entry.schema,
 		Storage: apisv1alpha2.ResourceSchemaStorage{CRD: &apisv1alpha2.ResourceSchemaStorageCRD{}},
 	})

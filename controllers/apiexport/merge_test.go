@@ -29,15 +29,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/sync"
 )
 
 // entryFor is a claim, or with a schema an export, of "resource" or "resource.group".
 func entryFor(resource, schemaName string) entry {
-	return entry{resource: sync.Resource{GroupVersionResource: schema.ParseGroupResource(resource).WithVersion("v1")}, schema: schemaName}
+	return entry{GroupResource: schema.ParseGroupResource(resource), schema: schemaName}
 }
 
-func claimOn(resource string, verbs ...string) apisv1alpha2.PermissionClaim {
+// mergeAll merges one entry after the other.
+func mergeAll(spec *apisv1alpha2.APIExportSpec, entries []entry) {
+	for _, entry := range entries {
+		merge(spec, entry)
+	}
+}
+
+func claim(resource string, verbs ...string) apisv1alpha2.PermissionClaim {
 	parsed := schema.ParseGroupResource(resource)
 	return apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Group: parsed.Group, Resource: parsed.Resource}, Verbs: verbs}
 }
@@ -51,7 +57,7 @@ func exportOf(resource, schemaName string) apisv1alpha2.ResourceSchema {
 }
 
 func TestMerge(t *testing.T) {
-	foreignClaim := claimOn("leases.coordination.k8s.io", "get", "list")
+	foreignClaim := claim("leases.coordination.k8s.io", "get", "list")
 	foreignClaim.IdentityHash = "abc"
 	foreignExport := exportOf("widgets.example.com", "v1.widgets.example.com")
 	foreignExport.Storage = apisv1alpha2.ResourceSchemaStorage{Virtual: &apisv1alpha2.ResourceSchemaStorageVirtual{IdentityHash: "abc"}}
@@ -65,11 +71,11 @@ func TestMerge(t *testing.T) {
 		want    spec
 	}{
 		"nothing":  {spec{}, nil, spec{}},
-		"a claim":  {spec{}, []entry{entryFor("configmaps", "")}, spec{PermissionClaims: claims{claimOn("configmaps", "*")}}},
+		"a claim":  {spec{}, []entry{entryFor("configmaps", "")}, spec{PermissionClaims: claims{claim("configmaps", "*")}}},
 		"a schema": {spec{}, []entry{entryFor("deployments.apps", "a.deployments.apps")}, spec{Resources: exports{exportOf("deployments.apps", "a.deployments.apps")}}},
 		"a claim that is there": {
-			spec{PermissionClaims: claims{claimOn("configmaps", "*")}}, []entry{entryFor("configmaps", "")},
-			spec{PermissionClaims: claims{claimOn("configmaps", "*")}},
+			spec{PermissionClaims: claims{claim("configmaps", "*")}}, []entry{entryFor("configmaps", "")},
+			spec{PermissionClaims: claims{claim("configmaps", "*")}},
 		},
 		"a schema that is there": {
 			spec{Resources: exports{exportOf("deployments.apps", "a")}}, []entry{entryFor("deployments.apps", "a")},
@@ -80,20 +86,26 @@ func TestMerge(t *testing.T) {
 			spec{Resources: exports{exportOf("deployments.apps", "c"), exportOf("jobs.batch", "b")}},
 		},
 		"one name in two groups": {
-			spec{Resources: exports{exportOf("deployments.apps", "a")}, PermissionClaims: claims{claimOn("events", "*")}},
+			spec{Resources: exports{exportOf("deployments.apps", "a")}, PermissionClaims: claims{claim("events", "*")}},
 			[]entry{entryFor("deployments.example.com", "b"), entryFor("events.events.k8s.io", "")},
 			spec{
 				Resources:        exports{exportOf("deployments.apps", "a"), exportOf("deployments.example.com", "b")},
-				PermissionClaims: claims{claimOn("events", "*"), claimOn("events.events.k8s.io", "*")},
+				PermissionClaims: claims{claim("events", "*"), claim("events.events.k8s.io", "*")},
 			},
 		},
 		"what others made, and what is no longer published": {
-			spec{Resources: exports{foreignExport, exportOf("jobs.batch", "b")}, PermissionClaims: claims{foreignClaim, claimOn("secrets", "*")}},
+			spec{Resources: exports{foreignExport, exportOf("jobs.batch", "b")}, PermissionClaims: claims{foreignClaim, claim("secrets", "*")}},
 			[]entry{entryFor("configmaps", ""), entryFor("deployments.apps", "a")},
 			spec{
 				Resources:        exports{foreignExport, exportOf("jobs.batch", "b"), exportOf("deployments.apps", "a")},
-				PermissionClaims: claims{foreignClaim, claimOn("secrets", "*"), claimOn("configmaps", "*")},
+				PermissionClaims: claims{foreignClaim, claim("secrets", "*"), claim("configmaps", "*")},
 			},
+		},
+		"a claim of another export": {
+			spec{PermissionClaims: claims{claim("configmaps", "*")}}, []entry{{GroupResource: schema.ParseGroupResource("as.example.com"), identity: "abc"}},
+			spec{PermissionClaims: claims{claim("configmaps", "*"), {
+				GroupResource: apisv1alpha2.GroupResource{Group: "example.com", Resource: "as"}, Verbs: []string{"*"}, IdentityHash: "abc",
+			}}},
 		},
 		"a new schema keeps where objects are stored": {
 			spec{Resources: exports{foreignExport}}, []entry{entryFor("widgets.example.com", "new")},
@@ -102,9 +114,42 @@ func TestMerge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := *test.before.DeepCopy()
-			merge(&got, test.entries)
+			mergeAll(&got, test.entries)
 			if !reflect.DeepEqual(got, test.want) {
 				t.Errorf("want %+v\ngot  %+v", test.want, got)
+			}
+		})
+	}
+}
+
+func TestConflict(t *testing.T) {
+	foreign := func(identity string) entry {
+		return entry{GroupResource: schema.ParseGroupResource("as.example.com"), identity: identity}
+	}
+	spec := apisv1alpha2.APIExportSpec{
+		Resources:        []apisv1alpha2.ResourceSchema{exportOf("deployments.apps", "a.deployments.apps")},
+		PermissionClaims: []apisv1alpha2.PermissionClaim{claim("configmaps", "get"), claim("deployments.apps", "*")},
+	}
+	merge(&spec, foreign("abc"))
+	for name, test := range map[string]struct {
+		entry entry
+		want  string
+	}{
+		"a new claim":                        {entryFor("secrets", ""), ""},
+		"a new schema":                       {entryFor("jobs.batch", "a"), ""},
+		"the same claim":                     {entryFor("configmaps", ""), ""},
+		"another schema":                     {entryFor("deployments.apps", "b"), ""},
+		"the name in another group":          {entryFor("as.apps", "b"), ""},
+		"the same foreign claim":             {foreign("abc"), ""},
+		"a claim of yet another export":      {foreign("def"), "identity \"abc\""},
+		"a claim of kcp's on another's":      {foreign(""), "identity \"abc\""},
+		"a claim on what is exported":        {entryFor("deployments.apps", ""), "schema a.deployments.apps"},
+		"a schema for what is claimed":       {entryFor("configmaps", "a"), "would hide"},
+		"a schema for what another provides": {entryFor("as.example.com", "a"), "would hide"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := conflict(&spec, test.entry); (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+				t.Errorf("want %q, got %q", test.want, got)
 			}
 		})
 	}
@@ -117,7 +162,7 @@ func TestMergeOfAnything(t *testing.T) {
 	for range 3000 {
 		before, entries := randomExport(random), randomEntries(random)
 		after := *before.DeepCopy()
-		merge(&after, entries)
+		mergeAll(&after, entries)
 		checkKept(t, before, after, entries)
 		for _, entry := range entries {
 			if found := count(after, entry); found != 1 {
@@ -125,7 +170,7 @@ func TestMergeOfAnything(t *testing.T) {
 			}
 		}
 		again := *after.DeepCopy()
-		merge(&again, entries)
+		mergeAll(&again, entries)
 		if !reflect.DeepEqual(again, after) {
 			t.Fatalf("first %+v\nthen  %+v", after, again)
 		}
@@ -139,7 +184,7 @@ func randomExport(random *rand.Rand) (spec apisv1alpha2.APIExportSpec) {
 	for _, resource := range someResources {
 		switch random.IntN(4) {
 		case 0:
-			spec.PermissionClaims = append(spec.PermissionClaims, claimOn(resource, "get"))
+			spec.PermissionClaims = append(spec.PermissionClaims, claim(resource, "get"))
 		case 1:
 			spec.Resources = append(spec.Resources, exportOf(resource, "old."+resource))
 		}
@@ -167,7 +212,7 @@ func checkKept(t *testing.T, before, after apisv1alpha2.APIExportSpec, entries [
 	}
 	for i, want := range before.Resources {
 		for _, entry := range entries {
-			if entry.schema != "" && entry.resource.Group == want.Group && entry.resource.Resource == want.Name {
+			if entry.schema != "" && entry.Group == want.Group && entry.Resource == want.Name {
 				want.Schema = entry.schema
 			}
 		}
@@ -181,14 +226,14 @@ func checkKept(t *testing.T, before, after apisv1alpha2.APIExportSpec, entries [
 func count(spec apisv1alpha2.APIExportSpec, entry entry) (found int) {
 	if entry.schema == "" {
 		for _, claim := range spec.PermissionClaims {
-			if claim.Group == entry.resource.Group && claim.Resource == entry.resource.Resource {
+			if claim.Group == entry.Group && claim.Resource == entry.Resource {
 				found++
 			}
 		}
 		return found
 	}
 	for _, exported := range spec.Resources {
-		if exported.Group == entry.resource.Group && exported.Name == entry.resource.Resource && exported.Schema == entry.schema {
+		if exported.Group == entry.Group && exported.Name == entry.Resource && exported.Schema == entry.schema {
 			found++
 		}
 	}

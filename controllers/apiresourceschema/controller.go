@@ -18,183 +18,163 @@ package apiresourceschema
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/yaml"
+	crsource "sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/synchub-dev/synchub/apis/schemas"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/patch"
 	"github.com/synchub-dev/synchub/controllers/published"
+	"github.com/synchub-dev/synchub/controllers/published/announce"
 	"github.com/synchub-dev/synchub/controllers/unimplemented"
 )
 
-// Reasons of the condition SchemaReady.
-const (
-	ReasonClaimed       = "Claimed"
-	ReasonCreated       = "Created"
-	ReasonInvalid       = "Invalid"
-	ReasonSchemaMissing = "SchemaMissing"
-)
+// workers is how many PublishedResources are looked at together: a cluster that answers slowly must not hold up those
+// whose definition is somewhere else.
+const workers = 4
 
-// defaultKey is the key of a ConfigMap that holds a schema, unless the PublishedResource names another.
-const defaultKey = "crd.yaml"
+// Options are what a controller needs.
+type Options struct {
+	// Hosting is the cluster of the PublishedResources; HostingREST asks what it serves.
+	Hosting     client.Client
+	HostingREST rest.Interface
+	// Namespace is where the hosting cluster's ConfigMaps with schemas are.
+	Namespace string
+	// Provider is the workspace of the schemas.
+	Provider cluster.Cluster
+	Targets  Targets
+	// Definitions is told which definitions targets are to be given.
+	Definitions *published.Definitions
+	Recorder    events.EventRecorder
+	Clock       clock.Clock
+}
 
 // Controller makes APIResourceSchemas.
 type Controller struct {
-	hosting  client.Client
-	provider cluster.Cluster
-	// namespace is where the hosting cluster's ConfigMaps with schemas are.
-	namespace string
+	Options
+	ears ears
 }
 
 // NewController returns a controller that makes schemas in the provider workspace.
-func NewController(hosting client.Client, provider cluster.Cluster, namespace string) *Controller {
-	return &Controller{hosting: hosting, provider: provider, namespace: namespace}
+func NewController(options Options) *Controller {
+	return &Controller{Options: options, ears: ears{clock: options.Clock, heard: map[string]*source{}}}
+}
+
+// definitionsOfKinds stands for the hosting cluster's CustomResourceDefinitions, of which only the metadata is watched.
+func definitionsOfKinds() client.Object {
+	definition := &metav1.PartialObjectMetadata{}
+	definition.APIVersion, definition.Kind = "apiextensions.k8s.io/v1", "CustomResourceDefinition"
+	return definition
 }
 
 // Register adds the controller to the manager of the hosting cluster.
 func (c *Controller) Register(hosting manager.Manager) error {
+	onlyGone := predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(event.UpdateEvent) bool { return false },
+	}
+	schemas := crsource.Kind(c.Provider.GetCache(), client.Object(&apisv1alpha1.APIResourceSchema{}), handler.EnqueueRequestsFromMapFunc(c.users), onlyGone)
 	return builder.ControllerManagedBy(hosting).
 		Named("apiresourceschema").
 		For(&synchubv1alpha1.PublishedResource{}).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(c.referrers)).
+		WatchesMetadata(definitionsOfKinds(), handler.EnqueueRequestsFromMapFunc(c.described)).
+		WatchesRawSource(schemas).
+		WatchesRawSource(crsource.Func(c.ears.listen)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(c)
 }
 
-// referrers returns the PublishedResources whose schema a ConfigMap holds.
-func (c *Controller) referrers(ctx context.Context, configMap client.Object) []reconcile.Request {
+// requestsFor returns the PublishedResources that something concerns.
+func (c *Controller) requestsFor(ctx context.Context, concerned func(*synchubv1alpha1.PublishedResource) bool) []reconcile.Request {
 	var all synchubv1alpha1.PublishedResourceList
-	if err := c.hosting.List(ctx, &all); err != nil {
+	if err := c.Hosting.List(ctx, &all); err != nil {
 		return nil
 	}
 	var requests []reconcile.Request
 	for i := range all.Items {
-		if from := configMapOf(&all.Items[i].Spec); from != nil && from.Name == configMap.GetName() {
-			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Name: all.Items[i].Name}})
+		if concerned(&all.Items[i]) {
+			requests = append(requests, requestFor(all.Items[i].Name))
 		}
 	}
 	return requests
 }
 
-func configMapOf(spec *synchubv1alpha1.PublishedResourceSpec) *synchubv1alpha1.ConfigMapSchema {
-	if spec.API.SchemaFrom == nil {
-		return nil
-	}
-	return spec.API.SchemaFrom.ConfigMap
+// referrers returns the PublishedResources whose definition a ConfigMap holds.
+func (c *Controller) referrers(ctx context.Context, configMap client.Object) []reconcile.Request {
+	return c.requestsFor(ctx, func(resource *synchubv1alpha1.PublishedResource) bool {
+		from := resource.Spec.API.SchemaFrom
+		return from != nil && from.ConfigMap != nil && from.ConfigMap.Name == configMap.GetName()
+	})
 }
 
-// problem is why there is no schema, for the condition.
-type problem struct {
-	reason string
-	err    error
+// described returns the PublishedResources that a definition of the hosting cluster may be about.
+func (c *Controller) described(ctx context.Context, definition client.Object) []reconcile.Request {
+	defined := schema.ParseGroupResource(definition.GetName())
+	return c.requestsFor(ctx, func(resource *synchubv1alpha1.PublishedResource) bool {
+		from := resource.Spec.API.SchemaFrom
+		return (from == nil || from.HostingCluster != nil) && mayBe(resource.Spec.Resource, defined)
+	})
 }
 
-func (p *problem) Error() string { return p.err.Error() }
-func (p *problem) Unwrap() error { return p.err }
+// users returns the PublishedResources that a schema of the provider workspace is for.
+func (c *Controller) users(ctx context.Context, schema client.Object) []reconcile.Request {
+	return c.requestsFor(ctx, func(resource *synchubv1alpha1.PublishedResource) bool {
+		return resource.Status.SchemaName == schema.GetName()
+	})
+}
 
 // Reconcile makes the schema of one PublishedResource.
 func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	var resource synchubv1alpha1.PublishedResource
-	if err := c.hosting.Get(ctx, request.NamespacedName, &resource); err != nil {
+	if err := c.Hosting.Get(ctx, request.NamespacedName, &resource); err != nil {
+		if apierrors.IsNotFound(err) {
+			c.ears.forget(request.Name)
+			c.Definitions.Drop(request.Name)
+		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	condition := metav1.Condition{Type: synchubv1alpha1.ConditionSchemaReady, Status: metav1.ConditionTrue, ObservedGeneration: resource.Generation}
-	name, err := c.ensure(ctx, &resource)
-	var problem *problem
-	switch {
-	case errors.As(err, &problem):
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, problem.reason, problem.Error()
-	case err != nil:
+	found, err := c.look(ctx, &resource)
+	if err != nil {
 		return reconcile.Result{}, err
-	case name == "":
-		condition.Reason, condition.Message = ReasonClaimed, "kcp serves the API by itself; the mailboxes' objects are claimed."
-	default:
-		condition.Reason, condition.Message = ReasonCreated, fmt.Sprintf("The APIResourceSchema is %s.", name)
 	}
 	stored := resource.DeepCopy()
-	resource.Status.SchemaName = name
-	meta.SetStatusCondition(&resource.Status.Conditions, condition)
+	found.report(&resource)
 	unimplemented.SetCondition(&resource.Status.Conditions, resource.Generation, unimplemented.PublishedResource(&resource.Spec))
-	if apiequality.Semantic.DeepEqual(stored.Status, resource.Status) {
-		return reconcile.Result{}, nil
-	}
-	return patch.Status(ctx, c.hosting, stored, &resource)
-}
-
-// ensure returns the name of the schema, which is empty for a claim. What the operator must cure is a [*problem].
-func (c *Controller) ensure(ctx context.Context, resource *synchubv1alpha1.PublishedResource) (string, error) {
-	claim, err := published.IsClaim(&resource.Spec)
-	if err != nil {
-		return "", &problem{ReasonInvalid, err}
-	}
-	if claim {
-		return "", nil
-	}
-	from := configMapOf(&resource.Spec)
-	if from == nil {
-		return "", &problem{ReasonSchemaMissing, errors.New("spec.api.schemaFrom.configMap: name a ConfigMap in the hub's namespace that holds a CustomResourceDefinition of the API")}
-	}
-	crd, err := c.crd(ctx, from)
-	if err != nil {
-		return "", err
-	}
-	if crd.Spec.Group != resource.Spec.Resource.Group ||
-		resource.Spec.Resource.Resource != "" && crd.Spec.Names.Plural != resource.Spec.Resource.Resource ||
-		resource.Spec.Resource.Kind != "" && crd.Spec.Names.Kind != resource.Spec.Resource.Kind {
-		return "", &problem{ReasonInvalid, fmt.Errorf("spec.resource: the ConfigMap %s defines %s (%s), not the resource named here", from.Name, crd.Name, crd.Spec.Names.Kind)}
-	}
-	schema, err := schemas.FromCRD(crd)
-	if err != nil {
-		return "", &problem{ReasonInvalid, err}
-	}
-	if _, err := published.Exported(&resource.Spec, schema); err != nil {
-		return "", &problem{ReasonInvalid, err}
-	}
-	err = c.provider.GetClient().Create(ctx, schema)
-	if apierrors.IsInvalid(err) {
-		return "", &problem{ReasonInvalid, err}
-	}
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return "", fmt.Errorf("cannot create the APIResourceSchema %s: %w", schema.Name, err)
-	}
-	return schema.Name, nil
-}
-
-func (c *Controller) crd(ctx context.Context, from *synchubv1alpha1.ConfigMapSchema) (*apiextensionsv1.CustomResourceDefinition, error) {
-	key := from.Key
-	if key == "" {
-		key = defaultKey
-	}
-	var configMap corev1.ConfigMap
-	name := types.NamespacedName{Namespace: c.namespace, Name: from.Name}
-	if err := c.hosting.Get(ctx, name, &configMap); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil, &problem{ReasonSchemaMissing, fmt.Errorf("spec.api.schemaFrom.configMap: the ConfigMap %s does not exist", name)}
+	if !apiequality.Semantic.DeepEqual(stored.Status, resource.Status) {
+		written, err := patch.Status(ctx, c.Hosting, stored, &resource)
+		if err != nil || written.RequeueAfter > 0 {
+			return written, err
 		}
-		return nil, err
+		c.announce(stored, &resource)
 	}
-	manifest, ok := configMap.Data[key]
-	if !ok {
-		return nil, &problem{ReasonSchemaMissing, fmt.Errorf("spec.api.schemaFrom.configMap: the ConfigMap %s has no key %q", name, key)}
+	return reconcile.Result{RequeueAfter: found.again}, nil
+}
+
+// announce tells of another schema, or else of what else changed.
+func (c *Controller) announce(before, after *synchubv1alpha1.PublishedResource) {
+	old, now := before.Status.SchemaName, after.Status.SchemaName
+	if old != "" && now != "" && old != now {
+		announce.Event(c.Recorder, after, corev1.EventTypeNormal, ReasonSchemaChanged, fmt.Sprintf("The schema %s takes the place of %s, which is kept.", now, old))
+		return
 	}
-	var crd apiextensionsv1.CustomResourceDefinition
-	if err := yaml.UnmarshalStrict([]byte(manifest), &crd); err != nil {
-		return nil, &problem{ReasonInvalid, fmt.Errorf("spec.api.schemaFrom.configMap: %s in %s is not a CustomResourceDefinition: %w", key, name, err)}
-	}
-	return &crd, nil
+	announce.Condition(c.Recorder, after, before.Status.Conditions, synchubv1alpha1.ConditionSchemaReady)
 }

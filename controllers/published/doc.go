@@ -14,6 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package published says of a PublishedResource how mailboxes get its API: by a claim on what kcp serves by itself, or by
-// a schema that the hub exports. It is pure; controllers/apiresourceschema and controllers/apiexport act on it.
+// Package published says what a PublishedResource means: how mailboxes get its API (by a claim, or by a schema that the hub
+// exports), and by which rules its objects are synced. It is pure; controllers/apiresourceschema and controllers/apiexport
+// act on it.
 package published

@@ -20,13 +20,8 @@ import (
 	"strings"
 	"testing"
 
-	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/published"
-	"github.com/synchub-dev/synchub/controllers/sync"
 )
 
 // described is the spec for a resource named as "group resource Kind version", where - stands for what is not said.
@@ -40,27 +35,39 @@ func described(text string) synchubv1alpha1.PublishedResourceSpec {
 	}
 }
 
-func TestIsClaim(t *testing.T) {
+const identity = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+// wayOf is the way, or the error.
+func wayOf(spec synchubv1alpha1.PublishedResourceSpec) string {
+	way, err := published.WayOf(&spec)
+	if err != nil {
+		return strings.TrimSpace(string(way) + " " + err.Error())
+	}
+	return string(way)
+}
+
+func TestWayOf(t *testing.T) {
 	const (
-		claim, schema = "a claim", "a schema"
-		use, version  = "use Schema", "spec.resource.version"
-		acts          = "inside kcp itself"
+		claim, schema     = string(published.NativeClaim), string(published.OwnSchema)
+		use, hide         = "spec.api.source: kcp does not serve", "spec.api.source: kcp serves"
+		version, resource = "spec.resource.version: kcp serves", "spec.resource: kcp serves"
+		acts, ours        = "acts inside kcp itself", "how mailboxes say what is synced"
 	)
 	for name, test := range map[string]struct {
 		resource string
-		// What follows for each source: claim, schema, or part of the error.
+		// What follows for each source: the way, or part of the error.
 		auto, schema, claim string
 	}{
-		"a native by its resource":              {"- configmaps - -", claim, schema, claim},
-		"a native by its kind":                  {"- - ConfigMap -", claim, schema, claim},
-		"a native by both":                      {"- secrets Secret v1", claim, schema, claim},
-		"a native of a group":                   {"rbac.authorization.k8s.io roles - v1", claim, schema, claim},
-		"a native of a group by its kind":       {"coordination.k8s.io - Lease -", claim, schema, claim},
-		"a native that is cluster-scoped":       {"- namespaces - -", claim, schema, claim},
-		"a native in another version":           {"- configmaps - v2", version, schema, version},
-		"a native by its kind, another version": {"certificates.k8s.io - CertificateSigningRequest v1beta1", version, schema, version},
+		"a native by its resource":              {"- configmaps - -", claim, hide, claim},
+		"a native by its kind":                  {"- - ConfigMap -", claim, hide, claim},
+		"a native by both":                      {"- secrets Secret v1", claim, hide, claim},
+		"a native of a group":                   {"rbac.authorization.k8s.io roles - v1", claim, hide, claim},
+		"a native of a group by its kind":       {"coordination.k8s.io - Lease -", claim, hide, claim},
+		"a native that is cluster-scoped":       {"- namespaces - -", claim, hide, claim},
+		"a native in another version":           {"- configmaps - v2", version, hide, version},
+		"a native by its kind, another version": {"certificates.k8s.io - CertificateSigningRequest v1beta1", version, hide, version},
 		"a native's name in another group":      {"example.com configmaps ConfigMap v1", schema, schema, use},
-		"another kind of a native's name":       {"- configmaps Secret -", schema, schema, use},
+		"another kind of a native's name":       {"- configmaps Secret -", resource, resource, use},
 		"unknown":                               {"apps deployments - v1", schema, schema, use},
 		"unknown by its kind":                   {"apps - Deployment -", schema, schema, use},
 		"acting":                                {"- resourcequotas - -", acts, acts, acts},
@@ -72,178 +79,143 @@ func TestIsClaim(t *testing.T) {
 		"acting policies by their kind":         {"admissionregistration.k8s.io - ValidatingAdmissionPolicy -", acts, acts, acts},
 		"acting bindings by their kind":         {"admissionregistration.k8s.io - ValidatingAdmissionPolicyBinding -", acts, acts, acts},
 		"an acting one's name in another group": {"example.com resourcequotas ResourceQuota v1", schema, schema, use},
+		"events":                                {"- events - v1", resource, resource, use},
+		"events by their kind":                  {"- - Event -", resource, resource, use},
+		"events of the newer group":             {"events.k8s.io events Event -", resource, resource, use},
+		"a review":                              {"authorization.k8s.io subjectaccessreviews - v1", resource, resource, use},
+		"kcp's own":                             {"tenancy.kcp.io workspaces - v1alpha1", resource, resource, use},
+		"the hub's own":                         {"edge.kubestellar.io syncerconfigs - v2alpha1", ours, ours, ours},
+		"the hub's own by its kind":             {"edge.kubestellar.io - EdgeSyncConfig -", ours, ours, ours},
+		"another of the hub's group":            {"edge.kubestellar.io edgeplacements - -", schema, schema, use},
 	} {
 		for source, want := range map[synchubv1alpha1.APISourceType]string{
 			"": test.auto, synchubv1alpha1.APISourceAuto: test.auto, synchubv1alpha1.APISourceSchema: test.schema, synchubv1alpha1.APISourceClaim: test.claim,
 		} {
 			spec := described(test.resource)
 			spec.API.Source = source
-			isClaim, err := published.IsClaim(&spec)
-			got := schema
-			switch {
-			case err != nil && isClaim:
-				got = "a claim and " + err.Error()
-			case err != nil:
-				got = err.Error()
-			case isClaim:
-				got = claim
-			}
-			if got != want && (err == nil || isClaim || !strings.Contains(got, want)) {
+			if got := wayOf(spec); got != want && (!strings.Contains(want, " ") || !strings.Contains(got, want)) {
 				t.Errorf("%s, source %q: want %s, got %s", name, source, want, got)
 			}
 		}
 	}
 }
 
-func TestClaimed(t *testing.T) {
-	core := func(resource string) schema.GroupVersionResource {
-		return schema.GroupVersionResource{Version: "v1", Resource: resource}
-	}
+func TestWayOfWhatIsProjected(t *testing.T) {
+	const schema, foreign = string(published.OwnSchema), string(published.ForeignClaim)
+	type projection = synchubv1alpha1.Projection
 	for name, test := range map[string]struct {
-		resource string
-		deletion *synchubv1alpha1.Deletion
-		want     sync.Resource
+		resource, identity string
+		projection         projection
+		// want is the way, or how the error begins.
+		want string
 	}{
-		"by its resource": {"- configmaps - -", nil, sync.Resource{GroupVersionResource: core("configmaps"), Kind: "ConfigMap", Namespaced: true}},
-		"by its kind":     {"- - Secret -", nil, sync.Resource{GroupVersionResource: core("secrets"), Kind: "Secret", Namespaced: true}},
-		"of a group": {
-			"rbac.authorization.k8s.io - ClusterRole -", nil,
-			sync.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}, Kind: "ClusterRole"},
-		},
-		"orphaned": {
-			"- configmaps - -", &synchubv1alpha1.Deletion{Policy: synchubv1alpha1.DeletionPolicyOrphan},
-			sync.Resource{GroupVersionResource: core("configmaps"), Kind: "ConfigMap", Namespaced: true, Orphan: true},
-		},
-		"deleted": {
-			"- configmaps - -", &synchubv1alpha1.Deletion{Policy: synchubv1alpha1.DeletionPolicyDelete},
-			sync.Resource{GroupVersionResource: core("configmaps"), Kind: "ConfigMap", Namespaced: true},
-		},
-		"a namespace":            {"- namespaces - -", nil, sync.Resource{GroupVersionResource: core("namespaces"), Kind: "Namespace", Container: true, Retain: true}},
-		"a namespace by kind":    {"- - Namespace -", &synchubv1alpha1.Deletion{}, sync.Resource{GroupVersionResource: core("namespaces"), Kind: "Namespace", Container: true, Retain: true}},
-		"a namespace in cascade": {"- namespaces - -", &synchubv1alpha1.Deletion{Cascade: true}, sync.Resource{GroupVersionResource: core("namespaces"), Kind: "Namespace", Container: true}},
-		"cascade elsewhere":      {"- configmaps - -", &synchubv1alpha1.Deletion{Cascade: true}, sync.Resource{GroupVersionResource: core("configmaps"), Kind: "ConfigMap", Namespaced: true}},
-		"a CRD": {
-			"apiextensions.k8s.io - CustomResourceDefinition -", nil,
-			sync.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}, Kind: "CustomResourceDefinition", Container: true, Retain: true},
-		},
-		"a CRD in cascade, orphaned": {
-			"apiextensions.k8s.io customresourcedefinitions - -", &synchubv1alpha1.Deletion{Cascade: true, Policy: synchubv1alpha1.DeletionPolicyOrphan},
-			sync.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}, Kind: "CustomResourceDefinition", Container: true, Orphan: true},
-		},
+		"another group":                         {"apps deployments - -", "", projection{Group: new("a.io")}, schema},
+		"short names":                           {"apps deployments - -", "", projection{ShortNames: []string{"d"}}, schema},
+		"a native in another group":             {"- configmaps - -", "", projection{Group: new("a.io")}, schema},
+		"a native by its kind in another group": {"- - Secret -", "", projection{Group: new("a.io")}, schema},
+		"a native under its own name":           {"- configmaps - -", "", projection{ShortNames: []string{"c"}}, "spec.projection: kcp serves configmaps"},
+		"a native in its own group":             {"- configmaps - -", "", projection{Group: new("")}, "spec.projection: kcp serves configmaps"},
+		"a native under another plural":         {"- configmaps ConfigMap -", "", projection{Plural: "cms"}, "spec.projection: kcp serves configmaps"},
+		"a native under other names":            {"- configmaps ConfigMap -", "", projection{Plural: "cms", Kind: "CM"}, schema},
+		"as a native":                           {"a.io widgets - -", "", projection{Group: new(""), Plural: "configmaps"}, "spec.api.source: kcp does not serve widgets.a.io"},
+		"as the kind of a native":               {"- widgets Widget -", "", projection{Kind: "Secret"}, "spec.projection: kcp serves secrets"},
+		"as one of kcp's":                       {"a.io workspaces - -", "", projection{Group: new("tenancy.kcp.io")}, "spec.projection: kcp serves workspaces.tenancy.kcp.io"},
+		"as one of the hub's":                   {"a.io syncerconfigs - -", "", projection{Group: new("edge.kubestellar.io")}, "spec.projection: syncerconfigs.edge.kubestellar.io is how"},
+		"what acts in another group":            {"- resourcequotas - -", "", projection{Group: new("a.io")}, schema},
+		"webhooks in another group":             {"admissionregistration.k8s.io - ValidatingWebhookConfiguration -", "", projection{Group: new("a.io")}, schema},
+		"what acts under another name":          {"- resourcequotas ResourceQuota -", "", projection{Plural: "qs", Kind: "Q"}, "spec.resource: resourcequotas acts"},
+		"as what acts":                          {"a.io resourcequotas - -", "", projection{Group: new("")}, "spec.projection: resourcequotas acts"},
+		"as the kind of what acts":              {"- widgets Widget -", "", projection{Kind: "ResourceQuota"}, "spec.projection: resourcequotas acts"},
+		"a plural nobody knows":                 {"a.io - A -", "", projection{Plural: "bs"}, "spec.resource.resource: required"},
+		"a kind nobody knows":                   {"a.io as - -", "", projection{Kind: "B"}, "spec.resource.kind: required"},
+		"a version nobody knows":                {"a.io as - -", "", projection{Version: "v2"}, "spec.resource.version: required"},
+		"a foreign one":                         {"a.io as - v1", identity, projection{}, foreign},
+		"a foreign one in another group":        {"a.io as - v1", identity, projection{Group: new("b.io")}, foreign},
+		"a foreign one under another plural":    {"a.io as - v1", identity, projection{Plural: "bs"}, foreign},
+		"a foreign one without a plural":        {"a.io - A v1", identity, projection{}, "spec.resource.resource: required"},
+		"a foreign one without a version":       {"a.io as - -", identity, projection{}, "spec.resource.version: required"},
+		"a foreign plural nobody knows":         {"a.io - A v1", identity, projection{Plural: "bs"}, "spec.resource.resource: required"},
+		"a foreign native":                      {"- configmaps - v1", identity, projection{}, "spec.api.identityHash: kcp serves configmaps"},
+		"a foreign one that acts":               {"- resourcequotas - v1", identity, projection{}, "spec.resource: resourcequotas acts"},
+		"a foreign one as a native":             {"a.io as - v1", identity, projection{Group: new(""), Plural: "secrets"}, "spec.api.identityHash: kcp serves secrets"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := described(test.resource)
-			spec.Deletion = test.deletion
-			if isClaim, err := published.IsClaim(&spec); !isClaim || err != nil {
-				t.Fatalf("it is no claim: %v", err)
-			}
-			// kcp keeps the status of what it serves by itself, if it has one.
-			test.want.Native = true
-			if got := published.Claimed(&spec); got != test.want {
-				t.Errorf("want %+v\ngot  %+v", test.want, got)
+			spec.API.IdentityHash, spec.Projection = test.identity, &test.projection
+			if got := wayOf(spec); got != test.want && (!strings.Contains(test.want, " ") || !strings.HasPrefix(got, test.want)) {
+				t.Errorf("want %s, got %s", test.want, got)
 			}
 		})
 	}
 }
 
-// What the PublishedResource says of objects that are in the way goes with the resource, however mailboxes get its API.
-func TestPoliciesForWhatIsInTheWay(t *testing.T) {
-	for _, replace := range []bool{false, true} {
-		for _, adoption := range []synchubv1alpha1.AdoptionPolicy{
-			"", synchubv1alpha1.AdoptionNever, synchubv1alpha1.AdoptionIfIdentical, synchubv1alpha1.AdoptionKubeStellar, synchubv1alpha1.AdoptionAlways,
-		} {
-			claim, export := described("- namespaces - -"), described("apps deployments - v2")
-			for _, spec := range []*synchubv1alpha1.PublishedResourceSpec{&claim, &export} {
-				spec.Replace, spec.Adoption = replace, adoption
-			}
-			claimed := published.Claimed(&claim)
-			if claimed.Replace != replace || claimed.Adoption != adoption || !claimed.Native || !claimed.Container {
-				t.Errorf("replace %v, adoption %q: claimed is %+v", replace, adoption, claimed)
-			}
-			exported, err := published.Exported(&export, deploymentSchema(apiextensionsv1.NamespaceScoped))
-			if err != nil || exported.Replace != replace || exported.Adoption != adoption || exported.Native || exported.Container {
-				t.Errorf("replace %v, adoption %q: exported is %+v, %v", replace, adoption, exported, err)
-			}
-		}
-	}
-}
-
-// deploymentSchema serves v2 with a status subresource and v1 without; v3 is not served.
-func deploymentSchema(scope apiextensionsv1.ResourceScope) *apisv1alpha1.APIResourceSchema {
-	schema := &apisv1alpha1.APIResourceSchema{}
-	schema.Name = "hash.deployments.apps"
-	schema.Spec.Group, schema.Spec.Scope = "apps", scope
-	schema.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: "deployments", Kind: "Deployment"}
-	schema.Spec.Versions = []apisv1alpha1.APIResourceVersion{
-		{Name: "v3", Storage: true},
-		{Name: "v2", Served: true, Subresources: apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}}},
-		{Name: "v1", Served: true},
-	}
-	return schema
-}
-
-func exportedIn(version string) sync.Resource {
-	return sync.Resource{
-		GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: version, Resource: "deployments"},
-		Kind:                 "Deployment", Namespaced: true, StatusReturn: true,
-	}
-}
-
-func TestExported(t *testing.T) {
+// What the hub can only do with what it exports is refused for what it claims.
+func TestWayOfWhatNeedsASchema(t *testing.T) {
+	claim, foreign, export := described("- configmaps - -"), described("a.io as - v1"), described("a.io as - v1")
+	foreign.API.IdentityHash = identity
 	for name, test := range map[string]struct {
 		change func(*synchubv1alpha1.PublishedResourceSpec)
-		scope  apiextensionsv1.ResourceScope
-		want   func(*sync.Resource)
+		field  string
 	}{
-		"as it is":       {func(*synchubv1alpha1.PublishedResourceSpec) {}, apiextensionsv1.NamespaceScoped, func(*sync.Resource) {}},
-		"cluster-scoped": {func(*synchubv1alpha1.PublishedResourceSpec) {}, apiextensionsv1.ClusterScoped, func(r *sync.Resource) { r.Namespaced = false }},
-		"with its status": {
-			func(s *synchubv1alpha1.PublishedResourceSpec) { s.StatusReturn = new(true) }, apiextensionsv1.NamespaceScoped, func(*sync.Resource) {},
-		},
-		"without its status": {
-			func(s *synchubv1alpha1.PublishedResourceSpec) { s.StatusReturn = new(false) }, apiextensionsv1.NamespaceScoped,
-			func(r *sync.Resource) { r.StatusReturn = false },
-		},
-		"orphaned": {
-			func(s *synchubv1alpha1.PublishedResourceSpec) {
-				s.Deletion = &synchubv1alpha1.Deletion{Policy: synchubv1alpha1.DeletionPolicyOrphan}
-			}, apiextensionsv1.NamespaceScoped,
-			func(r *sync.Resource) { r.Orphan = true },
-		},
-		"in cascade": {
-			func(s *synchubv1alpha1.PublishedResourceSpec) { s.Deletion = &synchubv1alpha1.Deletion{Cascade: true} }, apiextensionsv1.NamespaceScoped,
-			func(*sync.Resource) {},
-		},
+		"installing": {func(spec *synchubv1alpha1.PublishedResourceSpec) { spec.InstallCRD = true }, "spec.installCRD: "},
+		"waiting": {func(spec *synchubv1alpha1.PublishedResourceSpec) {
+			spec.Deletion = &synchubv1alpha1.Deletion{WaitForTarget: true}
+		}, "spec.deletion.waitForTarget: "},
 	} {
-		t.Run(name, func(t *testing.T) {
-			spec := described("apps deployments - v2")
+		for _, spec := range []synchubv1alpha1.PublishedResourceSpec{claim, foreign} {
 			test.change(&spec)
-			want := exportedIn("v2")
-			want.StatusSubresource = true
-			test.want(&want)
-			got, err := published.Exported(&spec, deploymentSchema(test.scope))
-			if err != nil || got != want {
-				t.Errorf("want %+v\ngot  %+v, %v", want, got, err)
+			if got := wayOf(spec); !strings.HasPrefix(got, test.field) {
+				t.Errorf("%s for %+v: %s", name, spec.Resource, got)
 			}
-		})
+		}
+		test.change(&export)
+		if got := wayOf(export); got != string(published.OwnSchema) {
+			t.Errorf("%s for what is exported: %s", name, got)
+		}
 	}
 }
 
-func TestExportedVersions(t *testing.T) {
-	for version, want := range map[string]string{"": "v2", "v1": "v1", "v2": "v2", "v3": "error", "v4": "error"} {
-		spec := described("apps deployments - -")
-		spec.Resource.Version = version
-		got, err := published.Exported(&spec, deploymentSchema(apiextensionsv1.NamespaceScoped))
-		if want == "error" {
-			if err == nil || !strings.Contains(err.Error(), "spec.resource.version") || got != (sync.Resource{}) {
-				t.Errorf("version %q: want an error about it, got %+v, %v", version, got, err)
-			}
-			continue
+func TestInMailbox(t *testing.T) {
+	all := synchubv1alpha1.Projection{Group: new(""), Version: "v2", Kind: "B", Plural: "bs"}
+	for name, test := range map[string]struct {
+		resource   string
+		projection *synchubv1alpha1.Projection
+		want       string
+	}{
+		"as it is":   {"a.io as A v1", nil, "a.io as A v1"},
+		"all names":  {"a.io as A v1", &all, "- bs B v2"},
+		"short":      {"a.io as - -", &synchubv1alpha1.Projection{ShortNames: []string{"a"}}, "a.io as - -"},
+		"the group":  {"a.io as - v1", &synchubv1alpha1.Projection{Group: new("b.io")}, "b.io as - v1"},
+		"the plural": {"a.io as - v1", &synchubv1alpha1.Projection{Plural: "bs"}, "a.io bs - v1"},
+	} {
+		spec := described(test.resource)
+		spec.Projection = test.projection
+		if got, want := published.InMailbox(&spec), described(test.want).Resource; got != want {
+			t.Errorf("%s: want %+v, got %+v", name, want, got)
 		}
-		expected := exportedIn(want)
-		expected.StatusSubresource = want == "v2"
-		if err != nil || got != expected {
-			t.Errorf("version %q: want %+v, got %+v, %v", version, expected, got, err)
+	}
+}
+
+func TestNativeAPI(t *testing.T) {
+	for resource, want := range map[string]string{
+		"- configmaps - -":                          "ConfigMap v1 namespaced",
+		"- - Secret -":                              "Secret v1 namespaced",
+		"- namespaces Namespace v1":                 "Namespace v1",
+		"rbac.authorization.k8s.io - ClusterRole -": "ClusterRole v1",
+		"- configmaps Secret -":                     "",
+		"a.io configmaps - -":                       "",
+		"- events - -":                              "",
+	} {
+		api, ok := published.NativeAPI(described(resource).Resource)
+		got := ""
+		if ok {
+			got = api.Kind + " " + api.Version
+			if api.Namespaced {
+				got += " namespaced"
+			}
+		}
+		if got != want || ok && (!api.Native || api.Exported || api.StatusSubresource || len(api.Versions) != 1) {
+			t.Errorf("%s: want %q, got %q: %+v", resource, want, got, api)
 		}
 	}
 }

@@ -37,14 +37,14 @@ import (
 func (c *Controller) create(ctx context.Context, here placed, desired *transform.Desired) error {
 	at := here.at()
 	c.onTarget.begin(at)
-	created, err := c.Connection.Create(ctx, here.side.GroupVersionResource, desired.Object)
+	created, err := c.Connection.Create(ctx, here.side.GroupVersionResource, desired.First())
 	if isMissingNamespace(err, here.key.Namespace) {
 		extra := requests.As(ctx, requests.Extra)
 		if err := c.Connection.EnsureNamespace(extra, here.key.Namespace, map[string]string{ownership.EnsuredAnnotation: c.Owner.LabelValue()}); err != nil {
 			c.onTarget.wrote(at, nil)
 			return fmt.Errorf("cannot create the namespace %s: %w", here.key.Namespace, err)
 		}
-		created, err = c.Connection.Create(extra, here.side.GroupVersionResource, desired.Object)
+		created, err = c.Connection.Create(extra, here.side.GroupVersionResource, desired.First())
 	}
 	if errors.Is(err, targets.ErrExists) {
 		c.onTarget.wrote(at, nil)
@@ -68,6 +68,9 @@ func (c *Controller) apply(ctx context.Context, here placed, desired *transform.
 
 // change applies to the object that has the UID, and never replaces it: it need not be ours yet.
 func (c *Controller) change(ctx context.Context, here placed, desired *transform.Desired, uid types.UID) error {
+	if err := c.surrender(ctx, here, desired, uid); err != nil {
+		return err
+	}
 	at := here.at()
 	c.onTarget.begin(at)
 	applied, err := c.Connection.Apply(ctx, here.side.GroupVersionResource, desired.Object, uid)
@@ -85,7 +88,7 @@ func (c *Controller) replace(ctx context.Context, here placed, desired *transfor
 		return refused
 	}
 	ctx = requests.As(ctx, requests.Extra)
-	if err := c.Connection.DryRunCreate(ctx, here.side.GroupVersionResource, desired.Object); err != nil {
+	if err := c.Connection.DryRunCreate(ctx, here.side.GroupVersionResource, desired.First()); err != nil {
 		return fmt.Errorf("%w; it was not replaced, since the target refuses the new one as well: %w", refused, err)
 	}
 	return c.delete(ctx, here, uid)

@@ -39,6 +39,7 @@ func (c *Controller) reclaim(ctx context.Context, here placed, desired *transfor
 		return fmt.Errorf("the target refused to create the object: %w; and reading it failed: %w", refused, err)
 	}
 	observed, reason := c.verify(object)
+	here.object = object
 	switch {
 	case reason == nil && (!c.isSource(observed.Mark.Source) || keyOfSource(observed.Mark) != keyOfSource(desired.Mark)):
 		return &takenError{at: here.at(), why: "it came from " + describeSource(observed.Mark.Source)}

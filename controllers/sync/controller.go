@@ -33,7 +33,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/controllers/sync/relation"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
 	"github.com/synchub-dev/synchub/controllers/sync/transform"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
@@ -64,6 +66,16 @@ type Options struct {
 	Connection *targets.Connection
 	Owner      ownership.Owner
 	Hasher     ownership.Hasher
+	// SyncTarget is the name of the target's SyncTarget.
+	SyncTarget string
+	// Register knows, for all controllers of the SyncTarget, which objects are related; Relations are those by which
+	// objects of the resource travel with others.
+	Register  *relation.Register
+	Relations []*relation.Relation
+	// Demand has it found out whether all primaries have spoken that objects of the resource can be related to.
+	Demand func()
+	// Publishes tells whether a PublishedResource of that name is in force.
+	Publishes func(publishedResource string) bool
 	// After are closed when all that must go first has been tried.
 	After []<-chan struct{}
 	// Changed is called when an object was acted on, its failure changed, or the target began or ceased to serve the
@@ -87,12 +99,17 @@ type Controller struct {
 	onTarget  *memory[place]
 	inMailbox *memory[types.NamespacedName]
 	raised    *raised
+	relatives *relatives
 	waiting   *waiting
 	failures  *failures
 	metrics   *metrics
 	events    *events
 	firstPass *firstPass
 	poked     chan struct{}
+	// wholeOnTarget is true if a rule looks at objects of the target that went down.
+	wholeOnTarget bool
+	// looksAtOther is true if what comes up is made with a look at what the mailbox holds.
+	looksAtOther bool
 
 	// active is how many objects are being reconciled now.
 	active atomic.Int32
@@ -106,22 +123,38 @@ type Controller struct {
 
 // New returns a controller that selects by the matcher.
 func New(options Options, matcher *selection.Matcher) (*Controller, error) {
-	group := options.Resource.GroupResource()
+	if options.Register == nil {
+		// Nothing is related to anything.
+		options.Register = relation.NewRegister()
+		options.Demand = func() {}
+		options.Publishes = func(string) bool { return true }
+	}
 	c := &Controller{
-		Options:   options,
-		down:      transform.Down{Owner: options.Owner, Mailbox: options.Mailbox.String(), Resource: group, Hasher: options.Hasher},
-		up:        transform.Up{Owner: options.Owner, Mailbox: options.Mailbox.String(), Resource: group, Version: options.Resource.Version, Kind: options.Resource.Kind, Hasher: options.Hasher},
+		Options: options,
+		down: transform.Down{
+			Owner: options.Owner, Hasher: options.Hasher, Mailbox: options.Mailbox.String(), SyncTarget: options.SyncTarget,
+			Resource: options.Resource.GroupResource(), Namespaced: options.Resource.Namespaced,
+		},
+		up: transform.Up{
+			Owner: options.Owner, Hasher: options.Hasher, Mailbox: options.Mailbox.String(), SyncTarget: options.SyncTarget,
+			Resource: options.Resource.GroupResource(), Namespaced: options.Resource.Namespaced,
+			Version: options.Resource.Version, Kind: options.Resource.Kind,
+		},
 		selector:  Selector(options.Owner),
 		manager:   ownership.FieldManager(options.Owner.Hub),
 		onTarget:  newMemory[place](options.Clock),
 		inMailbox: newMemory[types.NamespacedName](options.Clock),
 		raised:    newRaised(),
+		relatives: newRelatives(options.Register, options.Resource),
 		waiting:   newWaiting(),
 		failures:  newFailures(options.Clock),
 		metrics:   newMetrics(options.Owner.SyncTarget, options.Resource),
 		firstPass: newFirstPass(),
 		poked:     make(chan struct{}, 1),
 	}
+	c.wholeOnTarget = looksAtTarget(options)
+	c.looksAtOther = options.Resource.rules().Up.UsesOther() ||
+		slices.ContainsFunc(options.Relations, func(r *relation.Relation) bool { return r.Up.UsesOther() })
 	c.events = &events{mailboxes: options.Mailboxes, mailbox: options.Mailbox, clock: options.Clock}
 	c.matcher.Store(matcher)
 	for _, target := range options.Targets {
@@ -132,6 +165,16 @@ func New(options Options, matcher *selection.Matcher) (*Controller, error) {
 		c.sides = append(c.sides, side)
 	}
 	return c, nil
+}
+
+// looksAtTarget tells whether a rule needs the values of what went down, and not only whose they are.
+func looksAtTarget(options Options) bool {
+	rules := options.Resource.rules()
+	if rules.Down.UsesOther() || rules.Up != nil && options.Resource.StatusReturn {
+		return true
+	}
+	return slices.ContainsFunc(rules.Related, func(r *relation.Relation) bool { return r.Origin == synchubv1alpha1.RelatedOriginTarget }) ||
+		slices.ContainsFunc(options.Relations, func(r *relation.Relation) bool { return r.Down.UsesOther() || r.Up != nil })
 }
 
 // Selector is the label selector for the objects of an owner.
@@ -146,7 +189,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	defer cancel()
 	defer c.metrics.remove()
 	defer c.firstPass.end()
-	defer c.Connection.Subscribe(c.listener())()
+	defer c.Connection.Subscribe(c.listener(ctx))()
 
 	for _, side := range c.sides {
 		c.running.Go(func() { side.cache.Run(ctx) })
@@ -160,6 +203,8 @@ func (c *Controller) Run(ctx context.Context) error {
 	c.startFeeds(ctx)
 	defer c.stopFeeds()
 	defer c.Mailboxes.Subscribe(c.Resource.GroupVersionResource, c.Mailbox, c)()
+	defer c.Mailboxes.Subscribe(namespaces, c.Mailbox, (*namespaceSubscriber)(c))()
+	defer c.listenToRelations(ctx)()
 	if !c.waitUntilKnown(ctx) {
 		return nil
 	}
@@ -206,6 +251,7 @@ func (c *Controller) begin(_ context.Context, queue workqueue.TypedRateLimitingI
 	keys := c.keys()
 	c.firstPass.begin(keys)
 	c.enqueue(replayPriority, keys...)
+	c.answerRoll()
 	return nil
 }
 
@@ -214,6 +260,9 @@ func (c *Controller) begin(_ context.Context, queue workqueue.TypedRateLimitingI
 // several, the others go on.
 func (c *Controller) waitUntilKnown(ctx context.Context) bool {
 	begins := func() bool {
+		if c.Resource.Leaving {
+			return true
+		}
 		synced := 0
 		for _, side := range c.sides {
 			switch {

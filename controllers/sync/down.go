@@ -20,12 +20,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/synchub-dev/synchub/controllers/sync/conversion"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/sync/decide"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
@@ -47,43 +48,152 @@ func (p placed) at() place { return p.side.at(p.key) }
 // reconcileDown brings in step what an object of the mailbox is on the target. source is nil if there is none.
 func (c *Controller) reconcileDown(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured) (outcome, error) {
 	seen := c.placedFrom(key)
-	state, selected, err := c.lookDown(key, source, seen)
+	state, chosen, err := c.lookDown(key, source, seen)
+	switch {
+	case err != nil:
+		c.relatives.doubt(key)
+		c.spoke(key)
+		return outcome{}, err
+	case state == decide.InStep:
+		if err := c.hold(ctx, key, source); err != nil {
+			return retried(outcome{}, err)
+		}
+		return retried(c.bringDown(ctx, key, source, chosen, seen))
+	case state == decide.Suspended:
+		return outcome{decision: decide.Decision{Action: decide.None, Cause: state}}, c.relateSuspended(key, source, chosen, seen)
+	case state == decide.Unknown:
+		if chosen.doubt != nil {
+			c.relatives.doubt(key)
+		}
+		c.spoke(key)
+		return outcome{decision: decide.Decision{Action: decide.None, Cause: state}}, nil
+	default:
+		result, err := c.withdraw(ctx, key, c.absence(key, state, seen), seen)
+		if err != nil || slices.ContainsFunc(seen, func(p placed) bool { return !p.observed.Former }) {
+			return result, err
+		}
+		return retried(result, c.takeLeave(ctx, key, source, state, len(seen) > 0))
+	}
+}
+
+// takeLeave lets an object go of which nothing is left on the target: nothing travels with it any more.
+func (c *Controller) takeLeave(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured, state decide.Cause, former bool) error {
+	if len(c.relatives.relations) > 0 && len(c.raised.at(key)) == 0 {
+		// That it wants nothing is as grave as that it is gone.
+		if c.relatives.hasSpoken(key) && !c.Mailboxes.Proven(c.Mailbox, c.suspect(key, state)) {
+			c.Mailboxes.Prove(c.Mailbox, c.suspect(key, state))
+			return nil
+		}
+		c.relatives.forget(key)
+		c.spoke(key)
+	}
+	if !former && (!c.Synced() || c.isBeingPlaced(key)) {
+		return nil
+	}
+	return c.letGoOf(ctx, key, source)
+}
+
+// bringDown brings in step an object of the mailbox that goes down.
+func (c *Controller) bringDown(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured, chosen choice, seen []placed) (outcome, error) {
+	here, wish, err := c.destination(source, chosen)
 	if err != nil {
+		c.relatives.doubt(key)
+		c.spoke(key)
 		return outcome{}, err
 	}
-	if state.State != decide.InStep {
-		return c.withdraw(ctx, key, state, seen)
+	if len(seen) == 0 && c.isLeftOut(source, here) {
+		c.relatives.forget(key)
+		c.spoke(key)
+		return outcome{decision: decide.Decision{Action: decide.None, Cause: decide.LeftOut}}, nil
 	}
-	here, err := c.placeOf(state.Desired)
+	related := c.relate(key, chosen, source, here)
+	desired, err := c.desire(source, wish, here.observed)
 	if err != nil {
-		return outcome{}, err
+		return outcome{}, errors.Join(err, related)
 	}
-	if here.observed != nil && here.observed.Mark.Adopted {
-		state.Desired = state.Desired.AsAdopted()
-	}
-	decision, err := decide.Down(state, here.observed, c.onTarget.droppedBy(here.at()))
+	decision, err := decide.Down(decide.Source{State: decide.InStep, Desired: desired}, here.observed, c.onTarget.droppedBy(here.at()))
 	if err != nil {
 		return outcome{decision: decision}, err
 	}
-	returnStatus := func() error { return c.returnStatus(ctx, key, source, here, state.Desired, selected) }
+	returnStatus := func() error { return c.returnStatus(ctx, key, source, here, desired, chosen) }
 	if decision.Cause == decide.InStep {
-		return outcome{decision: decision}, errors.Join(returnStatus(), c.removeStrays(ctx, here, seen))
+		return outcome{decision: decision}, errors.Join(related, returnStatus(), c.removeStrays(ctx, here, seen))
 	}
-	if decision.Cause == decide.Drifted {
+	if restless := c.isRestless(key, source, wish, decision); restless || decision.Cause == decide.Drifted {
 		if wait, contended := c.failures.repair(key); contended {
-			return outcome{decision: decision, again: wait}, errors.Join(c.contended(ctx, here, state.Desired.Object, decision.Fields), returnStatus())
+			return outcome{decision: decision, again: wait}, errors.Join(c.contended(ctx, here, desired.Object, decision.Fields), returnStatus())
 		}
 	}
 	result := outcome{decision: decision}
 	if decision.Action == decide.Create {
 		result.again = echoTimeout
 	}
-	err = c.act(ctx, here, decision, state.Desired)
+	err = c.act(ctx, here, decision, desired)
 	if err != nil && decision.Action == decide.Apply {
 		// What the target holds lives on although it could not be changed.
 		err = errors.Join(err, returnStatus())
 	}
-	return result, err
+	return result, errors.Join(err, related)
+}
+
+// destination returns where an object of the mailbox belongs on the target, with what is there of ours, and what it is to
+// be there.
+func (c *Controller) destination(source *unstructured.Unstructured, chosen choice) (placed, transform.Wish, error) {
+	wish, err := c.wishDown(chosen, source)
+	if err != nil {
+		return placed{}, wish, err
+	}
+	name, err := c.down.Name(source, wish)
+	if err != nil {
+		return placed{}, wish, err
+	}
+	here, err := c.placeOf(name)
+	if err == nil && here.object != nil && c.wholeOnTarget {
+		wish.Other = here.object.Object
+	}
+	return here, wish, err
+}
+
+// desire returns what the target must hold for an object of the mailbox, given what it holds.
+func (c *Controller) desire(source *unstructured.Unstructured, wish transform.Wish, observed *decide.Observed) (*transform.Desired, error) {
+	if observed != nil {
+		wish.Relation = c.relationOf(synchubv1alpha1.RelatedOriginMailbox, c.Resource.GroupResource(), wish.Relation, observed.Mark.Relation)
+	}
+	desired, err := c.down.Desire(source, wish)
+	if err != nil || observed == nil {
+		return desired, err
+	}
+	asBefore := false
+	if observed.Mark.Ignored != desired.Mark.Ignored {
+		if desired, asBefore, err = c.desireAsBefore(source, wish, observed.Mark, desired); err != nil {
+			return nil, err
+		}
+	}
+	if observed.Mark.Adopted {
+		desired = desired.AsAdopted()
+	}
+	if asBefore {
+		desired = desired.HeldAs(observed.Mark)
+	}
+	return desired, nil
+}
+
+// desireAsBefore returns what is desired of an object that was made when other fields were ignored. As long as its source
+// does not change, it is left as it is: neither beginning nor ceasing to ignore a field changes its value.
+func (c *Controller) desireAsBefore(source *unstructured.Unstructured, wish transform.Wish, mark ownership.Mark, desired *transform.Desired) (_ *transform.Desired, asBefore bool, _ error) {
+	former, ok := transform.FormerlyIgnored(mark)
+	if !ok {
+		return desired, false, nil
+	}
+	both := transform.Union(wish.Ignored, former)
+	wish.Ignored = former
+	before, err := c.down.Desire(source, wish)
+	if err != nil || before.Mark.Hash != mark.Hash {
+		return desired, false, err
+	}
+	wish.Ignored = both
+	desired, err = c.down.Desire(source, wish)
+	return desired, true, err
 }
 
 // withdraw takes away all that came from an object that is gone or does not go down any more, or leaves it as it is.
@@ -148,68 +258,82 @@ func (c *Controller) act(ctx context.Context, here placed, decision decide.Decis
 	return err
 }
 
-// lookDown returns the state of an object that may go down, and how it is selected.
-func (c *Controller) lookDown(key types.NamespacedName, source *unstructured.Unstructured, seen []placed) (decide.Source, selection.Selection, error) {
+// lookDown returns the state of an object that may go down, and how it is chosen.
+func (c *Controller) lookDown(key types.NamespacedName, source *unstructured.Unstructured, seen []placed) (decide.Cause, choice, error) {
 	matcher := c.matcher.Load()
 	if source == nil {
 		c.failures.forget(key)
-		if matcher.Frozen(c.named(key)) {
-			return decide.Source{State: decide.Suspended}, selection.Selection{}, nil
+		if c.isFrozen(matcher, c.named(key)) || c.isFrozenKin(key, seen) {
+			return decide.Suspended, choice{}, nil
 		}
-		return c.absence(key, decide.Vanished, seen), selection.Selection{}, nil
+		return decide.Vanished, choice{}, nil
 	}
-	selected, ok := c.selectedBy(matcher, source)
+	chosen, ok := c.chooseDown(matcher, source)
+	terminating := source.GetDeletionTimestamp() != nil
 	switch {
-	case (!ok || source.GetDeletionTimestamp() != nil) && matcher.Frozen(c.describe(source)):
-		return decide.Source{State: decide.Suspended}, selected, nil
-	case source.GetDeletionTimestamp() != nil:
-		return c.absence(key, decide.Terminating, seen), selected, nil
+	case (!ok || terminating) && c.isFrozen(matcher, c.describe(source)):
+		return decide.Suspended, chosen, nil
+	case terminating && ok && chosen.kin != nil && chosen.Suspended:
+		return decide.Suspended, chosen, nil
+	case terminating:
+		return decide.Terminating, chosen, nil
+	case !ok && len(seen) > 0 && c.mayStillBeKin(matcher, source, seen):
+		return decide.Unknown, chosen, nil
 	case !ok:
-		return c.absence(key, decide.Deselected, seen), selected, nil
-	case selected.Suspended:
-		return decide.Source{State: decide.Suspended}, selected, nil
-	case len(seen) == 0 && c.isLeftOut(matcher, source, selected):
-		return decide.Source{State: decide.LeftOut}, selected, nil
+		return decide.Deselected, chosen, nil
+	case errors.Is(chosen.doubt, errUnseen):
+		return decide.Unknown, chosen, nil
+	case chosen.doubt != nil:
+		return decide.Unknown, chosen, chosen.doubt
+	case chosen.Suspended:
+		return decide.Suspended, chosen, nil
+	default:
+		return decide.InStep, chosen, nil
 	}
-	policy := selected.Policy
-	if c.Resource.Orphan {
-		policy = ownership.PolicyOrphan
+}
+
+// isFrozen tells whether all that speaks of objects of a name is suspended.
+func (c *Controller) isFrozen(matcher *selection.Matcher, object selection.Object) bool {
+	if c.Resource.Companion || c.Resource.All && selection.IsEveryday(object) {
+		return false
 	}
-	desired, err := c.down.Desire(source, policy, selected.Conversion)
-	return decide.Source{State: decide.InStep, Desired: desired}, selected, err
+	return matcher.Frozen(object)
 }
 
 // isLeftOut tells whether what an object would be on the target is selected for coming up. What went down already stays.
-func (c *Controller) isLeftOut(matcher *selection.Matcher, source *unstructured.Unstructured, selected selection.Selection) bool {
-	name, ok := selected.Conversion.Down(c.nameOf(source))
-	if !ok {
-		return false
-	}
-	side := c.sideOfKind(name.GVK.GroupKind())
-	if side == nil {
-		return false
-	}
+func (c *Controller) isLeftOut(source *unstructured.Unstructured, here placed) bool {
 	onTarget := c.describe(source)
-	onTarget.Resource, onTarget.Kind, onTarget.Namespace, onTarget.Name = side.GroupVersionResource, side.Kind, name.Namespace, name.Name
-	_, up := matcher.MatchUp(onTarget)
+	onTarget.Resource, onTarget.Kind, onTarget.Namespace, onTarget.Name = here.side.GroupVersionResource, here.side.Kind, here.key.Namespace, here.key.Name
+	_, up := c.matcher.Load().MatchUp(onTarget)
 	return up
 }
 
-func (c *Controller) nameOf(source *unstructured.Unstructured) conversion.Name {
-	return conversion.Name{GVK: source.GroupVersionKind(), Namespace: source.GetNamespace(), Name: source.GetName()}
-}
-
-// absence is the state of a source of which nothing may be left on the target.
-func (c *Controller) absence(key types.NamespacedName, cause decide.Cause, seen []placed) decide.Source {
-	return decide.Source{State: cause, Proven: len(seen) > 0 && c.Mailboxes.Proven(c.Mailbox, c.suspect(key, cause))}
+// absence is the state of a source that does not go down; of one that is gone nothing may be left on the target.
+func (c *Controller) absence(key types.NamespacedName, state decide.Cause, seen []placed) decide.Source {
+	if !state.IsAbsence() {
+		return decide.Source{State: state}
+	}
+	return decide.Source{State: state, Proven: len(seen) > 0 && c.Mailboxes.Proven(c.Mailbox, c.suspect(key, state))}
 }
 
 func (c *Controller) suspect(key types.NamespacedName, cause decide.Cause) mailboxes.Suspect {
 	return mailboxes.Suspect{Resource: c.Resource.GroupVersionResource, Key: key, Vanished: cause == decide.Vanished}
 }
 
+// isRestless tells whether an object is to be changed although its source has not changed since the last time: a mutation
+// that looks at the target's object may never come to an end.
+func (c *Controller) isRestless(key types.NamespacedName, source *unstructured.Unstructured, wish transform.Wish, decision decide.Decision) bool {
+	if !wish.Mutation.UsesOther() || decision.Action != decide.Apply || decision.Cause != decide.Changed {
+		return false
+	}
+	return c.failures.changedAgain(key, source.GetResourceVersion())
+}
+
 // contended returns the error that names who holds the fields we keep losing.
 func (c *Controller) contended(ctx context.Context, here placed, desired *unstructured.Unstructured, fields []string) error {
+	if len(fields) == 0 {
+		return fmt.Errorf("%w: spec.mutation.down of the PublishedResource makes another object of it each time", errContended)
+	}
 	object, err := c.Connection.Get(requests.As(ctx, requests.Extra), here.side.GroupVersionResource, here.key)
 	if err != nil {
 		return err

@@ -41,6 +41,8 @@ type failures struct {
 	lock    gosync.Mutex
 	current map[types.NamespacedName]Failure
 	repairs map[types.NamespacedName]*repairs
+	// changes holds the resourceVersion of the source for which an object was last changed, where that is asked for.
+	changes map[types.NamespacedName]string
 }
 
 // repairs is the recent history of one object's drift.
@@ -54,7 +56,16 @@ type repairs struct {
 }
 
 func newFailures(clock clock.Clock) *failures {
-	return &failures{clock: clock, current: map[types.NamespacedName]Failure{}, repairs: map[types.NamespacedName]*repairs{}}
+	return &failures{clock: clock, current: map[types.NamespacedName]Failure{}, repairs: map[types.NamespacedName]*repairs{}, changes: map[types.NamespacedName]string{}}
+}
+
+// changedAgain notes a change, and tells whether one was noted before for the same state of the source.
+func (f *failures) changedAgain(key types.NamespacedName, resourceVersion string) bool {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	again := f.changes[key] == resourceVersion
+	f.changes[key] = resourceVersion
+	return again
 }
 
 // set returns how the object failed before, and whether that was for another reason or not at all.
@@ -80,6 +91,7 @@ func (f *failures) forget(key types.NamespacedName) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	delete(f.repairs, key)
+	delete(f.changes, key)
 }
 
 // failing returns the objects whose failure is one that the caller looks for.

@@ -127,6 +127,18 @@ func (m *memory[K]) current(key K, cached *unstructured.Unstructured) (object *u
 	}
 }
 
+// has tells whether an object that was written, and that the cache does not show yet, is one of those asked for.
+func (m *memory[K]) has(is func(*unstructured.Unstructured) bool) bool {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	for _, entry := range m.written {
+		if entry.object != nil && is(entry.object) {
+			return true
+		}
+	}
+	return false
+}
+
 // setDropped notes which paths were not kept.
 func (m *memory[K]) setDropped(key K, paths []string) {
 	m.lock.Lock()

@@ -18,12 +18,14 @@ package sync
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/synchub-dev/synchub/controllers/sync/conversion"
 	"github.com/synchub-dev/synchub/controllers/sync/decide"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
@@ -39,6 +41,7 @@ func (c *Controller) describe(source *unstructured.Unstructured) selection.Objec
 		Name:        source.GetName(),
 		Labels:      source.GetLabels(),
 		Annotations: source.GetAnnotations(),
+		Versions:    c.Resource.rules().Versions,
 	}
 	if c.Resource.Group == "" && c.Resource.Resource == "secrets" {
 		object.SecretType, _, _ = unstructured.NestedString(source.Object, "type")
@@ -48,7 +51,10 @@ func (c *Controller) describe(source *unstructured.Unstructured) selection.Objec
 
 // named is what selection can be told of a mailbox object that is not there.
 func (c *Controller) named(key types.NamespacedName) selection.Object {
-	return selection.Object{Resource: c.Resource.GroupVersionResource, Kind: c.Resource.Kind, Namespace: key.Namespace, Name: key.Name}
+	return selection.Object{
+		Resource: c.Resource.GroupVersionResource, Kind: c.Resource.Kind, Versions: c.Resource.rules().Versions,
+		Namespace: key.Namespace, Name: key.Name,
+	}
 }
 
 // describeTarget is what selection needs to know of an object of the target.
@@ -67,16 +73,6 @@ func (c *Controller) describeTarget(side *side, object *unstructured.Unstructure
 	return described
 }
 
-// selectedBy returns how a mailbox object is selected for going down. One that came up, and a namespace that was only
-// made for what came up, never is.
-func (c *Controller) selectedBy(matcher *selection.Matcher, source *unstructured.Unstructured) (selection.Selection, bool) {
-	selected, ok := matcher.Match(c.describe(source))
-	if !ok || c.cameUp(source) || source.GetAnnotations()[ownership.EnsuredAnnotation] == c.Owner.LabelValue() {
-		return selection.Selection{}, false
-	}
-	return selected, true
-}
-
 // cameUp tells whether a mailbox object came from the target.
 func (c *Controller) cameUp(object *unstructured.Unstructured) bool {
 	if object == nil {
@@ -87,7 +83,7 @@ func (c *Controller) cameUp(object *unstructured.Unstructured) bool {
 }
 
 // strip leaves of a target object what decisions need: identity, our marks, our managedFields entry and the status.
-// Values are not needed: drift shows in the managedFields.
+// Values are not needed, since drift shows in the managedFields, unless a rule of the PublishedResource looks at them.
 func (c *Controller) strip(obj any) (any, error) {
 	object, ok := obj.(*unstructured.Unstructured)
 	if !ok {
@@ -97,6 +93,16 @@ func (c *Controller) strip(obj any) (any, error) {
 }
 
 func (c *Controller) stripped(object *unstructured.Unstructured) *unstructured.Unstructured {
+	ours := slices.DeleteFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager != c.manager || entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != ""
+	})
+	if c.wholeOnTarget {
+		kept := &unstructured.Unstructured{Object: maps.Clone(object.Object)}
+		metadata, _ := object.Object["metadata"].(map[string]any)
+		kept.Object["metadata"] = maps.Clone(metadata)
+		kept.SetManagedFields(ours)
+		return kept
+	}
 	kept := &unstructured.Unstructured{Object: map[string]any{"apiVersion": object.GetAPIVersion(), "kind": object.GetKind()}}
 	kept.SetNamespace(object.GetNamespace())
 	kept.SetName(object.GetName())
@@ -112,23 +118,20 @@ func (c *Controller) stripped(object *unstructured.Unstructured) *unstructured.U
 	if mark, ok := object.GetAnnotations()[ownership.MarkAnnotation]; ok {
 		kept.SetAnnotations(map[string]string{ownership.MarkAnnotation: mark})
 	}
-	kept.SetManagedFields(slices.DeleteFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
-		return entry.Manager != c.manager || entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != ""
-	}))
+	kept.SetManagedFields(ours)
 	if status, ok := object.Object["status"]; ok && c.Resource.StatusReturn {
 		kept.Object["status"] = status
 	}
 	return kept
 }
 
-// placeOf returns where the desired object belongs, with what is there of ours.
-func (c *Controller) placeOf(desired *transform.Desired) (placed, error) {
-	kind := desired.Object.GroupVersionKind().GroupKind()
-	side := c.sideOfKind(kind)
+// placeOf returns where an object of that name belongs on the target, with what is there of ours.
+func (c *Controller) placeOf(name conversion.Name) (placed, error) {
+	side := c.sideOfKind(name.GVK.GroupKind())
 	if side == nil {
-		return placed{}, fmt.Errorf("%w: %s, which a conversion makes of the object", errNotServed, kind)
+		return placed{}, fmt.Errorf("%w: %s, which the object is to be there", errNotServed, name.GVK.GroupKind())
 	}
-	return c.observe(side, keyOf(desired.Object)), nil
+	return c.observe(side, types.NamespacedName{Namespace: name.Namespace, Name: name.Name}), nil
 }
 
 // placedFrom returns all that came from an object of the mailbox.
@@ -142,6 +145,14 @@ func (c *Controller) placedFrom(source types.NamespacedName) []placed {
 		}
 	}
 	return all
+}
+
+// isBeingPlaced tells whether something was made of an object of the mailbox that the cache does not show yet.
+func (c *Controller) isBeingPlaced(source types.NamespacedName) bool {
+	return c.onTarget.has(func(object *unstructured.Unstructured) bool {
+		mark, err := c.Owner.Verify(object.GetAnnotations(), transform.SelfOf(object))
+		return err == nil && keyOfSource(mark) == source
+	})
 }
 
 func keyOfSource(mark ownership.Mark) types.NamespacedName {
@@ -180,10 +191,16 @@ func (c *Controller) verify(object *unstructured.Unstructured) (*decide.Observed
 		// Only what the hub created goes with all that it holds.
 		Retain: c.Resource.Retain || c.Resource.Container && mark.Adopted,
 	}
+	observed.Fields = c.appliedFields(object)
+	return observed, nil
+}
+
+// appliedFields returns our managedFields entry on an object, in the form FieldsV1.
+func (c *Controller) appliedFields(object *unstructured.Unstructured) []byte {
 	for _, entry := range object.GetManagedFields() {
 		if entry.Manager == c.manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" && entry.FieldsV1 != nil {
-			observed.Fields = entry.FieldsV1.GetRawBytes()
+			return entry.FieldsV1.GetRawBytes()
 		}
 	}
-	return observed, nil
+	return nil
 }

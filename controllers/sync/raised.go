@@ -30,12 +30,18 @@ type raised struct {
 	lock gosync.Mutex
 	// places are usually one for each name.
 	places map[types.NamespacedName][]place
+	// names are the same the other way round.
+	names map[place]map[types.NamespacedName]struct{}
 	// ended holds the objects whose end was seen, until what came up of them is gone.
 	ended map[place]types.UID
 }
 
 func newRaised() *raised {
-	return &raised{places: map[types.NamespacedName][]place{}, ended: map[place]types.UID{}}
+	return &raised{
+		places: map[types.NamespacedName][]place{},
+		names:  map[place]map[types.NamespacedName]struct{}{},
+		ended:  map[place]types.UID{},
+	}
 }
 
 // add notes that an object comes up.
@@ -47,6 +53,10 @@ func (r *raised) add(key types.NamespacedName, at place) {
 		return
 	}
 	r.places[key] = append(r.places[key], at)
+	if r.names[at] == nil {
+		r.names[at] = map[types.NamespacedName]struct{}{}
+	}
+	r.names[at][key] = struct{}{}
 	// Whatever the order in which they are seen, the same one comes first.
 	slices.SortFunc(r.places[key], func(a, b place) int {
 		return cmp.Or(cmp.Compare(a.resource.String(), b.resource.String()), cmp.Compare(a.key.String(), b.key.String()))
@@ -61,6 +71,30 @@ func (r *raised) remove(key types.NamespacedName, at place) {
 	if len(r.places[key]) == 0 {
 		delete(r.places, key)
 	}
+	delete(r.names[at], key)
+	if len(r.names[at]) == 0 {
+		delete(r.names, at)
+	}
+}
+
+// move notes that an object comes up under a name, or does not come up at all any more, and returns all names whose answer
+// that may change.
+func (r *raised) move(at place, key types.NamespacedName, comesUp bool) (concerned []types.NamespacedName) {
+	r.lock.Lock()
+	for name := range r.names[at] {
+		if !comesUp || name != key {
+			concerned = append(concerned, name)
+		}
+	}
+	r.lock.Unlock()
+	for _, name := range concerned {
+		r.remove(name, at)
+	}
+	if comesUp {
+		r.add(key, at)
+		concerned = append(concerned, key)
+	}
+	return concerned
 }
 
 // setEnded notes that the end of an object was seen, of which something is left in the mailbox.
@@ -96,6 +130,11 @@ func (r *raised) settled(at place) {
 func (r *raised) forget(resource schema.GroupResource) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
+	for at := range r.names {
+		if at.resource == resource {
+			delete(r.names, at)
+		}
+	}
 	for key, places := range r.places {
 		kept := slices.DeleteFunc(places, func(p place) bool { return p.resource == resource })
 		if len(kept) == 0 {

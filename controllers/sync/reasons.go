@@ -30,6 +30,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
+	"github.com/synchub-dev/synchub/controllers/sync/mutation"
 	"github.com/synchub-dev/synchub/controllers/sync/transform"
 )
 
@@ -41,6 +42,7 @@ const (
 	ReasonForbidden            = "Forbidden"
 	ReasonImmutable            = "Immutable"
 	ReasonInvalid              = "Invalid"
+	ReasonRuleFailed           = "RuleFailed"
 	ReasonMailboxRefused       = "MailboxRefused"
 	ReasonNamespaceTerminating = "NamespaceTerminating"
 	ReasonNotServed            = "NotServed"
@@ -118,6 +120,8 @@ func reasonOf(err error) string {
 	var refused *transform.RefusedError
 	var taken *takenError
 	var immutable *immutableError
+	var rule *ruleError
+	var mutated *mutation.Error
 	switch {
 	case errors.As(err, &taken), errors.Is(err, errTakenAbove):
 		return ReasonConflict
@@ -127,6 +131,8 @@ func reasonOf(err error) string {
 		return ReasonTooLarge
 	case errors.As(err, &refused):
 		return ReasonInvalid
+	case errors.As(err, &rule), errors.As(err, &mutated):
+		return ReasonRuleFailed
 	case errors.As(err, &immutable):
 		return ReasonImmutable
 	case errors.Is(err, errNotServed):

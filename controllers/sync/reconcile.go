@@ -47,7 +47,7 @@ type outcome struct {
 // Reconcile brings one object in step. While the target is away it does nothing; [Controller.Resume] makes up for it.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (reconcile.Result, error) {
 	defer c.firstPass.tried(key)
-	if !c.Connection.Up() {
+	if !c.Connection.Up() && !c.Resource.Leaving {
 		return reconcile.Result{}, nil
 	}
 	// Before the matcher is looked at: see Empty.
@@ -101,6 +101,9 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (o
 	object, known := c.mailboxObject(key)
 	if !known {
 		return outcome{decision: decide.Decision{Action: decide.None, Cause: decide.Unknown}}, nil
+	}
+	if c.Resource.Leaving {
+		return retried(outcome{decision: decide.Decision{Action: decide.None, Cause: decide.Suspended}}, c.letGoOf(ctx, key, object))
 	}
 	if c.cameUp(object) {
 		return c.reconcileUp(ctx, key, object)

@@ -17,15 +17,30 @@ limitations under the License.
 package sync
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/sync/conversion"
+	"github.com/synchub-dev/synchub/controllers/sync/filter"
+	"github.com/synchub-dev/synchub/controllers/sync/mutation"
+	"github.com/synchub-dev/synchub/controllers/sync/naming"
+	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/controllers/sync/relation"
+	"github.com/synchub-dev/synchub/controllers/sync/transform"
 )
 
-// Resource is an API that mailboxes have and targets are given, as its PublishedResource says.
+// Resource is an API that mailboxes have and targets are given, as its PublishedResource says. Two of equal value are
+// synced in the same way.
 type Resource struct {
+	// PublishedResource is the name of the PublishedResource; empty for a resource that only travels with others.
+	PublishedResource string
+	// GroupVersionResource and Kind are those in mailboxes.
 	schema.GroupVersionResource
 	Kind string
+	// Projected is what the API is on targets, where it has another name there. Zero means the same.
+	Projected TargetResource
 	// Namespaced is false for cluster-scoped resources.
 	Namespaced bool
 	// StatusSubresource is true if the mailbox serves the status as a subresource.
@@ -34,19 +49,89 @@ type Resource struct {
 	StatusReturn bool
 	// Native is true if kcp serves the API by itself: it keeps the status of such objects, so the hub leaves it alone.
 	Native bool
+	// Exported is true if the hub provides the API. Only then it may put a finalizer on objects of the mailbox.
+	Exported bool
+	// All is true if every object of a mailbox travels, whether or not a config selects it.
+	All bool
+	// Companion is true if objects travel only because they are related to others; configs do not select them.
+	Companion bool
 	// Orphan is true if objects are to be left on the target, without marks, when their source goes.
 	Orphan bool
 	// Container is true if removing an object takes others with it: namespaces and CRDs.
 	Container bool
 	// Retain is true if objects of a container are to be kept rather than removed with all they hold.
 	Retain bool
+	// Wait is true if an object stays in the mailbox until it is gone from the target.
+	Wait bool
+	// Leaving is true if the resource is about to be unpublished: objects of mailboxes need not wait any more, and nothing
+	// else is done.
+	Leaving bool
 	// Replace is true if an object may be deleted and created again when the target refuses to change a field of it.
 	Replace bool
 	// Adoption says which objects that are there already may be taken over; empty stands for none.
 	Adoption synchubv1alpha1.AdoptionPolicy
+	// Rules say how objects change on their way. Nil means not at all.
+	Rules *Rules
 }
 
-// TargetResource is what objects of a [Resource] are on a target: the same, or what a conversion makes of them.
+// Rules say which objects of a resource travel and how they change on their way. They never change.
+type Rules struct {
+	// Versions are all that mailboxes serve.
+	Versions []string
+	Filter   *filter.Filter
+	Naming   *naming.Namer
+	// Down and Up change what goes down and what comes up.
+	Down, Up *mutation.Program
+	Ignored  []transform.Ignored
+	Related  []*relation.Relation
+}
+
+// noRules change nothing.
+var noRules = &Rules{}
+
+// rules returns the rules of a resource, which are never nil.
+func (r Resource) rules() *Rules {
+	if r.Rules == nil {
+		return noRules
+	}
+	return r.Rules
+}
+
+// Related returns what travels with objects of the resource.
+func (r Resource) Related() []*relation.Relation { return r.rules().Related }
+
+// OnTarget returns what the API is on targets.
+func (r Resource) OnTarget() TargetResource {
+	if r.Projected != (TargetResource{}) {
+		return r.Projected
+	}
+	return TargetResource{GroupVersionResource: r.GroupVersionResource, Kind: r.Kind}
+}
+
+// WishDown returns what an object of the resource is to be on a target that goes down for its own sake.
+func (r Resource) WishDown(policy ownership.Policy, names *conversion.Conversion) transform.Wish {
+	rules, target := r.rules(), r.OnTarget()
+	wish := transform.Wish{
+		Policy:     policy,
+		Conversion: names,
+		Kind:       target.GroupVersion().WithKind(target.Kind),
+		Naming:     rules.Naming,
+		Mutation:   rules.Down,
+		Ignored:    rules.Ignored,
+	}
+	if r.Orphan {
+		wish.Policy = ownership.PolicyOrphan
+	}
+	return wish
+}
+
+// Serves tells whether mailboxes serve a version of the resource. All versions show the same objects.
+func (r Resource) Serves(version string) bool {
+	return version == r.Version || slices.Contains(r.rules().Versions, version)
+}
+
+// TargetResource is what objects of a [Resource] are on a target: what the PublishedResource says, or what a conversion
+// or a relation makes of them.
 type TargetResource struct {
 	schema.GroupVersionResource
 	Kind string

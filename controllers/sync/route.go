@@ -18,6 +18,7 @@ package sync
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/controllers/sync/relation"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
 	"github.com/synchub-dev/synchub/controllers/sync/transform"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
@@ -47,10 +49,17 @@ func (c *Controller) Resume() { c.enqueueAll() }
 func (c *Controller) OnReset() {
 	c.poke()
 	c.enqueueAll()
+	c.answerRoll()
 }
 
 // OnProven is called when a suspicion about an object has been decided.
-func (c *Controller) OnProven(key types.NamespacedName) { c.enqueue(changePriority, key) }
+func (c *Controller) OnProven(key types.NamespacedName) {
+	if key == mailboxes.Roll {
+		c.callTheRoll()
+		return
+	}
+	c.enqueue(changePriority, key)
+}
 
 // OnEvent is called for each change in the mailbox.
 func (c *Controller) OnEvent(event mailboxes.Event) {
@@ -96,7 +105,7 @@ func (c *Controller) targetHandler(side *side) cache.ResourceEventHandler {
 }
 
 // feedHandler passes on each change of what comes up. A feed that was replaced is not listened to any more.
-func (c *Controller) feedHandler(ctx context.Context, side *side, matcher *selection.Matcher) cache.ResourceEventHandler {
+func (c *Controller) feedHandler(ctx context.Context, side *side) cache.ResourceEventHandler {
 	// A feed is replaced under the lock.
 	whileCurrent := func(do func()) (current bool) {
 		c.locked(func() {
@@ -108,7 +117,7 @@ func (c *Controller) feedHandler(ctx context.Context, side *side, matcher *selec
 	}
 	changed := func(obj any) {
 		object := obj.(*unstructured.Unstructured)
-		key, ok := c.comesUpAs(side, matcher, object)
+		key, ok := c.comesUpAs(side, c.matcher.Load(), object)
 		if ok && whileCurrent(func() { c.raised.add(key, side.at(keyOf(object))) }) {
 			c.enqueue(changePriority, key)
 		}
@@ -122,35 +131,96 @@ func (c *Controller) feedHandler(ctx context.Context, side *side, matcher *selec
 				obj = tombstone.Obj
 			}
 			object := obj.(*unstructured.Unstructured)
-			key, ok := c.comesUpAs(side, matcher, object)
-			if !ok {
-				return
-			}
-			held, known := c.mailboxObject(key)
 			at, uid := side.at(keyOf(object)), object.GetUID()
+			var keys []types.NamespacedName
 			current := whileCurrent(func() {
-				c.raised.remove(key, at)
+				keys = c.raised.move(at, types.NamespacedName{}, false)
 				// An end that was not seen is no end: the target is asked before anything is deleted.
-				if !unseen && (!known || c.cameUp(held)) {
+				if !unseen && slices.ContainsFunc(keys, c.mayHaveComeUp) {
 					c.raised.setEnded(at, uid)
 				}
 			})
 			if current {
-				c.enqueue(changePriority, key)
+				c.enqueue(changePriority, keys...)
 				c.Changed()
 			}
 		},
 	}
 }
 
+// namespaceSubscriber looks again at the objects of a namespace of the mailbox whose labels changed, where the rules ask for
+// them.
+type namespaceSubscriber Controller
+
+// OnEvent is called for each change of a namespace in the mailbox.
+func (s *namespaceSubscriber) OnEvent(event mailboxes.Event) {
+	if event.Old != nil && event.New != nil && maps.Equal(event.Old.GetLabels(), event.New.GetLabels()) {
+		return
+	}
+	(*Controller)(s).lookInto(event.Key.Name)
+}
+
+// OnProven has nothing to do: of a namespace nothing is suspected here.
+func (s *namespaceSubscriber) OnProven(types.NamespacedName) {}
+
+// OnReset is called when it is known anew which namespaces there are.
+func (s *namespaceSubscriber) OnReset() {
+	if c := (*Controller)(s); c.asksForNamespaces() {
+		c.enqueueAll()
+	}
+}
+
+// lookInto looks again at all objects of a namespace of the mailbox.
+func (c *Controller) lookInto(namespace string) {
+	if !c.asksForNamespaces() {
+		return
+	}
+	sources, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
+	for _, source := range sources {
+		if source.GetNamespace() == namespace {
+			c.enqueue(changePriority, keyOf(source))
+		}
+	}
+}
+
+// asksForNamespaces tells whether a rule looks at the labels of namespaces.
+func (c *Controller) asksForNamespaces() bool {
+	return c.Resource.rules().Filter.NeedsNamespace() ||
+		slices.ContainsFunc(c.Relations, (*relation.Relation).SelectsNamespaces)
+}
+
+// renames tells whether objects may be in another namespace on the target.
+func (c *Controller) renames() bool {
+	return c.Resource.rules().Naming != nil || len(c.Relations) > 0
+}
+
+// mayHaveComeUp tells whether the mailbox has, or may have, an object of a name that came up.
+func (c *Controller) mayHaveComeUp(key types.NamespacedName) bool {
+	held, known := c.mailboxObject(key)
+	return !known || c.cameUp(held)
+}
+
 // listener wakes what waits for a cure that shows in another object.
-func (c *Controller) listener() targets.Listener {
+func (c *Controller) listener(ctx context.Context) targets.Listener {
 	return targets.Listener{
 		Namespace: func(name string, gone bool) {
 			if gone {
 				c.enqueue(changePriority, c.failures.failing(func(key types.NamespacedName, failure Failure) bool {
-					return failure.Reason == ReasonNamespaceTerminating && key.Namespace == name
+					// Where rules name the namespaces, any of them may be meant.
+					return failure.Reason == ReasonNamespaceTerminating && (key.Namespace == name || c.renames())
 				})...)
+			}
+		},
+		Labels: func(namespace string) {
+			if slices.ContainsFunc(c.Relations, (*relation.Relation).SelectsNamespaces) {
+				for _, side := range c.sides {
+					c.kinChangedBelow(ctx, side, relation.Change{Namespaces: []string{namespace}})
+				}
+			}
+		},
+		Synced: func() {
+			if slices.ContainsFunc(c.Relations, (*relation.Relation).SelectsNamespaces) {
+				c.kinChangedBelowAll(ctx)
 			}
 		},
 		CRD: func(resource schema.GroupResource) {
@@ -202,15 +272,16 @@ func (c *Controller) indexBySource(obj any) ([]string, error) {
 
 // SetMatcher makes the controller select by another matcher, and looks again at those objects whose answer changed.
 func (c *Controller) SetMatcher(matcher *selection.Matcher) {
+	var ctx context.Context
 	old := c.matcher.Swap(matcher)
 	raised := c.raised.keys()
 	upChanged := c.setFeeds(matcher)
 	sources, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
 	for _, source := range sources {
-		before, was := c.selectedBy(old, source)
-		after, is := c.selectedBy(matcher, source)
+		before, was := c.chooseDown(old, source)
+		after, is := c.chooseDown(matcher, source)
 		// Suspension and policies of what comes up change without another feed, and there are few of it.
-		if was != is || !before.Equal(after) || upChanged && is || c.cameUp(source) {
+		if was != is || !before.Equal(after.Selection) || upChanged && is || c.cameUp(source) {
 			c.enqueue(changePriority, keyOf(source))
 		}
 	}
@@ -220,6 +291,13 @@ func (c *Controller) SetMatcher(matcher *selection.Matcher) {
 		}
 	}
 	c.enqueue(changePriority, raised...)
+	if len(c.Relations) > 0 {
+		// Which namespaces they may be in hangs on the configs.
+		c.locked(func() { ctx = c.feeding })
+		if ctx != nil {
+			c.kinChangedBelowAll(ctx)
+		}
+	}
 }
 
 // thawed returns those of the names that a suspension holds back by one of two matchers only. The objects need not be in
@@ -239,7 +317,7 @@ func (c *Controller) keys() []types.NamespacedName {
 	keys := map[types.NamespacedName]struct{}{}
 	sources, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
 	for _, source := range sources {
-		if _, ok := c.selectedBy(matcher, source); ok || c.cameUp(source) {
+		if _, ok := c.chooseDown(matcher, source); ok || c.cameUp(source) || IsHeld(source) {
 			keys[keyOf(source)] = struct{}{}
 		}
 	}
@@ -258,6 +336,12 @@ func (c *Controller) keys() []types.NamespacedName {
 		all = append(all, key)
 	}
 	return all
+}
+
+// isWorking tells whether the controller has begun.
+func (c *Controller) isWorking() (working bool) {
+	c.locked(func() { working = c.queue != nil })
+	return working
 }
 
 func (c *Controller) enqueue(priority int, keys ...types.NamespacedName) {

@@ -34,6 +34,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/controllers/sync/relation"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
@@ -71,6 +72,7 @@ func newRouted(t *testing.T, matcher *selection.Matcher) *routed {
 		},
 		Mailbox: "mailbox", Mailboxes: mailboxes.New(nil, "root:synchub", "mailbox", nil, clock, logr.Discard()),
 		Connection: connectAway(t), Owner: us, Hasher: ownership.NewHasher([]byte("key")), Changed: func() {}, Clock: clock, Log: logr.Discard(),
+		Register: relation.NewRegister(), Publishes: func(string) bool { return true },
 	}, matcher)
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +155,7 @@ func TestFeedTellsOfWhatComesUp(t *testing.T) {
 	matcher := raising(map[string]string{"till": "till", "safe": "vault"})
 	r := newRouted(t, matcher)
 	ctx, cancel := context.WithCancel(t.Context())
-	handler := r.feedHandler(ctx, r.below(), matcher)
+	handler := r.feedHandler(ctx, r.below())
 	till, safe, other := widget(t, "till", nil), widget(t, "safe", nil), widget(t, "other", nil)
 	at := func(name string) place { return r.below().at(shop(name)) }
 
@@ -258,7 +260,7 @@ func TestCuresWakeWhatWaitsForThem(t *testing.T) {
 	fail("ending", ReasonNamespaceTerminating)
 	fail("unserved", ReasonNotServed)
 	fail("wrong", ReasonInvalid)
-	listener := r.listener()
+	listener := r.listener(t.Context())
 	listener.Namespace("shop", false)
 	listener.Namespace("bank", true)
 	listener.CRD(schema.GroupResource{Group: "other", Resource: "widgets"})

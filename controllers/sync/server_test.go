@@ -217,7 +217,7 @@ func (h *hand) do(source *unstructured.Unstructured, policy ownership.Policy) er
 // desire returns what the target must hold for a source in the mailbox.
 func (h *hand) desire(source *unstructured.Unstructured, policy ownership.Policy) *transform.Desired {
 	h.t.Helper()
-	desired, err := h.down.Desire(source, policy, nil)
+	desired, err := h.down.Desire(source, transform.Wish{Policy: policy})
 	if err != nil {
 		h.t.Fatal(err)
 	}

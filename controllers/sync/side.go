@@ -18,14 +18,16 @@ package sync
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/synchub-dev/synchub/controllers/sync/conversion"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
 	"github.com/synchub-dev/synchub/controllers/sync/transform"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -44,8 +46,10 @@ type side struct {
 	cache *targets.Cache
 	// taken watches names that somebody else has taken.
 	taken *targets.NameWatch
-	// feed is nil while nothing of the resource is selected for coming up. The controller's lock guards it.
+	// feed is nil while nothing of the resource is selected for coming up, and kin is where it must reach for what is
+	// related. The controller's lock guards both.
 	feed *feed
+	kin  reach
 	lock func(func())
 }
 
@@ -130,42 +134,58 @@ func (c *Controller) stopFeeds() {
 // setFeeds replaces the feeds that were filled for another selection than the matcher's, and tells whether there were any.
 func (c *Controller) setFeeds(matcher *selection.Matcher) (changed bool) {
 	for _, side := range c.sides {
-		key := ""
-		if matcher.SelectsUp(side.GroupResource(), side.Kind) {
-			key = matcher.UpKey(side.GroupResource(), side.Kind)
-		}
-		c.locked(func() {
-			switch {
-			case c.feeding == nil, side.feed == nil && key == "", side.feed != nil && side.feed.key == key:
-				return
-			}
-			changed = true
-			if side.feed != nil {
-				side.feed.cancel()
-				side.feed = nil
-				c.raised.forget(side.GroupResource())
-			}
-			if key != "" {
-				side.feed = c.newFeed(side, matcher, key)
-			}
-		})
+		changed = c.setFeed(side, matcher) || changed
 	}
+	return changed
+}
+
+// setFeed replaces the feed of a side if it was filled for another selection, or does not reach what is related.
+func (c *Controller) setFeed(side *side, matcher *selection.Matcher) (changed bool) {
+	selected := ""
+	if !c.Resource.Companion && matcher.SelectsUp(side.GroupResource(), side.Kind) {
+		selected = matcher.UpKey(side.GroupResource(), side.Kind)
+	}
+	names, namespaces, all := c.kinScope(side.GroupResource())
+	c.locked(func() {
+		if c.feeding == nil {
+			return
+		}
+		side.kin.widen(names, namespaces, all)
+		key := selected
+		if !side.kin.isNowhere() {
+			key += "/" + side.kin.String()
+		}
+		if side.feed == nil && key == "" || side.feed != nil && side.feed.key == key {
+			return
+		}
+		changed = true
+		if side.feed != nil {
+			side.feed.cancel()
+			side.feed = nil
+			c.raised.forget(side.GroupResource())
+		}
+		if key != "" {
+			side.feed = c.newFeed(side, matcher, key)
+		}
+	})
 	return changed
 }
 
 // newFeed starts a feed. The caller holds the lock.
 func (c *Controller) newFeed(side *side, matcher *selection.Matcher, key string) *feed {
 	ctx, cancel := context.WithCancel(c.feeding)
-	scope := matcher.UpScope(side.GroupResource(), side.Kind, c.Resource.Namespaced)
+	scope := side.kin.with(c.selectedScope(matcher, side))
 	started := &feed{key: key, cancel: cancel}
 	var err error
 	started.Feed, err = c.Connection.NewFeed(side.GroupVersionResource, targets.FeedOptions{
-		Scope: targets.Scope{Names: scope.Names, Namespaces: scope.Namespaces, All: scope.All},
+		Scope: scope,
 		Keep: func(object *unstructured.Unstructured) bool {
-			_, ok := c.comesUpAs(side, matcher, object)
+			_, ok := c.comesUpAs(side, c.matcher.Load(), object)
 			return ok
 		},
-		Handler:        c.feedHandler(ctx, side, matcher),
+		Bystanders:     !side.kin.isNowhere(),
+		Passed:         func(bystander metav1.ObjectMeta) { c.passed(ctx, side, bystander) },
+		Handler:        c.feedHandler(ctx, side),
 		OnAvailability: c.availabilityChanged,
 	})
 	if err != nil {
@@ -178,6 +198,7 @@ func (c *Controller) newFeed(side *side, matcher *selection.Matcher, key string)
 		// What came up before and is not selected any more shows only now.
 		if started.WaitSynced(ctx) {
 			c.enqueueAll()
+			c.answerRoll()
 		}
 	})
 	return started
@@ -189,16 +210,33 @@ func (c *Controller) comesUpAs(side *side, matcher *selection.Matcher, object *u
 	if _, err := c.Owner.Verify(object.GetAnnotations(), transform.SelfOf(object)); err == nil {
 		return types.NamespacedName{}, false
 	}
-	selected, ok := matcher.MatchUp(c.describeTarget(side, object))
-	if !ok {
+	chosen, ok := c.chooseUp(matcher, side, object)
+	if !ok || chosen.kin == nil && chosen.Conversion == nil && side.GroupResource() != c.Resource.OnTarget().GroupResource() {
 		return types.NamespacedName{}, false
 	}
-	name, ok := selected.Conversion.Up(conversion.Name{
-		GVK:       side.GroupVersion().WithKind(side.Kind),
-		Namespace: object.GetNamespace(), Name: object.GetName(),
-	})
-	if !ok || name.GVK.Group != c.Resource.Group || name.GVK.Kind != c.Resource.Kind {
+	name, err := c.up.Name(object, c.wishUp(chosen, object))
+	if refused, illegal := errors.AsType[*transform.RefusedError](err); illegal && refused != nil {
+		// It is reported under the name that it has on the target.
+		return keyOf(object), true
+	}
+	if err != nil {
 		return types.NamespacedName{}, false
 	}
 	return types.NamespacedName{Namespace: name.Namespace, Name: name.Name}, true
+}
+
+// areFeedsSynced tells whether it is known what comes up.
+func (c *Controller) areFeedsSynced() bool {
+	return !slices.ContainsFunc(c.sides, func(side *side) bool {
+		feed := side.feeding()
+		return feed != nil && !feed.Synced()
+	})
+}
+
+// selectedScope returns where the objects are that configs select for coming up.
+func (c *Controller) selectedScope(matcher *selection.Matcher, side *side) selection.Scope {
+	if c.Resource.Companion {
+		return selection.Scope{}
+	}
+	return matcher.UpScope(side.GroupResource(), side.Kind, c.Resource.Namespaced)
 }

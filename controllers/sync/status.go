@@ -20,6 +20,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -27,24 +28,53 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/controllers/sync/mutation"
 	"github.com/synchub-dev/synchub/controllers/sync/transform"
 )
 
 // returnStatus writes the status of the target's object to its source, if it is to and they differ.
-func (c *Controller) returnStatus(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured, here placed, desired *transform.Desired, selected selection.Selection) error {
-	if !selected.StatusReturn || !c.Resource.StatusReturn {
+func (c *Controller) returnStatus(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured, here placed, desired *transform.Desired, chosen choice) error {
+	if !chosen.StatusReturn || !c.Resource.StatusReturn {
 		return nil
 	}
-	return c.writeStatus(ctx, key, source, here.object, here.observed.Mark.Hash == desired.Mark.Hash)
+	below, err := c.mutatedStatus(here.object, source, chosen)
+	if err != nil {
+		return err
+	}
+	return c.writeStatus(ctx, key, source, below, here.observed.Mark.Hash == desired.Mark.Hash)
 }
+
+// mutatedStatus returns the target's object with the status that it has on its way up.
+func (c *Controller) mutatedStatus(below, above *unstructured.Unstructured, chosen choice) (*unstructured.Unstructured, error) {
+	program, field := c.resourceUp(), "spec.mutation.up"
+	if chosen.kin != nil {
+		program, field = chosen.kin.Relation.Up, "spec.related mutation.up"
+	}
+	if program == nil {
+		return below, nil
+	}
+	status, err := transform.Status(below, above, program)
+	if err != nil {
+		return nil, &ruleError{field: field, err: err}
+	}
+	mutated := &unstructured.Unstructured{Object: maps.Clone(below.Object)}
+	mutated.Object["status"] = status
+	return mutated, nil
+}
+
+func (c *Controller) resourceUp() *mutation.Program { return c.Resource.rules().Up }
 
 // raiseStatus writes the status of the target's object to what came up of it, if they differ.
 func (c *Controller) raiseStatus(ctx context.Context, key types.NamespacedName, held, object *unstructured.Unstructured) error {
 	if c.Resource.Native {
 		return nil
 	}
-	return c.writeStatus(ctx, key, held, object, true)
+	chosen, _ := c.chooseBelow(key, held, object)
+	below, err := c.mutatedStatus(object, held, chosen)
+	if err != nil {
+		return err
+	}
+	return c.writeStatus(ctx, key, held, below, true)
 }
 
 // writeStatus makes the status of a mailbox object that of the target's; applied tells whether the target's object is

@@ -69,8 +69,8 @@ func (c *Controller) AddTo(tallies map[string]*Tally) {
 	failures := c.failures.snapshot()
 	sources, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
 	for _, source := range sources {
-		if selected, ok := c.selectedBy(matcher, source); ok {
-			c.countDown(tallies, matcher, source, selected, failures)
+		if chosen, ok := c.chooseDown(matcher, source); ok {
+			c.countDown(tallies, source, chosen, failures)
 		}
 	}
 	for _, key := range c.raised.keys() {
@@ -78,23 +78,29 @@ func (c *Controller) AddTo(tallies map[string]*Tally) {
 	}
 }
 
-func (c *Controller) countDown(tallies map[string]*Tally, matcher *selection.Matcher, source *unstructured.Unstructured, selected selection.Selection, failures map[types.NamespacedName]Failure) {
+func (c *Controller) countDown(tallies map[string]*Tally, source *unstructured.Unstructured, chosen choice, failures map[types.NamespacedName]Failure) {
 	key := keyOf(source)
 	name := ObjectName{Resource: c.Resource.GroupResource(), Key: key}
 	seen := c.placedFrom(key)
-	if len(seen) == 0 && c.isLeftOut(matcher, source, selected) {
-		for _, config := range selected.Configs {
+	if len(seen) == 0 && c.staysAbove(source, chosen) {
+		for _, config := range chosen.Configs {
 			tally := tallyOf(tallies, config)
 			tally.LeftOut = append(tally.LeftOut, name)
 		}
 		return
 	}
-	for _, config := range selected.Overruled {
+	for _, config := range chosen.Overruled {
 		tally := tallyOf(tallies, config)
 		tally.Overruled = append(tally.Overruled, name)
 	}
 	synced := slices.ContainsFunc(seen, func(p placed) bool { return p.observed.Mark.Source.UID == source.GetUID() })
-	c.count(tallies, selected, key, synced, failures)
+	c.count(tallies, chosen.Selection, key, synced, failures)
+}
+
+// staysAbove tells whether an object is left out since one of its name is selected for coming up.
+func (c *Controller) staysAbove(source *unstructured.Unstructured, chosen choice) bool {
+	here, _, err := c.destination(source, chosen)
+	return err == nil && c.isLeftOut(source, here)
 }
 
 func (c *Controller) countUp(tallies map[string]*Tally, matcher *selection.Matcher, key types.NamespacedName, failures map[types.NamespacedName]Failure) {
@@ -103,15 +109,15 @@ func (c *Controller) countUp(tallies map[string]*Tally, matcher *selection.Match
 	if object == nil {
 		return
 	}
-	selected, ok := matcher.MatchUp(c.describeTarget(side, object))
+	chosen, ok := c.chooseUp(matcher, side, object)
 	if !ok {
 		return
 	}
-	for _, config := range selected.Overruled {
+	for _, config := range chosen.Overruled {
 		tally := tallyOf(tallies, config)
 		tally.Overruled = append(tally.Overruled, ObjectName{Resource: c.Resource.GroupResource(), Key: key})
 	}
-	c.count(tallies, selected, key, c.cameUp(held), failures)
+	c.count(tallies, chosen.Selection, key, c.cameUp(held), failures)
 }
 
 func (c *Controller) count(tallies map[string]*Tally, selected selection.Selection, key types.NamespacedName, synced bool, failures map[types.NamespacedName]Failure) {
@@ -149,20 +155,16 @@ func (c *Controller) Empty() bool {
 	return known && !c.holdsAbove()
 }
 
-// holdsAbove tells whether the mailbox is known to hold something that came up.
+// holdsAbove tells whether the mailbox is known to hold something that came up, or that waits for the target.
 func (c *Controller) holdsAbove() bool {
 	above, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
-	return slices.ContainsFunc(above, c.cameUp)
+	return slices.ContainsFunc(above, func(object *unstructured.Unstructured) bool { return c.cameUp(object) || IsHeld(object) })
 }
 
 // Len returns how many objects of the mailbox's resource the target holds.
 func (c *Controller) Len() int {
 	count := 0
 	for _, side := range c.sides {
-		if side.GroupResource() == c.Resource.GroupResource() {
-			count += side.cache.Len()
-			continue
-		}
 		count += c.lenOf(side.GroupResource())
 	}
 	return count

@@ -51,9 +51,10 @@ func (c *Controller) reconcileUp(ctx context.Context, key types.NamespacedName, 
 	if err != nil {
 		return outcome{decision: decision, up: true}, err
 	}
-	if decision.Cause == decide.Drifted {
+	restless := c.looksAtOther && decision.Action == decide.Update && decision.Cause == decide.Changed && c.failures.changedAgain(key, object.GetResourceVersion())
+	if restless || decision.Cause == decide.Drifted {
 		if wait, contended := c.failures.repair(key); contended {
-			return outcome{decision: decision, up: true, again: wait}, fmt.Errorf("%w: somebody in the mailbox keeps changing %v", errContended, decision.Fields)
+			return outcome{decision: decision, up: true, again: wait}, fmt.Errorf("%w: somebody in the mailbox, or spec.mutation.up of the PublishedResource, keeps changing it %v", errContended, decision.Fields)
 		}
 	}
 	log.FromContext(ctx).V(1).Info("upwards", "decision", decision.String())
@@ -66,7 +67,7 @@ func (c *Controller) actUp(ctx context.Context, key types.NamespacedName, decisi
 	switch decision.Action {
 	case decide.None:
 		if decision.Cause == decide.InStep {
-			return result, errors.Join(c.raiseStatus(ctx, key, held, object), c.rivals(key, held))
+			return result, errors.Join(c.raiseStatus(ctx, key, held, object), c.relateRaised(key, held, object), c.rivals(key, held))
 		}
 		return result, nil
 	case decide.Create:
@@ -122,19 +123,22 @@ func (c *Controller) lookUp(ctx context.Context, key types.NamespacedName, held 
 		state, err := c.lookForMissing(ctx, key, held)
 		return state, nil, err
 	}
-	selected, ok := c.matcher.Load().MatchUp(c.describeTarget(side, object))
+	chosen, ok := c.chooseUp(c.matcher.Load(), side, object)
 	switch {
 	case !ok:
 		// The matcher was replaced a moment ago; its feed decides.
 		return decide.Source{State: decide.Unknown}, nil, nil
-	case selected.Suspended:
+	case chosen.Suspended:
 		return decide.Source{State: decide.Suspended}, nil, nil
 	}
-	policy := selected.Policy
-	if c.Resource.Orphan {
-		policy = ownership.PolicyOrphan
+	wish := c.wishUp(chosen, object)
+	if held != nil {
+		wish.Other = held.Object
+		if mark, err := c.Owner.VerifyUp(held.GetAnnotations(), transform.SelfOf(held)); err == nil {
+			wish.Relation = c.relationOf(synchubv1alpha1.RelatedOriginTarget, side.GroupResource(), wish.Relation, mark.Relation)
+		}
 	}
-	desired, err := c.up.Desire(object, side.GroupResource(), policy, selected.Conversion)
+	desired, err := c.up.Desire(object, side.GroupResource(), wish)
 	if err == nil && keyOf(desired.Object) != key {
 		// Another conversion holds; the feed is being replaced.
 		return decide.Source{State: decide.Unknown}, nil, nil
@@ -190,6 +194,9 @@ func (c *Controller) lookForMissing(ctx context.Context, key types.NamespacedNam
 	}
 	at := placeBelow(mark)
 	side := c.sideOf(at.resource)
+	if mark.Relation != "" {
+		return c.lookForMissingKin(ctx, key, held, mark, side)
+	}
 	if side == nil {
 		return deselected(), nil
 	}
@@ -217,6 +224,38 @@ func (c *Controller) lookForMissing(ctx context.Context, key types.NamespacedNam
 	}
 }
 
+// lookForMissingKin returns the state of the source of what came up by a relation. As long as a primary may still want it,
+// nothing is concluded.
+func (c *Controller) lookForMissingKin(ctx context.Context, key types.NamespacedName, held *unstructured.Unstructured, mark ownership.Mark, side *side) (decide.Source, error) {
+	at := placeBelow(mark)
+	unknown := decide.Source{State: decide.Unknown}
+	switch {
+	case c.cameByLostRelation(mark), side == nil:
+		return unknown, nil
+	case !c.Register.Settled(synchubv1alpha1.RelatedOriginTarget, at.resource):
+		c.Demand()
+		return unknown, nil
+	case c.raised.hasEnded(at, mark.Source.UID):
+		return decide.Source{State: decide.Vanished, Proven: true}, nil
+	}
+	feed := side.feeding()
+	if feed != nil && (!feed.Synced() || feed.Availability().Reason != "") {
+		return unknown, nil
+	}
+	if feed != nil && feed.Get(at.key) != nil {
+		if !c.isUnrelatedBelow(side, feed.Get(at.key)) {
+			return unknown, nil
+		}
+		return decide.Source{State: decide.Deselected, Proven: c.Mailboxes.Proven(c.Mailbox, c.suspect(key, decide.Deselected))}, nil
+	}
+	return c.askForMissing(ctx, key, side, at)
+}
+
+// isUnrelatedBelow tells whether it is sure that no primary wants an object of the target.
+func (c *Controller) isUnrelatedBelow(side *side, object *unstructured.Unstructured) bool {
+	return c.Register.Unrelated(synchubv1alpha1.RelatedOriginTarget, side.GroupResource(), c.candidateBelow(c.matcher.Load(), object))
+}
+
 // askForMissing asks the target about an object whose end was not seen: it may have ended while the hub was away.
 func (c *Controller) askForMissing(ctx context.Context, key types.NamespacedName, side *side, at place) (decide.Source, error) {
 	object, err := c.Connection.Get(requests.As(ctx, requests.Extra), side.GroupVersionResource, at.key)
@@ -225,6 +264,9 @@ func (c *Controller) askForMissing(ctx context.Context, key types.NamespacedName
 	case err == nil:
 		if name, comesUp := c.comesUpAs(side, c.matcher.Load(), object); comesUp && name == key {
 			// The feed will show it.
+			return decide.Source{State: decide.Unknown}, nil
+		}
+		if !c.isUnrelatedBelow(side, object) {
 			return decide.Source{State: decide.Unknown}, nil
 		}
 		return decide.Source{State: decide.Deselected, Proven: true}, nil

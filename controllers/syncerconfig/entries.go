@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/definition"
 	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/controllers/sync/conversion"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
@@ -58,6 +59,8 @@ type Supply struct {
 	// does not give.
 	Targets     map[schema.GroupResource][]sync.TargetResource
 	Unavailable map[schema.GroupResource][]sync.Unavailable
+	// Definitions are those that the hub gives the target, by what they define.
+	Definitions map[schema.GroupResource]definition.State
 }
 
 // Shortfalls returns which entries of a config cannot work now, and why. The conversions are the config's.
@@ -84,6 +87,9 @@ func (s Supply) Shortfalls(entries []selection.Entry, conversions []conversion.C
 // hold tells whether an entry names anything that is published, and what of that is not to be had on the target.
 func (s Supply) hold(entry selection.Entry, conversions []conversion.Conversion) (named bool, short []Shortfall) {
 	for _, resource := range s.Published {
+		if resource.Companion {
+			continue
+		}
 		meant := s.meantBy(entry, resource, conversions)
 		named = named || len(meant) > 0
 		for _, unavailable := range s.Unavailable[resource.GroupResource()] {
@@ -95,7 +101,7 @@ func (s Supply) hold(entry selection.Entry, conversions []conversion.Conversion)
 				return target.Group == unavailable.Target.Group && target.Kind == unavailable.Kind
 			}) {
 				short = append(short, Shortfall{
-					Resource: nameOnTarget(entry, unavailable), Reason: unavailable.Reason, Message: sync.Truncate(strings.TrimSpace(unavailable.Message)),
+					Resource: nameOnTarget(entry, unavailable), Reason: unavailable.Reason, Message: sync.Truncate(s.messageAbout(unavailable)),
 				})
 			}
 		}
@@ -103,21 +109,30 @@ func (s Supply) hold(entry selection.Entry, conversions []conversion.Conversion)
 	return named, short
 }
 
+// messageAbout returns why something is not to be had. Where the hub itself brings the definition, it knows best.
+func (s Supply) messageAbout(unavailable sync.Unavailable) string {
+	state, ok := s.Definitions[unavailable.Target]
+	if ok && !state.Ready && unavailable.Reason == sync.ReasonNotServed {
+		return state.Message
+	}
+	return strings.TrimSpace(unavailable.Message)
+}
+
 // meantBy returns the target's resources that an entry means by a published resource, none if it does not speak of it.
 func (s Supply) meantBy(entry selection.Entry, resource sync.Resource, conversions []conversion.Conversion) []sync.TargetResource {
 	switch {
 	case entry.Up:
-		// It is named as on the target, where what no conversion makes is called as in the mailbox.
-		all := append(s.onTarget(resource, conversions), own(resource))
+		// It is named as on the target; what no conversion makes is called there as the PublishedResource says.
+		all := append(s.onTarget(resource, conversions), resource.OnTarget())
 		return slices.DeleteFunc(all, func(target sync.TargetResource) bool { return !names(entry, target) })
-	case names(entry, own(resource)):
+	case names(entry, own(resource)) || resource.Serves(entry.Version) && names(withoutVersion(entry), own(resource)):
 		return s.onTarget(resource, conversions)
 	default:
 		return nil
 	}
 }
 
-// own is a published resource that is the same on the target.
+// own is what a published resource is in mailboxes.
 func own(resource sync.Resource) sync.TargetResource {
 	return sync.TargetResource{GroupVersionResource: resource.GroupVersionResource, Kind: resource.Kind}
 }
@@ -135,7 +150,13 @@ func (s Supply) onTarget(resource sync.Resource, conversions []conversion.Conver
 			return all
 		}
 	}
-	return append(all, own(resource))
+	return append(all, resource.OnTarget())
+}
+
+// withoutVersion returns an entry that leaves the version open.
+func withoutVersion(entry selection.Entry) selection.Entry {
+	entry.Version = ""
+	return entry
 }
 
 func (s Supply) converted(resource sync.Resource, downstream conversion.Pattern) sync.TargetResource {

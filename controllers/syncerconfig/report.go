@@ -42,6 +42,7 @@ func newReport(view syncmanager.View) report {
 			Published:   view.Published,
 			Targets:     map[schema.GroupResource][]sync.TargetResource{},
 			Unavailable: map[schema.GroupResource][]sync.Unavailable{},
+			Definitions: view.Definitions,
 		},
 		entries: map[string][]selection.Entry{},
 	}

@@ -26,8 +26,8 @@ type Counts struct {
 	Mailboxes, Targets, Objects int64
 }
 
-// Count returns the counts of the resource, named by its plural or, if that is empty, by its group and kind.
-func (m *Manager) Count(resource schema.GroupResource, kind string) Counts {
+// Count returns the counts of a resource of the mailboxes.
+func (m *Manager) Count(resource schema.GroupResource) Counts {
 	m.lock.Lock()
 	all := make([]*managed, 0, len(m.targets))
 	for _, managed := range m.targets {
@@ -37,11 +37,9 @@ func (m *Manager) Count(resource schema.GroupResource, kind string) Counts {
 	counts := Counts{Mailboxes: int64(len(all))}
 	for _, managed := range all {
 		managed.lock.Lock()
-		for group, pair := range managed.pairs {
-			if group == resource || resource.Resource == "" && group.Group == resource.Group && pair.controller.Resource.Kind == kind {
-				counts.Targets++
-				counts.Objects += int64(pair.controller.Len())
-			}
+		if pair, ok := managed.pairs[resource]; ok {
+			counts.Targets++
+			counts.Objects += int64(pair.controller.Len())
 		}
 		managed.lock.Unlock()
 	}

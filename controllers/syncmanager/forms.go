@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/sync/relation"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -32,8 +33,10 @@ import (
 type forms struct {
 	// targets begin with the resource itself; others are what conversions make of it, or have made.
 	targets []sync.TargetResource
-	// unresolved are kinds that conversions speak of and the target does not serve.
+	// unresolved are kinds that conversions and relations speak of and the target does not serve.
 	unresolved []sync.Unavailable
+	// relations are those by which objects of the resource travel with others.
+	relations []*relation.Relation
 	// unknown is true if it cannot be found out now what more there is.
 	unknown bool
 }
@@ -43,48 +46,51 @@ func (f forms) has(group schema.GroupResource) bool {
 }
 
 func (f forms) equal(options sync.Options) bool {
-	return slices.Equal(f.targets, options.Targets) && slices.Equal(f.unresolved, options.Unresolved)
-}
-
-// converted are the targets beyond the resource itself.
-func (f forms) converted() []sync.TargetResource {
-	if len(f.targets) == 0 {
-		return nil
-	}
-	return f.targets[1:]
+	return slices.Equal(f.targets, options.Targets) && slices.Equal(f.unresolved, options.Unresolved) && slices.Equal(f.relations, options.Relations)
 }
 
 // formsOf returns the forms of a resource. Where they cannot be found out now, those of before hold on.
-func (m *Manager) formsOf(ctx context.Context, managed *managed, resource sync.Resource) (forms, error) {
-	result := forms{targets: []sync.TargetResource{{GroupVersionResource: resource.GroupVersionResource, Kind: resource.Kind}}}
+func (m *Manager) formsOf(ctx context.Context, managed *managed, resource sync.Resource, relations []*relation.Relation) (forms, error) {
+	result := forms{targets: []sync.TargetResource{resource.OnTarget()}, relations: relations}
 	var errs []error
 	for _, kind := range managed.matcher.Downstreams(schema.GroupKind{Group: resource.Group, Kind: resource.Kind}) {
 		if kind.Version == "" && kind.Group == resource.Group {
 			kind.Version = resource.Version
 		}
 		served, err := resolve(ctx, managed.describe().Connection, kind)
-		switch {
-		case errors.Is(err, targets.ErrNotServed):
-			result.unresolved = append(result.unresolved, sync.Unavailable{
-				Target: schema.GroupResource{Group: kind.Group}, Kind: kind.Kind, Reason: sync.ReasonNotServed, Message: err.Error(),
-			})
-		case errors.Is(err, errAway):
-			result.unknown = true
-		case err != nil:
-			result.unknown = true
-			errs = append(errs, fmt.Errorf("cannot find out what %s is on the target: %w", kind, err))
-		case !result.has(served.GroupResource()):
-			result.targets = append(result.targets, sync.TargetResource{GroupVersionResource: served, Kind: kind.Kind})
-		}
+		errs = append(errs, result.take(sync.TargetResource{GroupVersionResource: served, Kind: kind.Kind}, kind.GroupVersion().WithResource(""), err))
+	}
+	for _, related := range relations {
+		kind, err := resolveResource(ctx, managed.describe().Connection, related.OnTarget)
+		errs = append(errs, result.take(sync.TargetResource{GroupVersionResource: related.OnTarget, Kind: kind}, related.OnTarget, err))
 	}
 	if running, ok := managed.pairs[resource.GroupResource()]; ok && result.unknown {
-		return forms{targets: running.controller.Targets, unresolved: running.controller.Unresolved}, errors.Join(errs...)
+		return forms{targets: running.controller.Targets, unresolved: running.controller.Unresolved, relations: relations}, errors.Join(errs...)
 	}
 	if len(result.unresolved) > 0 {
 		managed.unresolved.Store(true)
 	}
 	result.targets = append(result.targets, managed.leftovers(resource, result)...)
 	return result, errors.Join(errs...)
+}
+
+// take adds a form that was asked for, or notes why it cannot be added. The error is for the log.
+func (f *forms) take(found sync.TargetResource, asked schema.GroupVersionResource, err error) error {
+	switch {
+	case errors.Is(err, targets.ErrNotServed):
+		missing := sync.Unavailable{Target: asked.GroupResource(), Kind: found.Kind, Reason: sync.ReasonNotServed, Message: err.Error()}
+		if !slices.Contains(f.unresolved, missing) {
+			f.unresolved = append(f.unresolved, missing)
+		}
+	case errors.Is(err, errAway):
+		f.unknown = true
+	case err != nil:
+		f.unknown = true
+		return fmt.Errorf("cannot find out what %s %s is on the target: %w", asked.GroupResource(), found.Kind, err)
+	case !f.has(found.GroupResource()):
+		f.targets = append(f.targets, found)
+	}
+	return nil
 }
 
 // errAway means that a target cannot be asked now; the manager is told when it can.
@@ -98,12 +104,21 @@ func resolve(ctx context.Context, connection *targets.Connection, kind schema.Gr
 	return served, err
 }
 
+func resolveResource(ctx context.Context, connection *targets.Connection, resource schema.GroupVersionResource) (kind string, err error) {
+	if !connection.Up() {
+		return "", errAway
+	}
+	kind, _, err = connection.ResolveResource(ctx, resource)
+	return kind, err
+}
+
 // leftovers returns what conversions of former times have made of a resource, as long as it is not known that nothing is
 // left of it.
 func (t *managed) leftovers(resource sync.Resource, current forms) []sync.TargetResource {
 	var left []sync.TargetResource
 	for group, record := range t.recorded {
-		if current.has(group) || !slices.Contains(record.ConvertedFrom, resource.GroupResource()) {
+		wasItself := record.Own && group == resource.GroupResource()
+		if current.has(group) || !wasItself && !slices.Contains(record.ConvertedFrom, resource.GroupResource()) {
 			continue
 		}
 		running, ok := t.pairs[resource.GroupResource()]

@@ -134,7 +134,7 @@ func TestForms(t *testing.T) {
 			manager, _ := newManager(t)
 			managed := &managed{target: Target{Connection: connection}, matcher: convertingTo(test.kinds...), recorded: records(test.recorded)}
 			for range 2 {
-				forms, err := manager.formsOf(t.Context(), managed, widgets())
+				forms, err := manager.formsOf(t.Context(), managed, widgets(), nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -143,7 +143,7 @@ func TestForms(t *testing.T) {
 					t.Errorf("want %q without %q\ngot  %q without %q", test.served, test.unresolved, served, unresolved)
 				}
 				// A controller is started anew only if they differ.
-				again, err := manager.formsOf(t.Context(), managed, widgets())
+				again, err := manager.formsOf(t.Context(), managed, widgets(), nil)
 				if err != nil || !again.equal(sync.Options{Targets: forms.targets, Unresolved: forms.unresolved}) {
 					t.Errorf("first %v, then %v, %v", forms, again, err)
 				}
@@ -156,7 +156,7 @@ func TestForms(t *testing.T) {
 func TestFormsAreOfDifferentResources(t *testing.T) {
 	manager, _ := newManager(t)
 	managed := &managed{target: Target{Connection: discovery(t)}, matcher: convertingTo("Widget.old", "Widget.v1.old", "Widget.v2.old"), recorded: records("widgets.old/v1<widgets.new")}
-	forms, err := manager.formsOf(t.Context(), managed, widgets())
+	forms, err := manager.formsOf(t.Context(), managed, widgets(), nil)
 	if served, _ := described(forms); err != nil || len(served) != 2 || !strings.HasPrefix(served[1], "widgets.old/") {
 		t.Errorf("got %q, %v", served, err)
 	}
@@ -199,12 +199,6 @@ func TestFormsEqual(t *testing.T) {
 		if got := one.equal(sync.Options{Targets: test.other.targets, Unresolved: test.other.unresolved}); got != test.want {
 			t.Errorf("%s: want %v, got %v", name, test.want, got)
 		}
-	}
-	if got := one.converted(); !slices.Equal(got, targetsOf("widgets.old/v2")) {
-		t.Errorf("beyond itself it is %v", got)
-	}
-	if got := (forms{}).converted(); len(got) != 0 {
-		t.Errorf("beyond nothing it is %v", got)
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/sync/relation"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -36,6 +37,9 @@ type managed struct {
 	gone        bool
 	recorded    map[schema.GroupResource]Record
 	configs     configs
+	// register knows what travels because it is related; contributors are those that have begun to say so.
+	register     *relation.Register
+	contributors map[string]bool
 	unsubscribe []func()
 	// unresolved is true if a conversion speaks of a kind that the target does not serve, and announced is when the target
 	// last told of a definition.
@@ -55,6 +59,10 @@ type managed struct {
 	// settled is the matcher by which the pairs that run were chosen.
 	settled *selection.Matcher
 	pairs   map[schema.GroupResource]*pair
+	// demanded are the resources of which it was asked whether anybody wants what is left.
+	demanded map[schema.GroupResource]sync.Resource
+	// keeper is nil until the target is to be given a definition. Like pairs it is written by the holder of turn.
+	keeper *keeper
 	// deaf ends the listening to the connection.
 	deaf func()
 }
@@ -142,4 +150,5 @@ func (t *managed) stop() {
 	for _, pair := range ending {
 		<-pair.done
 	}
+	t.setKeeper(nil)
 }

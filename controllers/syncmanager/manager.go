@@ -34,8 +34,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/definition"
 	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/controllers/sync/relation"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -102,6 +104,8 @@ type Manager struct {
 	queue     priorityqueue.PriorityQueue[types.UID]
 	ctx       context.Context // set by Start; the owner of all sync controllers
 	published []sync.Resource
+	// definitions are those that targets are given.
+	definitions []definition.Wanted
 	targets   map[types.UID]*managed
 }
 
@@ -185,6 +189,8 @@ func (m *Manager) Assign(target Target) {
 			target:   target,
 			stale:    true,
 			pairs:    map[schema.GroupResource]*pair{},
+			register: relation.NewRegister(),
+			demanded: map[schema.GroupResource]sync.Resource{},
 			recorded: maps.Clone(target.Recorded),
 		}
 		subscriber := &configSubscriber{manager: m, managed: found, syncTarget: target.UID}
@@ -234,6 +240,8 @@ type View struct {
 	Matcher     *selection.Matcher
 	Controllers []*sync.Controller
 	Published   []sync.Resource
+	// Definitions are those that the hub gives the target, by what they define.
+	Definitions map[schema.GroupResource]definition.State
 }
 
 // View returns a SyncTarget's view; ok is false if it is not synced or its configs have not taken effect yet.
@@ -245,7 +253,7 @@ func (m *Manager) View(syncTarget types.UID) (view View, ok bool) {
 	view = View{Controllers: found.controllers(), Published: m.Published()}
 	found.lock.Lock()
 	defer found.lock.Unlock()
-	view.Mailbox, view.Matcher = found.target.Mailbox, found.matcher
+	view.Mailbox, view.Matcher, view.Definitions = found.target.Mailbox, found.matcher, found.definitions()
 	return view, found.known && found.settled == found.matcher
 }
 

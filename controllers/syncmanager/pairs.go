@@ -39,15 +39,17 @@ func (m *Manager) settle(ctx context.Context, managed *managed, published []sync
 	forms := map[schema.GroupResource]forms{}
 	var errs []error
 	for _, resource := range published {
-		found, err := m.formsOf(ctx, managed, resource)
+		found, err := m.formsOf(ctx, managed, resource, relationsTo(published, resource))
 		errs = append(errs, err)
 		forms[resource.GroupResource()] = found
 	}
+	leaving := m.leaving(managed, published)
 	wanted, err := wanted(managed, published, forms, func(resource sync.Resource) (bool, error) { return m.emptied(ctx, managed, resource) })
 	errs = append(errs, err)
 	if err := m.record(ctx, managed, wanted, published, forms); err != nil {
 		return err
 	}
+	wanted = append(wanted, leaving...)
 	connection := managed.describe().Connection
 	for group, running := range managed.pairs {
 		controller := running.controller
@@ -57,12 +59,14 @@ func (m *Manager) settle(ctx context.Context, managed *managed, published []sync
 			m.observer.Changed(managed.describe().UID)
 		}
 	}
+	managed.contribute(wanted)
+	m.define(managed, wanted)
 	// What must go first is started first, so that the others can wait for it.
 	slices.SortStableFunc(wanted, func(a, b sync.Resource) int {
 		return int(order.Of(a.GroupResource()) - order.Of(b.GroupResource()))
 	})
 	for _, resource := range wanted {
-		if _, ok := managed.pairs[resource.GroupResource()]; !ok && !forms[resource.GroupResource()].unknown {
+		if managed.isMissing(resource) && !forms[resource.GroupResource()].unknown {
 			if err := m.start(managed, resource, forms[resource.GroupResource()]); err != nil {
 				return err
 			}
@@ -77,28 +81,36 @@ func (m *Manager) settle(ctx context.Context, managed *managed, published []sync
 // wanted returns the published resources that are selected, or recorded and not yet emptied on the target. One of which
 // that cannot be told is wanted too, and does not hold up the others; the error says why.
 func wanted(managed *managed, published []sync.Resource, forms map[schema.GroupResource]forms, emptied func(sync.Resource) (bool, error)) ([]sync.Resource, error) {
-	var wanted []sync.Resource
+	var chosen []sync.Resource
 	var errs []error
 	for _, resource := range published {
-		group := resource.GroupResource()
-		selected := selects(managed.matcher, resource, forms[group].targets)
-		recorded := managed.isRecorded(group)
-		if !selected && recorded {
-			empty, err := emptied(resource)
-			errs = append(errs, err)
-			recorded = err != nil || !empty
+		if resource.Leaving {
+			continue
 		}
-		if selected || recorded {
-			wanted = append(wanted, resource)
+		if selects(managed.matcher, resource, forms[resource.GroupResource()].targets) {
+			chosen = append(chosen, resource)
 		}
 	}
-	return wanted, errors.Join(errs...)
+	chosen = withRelated(chosen, published)
+	for _, resource := range published {
+		if resource.Leaving || slices.Contains(chosen, resource) || !managed.isRecorded(resource.GroupResource()) {
+			continue
+		}
+		empty, err := emptied(resource)
+		errs = append(errs, err)
+		if err != nil || !empty {
+			chosen = append(chosen, resource)
+		}
+	}
+	return withRelated(chosen, published), errors.Join(errs...)
 }
 
-// selects tells whether any entry speaks of the resource, in either direction.
+// selects tells whether anything asks for the resource for its own sake, in either direction.
 func selects(matcher *selection.Matcher, resource sync.Resource, targets []sync.TargetResource) bool {
-	return matcher.Selects(resource.GroupResource(), resource.Kind) ||
-		matcher.SelectsUp(resource.GroupResource(), resource.Kind) ||
+	if resource.Companion {
+		return false
+	}
+	return resource.All || matcher.Selects(resource.GroupResource(), resource.Kind) ||
 		slices.ContainsFunc(targets, func(target sync.TargetResource) bool { return matcher.SelectsUp(target.GroupResource(), target.Kind) })
 }
 
@@ -115,7 +127,7 @@ func (m *Manager) emptied(ctx context.Context, managed *managed, resource sync.R
 		return false, nil
 	}
 	owner := ownership.Owner{Hub: m.Hub, SyncTarget: target.UID}
-	return target.Connection.IsEmpty(requests.As(ctx, requests.Background), resource.GroupVersionResource, sync.Selector(owner))
+	return target.Connection.IsEmpty(requests.As(ctx, requests.Background), resource.OnTarget().GroupVersionResource, sync.Selector(owner))
 }
 
 // record writes what the hub may write to into the SyncTarget's status if that changed. What belongs to a resource that is
@@ -124,13 +136,16 @@ func (m *Manager) record(ctx context.Context, managed *managed, wanted, publishe
 	next := map[schema.GroupResource]Record{}
 	for _, resource := range wanted {
 		group := resource.GroupResource()
-		next[group] = Record{Version: resource.Version, Own: true, ConvertedFrom: next[group].ConvertedFrom}
-		for _, target := range forms[group].converted() {
-			next[target.GroupResource()] = next[target.GroupResource()].from(group, target.Version)
+		for _, target := range forms[group].targets {
+			if target.GroupResource() == group {
+				next[group] = Record{Version: target.Version, Own: true, ConvertedFrom: next[group].ConvertedFrom}
+			} else {
+				next[target.GroupResource()] = next[target.GroupResource()].from(group, target.Version)
+			}
 		}
 	}
 	isPublished := func(group schema.GroupResource) bool {
-		return slices.ContainsFunc(published, func(r sync.Resource) bool { return r.GroupResource() == group })
+		return slices.ContainsFunc(published, func(r sync.Resource) bool { return !r.Leaving && r.GroupResource() == group })
 	}
 	for group, record := range managed.recorded {
 		if record.Own && !isPublished(group) {
@@ -169,6 +184,11 @@ func (m *Manager) start(managed *managed, resource sync.Resource, forms forms) e
 		Connection: target.Connection,
 		Owner:      ownership.Owner{Hub: m.Hub, SyncTarget: target.UID},
 		Hasher:     m.Hasher,
+		SyncTarget: target.Name,
+		Register:   managed.register,
+		Relations:  forms.relations,
+		Publishes:  m.publishes,
+		Demand:     func() { managed.demand(resource) },
 		After:      managed.before(resource),
 		Changed:    func() { m.changed(target.UID) },
 		Clock:      m.Clock,
@@ -182,6 +202,7 @@ func (m *Manager) start(managed *managed, resource sync.Resource, forms forms) e
 	managed.lock.Lock()
 	managed.pairs[resource.GroupResource()] = started
 	managed.lock.Unlock()
+	managed.confirm(controller)
 	go func() {
 		defer close(started.done)
 		if err := controller.Run(ctx); err != nil {

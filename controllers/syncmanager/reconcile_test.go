@@ -120,7 +120,7 @@ func TestWanted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			broken := errors.New("the target does not say")
 			var asked []string
-			got, err := wanted(&managed{matcher: test.matcher, recorded: recordsOf(test.recorded...)}, resources(test.published...), nil, func(resource sync.Resource) (bool, error) {
+			got, err := wanted(&managed{matcher: test.matcher, recorded: recordsOf(test.recorded...)}, resources(test.published...), withThemselves(converting(), test.published...), func(resource sync.Resource) (bool, error) {
 				asked = append(asked, resource.Resource)
 				if resource.Resource == "broken" {
 					return false, broken

@@ -96,6 +96,16 @@ func converting(all ...[]string) map[schema.GroupResource]forms {
 	return result
 }
 
+// withThemselves adds the forms of the resources that only travel as themselves.
+func withThemselves(all map[schema.GroupResource]forms, names ...string) map[schema.GroupResource]forms {
+	for _, name := range names {
+		if resource := schema.ParseGroupResource(name); len(all[resource].targets) == 0 {
+			all[resource] = forms{targets: targetsOf(name + "/v1")}
+		}
+	}
+	return all
+}
+
 func TestRecord(t *testing.T) {
 	type names = []string
 	type conversions = [][]string
@@ -170,7 +180,7 @@ func TestRecord(t *testing.T) {
 			manager, notes := newManager(t)
 			managed := &managed{recorded: records(test.recorded)}
 			record := func() error {
-				return manager.record(t.Context(), managed, resources(test.wanted...), resources(test.published...), converting(test.conversions...))
+				return manager.record(t.Context(), managed, resources(test.wanted...), resources(test.published...), withThemselves(converting(test.conversions...), test.published...))
 			}
 			var want []string
 			if test.then != test.recorded {

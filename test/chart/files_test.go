@@ -85,8 +85,8 @@ func TestPublishedFilesHoldWhatTheirKindsKnow(t *testing.T) {
 		resources[resource.Name] = resource
 	}
 	for name, resource := range resources {
-		if claimed, err := published.IsClaim(&resource.Spec); err != nil || claimed == (name == "deployments") {
-			t.Errorf("%s is claimed: %v, %v", name, claimed, err)
+		if way, err := published.WayOf(&resource.Spec); err != nil || (way == published.OwnSchema) != (name == "deployments") {
+			t.Errorf("%s gets to mailboxes by %s, %v", name, way, err)
 		}
 		if name != resource.Spec.Resource.Resource {
 			t.Errorf("%s publishes %q", name, resource.Spec.Resource.Resource)

@@ -116,7 +116,7 @@ func TestDefaultsRenderExactlyTheseObjects(t *testing.T) {
 	want := []string{
 		"ClusterRole/synchub", "ClusterRoleBinding/synchub", "ConfigMap/synchub-schema-deployments",
 		"CustomResourceDefinition/publishedresources.synchub.dev", "Deployment/synchub", "PodDisruptionBudget/synchub",
-		"Role/synchub", "RoleBinding/synchub", "Service/synchub-metrics", "ServiceAccount/synchub",
+		"Role/synchub", "Role/synchub-events", "RoleBinding/synchub", "RoleBinding/synchub-events", "Service/synchub-metrics", "ServiceAccount/synchub",
 	}
 	for _, name := range defaults {
 		want = append(want, "PublishedResource/"+name)

@@ -48,10 +48,12 @@ func hubRights() map[string]bool {
 	everywhere, own := []string{"the cluster"}, []string{namespace}
 	grant(everywhere, "synchub.dev/publishedresources", "get", "list", "watch")
 	grant(everywhere, "synchub.dev/publishedresources/status", "get", "update", "patch")
+	grant(everywhere, "apiextensions.k8s.io/customresourcedefinitions", "get", "list", "watch")
 	grant(own, "coordination.k8s.io/leases", "get", "create", "update") // of the one Lease
 	grant(own, "/configmaps", "get", "list", "watch")
 	grant(own, "/events", "create", "patch")
 	grant(own, "events.k8s.io/events", "create", "patch")
+	grant([]string{"default"}, "events.k8s.io/events", "create", "patch") // of PublishedResources
 	return rights
 }
 

@@ -32,7 +32,7 @@ import (
 
 // These specs prove the design's first rule: one write per change, nothing at rest. The hub counts its own requests at
 // the HTTP transport; see provider/requests. The target has no controllers, so nothing changes but by the test.
-var _ = Describe("rule 1: requests per change", Serial, func() {
+var _ = Describe("rule 1: requests per change", func() {
 	It("makes one write per change, on both sides", func(ctx SpecContext) {
 		const ns = "counted"
 		inventory := newInventory(ctx, ns)

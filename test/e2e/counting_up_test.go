@@ -26,8 +26,8 @@ import (
 
 // Coming up costs the mailbox one write per change, and one more for a status that is a subresource; the target only its
 // watches. As in the other counting specs the target has no controllers.
-var _ = Describe("rule 1: requests per change that comes up", Serial, func() {
-	It("makes one write per change and none at rest, on both sides", func(ctx SpecContext) {
+var _ = Describe("rule 1: requests per change that comes up", func() {
+	It("makes one write per change and none at rest, on both sides", SpecPriority(1), func(ctx SpecContext) {
 		const ns, count = "counted-up", 30
 		publishInstruments(ctx, "hosting")
 		inventory := newInventory(ctx, ns)

@@ -44,8 +44,7 @@ var (
 )
 
 // The pages share the names of what they make, so they take turns.
-// They take long, so they begin first.
-var _ = Describe("the documentation", Ordered, ContinueOnFailure, SpecPriority(1), func() {
+var _ = Describe("the documentation", Ordered, ContinueOnFailure, SpecPriority(2), func() {
 	It("has commands in getting started that work as they stand", func(ctx SpecContext) {
 		run(ctx, "getting-started", nil, blocks(page("getting-started.md"), shellBlock))
 	}, NodeTimeout(6*time.Minute))
@@ -85,20 +84,26 @@ var _ = Describe("the documentation", Ordered, ContinueOnFailure, SpecPriority(1
 		}
 		Expect(framework.Exists(ctx, guilder, namespaces, "", syncer)).To(BeFalse())
 	}, NodeTimeout(6*time.Minute))
+})
 
+var _ = Describe("the documentation of configs", func() {
 	It("has examples of configs that are understood", func(ctx SpecContext) {
 		inventory := newInventory(ctx, "docs-examples")
 		mailbox := register(ctx, inventory, "florin", "florin")
 		apply(ctx, mailbox, namespace("shop"))
 		examples := blocks(page("syncerconfig.md"), yamlBlock)
 		Expect(len(examples)).To(BeNumerically(">", 8))
+		named := map[string]string{}
 		for i, example := range examples {
 			if strings.HasPrefix(example, "apiVersion:") {
 				apply(ctx, mailbox, example)
 				continue
 			}
 			name := fmt.Sprintf("example-%d", i)
+			named[name] = example
 			apply(ctx, mailbox, config(name, "\n  "+strings.ReplaceAll(strings.TrimSpace(example), "\n", "\n  ")))
+		}
+		for name, example := range named {
 			Eventually(readyOf).WithContext(ctx).WithArguments(mailbox, name).Should(And(Not(BeEmpty()), Not(ContainSubstring("InvalidEntry"))), example)
 		}
 		Eventually(value).WithContext(ctx).WithArguments(mailbox, edgeSyncConfigs, "", "shop", "status", "conditions").
@@ -142,10 +147,10 @@ func run(ctx context.Context, name string, variables map[string]string, blocks [
 		"PATH=" + home + ":" + os.Getenv("PATH"),
 		"HOME=" + home,
 		"KCP_KUBECONFIG=" + suite.KCP.Kubeconfig,
-		"HUB_KUBECONFIG=" + suite.KCP.HubKubeconfig,
-		"HUB_USER=" + servers.HubUser,
-		"HOSTING_KUBECONFIG=" + suite.Targets["florin"].Kubeconfig,
-		"TARGET_KUBECONFIG=" + suite.Targets["guilder"].Kubeconfig,
+		"HUB_KUBECONFIG=" + synchub.HubKubeconfig,
+		"HUB_USER=" + synchub.HubUser,
+		"HOSTING_KUBECONFIG=" + clusters["florin"].Kubeconfig,
+		"TARGET_KUBECONFIG=" + clusters["guilder"].Kubeconfig,
 		"PROVIDER_WORKSPACE=root:synchub-docs",
 	}
 	for name, value := range variables {

@@ -19,7 +19,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -36,12 +35,10 @@ var (
 	widgets            = schema.GroupVersionResource{Group: "fields.example.com", Version: "v1", Resource: "widgets"}
 )
 
-// The Serial ones change PublishedResources, which all mailboxes share, and put them back.
+// What they change of the chart's PublishedResources they put back.
 var _ = Describe("fields of the API", func() {
 	It("reads the kubeconfig from the namespace and key that the SyncTarget names", func(ctx SpecContext) {
 		inventory := newInventory(ctx, "named-credentials")
-		kubeconfig, err := os.ReadFile(suite.Targets["florin"].Kubeconfig)
-		Expect(err).NotTo(HaveOccurred())
 		apply(ctx, inventory.Config, documents(namespace("vault"), fmt.Sprintf(`
 apiVersion: v1
 kind: Secret
@@ -49,7 +46,7 @@ metadata: {name: florin, namespace: vault, labels: {synchub.dev/credential: kube
 stringData:
   admin.yaml: |
     %s
-`, strings.ReplaceAll(string(kubeconfig), "\n", "\n    ")), `
+`, strings.ReplaceAll(string(kubeconfigOf("florin")), "\n", "\n    ")), `
 apiVersion: edge.kubestellar.io/v2alpha1
 kind: SyncTarget
 metadata: {name: florin}
@@ -90,7 +87,7 @@ spec: {kubeconfigSecretRef: {namespace: vault, name: florin, key: admin.yaml}}
 		eventuallyGone(ctx, target("florin"), configMaps, ns, "doomed")
 	}, NodeTimeout(2*time.Minute))
 
-	It("returns no status where a config or a PublishedResource says so", Serial, func(ctx SpecContext) {
+	It("returns no status where a config or a PublishedResource says so", func(ctx SpecContext) {
 		const ns = "no-status"
 		inventory := newInventory(ctx, ns)
 		mailbox := register(ctx, inventory, "florin", "florin")
@@ -113,7 +110,7 @@ spec: {kubeconfigSecretRef: {namespace: vault, name: florin, key: admin.yaml}}
 		Eventually(returned).WithContext(ctx).Should(ContainSubstring("Available"))
 	}, NodeTimeout(3*time.Minute))
 
-	It("orphans what a config or a PublishedResource says to orphan", Serial, func(ctx SpecContext) {
+	It("orphans what a config or a PublishedResource says to orphan", func(ctx SpecContext) {
 		const ns = "orphans"
 		inventory := newInventory(ctx, ns)
 		mailbox := register(ctx, inventory, "florin", "florin")
@@ -133,7 +130,7 @@ spec: {kubeconfigSecretRef: {namespace: vault, name: florin, key: admin.yaml}}
 		Expect(value(ctx, target("florin"), configMaps, ns, "by-config", "data", "entry")).To(Equal("x"))
 	}, NodeTimeout(3*time.Minute))
 
-	It("deletes a namespace with all it holds where cascade allows it", Serial, func(ctx SpecContext) {
+	It("deletes a namespace with all it holds where cascade allows it", func(ctx SpecContext) {
 		const ns = "cascade"
 		inventory := newInventory(ctx, ns)
 		mailbox := register(ctx, inventory, "florin", "florin")
@@ -152,7 +149,7 @@ spec:
 		eventuallyGone(ctx, target("florin"), namespaces, "", ns)
 	}, NodeTimeout(3*time.Minute))
 
-	It("takes a schema from the key that a PublishedResource names", Serial, func(ctx SpecContext) {
+	It("takes a schema from the key that a PublishedResource names", func(ctx SpecContext) {
 		const ns = "widgets"
 		crd := `
 apiVersion: apiextensions.k8s.io/v1

@@ -34,8 +34,8 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-// target returns an administrator's configuration for one of the suite's clusters.
-func target(name string) *rest.Config { return suite.Targets[name].Config }
+// target returns an administrator's configuration for one of the clusters.
+func target(name string) *rest.Config { return clusters[name].Config }
 
 // value reads a field of an object; it is empty while there is no such object or field.
 func value(ctx context.Context, config *rest.Config, resource schema.GroupVersionResource, namespace, name string, path ...string) string {

@@ -19,7 +19,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"os"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -195,8 +194,6 @@ spec:
 func registerAll(ctx context.Context, inventory *installation.Inventory, targets ...string) {
 	GinkgoHelper()
 	for _, name := range targets {
-		kubeconfig, err := os.ReadFile(suite.Targets[name].Kubeconfig)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(inventory.Register(ctx, name, kubeconfig, nil)).To(Succeed())
+		Expect(inventory.Register(ctx, name, kubeconfigOf(name), nil)).To(Succeed())
 	}
 }

@@ -165,8 +165,7 @@ var _ = Describe("a policy engine", func() {
 		}
 	}, NodeTimeout(2*time.Minute))
 
-	// It reads the hub's own counts.
-	It("goes in order to a target that has nothing of it", Serial, func(ctx SpecContext) {
+	It("goes in order to a target that has nothing of it", func(ctx SpecContext) {
 		publishWarden(ctx)
 		hosting := target("hosting")
 		inventory := newInventory(ctx, "warden-in-order")

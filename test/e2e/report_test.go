@@ -72,7 +72,7 @@ var _ = Describe("reports", func() {
 		apply(ctx, florin, documents(namespace(ns), clerk(ns, few)))
 		admit := func() {
 			GinkgoHelper()
-			kubeconfig, err := suite.Targets["florin"].ServiceAccountKubeconfig(ctx, ns, "clerk")
+			kubeconfig, err := clusters["florin"].ServiceAccountKubeconfig(ctx, ns, "clerk")
 			Expect(err).NotTo(HaveOccurred())
 			Expect(inventory.Register(ctx, "florin", kubeconfig, nil)).To(Succeed())
 		}

@@ -18,16 +18,11 @@ package e2e
 
 import (
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/installation"
@@ -38,7 +33,7 @@ var (
 	workspaces  = schema.GroupVersionResource{Group: "tenancy.kcp.io", Version: "v1alpha1", Resource: "workspaces"}
 )
 
-var _ = Describe("restarts and removals", Serial, func() {
+var _ = Describe("restarts and removals", func() {
 	It("loses and duplicates nothing when the hub is killed in the middle of a burst", func(ctx SpecContext) {
 		const ns, count = "killed", 150
 		inventory := newInventory(ctx, ns)
@@ -59,59 +54,6 @@ var _ = Describe("restarts and removals", Serial, func() {
 			Expect(after).To(HaveKeyWithValue(name, identity), "what was placed before must not be written again")
 		}
 	}, NodeTimeout(4*time.Minute))
-
-	It("deletes and loses nothing when kcp is killed while there is much to do", func(ctx SpecContext) {
-		const ns, count, more = "kcp-killed", 200, 100
-		inventory := newInventory(ctx, ns)
-		hosting, mailbox := target("hosting"), register(ctx, inventory, "quiet", "hosting")
-		apply(ctx, mailbox, documents(namespace(ns), everythingIn(ns)))
-		fill(ctx, mailbox, ns, "before-", count)
-		Eventually(func() map[string]string { return identities(ctx, hosting, configMaps, ns, "before-") }).WithContext(ctx).Should(HaveLen(count))
-		placed := identities(ctx, hosting, configMaps, ns, "before-")
-		followed := follow(ctx, hosting, ns, configMaps)
-		DeferCleanup(func(ctx SpecContext) {
-			if suite.KCP.Process().Ended() {
-				Expect(suite.KCP.Start(ctx)).To(Succeed())
-			}
-		})
-
-		var written atomic.Int64
-		writing := make(chan struct{})
-		client, err := dynamic.NewForConfig(mailbox)
-		Expect(err).NotTo(HaveOccurred())
-		go func() {
-			defer GinkgoRecover()
-			defer close(writing)
-			for i := range more {
-				object := &unstructured.Unstructured{Object: map[string]any{
-					"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": fmt.Sprintf("meanwhile-%d", i)},
-				}}
-				Eventually(func() bool {
-					_, err := client.Resource(configMaps).Namespace(ns).Create(ctx, object, metav1.CreateOptions{})
-					return err == nil || apierrors.IsAlreadyExists(err)
-				}).WithContext(ctx).Should(BeTrue())
-				written.Add(1)
-			}
-		}()
-		Eventually(written.Load).WithContext(ctx).Should(BeNumerically(">", more/4))
-		Expect(suite.KCP.Kill9()).To(Succeed())
-		GinkgoWriter.Printf("%d objects were written when kcp was killed\n", written.Load())
-		Expect(suite.KCP.Start(ctx)).To(Succeed())
-		Eventually(writing).WithContext(ctx).Should(BeClosed())
-
-		Eventually(func() map[string]string { return identities(ctx, hosting, configMaps, ns, "meanwhile-") }).WithContext(ctx).Should(HaveLen(more))
-		Eventually(value).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "status", "synced").Should(Equal(fmt.Sprint(count + more)))
-		By("following changes and deletions again")
-		patch(ctx, mailbox, configMaps, ns, "meanwhile-1", `{"data": {"entry": "after"}}`)
-		Eventually(value).WithContext(ctx).WithArguments(hosting, configMaps, ns, "meanwhile-1", "data", "entry").Should(Equal("after"))
-		remove(ctx, mailbox, configMaps, ns, "meanwhile-0")
-		eventuallyGone(ctx, hosting, configMaps, ns, "meanwhile-0")
-		Expect(identities(ctx, hosting, configMaps, ns, "before-")).To(Equal(placed), "what was placed before must not be written again")
-		Eventually(followed.endedAt).WithContext(ctx).WithArguments("configmaps/meanwhile-0").ShouldNot(BeZero())
-		for name := range identities(ctx, hosting, configMaps, ns, "") {
-			Expect(followed.endedAt("configmaps/"+name)).To(BeZero(), "%s may not have been deleted meanwhile", name)
-		}
-	}, NodeTimeout(5*time.Minute))
 
 	It("hands over to a second replica, at once on shutdown and after the lease when killed", func(ctx SpecContext) {
 		const ns = "handover"
@@ -160,37 +102,6 @@ var _ = Describe("restarts and removals", Serial, func() {
 		Eventually(value).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "florin", "status", "syncedResources").Should(BeEmpty())
 	}, NodeTimeout(4*time.Minute))
 
-	It("parks a target that is away, takes it up when it is back, and lets the other go on meanwhile", func(ctx SpecContext) {
-		const ns = "parked"
-		inventory := newInventory(ctx, ns)
-		for _, name := range []string{"florin", "guilder"} {
-			apply(ctx, register(ctx, inventory, name, name), documents(namespace(ns), configMap(ns, "settings", "before"), configMap(ns, "unwanted", "x"), everythingIn(ns)))
-			eventuallyExists(ctx, target(name), configMaps, ns, "settings")
-			eventuallyExists(ctx, target(name), configMaps, ns, "unwanted")
-		}
-		away := suite.Targets["guilder"]
-		DeferCleanup(func(ctx SpecContext) {
-			if away.Process().Ended() {
-				Expect(away.Start(ctx)).To(Succeed())
-			}
-		})
-		Expect(away.Kill9()).To(Succeed())
-		Eventually(framework.Condition).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "guilder", "Ready").Should(Equal("False"))
-		for _, name := range []string{"florin", "guilder"} {
-			mailbox := mailboxConfig(ctx, inventory, name)
-			patch(ctx, mailbox, configMaps, ns, "settings", `{"data": {"entry": "after"}}`)
-			remove(ctx, mailbox, configMaps, ns, "unwanted")
-		}
-		Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "settings", "data", "entry").Should(Equal("after"))
-		eventuallyGone(ctx, target("florin"), configMaps, ns, "unwanted")
-		Expect(framework.Condition(ctx, inventory.Config, syncTargets, "", "florin", "Ready")).To(Equal("True"))
-
-		Expect(away.Start(ctx)).To(Succeed())
-		Eventually(value).WithContext(ctx).WithArguments(target("guilder"), configMaps, ns, "settings", "data", "entry").Should(Equal("after"))
-		eventuallyGone(ctx, target("guilder"), configMaps, ns, "unwanted")
-		Eventually(framework.Condition).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "guilder", "Ready").Should(Equal("True"))
-	}, NodeTimeout(5*time.Minute))
-
 	It("removes the mailbox and the controllers of a SyncTarget that is deleted, and leaves its target alone", func(ctx SpecContext) {
 		const ns = "removed"
 		inventory := newInventory(ctx, ns)
@@ -209,8 +120,8 @@ var _ = Describe("restarts and removals", Serial, func() {
 
 		remove(ctx, inventory.Config, syncTargets, "", "florin")
 		eventuallyGone(ctx, inventory.Config, syncTargets, "", "florin")
-		provider := synchub.InWorkspace(installation.Workspace)
-		mailboxName := syncTarget.Status.Mailbox.Workspace[len(installation.Workspace)+1:]
+		provider := synchub.InWorkspace(synchub.Workspace)
+		mailboxName := syncTarget.Status.Mailbox.Workspace[len(synchub.Workspace)+1:]
 		eventuallyGone(ctx, provider, workspaces, "", mailboxName)
 		Eventually(seriesOf).WithContext(ctx).WithArguments(string(syncTarget.UID)).Should(BeZero())
 		By("leaving no goroutine of its controllers behind")

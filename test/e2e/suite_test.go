@@ -19,13 +19,10 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"testing"
 	"time"
 
@@ -40,19 +37,23 @@ import (
 
 const suiteName = "e2e"
 
-var clusters = map[string]servers.TargetOptions{
-	"florin": {Controllers: true}, "guilder": {Controllers: true}, "hosting": {},
-}
-
-// Several processes run the specs. They share the servers and the installation; each spec has its own inventory
-// workspace and its own namespaces. Ginkgo's process 1 has started everything, and runs the specs marked Serial after
-// all others: only those may signal or start a hub or a server, change what is shared, or count what the hub does.
-// In other processes the hub has metrics, but no Process.
+// Several processes run the specs. They share kcp and the targets florin and guilder. Each has an installation of its own,
+// that is a hub, a provider workspace, a kcp user and a hosting cluster: a spec may kill and start its hub, count what
+// it does, and change PublishedResources. What it makes on shared servers, and its inventory workspace, has names of its own.
+// Ginkgo's process 1 has started the servers, and runs the specs marked Serial after all others, when no other hub runs:
+// only those may signal kcp or a shared target.
 var (
 	suite   *framework.Suite
 	synchub *installation.Installation
 	hub     *installation.Hub
+	// clusters are what target and register know: "florin" and "guilder" with controllers, and "hosting", the process's own
+	// hosting cluster. That has no controllers, so nothing in it changes but by the spec.
+	clusters = map[string]*servers.Target{}
 )
+
+var shared = []string{"florin", "guilder"}
+
+func hostingOf(process int) string { return fmt.Sprintf("hosting-%d", process) }
 
 func TestE2E(t *testing.T) {
 	RegisterFailHandler(Fail)
@@ -61,34 +62,44 @@ func TestE2E(t *testing.T) {
 	RunSpecs(t, "synchub")
 }
 
-var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
-	var err error
-	suite, err = framework.StartSuite(ctx, suiteName, clusters, progress)
-	Expect(err).NotTo(HaveOccurred())
-	binary := filepath.Join(suite.Options.Bin, "synchub-race")
-	synchub, err = installation.New(ctx, suite.Options, suite.KCP, suite.Targets["hosting"], binary)
-	Expect(err).NotTo(HaveOccurred())
-	startHub(ctx)
-	ports, err := json.Marshal(hub.Ports)
-	Expect(err).NotTo(HaveOccurred())
-	return ports
-}, func(ports []byte) {
-	if GinkgoParallelProcess() == 1 {
-		return
+var _ = SynchronizedBeforeSuite(func(ctx SpecContext) {
+	targets, users := map[string]servers.TargetOptions{}, []string{}
+	for _, name := range shared {
+		targets[name] = servers.TargetOptions{Controllers: true}
+	}
+	configuration, _ := GinkgoConfiguration()
+	for process := 1; process <= configuration.ParallelTotal; process++ {
+		targets[hostingOf(process)] = servers.TargetOptions{}
+		users = append(users, installation.HubUser(process))
 	}
 	var err error
-	suite, err = framework.OpenSuite(suiteName, slices.Collect(maps.Keys(clusters)), progress)
+	suite, err = framework.StartSuite(ctx, suiteName, targets, progress, users[1:]...)
 	Expect(err).NotTo(HaveOccurred())
-	synchub, hub = installation.Open(suite.KCP), &installation.Hub{}
-	Expect(json.Unmarshal(ports, &hub.Ports)).To(Succeed())
+}, func(ctx SpecContext) {
+	process := GinkgoParallelProcess()
+	hosting := hostingOf(process)
+	var err error
+	if process != 1 {
+		suite, err = framework.OpenSuite(suiteName, append([]string{hosting}, shared...), progress)
+		Expect(err).NotTo(HaveOccurred())
+	}
+	for _, name := range shared {
+		clusters[name] = suite.Targets[name]
+	}
+	clusters["hosting"] = suite.Targets[hosting]
+	binary := filepath.Join(suite.Options.Bin, "synchub-race")
+	synchub, err = installation.New(ctx, suite.Options, suite.KCP, clusters["hosting"], binary, process)
+	Expect(err).NotTo(HaveOccurred())
+	startHub(ctx)
 }, NodeTimeout(10*time.Minute))
 
-var _ = SynchronizedAfterSuite(func() {}, func(ctx SpecContext) {
+var _ = SynchronizedAfterSuite(func(ctx SpecContext) {
 	if hub != nil && !hub.Ended() {
 		code, err := hub.Terminate(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(code).To(BeZero(), "the hub must end cleanly on SIGTERM:\n%s", hub.LogTail(30))
 	}
+}, func() {
 	if suite != nil {
 		Expect(suite.Stop()).To(Succeed())
 		expectSoundHubs()
@@ -138,7 +149,7 @@ func newInventory(ctx context.Context, name string) *installation.Inventory {
 	inventory, err := synchub.NewInventory(ctx, name)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func(ctx SpecContext) {
-		if hub.Process != nil && hub.Ended() {
+		if hub.Ended() {
 			startHub(ctx)
 		}
 		syncTargets, err := framework.List(ctx, inventory.Config, installation.SyncTargets, "", "")
@@ -154,10 +165,29 @@ func newInventory(ctx context.Context, name string) *installation.Inventory {
 // register makes a SyncTarget for one of the suite's clusters and returns its mailbox.
 func register(ctx context.Context, inventory *installation.Inventory, name, target string) *rest.Config {
 	GinkgoHelper()
-	kubeconfig, err := os.ReadFile(suite.Targets[target].Kubeconfig)
-	Expect(err).NotTo(HaveOccurred())
-	Expect(inventory.Register(ctx, name, kubeconfig, nil)).To(Succeed())
+	Expect(inventory.Register(ctx, name, kubeconfigOf(target), nil)).To(Succeed())
 	return mailboxOf(ctx, inventory, name)
+}
+
+// newCluster starts a cluster without controllers that the spec has for itself, and may kill: target and register know it
+// by its name. Call it before newInventory, since it goes with the spec, after what was made later.
+func newCluster(ctx context.Context, name string) *servers.Target {
+	GinkgoHelper()
+	cluster, err := servers.StartTarget(ctx, suite.Options, name, servers.TargetOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	clusters[name] = cluster
+	DeferCleanup(func() {
+		delete(clusters, name)
+		Expect(cluster.Stop()).To(Succeed())
+	})
+	return cluster
+}
+
+func kubeconfigOf(target string) []byte {
+	GinkgoHelper()
+	kubeconfig, err := os.ReadFile(clusters[target].Kubeconfig)
+	Expect(err).NotTo(HaveOccurred())
+	return kubeconfig
 }
 
 func mailboxOf(ctx context.Context, inventory *installation.Inventory, name string) (mailbox *rest.Config) {

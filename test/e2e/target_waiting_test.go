@@ -89,7 +89,7 @@ metadata: {name: %[1]s}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[1]s}
 subjects: [{kind: ServiceAccount, name: hub, namespace: %[1]s}]
 `, ns)))
-		kubeconfig, err := suite.Targets["florin"].ServiceAccountKubeconfig(ctx, ns, "hub")
+		kubeconfig, err := clusters["florin"].ServiceAccountKubeconfig(ctx, ns, "hub")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(inventory.Register(ctx, ns, kubeconfig, nil)).To(Succeed())
 		mailbox := mailboxOf(ctx, inventory, ns)

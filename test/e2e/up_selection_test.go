@@ -153,7 +153,7 @@ spec:
 		}
 	}, NodeTimeout(3*time.Minute))
 
-	It("makes up for what happened while the hub was away", Serial, func(ctx SpecContext) {
+	It("makes up for what happened while the hub was away", func(ctx SpecContext) {
 		const ns, vanished = "up-away", "up-away-vanished"
 		publishInstruments(ctx, "florin")
 		inventory := newInventory(ctx, ns)

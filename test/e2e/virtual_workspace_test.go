@@ -33,7 +33,6 @@ import (
 
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/test/framework"
-	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
 var endpointSlices = schema.GroupVersionResource{Group: "apis.kcp.io", Version: "v1alpha1", Resource: "apiexportendpointslices"}
@@ -78,12 +77,12 @@ var _ = Describe("kcp's virtual workspace", func() {
 // throughVirtualWorkspace returns a client with the hub's rights for a mailbox, as the hub reaches it.
 func throughVirtualWorkspace(ctx context.Context, cluster string) dynamic.Interface {
 	GinkgoHelper()
-	slice, err := framework.Get(ctx, synchub.InWorkspace(installation.Workspace), endpointSlices, "", bootstrap.MailboxExport)
+	slice, err := framework.Get(ctx, synchub.InWorkspace(synchub.Workspace), endpointSlices, "", bootstrap.MailboxExport)
 	Expect(err).NotTo(HaveOccurred())
 	endpoints, _, err := unstructured.NestedSlice(slice.Object, "status", "endpoints")
 	Expect(err).NotTo(HaveOccurred())
 	Expect(endpoints).NotTo(BeEmpty())
-	config, err := clientcmd.BuildConfigFromFlags("", suite.KCP.HubKubeconfig)
+	config, err := clientcmd.BuildConfigFromFlags("", synchub.HubKubeconfig)
 	Expect(err).NotTo(HaveOccurred())
 	config.Host = fmt.Sprintf("%s/clusters/%s", endpoints[0].(map[string]any)["url"], cluster)
 	client, err := dynamic.NewForConfig(config)

@@ -35,8 +35,8 @@ type Suite struct {
 }
 
 // StartSuite starts a kcp and targets below <repository>/logs/<name>, where it first removes what an earlier run left.
-// log may be nil. When it fails nothing runs, and the logs stay.
-func StartSuite(ctx context.Context, name string, targets map[string]servers.TargetOptions, log func(string)) (*Suite, error) {
+// log may be nil; see servers.StartKCP for moreHubUsers. When it fails nothing runs, and the logs stay.
+func StartSuite(ctx context.Context, name string, targets map[string]servers.TargetOptions, log func(string), moreHubUsers ...string) (*Suite, error) {
 	options, err := suiteOptions(name, log)
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func StartSuite(ctx context.Context, name string, targets map[string]servers.Tar
 	if err := os.RemoveAll(options.Dir); err != nil {
 		return nil, fmt.Errorf("remove the files of an earlier run: %w", err)
 	}
-	world, err := servers.StartWorld(ctx, options, targets)
+	world, err := servers.StartWorld(ctx, options, targets, moreHubUsers...)
 	if err != nil {
 		return nil, err
 	}

@@ -38,6 +38,7 @@ import (
 const (
 	startLimit = 5 * time.Minute
 	patience   = time.Minute
+	otherHub   = "other-hub"
 )
 
 var (
@@ -53,7 +54,7 @@ func TestWorld(t *testing.T) {
 	g := NewWithT(t)
 	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
 	defer cancel()
-	suite, err := framework.StartSuite(ctx, "framework", map[string]servers.TargetOptions{"florin": {Controllers: true}}, func(line string) { t.Log(line) })
+	suite, err := framework.StartSuite(ctx, "framework", map[string]servers.TargetOptions{"florin": {Controllers: true}}, func(line string) { t.Log(line) }, otherHub)
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() {
 		logs, err := suite.Finish(t.Failed())
@@ -180,11 +181,14 @@ func useWorkspaces(t *testing.T, kcp *servers.KCP) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(framework.Exists(ctx, load(t, file), configMaps, "default", "note")).To(BeTrue())
 
-	// The hub's user is known and has no rights there.
-	hub := load(t, kcp.HubKubeconfig)
-	g.Expect(hub.Host).To(Equal(kcp.Config.Host))
-	_, err = framework.List(ctx, framework.InWorkspace(hub, "root:org"), configMaps, "default", "")
-	g.Expect(err).To(MatchError(And(ContainSubstring("forbidden"), ContainSubstring(servers.HubUser))))
+	// The hubs' users are known and have no rights there.
+	g.Expect(kcp.HubKubeconfigOf(servers.HubUser)).To(Equal(kcp.HubKubeconfig))
+	for _, user := range []string{servers.HubUser, otherHub} {
+		hub := load(t, kcp.HubKubeconfigOf(user))
+		g.Expect(hub.Host).To(Equal(kcp.Config.Host))
+		_, err = framework.List(ctx, framework.InWorkspace(hub, "root:org"), configMaps, "default", "")
+		g.Expect(err).To(MatchError(And(ContainSubstring("forbidden"), ContainSubstring(strconv.Quote(user)))))
+	}
 }
 
 // open opens the suite a second time, as another process would.

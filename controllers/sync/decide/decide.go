@@ -80,6 +80,9 @@ const (
 	Deselected Cause = "Deselected"
 )
 
+// IsAbsence tells whether a state of a source means that nothing of it belongs on the other side.
+func (c Cause) IsAbsence() bool { return c == Vanished || c == Terminating || c == Deselected }
+
 // Source is the state of an object's source: an object in the mailbox on the way down, on the target on the way up.
 type Source struct {
 	// State is InStep when the source exists and is selected; else Unknown, Suspended, LeftOut, Vanished, Terminating or

@@ -97,6 +97,11 @@ type Mark struct {
 	Direction Direction `json:"direction,omitempty"`
 	// Adopted is true if the object existed before the hub took it over.
 	Adopted bool `json:"adopted,omitempty"`
+	// Ignored are the paths that were left to the target when Hash was made, one on each line.
+	Ignored string `json:"ignored,omitempty"`
+	// Relation is set if the object travelled because it is related to another: the name of the PublishedResource that
+	// says so, a slash, and the identifier of the relation. It says no more than why the object once came.
+	Relation string `json:"relation,omitempty"`
 }
 
 // String returns the mark as the value of [MarkAnnotation]. Equal marks give equal strings.

@@ -61,6 +61,7 @@ func Compile(syncerConfigs []*edgev2alpha1.SyncerConfig, edgeSyncConfigs []*edge
 		up:       newIndex(true),
 		problems: map[string][]Problem{},
 		active:   map[string]struct{}{},
+		reached:  newNameSet(nil),
 		idle:     map[string][]string{},
 	}
 	for _, source := range oldestFirst(syncerConfigs, edgeSyncConfigs) {
@@ -173,6 +174,9 @@ func (m *Matcher) addEntry(entry Entry, config *config, limits *limits, places .
 		if !place.namespaces.empty() && !place.names.empty() {
 			idle = false
 			m.active[config.id] = struct{}{}
+			if !entry.Up {
+				m.reached.add(place.namespaces)
+			}
 			direction.add(entry, &rule{config: config, version: entry.Version, place: place, limits: *limits})
 		}
 	}

@@ -36,6 +36,8 @@ type Matcher struct {
 	problems map[string][]Problem
 	// active holds the configs with at least one rule.
 	active map[string]struct{}
+	// reached are the namespaces that entries about what goes down speak of.
+	reached nameSet
 	// idle holds, by config, the entries that select nothing because a list is empty.
 	idle map[string][]string
 }
@@ -80,6 +82,11 @@ func (m *Matcher) MatchUp(target Object) (selection Selection, ok bool) {
 // Selects tells whether an entry about what goes down speaks of a resource of the mailbox.
 func (m *Matcher) Selects(resource schema.GroupResource, kind string) bool {
 	return m != nil && len(m.down.about(resource, kind)) > 0
+}
+
+// ReachesNamespace tells whether an entry about what goes down speaks of objects in a namespace.
+func (m *Matcher) ReachesNamespace(name string) bool {
+	return m != nil && name != "" && (m.reached.has(name) || m.reached.all && !isSystemNamespace(name))
 }
 
 // SelectsUp tells whether an entry about what comes up speaks of a resource of the target.

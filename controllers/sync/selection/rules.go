@@ -68,6 +68,12 @@ func newNameSet(names []string) nameSet {
 	return set
 }
 
+// add puts another set into this one.
+func (s *nameSet) add(other nameSet) {
+	s.all = s.all || other.all
+	maps.Copy(s.names, other.names)
+}
+
 func (s nameSet) empty() bool { return !s.all && len(s.names) == 0 }
 
 func (s nameSet) has(name string) bool {
@@ -163,7 +169,7 @@ func (r *rule) matches(object Object) bool {
 
 // reaches tells whether the rule speaks of objects of this name.
 func (r *rule) reaches(object Object) bool {
-	if r.version != "" && r.version != object.Resource.Version {
+	if r.version != "" && r.version != object.Resource.Version && !slices.Contains(object.Versions, r.version) {
 		return false
 	}
 	if !r.namespaces.has(object.Namespace) && (!r.namespaces.all || !inEveryNamespace(object)) {

@@ -36,6 +36,8 @@ type Object struct {
 	Labels, Annotations map[string]string
 	// SecretType is the type of a core Secret, else empty.
 	SecretType string
+	// Versions are others in which the resource is served.
+	Versions []string
 }
 
 func (o Object) called() conversion.Name {

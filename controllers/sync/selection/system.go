@@ -63,6 +63,9 @@ func IsSystem(object Object) bool {
 	return ok && isOwn(object)
 }
 
+// IsEveryday tells whether "all objects" includes an object: it is neither Kubernetes' own nor in one of its namespaces.
+func IsEveryday(object Object) bool { return !IsSystem(object) && !inSystemNamespace(object) }
+
 // isOwnConfigMap knows the root certificate of every namespace and what API servers keep for each other.
 func isOwnConfigMap(object Object) bool {
 	switch object.Name {

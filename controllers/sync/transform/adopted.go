@@ -24,8 +24,9 @@ import (
 
 // AsAdopted returns the same with a mark that says that the object was not created by the hub.
 func (d *Desired) AsAdopted() *Desired {
-	adopted := &Desired{Object: d.Object.DeepCopy(), Mark: d.Mark}
+	adopted := *d
+	adopted.Object = d.Object.DeepCopy()
 	adopted.Mark.Adopted = true
 	_ = unstructured.SetNestedField(adopted.Object.Object, adopted.Mark.String(), "metadata", "annotations", ownership.MarkAnnotation)
-	return adopted
+	return &adopted
 }

@@ -81,7 +81,7 @@ func TestConversions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			mailbox, target := object(t, test.mailbox), object(t, test.target)
 			mailbox.SetUID("mailbox-uid")
-			desired, err := down.Desire(mailbox, ownership.PolicyDelete, &test.names)
+			desired, err := down.Desire(mailbox, transform.Wish{Policy: ownership.PolicyDelete, Conversion: &test.names})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,7 +101,7 @@ func TestConversions(t *testing.T) {
 
 			target.SetUID("target-uid")
 			mailbox.SetUID("")
-			raised, err := raise(mailbox).Desire(target, targetResource, ownership.PolicyDelete, &test.names)
+			raised, err := raise(mailbox).Desire(target, targetResource, transform.Wish{Policy: ownership.PolicyDelete, Conversion: &test.names})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +123,7 @@ func TestConversions(t *testing.T) {
 func TestConvertedKindsAreTheTargets(t *testing.T) {
 	toSecret := between(conversion.Pattern{Group: "example.com", Kind: "Vault"}, conversion.Pattern{Version: "v1", Kind: "Secret"})
 	vault := object(t, "{apiVersion: example.com/v1, kind: Vault, metadata: {name: s, namespace: shop}, stringData: {a: b}}")
-	desired, err := down.Desire(vault, ownership.PolicyDelete, &toSecret)
+	desired, err := down.Desire(vault, transform.Wish{Policy: ownership.PolicyDelete, Conversion: &toSecret})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestConvertedKindsAreTheTargets(t *testing.T) {
 		t.Errorf("want %v, got %v", want, desired.Object)
 	}
 	vault.Object["type"] = "kubernetes.io/service-account-token"
-	desired, err = down.Desire(vault, ownership.PolicyDelete, &toSecret)
+	desired, err = down.Desire(vault, transform.Wish{Policy: ownership.PolicyDelete, Conversion: &toSecret})
 	wantRefused(t, desired, err, "metadata.annotations[kubernetes.io/service-account.name]", "ServiceAccount")
 }
 
@@ -140,7 +140,7 @@ func TestDefinitionOfAnImpossibleName(t *testing.T) {
 	for _, name := range []string{"nodot", ".example.com", "a."} {
 		names := between(conversion.Pattern{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "a.example.com"},
 			conversion.Pattern{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: name})
-		desired, err := down.Desire(source, ownership.PolicyDelete, &names)
+		desired, err := down.Desire(source, transform.Wish{Policy: ownership.PolicyDelete, Conversion: &names})
 		wantRefused(t, desired, err, "metadata.name", name)
 	}
 	odd := object(t, "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: a.example.com}, spec: [x]}")
@@ -148,7 +148,7 @@ func TestDefinitionOfAnImpossibleName(t *testing.T) {
 		conversion.Pattern{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "b.example.com"})
 	for _, spec := range []any{[]any{"x"}, "x", map[string]any{"names": "x"}} {
 		odd.Object["spec"] = spec
-		if _, err := down.Desire(odd, ownership.PolicyDelete, &names); err != nil {
+		if _, err := down.Desire(odd, transform.Wish{Policy: ownership.PolicyDelete, Conversion: &names}); err != nil {
 			t.Errorf("%v is for the API server to judge: %v", spec, err)
 		}
 	}
@@ -158,16 +158,16 @@ func TestDefinitionOfAnImpossibleName(t *testing.T) {
 func TestConversionOfAnotherObject(t *testing.T) {
 	names := between(conversion.Pattern{Kind: "ConfigMap", Name: "one"}, conversion.Pattern{Kind: "ConfigMap", Name: "two"})
 	other := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: other, namespace: shop}}")
-	if desired, err := down.Desire(other, ownership.PolicyDelete, &names); err == nil || desired != nil {
+	if desired, err := down.Desire(other, transform.Wish{Policy: ownership.PolicyDelete, Conversion: &names}); err == nil || desired != nil {
 		t.Errorf("down: got %v, %v", desired, err)
 	}
-	if desired, err := raise(other).Desire(other, targetResource, ownership.PolicyDelete, &names); err == nil || desired != nil {
+	if desired, err := raise(other).Desire(other, targetResource, transform.Wish{Policy: ownership.PolicyDelete, Conversion: &names}); err == nil || desired != nil {
 		t.Errorf("up: got %v, %v", desired, err)
 	}
 	// One that makes another kind than the mailbox's resource has.
 	target := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: two, namespace: shop}}")
 	secrets := transform.Up{Owner: down.Owner, Mailbox: down.Mailbox, Resource: schema.GroupResource{Resource: "secrets"}, Version: "v1", Kind: "Secret", Hasher: down.Hasher}
-	if desired, err := secrets.Desire(target, targetResource, ownership.PolicyDelete, &names); err == nil || desired != nil {
+	if desired, err := secrets.Desire(target, targetResource, transform.Wish{Policy: ownership.PolicyDelete, Conversion: &names}); err == nil || desired != nil {
 		t.Errorf("another kind: got %v, %v", desired, err)
 	}
 }
@@ -178,7 +178,7 @@ func TestHashFollowsTheConversion(t *testing.T) {
 	seen := map[string]string{desire(t, source).Mark.Hash: "none"}
 	for _, name := range []string{"two", "three"} {
 		names := between(conversion.Pattern{Kind: "ConfigMap", Name: "one"}, conversion.Pattern{Kind: "ConfigMap", Name: name})
-		desired, err := down.Desire(source, ownership.PolicyDelete, &names)
+		desired, err := down.Desire(source, transform.Wish{Policy: ownership.PolicyDelete, Conversion: &names})
 		if err != nil {
 			t.Fatal(err)
 		}

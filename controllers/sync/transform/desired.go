@@ -61,8 +61,37 @@ func (e *TooLargeError) Error() string {
 type Desired struct {
 	// Object is what to write, marks included.
 	Object *unstructured.Unstructured
-	// Mark is the mark that Object carries.
+	// Mark is the mark that Object carries, unless it is held as another (see [Desired.HeldAs]).
 	Mark ownership.Mark
+	// Ignored are fields that Object leaves to the other side.
+	Ignored []Ignored
+
+	// first is the content with which the object is created, marks excluded; nil if it is the same.
+	first map[string]any
+}
+
+// First returns what to create: fields that are left to the other side from then on may be set once.
+func (d *Desired) First() *unstructured.Unstructured {
+	if d.first == nil {
+		return d.Object
+	}
+	first := (&unstructured.Unstructured{Object: d.first}).DeepCopy()
+	for field, marks := range map[string]map[string]string{"labels": d.Object.GetLabels(), "annotations": d.Object.GetAnnotations()} {
+		for _, key := range []string{ownership.OwnerLabel, ownership.MarkAnnotation} {
+			if value, ok := marks[key]; ok {
+				put(first.Object, field, key, value)
+			}
+		}
+	}
+	return first
+}
+
+// HeldAs returns the same, for an object whose mark says it otherwise but means the same: since it was made, the source
+// has not changed, only the list of what is ignored. Such an object is in step.
+func (d *Desired) HeldAs(mark ownership.Mark) *Desired {
+	held := *d
+	held.Mark.Hash, held.Mark.Ignored = mark.Hash, mark.Ignored
+	return &held
 }
 
 // seal completes the mark, which has its source, policy and direction, and puts it on the content.

@@ -21,6 +21,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/sync/conversion"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
@@ -30,34 +31,59 @@ import (
 type Down struct {
 	// Owner marks what is made.
 	Owner ownership.Owner
-	// Mailbox is the name of the logical cluster that the sources live in.
-	Mailbox string
+	// Mailbox is the name of the logical cluster that the sources live in, SyncTarget that of the target's SyncTarget.
+	Mailbox, SyncTarget string
 	// Resource is the resource of the sources.
 	Resource schema.GroupResource
+	// Namespaced is false if the sources are cluster-scoped.
+	Namespaced bool
 	// Hasher makes the hash in the mark.
 	Hasher ownership.Hasher
 }
 
-// Desire returns the object that the target must hold for source. A nil conversion leaves names as they are. The error
-// is a [*TooLargeError] or a [*RefusedError] if the object cannot travel as it is.
-func (d Down) Desire(source *unstructured.Unstructured, policy ownership.Policy, names *conversion.Conversion) (*Desired, error) {
+// Name returns what source is called on the target. The error is a [*RefusedError] if that is not a legal name.
+func (d Down) Name(source *unstructured.Unstructured, wish Wish) (conversion.Name, error) {
+	name := nameOf(source)
+	if wish.Conversion != nil {
+		converted, ok := wish.Conversion.Down(name)
+		if !ok {
+			return conversion.Name{}, fmt.Errorf("the conversion from %v to %v does not speak of %v", wish.Conversion.Upstream, wish.Conversion.Downstream, name)
+		}
+		return converted, nil
+	}
+	if wish.Kind.Kind != "" {
+		name.GVK = wish.Kind
+	}
+	key, err := wish.named(source, d.Mailbox, d.SyncTarget, types.NamespacedName{Namespace: name.Namespace, Name: name.Name}, d.Namespaced, name.GVK.GroupKind())
+	if err != nil {
+		return conversion.Name{}, err
+	}
+	name.Namespace, name.Name = key.Namespace, key.Name
+	return name, nil
+}
+
+// Desire returns the object that the target must hold for source. The error is a [*TooLargeError], a [*RefusedError] or a
+// [*mutation.Error] if the object cannot travel as it is.
+func (d Down) Desire(source *unstructured.Unstructured, wish Wish) (*Desired, error) {
 	if source.GetAnnotations()[ownership.OverwriteAnnotation] == "false" {
-		policy = ownership.PolicyCreateOnly
+		wish.Policy = ownership.PolicyCreateOnly
+	}
+	name, err := d.Name(source, wish)
+	if err != nil {
+		return nil, err
 	}
 	content := sanitize(source, goesDown)
-	if names != nil {
-		name, ok := names.Down(nameOf(source))
-		if !ok {
-			return nil, fmt.Errorf("the conversion from %v to %v does not speak of %v", names.Upstream, names.Downstream, nameOf(source))
-		}
-		if err := rename(content, name); err != nil {
-			return nil, err
-		}
+	if err := rename(content, name); err != nil {
+		return nil, err
+	}
+	if err := wish.mutate(content); err != nil {
+		return nil, err
 	}
 	if err := adapt(content); err != nil {
 		return nil, err
 	}
-	return seal(content, ownership.Mark{
+	first := leaveOut(content, wish.Ignored)
+	mark := ownership.Mark{
 		Mailbox: d.Mailbox,
 		Source: ownership.Source{
 			Group:     d.Resource.Group,
@@ -66,6 +92,15 @@ func (d Down) Desire(source *unstructured.Unstructured, policy ownership.Policy,
 			Name:      source.GetName(),
 			UID:       source.GetUID(),
 		},
-		Policy: policy,
-	}, d.Owner, d.Hasher)
+		Policy:   wish.Policy,
+		Relation: wish.Relation,
+		Ignored:  formatIgnored(wish.Ignored),
+	}
+	desired, err := seal(content, mark, d.Owner, d.Hasher)
+	if err != nil {
+		return nil, err
+	}
+	desired.Ignored = wish.Ignored
+	desired.first = first
+	return desired, nil
 }

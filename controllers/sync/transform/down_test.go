@@ -50,7 +50,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 
 func desire(t *testing.T, source *unstructured.Unstructured) *transform.Desired {
 	t.Helper()
-	desired, err := down.Desire(source, ownership.PolicyDelete, nil)
+	desired, err := down.Desire(source, transform.Wish{Policy: ownership.PolicyDelete})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ import (
 func TestMark(t *testing.T) {
 	source := object(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop, uid: u7}, spec: {replicas: 1}}")
 	for _, policy := range []ownership.Policy{ownership.PolicyDelete, ownership.PolicyOrphan, ownership.PolicyCreateOnly} {
-		desired, err := down.Desire(source, policy, nil)
+		desired, err := down.Desire(source, transform.Wish{Policy: policy})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +93,7 @@ func TestHashFollowsWhatTravels(t *testing.T) {
 			t.Errorf("%s: the hash stays: %v, want %v", name, same, test.same)
 		}
 	}
-	if other, err := down.Desire(object(t, text), ownership.PolicyOrphan, nil); err != nil || other.Mark.Hash != original {
+	if other, err := down.Desire(object(t, text), transform.Wish{Policy: ownership.PolicyOrphan}); err != nil || other.Mark.Hash != original {
 		t.Errorf("the hash depends on the policy: %v, %v", other, err)
 	}
 }
@@ -117,7 +117,7 @@ func TestTooLarge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			source := source.DeepCopy()
 			source.SetAnnotations(test.annotations)
-			desired, err := down.Desire(source, ownership.PolicyDelete, nil)
+			desired, err := down.Desire(source, transform.Wish{Policy: ownership.PolicyDelete})
 			var tooLarge *transform.TooLargeError
 			switch {
 			case test.size == 0 && err != nil:
@@ -154,7 +154,7 @@ func TestAsAdopted(t *testing.T) {
 func TestWhatIsNotJSON(t *testing.T) {
 	source := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}}")
 	source.Object["ratio"] = math.Inf(1)
-	if _, err := down.Desire(source, ownership.PolicyDelete, nil); err == nil || !strings.Contains(err.Error(), "shop/c") {
+	if _, err := down.Desire(source, transform.Wish{Policy: ownership.PolicyDelete}); err == nil || !strings.Contains(err.Error(), "shop/c") {
 		t.Errorf("want an error that names the object, got %v", err)
 	}
 }

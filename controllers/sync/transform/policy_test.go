@@ -45,7 +45,7 @@ func TestRefused(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			desired, err := down.Desire(object(t, test.source), ownership.PolicyDelete, nil)
+			desired, err := down.Desire(object(t, test.source), transform.Wish{Policy: ownership.PolicyDelete})
 			wantRefused(t, desired, err, test.field, test.says)
 		})
 	}
@@ -70,7 +70,7 @@ func TestOverwriteAnnotation(t *testing.T) {
 	for value, createOnly := range map[string]bool{"false": true, "true": false, "": false, "False": false, "no": false} {
 		source.SetAnnotations(map[string]string{ownership.OverwriteAnnotation: value})
 		for _, policy := range []ownership.Policy{ownership.PolicyDelete, ownership.PolicyOrphan, ownership.PolicyCreateOnly} {
-			desired, err := down.Desire(source, policy, nil)
+			desired, err := down.Desire(source, transform.Wish{Policy: policy})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -38,7 +38,7 @@ import (
 func checkDesire(t *testing.T, source *unstructured.Unstructured) {
 	t.Helper()
 	before := source.DeepCopy()
-	desired, err := down.Desire(source, ownership.PolicyOrphan, nil)
+	desired, err := down.Desire(source, transform.Wish{Policy: ownership.PolicyOrphan})
 	if _, refused := errors.AsType[*transform.RefusedError](err); refused {
 		if source.GroupVersionKind() != (schema.GroupVersionKind{Version: "v1", Kind: "Secret"}) || desired != nil {
 			t.Fatalf("%v and %v", desired, err)
@@ -71,7 +71,7 @@ func checkDesire(t *testing.T, source *unstructured.Unstructured) {
 
 	again := scribbled.DeepCopy()
 	again.SetUID(source.GetUID())
-	second, err := down.Desire(again, ownership.PolicyOrphan, nil)
+	second, err := down.Desire(again, transform.Wish{Policy: ownership.PolicyOrphan})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func checkRaise(t *testing.T, target *unstructured.Unstructured) {
 		Owner: down.Owner, Mailbox: down.Mailbox, Hasher: down.Hasher,
 		Resource: schema.GroupResource{Group: "apps", Resource: "raised"}, Version: "v7", Kind: "Raised",
 	}
-	desired, err := up.Desire(target, targetResource, ownership.PolicyDelete, nil)
+	desired, err := up.Desire(target, targetResource, transform.Wish{Policy: ownership.PolicyDelete})
 	if !reflect.DeepEqual(target, before) {
 		t.Fatalf("the target's object was changed\nfrom %v\nto   %v", before, target)
 	}

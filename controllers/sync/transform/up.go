@@ -21,8 +21,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/sync/conversion"
+	"github.com/synchub-dev/synchub/controllers/sync/mutation"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 )
 
@@ -30,27 +32,47 @@ import (
 type Up struct {
 	// Owner marks what is made.
 	Owner ownership.Owner
-	// Mailbox is the name of the logical cluster that the objects are made for.
-	Mailbox string
+	// Mailbox is the name of the logical cluster that the objects are made for, SyncTarget that of the target's SyncTarget.
+	Mailbox, SyncTarget string
 	// Resource, Version and Kind are those that the objects have in the mailbox.
 	Resource      schema.GroupResource
 	Version, Kind string
+	// Namespaced is false if they are cluster-scoped there.
+	Namespaced bool
 	// Hasher makes the hash in the mark.
 	Hasher ownership.Hasher
 }
 
-// Desire returns the object, without its status, that the mailbox must hold for one of the target's resource. A nil
-// conversion leaves the name as it is. The error is a [*TooLargeError] or a [*RefusedError] if the object cannot travel
-// as it is.
-func (u Up) Desire(target *unstructured.Unstructured, resource schema.GroupResource, policy ownership.Policy, names *conversion.Conversion) (*Desired, error) {
-	name := nameOf(target)
+// Name returns what an object of the target is called in the mailbox.
+func (u Up) Name(target *unstructured.Unstructured, wish Wish) (conversion.Name, error) {
 	kind := schema.GroupVersionKind{Group: u.Resource.Group, Version: u.Version, Kind: u.Kind}
-	if names != nil {
-		converted, ok := names.Up(name)
+	name := nameOf(target)
+	if wish.Conversion != nil {
+		converted, ok := wish.Conversion.Up(name)
 		if !ok || converted.GVK.GroupKind() != kind.GroupKind() {
-			return nil, fmt.Errorf("the conversion from %v to %v does not make a %s of %v", names.Upstream, names.Downstream, kind.GroupKind(), name)
+			return conversion.Name{}, fmt.Errorf("the conversion from %v to %v does not make a %s of %v", wish.Conversion.Upstream, wish.Conversion.Downstream, kind.GroupKind(), name)
 		}
 		name = converted
+	}
+	// Whatever the conversion knows of versions: the mailbox is written in one.
+	name.GVK = kind
+	if wish.Conversion != nil {
+		return name, nil
+	}
+	key, err := wish.named(target, u.Mailbox, u.SyncTarget, types.NamespacedName{Namespace: name.Namespace, Name: name.Name}, u.Namespaced, kind.GroupKind())
+	if err != nil {
+		return conversion.Name{}, err
+	}
+	name.Namespace, name.Name = key.Namespace, key.Name
+	return name, nil
+}
+
+// Desire returns the object, without its status, that the mailbox must hold for one of the target's resource. The error is
+// a [*TooLargeError], a [*RefusedError] or a [*mutation.Error] if the object cannot travel as it is.
+func (u Up) Desire(target *unstructured.Unstructured, resource schema.GroupResource, wish Wish) (*Desired, error) {
+	name, err := u.Name(target, wish)
+	if err != nil {
+		return nil, err
 	}
 	if isTokenSecret(target.Object) {
 		return nil, &RefusedError{
@@ -58,10 +80,11 @@ func (u Up) Desire(target *unstructured.Unstructured, resource schema.GroupResou
 			Message: "the token of a ServiceAccount is of use on its own cluster only: leave this Secret out of upsync",
 		}
 	}
-	// Whatever the conversion knows of versions: the mailbox is written in one.
-	name.GVK = kind
 	content := sanitize(target, goesUp)
 	if err := rename(content, name); err != nil {
+		return nil, err
+	}
+	if err := wish.mutate(content); err != nil {
 		return nil, err
 	}
 	if err := adapt(content); err != nil {
@@ -77,6 +100,20 @@ func (u Up) Desire(target *unstructured.Unstructured, resource schema.GroupResou
 			Name:      target.GetName(),
 			UID:       target.GetUID(),
 		},
-		Policy: policy,
+		Policy:   wish.Policy,
+		Relation: wish.Relation,
 	}, u.Owner, u.Hasher)
+}
+
+// Status returns the status, which may be nil, that an object of the target has on its way up, after the mutation. Like
+// what it is made of it must not be changed.
+func Status(target, held *unstructured.Unstructured, program *mutation.Program) (any, error) {
+	if program == nil || target.Object["status"] == nil {
+		return target.Object["status"], nil
+	}
+	changed := target.DeepCopy()
+	if err := program.Run(changed.Object, held.Object); err != nil {
+		return nil, err
+	}
+	return changed.Object["status"], nil
 }

@@ -112,7 +112,7 @@ summary: {pass: 1, fail: 0}
 			target.SetAnnotations(annotations)
 
 			up := raise(want)
-			desired, err := up.Desire(target, targetResource, ownership.PolicyOrphan, nil)
+			desired, err := up.Desire(target, targetResource, transform.Wish{Policy: ownership.PolicyOrphan})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -144,17 +144,17 @@ summary: {pass: 1, fail: 0}
 
 func TestUpRefuses(t *testing.T) {
 	token := object(t, "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: shop, annotations: {kubernetes.io/service-account.name: robot}}, type: kubernetes.io/service-account-token, data: {token: YQ==}}")
-	desired, err := raise(token).Desire(token, targetResource, ownership.PolicyDelete, nil)
+	desired, err := raise(token).Desire(token, targetResource, transform.Wish{Policy: ownership.PolicyDelete})
 	wantRefused(t, desired, err, "type", "upsync")
 
 	pull := object(t, "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: shop, annotations: {openshift.io/token-secret.name: t}}, type: kubernetes.io/dockercfg}")
-	desired, err = raise(pull).Desire(pull, targetResource, ownership.PolicyDelete, nil)
+	desired, err = raise(pull).Desire(pull, targetResource, transform.Wish{Policy: ownership.PolicyDelete})
 	wantRefused(t, desired, err, "metadata.annotations[openshift.io/token-secret.name]", "pull secret")
 
 	large := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}}")
 	large.SetAnnotations(map[string]string{"pad": strings.Repeat("x", 256<<10)})
 	var tooLarge *transform.TooLargeError
-	if desired, err := raise(large).Desire(large, targetResource, ownership.PolicyDelete, nil); !errors.As(err, &tooLarge) || desired != nil {
+	if desired, err := raise(large).Desire(large, targetResource, transform.Wish{Policy: ownership.PolicyDelete}); !errors.As(err, &tooLarge) || desired != nil {
 		t.Errorf("want TooLarge, got %v, %v", desired, err)
 	}
 }
@@ -162,7 +162,7 @@ func TestUpRefuses(t *testing.T) {
 // The annotation speaks of overwriting what is on a target.
 func TestOverwriteAnnotationMeansNothingUp(t *testing.T) {
 	target := object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop, annotations: {edge.kubestellar.io/downsync-overwrite: "false"}}}`)
-	desired, err := raise(target).Desire(target, targetResource, ownership.PolicyDelete, nil)
+	desired, err := raise(target).Desire(target, targetResource, transform.Wish{Policy: ownership.PolicyDelete})
 	if err != nil || desired.Mark.Policy != ownership.PolicyDelete {
 		t.Errorf("got %+v, %v", desired, err)
 	}

@@ -24,6 +24,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
@@ -37,51 +38,78 @@ const (
 	Namespace = "synchub-system"
 	// ServiceAccount is the one the chart makes.
 	ServiceAccount = "synchub"
-	// Workspace is the provider workspace.
-	Workspace = "root:synchub"
 
-	stepTimeout = 2 * time.Minute
+	// stepTimeout is generous: several installations may be made at once on few processors.
+	stepTimeout = 4 * time.Minute
 )
 
 // Installation is a synchub without a running replica.
 type Installation struct {
+	// Workspace is the path of the provider workspace.
+	Workspace string
+	// HubUser is the kcp user of the hub, HubKubeconfig the path of its kubeconfig.
+	HubUser, HubKubeconfig string
+
 	opts              servers.Options
 	kcp               *servers.KCP
+	number            int
 	binary            string
 	hostingKubeconfig string
 	replicas          int
 }
 
-// New prepares the provider workspace and the hosting cluster. binary is the hub to run.
-func New(ctx context.Context, opts servers.Options, kcp *servers.KCP, hosting *servers.Target, binary string) (*Installation, error) {
+// HubUser is the kcp user of an installation's hub. kcp must know it, see servers.StartKCP.
+func HubUser(number int) string { return numbered(servers.HubUser, number) }
+
+// numbered gives the first installation a plain name.
+func numbered(name string, number int) string {
+	if number == 1 {
+		return name
+	}
+	return fmt.Sprintf("%s-%d", name, number)
+}
+
+// New prepares a provider workspace and a hosting cluster. Installations with different numbers, counted from 1, have
+// nothing in common but kcp when each has a hosting cluster of its own. binary is the hub to run.
+func New(ctx context.Context, opts servers.Options, kcp *servers.KCP, hosting *servers.Target, binary string, number int) (*Installation, error) {
+	installation := &Installation{
+		Workspace: numbered("root:synchub", number),
+		HubUser:   HubUser(number),
+		opts:      opts, kcp: kcp, number: number, binary: binary,
+	}
+	installation.HubKubeconfig = kcp.HubKubeconfigOf(installation.HubUser)
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error { return installation.Init(groupCtx) })
+	group.Go(func() error { return installation.host(groupCtx, hosting) })
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return installation, nil
+}
+
+// host installs the chart and keeps a kubeconfig with the rights of its ServiceAccount.
+func (i *Installation) host(ctx context.Context, hosting *servers.Target) error {
 	root, err := framework.RepositoryRoot()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	installation := &Installation{opts: opts, kcp: kcp, binary: binary}
-	if err := installation.Init(ctx); err != nil {
-		return nil, err
-	}
-	err = chart.Install(ctx, filepath.Join(opts.Bin, "helm"), filepath.Join(root, "charts", "synchub"), hosting.Kubeconfig, Namespace,
+	err = chart.Install(ctx, filepath.Join(i.opts.Bin, "helm"), filepath.Join(root, "charts", "synchub"), hosting.Kubeconfig, Namespace,
 		map[string]string{"kcp.kubeconfigSecret.name": "kcp-kubeconfig"}) //nolint:gosec // the name of a Secret is no secret
 	if err != nil {
-		return nil, fmt.Errorf("cannot install the chart: %w", err)
+		return fmt.Errorf("cannot install the chart: %w", err)
 	}
 	kubeconfig, err := hosting.ServiceAccountKubeconfig(ctx, Namespace, ServiceAccount)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	installation.hostingKubeconfig = filepath.Join(opts.Dir, "hosting-serviceaccount.kubeconfig")
-	return installation, os.WriteFile(installation.hostingKubeconfig, kubeconfig, 0o600)
+	i.hostingKubeconfig = filepath.Join(i.opts.Dir, hosting.Name+"-serviceaccount.kubeconfig")
+	return os.WriteFile(i.hostingKubeconfig, kubeconfig, 0o600)
 }
-
-// Open returns an installation that another process made, for work in its workspaces. It cannot start replicas.
-func Open(kcp *servers.KCP) *Installation { return &Installation{kcp: kcp} }
 
 // Init runs `synchub init`.
 func (i *Installation) Init(ctx context.Context) error {
-	process, err := servers.Start(i.opts, "init", i.binary, []string{"init",
-		"--kcp-kubeconfig", i.kcp.Kubeconfig, "--provider-workspace", Workspace, "--hub-user", servers.HubUser}, nil)
+	process, err := servers.Start(i.opts, numbered("init", i.number), i.binary, []string{"init",
+		"--kcp-kubeconfig", i.kcp.Kubeconfig, "--provider-workspace", i.Workspace, "--hub-user", i.HubUser}, nil)
 	if err != nil {
 		return err
 	}
@@ -94,22 +122,15 @@ func (i *Installation) Init(ctx context.Context) error {
 	return err
 }
 
-// Hub is a running replica. Its Process is nil where another process started it.
+// Hub is a running replica.
 type Hub struct {
 	*servers.Process
-	Ports
-}
 
-// Ports are where a replica serves its metrics and its health.
-type Ports struct {
-	MetricsPort, HealthPort int
+	metricsPort, healthPort int
 }
 
 // StartHub starts one more replica and returns without waiting for it.
 func (i *Installation) StartHub(args ...string) (*Hub, error) {
-	if i.binary == "" {
-		return nil, fmt.Errorf("only the process that made the installation can start replicas")
-	}
 	i.replicas++
 	metrics, err := servers.FreePort()
 	if err != nil {
@@ -119,10 +140,10 @@ func (i *Installation) StartHub(args ...string) (*Hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	process, err := servers.Start(i.opts, fmt.Sprintf("hub-%d", i.replicas), i.binary, append([]string{"run",
-		"--kcp-kubeconfig", i.kcp.HubKubeconfig,
+	process, err := servers.Start(i.opts, fmt.Sprintf("hub-%d-%d", i.number, i.replicas), i.binary, append([]string{"run",
+		"--kcp-kubeconfig", i.HubKubeconfig,
 		"--hosting-kubeconfig", i.hostingKubeconfig,
-		"--provider-workspace", Workspace,
+		"--provider-workspace", i.Workspace,
 		"--namespace", Namespace,
 		"--metrics-bind-address", fmt.Sprintf("127.0.0.1:%d", metrics),
 		"--health-probe-bind-address", fmt.Sprintf("127.0.0.1:%d", health),
@@ -132,7 +153,7 @@ func (i *Installation) StartHub(args ...string) (*Hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Hub{Process: process, Ports: Ports{MetricsPort: metrics, HealthPort: health}}, nil
+	return &Hub{Process: process, metricsPort: metrics, healthPort: health}, nil
 }
 
 // AwaitReady returns when the replica's /readyz says so.
@@ -149,8 +170,8 @@ func (h *Hub) AwaitReady(ctx context.Context) error {
 	return nil
 }
 
-func (p Ports) get(ctx context.Context, path string) (status int) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d%s", p.HealthPort, path), nil)
+func (h *Hub) get(ctx context.Context, path string) (status int) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d%s", h.healthPort, path), nil)
 	if err != nil {
 		return 0
 	}
@@ -163,8 +184,8 @@ func (p Ports) get(ctx context.Context, path string) (status int) {
 }
 
 // Metrics returns the replica's samples by name and labels.
-func (p Ports) Metrics(ctx context.Context) (map[string]float64, error) {
-	return framework.Scrape(ctx, fmt.Sprintf("http://127.0.0.1:%d/metrics", p.MetricsPort))
+func (h *Hub) Metrics(ctx context.Context) (map[string]float64, error) {
+	return framework.Scrape(ctx, fmt.Sprintf("http://127.0.0.1:%d/metrics", h.metricsPort))
 }
 
 // InWorkspace returns an administrator's configuration for a workspace.

@@ -63,7 +63,7 @@ func (i *Installation) NewInventory(ctx context.Context, name string) (*Inventor
 		return nil, err
 	}
 	inventory := &Inventory{installation: i, Path: "root:" + name, Config: i.InWorkspace("root:" + name)}
-	manifest := fmt.Sprintf(binding, Workspace, bootstrap.InventoryExport, edgev2alpha1.LabelCredential, edgev2alpha1.CredentialKubeconfig)
+	manifest := fmt.Sprintf(binding, i.Workspace, bootstrap.InventoryExport, edgev2alpha1.LabelCredential, edgev2alpha1.CredentialKubeconfig)
 	return inventory, framework.Apply(ctx, inventory.Config, manifest)
 }
 

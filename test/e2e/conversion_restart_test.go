@@ -24,8 +24,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// These specs kill the hub or count its requests.
-var _ = Describe("renaturing, without interruption and waste", Serial, func() {
+var _ = Describe("renaturing, without interruption and waste", func() {
 	It("cleans up what a conversion placed that was taken away while the hub was down", func(ctx SpecContext) {
 		const ns, below = "while-down", "down.example.com"
 		packages, kept := packages(below), custom(below, "v1", "keepsakes", "Keepsake")
@@ -54,7 +53,7 @@ var _ = Describe("renaturing, without interruption and waste", Serial, func() {
 		eventuallyGone(ctx, hosting, kept.GroupVersionResource, ns, "news")
 	}, NodeTimeout(2*time.Minute))
 
-	It("makes one write per change and none at rest", func(ctx SpecContext) {
+	It("makes one write per change and none at rest", SpecPriority(1), func(ctx SpecContext) {
 		const ns, below = "counted-names", "counted.example.com"
 		packages := packages(below)
 		publish(ctx, parcels)

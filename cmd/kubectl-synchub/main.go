@@ -1,0 +1,100 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Command kubectl-synchub is the kubectl plugin of synchub: `kubectl synchub`.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+// Set by the linker; see the Makefile.
+var (
+	version = "dev"
+	commit  = "unknown"
+	date    = "unknown"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
+	if err := newCommand(streams).ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "error: "+err.Error())
+		os.Exit(1)
+	}
+}
+
+func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "kubectl-synchub",
+		Short: "Work with synchub",
+		Long:  "Work with synchub, the hub that keeps many Kubernetes clusters in step with kcp.",
+		Annotations: map[string]string{
+			// kubectl runs it under this name.
+			cobra.CommandDisplayNameAnnotation: "kubectl synchub",
+		},
+		Args:                  onlyCommands,
+		RunE:                  func(command *cobra.Command, _ []string) error { return command.Help() },
+		DisableFlagsInUseLine: true,
+		SilenceUsage:          true,
+		SilenceErrors:         true,
+	}
+	command.SetIn(streams.In)
+	command.SetOut(streams.Out)
+	command.SetErr(streams.ErrOut)
+	command.SetFlagErrorFunc(withAdvice)
+	command.AddCommand(newPublishedResourceCommand(streams), newVersionCommand(streams))
+	return command
+}
+
+func onlyCommands(command *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return withAdvice(command, fmt.Errorf("unknown command %q", args[0]))
+}
+
+func noArguments(command *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return withAdvice(command, fmt.Errorf("unexpected argument %q", args[0]))
+}
+
+// withAdvice says where the right use is described.
+func withAdvice(command *cobra.Command, err error) error {
+	return fmt.Errorf("%w; see `%s --help`", err, command.CommandPath())
+}
+
+func newVersionCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of the plugin",
+		Args:  noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintf(streams.Out, "kubectl-synchub %s (commit %s, built %s)\n", version, commit, date)
+			return err
+		},
+	}
+}

@@ -1,0 +1,132 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+)
+
+// manifests are what files hold.
+type manifests struct {
+	published   []synchubv1alpha1.PublishedResource
+	definitions []*apiextensionsv1.CustomResourceDefinition
+	configMaps  []*corev1.ConfigMap
+	// namespaces are the labels of namespaces.
+	namespaces map[string]map[string]string
+	// others are all objects, as they stand in the files.
+	others []*unstructured.Unstructured
+}
+
+// readManifests reads all documents of all files; the name - stands for standard input.
+func readManifests(stdin io.Reader, files []string) (*manifests, error) {
+	found := &manifests{namespaces: map[string]map[string]string{}}
+	for _, file := range files {
+		content, err := readFile(stdin, file)
+		if err != nil {
+			return nil, err
+		}
+		decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
+		for {
+			object := &unstructured.Unstructured{}
+			err := decoder.Decode(object)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err == nil && len(object.Object) > 0 {
+				err = found.add(object)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
+		}
+	}
+	return found, nil
+}
+
+func readFile(stdin io.Reader, file string) ([]byte, error) {
+	if file == "-" {
+		return io.ReadAll(stdin)
+	}
+	return os.ReadFile(file)
+}
+
+func (m *manifests) add(object *unstructured.Unstructured) error {
+	m.others = append(m.others, object)
+	switch object.GroupVersionKind() {
+	case synchubv1alpha1.SchemeGroupVersion.WithKind("PublishedResource"):
+		var resource synchubv1alpha1.PublishedResource
+		if err := convert(object, &resource); err != nil {
+			return err
+		}
+		m.published = append(m.published, resource)
+	case apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"):
+		definition := &apiextensionsv1.CustomResourceDefinition{}
+		if err := convert(object, definition); err != nil {
+			return err
+		}
+		m.definitions = append(m.definitions, definition)
+	case corev1.SchemeGroupVersion.WithKind("ConfigMap"):
+		configMap := &corev1.ConfigMap{}
+		if err := convert(object, configMap); err != nil {
+			return err
+		}
+		m.configMaps = append(m.configMaps, configMap)
+	case schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}:
+		m.namespaces[object.GetName()] = object.GetLabels()
+	}
+	return nil
+}
+
+func convert(object *unstructured.Unstructured, into any) error {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, into, true); err != nil {
+		return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	return nil
+}
+
+// definitionOf returns the definition of a PublishedResource's API, nil if the files do not say it.
+func (m *manifests) definitionOf(resource *synchubv1alpha1.PublishedResource) (*apiextensionsv1.CustomResourceDefinition, error) {
+	if from := resource.Spec.API.SchemaFrom; from != nil && from.ConfigMap != nil {
+		for _, configMap := range m.configMaps {
+			if text, ok := configMap.Data[cmp.Or(from.ConfigMap.Key, defaultKey)]; ok && configMap.Name == from.ConfigMap.Name {
+				return parseDefinition(text, from.ConfigMap)
+			}
+		}
+	}
+	wanted := resource.Spec.Resource
+	for _, definition := range m.definitions {
+		names := definition.Spec.Names
+		if definition.Spec.Group == wanted.Group && names.Plural == cmp.Or(wanted.Resource, names.Plural) && names.Kind == cmp.Or(wanted.Kind, names.Kind) {
+			return definition, nil
+		}
+	}
+	return nil, nil
+}

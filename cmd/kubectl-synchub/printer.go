@@ -1,0 +1,131 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/yaml"
+
+	"github.com/synchub-dev/synchub/controllers/preview"
+	"github.com/synchub-dev/synchub/controllers/sync/relation"
+)
+
+// printer collects what is to be printed, as one list or one YAML document after the other. What is no object goes to
+// standard error.
+type printer struct {
+	streams genericiooptions.IOStreams
+	json    bool
+	items   []any
+}
+
+// api prints how mailboxes get an API.
+func (p *printer) api(made *preview.Preview) {
+	if made.Schema != nil {
+		p.items = append(p.items, made.Schema)
+		return
+	}
+	export := map[string]any{
+		"apiVersion": apisv1alpha2.SchemeGroupVersion.String(),
+		"kind":       "APIExport",
+		"spec":       map[string]any{"permissionClaims": []any{made.Claim}},
+	}
+	p.items = append(p.items, export)
+}
+
+// arrival prints what becomes of an object.
+func (p *printer) arrival(made *preview.Preview, object *unstructured.Unstructured, namespaceLabels map[string]string) error {
+	if object.GetKind() == "Namespace" && object.GetAPIVersion() == "v1" && !made.IsAbout(object) {
+		// It was given for its labels.
+		return nil
+	}
+	arrival, err := made.Down(object, namespaceLabels)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", object.GetKind(), nameOf(object), err)
+	}
+	if arrival.Object == nil {
+		p.note("%s %s stays in the mailbox: spec.filter does not let it pass", object.GetKind(), nameOf(object))
+		return nil
+	}
+	p.items = append(p.items, arrival.Object.Object)
+	for _, identifier := range slices.Sorted(maps.Keys(arrival.Related)) {
+		p.note("%s %s takes along, as %s: %s", object.GetKind(), nameOf(object), identifier, describe(arrival.Related[identifier]))
+	}
+	return nil
+}
+
+func (p *printer) note(format string, values ...any) {
+	fmt.Fprintf(p.streams.ErrOut, format+"\n", values...)
+}
+
+func nameOf(object *unstructured.Unstructured) string {
+	return strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")
+}
+
+// describe says which objects a primary wants.
+func describe(wanted relation.Wanted) string {
+	var parts []string
+	for _, name := range wanted.Names {
+		parts = append(parts, name.String())
+	}
+	for _, name := range wanted.SpreadNames {
+		parts = append(parts, name+" in namespaces with "+wanted.NamespaceSelector.String())
+	}
+	where := "in " + strings.Join(wanted.Namespaces, ", ")
+	if wanted.NamespaceSelector != nil {
+		where = "in namespaces with " + wanted.NamespaceSelector.String()
+	}
+	if wanted.Selector != nil {
+		parts = append(parts, "what has "+wanted.Selector.String()+" "+where)
+	}
+	if wanted.Owner != "" {
+		parts = append(parts, "what it owns "+where)
+	}
+	if len(parts) == 0 {
+		return "nothing"
+	}
+	return strings.Join(parts, "; ")
+}
+
+// flush prints what was collected.
+func (p *printer) flush() error {
+	if p.json {
+		encoder := json.NewEncoder(p.streams.Out)
+		encoder.SetIndent("", "    ")
+		return encoder.Encode(map[string]any{"apiVersion": "v1", "kind": "List", "items": p.items})
+	}
+	for i, item := range p.items {
+		text, err := yaml.Marshal(item)
+		if err != nil {
+			return err
+		}
+		if i > 0 {
+			fmt.Fprintln(p.streams.Out, "---")
+		}
+		if _, err := p.streams.Out.Write(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/yaml"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/preview"
+	"github.com/synchub-dev/synchub/provider/definitions"
+)
+
+const renderLong = `Print what the hub makes of a PublishedResource, by the code that the hub runs: the schema or the claim by which
+mailboxes get the API, and, with --object, what a target is given for an object of a mailbox.
+
+Nothing is changed anywhere. What is needed to define the API is looked for in the files first: a
+CustomResourceDefinition, or the ConfigMap that the PublishedResource names. Only what is not there is asked of the
+hosting cluster, or of the cluster that --kubeconfig and --context name.`
+
+const renderExample = `  # The claim for ConfigMaps, offline
+  kubectl synchub published-resource render -f configmaps.yaml
+
+  # The schema of an own API, and what becomes of one object
+  kubectl synchub published-resource render -f widgets.yaml -f widgets-crd.yaml --object widget.yaml
+
+  # The schema of a kind that the current cluster serves
+  kubectl synchub published-resource render -f deployments.yaml`
+
+func newPublishedResourceCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	command := &cobra.Command{
+		Use:     "published-resource",
+		Aliases: []string{"publishedresource", "pubres"},
+		Short:   "Work with PublishedResources",
+		Args:    onlyCommands,
+		RunE:    func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	command.AddCommand(newRenderCommand(streams))
+	return command
+}
+
+// renderOptions are what render was asked for.
+type renderOptions struct {
+	genericiooptions.IOStreams
+	cluster        *genericclioptions.ConfigFlags
+	files, objects []string
+	output         string
+	names          preview.Names
+}
+
+func newRenderCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	options := &renderOptions{IOStreams: streams, cluster: genericclioptions.NewConfigFlags(true)}
+	command := &cobra.Command{
+		Use:     "render -f FILE [--object FILE]",
+		Short:   "Print what the hub makes of a PublishedResource",
+		Long:    renderLong,
+		Example: renderExample,
+		Args:    noArguments,
+		RunE:    func(command *cobra.Command, _ []string) error { return options.run(command.Context()) },
+	}
+	flags := command.Flags()
+	flags.StringArrayVarP(&options.files, "filename", "f", nil, "files with the PublishedResource and what defines its API; - is standard input (repeatable)")
+	flags.StringArrayVar(&options.objects, "object", nil, "files with objects of a mailbox, and namespaces whose labels a filter asks for (repeatable)")
+	flags.StringVarP(&options.output, "output", "o", "yaml", "yaml or json")
+	flags.StringVar(&options.names.Mailbox, "mailbox", "mailbox", "the name of the mailbox's logical cluster, for templates")
+	flags.StringVar(&options.names.SyncTarget, "sync-target", "sync-target", "the name of the SyncTarget, for templates")
+	options.cluster.AddFlags(flags)
+	_ = command.MarkFlagRequired("filename")
+	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"yaml", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	return command
+}
+
+func (o *renderOptions) run(ctx context.Context) error {
+	if !slices.Contains([]string{"yaml", "json"}, o.output) {
+		return fmt.Errorf("--output: %q is neither yaml nor json", o.output)
+	}
+	input, err := readManifests(o.In, o.files)
+	if err != nil {
+		return err
+	}
+	objects, err := readManifests(o.In, o.objects)
+	if err != nil {
+		return err
+	}
+	if len(input.published) == 0 {
+		return errors.New("-f: there is no PublishedResource in the files")
+	}
+	printer := &printer{streams: o.IOStreams, json: o.output == "json"}
+	for i := range input.published {
+		if err := o.render(ctx, &input.published[i], input, objects, printer); err != nil {
+			return fmt.Errorf("PublishedResource %s: %w", input.published[i].Name, err)
+		}
+	}
+	return printer.flush()
+}
+
+func (o *renderOptions) render(ctx context.Context, resource *synchubv1alpha1.PublishedResource, input, objects *manifests, printer *printer) error {
+	definition, err := input.definitionOf(resource)
+	if err != nil {
+		return err
+	}
+	made, err := preview.Of(resource, definition, o.names)
+	if errors.Is(err, preview.ErrNoDefinition) {
+		if definition, err = o.ask(ctx, resource); err != nil {
+			return err
+		}
+		made, err = preview.Of(resource, definition, o.names)
+	}
+	if err != nil {
+		return err
+	}
+	printer.api(made)
+	for _, object := range objects.others {
+		if err := printer.arrival(made, object, objects.namespaces[object.GetNamespace()]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ask asks a cluster for what the files do not say.
+func (o *renderOptions) ask(ctx context.Context, resource *synchubv1alpha1.PublishedResource) (*apiextensionsv1.CustomResourceDefinition, error) {
+	config, err := o.cluster.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("the files do not define the API, and no cluster can be asked: %w", err)
+	}
+	if from := resource.Spec.API.SchemaFrom; from != nil && from.ConfigMap != nil {
+		return o.askForConfigMap(ctx, from.ConfigMap)
+	}
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	definition, err := definitions.Read(ctx, client.RESTClient(), resource.Spec.Resource)
+	if err != nil {
+		return nil, fmt.Errorf("the files do not define the API, and %s does not either: %w", config.Host, err)
+	}
+	return definition, nil
+}
+
+func (o *renderOptions) askForConfigMap(ctx context.Context, from *synchubv1alpha1.ConfigMapSchema) (*apiextensionsv1.CustomResourceDefinition, error) {
+	config, err := o.cluster.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	namespace, _, err := o.cluster.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return nil, err
+	}
+	found, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, from.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("spec.api.schemaFrom.configMap: it is neither in the files nor, with -n the hub's namespace, in the cluster: %w", err)
+	}
+	return parseDefinition(found.Data[cmp.Or(from.Key, defaultKey)], from)
+}
+
+// defaultKey is the key of a ConfigMap that holds a definition, unless the PublishedResource names another.
+const defaultKey = "crd.yaml"
+
+func parseDefinition(text string, from *synchubv1alpha1.ConfigMapSchema) (*apiextensionsv1.CustomResourceDefinition, error) {
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.UnmarshalStrict([]byte(text), definition); err != nil {
+		return nil, fmt.Errorf("spec.api.schemaFrom.configMap: %s in %s is not a CustomResourceDefinition: %w", cmp.Or(from.Key, defaultKey), from.Name, err)
+	}
+	return definition, nil
+}

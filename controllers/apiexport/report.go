@@ -1,0 +1,109 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package apiexport
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/patch"
+	"github.com/synchub-dev/synchub/controllers/published/announce"
+	"github.com/synchub-dev/synchub/controllers/syncmanager"
+)
+
+// ReasonUnpublished is the reason of the event that tells of a PublishedResource that went.
+const ReasonUnpublished = "Unpublished"
+
+// report writes what there is to say of a candidate if that changed, and returns when to try again.
+func (c *Controller) report(ctx context.Context, candidate *candidate) (again time.Duration, err error) {
+	resource := candidate.published
+	stored := resource.DeepCopy()
+	exported, ready := candidate.conditions()
+	meta.SetStatusCondition(&resource.Status.Conditions, exported)
+	meta.SetStatusCondition(&resource.Status.Conditions, ready)
+	resource.Status.ObservedGeneration = resource.Generation
+	var counts syncmanager.Counts
+	if candidate.absent == nil {
+		counts = c.Sync.Count(candidate.group)
+	}
+	resource.Status.Mailboxes, resource.Status.Targets, resource.Status.Objects = counts.Mailboxes, counts.Targets, counts.Objects
+	if apiequality.Semantic.DeepEqual(stored.Status, resource.Status) {
+		return 0, nil
+	}
+	written, err := patch.Status(ctx, c.Hosting, stored, resource)
+	if err != nil || written.RequeueAfter > 0 {
+		return written.RequeueAfter, err
+	}
+	if !candidate.isTold(ready) {
+		announce.Condition(c.Recorder, resource, stored.Status.Conditions, ready.Type)
+	}
+	return 0, nil
+}
+
+// departure is what a PublishedResource that went leaves behind.
+type departure struct {
+	memory
+	uid    types.UID
+	counts syncmanager.Counts
+	// successor is the PublishedResource that gives mailboxes the same API now, empty for none.
+	successor string
+}
+
+// gone returns what is not published any more. It counts what is left, so it must be called before the controllers stop.
+func (c *Controller) gone(made *plan) []departure {
+	here := map[types.UID]bool{}
+	for _, candidate := range made.candidates {
+		here[candidate.published.UID] = true
+	}
+	var gone []departure
+	for uid, before := range c.planner.before {
+		if here[uid] {
+			continue
+		}
+		left := departure{memory: before, uid: uid, counts: c.Sync.Count(before.group)}
+		for _, candidate := range made.candidates {
+			if candidate.absent == nil && candidate.group == before.group {
+				left.successor = candidate.published.Name
+			}
+		}
+		gone = append(gone, left)
+	}
+	return gone
+}
+
+// tell says what is left, in an event and in the log: whoever looks for the object finds nothing else.
+func (d departure) tell(ctx context.Context, recorder events.EventRecorder) {
+	message := fmt.Sprintf("%s is published no more. Nothing was deleted: the export keeps %s, mailboxes their objects, and %d targets the %d objects that were placed there.",
+		d.group, d.entry, d.counts.Targets, d.counts.Objects)
+	if d.successor != "" {
+		message = fmt.Sprintf("%s is published by the PublishedResource %s now.", d.group, d.successor)
+	}
+	log.FromContext(ctx).Info("unpublished", "publishedResource", d.name, "resource", d.group.String(), "kept", d.entry.String(),
+		"targets", d.counts.Targets, "objects", d.counts.Objects, "successor", d.successor)
+	gone := &synchubv1alpha1.PublishedResource{}
+	gone.Name, gone.UID = d.name, d.uid
+	announce.Event(recorder, gone, corev1.EventTypeNormal, ReasonUnpublished, message)
+}

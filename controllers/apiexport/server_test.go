@@ -1,0 +1,225 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package apiexport_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	. "github.com/onsi/gomega"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/apiexport"
+	"github.com/synchub-dev/synchub/controllers/published"
+	"github.com/synchub-dev/synchub/provider/bootstrap"
+)
+
+// gadgets is a definition of that name in a group.
+func gadgets(group string) string {
+	return fmt.Sprintf(`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: gadgets.%[1]s},
+spec: {group: %[1]s, scope: Namespaced, names: {plural: gadgets, singular: gadget, kind: Gadget, listKind: GadgetList},
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}`, group)
+}
+
+// publish makes PublishedResources by their names and specs.
+func (w *world) publish(t *testing.T, specs map[string]string) {
+	t.Helper()
+	for name, spec := range specs {
+		resource := &synchubv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if err := yaml.UnmarshalStrict([]byte(spec), &resource.Spec); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.hosting.Create(t.Context(), resource); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// becomes waits for the reason of a condition, and for a part of its message.
+func (w *world) becomes(t *testing.T, name, conditionType, reason, part string) {
+	t.Helper()
+	eventually(t, func(g Gomega) {
+		var resource synchubv1alpha1.PublishedResource
+		g.Expect(w.hosting.Get(t.Context(), types.NamespacedName{Name: name}, &resource)).To(Succeed())
+		condition := meta.FindStatusCondition(resource.Status.Conditions, conditionType)
+		g.Expect(condition).NotTo(BeNil())
+		g.Expect(condition.Reason + ": " + condition.Message).To(And(HavePrefix(reason+": "), ContainSubstring(part)))
+	})
+}
+
+// inExport returns what the export has: schemas without their hash, and claims.
+func (w *world) inExport(g Gomega, ctx context.Context) (found []string) {
+	var export apisv1alpha2.APIExport
+	g.Expect(w.provider.Get(ctx, types.NamespacedName{Name: bootstrap.MailboxExport}, &export)).To(Succeed())
+	for _, exported := range export.Spec.Resources {
+		_, name, _ := strings.Cut(exported.Schema, ".")
+		found = append(found, name)
+	}
+	for _, claim := range export.Spec.PermissionClaims {
+		found = append(found, strings.Trim(claim.Resource+"."+claim.Group+"@"+claim.IdentityHash, ".@"))
+	}
+	return found
+}
+
+// synced returns the names of the PublishedResources whose objects are synced.
+func (w *world) synced() (names []string) {
+	for _, resource := range w.sync.Published() {
+		names = append(names, resource.PublishedResource)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// hasEvent waits for an event on a PublishedResource, and returns how many there are of its reason.
+func (w *world) hasEvent(t *testing.T, name, reason, part string) (count int) {
+	t.Helper()
+	eventually(t, func(g Gomega) {
+		var all eventsv1.EventList
+		g.Expect(w.hosting.List(t.Context(), &all, client.InNamespace(metav1.NamespaceDefault))).To(Succeed())
+		notes := []string{}
+		for _, event := range all.Items {
+			if event.Regarding.Name == name && event.Reason == reason {
+				notes = append(notes, event.Note)
+			}
+		}
+		g.Expect(notes).To(ContainElement(ContainSubstring(part)))
+		count = len(notes)
+	})
+	return count
+}
+
+// One kcp has all that is needed: a workspace is the hosting cluster, one the provider workspace, one belongs to a vendor
+// whose export mailboxes bind too.
+func TestOnAServer(t *testing.T) {
+	w := newWorld(t)
+	t.Run("what kcp serves by itself", w.testServedByKCP)
+	t.Run("the export", w.testExport)
+}
+
+// A schema for anything that every workspace has would hide it in mailboxes, so none is ever made.
+func (w *world) testServedByKCP(t *testing.T) {
+	asked, err := discovery.NewDiscoveryClientForConfig(w.kcp.Workspace(vendorPath))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, lists, err := asked.ServerGroupsAndResources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := 0
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, resource := range list.APIResources {
+			if strings.Contains(resource.Name, "/") {
+				continue
+			}
+			tried++
+			for _, named := range []synchubv1alpha1.ResourceDescriptor{{Group: version.Group, Resource: resource.Name}, {Group: version.Group, Kind: resource.Kind}} {
+				spec := &synchubv1alpha1.PublishedResourceSpec{Resource: named, API: synchubv1alpha1.APISource{Source: synchubv1alpha1.APISourceSchema}}
+				if way, err := published.WayOf(spec); err == nil {
+					t.Errorf("kcp serves %+v, which would be hidden by %s", named, way)
+				}
+			}
+		}
+	}
+	if tried < 20 {
+		t.Errorf("only %d resources: they were not found", tried)
+	}
+}
+
+func (w *world) testExport(t *testing.T) {
+	g := NewWithT(t)
+	identity := w.vendorExport(t, "gizmos.vendor.example.com")
+	w.apply(t, hostingPath, "{apiVersion: v1, kind: ConfigMap, metadata: {name: gadgets, namespace: default}, data: {crd.yaml: "+strconv.Quote(gadgets("export.example.com"))+"}}")
+	before := w.inExport(g, t.Context())
+
+	w.publish(t, map[string]string{
+		"configmaps": "{resource: {resource: configmaps}}",
+		"gadgets":    "{resource: {group: export.example.com, resource: gadgets}, api: {schemaFrom: {configMap: {name: gadgets}}}, related: [{identifier: secret, origin: Target, resource: {version: v1, resource: secrets}, object: {template: x}}]}",
+		"gizmos":     "{resource: {group: vendor.example.com, resource: gizmos, version: v1}, api: {identityHash: " + identity + "}}",
+		// kcp takes no claim on a group whose first part has one letter only.
+		"refused": "{resource: {group: a.example.com, resource: as, version: v1}, api: {identityHash: " + identity + "}}",
+		"invalid": "{resource: {resource: serviceaccounts}, filter: {cel: '('}}",
+	})
+	for _, name := range []string{"configmaps", "gadgets", "gizmos"} {
+		w.becomes(t, name, synchubv1alpha1.ConditionReady, apiexport.ReasonReady, "")
+		w.hasEvent(t, name, apiexport.ReasonReady, "")
+	}
+	w.becomes(t, "invalid", synchubv1alpha1.ConditionReady, apiexport.ReasonInvalid, "spec.filter.cel: ")
+	w.becomes(t, "invalid", synchubv1alpha1.ConditionExported, apiexport.ReasonExported, "")
+	w.becomes(t, "refused", synchubv1alpha1.ConditionExported, apiexport.ReasonRefused, "kcp refuses the claim on as.a.example.com")
+	w.hasEvent(t, "refused", apiexport.ReasonRefused, "")
+	eventually(t, func(g Gomega) {
+		g.Expect(w.inExport(g, t.Context())).To(ConsistOf(append(before, "gadgets.export.example.com", "configmaps", "gizmos.vendor.example.com@"+identity, "serviceaccounts", "secrets")))
+		g.Expect(w.synced()).To(Equal([]string{"", "configmaps", "gadgets", "gizmos"}))
+		// What another export provides is as that says.
+		for _, resource := range w.sync.Published() {
+			if resource.Resource == "gizmos" {
+				g.Expect(resource.Kind).To(Equal("Gizmo"))
+				g.Expect(resource.Namespaced).To(BeFalse())
+				g.Expect(resource.StatusSubresource).To(BeTrue())
+				g.Expect(resource.Exported || resource.Native).To(BeFalse())
+			}
+		}
+	})
+	// All of it is seen in mailboxes.
+	eventually(t, func(g Gomega) { g.Expect(w.boxes.Synced()).To(BeTrue()) })
+
+	// Somebody takes something out of the export: it comes back.
+	eventually(t, func(g Gomega) {
+		var export apisv1alpha2.APIExport
+		g.Expect(w.provider.Get(t.Context(), types.NamespacedName{Name: bootstrap.MailboxExport}, &export)).To(Succeed())
+		export.Spec.PermissionClaims = slices.DeleteFunc(export.Spec.PermissionClaims, func(claim apisv1alpha2.PermissionClaim) bool { return claim.Resource == "configmaps" })
+		g.Expect(w.provider.Update(t.Context(), &export)).To(Succeed())
+	})
+	eventually(t, func(g Gomega) { g.Expect(w.inExport(g, t.Context())).To(ContainElement("configmaps")) })
+
+	// One goes: its objects are synced no more, and nothing else is taken away.
+	after := w.inExport(g, t.Context())
+	g.Expect(w.hosting.Delete(t.Context(), &synchubv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: "gadgets"}})).To(Succeed())
+	w.hasEvent(t, "gadgets", apiexport.ReasonUnpublished, "gadgets.export.example.com is published no more")
+	g.Expect(w.synced()).To(Equal([]string{"configmaps", "gizmos"}))
+	g.Expect(w.inExport(g, t.Context())).To(ConsistOf(after))
+
+	// Another of the same API takes over.
+	w.publish(t, map[string]string{"more-configmaps": "{resource: {resource: configmaps}}"})
+	w.becomes(t, "more-configmaps", synchubv1alpha1.ConditionReady, apiexport.ReasonDuplicate, "configmaps is published by the older PublishedResource configmaps.")
+	g.Expect(w.hosting.Delete(t.Context(), &synchubv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: "configmaps"}})).To(Succeed())
+	w.hasEvent(t, "configmaps", apiexport.ReasonUnpublished, "configmaps is published by the PublishedResource more-configmaps now.")
+	w.becomes(t, "more-configmaps", synchubv1alpha1.ConditionReady, apiexport.ReasonReady, "")
+	g.Expect(w.synced()).To(Equal([]string{"gizmos", "more-configmaps"}))
+
+	// A reason is told once.
+	g.Expect(w.hasEvent(t, "refused", apiexport.ReasonRefused, "")).To(Equal(1))
+	g.Expect(w.hasEvent(t, "gizmos", apiexport.ReasonReady, "")).To(Equal(1))
+}

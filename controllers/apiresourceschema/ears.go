@@ -1,0 +1,155 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package apiresourceschema
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+const (
+	// A definition is announced a little before its API is served: for announcedLimit after it was, the target is asked
+	// for it each announcedInterval.
+	announcedInterval = 500 * time.Millisecond
+	announcedLimit    = 10 * time.Second
+)
+
+// ears listen to targets that PublishedResources have their definitions from.
+type ears struct {
+	clock clock.Clock
+
+	lock  sync.Mutex
+	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+	heard map[string]*source
+}
+
+// source is the target of one PublishedResource.
+type source struct {
+	// wanted is what the PublishedResource is about.
+	wanted synchubv1alpha1.ResourceDescriptor
+	// target is nil while the hub knows none.
+	target *targets.Connection
+	// deaf ends the listening. It is used by the reconciler of the PublishedResource only.
+	deaf func()
+	// announced is when the target last told of a definition that may be the one.
+	announced time.Time
+}
+
+func requestFor(name string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
+}
+
+// mayBe tells whether a resource, which may be named by its kind only, can be the one that a definition defines.
+func mayBe(resource synchubv1alpha1.ResourceDescriptor, defined schema.GroupResource) bool {
+	return resource.Group == defined.Group && (resource.Resource == "" || resource.Resource == defined.Resource)
+}
+
+// listen takes over the queue of the controller.
+func (e *ears) listen(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	e.lock.Lock()
+	defer e.lock.Unlock()
+	e.queue = queue
+	return nil
+}
+
+// attend listens to the target of a PublishedResource, nil for one that is not known yet, instead of the one before.
+func (e *ears) attend(resource *synchubv1alpha1.PublishedResource, target *targets.Connection) {
+	name, now := resource.Name, &source{wanted: resource.Spec.Resource, target: target, deaf: func() {}}
+	e.lock.Lock()
+	before, ok := e.heard[name]
+	if ok && before.target == target && before.wanted == now.wanted {
+		e.lock.Unlock()
+		return
+	}
+	e.heard[name] = now
+	e.lock.Unlock()
+	if ok {
+		before.deaf()
+	}
+	if target != nil {
+		now.deaf = target.Subscribe(targets.Listener{
+			CRD: func(defined schema.GroupResource) {
+				if mayBe(now.wanted, defined) {
+					e.announce(name, now)
+				}
+			},
+			Synced: func() { e.add(name) },
+		})
+	}
+}
+
+// forget stops listening for a PublishedResource.
+func (e *ears) forget(name string) {
+	e.lock.Lock()
+	before, ok := e.heard[name]
+	delete(e.heard, name)
+	e.lock.Unlock()
+	if ok {
+		before.deaf()
+	}
+}
+
+// announce notes that a target told of a definition.
+func (e *ears) announce(name string, by *source) {
+	e.lock.Lock()
+	by.announced = e.clock.Now()
+	e.lock.Unlock()
+	e.add(name)
+}
+
+// expects tells whether a definition was announced that may be served soon.
+func (e *ears) expects(name string, now time.Time) bool {
+	e.lock.Lock()
+	defer e.lock.Unlock()
+	heard, ok := e.heard[name]
+	return ok && now.Sub(heard.announced) < announcedLimit
+}
+
+// add has a PublishedResource looked at.
+func (e *ears) add(names ...string) {
+	e.lock.Lock()
+	queue := e.queue
+	e.lock.Unlock()
+	for _, name := range names {
+		if queue != nil {
+			queue.Add(requestFor(name))
+		}
+	}
+}
+
+// TargetChanged is called when the target of a SyncTarget was connected, came up or went down.
+func (c *Controller) TargetChanged(syncTarget types.UID) {
+	c.ears.lock.Lock()
+	var names []string
+	for name, heard := range c.ears.heard {
+		if heard.target == nil || heard.target.SyncTarget == syncTarget {
+			names = append(names, name)
+		}
+	}
+	c.ears.lock.Unlock()
+	c.ears.add(names...)
+}

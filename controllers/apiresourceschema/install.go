@@ -1,0 +1,63 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package apiresourceschema
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/published"
+	"github.com/synchub-dev/synchub/provider/requests"
+)
+
+const pathOfDefinitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+// install hands the definition on to be installed on targets, if the PublishedResource says so. It must be a real one: what
+// is made of an OpenAPI document is for mailboxes only. The cluster it is from
+// is nil for one that was written by hand.
+func (c *Controller) install(ctx context.Context, resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition, cluster rest.Interface) error {
+	if !resource.Spec.InstallCRD {
+		c.Definitions.Drop(resource.Name)
+		return nil
+	}
+	name := definition.Spec.Names.Plural + "." + definition.Spec.Group
+	if !strings.Contains(definition.Spec.Group, ".") {
+		return invalid(fmt.Errorf("%s: clusters have no CustomResourceDefinitions in the group %q, whose kinds are built in", fieldInstall, definition.Spec.Group))
+	}
+	if cluster != nil {
+		ctx, cancel := context.WithTimeout(requests.As(ctx, requests.Background), sourceTimeout)
+		defer cancel()
+		err := cluster.Get().AbsPath(pathOfDefinitions, name).Do(ctx).Error()
+		switch {
+		case apierrors.IsNotFound(err):
+			return invalid(fmt.Errorf("%s: the cluster that serves %s has no CustomResourceDefinition of it", fieldInstall, name))
+		case err != nil:
+			return problemOfSource(fieldInstall, "the cluster that serves "+name, err)
+		}
+	}
+	c.Definitions.Set(published.Definition{
+		PublishedResource: resource.Name, UID: resource.UID, Created: resource.CreationTimestamp,
+		CRD: definition, Version: resource.Spec.Resource.Version,
+	})
+	return nil
+}

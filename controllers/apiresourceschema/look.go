@@ -1,0 +1,209 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package apiresourceschema
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/synchub-dev/synchub/apis/schemas"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/published"
+	"github.com/synchub-dev/synchub/provider/definitions"
+	"github.com/synchub-dev/synchub/provider/requests"
+)
+
+const (
+	// lookInterval is how often a cluster is asked for a definition when nothing tells of a change, give or take
+	// lookJitter of it; what built-in kinds are changes with an upgrade only.
+	lookInterval = 5 * time.Minute
+	lookJitter   = 0.2
+	// retryInterval is how soon a cluster is asked again that did not answer. A target that is down tells when it is back.
+	retryInterval = 10 * time.Second
+	// sourceTimeout bounds all requests for one definition.
+	sourceTimeout = 30 * time.Second
+)
+
+// defaultKey is the key of a ConfigMap that holds a definition, unless the PublishedResource names another.
+const defaultKey = "crd.yaml"
+
+// What messages call the fields of a source.
+const (
+	fieldHosting    = "spec.api.schemaFrom.hostingCluster"
+	fieldSyncTarget = "spec.api.schemaFrom.syncTarget"
+	fieldConfigMap  = "spec.api.schemaFrom.configMap"
+	fieldInstall    = "spec.installCRD"
+)
+
+// look makes the schema if one is needed, and tells what is known of it.
+func (c *Controller) look(ctx context.Context, resource *synchubv1alpha1.PublishedResource) (outcome, error) {
+	var found outcome
+	var problem *problem
+	switch err := c.ensure(ctx, resource, &found); {
+	case errors.As(err, &problem):
+		found.problem = problem
+	case err != nil:
+		return outcome{}, err
+	}
+	if found.again > 0 {
+		found.again = wait.Jitter(found.again, lookJitter)
+	}
+	return found, nil
+}
+
+// ensure fills in the outcome. What the operator must cure, or wait for, is a [*problem].
+func (c *Controller) ensure(ctx context.Context, resource *synchubv1alpha1.PublishedResource, found *outcome) error {
+	way, err := published.WayOf(&resource.Spec)
+	if err != nil || way != published.OwnSchema {
+		c.ears.forget(resource.Name)
+		c.Definitions.Drop(resource.Name)
+	}
+	switch {
+	case err != nil:
+		return invalid(err)
+	case way != published.OwnSchema:
+		return nil
+	}
+	definition, cluster, err := c.define(ctx, resource, found)
+	if err != nil {
+		return err
+	}
+	schema, err := published.SchemaOf(&resource.Spec, definition)
+	if err != nil {
+		return invalid(err)
+	}
+	if err := c.install(ctx, resource, definition, cluster); err != nil {
+		return err
+	}
+	if err := c.create(ctx, schema); err != nil {
+		return err
+	}
+	found.schema = schema.Name
+	if notes := schema.Annotations[schemas.NotesAnnotation]; notes != "" {
+		found.notes = strings.Count(notes, "\n") + 1
+	}
+	return nil
+}
+
+// create makes sure that the schema exists. One that does is as it should be: its name says what is in it.
+func (c *Controller) create(ctx context.Context, schema *apisv1alpha1.APIResourceSchema) error {
+	provider := c.Provider.GetClient()
+	err := provider.Get(ctx, types.NamespacedName{Name: schema.Name}, &apisv1alpha1.APIResourceSchema{})
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	name := schema.Name
+	err = provider.Create(ctx, schema)
+	switch {
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsForbidden(err), apierrors.IsRequestEntityTooLargeError(err):
+		return invalid(fmt.Errorf("spec.resource: kcp refuses the schema %s: %s", name, answer(err)))
+	case err != nil && !apierrors.IsAlreadyExists(err):
+		return fmt.Errorf("cannot create the APIResourceSchema %s: %w", name, err)
+	}
+	return nil
+}
+
+// define returns the definition, under the names of the targets, with the cluster that it was read from, which is nil for
+// one that was written by hand. It says when to look again.
+func (c *Controller) define(ctx context.Context, resource *synchubv1alpha1.PublishedResource, found *outcome) (*apiextensionsv1.CustomResourceDefinition, rest.Interface, error) {
+	from := resource.Spec.API.SchemaFrom
+	if from != nil && from.SyncTarget != nil {
+		return c.fromTarget(ctx, resource, from.SyncTarget, found)
+	}
+	c.ears.forget(resource.Name)
+	if from != nil && from.ConfigMap != nil {
+		definition, err := c.fromConfigMap(ctx, from.ConfigMap)
+		return definition, nil, err
+	}
+	definition, err := c.read(ctx, c.HostingREST, resource)
+	if err != nil {
+		found.again = retryInterval
+		return nil, nil, problemOfSource(fieldHosting, "the hosting cluster", err)
+	}
+	found.again = lookInterval
+	return definition, c.HostingREST, nil
+}
+
+func (c *Controller) read(ctx context.Context, cluster rest.Interface, resource *synchubv1alpha1.PublishedResource) (*apiextensionsv1.CustomResourceDefinition, error) {
+	ctx, cancel := context.WithTimeout(requests.As(ctx, requests.Background), sourceTimeout)
+	defer cancel()
+	return definitions.Read(ctx, cluster, resource.Spec.Resource)
+}
+
+func (c *Controller) fromConfigMap(ctx context.Context, from *synchubv1alpha1.ConfigMapSchema) (*apiextensionsv1.CustomResourceDefinition, error) {
+	key := cmp.Or(from.Key, defaultKey)
+	var configMap corev1.ConfigMap
+	name := types.NamespacedName{Namespace: c.Namespace, Name: from.Name}
+	if err := c.Hosting.Get(ctx, name, &configMap); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, &problem{ReasonSchemaMissing, fmt.Errorf("%s: the ConfigMap %s does not exist", fieldConfigMap, name)}
+		}
+		return nil, err
+	}
+	manifest, ok := configMap.Data[key]
+	if !ok {
+		return nil, &problem{ReasonSchemaMissing, fmt.Errorf("%s: the ConfigMap %s has no key %q", fieldConfigMap, name, key)}
+	}
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.UnmarshalStrict([]byte(manifest), definition); err != nil {
+		return nil, invalid(fmt.Errorf("%s: %s in %s is not a CustomResourceDefinition: %w", fieldConfigMap, key, name, err))
+	}
+	return definition, nil
+}
+
+// fromTarget asks the target of a SyncTarget, and listens for changes there.
+func (c *Controller) fromTarget(ctx context.Context, resource *synchubv1alpha1.PublishedResource, from *synchubv1alpha1.SyncTargetSchema, found *outcome) (*apiextensionsv1.CustomResourceDefinition, rest.Interface, error) {
+	found.again = lookInterval
+	name := fmt.Sprintf("the target of SyncTarget %s in %s", from.Name, from.Cluster)
+	target, err := c.Targets.Find(ctx, from.Cluster, from.Name)
+	if err != nil && !errors.Is(err, ErrNoSyncTarget) {
+		return nil, nil, err
+	}
+	c.ears.attend(resource, target)
+	switch {
+	case err != nil:
+		return nil, nil, &problem{ReasonSchemaMissing, fmt.Errorf("%s: the hub sees no SyncTarget %s in the workspace %s, which must bind the inventory export", fieldSyncTarget, from.Name, from.Cluster)}
+	case target == nil || !target.Up():
+		return nil, nil, &problem{ReasonSourceUnreachable, fmt.Errorf("%s: %s is not connected", fieldSyncTarget, name)}
+	}
+	definition, err := c.read(ctx, target.Discovery(), resource)
+	if err != nil {
+		problem := problemOfSource(fieldSyncTarget, name, err)
+		switch {
+		case problem.reason == ReasonSourceUnreachable:
+			target.Doubt()
+			found.again = retryInterval
+		case problem.reason == ReasonNotServed && c.ears.expects(resource.Name, c.Clock.Now()):
+			found.again = announcedInterval
+		}
+		return nil, nil, problem
+	}
+	return definition, target.Discovery(), nil
+}

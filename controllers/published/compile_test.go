@@ -1,0 +1,348 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package published_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/published"
+	"github.com/synchub-dev/synchub/controllers/sync"
+)
+
+type spec = synchubv1alpha1.PublishedResourceSpec
+
+// native is the API of a resource that kcp serves.
+func native(t *testing.T, resource string) published.API {
+	t.Helper()
+	api, ok := published.NativeAPI(described(resource).Resource)
+	if !ok {
+		t.Fatalf("kcp does not serve %s", resource)
+	}
+	return api
+}
+
+// exported is the API of widgets for a spec.
+func exported(t *testing.T, spec spec) published.API {
+	t.Helper()
+	api, err := published.SchemaAPI(&spec, schemaOf(t, spec))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return api
+}
+
+// compiled is what a new compiler makes of a spec, without the rules, of which there must be some.
+func compiled(t *testing.T, spec spec, api published.API) sync.Resource {
+	t.Helper()
+	got, err := published.NewCompiler().Compile("name", &spec, api)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Rules == nil {
+		t.Error("there are no rules")
+	}
+	got.Rules = nil
+	return got
+}
+
+func TestCompileWhatIsClaimed(t *testing.T) {
+	core := func(resource string) schema.GroupVersionResource {
+		return schema.GroupVersionResource{Version: "v1", Resource: resource}
+	}
+	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	type deletion = synchubv1alpha1.Deletion
+	for name, test := range map[string]struct {
+		resource string
+		deletion *deletion
+		want     sync.Resource
+	}{
+		"by its resource":        {"- configmaps - -", nil, sync.Resource{GroupVersionResource: core("configmaps"), Kind: "ConfigMap", Namespaced: true}},
+		"by its kind":            {"- - Secret -", nil, sync.Resource{GroupVersionResource: core("secrets"), Kind: "Secret", Namespaced: true}},
+		"orphaned":               {"- configmaps - -", &deletion{Policy: synchubv1alpha1.DeletionPolicyOrphan}, sync.Resource{GroupVersionResource: core("configmaps"), Kind: "ConfigMap", Namespaced: true, Orphan: true}},
+		"deleted":                {"- configmaps - -", &deletion{Policy: synchubv1alpha1.DeletionPolicyDelete}, sync.Resource{GroupVersionResource: core("configmaps"), Kind: "ConfigMap", Namespaced: true}},
+		"a namespace":            {"- namespaces - -", nil, sync.Resource{GroupVersionResource: core("namespaces"), Kind: "Namespace", Container: true, Retain: true}},
+		"a namespace by kind":    {"- - Namespace -", &deletion{}, sync.Resource{GroupVersionResource: core("namespaces"), Kind: "Namespace", Container: true, Retain: true}},
+		"a namespace in cascade": {"- namespaces - -", &deletion{Cascade: true}, sync.Resource{GroupVersionResource: core("namespaces"), Kind: "Namespace", Container: true}},
+		"cascade elsewhere":      {"- configmaps - -", &deletion{Cascade: true}, sync.Resource{GroupVersionResource: core("configmaps"), Kind: "ConfigMap", Namespaced: true}},
+		"a definition":           {"apiextensions.k8s.io - CustomResourceDefinition -", nil, sync.Resource{GroupVersionResource: definitions, Kind: "CustomResourceDefinition", Container: true, Retain: true}},
+		"a definition in cascade, orphaned": {
+			"apiextensions.k8s.io customresourcedefinitions - -", &deletion{Cascade: true, Policy: synchubv1alpha1.DeletionPolicyOrphan},
+			sync.Resource{GroupVersionResource: definitions, Kind: "CustomResourceDefinition", Container: true, Orphan: true},
+		},
+		"waited for in vain": {"- configmaps - -", &deletion{WaitForTarget: true}, sync.Resource{GroupVersionResource: core("configmaps"), Kind: "ConfigMap", Namespaced: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := described(test.resource)
+			spec.Deletion = test.deletion
+			// kcp keeps the status of what it serves by itself, if it has one.
+			test.want.Native, test.want.PublishedResource = true, "name"
+			if got := compiled(t, spec, native(t, test.resource)); got != test.want {
+				t.Errorf("want %+v\ngot  %+v", test.want, got)
+			}
+		})
+	}
+}
+
+func TestCompileWhatIsExported(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*spec)
+		want   func(*sync.Resource)
+	}{
+		"as it is":           {func(*spec) {}, func(*sync.Resource) {}},
+		"with its status":    {func(s *spec) { s.StatusReturn = new(true) }, func(*sync.Resource) {}},
+		"without its status": {func(s *spec) { s.StatusReturn = new(false) }, func(r *sync.Resource) { r.StatusReturn = false }},
+		"all":                {func(s *spec) { s.Select = synchubv1alpha1.SelectAll }, func(r *sync.Resource) { r.All = true }},
+		"selected":           {func(s *spec) { s.Select = synchubv1alpha1.SelectSyncerConfig }, func(*sync.Resource) {}},
+		"orphaned": {
+			func(s *spec) { s.Deletion = &synchubv1alpha1.Deletion{Policy: synchubv1alpha1.DeletionPolicyOrphan} },
+			func(r *sync.Resource) { r.Orphan = true },
+		},
+		"in cascade": {func(s *spec) { s.Deletion = &synchubv1alpha1.Deletion{Cascade: true} }, func(*sync.Resource) {}},
+		"waited for": {func(s *spec) { s.Deletion = &synchubv1alpha1.Deletion{WaitForTarget: true} }, func(r *sync.Resource) { r.Wait = true }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := described("example.com widgets Widget v2")
+			test.change(&spec)
+			want := sync.Resource{
+				PublishedResource:    "name",
+				GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v2", Resource: "widgets"},
+				Kind:                 "Widget", Namespaced: true, StatusSubresource: true, StatusReturn: true, Exported: true,
+			}
+			test.want(&want)
+			if got := compiled(t, spec, exported(t, spec)); got != want {
+				t.Errorf("want %+v\ngot  %+v", want, got)
+			}
+		})
+	}
+}
+
+// What the PublishedResource says of objects that are in the way goes with the resource, however mailboxes get its API.
+func TestPoliciesForWhatIsInTheWay(t *testing.T) {
+	for _, replace := range []bool{false, true} {
+		for _, adoption := range []synchubv1alpha1.AdoptionPolicy{
+			"", synchubv1alpha1.AdoptionNever, synchubv1alpha1.AdoptionIfIdentical, synchubv1alpha1.AdoptionKubeStellar, synchubv1alpha1.AdoptionAlways,
+		} {
+			claim, export := described("- namespaces - -"), described("example.com widgets - -")
+			for spec, api := range map[*spec]published.API{&claim: native(t, "- namespaces - -"), &export: exported(t, export)} {
+				spec.Replace, spec.Adoption = replace, adoption
+				if got := compiled(t, *spec, api); got.Replace != replace || got.Adoption != adoption {
+					t.Errorf("replace %v, adoption %q: %+v", replace, adoption, got)
+				}
+			}
+		}
+	}
+}
+
+// On a target, the resource has the names of the PublishedResource where those of the mailbox are projected.
+func TestOnTarget(t *testing.T) {
+	type projection = synchubv1alpha1.Projection
+	for name, test := range map[string]struct {
+		resource   string
+		projection *projection
+		// want is the kind, version and resource on the target.
+		want string
+	}{
+		"not projected":      {"example.com widgets - -", nil, "Widget v2 widgets.example.com"},
+		"short names":        {"example.com widgets - -", &projection{ShortNames: []string{"w"}}, "Widget v2 widgets.example.com"},
+		"the same names":     {"example.com widgets Widget v2", &projection{Group: new("example.com"), Version: "v2", Kind: "Widget", Plural: "widgets"}, "Widget v2 widgets.example.com"},
+		"all names":          {"example.com widgets Widget v1", &projection{Group: new("a.io"), Version: "v7", Kind: "Gadget", Plural: "gadgets"}, "Widget v1 widgets.example.com"},
+		"the group":          {"example.com widgets - -", &projection{Group: new("a.io")}, "Widget v2 widgets.example.com"},
+		"the group, by kind": {"example.com - Widget -", &projection{Group: new("")}, "Widget v2 widgets.example.com"},
+		"the version":        {"example.com widgets - v3alpha1", &projection{Version: "v3"}, "Widget v3alpha1 widgets.example.com"},
+		"the kind":           {"example.com - Widget -", &projection{Kind: "Gadget"}, "Widget v2 widgets.example.com"},
+		"the plural":         {"example.com widgets - -", &projection{Plural: "gadgets"}, "Widget v2 widgets.example.com"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := described(test.resource)
+			spec.Projection = test.projection
+			resource := compiled(t, spec, exported(t, spec))
+			target := resource.OnTarget()
+			if got := target.Kind + " " + target.Version + " " + target.GroupResource().String(); got != test.want {
+				t.Errorf("want %s, got %s", test.want, got)
+			}
+			same := sync.TargetResource{GroupVersionResource: resource.GroupVersionResource, Kind: resource.Kind}
+			if target == same && resource.Projected != (sync.TargetResource{}) {
+				t.Errorf("two ways to say that nothing is projected: %+v", resource)
+			}
+		})
+	}
+}
+
+// A namespace is one on the target, whatever mailboxes call it.
+func TestContainersAreThoseOfTheTarget(t *testing.T) {
+	spec := described("- namespaces Namespace v1")
+	spec.Projection = &synchubv1alpha1.Projection{Group: new("a.io")}
+	api := published.API{GroupVersionResource: schema.GroupVersionResource{Group: "a.io", Version: "v1", Resource: "namespaces"}, Kind: "Namespace", Exported: true}
+	if got := compiled(t, spec, api); !got.Container || !got.Retain {
+		t.Errorf("got %+v", got)
+	}
+	spec = described("a.io namespaces Namespace v1")
+	if got := compiled(t, spec, api); got.Container || got.Retain {
+		t.Errorf("namespaces of another group: %+v", got)
+	}
+}
+
+// rich is a spec with one of each rule.
+func rich() spec {
+	spec := described("example.com widgets - -")
+	spec.Filter = &synchubv1alpha1.Filter{CEL: "self.spec.x > 1"}
+	spec.Naming = &synchubv1alpha1.Naming{Name: "a-{{ .Object.metadata.name }}"}
+	spec.Mutation = &synchubv1alpha1.Mutation{
+		Down: []synchubv1alpha1.MutationStep{{Delete: &synchubv1alpha1.DeleteMutation{Path: "spec.a"}}},
+		Up:   []synchubv1alpha1.MutationStep{{CEL: &synchubv1alpha1.CELMutation{Path: "status.a", Expression: "value"}}},
+	}
+	spec.IgnoreFields = []synchubv1alpha1.IgnoredField{{Path: "spec.a"}, {Path: "spec.b", OnCreate: new(false)}}
+	spec.Related = []synchubv1alpha1.RelatedResource{{
+		Identifier: "secret", Origin: synchubv1alpha1.RelatedOriginTarget,
+		Resource: synchubv1alpha1.RelatedResourceDescriptor{Version: "v1", Resource: "secrets"},
+		Object:   synchubv1alpha1.RelatedObject{Reference: &synchubv1alpha1.RelatedReference{Path: "spec.secretName"}},
+	}}
+	return spec
+}
+
+func TestRules(t *testing.T) {
+	spec := rich()
+	got, err := published.NewCompiler().Compile("name", &spec, exported(t, spec))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := got.Rules
+	if rules.Filter == nil || rules.Naming == nil || rules.Down == nil || rules.Up == nil || len(rules.Related) != 1 {
+		t.Errorf("got %+v", rules)
+	}
+	if len(rules.Ignored) != 2 || rules.Ignored[0].Path.String() != "spec.a" || !rules.Ignored[0].OnCreate || rules.Ignored[1].OnCreate {
+		t.Errorf("got %+v", rules.Ignored)
+	}
+	if strings.Join(rules.Versions, " ") != "v2 v1 v3alpha1" || !got.Serves("v3alpha1") || got.Serves("v4") {
+		t.Errorf("got %v", rules.Versions)
+	}
+}
+
+// All that is wrong is said at once, each with its field.
+func TestMistakesNameTheirFields(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*spec)
+		fields []string
+	}{
+		"a filter":   {func(s *spec) { s.Filter.CEL = "self.spec.x >" }, []string{"spec.filter.cel: "}},
+		"a name":     {func(s *spec) { s.Naming.Name = "{{ .Nothing }}" }, []string{"spec.naming.name: "}},
+		"a mutation": {func(s *spec) { s.Mutation.Down[0].Delete.Path = "metadata.name" }, []string{"spec.mutation.down[0].delete.path: "}},
+		"a field":    {func(s *spec) { s.IgnoreFields[1].Path = "spec[" }, []string{"spec.ignoreFields[1].path: "}},
+		"a relation": {func(s *spec) { s.Related[0].Object.Reference.Path = "spec[" }, []string{"spec.related[0].object.reference.path: "}},
+		"two steps": {
+			func(s *spec) {
+				s.Mutation.Up = []synchubv1alpha1.MutationStep{
+					{CEL: &synchubv1alpha1.CELMutation{Path: "status.a", Expression: "valu"}}, {CEL: &synchubv1alpha1.CELMutation{Path: "status[", Expression: "value"}},
+				}
+			},
+			[]string{"spec.mutation.up[0].cel.expression: ", "spec.mutation.up[1].cel.path: "},
+		},
+		"one of each": {
+			func(s *spec) {
+				s.Filter.CEL, s.Naming.Name, s.IgnoreFields[0].Path = "(", "{{ .Nothing }}", "["
+				s.Mutation.Up[0].CEL.Expression = "("
+			},
+			[]string{"spec.filter.cel: ", "spec.naming.name: ", "spec.mutation.up[0].cel.expression: ", "spec.ignoreFields[0].path: "},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := rich()
+			api := exported(t, spec)
+			test.change(&spec)
+			got, err := published.NewCompiler().Compile("name", &spec, api)
+			if err == nil {
+				t.Fatalf("got %+v", got)
+			}
+			for _, field := range test.fields {
+				if strings.Count("\n"+err.Error(), "\n"+field) != 1 {
+					t.Errorf("nothing about %s: %v", field, err)
+				}
+			}
+		})
+	}
+}
+
+// A PublishedResource that means what it meant yields a value that is equal, so that nothing is started anew.
+func TestEqualMeaningIsEqual(t *testing.T) {
+	compiler := published.NewCompiler()
+	compile := func(name string, created int64, spec spec) sync.Resource {
+		t.Helper()
+		object := &synchubv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.Unix(created, 0)}, Spec: spec}
+		got, err := compiler.CompileObject(object, exported(t, spec))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	first := compile("a", 1, rich())
+	if again := compile("a", 1, rich()); again != first {
+		t.Errorf("want %+v\ngot  %+v", first, again)
+	}
+	if created := first.Related()[0].Created; !created.Equal(time.Unix(1, 0)) {
+		t.Errorf("its relations are of %v", created)
+	}
+	for name, other := range map[string]sync.Resource{
+		"another name": compile("b", 1, rich()),
+		"another age":  compile("a", 2, rich()),
+		"other rules": compile("a", 1, func() spec {
+			spec := rich()
+			spec.Mutation.Down[0].Delete.Path = "spec.b"
+			return spec
+		}()),
+		"another policy": compile("a", 1, func() spec {
+			spec := rich()
+			spec.Replace = true
+			return spec
+		}()),
+	} {
+		if other == first {
+			t.Errorf("%s makes no difference", name)
+		}
+	}
+	before := compile("b", 1, rich())
+	compiler.Keep(func(name string) bool { return name == "b" })
+	if after := compile("b", 1, rich()); after != before {
+		t.Error("what is kept is forgotten")
+	}
+	before = compile("a", 1, rich())
+	compiler.Keep(func(string) bool { return false })
+	if after := compile("a", 1, rich()); after == before {
+		t.Error("what is gone is remembered")
+	}
+}
+
+func TestCompanion(t *testing.T) {
+	want := sync.Resource{
+		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Kind: "Secret", Namespaced: true, Native: true, Companion: true,
+	}
+	if got := published.Companion(native(t, "- secrets - -")); got != want {
+		t.Errorf("want %+v\ngot  %+v", want, got)
+	}
+	if got := published.Companion(native(t, "- namespaces - -")); !got.Container || !got.Retain {
+		t.Errorf("namespaces that travel with others: %+v", got)
+	}
+	foreign := published.API{GroupVersionResource: schema.GroupVersionResource{Group: "a.io", Version: "v1", Resource: "as"}, Kind: "A", StatusSubresource: true}
+	if got := published.Companion(foreign); !got.StatusReturn || !got.StatusSubresource || got.Native || got.Exported {
+		t.Errorf("what another export provides: %+v", got)
+	}
+}

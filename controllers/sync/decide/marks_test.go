@@ -1,0 +1,110 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package decide_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/synchub-dev/synchub/controllers/sync/decide"
+	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+)
+
+// What is noted of how an object came decides later whether it may go, so it must be right: by itself or because of another.
+// By which relation of one PublishedResource makes no difference, so that the order in which primaries are looked at after
+// a restart causes no write.
+func TestRelationsInMarks(t *testing.T) {
+	for name, test := range map[string]struct {
+		desired, observed string
+		same              bool
+	}{
+		"by itself":                           {"", "", true},
+		"by one relation":                     {"a/x", "a/x", true},
+		"by another of the PublishedResource": {"a/y", "a/x", true},
+		"by itself, formerly by a relation":   {"", "a/x", false},
+		"by a relation, formerly by itself":   {"a/x", "", false},
+	} {
+		checkMarks(t, name, test.same, func(desired, observed *ownership.Mark) {
+			desired.Relation, observed.Relation = test.desired, test.observed
+		})
+	}
+}
+
+// The hash means something only together with what was left out of it.
+func TestIgnoredInMarks(t *testing.T) {
+	for name, test := range map[string]struct {
+		desired, observed string
+		same              bool
+	}{
+		"the same":     {"spec.a", "spec.a", true},
+		"one more":     {"spec.a\nspec.b", "spec.a", false},
+		"one less":     {"", "spec.a", false},
+		"the first":    {"spec.a", "", false},
+		"in new order": {"spec.b\nspec.a", "spec.a\nspec.b", false},
+	} {
+		checkMarks(t, name, test.same, func(desired, observed *ownership.Mark) {
+			desired.Ignored, observed.Ignored = test.desired, test.observed
+		})
+	}
+}
+
+// checkMarks fails the test unless objects that differ in their marks only, as change makes them, are in step or not, in both
+// directions and for each policy.
+func checkMarks(t *testing.T, name string, same bool, change func(desired, observed *ownership.Mark)) {
+	t.Helper()
+	for _, policy := range []ownership.Policy{ownership.PolicyDelete, ownership.PolicyOrphan, ownership.PolicyCreateOnly} {
+		values := inStep()
+		values[3], values[4] = string(policy), string(policy)
+		source, observed, _ := situation(values)
+		// An adopted object is none the less in step.
+		observed.Mark.Adopted = true
+		change(&source.Desired.Mark, &observed.Mark)
+		got, err := decide.Down(source, observed, nil)
+		want := decide.Decision{Action: decide.None, Cause: decide.InStep}
+		switch {
+		case !same && policy == ownership.PolicyCreateOnly:
+			want = decide.Decision{Action: decide.Remark, Cause: decide.Changed}
+		case !same:
+			want = decide.Decision{Action: decide.Apply, Cause: decide.Changed}
+		}
+		if err != nil || got.String() != want.String() {
+			t.Errorf("%s, down, %s: want %v, got %v, %v", name, policy, want, got, err)
+		}
+		if policy == ownership.PolicyCreateOnly {
+			continue
+		}
+		held := &decide.Held{UID: "7", Ours: true, Mark: observed.Mark}
+		if want.Action == decide.Apply {
+			want.Action = decide.Update
+		}
+		if got, err := decide.Up(source, held, nil); err != nil || got.String() != want.String() {
+			t.Errorf("%s, up, %s: want %v, got %v, %v", name, policy, want, got, err)
+		}
+	}
+}
+
+func TestAbsences(t *testing.T) {
+	absences := []decide.Cause{decide.Vanished, decide.Terminating, decide.Deselected}
+	for _, cause := range []decide.Cause{
+		decide.Missing, decide.Changed, decide.Drifted, decide.InStep, decide.Going, decide.Taken, decide.LeftOut, decide.Suspended,
+		decide.Unknown, decide.Vanished, decide.Terminating, decide.FormerMailbox, decide.Deselected, "",
+	} {
+		if want := slices.Contains(absences, cause); cause.IsAbsence() != want {
+			t.Errorf("%q: want %v", cause, want)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sync
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/provider/requests"
+)
+
+// Finalizer keeps an object in the mailbox until it is gone from the target. It is set only on objects of APIs that the hub
+// exports itself, and only where the PublishedResource says so: kcp refuses the hub's writes to others once a workspace is
+// unbound, so it could never be removed (rule 6 of the design).
+const Finalizer = "synchub.dev/wait-for-target"
+
+// IsHeld tells whether an object of a mailbox is kept there by the hub.
+func IsHeld(source *unstructured.Unstructured) bool {
+	return source != nil && slices.Contains(source.GetFinalizers(), Finalizer)
+}
+
+// hold puts the finalizer on an object that is about to go down, or takes it off one that need not wait any more.
+func (c *Controller) hold(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured) error {
+	switch {
+	case c.Resource.Wait && !IsHeld(source):
+		return c.setFinalizers(ctx, key, source, append(slices.Clone(source.GetFinalizers()), Finalizer))
+	case !c.Resource.Wait:
+		return c.letGoOf(ctx, key, source)
+	default:
+		return nil
+	}
+}
+
+// letGoOf takes the finalizer off an object of which nothing is left on the target.
+func (c *Controller) letGoOf(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured) error {
+	if !IsHeld(source) {
+		return nil
+	}
+	others := slices.DeleteFunc(slices.Clone(source.GetFinalizers()), func(finalizer string) bool { return finalizer == Finalizer })
+	return c.setFinalizers(ctx, key, source, others)
+}
+
+// setFinalizers replaces the finalizers of an object of the mailbox if it is still as it was seen.
+func (c *Controller) setFinalizers(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured, finalizers []string) error {
+	client, err := c.mailbox(key.Namespace)
+	if err != nil {
+		return err
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": source.GetUID(), "resourceVersion": source.GetResourceVersion(), "finalizers": finalizers,
+	}})
+	if err != nil {
+		return err
+	}
+	c.inMailbox.begin(key)
+	patched, err := client.Patch(requests.As(ctx, requests.Extra), key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: c.manager})
+	if apierrors.IsNotFound(err) && source.GetDeletionTimestamp() != nil {
+		c.inMailbox.wrote(key, nil)
+		return nil
+	}
+	if err != nil {
+		c.inMailbox.wrote(key, nil)
+		if apierrors.IsConflict(err) {
+			return errStale
+		}
+		return fmt.Errorf("%w: cannot change the finalizers: %w", errMailbox, err)
+	}
+	if patched.GetDeletionTimestamp() != nil && len(finalizers) == 0 {
+		// With its last finalizer it is gone.
+		c.inMailbox.deleted(key, source.GetUID())
+		return nil
+	}
+	patched.SetManagedFields(nil)
+	c.inMailbox.wrote(key, patched)
+	return nil
+}

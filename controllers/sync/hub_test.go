@@ -1,0 +1,423 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sync
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	gosync "sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/yaml"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/sync/filter"
+	"github.com/synchub-dev/synchub/controllers/sync/mutation"
+	"github.com/synchub-dev/synchub/controllers/sync/naming"
+	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/controllers/sync/path"
+	"github.com/synchub-dev/synchub/controllers/sync/relation"
+	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/controllers/sync/transform"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+var (
+	secretsV1     = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	deploymentsV1 = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+)
+
+// hub is a hub with one mailbox, which is a double, and one target, which is not. It does for its controllers what their
+// manager does.
+type hub struct {
+	*workspace
+	t          *testing.T
+	connection *targets.Connection
+	owner      ownership.Owner
+	// namespace is that of the test, on both sides.
+	namespace string
+
+	// What a test may change while the hub is stopped, or before [hub.publish].
+	resources []Resource
+	matcher   *selection.Matcher
+
+	register    *relation.Register
+	boxes       *mailboxes.Mailboxes
+	lock        gosync.Mutex
+	controllers map[schema.GroupVersionResource]*Controller
+	published   []Resource
+	ends        map[schema.GroupVersionResource]func()
+	stopHub     func()
+}
+
+// newHub starts a hub that publishes the resources, for a mailbox in which a namespace is selected by the configs, each the
+// spec of a SyncerConfig in which NS stands for the namespace.
+func newHub(t *testing.T, resources []Resource, configs ...string) *hub {
+	t.Helper()
+	all := []schema.GroupVersionResource{namespaces}
+	for _, resource := range resources {
+		all = append(all, resource.GroupVersionResource)
+	}
+	h := &hub{
+		workspace: newWorkspace(t, all...), t: t, connection: connect(t), namespace: unique("hub"), resources: resources,
+		owner: ownership.Owner{Hub: us.Hub, SyncTarget: types.UID(unique("target"))},
+	}
+	h.put(namespaces, "{apiVersion: v1, kind: Namespace, metadata: {name: "+h.namespace+"}}")
+	put(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+h.namespace+"}}")
+	h.matcher = h.compile(configs...)
+	h.start()
+	t.Cleanup(func() { h.stop() })
+	return h
+}
+
+// compile makes a matcher of the specs of SyncerConfigs.
+func (h *hub) compile(configs ...string) *selection.Matcher {
+	h.t.Helper()
+	var all []*edgev2alpha1.SyncerConfig
+	for _, text := range configs {
+		config := &edgev2alpha1.SyncerConfig{}
+		config.Name = unique("config")
+		if err := yaml.UnmarshalStrict([]byte(h.here(text)), &config.Spec); err != nil {
+			h.t.Fatal(err)
+		}
+		all = append(all, config)
+	}
+	return selection.Compile(all, nil)
+}
+
+// here puts the namespace of the test into a text.
+func (h *hub) here(text string) string {
+	return strings.ReplaceAll(text, "NS", h.namespace)
+}
+
+// start is the beginning of a hub that knows nothing but what it finds.
+func (h *hub) start() {
+	h.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var running gosync.WaitGroup
+	// What proofs wait for passes quickly.
+	now := testclock.NewFakeClock(time.Unix(1_700_000_000, 0))
+	running.Go(func() { passTime(ctx, now) })
+	served := slices.DeleteFunc(slices.Collect(maps.Keys(h.objects)), func(resource schema.GroupVersionResource) bool {
+		return resource == bindingsAbove || resource == clustersAbove || resource == slicesAbove || resource == eventsResource
+	})
+	h.boxes = mailboxes.New(h.access(), "root:synchub", "export", served, now, logr.Discard())
+	running.Go(func() {
+		if err := h.boxes.Start(ctx); err != nil {
+			h.t.Error(err)
+		}
+	})
+	h.register, h.controllers, h.ends = relation.NewRegister(), map[schema.GroupVersionResource]*Controller{}, map[schema.GroupVersionResource]func(){}
+	h.stopHub = func() {
+		h.publish()
+		cancel()
+		running.Wait()
+	}
+	eventually(h.t, "the mailbox is seen", func(context.Context) (bool, error) {
+		for _, resource := range served {
+			if _, known := h.boxes.List(resource, theMailbox); !known {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+	h.publish(h.resources...)
+}
+
+func passTime(ctx context.Context, now *testclock.FakeClock) {
+	ticker := time.NewTicker(2 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			if now.HasWaiters() {
+				now.Step(time.Second)
+			}
+		}
+	}
+}
+
+func (h *hub) stop() {
+	if h.stopHub != nil {
+		h.stopHub()
+		h.stopHub = nil
+	}
+}
+
+// restart is the end of a hub and the beginning of the next.
+func (h *hub) restart() {
+	h.t.Helper()
+	h.stop()
+	h.start()
+}
+
+// publish makes the hub sync these resources and no others, as its manager does.
+func (h *hub) publish(resources ...Resource) {
+	h.t.Helper()
+	h.lock.Lock()
+	before := h.published
+	h.published = resources
+	h.lock.Unlock()
+	for _, resource := range before {
+		if !slices.Contains(resources, resource) || !slices.Equal(h.controllers[resource.GroupVersionResource].Relations, relationsOf(resources, resource)) {
+			h.ends[resource.GroupVersionResource]()
+			h.lock.Lock()
+			delete(h.controllers, resource.GroupVersionResource)
+			h.lock.Unlock()
+		}
+	}
+	for _, resource := range before {
+		if len(resource.Related()) > 0 && !h.publishes(resource.PublishedResource) {
+			h.register.End(resource.PublishedResource, false)
+		}
+	}
+	var missing []Resource
+	for _, resource := range resources {
+		if h.controllers[resource.GroupVersionResource] == nil {
+			missing = append(missing, resource)
+			if len(resource.Related()) > 0 {
+				h.register.Begin(resource.PublishedResource, resource.Related())
+			}
+		}
+	}
+	for _, resource := range missing {
+		h.run(resource)
+	}
+}
+
+func relationsOf(published []Resource, resource Resource) (relations []*relation.Relation) {
+	for _, primary := range published {
+		for _, related := range primary.Related() {
+			if related.InMailbox.GroupResource() == resource.GroupResource() {
+				relations = append(relations, related)
+			}
+		}
+	}
+	return relations
+}
+
+func (h *hub) publishes(publishedResource string) bool {
+	h.lock.Lock()
+	defer h.lock.Unlock()
+	return slices.ContainsFunc(h.published, func(resource Resource) bool { return resource.PublishedResource == publishedResource })
+}
+
+// demand asks all controllers whether all has been said that there is to say about a resource.
+func (h *hub) demand(related Resource) {
+	h.lock.Lock()
+	var all []*Controller
+	for _, controller := range h.controllers {
+		if len(relationsOf([]Resource{controller.Resource}, related)) > 0 {
+			all = append(all, controller)
+		}
+	}
+	h.lock.Unlock()
+	for _, controller := range all {
+		controller.Confirm()
+	}
+}
+
+// kindsBelow are the kinds of the target's resources that relations of these tests speak of.
+var kindsBelow = map[string]string{"secrets": "Secret", "configmaps": "ConfigMap", "deployments": "Deployment", "persistentvolumes": "PersistentVolume", "serviceaccounts": "ServiceAccount"}
+
+// run starts the controller of a resource.
+func (h *hub) run(resource Resource) {
+	h.t.Helper()
+	relations := relationsOf(h.published, resource)
+	forms := []TargetResource{resource.OnTarget()}
+	for _, related := range relations {
+		form := TargetResource{GroupVersionResource: related.OnTarget, Kind: kindsBelow[related.OnTarget.Resource]}
+		if !slices.Contains(forms, form) {
+			forms = append(forms, form)
+		}
+	}
+	controller, err := New(Options{
+		Resource: resource, Targets: forms, Mailbox: theMailbox, Mailboxes: h.boxes, Connection: h.connection, Owner: h.owner,
+		Hasher: ownership.NewHasher([]byte("key")), SyncTarget: "florin", Register: h.register, Relations: relations,
+		Demand: func() { h.demand(resource) }, Publishes: h.publishes, Changed: func() {}, Clock: clock.RealClock{}, Log: logr.Discard(),
+	}, h.matcher)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	h.lock.Lock()
+	h.controllers[resource.GroupVersionResource] = controller
+	h.lock.Unlock()
+	h.ends[resource.GroupVersionResource] = func() {
+		cancel()
+		<-ended
+	}
+	go func() {
+		defer close(ended)
+		if err := controller.Run(ctx); err != nil {
+			h.t.Error(err)
+		}
+	}()
+}
+
+// select makes the mailbox have other configs.
+func (h *hub) configure(configs ...string) {
+	h.t.Helper()
+	h.matcher = h.compile(configs...)
+	for _, controller := range h.controllers {
+		controller.SetMatcher(h.matcher)
+	}
+}
+
+// until waits for a condition.
+func (h *hub) until(what string, condition func() bool) {
+	h.t.Helper()
+	eventually(h.t, what, func(context.Context) (bool, error) { return condition(), nil })
+}
+
+// quiet waits until the hub has had nothing to do for a while.
+func (h *hub) quiet() {
+	h.t.Helper()
+	idle := 0
+	eventually(h.t, "nothing is left to do", func(context.Context) (bool, error) {
+		busy := slices.ContainsFunc(slices.Collect(maps.Values(h.controllers)), func(c *Controller) bool {
+			c.lock.Lock()
+			defer c.lock.Unlock()
+			return c.queue == nil || c.queue.Len() > 0 || c.active.Load() > 0
+		})
+		if idle++; busy {
+			idle = 0
+		}
+		return idle >= 25, nil
+	})
+}
+
+// below returns an object of the target's namespace of the test, or nil.
+func (h *hub) below(resource schema.GroupVersionResource, name string) *unstructured.Unstructured {
+	h.t.Helper()
+	return belowIn(h.t, resource, h.namespace, name)
+}
+
+// goesDown waits until the target has an object of ours that a check, if there is one, finds right.
+func (h *hub) goesDown(resource schema.GroupVersionResource, name string, right ...func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
+	h.t.Helper()
+	var found *unstructured.Unstructured
+	eventually(h.t, "the target has "+name, func(context.Context) (bool, error) {
+		found = h.below(resource, name)
+		return found != nil && h.isOurs(found) && !slices.ContainsFunc(right, func(is func(*unstructured.Unstructured) bool) bool { return !is(found) }), nil
+	})
+	return found
+}
+
+func (h *hub) isOurs(object *unstructured.Unstructured) bool {
+	return object.GetLabels()[ownership.OwnerLabel] == h.owner.LabelValue()
+}
+
+// leaves waits until the target has no such object any more.
+func (h *hub) leaves(resource schema.GroupVersionResource, name string) {
+	h.t.Helper()
+	eventually(h.t, name+" is gone from the target", func(context.Context) (bool, error) { return h.below(resource, name) == nil, nil })
+}
+
+// comesUp waits until the mailbox has an object that a check, if there is one, finds right.
+func (h *hub) comesUp(resource schema.GroupVersionResource, name string, right ...func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
+	h.t.Helper()
+	var found *unstructured.Unstructured
+	eventually(h.t, "the mailbox has "+name, func(context.Context) (bool, error) {
+		found = h.get(resource, h.namespace, name)
+		return found != nil && !slices.ContainsFunc(right, func(is func(*unstructured.Unstructured) bool) bool { return !is(found) }), nil
+	})
+	return found
+}
+
+// stays fails the test unless objects of the target are what they were once the hub is quiet.
+func (h *hub) stays(resource schema.GroupVersionResource, before ...*unstructured.Unstructured) {
+	h.t.Helper()
+	h.quiet()
+	for _, object := range before {
+		after := h.below(resource, object.GetName())
+		switch {
+		case after == nil || after.GetUID() != object.GetUID() || after.GetDeletionTimestamp() != nil:
+			h.t.Errorf("%s was deleted: %v", object.GetName(), after)
+		case after.GetResourceVersion() != object.GetResourceVersion():
+			h.t.Errorf("%s was written to\nfrom %v\nto   %v", object.GetName(), object, after)
+		}
+	}
+}
+
+// belowIn returns an object of the target, or nil.
+func belowIn(t *testing.T, resource schema.GroupVersionResource, namespace, name string) *unstructured.Unstructured {
+	t.Helper()
+	found, err := administrator(t).Resource(resource).Namespace(namespace).Get(t.Context(), name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		t.Fatal(err)
+	}
+	return found
+}
+
+// rulesOf compiles what the spec of a PublishedResource, in YAML, says about objects on their way.
+func rulesOf(t *testing.T, text string) *Rules {
+	t.Helper()
+	var spec synchubv1alpha1.PublishedResourceSpec
+	if err := yaml.UnmarshalStrict([]byte(text), &spec); err != nil {
+		t.Fatal(err)
+	}
+	rules := &Rules{}
+	var errs [5]error
+	rules.Filter, errs[0] = filter.Compile(spec.Filter)
+	rules.Naming, errs[1] = naming.Compile(spec.Naming)
+	if spec.Mutation != nil {
+		rules.Down, errs[2] = mutation.Compile(spec.Mutation.Down)
+		rules.Up, errs[3] = mutation.Compile(spec.Mutation.Up)
+	}
+	rules.Related, errs[4] = relation.Compile(spec.Related)
+	for _, field := range spec.IgnoreFields {
+		parsed, err := path.Parse(string(field.Path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules.Ignored = append(rules.Ignored, transform.Ignored{Path: parsed, OnCreate: field.OnCreate == nil || *field.OnCreate})
+	}
+	if err := errors.Join(errs[:]...); err != nil {
+		t.Fatal(err)
+	}
+	return rules
+}
+
+// resourceNamed is a resource of the core group, or of apps, as a PublishedResource of its name publishes it.
+func resourceNamed(t *testing.T, resource schema.GroupVersionResource, spec string) Resource {
+	t.Helper()
+	return Resource{
+		PublishedResource: resource.Resource, GroupVersionResource: resource, Kind: kindsBelow[resource.Resource], Namespaced: true,
+		StatusReturn: true, StatusSubresource: true, Exported: true, Rules: rulesOf(t, spec),
+	}
+}

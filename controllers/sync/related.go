@@ -1,0 +1,226 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sync
+
+import (
+	"errors"
+	"fmt"
+	gosync "sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/sync/decide"
+	"github.com/synchub-dev/synchub/controllers/sync/relation"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+)
+
+// relatives tells the register of related objects what travels with the objects of one resource, the primaries.
+//
+// That nobody wants an object means something only once all primaries have spoken. So much is found out only when it is
+// asked for, because something is left that nobody wants: then the mailbox's list of primaries must be proven, too, for a
+// primary that is missing there may only be out of sight (rule 3 of the design).
+type relatives struct {
+	register    *relation.Register
+	contributor string
+	relations   []*relation.Relation
+
+	lock gosync.Mutex
+	// spoken have said what they want since the start, or that they want nothing.
+	spoken   map[types.NamespacedName]struct{}
+	demanded bool
+	complete bool
+}
+
+func newRelatives(register *relation.Register, resource Resource) *relatives {
+	return &relatives{
+		register: register, contributor: resource.PublishedResource, relations: resource.Related(),
+		spoken: map[types.NamespacedName]struct{}{},
+	}
+}
+
+// doubt says that it cannot be told now what a primary wants.
+func (r *relatives) doubt(primary types.NamespacedName) {
+	for _, relation := range r.relations {
+		r.register.Fail(r.contributor, primary, relation)
+	}
+}
+
+// forget says that a primary wants nothing any more.
+func (r *relatives) forget(primary types.NamespacedName) {
+	if len(r.relations) > 0 {
+		r.register.Remove(r.contributor, primary)
+	}
+}
+
+// spoke is called when a primary has said what it wants, and tells whether to see if all have.
+func (r *relatives) spoke(primary types.NamespacedName) (awaited bool) {
+	if len(r.relations) == 0 {
+		return false
+	}
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	r.spoken[primary] = struct{}{}
+	return r.demanded && !r.complete
+}
+
+// hasSpoken tells whether a primary has said something since the start.
+func (r *relatives) hasSpoken(primary types.NamespacedName) bool {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	_, ok := r.spoken[primary]
+	return ok
+}
+
+// demand notes that it is asked for whether all have spoken, and tells whether that is not known yet.
+func (r *relatives) demand() (open bool) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	r.demanded = true
+	return !r.complete
+}
+
+// awaits tells whether it is asked for, and not known yet, whether all have spoken.
+func (r *relatives) awaits() bool {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	return r.demanded && !r.complete
+}
+
+// finish tells the register that all have spoken.
+func (r *relatives) finish() {
+	r.lock.Lock()
+	r.complete = true
+	r.lock.Unlock()
+	r.register.Complete(r.contributor)
+}
+
+// Confirm is called when something is left that no primary is known to want.
+func (c *Controller) Confirm() {
+	if len(c.relatives.relations) > 0 && c.relatives.demand() {
+		c.callTheRoll()
+	}
+}
+
+// answerRoll is called when something is known that was missing for the roll.
+func (c *Controller) answerRoll() {
+	if c.relatives.awaits() {
+		c.callTheRoll()
+	}
+}
+
+// callTheRoll finds out whether all primaries have spoken, and says so.
+func (c *Controller) callTheRoll() {
+	_, known := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
+	if !known || !c.Synced() || !c.areFeedsSynced() || !c.isWorking() {
+		return
+	}
+	for _, key := range c.keys() {
+		if !c.relatives.hasSpoken(key) {
+			return
+		}
+	}
+	suspect := c.suspect(mailboxes.Roll, decide.Vanished)
+	if !c.Mailboxes.Proven(c.Mailbox, suspect) {
+		c.Mailboxes.Prove(c.Mailbox, suspect)
+		return
+	}
+	c.relatives.finish()
+}
+
+// spoke notes that a primary has said what it wants.
+func (c *Controller) spoke(key types.NamespacedName) {
+	if c.relatives.spoke(key) {
+		c.callTheRoll()
+	}
+}
+
+// relate says what travels with a primary that is on the target, or is going there.
+func (c *Controller) relate(key types.NamespacedName, chosen choice, source *unstructured.Unstructured, here placed) error {
+	above := primary{object: source, home: source.GetNamespace(), away: here.key.Namespace}
+	below := primary{object: here.object, home: here.key.Namespace, away: source.GetNamespace()}
+	return c.relateBoth(key, chosen, above, below)
+}
+
+// relateSuspended does the same for a primary that is to be left as it is, as are all that travel with it.
+func (c *Controller) relateSuspended(key types.NamespacedName, source *unstructured.Unstructured, chosen choice, seen []placed) error {
+	if source == nil || len(seen) == 0 {
+		c.relatives.doubt(key)
+		c.spoke(key)
+		return nil
+	}
+	chosen.Suspended = true
+	return c.relate(key, chosen, source, seen[0])
+}
+
+// primary is an object, which may be nil, on the one side, with its namespaces there and on the other side.
+type primary struct {
+	object     *unstructured.Unstructured
+	home, away string
+}
+
+func (c *Controller) relateBoth(key types.NamespacedName, chosen choice, above, below primary) error {
+	var errs []error
+	for i, relation := range c.relatives.relations {
+		on := above
+		if relation.Origin == synchubv1alpha1.RelatedOriginTarget {
+			on = below
+		}
+		if on.object == nil {
+			// It is not there now: what it said before holds on.
+			c.Register.Fail(c.Resource.PublishedResource, key, relation)
+			continue
+		}
+		if err := c.relateOne(key, chosen, relation, on); err != nil {
+			errs = append(errs, &ruleError{field: fmt.Sprintf("spec.related[%d] (%s)", i, relation.Identifier), err: err})
+		}
+	}
+	c.spoke(key)
+	return errors.Join(errs...)
+}
+
+func (c *Controller) relateOne(key types.NamespacedName, chosen choice, related *relation.Relation, on primary) error {
+	wanted, err := related.Resolve(on.object, relation.Environment{Mailbox: c.Mailbox.String(), SyncTarget: c.SyncTarget})
+	if err != nil {
+		c.Register.Fail(c.Resource.PublishedResource, key, related)
+		return err
+	}
+	wanted.About = relation.About{Away: on.away, Configs: chosen.Configs, Suspended: chosen.Suspended}
+	if related.NamesByPrimary() {
+		wanted.About.Object = on.object.Object
+	}
+	c.Register.Set(c.Resource.PublishedResource, key, related, wanted)
+	matcher := c.matcher.Load()
+	for _, name := range wanted.Names {
+		if name.Namespace != on.home && !matcher.ReachesNamespace(name.Namespace) {
+			return fmt.Errorf("the namespace %s is neither that of the object nor selected by a SyncerConfig: %s is left out", name.Namespace, name)
+		}
+	}
+	return nil
+}
+
+// relateRaised says what travels with a primary that came up.
+func (c *Controller) relateRaised(key types.NamespacedName, held, object *unstructured.Unstructured) error {
+	if len(c.relatives.relations) == 0 {
+		return nil
+	}
+	chosen, _ := c.chooseBelow(key, held, object)
+	above := primary{object: held, home: key.Namespace, away: object.GetNamespace()}
+	below := primary{object: object, home: object.GetNamespace(), away: key.Namespace}
+	return c.relateBoth(key, chosen, above, below)
+}

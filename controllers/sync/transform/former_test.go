@@ -1,0 +1,103 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transform_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/controllers/sync/transform"
+)
+
+// Marks as hubs wrote them before there were rules about how objects change on their way. Were one of them to come out
+// otherwise where there is no rule, each hub would write all its objects again when it is upgraded.
+var formerMarks = map[string]string{
+	"{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop, uid: u1, resourceVersion: '7', labels: {app: web}}, spec: {replicas: 2, template: {spec: {containers: [{name: app, image: web:1}]}}}, status: {replicas: 1}}": `{"v":1,"hub":"hub-uid","syncTarget":"target-uid","mailbox":"2f5wd0xyz","source":{"group":"apps","resource":"deployments","namespace":"shop","name":"web","uid":"u1"},"self":{"group":"apps","kind":"Deployment","namespace":"shop","name":"web"},"policy":"Delete","hash":"1:ie23XjjC3u2EfeGPfZ9RnYtu"}`,
+	"{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: shop, uid: u2}, type: Opaque, data: {a: YQ==}, stringData: {b: new}}":                                                                                                          `{"v":1,"hub":"hub-uid","syncTarget":"target-uid","mailbox":"2f5wd0xyz","source":{"group":"apps","resource":"deployments","namespace":"shop","name":"s","uid":"u2"},"self":{"kind":"Secret","namespace":"shop","name":"s"},"policy":"Delete","hash":"1:NR0sgCUcR51F7yJ-JMCLNUfl"}`,
+	"{apiVersion: v1, kind: Namespace, metadata: {name: shop, uid: u3, labels: {team: a}}}":                                                                                                                                                       `{"v":1,"hub":"hub-uid","syncTarget":"target-uid","mailbox":"2f5wd0xyz","source":{"group":"apps","resource":"deployments","name":"shop","uid":"u3"},"self":{"kind":"Namespace","name":"shop"},"policy":"Delete","hash":"1:kut2G7Mj0ikixWExGtqstCLF"}`,
+}
+
+// formerSum is the sum of what those hubs made of the first two thousand seeds, downwards and upwards, marks included.
+const formerSum = "c60f23ab577a77bfcd7e558eb81a55b3484e16ccdbb5bfb5cd867dff0f95bc00"
+
+// wishesForNothing change nothing about an object.
+func wishesForNothing(source *unstructured.Unstructured, policy ownership.Policy) map[string]transform.Wish {
+	return map[string]transform.Wish{
+		"no more than the policy": {Policy: policy},
+		"the kind it has anyway":  {Policy: policy, Kind: source.GroupVersionKind()},
+		"empty lists":             {Policy: policy, Ignored: []transform.Ignored{}, Variables: map[string]any{"Primary": nil}, Other: map[string]any{"spec": "x"}},
+	}
+}
+
+func TestMarksOfFormerHubs(t *testing.T) {
+	for text, want := range formerMarks {
+		for name, wish := range wishesForNothing(object(t, text), ownership.PolicyDelete) {
+			desired, err := down.Desire(object(t, text), wish)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := desired.Mark.String(); got != want || desired.Object.GetAnnotations()[ownership.MarkAnnotation] != want {
+				t.Errorf("%s: want %s\ngot  %s", name, want, got)
+			}
+		}
+	}
+}
+
+func TestWhatFormerHubsMade(t *testing.T) {
+	sums := map[string]hash.Hash{}
+	write := func(name string, desired *transform.Desired, err error) {
+		if sums[name] == nil {
+			sums[name] = sha256.New()
+		}
+		if err != nil {
+			fmt.Fprintln(sums[name], "refused")
+			return
+		}
+		data, err := json.Marshal(desired.Object.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintln(sums[name], desired.Mark.String(), string(data))
+	}
+	up := transform.Up{
+		Owner: down.Owner, Mailbox: down.Mailbox, Hasher: down.Hasher,
+		Resource: schema.GroupResource{Group: "apps", Resource: "raised"}, Version: "v7", Kind: "Raised",
+	}
+	for seed := range uint64(2000) {
+		source := seeded(seed).source()
+		for name, wish := range wishesForNothing(source, ownership.PolicyDelete) {
+			desired, err := down.Desire(source, wish)
+			write(name, desired, err)
+			wish.Policy = ownership.PolicyOrphan
+			desired, err = up.Desire(source, targetResource, wish)
+			write(name, desired, err)
+		}
+	}
+	for name, sum := range sums {
+		if got := hex.EncodeToString(sum.Sum(nil)); got != formerSum {
+			t.Errorf("%s: want %s, got %s", name, formerSum, got)
+		}
+	}
+}

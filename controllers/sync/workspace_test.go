@@ -1,0 +1,504 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sync
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	gosync "sync"
+	"testing"
+	"time"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/provider/kcp"
+)
+
+// theMailbox is the logical cluster of the one mailbox that these tests have.
+const theMailbox = "mailbox"
+
+// workspace is a double of kcp, as far as a hub sees one mailbox of it: the slice with one endpoint, the binding, and the
+// objects of any resource that is served, with what an API server knows of versions, preconditions, finalizers and status.
+type workspace struct {
+	t      *testing.T
+	server *httptest.Server
+
+	lock    gosync.Mutex
+	changed *gosync.Cond
+	version int
+	// objects are those of each resource, by namespace and name; hidden are resources whose claim is rejected.
+	objects map[schema.GroupVersionResource]map[types.NamespacedName]*unstructured.Unstructured
+	hidden  map[schema.GroupVersionResource]bool
+	events  []watchEvent
+	// writes are the requests that were to change something, as verb, resource and name.
+	writes []string
+	// refuse may answer a write with an error.
+	refuse func(verb string, resource schema.GroupVersionResource, name string) *metav1.Status
+	closed bool
+}
+
+type watchEvent struct {
+	resource schema.GroupVersionResource
+	version  int
+	kind     string
+	object   *unstructured.Unstructured
+}
+
+var (
+	bindingsAbove = schema.GroupVersionResource{Group: "apis.kcp.io", Version: "v1alpha2", Resource: "apibindings"}
+	clustersAbove = schema.GroupVersionResource{Group: "core.kcp.io", Version: "v1alpha1", Resource: "logicalclusters"}
+	slicesAbove   = schema.GroupVersionResource{Group: "apis.kcp.io", Version: "v1alpha1", Resource: "apiexportendpointslices"}
+)
+
+// newWorkspace starts a mailbox that is bound and has these resources.
+func newWorkspace(t *testing.T, resources ...schema.GroupVersionResource) *workspace {
+	w := &workspace{
+		t: t, version: 100, hidden: map[schema.GroupVersionResource]bool{},
+		objects: map[schema.GroupVersionResource]map[types.NamespacedName]*unstructured.Unstructured{},
+		refuse:  func(string, schema.GroupVersionResource, string) *metav1.Status { return nil },
+	}
+	w.changed = gosync.NewCond(&w.lock)
+	for _, resource := range append(resources, bindingsAbove, clustersAbove, slicesAbove, eventsResource) {
+		w.objects[resource] = map[types.NamespacedName]*unstructured.Unstructured{}
+	}
+	w.server = httptest.NewTLSServer(http.HandlerFunc(w.serve))
+	t.Cleanup(w.close)
+	w.put(slicesAbove, "{apiVersion: apis.kcp.io/v1alpha1, kind: APIExportEndpointSlice, metadata: {name: export}, status: {endpoints: [{url: '"+w.server.URL+"/view'}]}}")
+	w.put(clustersAbove, "{apiVersion: core.kcp.io/v1alpha1, kind: LogicalCluster, metadata: {name: cluster}, status: {phase: Ready}}")
+	w.bind()
+	return w
+}
+
+// close ends all watches before the server, which waits for them.
+func (w *workspace) close() {
+	w.lock.Lock()
+	w.closed = true
+	w.changed.Broadcast()
+	w.lock.Unlock()
+	w.server.CloseClientConnections()
+	w.server.Close()
+}
+
+// access is the hub's way to it.
+func (w *workspace) access() *kcp.Access {
+	w.t.Helper()
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.server.Certificate().Raw})
+	content, err := json.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "Config", "current-context": "c", "contexts": []any{map[string]any{"name": "c", "context": map[string]any{"cluster": "c", "user": "u"}}},
+		"clusters": []any{map[string]any{"name": "c", "cluster": map[string]any{"server": w.server.URL, "certificate-authority-data": certificate}}},
+		"users":    []any{map[string]any{"name": "u", "user": map[string]any{"token": "hub"}}},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	path := filepath.Join(w.t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	access, err := kcp.Load(path, kcp.Limits{QPS: 1000, Burst: 2000})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return access
+}
+
+// bind writes the binding as it is with all resources but the hidden ones in force.
+func (w *workspace) bind() {
+	w.lock.Lock()
+	var bound []string
+	for resource := range w.objects {
+		if !w.hidden[resource] {
+			bound = append(bound, fmt.Sprintf("{group: %q, resource: %s}", resource.Group, resource.Resource))
+		}
+	}
+	w.lock.Unlock()
+	slices.Sort(bound)
+	w.put(bindingsAbove, "{apiVersion: apis.kcp.io/v1alpha2, kind: APIBinding, metadata: {name: bound}, status: {phase: Bound, boundResources: ["+strings.Join(bound, ", ")+"]}}")
+}
+
+// hide makes all objects of a resource leave the watch as if they were deleted: what kcp does when a claim is rejected. show
+// brings them back.
+func (w *workspace) hide(resource schema.GroupVersionResource) {
+	w.lock.Lock()
+	w.hidden[resource] = true
+	for _, object := range w.objects[resource] {
+		w.tell("DELETED", resource, object)
+	}
+	w.lock.Unlock()
+	w.bind()
+}
+
+func (w *workspace) show(resource schema.GroupVersionResource) {
+	w.lock.Lock()
+	delete(w.hidden, resource)
+	for _, object := range w.objects[resource] {
+		w.tell("ADDED", resource, object)
+	}
+	w.lock.Unlock()
+	w.bind()
+}
+
+// put makes an object what a manifest says, as a user does: what it does not speak of in the metadata stays.
+func (w *workspace) put(resource schema.GroupVersionResource, manifest string) {
+	w.t.Helper()
+	object := manifestOf(w.t, manifest)
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	if before := w.objects[resource][keyOf(object)]; before != nil {
+		after := before.DeepCopy()
+		for field, value := range object.Object {
+			if field != "metadata" {
+				after.Object[field] = value
+			}
+		}
+		labels, annotations := object.GetLabels(), before.GetAnnotations()
+		after.SetLabels(labels)
+		maps.Copy(annotations, object.GetAnnotations())
+		after.SetAnnotations(annotations)
+		w.store(resource, after)
+		return
+	}
+	w.create(resource, object)
+}
+
+// create stores a new object. The caller holds the lock.
+func (w *workspace) create(resource schema.GroupVersionResource, object *unstructured.Unstructured) *unstructured.Unstructured {
+	if object.GetUID() == "" {
+		object.SetUID(types.UID(unique("uid")))
+	}
+	annotations := object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations["kcp.io/cluster"] = theMailbox
+	object.SetAnnotations(annotations)
+	object.SetCreationTimestamp(metav1.Unix(1_700_000_000, 0))
+	object.SetGeneration(1)
+	return w.store(resource, object)
+}
+
+// store gives an object a new version and tells of it; without finalizers, one that is being deleted goes. The caller holds
+// the lock.
+func (w *workspace) store(resource schema.GroupVersionResource, object *unstructured.Unstructured) *unstructured.Unstructured {
+	key := keyOf(object)
+	_, existed := w.objects[resource][key]
+	if object.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) == 0 {
+		w.remove(resource, object)
+		return object
+	}
+	w.version++
+	object.SetResourceVersion(strconv.Itoa(w.version))
+	w.objects[resource][key] = object
+	kind := "ADDED"
+	if existed {
+		kind = "MODIFIED"
+	}
+	w.tell(kind, resource, object)
+	return object
+}
+
+func (w *workspace) remove(resource schema.GroupVersionResource, object *unstructured.Unstructured) {
+	w.version++
+	gone := object.DeepCopy()
+	gone.SetResourceVersion(strconv.Itoa(w.version))
+	delete(w.objects[resource], keyOf(object))
+	w.tell("DELETED", resource, gone)
+}
+
+// tell is called with the lock held.
+func (w *workspace) tell(kind string, resource schema.GroupVersionResource, object *unstructured.Unstructured) {
+	if w.hidden[resource] && kind != "DELETED" {
+		return
+	}
+	w.version++
+	w.events = append(w.events, watchEvent{resource: resource, version: w.version, kind: kind, object: object.DeepCopy()})
+	w.changed.Broadcast()
+}
+
+// remove deletes an object as a user does.
+func (w *workspace) drop(resource schema.GroupVersionResource, namespace, name string) {
+	w.t.Helper()
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	object := w.objects[resource][types.NamespacedName{Namespace: namespace, Name: name}]
+	if object == nil {
+		w.t.Fatalf("there is no %s %s/%s", resource.Resource, namespace, name)
+	}
+	w.terminate(resource, object)
+}
+
+func (w *workspace) terminate(resource schema.GroupVersionResource, object *unstructured.Unstructured) {
+	if len(object.GetFinalizers()) == 0 {
+		w.remove(resource, object)
+		return
+	}
+	if object.GetDeletionTimestamp() == nil {
+		after := object.DeepCopy()
+		now := metav1.NewTime(time.Unix(1_700_000_100, 0))
+		after.SetDeletionTimestamp(&now)
+		w.store(resource, after)
+	}
+}
+
+// get returns a copy of an object, or nil.
+func (w *workspace) get(resource schema.GroupVersionResource, namespace, name string) *unstructured.Unstructured {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	if found := w.objects[resource][types.NamespacedName{Namespace: namespace, Name: name}]; found != nil {
+		return found.DeepCopy()
+	}
+	return nil
+}
+
+// written returns what was written since the last time, but for events.
+func (w *workspace) written() []string {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	writes := w.writes
+	w.writes = nil
+	return writes
+}
+
+// answer is the end of a request.
+func (w *workspace) answer(writer http.ResponseWriter, code int, content any) {
+	writer.Header().Set("Content-Type", "application/json")
+	writer.WriteHeader(code)
+	if err := json.NewEncoder(writer).Encode(content); err != nil {
+		w.t.Log(err)
+	}
+}
+
+func failure(code int32, reason metav1.StatusReason, message string, details *metav1.StatusDetails) *metav1.Status {
+	return &metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message, Details: details,
+	}
+}
+
+// asked is what a request is about.
+type asked struct {
+	resource        schema.GroupVersionResource
+	namespace, name string
+	subresource     string
+}
+
+// parse reads .../clusters/<cluster>/(api|apis/<group>)/<version>[/namespaces/<namespace>]/<resource>[/<name>[/<subresource>]].
+func parse(path string) (asked, bool) {
+	_, rest, found := strings.Cut(path, "/clusters/")
+	parts := strings.Split(rest, "/")
+	if !found || len(parts) < 4 {
+		return asked{}, false
+	}
+	var is asked
+	switch parts[1] {
+	case "api":
+		is.resource.Version, parts = parts[2], parts[3:]
+	case "apis":
+		is.resource.Group, is.resource.Version, parts = parts[2], parts[3], parts[4:]
+	default:
+		return asked{}, false
+	}
+	if len(parts) > 2 && parts[0] == "namespaces" {
+		is.namespace, parts = parts[1], parts[2:]
+	}
+	for i, into := range []*string{&is.resource.Resource, &is.name, &is.subresource} {
+		if i < len(parts) {
+			*into = parts[i]
+		}
+	}
+	return is, is.resource.Resource != ""
+}
+
+func (w *workspace) serve(writer http.ResponseWriter, request *http.Request) {
+	is, ok := parse(request.URL.Path)
+	w.lock.Lock()
+	_, served := w.objects[is.resource]
+	w.lock.Unlock()
+	switch {
+	case !ok, !served:
+		w.answer(writer, http.StatusNotFound, failure(404, metav1.StatusReasonNotFound, "not served", nil))
+	case request.Method == http.MethodGet && request.URL.Query().Get("sendInitialEvents") != "":
+		w.answer(writer, http.StatusUnprocessableEntity, failure(422, metav1.StatusReasonInvalid, "no", nil))
+	case request.Method == http.MethodGet && request.URL.Query().Get("watch") != "":
+		w.watch(writer, request, is)
+	case request.Method == http.MethodGet && is.name == "":
+		w.answer(writer, http.StatusOK, w.list(is.resource))
+	default:
+		body, err := io.ReadAll(request.Body)
+		if err != nil {
+			w.t.Log(err)
+		}
+		object, failed := w.do(request.Method, is, body)
+		if failed != nil {
+			w.answer(writer, int(failed.Code), failed)
+			return
+		}
+		w.answer(writer, http.StatusOK, object)
+	}
+}
+
+func (w *workspace) list(resource schema.GroupVersionResource) any {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	items := []any{}
+	if !w.hidden[resource] {
+		for _, object := range w.objects[resource] {
+			items = append(items, object.DeepCopy().Object)
+		}
+	}
+	return map[string]any{"apiVersion": resource.GroupVersion().String(), "kind": "List", "metadata": map[string]any{"resourceVersion": strconv.Itoa(w.version)}, "items": items}
+}
+
+func (w *workspace) watch(writer http.ResponseWriter, request *http.Request, is asked) {
+	since, _ := strconv.Atoi(request.URL.Query().Get("resourceVersion"))
+	writer.Header().Set("Content-Type", "application/json")
+	writer.WriteHeader(http.StatusOK)
+	flusher, _ := writer.(http.Flusher)
+	flusher.Flush()
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		select {
+		case <-request.Context().Done():
+		case <-stop:
+		}
+		w.lock.Lock()
+		w.changed.Broadcast()
+		w.lock.Unlock()
+	}()
+	next := 0
+	for {
+		w.lock.Lock()
+		for next == len(w.events) && !w.closed && request.Context().Err() == nil {
+			w.changed.Wait()
+		}
+		ended := w.closed || request.Context().Err() != nil
+		pending := slices.Clone(w.events[next:])
+		next = len(w.events)
+		w.lock.Unlock()
+		if ended {
+			return
+		}
+		for _, event := range pending {
+			if event.resource == is.resource && event.version > since {
+				if err := json.NewEncoder(writer).Encode(map[string]any{"type": event.kind, "object": event.object.Object}); err != nil {
+					return
+				}
+			}
+		}
+		flusher.Flush()
+	}
+}
+
+// do carries out a request about one object.
+func (w *workspace) do(method string, is asked, body []byte) (any, *metav1.Status) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	key := types.NamespacedName{Namespace: is.namespace, Name: is.name}
+	found := w.objects[is.resource][key]
+	if is.resource != eventsResource && method != http.MethodGet {
+		w.writes = append(w.writes, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", method, is.resource.Resource, is.name, is.subresource)))
+	}
+	if refused := w.refuse(method, is.resource, is.name); refused != nil && method != http.MethodGet {
+		return nil, refused
+	}
+	notFound := failure(404, metav1.StatusReasonNotFound, "not found", &metav1.StatusDetails{Kind: is.resource.Resource, Name: is.name})
+	switch {
+	case method == http.MethodPost:
+		return w.post(is, body)
+	case found == nil || w.hidden[is.resource]:
+		return nil, notFound
+	case method == http.MethodGet:
+		return found.Object, nil
+	case method == http.MethodDelete:
+		options := metav1.DeleteOptions{}
+		if err := json.Unmarshal(body, &options); err == nil && options.Preconditions != nil && options.Preconditions.UID != nil && *options.Preconditions.UID != found.GetUID() {
+			return nil, failure(409, metav1.StatusReasonConflict, "another uid", nil)
+		}
+		w.terminate(is.resource, found)
+		return found.Object, nil
+	default:
+		return w.change(method, is, found, body)
+	}
+}
+
+func (w *workspace) post(is asked, body []byte) (any, *metav1.Status) {
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(body); err != nil {
+		return nil, failure(400, metav1.StatusReasonBadRequest, err.Error(), nil)
+	}
+	if object.GetName() == "" {
+		object.SetName(unique("generated"))
+	}
+	_, hasNamespaces := w.objects[namespaces]
+	if is.namespace != "" && hasNamespaces && w.objects[namespaces][types.NamespacedName{Name: is.namespace}] == nil {
+		return nil, failure(404, metav1.StatusReasonNotFound, "no namespace", &metav1.StatusDetails{Kind: "namespaces", Name: is.namespace})
+	}
+	if w.objects[is.resource][keyOf(object)] != nil {
+		return nil, failure(409, metav1.StatusReasonAlreadyExists, "it exists", nil)
+	}
+	return w.create(is.resource, object).Object, nil
+}
+
+// change is a PUT or a merge patch.
+func (w *workspace) change(method string, is asked, found *unstructured.Unstructured, body []byte) (any, *metav1.Status) {
+	if method == http.MethodPatch {
+		before, err := found.MarshalJSON()
+		if err != nil {
+			return nil, failure(500, metav1.StatusReasonInternalError, err.Error(), nil)
+		}
+		if body, err = jsonpatch.MergePatch(before, body); err != nil {
+			return nil, failure(400, metav1.StatusReasonBadRequest, err.Error(), nil)
+		}
+	}
+	after := &unstructured.Unstructured{}
+	if err := after.UnmarshalJSON(body); err != nil {
+		return nil, failure(400, metav1.StatusReasonBadRequest, err.Error(), nil)
+	}
+	if after.GetUID() != found.GetUID() || after.GetResourceVersion() != "" && after.GetResourceVersion() != found.GetResourceVersion() {
+		return nil, failure(409, metav1.StatusReasonConflict, "it has changed", nil)
+	}
+	if is.subresource == "status" {
+		whole := found.DeepCopy()
+		whole.Object["status"] = after.Object["status"]
+		after = whole
+	}
+	after.SetDeletionTimestamp(found.GetDeletionTimestamp())
+	after.SetResourceVersion(found.GetResourceVersion())
+	if same, _ := json.Marshal(after.Object); string(same) == mustMarshal(found.Object) {
+		return found.Object, nil
+	}
+	return w.store(is.resource, after).Object, nil
+}
+
+func mustMarshal(object map[string]any) string {
+	data, _ := json.Marshal(object)
+	return string(data)
+}

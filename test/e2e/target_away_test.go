@@ -1,0 +1,54 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2e
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/synchub-dev/synchub/test/framework"
+)
+
+var _ = Describe("a target that is away", func() {
+	It("is parked, taken up when it is back, and lets the other go on meanwhile", func(ctx SpecContext) {
+		const ns = "parked"
+		away := newCluster(ctx, "away")
+		inventory := newInventory(ctx, ns)
+		for _, name := range []string{"florin", "away"} {
+			apply(ctx, register(ctx, inventory, name, name), documents(namespace(ns), configMap(ns, "settings", "before"), configMap(ns, "unwanted", "x"), everythingIn(ns)))
+			eventuallyExists(ctx, target(name), configMaps, ns, "settings")
+			eventuallyExists(ctx, target(name), configMaps, ns, "unwanted")
+		}
+		Expect(away.Kill9()).To(Succeed())
+		Eventually(framework.Condition).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "away", "Ready").Should(Equal("False"))
+		for _, name := range []string{"florin", "away"} {
+			mailbox := mailboxConfig(ctx, inventory, name)
+			patch(ctx, mailbox, configMaps, ns, "settings", `{"data": {"entry": "after"}}`)
+			remove(ctx, mailbox, configMaps, ns, "unwanted")
+		}
+		Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "settings", "data", "entry").Should(Equal("after"))
+		eventuallyGone(ctx, target("florin"), configMaps, ns, "unwanted")
+		Expect(framework.Condition(ctx, inventory.Config, syncTargets, "", "florin", "Ready")).To(Equal("True"))
+
+		Expect(away.Start(ctx)).To(Succeed())
+		Eventually(value).WithContext(ctx).WithArguments(target("away"), configMaps, ns, "settings", "data", "entry").Should(Equal("after"))
+		eventuallyGone(ctx, target("away"), configMaps, ns, "unwanted")
+		Eventually(framework.Condition).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "away", "Ready").Should(Equal("True"))
+	}, NodeTimeout(5*time.Minute))
+})
