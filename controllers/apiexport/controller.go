@@ -51,6 +51,8 @@ const (
 	countInterval = time.Minute
 	// servedInterval is how often mailboxes are asked for what they do not serve yet.
 	servedInterval = 5 * time.Second
+	// leavingInterval is how often it is looked whether the last object of a mailbox is let go.
+	leavingInterval = time.Second
 )
 
 // all is the one request there is: the export is one object.
@@ -69,6 +71,8 @@ type Syncer interface {
 	// Publish sets what is synced, Published returns it.
 	Publish(resources []sync.Resource)
 	Published() []sync.Resource
+	// HasLeft tells whether nothing in mailboxes waits any more for a resource that is published as leaving.
+	HasLeft(resource schema.GroupResource) bool
 	// Count returns how widely a resource of mailboxes is synced.
 	Count(resource schema.GroupResource) syncmanager.Counts
 }
@@ -173,6 +177,11 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	}
 	var errs []error
 	for _, candidate := range made.candidates {
+		errs = append(errs, c.guard(ctx, candidate))
+		if candidate.isLeaving() {
+			result.RequeueAfter = leavingInterval
+			continue
+		}
 		again, err := c.report(ctx, candidate)
 		errs = append(errs, err)
 		if again > 0 {

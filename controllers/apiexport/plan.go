@@ -80,6 +80,10 @@ func (p *planner) make(ctx context.Context, resources []synchubv1alpha1.Publishe
 		if err != nil {
 			return nil, err
 		}
+		if candidate.isLeaving() {
+			candidate.leave()
+			made.waits = true
+		}
 		made.candidates = append(made.candidates, candidate)
 		owner, taken := owners[candidate.group]
 		switch {
@@ -98,11 +102,6 @@ func (p *planner) make(ctx context.Context, resources []synchubv1alpha1.Publishe
 		}
 	}
 	return made, nil
-}
-
-// leaves tells whether a PublishedResource is going, and so is not in force any more.
-func leaves(resource *synchubv1alpha1.PublishedResource) bool {
-	return resource.DeletionTimestamp != nil
 }
 
 // enter adds what the export must carry for the candidate.

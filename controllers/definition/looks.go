@@ -88,7 +88,7 @@ func (k *Keeper) next() (due map[schema.GroupResource]*Wanted, wait time.Duratio
 			if until := entry.due.Sub(now); wait == 0 || until < wait {
 				wait = until
 			}
-		case k.busy < atOnce:
+		default:
 			k.busy++
 			entry.looking, entry.due = true, time.Time{}
 			due[resource] = entry.wanted
@@ -105,6 +105,7 @@ func (k *Keeper) look(ctx context.Context, resource schema.GroupResource, wanted
 		state, err = k.States()[resource], nil
 	}
 	if state.Reason == ReasonTargetUnreachable {
+		k.Connection.Doubt()
 	}
 	changed := k.looked(resource, state, err)
 	k.poke()

@@ -68,20 +68,6 @@ func SyncTarget(spec *edgev2alpha1.SyncTargetSpec) []string {
 // PublishedResource returns the fields of a PublishedResource that are set without effect.
 func PublishedResource(spec *synchubv1alpha1.PublishedResourceSpec) []string {
 	var fields list
-	if from := spec.API.SchemaFrom; from != nil {
-		fields.add("spec.api.schemaFrom.hostingCluster", from.HostingCluster != nil)
-		fields.add("spec.api.schemaFrom.syncTarget", from.SyncTarget != nil)
-	}
-	fields.add("spec.api.identityHash", spec.API.IdentityHash != "")
-	fields.add("spec.installCRD", spec.InstallCRD)
-	fields.add("spec.projection", spec.Projection != nil)
-	fields.add("spec.naming", spec.Naming != nil)
-	fields.add("spec.select", spec.Select == synchubv1alpha1.SelectAll)
-	fields.add("spec.filter", spec.Filter != nil)
-	fields.add("spec.mutation", spec.Mutation != nil)
-	fields.add("spec.ignoreFields", len(spec.IgnoreFields) > 0)
-	fields.add("spec.related", len(spec.Related) > 0)
-	fields.add("spec.deletion.waitForTarget", spec.Deletion != nil && spec.Deletion.WaitForTarget)
 	fields.add("spec.compatibility", spec.Compatibility == synchubv1alpha1.CompatibilityWarn)
 	return fields
 }

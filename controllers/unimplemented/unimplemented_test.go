@@ -48,6 +48,8 @@ const (
 	matching  = "controllers/sync/selection/matcher_test.go"
 	union     = "controllers/sync/selection/union_test.go"
 	publishes = "controllers/published/published_test.go"
+	compiles  = "controllers/published/compile_test.go"
+	reads     = "controllers/apiresourceschema/server_test.go"
 	mainJob   = "test/e2e/main_job_test.go"
 	fields    = "test/e2e/fields_test.go"
 	target    = "test/e2e/target_test.go"
@@ -129,10 +131,27 @@ var behaviour = map[string]map[string]proof{
 		"spec.resource.group":                row(publishes, "a native by its resource"),
 		"spec.resource.resource":             row(publishes, "a native by its resource"),
 		"spec.resource.kind":                 row(publishes, "a native by its kind"),
-		"spec.resource.version":              test(publishes, "TestExportedVersions"),
-		"spec.api.source":                    test(publishes, "TestIsClaim"),
+		"spec.resource.version":              test("controllers/published/api_test.go", "TestVersionThatIsSynced"),
+		"spec.api.source":                    test(publishes, "TestWayOf"),
+		"spec.api.schemaFrom.hostingCluster": test(reads, "TestSchemaFromTheHostingCluster"),
+		"spec.api.schemaFrom.syncTarget":     test(reads, "TestSchemaFromATarget"),
 		"spec.api.schemaFrom.configMap.name": spec(mainJob, "keeps two targets in step while a third does not exist"),
 		"spec.api.schemaFrom.configMap.key":  spec(fields, "takes a schema from the key that a PublishedResource names"),
+		"spec.api.identityHash":              test("controllers/apiexport/server_test.go", "TestOnAServer"),
+		"spec.installCRD":                    test(reads, "TestDefinitionToInstall"),
+		"spec.projection.group":              row(compiles, "the group"),
+		"spec.projection.version":            row(compiles, "the version"),
+		"spec.projection.kind":               row(compiles, "the kind"),
+		"spec.projection.plural":             row(compiles, "the plural"),
+		"spec.projection.shortNames":         test("apis/schemas/project_test.go", "TestProject"),
+		"spec.naming":                        test("controllers/sync/transform/wish_test.go", "TestNamesDown"),
+		"spec.select":                        row(compiles, "all"),
+		"spec.filter":                        test("controllers/sync/filter/filter_test.go", "TestPasses"),
+		"spec.mutation.down":                 test("controllers/sync/transform/mutated_test.go", "TestMutationsDown"),
+		"spec.mutation.up":                   test("controllers/sync/transform/mutated_test.go", "TestMutationsUp"),
+		"spec.ignoreFields":                  test("controllers/sync/transform/ignored_test.go", "TestIgnored"),
+		"spec.related":                       test("controllers/sync/relation/property_test.go", "TestAnswersLikeTheNaive"),
+		"spec.deletion.waitForTarget":        row(compiles, "waited for"),
 		"spec.statusReturn":                  spec(fields, "returns no status where a config or a PublishedResource says so"),
 		"spec.deletion.policy":               spec(fields, "orphans what a config or a PublishedResource says to orphan"),
 		"spec.replace":                       spec(target, "replaces an object whose immutable field changed, once the target finds the new one valid"),

@@ -46,7 +46,7 @@ func hubRights() map[string]bool {
 		}
 	}
 	everywhere, own := []string{"the cluster"}, []string{namespace}
-	grant(everywhere, "synchub.dev/publishedresources", "get", "list", "watch")
+	grant(everywhere, "synchub.dev/publishedresources", "get", "list", "watch", "patch")
 	grant(everywhere, "synchub.dev/publishedresources/status", "get", "update", "patch")
 	grant(everywhere, "apiextensions.k8s.io/customresourcedefinitions", "get", "list", "watch")
 	grant(own, "coordination.k8s.io/leases", "get", "create", "update") // of the one Lease

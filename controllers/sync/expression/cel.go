@@ -95,7 +95,8 @@ func environmentFor(variables []string) (*cel.Env, error) {
 	if env, ok := environments.Load(key); ok {
 		return env.(*cel.Env), nil
 	}
-	// What a version of Kubernetes added is for new and stored expressions alike: the hub is not rolled back below it.
+	// For stored expressions there is everything that this release of Kubernetes knows. For new ones it leaves out what
+	// the release before did not know, in case somebody goes back to it.
 	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).StoredExpressionsEnv()
 	options, err := foresee(base)
 	if err != nil {

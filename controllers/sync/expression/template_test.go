@@ -172,6 +172,7 @@ func TestParseTemplateRefuses(t *testing.T) {
 		"a mistake in the syntax":         {"{{ .Object", "unclosed action"},
 		"a definition":                    {`{{ define "x" }}{{ end }}`, "define and block are not supported"},
 		"a block":                         {`{{ block "x" . }}{{ end }}`, "define and block are not supported"},
+		"a definition of itself":          {`{{ define "text" }}{{ .Nope }}{{ end }}`, "there is no .Nope"},
 		"itself":                          {`{{ template "text" . }}`, "1:12: template is not supported"},
 		"the environment":                 {`{{ env "HOME" }}`, `function "env" not defined`},
 		"the clock":                       {`{{ now }}`, `function "now" not defined`},
@@ -223,7 +224,7 @@ func TestTemplateSaysWhatItUses(t *testing.T) {
 }
 
 func FuzzTemplate(f *testing.F) {
-	for _, text := range []string{`{{ .Object.metadata.name | upper }}`, `{{ range $k, $v := .Object.metadata.labels }}{{ $k }}{{ end }}`, `{{ toJson .Object }}`, `{{ with .Value }}{{ . }}{{ else }}{{ $.Object }}{{ end }}`,
+	for _, text := range []string{`{{ define "text" }}{{ end }}`, `{{/* a */}}`, `{{ .Object.metadata.name | upper }}`, `{{ range $k, $v := .Object.metadata.labels }}{{ $k }}{{ end }}`, `{{ toJson .Object }}`, `{{ with .Value }}{{ . }}{{ else }}{{ $.Object }}{{ end }}`,
 		`{{ $x := list 1 }}{{ range 9 }}{{ $x = list $x $x }}{{ end }}{{ len $x }}`, `{{ printf "%v%5s" .Object.spec.ports "a" | trunc 5 | b64enc }}`, `{{ keys .Object | sortAlpha | join "," | replace "a" "b" | indent 3 }}`} {
 		f.Add(text)
 	}

@@ -17,6 +17,8 @@ limitations under the License.
 package path
 
 import (
+	"slices"
+
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
@@ -45,7 +47,7 @@ func (p Path) paths(set *fieldpath.Set) []fieldpath.Path {
 
 func appendPaths(paths []fieldpath.Path, set *fieldpath.Set, steps []step, at fieldpath.Path) []fieldpath.Path {
 	elements(set, steps[0]).Iterate(func(element fieldpath.PathElement) {
-		here := append(at[:len(at):len(at)], element)
+		here := append(slices.Clip(at), element)
 		if len(steps) == 1 {
 			paths = append(paths, here)
 			return

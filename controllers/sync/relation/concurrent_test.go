@@ -68,34 +68,16 @@ func TestConcurrency(t *testing.T) {
 	var speakers sync.WaitGroup
 	for index, name := range contributors {
 		naives[index] = &naive{contributors: map[string]*spoken{}}
+		world, g := &world{t: t, register: register, naive: naives[index]}, seeded(g.seed())
 		speakers.Go(func() {
-			world := &world{t: t, register: register, naive: naives[index]}
-			g := seeded(uint64(index))
 			for range 300 {
 				world.act(g, name)
 			}
 		})
 	}
-	done := make(chan struct{})
-	var askers sync.WaitGroup
-	for _, mirror := range mirrors {
-		askers.Go(func() {
-			for index := 0; ; index = (index + 1) % len(mirror.candidates) {
-				select {
-				case <-done:
-					return
-				default:
-					register.Related(mirror.of.side, mirror.of.resource, mirror.candidates[index])
-					register.Wanted(mirror.of.side, mirror.of.resource)
-					register.Resources(mirror.of.side)
-					register.Subscribe(mirror.of.side, mirror.of.resource, func(relation.Change) {})()
-				}
-			}
-		})
-	}
+	stop := askAll(mirrors)
 	speakers.Wait()
-	close(done)
-	askers.Wait()
+	stop()
 	whole := &naive{contributors: map[string]*spoken{}}
 	for _, part := range naives {
 		maps.Copy(whole.contributors, part.contributors)
@@ -118,6 +100,32 @@ func TestConcurrency(t *testing.T) {
 	}
 	if related < 10 {
 		t.Errorf("%d candidates are related in the end: that tries too little", related)
+	}
+}
+
+// askAll asks all there is to ask until it is stopped.
+func askAll(mirrors []*mirror) (stop func()) {
+	done := make(chan struct{})
+	var askers sync.WaitGroup
+	for _, mirror := range mirrors {
+		askers.Go(func() {
+			for index := 0; ; index = (index + 1) % len(mirror.candidates) {
+				select {
+				case <-done:
+					return
+				default:
+					register, side, resource := mirror.register, mirror.of.side, mirror.of.resource
+					register.Related(side, resource, mirror.candidates[index])
+					register.Wanted(side, resource)
+					register.Resources(side)
+					register.Subscribe(side, resource, func(relation.Change) {})()
+				}
+			}
+		})
+	}
+	return func() {
+		close(done)
+		askers.Wait()
 	}
 }
 

@@ -18,6 +18,7 @@ package relation
 
 import (
 	"iter"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
@@ -135,15 +136,16 @@ func (w Wanted) around(trait trait, test test, yield func(filing) bool) bool {
 		yield(filing{drawer{trait, place{reach: nowhere}}, test})
 }
 
+// demanding are the operators by which an object must have one of the values.
+var demanding = []selection.Operator{selection.Equals, selection.DoubleEquals, selection.In}
+
 // anchor returns a label that every object has which the selector selects, or the trait without key if there is none.
 func anchor(selector labels.Selector) trait {
 	requirements, _ := selector.Requirements()
 	for _, requirement := range requirements {
-		switch requirement.Operator() {
-		case selection.Equals, selection.DoubleEquals, selection.In:
-			if values := requirement.ValuesUnsorted(); len(values) == 1 {
-				return trait{byLabel, requirement.Key(), values[0]}
-			}
+		values := requirement.ValuesUnsorted()
+		if slices.Contains(demanding, requirement.Operator()) && len(values) == 1 {
+			return trait{byLabel, requirement.Key(), values[0]}
 		}
 	}
 	return trait{sort: byLabel}

@@ -40,6 +40,9 @@ func seeded(seed uint64) generator {
 	return generator{rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // the same world in every run
 }
 
+// seed returns one for another generator.
+func (g generator) seed() uint64 { return uint64(g.IntN(1000)) } //nolint:gosec // it is not negative
+
 // choices come from a fuzzer.
 type choices struct{ bytes []byte }
 

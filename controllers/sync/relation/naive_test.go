@@ -183,29 +183,38 @@ func wants(wanted relation.Wanted, candidate relation.Candidate) (is, open bool)
 	if !none && key.Namespace != wanted.Home && !candidate.Selected {
 		return false, false
 	}
-	listed := slices.ContainsFunc(wanted.Namespaces, func(namespace string) bool { return none || namespace == key.Namespace })
-	selected, unknown := false, false
-	if selector := wanted.NamespaceSelector; selector != nil && !selectsNothing(selector) {
-		switch namespaceLabels, known := candidate.NamespaceLabels(); {
-		case none || selector.Empty():
-			selected = true
-		case known:
-			selected = selector.Matches(labels.Set(namespaceLabels))
-		default:
-			unknown = true
-		}
-	}
-	named := slices.ContainsFunc(wanted.Names, func(name types.NamespacedName) bool {
+	if slices.ContainsFunc(wanted.Names, func(name types.NamespacedName) bool {
 		return name.Name == key.Name && (none || name.Namespace == key.Namespace)
-	})
+	}) {
+		return true, false
+	}
+	selected, unknown := isSelected(wanted.NamespaceSelector, candidate)
+	listed := slices.ContainsFunc(wanted.Namespaces, func(namespace string) bool { return none || namespace == key.Namespace })
+	found := isFound(wanted, candidate)
 	spread := slices.Contains(wanted.SpreadNames, key.Name)
-	found := wanted.Selector != nil && wanted.Selector.Matches(labels.Set(candidate.Labels))
+	return spread && selected || found && (listed || selected), (spread || found) && unknown
+}
+
+// isSelected tells whether a selector of namespaces selects that of a candidate.
+func isSelected(selector labels.Selector, candidate relation.Candidate) (is, unknown bool) {
+	if selector == nil || selectsNothing(selector) {
+		return false, false
+	}
+	if candidate.Key.Namespace == "" || selector.Empty() {
+		return true, false
+	}
+	namespaceLabels, known := candidate.NamespaceLabels()
+	return known && selector.Matches(labels.Set(namespaceLabels)), !known
+}
+
+// isFound tells whether a candidate has the labels or the owner.
+func isFound(wanted relation.Wanted, candidate relation.Candidate) bool {
 	for _, owner := range candidate.Owners {
 		if owner.UID == wanted.Owner && (!wanted.ControllerOnly || owner.Controller != nil && *owner.Controller) {
-			found = true
+			return true
 		}
 	}
-	return named || spread && selected || found && (listed || selected), (spread || found) && unknown
+	return wanted.Selector != nil && wanted.Selector.Matches(labels.Set(candidate.Labels))
 }
 
 func selectsNothing(selector labels.Selector) bool {

@@ -19,13 +19,10 @@ package relation_test
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
@@ -241,110 +238,6 @@ func TestNeedsNamespace(t *testing.T) {
 	} {
 		if got := compile(t, text).NeedsNamespace(); got != want {
 			t.Errorf("%s: %v, want %v", text, got, want)
-		}
-	}
-}
-
-// What is equal is wanted alike, and only that.
-func TestEqual(t *testing.T) {
-	base := relation.Wanted{
-		Home: "a", Names: []types.NamespacedName{key("a", "x")}, SpreadNames: []string{"y"}, Selector: parse("k=1"),
-		Owner: "one", ControllerOnly: true, Namespaces: []string{"a"}, NamespaceSelector: parse("team"),
-	}
-	if !base.Equal(base) {
-		t.Error("it does not equal itself")
-	}
-	for name, change := range map[string]func(*relation.Wanted){
-		"home":               func(w *relation.Wanted) { w.Home = "b" },
-		"what is said":       func(w *relation.Wanted) { w.About.Configs = []string{"one"} },
-		"names":              func(w *relation.Wanted) { w.Names = nil },
-		"spread names":       func(w *relation.Wanted) { w.SpreadNames = []string{"z"} },
-		"selector":           func(w *relation.Wanted) { w.Selector = parse("k=2") },
-		"all":                func(w *relation.Wanted) { w.Selector = labels.Everything() },
-		"owner":              func(w *relation.Wanted) { w.Owner = "two" },
-		"controller":         func(w *relation.Wanted) { w.ControllerOnly = false },
-		"namespaces":         func(w *relation.Wanted) { w.Namespaces = []string{"b"} },
-		"namespace selector": func(w *relation.Wanted) { w.NamespaceSelector = labels.Everything() },
-	} {
-		other := base
-		change(&other)
-		if base.Equal(other) || other.Equal(base) {
-			t.Errorf("without its %s it is equal", name)
-		}
-	}
-	nothing := relation.Wanted{Home: "a", Namespaces: []string{"a"}, NamespaceSelector: labels.Everything(), Selector: labels.Nothing()}
-	if !nothing.Equal(relation.Wanted{}) || nothing.Equal(base) || base.Equal(nothing) {
-		t.Error("nothing is not nothing")
-	}
-	everywhere := relation.Wanted{Owner: "one", NamespaceSelector: labels.Everything()}
-	nowhere := relation.Wanted{Owner: "one", Namespaces: []string{"a"}, NamespaceSelector: labels.Nothing()}
-	if everywhere.Equal(nowhere) {
-		t.Error("all is nothing")
-	}
-}
-
-// relations are of all sorts, for the fuzz test.
-var relations = []string{
-	"{object: {reference: {path: spec.secret}}}",
-	"{object: {reference: {path: 'spec.users[*].secret', regex: {pattern: '[^a-z]+', replacement: '${0}-'}}}}",
-	"{object: {reference: {path: 'metadata[\\'labels\\']', nameField: tier, namespaceField: uid}}}",
-	"{object: {template: '{{ .Primary.spec.a | toString | trunc 300 }}{{ range .Primary.spec }}{{ . }}{{ end }}'}}",
-	"{object: {selector: {matchLabels: {app: '{{ .Primary.spec.app }}', b: '{{ len .Primary.spec }}'}}}, namespace: {selector: {matchLabels: {team: '{{ .Primary.spec.team.name }}'}}}}",
-	"{object: {owner: {}}, namespace: {reference: {path: 'spec.where[*]'}}}",
-	"{object: {reference: {path: 'spec[*]'}}, namespace: {template: '{{ index .Primary.spec 0 }}'}}",
-}
-
-// FuzzResolve tries primaries that no API server would let pass.
-func FuzzResolve(f *testing.F) {
-	var compiled []*relation.Relation
-	for _, text := range relations {
-		text = strings.ReplaceAll(text, `\'`, `''`)
-		compiled = append(compiled, compile(f, text))
-	}
-	for _, text := range []string{
-		"null", "{}", "{spec: null}", "{spec: []}", "{spec: [a, b, {}]}", "{metadata: []}", "{metadata: {namespace: 7, uid: {}}}",
-		"{metadata: {namespace: a, uid: one, labels: {tier: x, uid: c}}, spec: {secret: x, a: b, app: c, team: {name: red}, users: [{secret: x}, {secret: A/b}, 7], where: [a, b]}}",
-		"{spec: {users: [[{}]], where: {a: b}, secret: 1.5, app: '', team: ''}}", "{spec: text}", "{spec: 7}", "{spec: {a: {b: {c: d}}}}",
-	} {
-		f.Add([]byte(text))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		primary := &unstructured.Unstructured{}
-		if yaml.Unmarshal(text, &primary.Object) != nil {
-			t.Skip()
-		}
-		before := primary.DeepCopy()
-		for _, related := range compiled {
-			wanted, err := related.Resolve(primary, environment)
-			if err != nil && !wanted.IsEmpty() {
-				t.Errorf("it wants %+v, and fails with %v", wanted, err)
-			}
-			again, errAgain := related.Resolve(primary, environment)
-			if !wanted.Equal(again) || (err == nil) != (errAgain == nil) {
-				t.Errorf("it wants %+v, %v, and then %+v, %v", wanted, err, again, errAgain)
-			}
-			checkNames(t, wanted)
-		}
-		if !reflect.DeepEqual(primary, before) {
-			t.Errorf("the primary was changed: %v, before %v", primary, before)
-		}
-	})
-}
-
-// checkNames tries what is true of everything that is wanted.
-func checkNames(t *testing.T, wanted relation.Wanted) {
-	sorted := slices.IsSortedFunc(wanted.Names, func(a, b types.NamespacedName) int {
-		return strings.Compare(a.Namespace+"\x00"+a.Name, b.Namespace+"\x00"+b.Name)
-	})
-	if !sorted || !slices.IsSorted(wanted.SpreadNames) || !slices.IsSorted(wanted.Namespaces) {
-		t.Errorf("%+v is not sorted", wanted)
-	}
-	if len(slices.Compact(slices.Clone(wanted.Names))) != len(wanted.Names) || len(wanted.Names) > 1000 {
-		t.Errorf("%v has names twice, or too many", wanted.Names)
-	}
-	for _, name := range wanted.Names {
-		if name.Name == "" || name.Name == ".." || strings.ContainsAny(name.Name, "/%") || strings.ContainsAny(name.Namespace, "/%.") && name.Namespace != wanted.Home {
-			t.Errorf("%q is wanted", name)
 		}
 	}
 }
