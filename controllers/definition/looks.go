@@ -88,7 +88,7 @@ func (k *Keeper) next() (due map[schema.GroupResource]*Wanted, wait time.Duratio
 			if until := entry.due.Sub(now); wait == 0 || until < wait {
 				wait = until
 			}
-		default:
+		case k.busy < atOnce:
 			k.busy++
 			entry.looking, entry.due = true, time.Time{}
 			due[resource] = entry.wanted
