@@ -150,6 +150,7 @@ func newInventory(ctx context.Context, name string) *installation.Inventory {
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func(ctx SpecContext) {
 		if hub.Ended() {
+			progress("the hub has ended: " + hub.LogTail(5))
 			startHub(ctx)
 		}
 		syncTargets, err := framework.List(ctx, inventory.Config, installation.SyncTargets, "", "")
