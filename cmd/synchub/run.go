@@ -42,6 +42,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers"
 	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/requests"
 )
 
@@ -224,5 +225,6 @@ func (o *runOptions) hostingConfig() (*rest.Config, error) {
 
 func registerMetrics() {
 	ctrlmetrics.Registry.MustRegister(requests.Collectors()...)
+	ctrlmetrics.Registry.MustRegister(mailboxes.Collectors()...)
 	ctrlmetrics.Registry.MustRegister(sync.Collectors()...)
 }

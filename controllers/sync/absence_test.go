@@ -17,11 +17,9 @@ limitations under the License.
 package sync
 
 import (
-	"net/http"
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -292,12 +290,6 @@ func TestRelatedObjectsOfSuspendedPrimaries(t *testing.T) {
 // Writes that the target refuses hold up nothing of what travels along.
 func TestRelatedObjectsOfARefusedPrimary(t *testing.T) {
 	h := keyedHub(t, keyed, configMapsTravel)
-	h.refuse = func(verb string, resource schema.GroupVersionResource, name string) *metav1.Status {
-		if verb == http.MethodPatch {
-			return failure(http.StatusForbidden, metav1.StatusReasonForbidden, "no", nil)
-		}
-		return nil
-	}
 	h.secret("one", "a: eA==")
 	h.put(configMapsV1, "{apiVersion: v1, kind: ConfigMap, metadata: {name: broken, namespace: "+h.namespace+"}, data: {key: one, wrong: {a: b}}}")
 	h.goesDown(secretsV1, "one")

@@ -88,15 +88,18 @@ func (c *Controller) mayAdopt(ctx context.Context, here placed, object *unstruct
 		if err != nil {
 			return false, err
 		}
-		return apiequality.Semantic.DeepEqual(withoutBookkeeping(would), withoutBookkeeping(object)), nil
+		return apiequality.Semantic.DeepEqual(withoutBookkeeping(would, desired.Ignored), withoutBookkeeping(object, desired.Ignored)), nil
 	default:
 		return false, nil
 	}
 }
 
-// withoutBookkeeping returns what two objects must have in common to be identical but for the marks.
-func withoutBookkeeping(object *unstructured.Unstructured) map[string]any {
+// withoutBookkeeping returns what two objects must have in common to be identical but for the marks and what is ignored.
+func withoutBookkeeping(object *unstructured.Unstructured, ignored []transform.Ignored) map[string]any {
 	kept := object.DeepCopy()
+	for _, field := range ignored {
+		field.Path.Delete(kept.Object)
+	}
 	for _, field := range []string{"managedFields", "resourceVersion", "generation"} {
 		unstructured.RemoveNestedField(kept.Object, "metadata", field)
 	}

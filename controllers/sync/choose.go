@@ -39,6 +39,11 @@ type choice struct {
 	doubt error
 }
 
+// equal tells whether two choices have the same effect on an object.
+func (c choice) equal(other choice) bool {
+	return c.Equal(other.Selection) && (c.kin == nil) == (other.kin == nil)
+}
+
 // errUnseen means that something cannot be seen now; an event tells when it can.
 var errUnseen = errors.New("it cannot be seen now")
 

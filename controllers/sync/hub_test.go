@@ -318,6 +318,21 @@ func (h *hub) quiet() {
 	})
 }
 
+// markedBy makes the mark of a ConfigMap of the target that of another mailbox.
+func (h *hub) markedBy(name, mailbox string) {
+	h.t.Helper()
+	object := h.below(configMapsV1, name)
+	mark, err := ownership.ParseMark(object.GetAnnotations()[ownership.MarkAnnotation])
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	mark.Mailbox = mailbox
+	addMark(object, mark)
+	if _, err := administrator(h.t).Resource(configMapsV1).Namespace(h.namespace).Update(h.t.Context(), object, metav1.UpdateOptions{}); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
 // below returns an object of the target's namespace of the test, or nil.
 func (h *hub) below(resource schema.GroupVersionResource, name string) *unstructured.Unstructured {
 	h.t.Helper()

@@ -23,6 +23,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // returning lets Secrets of the target come up to the ConfigMaps there that name, own or label them.
@@ -53,12 +54,17 @@ func (h *hub) madeIn(namespace, name, metadata, data string) {
 	put(h.t, "{apiVersion: v1, kind: Secret, metadata: {name: "+name+", namespace: "+namespace+metadata+"}, data: {"+data+"}}")
 }
 
-// unmade deletes an object of the target.
-func (h *hub) unmade(name string) {
+// unmadeBelow deletes an object of the target.
+func (h *hub) unmadeBelow(resource schema.GroupVersionResource, name string) {
 	h.t.Helper()
-	if err := administrator(h.t).Resource(secretsV1).Namespace(h.namespace).Delete(h.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+	if err := administrator(h.t).Resource(resource).Namespace(h.namespace).Delete(h.t.Context(), name, metav1.DeleteOptions{}); err != nil {
 		h.t.Fatal(err)
 	}
+}
+
+func (h *hub) unmade(name string) {
+	h.t.Helper()
+	h.unmadeBelow(secretsV1, name)
 }
 
 // ownedBy says in the metadata of an object that a ConfigMap of the target owns it.
@@ -169,17 +175,13 @@ func TestRaisedRelativesOfAPrimaryThatIsMissing(t *testing.T) {
 	h.goesDown(configMapsV1, "first")
 	before := h.comesUp(secretsV1, "named")
 	h.stop()
-	if err := administrator(t).Resource(configMapsV1).Namespace(h.namespace).Delete(t.Context(), "first", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	h.unmadeBelow(configMapsV1, "first")
 	h.start()
 	h.goesDown(configMapsV1, "first")
 	h.staysAbove(before)
 	// Also if it cannot be made again, because its name is taken.
 	h.stop()
-	if err := administrator(t).Resource(configMapsV1).Namespace(h.namespace).Delete(t.Context(), "first", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	h.unmadeBelow(configMapsV1, "first")
 	put(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: first, namespace: "+h.namespace+"}}")
 	h.start()
 	h.fails(configMapsV1, "first", ReasonConflict)

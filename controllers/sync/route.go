@@ -281,7 +281,7 @@ func (c *Controller) SetMatcher(matcher *selection.Matcher) {
 		before, was := c.chooseDown(old, source)
 		after, is := c.chooseDown(matcher, source)
 		// Suspension and policies of what comes up change without another feed, and there are few of it.
-		if was != is || !before.Equal(after.Selection) || upChanged && is || c.cameUp(source) {
+		if was != is || !before.equal(after) || upChanged && is || c.cameUp(source) {
 			c.enqueue(changePriority, keyOf(source))
 		}
 	}

@@ -57,11 +57,13 @@ type workspace struct {
 	// objects are those of each resource, by namespace and name; hidden are resources whose claim is rejected.
 	objects map[schema.GroupVersionResource]map[types.NamespacedName]*unstructured.Unstructured
 	hidden  map[schema.GroupVersionResource]bool
+	// veiled are the names of objects that are not shown to who lists and watches all mailboxes: the hub's caches are behind.
+	veiled map[string]bool
 	events  []watchEvent
 	// writes are the requests that were to change something, as verb, resource and name.
 	writes []string
 	// refuse may answer a write with an error.
-	refuse func(verb string, resource schema.GroupVersionResource, name string) *metav1.Status
+	refuse func(verb, name string) *metav1.Status
 	closed bool
 }
 
@@ -81,9 +83,9 @@ var (
 // newWorkspace starts a mailbox that is bound and has these resources.
 func newWorkspace(t *testing.T, resources ...schema.GroupVersionResource) *workspace {
 	w := &workspace{
-		t: t, version: 100, hidden: map[schema.GroupVersionResource]bool{},
+		t: t, version: 100, hidden: map[schema.GroupVersionResource]bool{}, veiled: map[string]bool{},
 		objects: map[schema.GroupVersionResource]map[types.NamespacedName]*unstructured.Unstructured{},
-		refuse:  func(string, schema.GroupVersionResource, string) *metav1.Status { return nil },
+		refuse:  func(string, string) *metav1.Status { return nil },
 	}
 	w.changed = gosync.NewCond(&w.lock)
 	for _, resource := range append(resources, bindingsAbove, clustersAbove, slicesAbove, eventsResource) {
@@ -166,6 +168,18 @@ func (w *workspace) show(resource schema.GroupVersionResource) {
 	w.bind()
 }
 
+// unveil lets the hub's caches see what they were behind with.
+func (w *workspace) unveil(resource schema.GroupVersionResource, name string) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	delete(w.veiled, name)
+	for _, object := range w.objects[resource] {
+		if object.GetName() == name {
+			w.tell("ADDED", resource, object)
+		}
+	}
+}
+
 // put makes an object what a manifest says, as a user does: what it does not speak of in the metadata stays.
 func (w *workspace) put(resource schema.GroupVersionResource, manifest string) {
 	w.t.Helper()
@@ -235,7 +249,7 @@ func (w *workspace) remove(resource schema.GroupVersionResource, object *unstruc
 
 // tell is called with the lock held.
 func (w *workspace) tell(kind string, resource schema.GroupVersionResource, object *unstructured.Unstructured) {
-	if w.hidden[resource] && kind != "DELETED" {
+	if (w.hidden[resource] || w.veiled[object.GetName()]) && kind != "DELETED" {
 		return
 	}
 	w.version++
@@ -266,6 +280,17 @@ func (w *workspace) terminate(resource schema.GroupVersionResource, object *unst
 		after.SetDeletionTimestamp(&now)
 		w.store(resource, after)
 	}
+}
+
+// refusing makes the mailbox answer writes with an error where the function returns one.
+func (w *workspace) refusing(refuse func(verb, name string) *metav1.Status) {
+	w.locked(func() { w.refuse = refuse })
+}
+
+func (w *workspace) locked(do func()) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	do()
 }
 
 // get returns a copy of an object, or nil.
@@ -349,7 +374,7 @@ func (w *workspace) serve(writer http.ResponseWriter, request *http.Request) {
 	case request.Method == http.MethodGet && request.URL.Query().Get("watch") != "":
 		w.watch(writer, request, is)
 	case request.Method == http.MethodGet && is.name == "":
-		w.answer(writer, http.StatusOK, w.list(is.resource))
+		w.answer(writer, http.StatusOK, w.list(is.resource, strings.Contains(request.URL.Path, "/clusters/*/")))
 	default:
 		body, err := io.ReadAll(request.Body)
 		if err != nil {
@@ -364,13 +389,15 @@ func (w *workspace) serve(writer http.ResponseWriter, request *http.Request) {
 	}
 }
 
-func (w *workspace) list(resource schema.GroupVersionResource) any {
+func (w *workspace) list(resource schema.GroupVersionResource, everywhere bool) any {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	items := []any{}
 	if !w.hidden[resource] {
 		for _, object := range w.objects[resource] {
-			items = append(items, object.DeepCopy().Object)
+			if !everywhere || !w.veiled[object.GetName()] {
+				items = append(items, object.DeepCopy().Object)
+			}
 		}
 	}
 	return map[string]any{"apiVersion": resource.GroupVersion().String(), "kind": "List", "metadata": map[string]any{"resourceVersion": strconv.Itoa(w.version)}, "items": items}
@@ -426,7 +453,7 @@ func (w *workspace) do(method string, is asked, body []byte) (any, *metav1.Statu
 	if is.resource != eventsResource && method != http.MethodGet {
 		w.writes = append(w.writes, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", method, is.resource.Resource, is.name, is.subresource)))
 	}
-	if refused := w.refuse(method, is.resource, is.name); refused != nil && method != http.MethodGet {
+	if refused := w.refuse(method, is.name); refused != nil && method != http.MethodGet {
 		return nil, refused
 	}
 	notFound := failure(404, metav1.StatusReasonNotFound, "not found", &metav1.StatusDetails{Kind: is.resource.Resource, Name: is.name})

@@ -162,7 +162,13 @@ func ensure[T client.Object](ctx context.Context, s *setup, kind string, object 
 // passes tells whether an error goes away by itself: kcp's controllers write to new objects at once, and a new workspace
 // is called ready a moment before it serves all its APIs.
 func passes(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || meta.IsNoMatchError(err)
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || meta.IsNoMatchError(err) || isUnseenExport(err)
+}
+
+// isUnseenExport tells whether kcp refuses a workspace type because its admission does not see the exports yet that were
+// made a moment ago.
+func isUnseenExport(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "no permission to bind to export")
 }
 
 // explain tells what may not be done, and who may.

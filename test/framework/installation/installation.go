@@ -147,7 +147,8 @@ func (i *Installation) StartHub(args ...string) (*Hub, error) {
 		"--namespace", Namespace,
 		"--metrics-bind-address", fmt.Sprintf("127.0.0.1:%d", metrics),
 		"--health-probe-bind-address", fmt.Sprintf("127.0.0.1:%d", health),
-		"--leader-election-lease-duration", "6s", "--leader-election-renew-deadline", "4s", "--leader-election-retry-period", "1s",
+		// Short, since the next replica waits that long when one was killed, but not so short that busy processors end one.
+		"--leader-election-lease-duration", "8s", "--leader-election-renew-deadline", "7s", "--leader-election-retry-period", "1s",
 		"--log-level", "debug", "--log-format", "console",
 	}, args...), nil)
 	if err != nil {

@@ -1,0 +1,343 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sync
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/sync/decide"
+	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/controllers/sync/relation"
+	"github.com/synchub-dev/synchub/controllers/sync/transform"
+)
+
+// chooser is a controller for Secrets that is asked about objects and brings none anywhere. Of the mailbox it sees its
+// namespaces: one has the label team. A PublishedResource called boxes may speak of what travels with its objects.
+type chooser struct {
+	*Controller
+	hub   *hub
+	boxes []*relation.Relation
+}
+
+const boxesRelate = `
+related:
+- identifier: key
+  origin: Mailbox
+  resource: {version: v1, resource: secrets}
+  object: {reference: {path: data.key}}
+- identifier: labelled
+  origin: Mailbox
+  resource: {version: v1, resource: secrets}
+  object: {selector: {matchLabels: {box: "{{ .Primary.metadata.name }}"}}}
+  namespace: {selector: {matchLabels: {team: a}}}
+  deletionPolicy: Orphan
+  statusReturn: false
+`
+
+func newChooser(t *testing.T, spec string, change func(*Resource), configs ...string) *chooser {
+	t.Helper()
+	resource := resourceNamed(t, secretsV1, spec)
+	if change != nil {
+		change(&resource)
+	}
+	h := newHub(t, []Resource{resource}, configs...)
+	h.put(namespaces, "{apiVersion: v1, kind: Namespace, metadata: {name: team, labels: {team: a}}}")
+	h.put(namespaces, "{apiVersion: v1, kind: Namespace, metadata: {name: other, labels: {team: b}}}")
+	c := &chooser{Controller: h.controllers[secretsV1], hub: h, boxes: rulesOf(t, boxesRelate).Related}
+	h.until("the namespaces are seen", func() bool {
+		_, known := c.namespaceAbove("team")
+		_, other := c.namespaceAbove("other")
+		return known && other
+	})
+	return c
+}
+
+// box lets a primary in the namespace of the test say that it wants a Secret by its name, or those in other namespaces by
+// their label.
+func (c *chooser) box(name, key string) {
+	c.hub.t.Helper()
+	primary := manifestOf(c.hub.t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: "+name+", namespace: "+c.hub.namespace+"}, data: {key: "+key+"}}")
+	for _, related := range c.boxes {
+		wanted, err := related.Resolve(primary, relation.Environment{})
+		if err != nil {
+			c.hub.t.Fatal(err)
+		}
+		wanted.About = relation.About{Away: "away", Configs: []string{"SyncerConfig/of-" + name}}
+		c.Register.Set("boxes", keyOf(primary), related, wanted)
+	}
+}
+
+// secretIn is a Secret of the mailbox, which need not be there.
+func secretIn(t *testing.T, namespace, name, metadata string) *unstructured.Unstructured {
+	t.Helper()
+	return manifestOf(t, "{apiVersion: v1, kind: Secret, metadata: {name: "+name+", namespace: "+namespace+", uid: u"+metadata+"}, type: Opaque, data: {flag: eA==}}")
+}
+
+func TestChooseDown(t *testing.T) {
+	const selected = "namespacedObjects: [{group: '', resource: secrets, objectsByNamespace: [{namespace: NS, names: [selected]}, {namespace: team, names: ['*']}, {namespace: other, names: ['*']}]}]"
+	const suspended = "suspend: true\ndeletionPolicy: Orphan\nnamespacedObjects: [{group: '', resource: secrets, objectsByNamespace: [{namespace: NS, names: [suspended]}]}]"
+	came := ownership.Mark{Version: ownership.MarkVersion, Hub: us.Hub, Mailbox: theMailbox, Direction: ownership.DirectionUp, Policy: ownership.PolicyDelete, Hash: "x",
+		Source: ownership.Source{Resource: "secrets", Namespace: "x", Name: "selected", UID: "u"}}
+	// what is chosen is given as the reason, the policy, and whether the status returns and it is suspended.
+	for name, test := range map[string]struct {
+		spec   string
+		change func(*Resource)
+		object func(*hub) *unstructured.Unstructured
+		want   string
+	}{
+		"a config selects it":            {"", nil, at("NS", "selected", ""), "itself Delete status"},
+		"none does":                      {"", nil, at("NS", "other", ""), ""},
+		"a suspended one does":           {"", nil, at("NS", "suspended", ""), "itself Orphan status suspended"},
+		"it is named":                    {"", nil, at("NS", "named", ""), "boxes/key Delete status"},
+		"it is named and selected":       {"", nil, at("NS", "selected", ", labels: {box: first}"), "itself Delete status"},
+		"it is named where it is not":    {"", nil, at("team", "named", ""), "itself Delete status"},
+		"it is labelled":                 {"", companion, at("team", "x", ", labels: {box: first}"), "boxes/labelled Orphan"},
+		"it is labelled elsewhere":       {"", companion, at("other", "x", ", labels: {box: first}"), ""},
+		"it is labelled where none sees": {"", companion, at("unseen", "x", ", labels: {box: first}"), ""},
+		"a companion is not selected":    {"", companion, at("NS", "selected", ""), ""},
+		"nor if all are":                 {"", func(r *Resource) { r.Companion, r.All = true, true }, at("NS", "selected", ""), ""},
+		"all":                            {"", all, at("unseen", "x", ""), "itself Delete status"},
+		"all, and a config does":         {"", all, at("NS", "selected", ""), "itself Delete status"},
+		"all, and a suspended one does":  {"", all, at("NS", "suspended", ""), "itself Orphan status"},
+		"all but Kubernetes' own":        {"", all, at("kube-system", "x", ""), ""},
+		"all but those of tokens": {"", all, func(h *hub) *unstructured.Unstructured {
+			object := secretIn(h.t, h.namespace, "x", "")
+			object.Object["type"] = "kubernetes.io/service-account-token"
+			return object
+		}, ""},
+		"the filter lets it pass":        {"filter: {cel: \"has(self.data.flag)\"}", nil, at("NS", "selected", ""), "itself Delete status"},
+		"the filter does not":            {"filter: {cel: \"has(self.data.none)\"}", nil, at("NS", "selected", ""), ""},
+		"the filter is not asked of kin": {"filter: {cel: \"has(self.data.none)\"}", nil, at("NS", "named", ""), "boxes/key Delete status"},
+		"not by the filter, but as kin":  {"filter: {cel: \"self.metadata.name != 'named'\"}", all, at("NS", "named", ""), "boxes/key Delete status"},
+		"the filter fails":               {"filter: {cel: \"self.data.none == 'x'\"}", nil, at("NS", "selected", ""), "itself Delete status doubt"},
+		"the filter fails, it is kin":    {"filter: {cel: \"self.data.none == 'x'\"}", all, at("NS", "named", ""), "itself Delete status doubt"},
+		"nobody asks the filter":         {"filter: {cel: \"self.data.none == 'x'\"}", nil, at("NS", "other", ""), ""},
+		"its namespace has the label":    {"filter: {namespace: {matchLabels: {team: a}}}", nil, at("team", "x", ""), "itself Delete status"},
+		"its namespace has another":      {"filter: {namespace: {matchLabels: {team: a}}}", nil, at("other", "x", ""), ""},
+		"its namespace is not seen":      {"filter: {namespace: {matchLabels: {team: a}}}", all, at("unseen", "x", ""), "itself Delete status unseen"},
+		"it came up":                     {"", all, func(h *hub) *unstructured.Unstructured { return marked(h, came, "selected") }, ""},
+		"it came up for another hub": {"", nil, func(h *hub) *unstructured.Unstructured {
+			other := came
+			other.Hub = "another"
+			return marked(h, other, "selected")
+		}, "itself Delete status"},
+		"it was ensured": {"", all, func(h *hub) *unstructured.Unstructured {
+			return secretIn(h.t, h.namespace, "selected", ", annotations: {"+ownership.EnsuredAnnotation+": "+h.owner.LabelValue()+"}")
+		}, ""},
+		"it was ensured for another": {"", nil, at("NS", "selected", ", annotations: {"+ownership.EnsuredAnnotation+": x}"), "itself Delete status"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newChooser(t, test.spec, test.change, selected, suspended)
+			c.Register.Begin("boxes", c.boxes)
+			c.box("first", "named")
+			object := test.object(c.hub)
+			before := object.DeepCopy()
+			chosen, ok := c.chooseDown(c.matcher.Load(), object)
+			if got := describeChoice(chosen, ok); got != test.want {
+				t.Errorf("want %q, got %q", test.want, got)
+			}
+			if fmt.Sprint(object) != fmt.Sprint(before) {
+				t.Errorf("the object was changed: %v", object)
+			}
+			if ok && chosen.kin != nil && !slices.Equal(chosen.Configs, []string{"SyncerConfig/of-first"}) {
+				t.Errorf("it counts for %v", chosen.Configs)
+			}
+		})
+	}
+}
+
+func all(resource *Resource)       { resource.All = true }
+func companion(resource *Resource) { resource.Companion = true }
+
+// at is a Secret in a namespace, NS that of the test.
+func at(namespace, name, metadata string) func(*hub) *unstructured.Unstructured {
+	return func(h *hub) *unstructured.Unstructured { return secretIn(h.t, h.here(namespace), name, metadata) }
+}
+
+// marked is a Secret of the mailbox with a mark that speaks of itself.
+func marked(h *hub, mark ownership.Mark, name string) *unstructured.Unstructured {
+	object := secretIn(h.t, h.namespace, name, "")
+	mark.SyncTarget, mark.Self = h.owner.SyncTarget, transform.SelfOf(object)
+	object.SetAnnotations(map[string]string{ownership.MarkAnnotation: mark.String()})
+	return object
+}
+
+// describeChoice says why an object travels, and how.
+func describeChoice(chosen choice, ok bool) string {
+	if !ok {
+		return ""
+	}
+	text := "itself"
+	if chosen.kin != nil {
+		text = chosen.kin.Contributor + "/" + chosen.kin.Relation.Identifier
+	}
+	text += " " + string(chosen.Policy)
+	for _, trait := range []struct {
+		name string
+		is   bool
+	}{
+		{"status", chosen.StatusReturn}, {"suspended", chosen.Suspended},
+		{"unseen", errors.Is(chosen.doubt, errUnseen)}, {"doubt", chosen.doubt != nil && !errors.Is(chosen.doubt, errUnseen)},
+	} {
+		if trait.is {
+			text += " " + trait.name
+		}
+	}
+	return text
+}
+
+// The state of an object that is or is not chosen, terminates or is gone, while configs are suspended or what primaries want
+// is not known.
+func TestLookDown(t *testing.T) {
+	const selected = "namespacedObjects: [{group: '', resource: secrets, objectsByNamespace: [{namespace: NS, names: [selected]}]}]"
+	const suspended = "suspend: true\nnamespacedObjects: [{group: '', resource: secrets, objectsByNamespace: [{namespace: NS, names: [suspended]}]}]"
+	const failing = "filter: {cel: \"self.metadata.name == 'broken' ? self.data.none == 'x' : true\"}"
+	const unseen = "filter: {namespace: {matchLabels: {team: a}}}"
+	for name, test := range map[string]struct {
+		object string
+		// begun says that a contributor speaks of Secrets and is not complete; lost that what is there came by a relation of
+		// what is not published any more.
+		spec        string
+		change      func(*Resource)
+		begun, lost bool
+		// present, terminating and gone are the states of the object as it is, being deleted, and not there; placed and
+		// nothing tell whether something of it is on the target.
+		want map[string]decide.Cause
+	}{
+		"selected": {"selected", "", nil, false, false, map[string]decide.Cause{
+			"present placed": decide.InStep, "present nothing": decide.InStep, "terminating placed": decide.Terminating, "terminating nothing": decide.Terminating,
+			"gone placed": decide.Vanished, "gone nothing": decide.Vanished,
+		}},
+		"suspended": {"suspended", "", nil, false, false, map[string]decide.Cause{
+			"present placed": decide.Suspended, "present nothing": decide.Suspended, "terminating placed": decide.Suspended, "terminating nothing": decide.Suspended,
+			"gone placed": decide.Suspended, "gone nothing": decide.Suspended,
+		}},
+		"suspended, but all travel": {"suspended", "", all, false, false, map[string]decide.Cause{
+			"present placed": decide.InStep, "terminating placed": decide.Terminating, "gone placed": decide.Vanished,
+		}},
+		"not selected": {"other", "", nil, false, false, map[string]decide.Cause{
+			"present placed": decide.Deselected, "present nothing": decide.Deselected, "terminating placed": decide.Terminating, "gone placed": decide.Vanished,
+		}},
+		"not selected, but who knows": {"other", "", nil, true, false, map[string]decide.Cause{
+			"present placed": decide.Unknown, "present nothing": decide.Deselected, "terminating placed": decide.Terminating, "gone placed": decide.Vanished,
+		}},
+		"selected, and who knows": {"selected", "", nil, true, false, map[string]decide.Cause{"present placed": decide.InStep, "gone placed": decide.Vanished}},
+		"not selected, came by what is not published": {"other", "", nil, false, true, map[string]decide.Cause{
+			"present placed": decide.Unknown, "present nothing": decide.Deselected, "terminating placed": decide.Terminating, "gone placed": decide.Vanished,
+		}},
+		"the filter fails": {"broken", failing, all, false, false, map[string]decide.Cause{
+			"present placed": "RuleFailed", "present nothing": "RuleFailed", "terminating placed": decide.Terminating, "gone placed": decide.Vanished,
+		}},
+		"its namespace is not seen": {"hidden", unseen, all, false, false, map[string]decide.Cause{
+			"present placed": decide.Unknown, "present nothing": decide.Unknown, "terminating placed": decide.Terminating, "gone placed": decide.Vanished,
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newChooser(t, test.spec, test.change, selected, suspended)
+			if test.begun {
+				c.Register.Begin("boxes", c.boxes)
+			}
+			mark := ownership.Mark{}
+			if test.lost {
+				mark.Relation = "unpublished/x"
+			}
+			for situation, want := range test.want {
+				namespace := c.hub.namespace
+				if test.object == "hidden" {
+					namespace = "unseen"
+				}
+				got, err := c.look(situation, secretIn(t, namespace, test.object, ""), mark)
+				if err != nil {
+					got = decide.Cause(reasonOf(err))
+				}
+				if got != want {
+					t.Errorf("%s: want %s, got %s", situation, want, got)
+				}
+			}
+		})
+	}
+}
+
+// look returns the state of an object in a situation.
+func (c *chooser) look(situation string, object *unstructured.Unstructured, mark ownership.Mark) (decide.Cause, error) {
+	var source *unstructured.Unstructured
+	var state, there string
+	if _, err := fmt.Sscan(situation, &state, &there); err != nil {
+		return "", err
+	}
+	switch state {
+	case "terminating":
+		object.SetDeletionTimestamp(new(metav1.Unix(1_700_000_000, 0)))
+		fallthrough
+	case "present":
+		source = object
+	}
+	var seen []placed
+	if there == "placed" {
+		seen = []placed{{side: c.sides[0], key: keyOf(object), observed: &decide.Observed{Mark: mark}}}
+	}
+	cause, _, err := c.lookDown(keyOf(object), source, seen)
+	return cause, err
+}
+
+// Once all primaries have spoken, what none wants is deselected; and what one wants is chosen before that.
+func TestLookDownAsPrimariesSpeak(t *testing.T) {
+	c := newChooser(t, "", companion)
+	key := types.NamespacedName{Namespace: c.hub.namespace, Name: "first"}
+	look := func(name string) decide.Cause {
+		t.Helper()
+		cause, err := c.look("present placed", secretIn(t, c.hub.namespace, name, ""), ownership.Mark{Relation: "boxes/key"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cause
+	}
+	expect := func(when string, one, two decide.Cause) {
+		t.Helper()
+		if got := [2]decide.Cause{look("one"), look("two")}; got != [2]decide.Cause{one, two} {
+			t.Errorf("%s: got %v", when, got)
+		}
+	}
+	c.hub.lock.Lock()
+	c.hub.published = append(slices.Clone(c.hub.published), Resource{PublishedResource: "boxes"})
+	c.hub.lock.Unlock()
+	c.Register.Begin("boxes", c.boxes)
+	expect("before anybody has spoken", decide.Unknown, decide.Unknown)
+	c.box("first", "one")
+	expect("when one has spoken", decide.InStep, decide.Unknown)
+	c.Register.Complete("boxes")
+	expect("when all have spoken", decide.InStep, decide.Deselected)
+	c.Register.Fail("boxes", key, c.boxes[0])
+	expect("when one cannot be understood", decide.InStep, decide.Unknown)
+	c.Register.Remove("boxes", key)
+	expect("when it is gone", decide.Deselected, decide.Deselected)
+	c.Register.Begin("boxes", c.boxes)
+	expect("when all is to be said again", decide.Unknown, decide.Unknown)
+	c.Register.End("boxes", false)
+	expect("when nobody is to speak any more", decide.Deselected, decide.Deselected)
+	c.hub.lock.Lock()
+	c.hub.published = c.hub.published[:1]
+	c.hub.lock.Unlock()
+	expect("when it is not published any more", decide.Unknown, decide.Unknown)
+}

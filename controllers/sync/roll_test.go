@@ -1,0 +1,117 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sync
+
+import (
+	"sync/atomic"
+	"testing"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/sync/relation"
+)
+
+// settled tells whether absence of a relation to Secrets of the mailbox means something.
+func (h *hub) settled() bool {
+	return h.register.Settled(synchubv1alpha1.RelatedOriginMailbox, secretsV1.GroupResource())
+}
+
+// Whether all primaries have spoken is found out when somebody asks, and said once.
+func TestRoll(t *testing.T) {
+	h := keyedHub(t, keyed, configMapsTravel)
+	h.secret("one", "a: eA==")
+	h.box("first", "key: one")
+	h.goesDown(secretsV1, "one")
+	h.restart()
+	h.quiet()
+	if h.settled() {
+		t.Error("all have spoken, though nobody has asked")
+	}
+	var settled atomic.Int32
+	defer h.register.Subscribe(synchubv1alpha1.RelatedOriginMailbox, secretsV1.GroupResource(), func(change relation.Change) {
+		if change.All {
+			settled.Add(1)
+		}
+	})()
+	for range 5 {
+		h.demand(h.resources[1])
+	}
+	h.until("all have spoken", h.settled)
+	for range 5 {
+		h.demand(h.resources[1])
+	}
+	h.quiet()
+	if count := settled.Load(); count != 1 {
+		t.Errorf("that was said %d times", count)
+	}
+	// What is asked of those to whom nothing is related is no matter.
+	h.demand(h.resources[0])
+}
+
+// As long as primaries may be out of sight, nobody says that all have spoken.
+func TestRollOfPrimariesOutOfSight(t *testing.T) {
+	for name, change := range map[string]struct{ away, back func(*hub) }{
+		"their claim is rejected":     {func(h *hub) { h.hide(configMapsV1) }, func(h *hub) { h.show(configMapsV1) }},
+		"the hub's caches are behind": {func(h *hub) { h.veiled["second"] = true }, func(h *hub) { h.unveil(configMapsV1, "second") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := keyedHub(t, keyed, configMapsTravel)
+			h.secret("one", "a: eA==")
+			h.secret("two", "a: eA==")
+			h.box("first", "key: one")
+			h.box("second", "key: two")
+			one, two := h.goesDown(secretsV1, "one"), h.goesDown(secretsV1, "two")
+			h.stop()
+			// Nothing of the second is on the target either.
+			h.unmadeBelow(configMapsV1, "second")
+			change.away(h)
+			h.start()
+			h.demand(h.resources[1])
+			h.stays(secretsV1, one, two)
+			if h.settled() {
+				t.Error("all have spoken, though not all are seen")
+			}
+			change.back(h)
+			h.goesDown(configMapsV1, "second")
+			h.until("all have spoken", h.settled)
+			h.stays(secretsV1, one, two)
+		})
+	}
+}
+
+// A relation of a resource to itself leads round in circles; what nobody wants in the end goes none the less.
+func TestRollOfAResourceThatIsRelatedToItself(t *testing.T) {
+	const chained = "related: [{identifier: next, origin: Mailbox, resource: {version: v1, resource: configmaps}, object: {reference: {path: data.next}}}]"
+	h := newHub(t, []Resource{resourceNamed(t, configMapsV1, chained)}, "namespacedObjects: [{group: '', resource: configmaps, objectsByNamespace: [{namespace: NS, names: [first]}]}]")
+	h.box("first", "next: second")
+	h.box("second", "next: third")
+	h.box("third", "next: second")
+	h.box("nobodys", "next: third")
+	h.goesDown(configMapsV1, "third")
+	second := h.goesDown(configMapsV1, "second")
+	h.quiet()
+	if h.below(configMapsV1, "nobodys") != nil {
+		t.Error("what nobody names has travelled")
+	}
+	h.restart()
+	h.stays(configMapsV1, second, h.below(configMapsV1, "third"))
+	h.box("second", "next: none")
+	h.leaves(configMapsV1, "third")
+	h.stop()
+	h.box("first", "next: none")
+	h.start()
+	h.leaves(configMapsV1, "second")
+}

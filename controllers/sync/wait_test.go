@@ -1,0 +1,307 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sync
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// waitingHub publishes ConfigMaps that wait in the mailbox until they are gone from the target.
+func waitingHub(t *testing.T, configs ...string) *hub {
+	t.Helper()
+	boxes := resourceNamed(t, configMapsV1, "")
+	boxes.Wait = true
+	return newHub(t, []Resource{boxes}, configs...)
+}
+
+// above returns a ConfigMap of the mailbox, or nil.
+func (h *hub) above(name string) *unstructured.Unstructured {
+	return h.get(configMapsV1, h.namespace, name)
+}
+
+// isHeldAbove waits until an object has the finalizer, or until it has it no more.
+func (h *hub) isHeldAbove(name string, held bool) {
+	h.t.Helper()
+	h.until("the finalizer is right", func() bool {
+		object := h.above(name)
+		return object != nil && IsHeld(object) == held
+	})
+}
+
+// holdBelow makes the target's object wait, too.
+func (h *hub) holdBelow(name string, finalizers string) {
+	h.t.Helper()
+	patch := []byte(`{"metadata": {"finalizers": ` + finalizers + `}}`)
+	if _, err := administrator(h.t).Resource(configMapsV1).Namespace(h.namespace).Patch(h.t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// theirFinalizer gives an object of the mailbox a finalizer that is somebody else's.
+func (h *hub) theirFinalizer(name string) {
+	h.t.Helper()
+	h.workspace.locked(func() {
+		object := h.objects[configMapsV1][types.NamespacedName{Namespace: h.namespace, Name: name}].DeepCopy()
+		object.SetFinalizers(append(object.GetFinalizers(), "example.org/theirs"))
+		h.store(configMapsV1, object)
+	})
+}
+
+// An object is held before it goes down, and let go of when nothing of it is left there, not before.
+func TestWait(t *testing.T) {
+	h := waitingHub(t, configMapsTravel)
+	h.box("first", "a: b")
+	h.goesDown(configMapsV1, "first")
+	h.isHeldAbove("first", true)
+	h.theirFinalizer("first")
+	h.holdBelow("first", `["example.org/slow"]`)
+	h.drop(configMapsV1, h.namespace, "first")
+	h.until("the target's object is being deleted", func() bool {
+		below := h.below(configMapsV1, "first")
+		return below != nil && below.GetDeletionTimestamp() != nil
+	})
+	h.quiet()
+	if object := h.above("first"); object == nil || !IsHeld(object) {
+		t.Fatalf("it was let go of while the target has it: %v", object)
+	}
+	h.restart()
+	h.quiet()
+	if object := h.above("first"); object == nil || !IsHeld(object) {
+		t.Fatalf("another hub lets it go while the target has it: %v", object)
+	}
+	h.holdBelow("first", "null")
+	h.isHeldAbove("first", false)
+	if got := h.above("first").GetFinalizers(); !slices.Equal(got, []string{"example.org/theirs"}) {
+		t.Errorf("the finalizers are %v", got)
+	}
+}
+
+// It costs one write when an object begins to travel, and one when it ends.
+func TestWaitWrites(t *testing.T) {
+	h := waitingHub(t, configMapsTravel)
+	h.box("first", "a: b")
+	h.goesDown(configMapsV1, "first")
+	h.quiet()
+	if written := h.written(); !slices.Equal(written, []string{"PATCH configmaps first"}) {
+		t.Errorf("written was %q", written)
+	}
+	h.box("first", "a: c")
+	h.goesDown(configMapsV1, "first", holds("a", "c"))
+	h.restart()
+	h.quiet()
+	if written := h.written(); len(written) > 0 {
+		t.Errorf("written was %q", written)
+	}
+	h.drop(configMapsV1, h.namespace, "first")
+	h.until("it is gone from the mailbox", func() bool { return h.above("first") == nil })
+	h.quiet()
+	if written := h.written(); !slices.Equal(written, []string{"PATCH configmaps first"}) || h.below(configMapsV1, "first") != nil {
+		t.Errorf("written was %q", written)
+	}
+}
+
+// However an object ceases to travel, or never could, its finalizer does not stay.
+func TestWaitEnds(t *testing.T) {
+	for name, end := range map[string]func(*hub){
+		"no config selects it any more": func(h *hub) { h.configure() },
+		"it need not wait any more": func(h *hub) {
+			relaxed := h.resources[0]
+			relaxed.Wait = false
+			h.resources = []Resource{relaxed}
+			h.publish(relaxed)
+		},
+		"it need not wait any more, since a restart": func(h *hub) {
+			h.stop()
+			h.resources[0].Wait = false
+			h.start()
+		},
+		"no config selects it any more, since a restart": func(h *hub) {
+			h.stop()
+			h.matcher = h.compile()
+			h.start()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := waitingHub(t, configMapsTravel)
+			h.box("first", "a: b")
+			h.box("refused", "a: b")
+			taken := unique("taken")
+			put(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: "+taken+", namespace: "+h.namespace+"}}")
+			h.box(taken, "a: b")
+			h.goesDown(configMapsV1, "first")
+			for _, name := range []string{"first", "refused", taken} {
+				h.isHeldAbove(name, true)
+			}
+			h.fails(configMapsV1, taken, ReasonConflict)
+			// The mailbox does not take the first tries.
+			tries := 3
+			h.refusing(func(verb, name string) *metav1.Status {
+				if name == "refused" && verb == http.MethodPatch && tries > 0 {
+					tries--
+					return failure(http.StatusForbidden, metav1.StatusReasonForbidden, "not now", nil)
+				}
+				return nil
+			})
+			end(h)
+			for _, name := range []string{"first", "refused", taken} {
+				h.isHeldAbove(name, false)
+			}
+		})
+	}
+}
+
+// What is being deleted is let go of in whatever state it is.
+func TestWaitOfWhatIsBeingDeleted(t *testing.T) {
+	gone := func(h *hub, name string) {
+		h.t.Helper()
+		h.until(name+" is gone from the mailbox", func() bool { return h.above(name) == nil })
+	}
+	t.Run("it could never be placed", func(t *testing.T) {
+		h := waitingHub(t, configMapsTravel)
+		taken := unique("taken")
+		put(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: "+taken+", namespace: "+h.namespace+"}}")
+		h.box(taken, "a: b")
+		h.put(configMapsV1, "{apiVersion: v1, kind: ConfigMap, metadata: {name: invalid, namespace: "+h.namespace+"}, data: {wrong: {a: b}}}")
+		h.fails(configMapsV1, taken, ReasonConflict)
+		h.fails(configMapsV1, "invalid", ReasonInvalid)
+		for _, name := range []string{taken, "invalid"} {
+			h.isHeldAbove(name, true)
+			h.drop(configMapsV1, h.namespace, name)
+			gone(h, name)
+		}
+		if h.below(configMapsV1, taken) == nil {
+			t.Error("somebody else's object was deleted")
+		}
+	})
+	t.Run("its filter fails", func(t *testing.T) {
+		h := waitingHub(t, configMapsTravel)
+		h.box("first", "flag: 'yes'")
+		h.goesDown(configMapsV1, "first")
+		h.isHeldAbove("first", true)
+		filtered := h.resources[0]
+		filtered.Rules = rulesOf(t, "filter: {cel: \"self.data.none == 'yes'\"}")
+		h.publish(filtered)
+		h.fails(configMapsV1, "first", ReasonRuleFailed)
+		h.drop(configMapsV1, h.namespace, "first")
+		h.leaves(configMapsV1, "first")
+		gone(h, "first")
+	})
+	t.Run("it was left to the target", func(t *testing.T) {
+		h := waitingHub(t, "deletionPolicy: Orphan\n"+configMapsTravel)
+		h.box("first", "a: b")
+		h.goesDown(configMapsV1, "first")
+		h.isHeldAbove("first", true)
+		h.drop(configMapsV1, h.namespace, "first")
+		gone(h, "first")
+		if below := h.below(configMapsV1, "first"); below == nil || h.isOurs(below) {
+			t.Errorf("the copy is %v", below)
+		}
+	})
+	t.Run("its config is suspended", func(t *testing.T) {
+		h := waitingHub(t, configMapsTravel)
+		h.box("first", "a: b")
+		h.goesDown(configMapsV1, "first")
+		h.isHeldAbove("first", true)
+		h.configure("suspend: true\n" + configMapsTravel)
+		h.drop(configMapsV1, h.namespace, "first")
+		h.quiet()
+		if h.above("first") == nil || h.below(configMapsV1, "first") == nil {
+			t.Error("it is gone though the config is suspended")
+		}
+		h.configure(configMapsTravel)
+		h.leaves(configMapsV1, "first")
+		gone(h, "first")
+	})
+	t.Run("its copy is of a mailbox that was lost", func(t *testing.T) {
+		h := waitingHub(t, configMapsTravel)
+		h.box("first", "a: b")
+		h.goesDown(configMapsV1, "first")
+		h.isHeldAbove("first", true)
+		h.stop()
+		// Its successor has an object of the name, which cannot take over.
+		h.markedBy("first", "another")
+		h.put(configMapsV1, "{apiVersion: v1, kind: ConfigMap, metadata: {name: first, namespace: "+h.namespace+"}, data: {wrong: {a: b}}}")
+		h.drop(configMapsV1, h.namespace, "first")
+		h.start()
+		gone(h, "first")
+		if h.below(configMapsV1, "first") == nil {
+			t.Error("the copy of a lost mailbox was deleted")
+		}
+	})
+	t.Run("the hub was away", func(t *testing.T) {
+		h := waitingHub(t, configMapsTravel)
+		h.box("first", "a: b")
+		h.goesDown(configMapsV1, "first")
+		h.isHeldAbove("first", true)
+		h.stop()
+		h.drop(configMapsV1, h.namespace, "first")
+		if h.above("first") == nil {
+			t.Fatal("the finalizer does not hold it")
+		}
+		h.start()
+		gone(h, "first")
+		if h.below(configMapsV1, "first") != nil {
+			t.Error("it was let go of before the target's was gone")
+		}
+	})
+}
+
+// The target does not serve the resource, and so holds nothing of it, or so the hub must believe in the end: nobody else can
+// let the object go.
+func TestWaitForATargetThatDoesNotServe(t *testing.T) {
+	gadgets := schema.GroupVersionResource{Group: "none.example.org", Version: "v1", Resource: "gadgets"}
+	gadget := Resource{PublishedResource: "gadgets", GroupVersionResource: gadgets, Kind: "Gadget", Namespaced: true, Exported: true, Wait: true}
+	h := newHub(t, []Resource{gadget}, "namespaceScope: {namespaces: [NS], resources: [{group: none.example.org, resource: gadgets}]}")
+	h.stop()
+	h.put(gadgets, "{apiVersion: none.example.org/v1, kind: Gadget, metadata: {name: a, namespace: "+h.namespace+", finalizers: [example.org/theirs, "+Finalizer+"]}}")
+	h.drop(gadgets, h.namespace, "a")
+	h.start()
+	h.until("the object is let go of", func() bool {
+		return slices.Equal(h.get(gadgets, h.namespace, "a").GetFinalizers(), []string{"example.org/theirs"})
+	})
+}
+
+// As long as an object is held the controller has something to do there: its manager must not end it.
+func TestHeldObjectsAreNotNothing(t *testing.T) {
+	h := waitingHub(t, configMapsTravel)
+	h.box("first", "a: b")
+	h.goesDown(configMapsV1, "first")
+	h.isHeldAbove("first", true)
+	h.refusing(func(verb, _ string) *metav1.Status {
+		if verb == http.MethodPatch {
+			return failure(http.StatusForbidden, metav1.StatusReasonForbidden, "no", nil)
+		}
+		return nil
+	})
+	h.configure()
+	h.leaves(configMapsV1, "first")
+	h.fails(configMapsV1, "first", ReasonMailboxRefused)
+	h.until("the controller has tried", func() bool { return h.controllers[configMapsV1].active.Load() == 0 })
+	if h.controllers[configMapsV1].Empty() {
+		t.Error("there is nothing left, though an object is held")
+	}
+	h.refusing(func(string, string) *metav1.Status { return nil })
+	h.isHeldAbove("first", false)
+	h.until("nothing is left", h.controllers[configMapsV1].Empty)
+}
