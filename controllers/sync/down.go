@@ -129,6 +129,9 @@ func (c *Controller) bringDown(ctx context.Context, key types.NamespacedName, so
 		result.again = echoTimeout
 	}
 	err = c.act(ctx, here, decision, desired)
+	if err == nil && wish.Mutation.UsesOther() {
+		c.failures.changed(key, source.GetResourceVersion())
+	}
 	if err != nil && decision.Action == decide.Apply {
 		// What the target holds lives on although it could not be changed.
 		err = errors.Join(err, returnStatus())
@@ -326,7 +329,7 @@ func (c *Controller) isRestless(key types.NamespacedName, source *unstructured.U
 	if !wish.Mutation.UsesOther() || decision.Action != decide.Apply || decision.Cause != decide.Changed {
 		return false
 	}
-	return c.failures.changedAgain(key, source.GetResourceVersion())
+	return c.failures.hasChanged(key, source.GetResourceVersion())
 }
 
 // contended returns the error that names who holds the fields we keep losing.

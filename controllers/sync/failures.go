@@ -59,13 +59,18 @@ func newFailures(clock clock.Clock) *failures {
 	return &failures{clock: clock, current: map[types.NamespacedName]Failure{}, repairs: map[types.NamespacedName]*repairs{}, changes: map[types.NamespacedName]string{}}
 }
 
-// changedAgain notes a change, and tells whether one was noted before for the same state of the source.
-func (f *failures) changedAgain(key types.NamespacedName, resourceVersion string) bool {
+// changed notes that an object was changed for a state of its source.
+func (f *failures) changed(key types.NamespacedName, resourceVersion string) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
-	again := f.changes[key] == resourceVersion
 	f.changes[key] = resourceVersion
-	return again
+}
+
+// hasChanged tells whether an object was changed last for the same state of its source.
+func (f *failures) hasChanged(key types.NamespacedName, resourceVersion string) bool {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	return f.changes[key] == resourceVersion
 }
 
 // set returns how the object failed before, and whether that was for another reason or not at all.

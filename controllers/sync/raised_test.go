@@ -22,6 +22,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -72,7 +73,30 @@ func (n *naiveRaised) drop(is func(comingUp) bool) { n.facts = slices.DeleteFunc
 func (n *naiveRaised) step(random *rand.Rand, tested *raised) string {
 	fact := comingUp{anyOf(random, someKeys), anyOf(random, somePlaces)}
 	uid := types.UID(strconv.Itoa(random.IntN(3)))
-	switch random.IntN(8) {
+	switch random.IntN(9) {
+	case 8:
+		comesUp := random.IntN(2) == 0
+		var concerned []types.NamespacedName
+		n.drop(func(f comingUp) bool {
+			other := f.at == fact.at && (!comesUp || f.key != fact.key)
+			if other {
+				concerned = append(concerned, f.key)
+			}
+			return other || f == fact
+		})
+		if comesUp {
+			concerned = append(concerned, fact.key)
+			n.facts = append(n.facts, fact)
+			delete(n.ended, fact.at)
+		}
+		got := tested.move(fact.at, fact.key, comesUp)
+		byName := func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) }
+		slices.SortFunc(concerned, byName)
+		slices.SortFunc(got, byName)
+		if !slices.Equal(got, concerned) {
+			return fmt.Sprintf("WRONG: move %v (%v) concerns %v, want %v", fact, comesUp, got, concerned)
+		}
+		return fmt.Sprint("move ", fact, comesUp)
 	case 0:
 		tested.forget(fact.at.resource)
 		n.drop(func(f comingUp) bool { return f.at.resource == fact.at.resource })
@@ -130,6 +154,9 @@ func TestRaisedOfAnyHistory(t *testing.T) {
 		var history []string
 		for range 40 {
 			history = append(history, naive.step(random, tested))
+			if last := history[len(history)-1]; strings.HasPrefix(last, "WRONG") {
+				t.Fatalf("seed %d: %s after %q", seed, last, history)
+			}
 			if err := naive.differs(tested); err != nil {
 				t.Fatalf("seed %d: %v after %q", seed, err, history)
 			}

@@ -28,6 +28,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/synchub-dev/synchub/controllers/sync/mutation"
@@ -86,6 +87,26 @@ func (e *immutableError) Error() string {
 }
 
 func (e *immutableError) Unwrap() error { return e.err }
+
+// discreet returns an error that tells nothing of what is in a Secret. The errors of expressions and templates quote what
+// they fail for.
+func (c *Controller) discreet(err error) error {
+	secrets := schema.GroupResource{Resource: "secrets"}
+	if c.Resource.GroupResource() != secrets && c.sideOf(secrets) == nil {
+		return err
+	}
+	const withheld = "; what it says is withheld, since it could quote the Secret"
+	if mutated, ok := errors.AsType[*mutation.Error](err); ok {
+		return &mutation.Error{Step: mutated.Step, Path: mutated.Path, Err: errors.New("it fails" + withheld)}
+	}
+	if rule, ok := errors.AsType[*ruleError](err); ok {
+		return &ruleError{field: rule.field, err: errors.New("it fails" + withheld)}
+	}
+	if refused, ok := errors.AsType[*transform.RefusedError](err); ok && strings.HasPrefix(refused.Field, "spec.") {
+		return &transform.RefusedError{Reason: refused.Reason, Field: refused.Field, Message: "it yields no legal name" + withheld}
+	}
+	return err
+}
 
 func failureOf(err error) Failure {
 	return Failure{Reason: reasonOf(err), Message: Truncate(messageOf(err))}

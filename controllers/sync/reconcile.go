@@ -69,7 +69,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 		}
 		return reconcile.Result{RequeueAfter: outcome.again}, nil
 	}
-	failure := failureOf(err)
+	failure := failureOf(c.discreet(err))
 	if failure.Reason == ReasonTargetUnreachable {
 		c.Connection.Doubt()
 	}
@@ -81,7 +81,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 	if after := retryAfter(failure, outcome); after > 0 {
 		return reconcile.Result{RequeueAfter: after}, nil
 	}
-	return reconcile.Result{}, fmt.Errorf("%s %s: %w", c.Resource.Resource, key, err)
+	return reconcile.Result{}, fmt.Errorf("%s %s: %w", c.Resource.Resource, key, c.discreet(err))
 }
 
 // retryAfter returns when to try again what failed; zero leaves that to the queue, which tries less and less often.

@@ -42,7 +42,9 @@ type relatives struct {
 
 	lock gosync.Mutex
 	// spoken have said what they want since the start, or that they want nothing.
-	spoken   map[types.NamespacedName]struct{}
+	spoken map[types.NamespacedName]struct{}
+	// missing had not when the roll was called last.
+	missing  map[types.NamespacedName]struct{}
 	demanded bool
 	complete bool
 }
@@ -76,7 +78,21 @@ func (r *relatives) spoke(primary types.NamespacedName) (awaited bool) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	r.spoken[primary] = struct{}{}
-	return r.demanded && !r.complete
+	delete(r.missing, primary)
+	return r.demanded && !r.complete && len(r.missing) == 0
+}
+
+// call calls the roll, and tells whether any primary is missing.
+func (r *relatives) call(primaries []types.NamespacedName) (incomplete bool) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	r.missing = map[types.NamespacedName]struct{}{}
+	for _, primary := range primaries {
+		if _, ok := r.spoken[primary]; !ok {
+			r.missing[primary] = struct{}{}
+		}
+	}
+	return len(r.missing) > 0
 }
 
 // hasSpoken tells whether a primary has said something since the start.
@@ -130,10 +146,8 @@ func (c *Controller) callTheRoll() {
 	if !known || !c.Synced() || !c.areFeedsSynced() || !c.isWorking() {
 		return
 	}
-	for _, key := range c.keys() {
-		if !c.relatives.hasSpoken(key) {
-			return
-		}
+	if c.relatives.call(c.keys()) {
+		return
 	}
 	suspect := c.suspect(mailboxes.Roll, decide.Vanished)
 	if !c.Mailboxes.Proven(c.Mailbox, suspect) {

@@ -51,14 +51,18 @@ func (c *Controller) reconcileUp(ctx context.Context, key types.NamespacedName, 
 	if err != nil {
 		return outcome{decision: decision, up: true}, err
 	}
-	restless := c.looksAtOther && decision.Action == decide.Update && decision.Cause == decide.Changed && c.failures.changedAgain(key, object.GetResourceVersion())
+	restless := c.looksAtOther && decision.Action == decide.Update && decision.Cause == decide.Changed && c.failures.hasChanged(key, object.GetResourceVersion())
 	if restless || decision.Cause == decide.Drifted {
 		if wait, contended := c.failures.repair(key); contended {
 			return outcome{decision: decision, up: true, again: wait}, fmt.Errorf("%w: somebody in the mailbox, or spec.mutation.up of the PublishedResource, keeps changing it %v", errContended, decision.Fields)
 		}
 	}
 	log.FromContext(ctx).V(1).Info("upwards", "decision", decision.String())
-	return c.actUp(ctx, key, decision, held, source.Desired, object)
+	result, err := c.actUp(ctx, key, decision, held, source.Desired, object)
+	if err == nil && c.looksAtOther && decision.Action == decide.Update {
+		c.failures.changed(key, object.GetResourceVersion())
+	}
+	return result, err
 }
 
 // actUp carries out a decision about one object in the mailbox.

@@ -59,7 +59,7 @@ type workspace struct {
 	hidden  map[schema.GroupVersionResource]bool
 	// veiled are the names of objects that are not shown to who lists and watches all mailboxes: the hub's caches are behind.
 	veiled map[string]bool
-	events  []watchEvent
+	events []watchEvent
 	// writes are the requests that were to change something, as verb, resource and name.
 	writes []string
 	// refuse may answer a write with an error.

@@ -18,42 +18,40 @@ package expression
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/google/cel-go/cel"
-	"github.com/google/cel-go/common"
 	"github.com/google/cel-go/common/functions"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// foreseen says what calls cost that can make very much of very little. CEL counts the cost of a call when it is done,
-// and then lists.range(1000000000) has taken all memory.
-var foreseen = map[string]func(args []ref.Val) float64{
-	"lists.range": func(args []ref.Val) float64 { return whole(args[0]) },
-	"distinct":    func(args []ref.Val) float64 { return math.Pow(items(args[0]), 2) },
-	"flatten":     func(args []ref.Val) float64 { return textSize(args[0], valueSize*costLimit) / valueSize },
-	"format":      func(args []ref.Val) float64 { return traversal(textSize(args[1], maxText)) },
-	"join": func(args []ref.Val) float64 {
-		size := textSize(args[0], maxText)
-		if len(args) > 1 {
-			size += items(args[0]) * float64(len(text(args[1])))
+// foreseen tells whether a call may be made of functions that can make very much of very little. CEL counts the cost of
+// a call when it is done, and then lists.range(1000000000) has taken all memory.
+var foreseen = map[string]func(args []ref.Val) bool{
+	"lists.range": func(args []ref.Val) bool { return whole(args[0]) <= maxSize/valueSize },
+	"distinct":    func(args []ref.Val) bool { return items(args[0]) <= maxUniq },
+	"flatten":     func(args []ref.Val) bool { return textSize(args[0], maxSize) <= maxSize },
+	"format":      func(args []ref.Val) bool { return textSize(args[1], maxSize) <= maxSize },
+	"join": func(args []ref.Val) bool {
+		size := textSize(args[0], maxSize)
+		if size <= maxSize && len(args) > 1 {
+			size += items(args[0]) * len(text(args[1]))
 		}
-		return traversal(size)
+		return size <= maxSize
 	},
-	"replace": func(args []ref.Val) float64 {
+	"replace": func(args []ref.Val) bool {
 		original, old, replacement := text(args[0]), text(args[1]), text(args[2])
-		return traversal(float64(len(original)) + float64(strings.Count(original, old))*float64(len(replacement)))
+		return len(original)+strings.Count(original, old)*len(replacement) <= maxSize
 	},
 }
 
-// The arguments of a call can be of any type: those that do not fit cost nothing, because CEL refuses them.
+// The arguments of a call can be of any type: those that do not fit count nothing, because CEL refuses them.
 
-func whole(value ref.Val) float64 {
+func whole(value ref.Val) int {
 	number, _ := value.(types.Int)
-	return float64(number)
+	return int(number)
 }
 
 func text(value ref.Val) string {
@@ -61,27 +59,21 @@ func text(value ref.Val) string {
 	return string(content)
 }
 
-func items(value ref.Val) float64 {
+func items(value ref.Val) int {
 	if list, ok := value.(traits.Lister); ok {
 		return whole(list.Size())
 	}
 	return 0
 }
 
-// maxText is the length of the longest text that the cost limit allows.
-const maxText = costLimit / common.StringTraversalCostFactor
-
-// traversal is what CEL charges for going through a text.
-func traversal(size float64) float64 { return size * common.StringTraversalCostFactor }
-
 // textSize is about how long a value is when it is written out. It stops counting at the limit.
-func textSize(value ref.Val, limit float64) float64 {
-	size := float64(valueSize)
+func textSize(value ref.Val, limit int) int {
+	size := valueSize
 	switch typed := value.(type) {
 	case types.String:
-		size += float64(len(typed))
+		size += len(typed)
 	case types.Bytes:
-		size += float64(len(typed))
+		size += len(typed)
 	case traits.Mapper:
 		for it := typed.Iterator(); size <= limit && it.HasNext() == types.True; {
 			key := it.Next()
@@ -95,11 +87,10 @@ func textSize(value ref.Val, limit float64) float64 {
 	return size
 }
 
-// foresee replaces the functions of an environment whose cost can be foreseen by ones that refuse to begin what would
-// cost too much.
+// foresee replaces the functions of an environment that are foreseen by ones that refuse to begin what would be too much.
 func foresee(env *cel.Env) ([]cel.EnvOption, error) {
 	var options []cel.EnvOption
-	for name, cost := range foreseen {
+	for name, mayCall := range foreseen {
 		declared, ok := env.Functions()[name]
 		if !ok {
 			return nil, fmt.Errorf("there is no function %s", name)
@@ -119,17 +110,17 @@ func foresee(env *cel.Env) ([]cel.EnvOption, error) {
 				declare = cel.MemberOverload
 			}
 			overloads = append(overloads, declare(overload.ID(), overload.ArgTypes(), overload.ResultType(),
-				cel.FunctionBinding(refusing(name, cost, calls[overload.ID()]))))
+				cel.FunctionBinding(refusing(name, mayCall, calls[overload.ID()]))))
 		}
 		options = append(options, cel.Function(name, overloads...))
 	}
 	return options, nil
 }
 
-func refusing(name string, cost func(args []ref.Val) float64, call *functions.Overload) functions.FunctionOp {
+func refusing(name string, mayCall func(args []ref.Val) bool, call *functions.Overload) functions.FunctionOp {
 	return func(args ...ref.Val) ref.Val {
-		if cost(args) > costLimit {
-			return types.NewErr("%s would exceed the cost limit", name)
+		if !mayCall(args) {
+			return types.NewErr("%s would yield too much or take too long", name)
 		}
 		switch {
 		case len(args) == 1 && call.Unary != nil:

@@ -95,22 +95,22 @@ func (m *meter) round(where string) (string, error) {
 func sizeOf(value reflect.Value, limit int) int {
 	switch value.Kind() {
 	case reflect.String:
-		return 1 + value.Len()
+		return valueSize + value.Len()
 	case reflect.Interface, reflect.Pointer:
 		return sizeOf(value.Elem(), limit)
 	case reflect.Slice, reflect.Array:
-		size := 1
+		size := valueSize
 		for index := 0; index < value.Len() && size <= limit; index++ {
 			size += sizeOf(value.Index(index), limit-size)
 		}
 		return size
 	case reflect.Map:
-		size := 1
+		size := valueSize
 		for entry := value.MapRange(); size <= limit && entry.Next(); {
 			size += sizeOf(entry.Key(), limit-size) + sizeOf(entry.Value(), limit-size)
 		}
 		return size
 	default:
-		return 1
+		return valueSize
 	}
 }

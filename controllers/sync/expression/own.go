@@ -34,8 +34,8 @@ import (
 const (
 	// shortHash is how many characters sha3short gives unless told otherwise.
 	shortHash = 20
-	// maxUniq is how many items uniq takes, because it compares each with each: about as many comparisons as CEL's
-	// cost limit allows.
+	// maxUniq is how many items uniq takes, and distinct in CEL, because they compare each with each: about as many
+	// comparisons as CEL's cost limit allows.
 	maxUniq = 1000
 )
 

@@ -179,9 +179,9 @@ func (w *world) checkResources(done string) {
 
 func TestAnswersLikeTheNaive(t *testing.T) {
 	tried := map[string]int{}
-	for seed := range uint64(40) {
+	for seed := range uint64(30) {
 		g := seeded(seed)
-		world := newWorld(t, g)
+		world := newWorld(t, g, 40)
 		for range 150 {
 			world.step(g)
 		}
@@ -202,15 +202,15 @@ func TestAnswersLikeTheNaive(t *testing.T) {
 func FuzzRegister(f *testing.F) {
 	f.Add([]byte{})
 	for seed := range uint64(10) {
-		random, data := seeded(seed), make([]byte, 600)
+		random, data := seeded(seed), make([]byte, 300)
 		for index := range data {
 			data[index] = "0123456789abcdef"[random.IntN(16)]
 		}
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		source := &choices{data}
-		world := newWorld(t, generator{source})
+		source := &choices{data[:min(len(data), 1000)]}
+		world := newWorld(t, generator{source}, 8)
 		for len(source.bytes) > 0 {
 			world.step(generator{source})
 		}

@@ -260,3 +260,28 @@ func TestTheOldestCounts(t *testing.T) {
 		})
 	}
 }
+
+func TestHasSuspended(t *testing.T) {
+	register, creds, more := newTold(t), newRelation("creds"), newRelation("more")
+	suspended := named("a", "x")
+	suspended.About.Suspended = true
+	expect := func(want bool) {
+		t.Helper()
+		if got := register.HasSuspended("apps", "creds"); got != want {
+			t.Errorf("it has suspended ones: %v, want %v", got, want)
+		}
+	}
+	expect(false)
+	register.Begin("apps", []*relation.Relation{creds, more})
+	register.Set("apps", app, creds, named("a", "x"))
+	register.Fail("apps", database, creds)
+	register.Set("apps", app, more, suspended)
+	expect(false)
+	register.Set("apps", app, creds, suspended)
+	register.expectHeard(names(key("a", "x")), names(key("a", "x")))
+	expect(true)
+	register.Fail("apps", app, creds)
+	expect(true)
+	register.Remove("apps", app)
+	expect(false)
+}

@@ -241,3 +241,19 @@ func TestNeedsNamespace(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatARelationHangsOn(t *testing.T) {
+	for text, want := range map[string][2]bool{
+		"{object: {template: x}}": {false, false},
+		"{object: {template: x}, naming: {name: '{{ .Primary.metadata.name }}'}}":                       {true, false},
+		"{object: {template: x}, naming: {name: '{{ .Object.metadata.name }}'}}":                        {false, false},
+		"{object: {template: x}, namespace: {selector: {matchLabels: {a: b}}}}":                         {false, true},
+		"{object: {template: x}, namespace: {template: x}, naming: {namespace: '{{ .Primary.kind }}'}}": {true, false},
+		"{object: {selector: {matchLabels: {a: b}}}}":                                                   {false, false},
+	} {
+		related := compile(t, text)
+		if got := [2]bool{related.NamesByPrimary(), related.SelectsNamespaces()}; got != want {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+}

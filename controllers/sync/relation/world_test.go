@@ -58,12 +58,12 @@ func ask(register *relation.Register, of about, candidate relation.Candidate) ve
 	}
 }
 
-func newWorld(t *testing.T, g generator) *world {
+func newWorld(t *testing.T, g generator, candidates int) *world {
 	w := &world{
 		t: t, register: relation.NewRegister(), naive: &naive{contributors: map[string]*spoken{}},
 		answers: map[about][]verdict{}, tried: map[string]int{},
 	}
-	for range 40 {
+	for range candidates {
 		w.candidates = append(w.candidates, g.candidate())
 	}
 	for _, of := range abouts {
