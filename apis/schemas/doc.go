@@ -16,5 +16,6 @@ limitations under the License.
 
 // Package schemas holds the schemas of the project's own kinds in the two forms that servers take them:
 // CustomResourceDefinitions for clusters, and APIResourceSchemas for kcp. Both are generated from the Go types by
-// "go run ./hack/generate" and embedded here. FromCRD turns any CustomResourceDefinition into an APIResourceSchema.
+// "go run ./hack/generate" and embedded here. For other kinds, Project makes of a CustomResourceDefinition the one that
+// mailboxes have, and FromCRD turns any definition into an APIResourceSchema.
 package schemas

@@ -17,7 +17,9 @@ limitations under the License.
 package structural
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -35,9 +37,6 @@ const (
 	typeObject  = "object"
 	typeString  = "string"
 )
-
-// quantityPattern lets pass what a server reads as a quantity, and little else.
-const quantityPattern = `^\s*[+-]?[0-9]*(\.[0-9]*)?([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?\s*$`
 
 // fieldLimit bounds how many fields a kind may have, types that are used several times counted each time. A Pod has 4,000.
 const fieldLimit = 50_000
@@ -68,27 +67,32 @@ func (c *converter) note(at place, format string, args ...any) {
 	c.notes = append(c.notes, Note{Path: at.path, Reason: fmt.Sprintf(format, args...)})
 }
 
-// kind converts the type of a whole object.
-func (c *converter) kind(s *spec.Schema) apiextensionsv1.JSONSchemaProps {
+// kind converts the type of a whole object. Where there is a status, kcp takes little else at the root than fields.
+func (c *converter) kind(s *spec.Schema) *apiextensionsv1.JSONSchemaProps {
 	object := *s
 	object.Properties = maps.Clone(s.Properties)
 	delete(object.Properties, "metadata")
-	root := c.schema(&object, place{})
-	if root.Properties == nil {
-		root.Properties = map[string]apiextensionsv1.JSONSchemaProps{}
+	converted := c.schema(&object, place{})
+	if converted.Type != typeObject {
+		c.fail(place{}, errors.New("it is no object"))
 	}
-	root.Properties["metadata"] = apiextensionsv1.JSONSchemaProps{Type: typeObject}
-	if len(root.AllOf)+len(root.AnyOf)+len(root.OneOf) > 0 || root.Not != nil {
+	if len(converted.AllOf)+len(converted.AnyOf)+len(converted.OneOf) > 0 || converted.Not != nil {
 		c.note(place{}, "allOf, anyOf, oneOf and not are left out: a kind with a status may not have them")
-		root.AllOf, root.AnyOf, root.OneOf, root.Not = nil, nil, nil, nil
 	}
-	root.Nullable, root.XMapType = false, nil
+	root := &apiextensionsv1.JSONSchemaProps{
+		Description: converted.Description, Type: typeObject, XPreserveUnknownFields: converted.XPreserveUnknownFields,
+		Properties: map[string]apiextensionsv1.JSONSchemaProps{"metadata": {Type: typeObject}},
+	}
+	maps.Copy(root.Properties, converted.Properties)
+	if converted.AdditionalProperties != nil {
+		root.XPreserveUnknownFields = new(true)
+	}
 	return root
 }
 
 func (c *converter) fail(at place, err error) {
 	if err != nil && c.err == nil {
-		c.err = fmt.Errorf("%s: %w", at.path, err)
+		c.err = fmt.Errorf("%s: %w", cmp.Or(at.path, "."), err)
 	}
 }
 
@@ -111,8 +115,9 @@ func (c *converter) schema(s *spec.Schema, at place) apiextensionsv1.JSONSchemaP
 	case name == quantity:
 		out = unknown(out)
 		out.Type, out.Pattern = "", quantityPattern
-	case slices.Equal(types, []string{typeInteger, typeString}):
-		out.Type, out.Format, out.XIntOrString = "", "", true
+	case out.XIntOrString || slices.Equal(types, []string{typeInteger, typeString}):
+		out = unknown(out)
+		out.Type, out.XPreserveUnknownFields, out.XIntOrString = "", nil, true
 	case len(types) > 0:
 		out = unknown(out)
 		out.Type = ""
@@ -120,10 +125,10 @@ func (c *converter) schema(s *spec.Schema, at place) apiextensionsv1.JSONSchemaP
 		c.object(&out, s, at)
 	case out.Type == typeArray:
 		c.array(&out, s, at)
-	case out.Type == "" && !out.XIntOrString:
+	case out.Type == "":
 		out = unknown(out)
 	}
-	if len(types) == 0 {
+	if len(types) == 0 && !out.XIntOrString {
 		c.junctors(&out, s, at)
 	}
 	return out
@@ -144,6 +149,9 @@ func (c *converter) keywords(s *spec.Schema, at place) (out apiextensionsv1.JSON
 		err = json.Unmarshal(raw, &out)
 	}
 	c.fail(at, err)
+	if out.Type == "" && len(s.Properties) > 0 {
+		out.Type = typeObject
+	}
 	out.ID, out.XListType, out.XListMapKeys = "", nil, nil
 	if len(out.XValidations) > 0 {
 		c.note(at, "the rules are left out: the server does not evaluate them on what it is sent")
@@ -157,42 +165,6 @@ func (c *converter) keywords(s *spec.Schema, at place) (out apiextensionsv1.JSON
 	}
 	restrictLess(&out)
 	return out
-}
-
-// restrictLess widens what a server written in Go is less strict about than it says.
-func restrictLess(out *apiextensionsv1.JSONSchemaProps) {
-	if out.Type == typeString && out.Format != "date-time" {
-		out.Format = ""
-	}
-	if empty := []byte(`""`); out.Type == typeString && len(out.Enum) > 0 &&
-		!slices.ContainsFunc(out.Enum, func(value apiextensionsv1.JSON) bool { return slices.Equal(value.Raw, empty) }) {
-		out.Enum = append(out.Enum, apiextensionsv1.JSON{Raw: empty})
-	}
-}
-
-// unknown keeps of a schema what says nothing about the contents.
-func unknown(s apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
-	return apiextensionsv1.JSONSchemaProps{
-		Description: s.Description, Type: s.Type, Nullable: s.Nullable, XPreserveUnknownFields: new(true),
-	}
-}
-
-// alternatives returns the types, sorted, of a value that may be of several.
-func alternatives(s *spec.Schema) (types []string) {
-	if len(s.Type) > 1 {
-		return slices.Sorted(slices.Values(s.Type))
-	}
-	if len(s.Type) > 0 || len(s.OneOf) > 0 && len(s.AnyOf) > 0 {
-		return nil
-	}
-	for _, branch := range append(slices.Clone(s.OneOf), s.AnyOf...) {
-		if len(branch.Type) != 1 {
-			return nil
-		}
-		types = append(types, branch.Type[0])
-	}
-	slices.Sort(types)
-	return types
 }
 
 func (c *converter) object(out *apiextensionsv1.JSONSchemaProps, s *spec.Schema, at place) {

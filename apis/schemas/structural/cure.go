@@ -92,7 +92,7 @@ func cureRules(node *apiextensionsv1.JSONSchemaProps, at position, faults field.
 
 // why returns what a fault says, on one line.
 func why(fault *field.Error) string {
-	return oneLine(cmp.Or(fault.Detail, fault.ErrorBody()), reasonLength)
+	return oneLine(cmp.Or(fault.Detail, fault.Type.String()), reasonLength)
 }
 
 func shown(rule apiextensionsv1.ValidationRule) string {
@@ -139,4 +139,18 @@ func find(faults field.ErrorList, path *field.Path) *field.Error {
 		return nil
 	}
 	return faults[i]
+}
+
+// summary lists faults without the schemas that they are about.
+func summary(faults field.ErrorList) string {
+	const shown = 5
+	var lines []string
+	for _, fault := range faults[:min(len(faults), shown)] {
+		place := strings.TrimPrefix(strings.TrimPrefix(fault.Field, schemaPath.String()), ".")
+		lines = append(lines, cmp.Or(place, ".")+": "+why(fault))
+	}
+	if more := len(faults) - shown; more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(lines, "; ")
 }

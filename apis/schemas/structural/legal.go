@@ -63,7 +63,7 @@ func Legalize(version *apiextensionsv1.CustomResourceDefinitionVersion) ([]Note,
 		}
 		cured := cure(root, faults)
 		if len(cured) == 0 {
-			return nil, fmt.Errorf("the schema of version %s is not structural: %w", version.Name, faults.ToAggregate())
+			return nil, fmt.Errorf("the schema of version %s is not structural: %s", version.Name, summary(faults))
 		}
 		notes = append(notes, cured...)
 	}

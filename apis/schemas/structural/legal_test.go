@@ -166,10 +166,13 @@ func TestLegalizeRefuses(t *testing.T) {
 		"a type that is none": `{type: text}`,
 		"a list of nothing":   `{type: array}`,
 		"no type":             `{description: d}`,
+		"many faults":         `{type: object, properties: {a: {}, b: {}, c: {}, d: {}, e: {}, f: {}, g: {type: string, description: ` + strings.Repeat("long", 1000) + `}}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if notes, err := structural.Legalize(versionOf(t, spec)); err == nil || !strings.Contains(err.Error(), "the schema of version v1") {
 				t.Errorf("wanted an error, got %v and the notes %v", err, notes)
+			} else if len(err.Error()) > 1000 {
+				t.Errorf("nobody reads an error of %d bytes: %v", len(err.Error()), err)
 			}
 		})
 	}

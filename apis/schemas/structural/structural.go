@@ -84,5 +84,5 @@ func (c components) schema(component *spec.Schema) (*apiextensionsv1.JSONSchemaP
 	}
 	converter := &converter{components: c}
 	root := converter.kind(component)
-	return &root, converter.notes, converter.err
+	return root, converter.notes, converter.err
 }

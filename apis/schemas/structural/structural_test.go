@@ -79,6 +79,9 @@ com.example.v1.Thing:
 			if err == nil || !strings.Contains(err.Error(), test.reason) {
 				t.Errorf("wanted an error that says %q, got %v", test.reason, err)
 			}
+			if err != nil && len(err.Error()) > 500 {
+				t.Errorf("nobody reads an error of %d bytes: %v", len(err.Error()), err)
+			}
 		})
 	}
 }
