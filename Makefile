@@ -35,8 +35,9 @@ demo: build ## Run kcp, two clusters and the hub on this machine; ONCE=1 ends by
 ##@ Build
 
 .PHONY: build
-build: ## Build the hub into bin/synchub
+build: ## Build the hub and the kubectl plugin into bin/
 	go build $(BUILD_FLAGS) -o bin/synchub ./cmd/synchub
+	go build $(BUILD_FLAGS) -o bin/kubectl-synchub ./cmd/kubectl-synchub
 
 .PHONY: tools
 tools: ## Build all tools that are missing or whose pin changed into bin/
@@ -48,9 +49,14 @@ generate: ## Generate deep copies, CRDs and APIResourceSchemas from the types in
 	go run ./hack/generate
 	cp apis/schemas/crds/synchub.dev_publishedresources.yaml charts/synchub/files/crds/
 
+.PHONY: schemas
+schemas: ## Take the schemas of Kubernetes' APIs that the chart brings from the pinned kube-apiserver
+	go run ./hack/buildtools kube-apiserver etcd
+	go run ./hack/schemas
+
 .PHONY: clean
-clean: ## Remove the built hub, logs and the demo's data, but not the tools, which take long to build
-	rm -rf bin/synchub bin/synchub-race bin/synchub-demo logs .demo cover.out
+clean: ## Remove what was built of the hub, logs and the demo's data, but not the tools, which take long to build
+	rm -rf bin/synchub bin/kubectl-synchub bin/synchub-race bin/synchub-demo logs .demo cover.out
 
 .PHONY: clean-all
 clean-all: clean ## Remove the tools too

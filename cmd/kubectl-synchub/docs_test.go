@@ -1,0 +1,214 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/synchub-dev/synchub/controllers/sync/expression"
+)
+
+// page is the documentation that these tests check.
+func page(t *testing.T) string {
+	t.Helper()
+	content, err := os.ReadFile("../../docs/publishedresource.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// blocks returns the fenced blocks of one kind.
+func blocks(t *testing.T, kind string) []string {
+	t.Helper()
+	var found []string
+	for _, block := range regexp.MustCompile("(?ms)^```"+kind+"\n(.*?)^```$").FindAllStringSubmatch(page(t), -1) {
+		found = append(found, block[1])
+	}
+	if len(found) == 0 {
+		t.Fatalf("there is no block of %s", kind)
+	}
+	return found
+}
+
+func TestDocumentedCommandPrintsWhatThePageShows(t *testing.T) {
+	requests := withCluster(t, http.NotFound)
+	commands, outputs, errs := blocks(t, "sh"), blocks(t, "output"), blocks(t, "errors")
+	t.Chdir("../..")
+	if len(commands) != len(outputs) || len(commands) != len(errs) {
+		t.Fatalf("%d commands, %d outputs, %d blocks of errors", len(commands), len(outputs), len(errs))
+	}
+	for i, command := range commands {
+		args := strings.Fields(strings.ReplaceAll(command, "\\\n", " "))
+		if len(args) < 2 || args[0] != "kubectl" || args[1] != "synchub" {
+			t.Fatalf("%q does not run the plugin", command)
+		}
+		got := execute(t, "", args[2:]...)
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		if got.out != outputs[i] {
+			t.Errorf("it prints\n%s\nand the page shows\n%s", got.out, outputs[i])
+		}
+		if got.errs != errs[i] {
+			t.Errorf("it prints on standard error\n%s\nand the page shows\n%s", got.errs, errs[i])
+		}
+	}
+	if requests.Load() > 0 {
+		t.Error("a cluster was asked")
+	}
+}
+
+// Each example is a PublishedResource, or a part of the spec of one.
+func TestDocumentedExamplesAreUnderstood(t *testing.T) {
+	withCluster(t, http.NotFound)
+	for i, example := range blocks(t, "yaml") {
+		t.Run(fmt.Sprintf("example %d", i), func(t *testing.T) {
+			input := example
+			if !strings.HasPrefix(example, "apiVersion:") {
+				input = publish("example", withResource(t, example))
+			}
+			input += "---\n" + definitionFor(t, input)
+			if got := render(t, input, "-f", "-"); got.err != nil {
+				t.Errorf("%v in\n%s", got.err, input)
+			}
+		})
+	}
+}
+
+// withResource completes a part of a spec, which is mostly that of the page's databases.
+func withResource(t *testing.T, spec string) string {
+	t.Helper()
+	var fields map[string]any
+	if err := yaml.UnmarshalStrict([]byte(spec), &fields); err != nil {
+		t.Fatalf("%v in\n%s", err, spec)
+	}
+	if _, ok := fields["resource"]; ok {
+		return spec
+	}
+	return "resource: {group: db.example.com, resource: databases, kind: Database, version: v1}\n" + spec
+}
+
+// definitionFor returns a definition of what a PublishedResource publishes.
+func definitionFor(t *testing.T, input string) string {
+	t.Helper()
+	var published struct {
+		Spec struct {
+			Resource struct{ Group, Resource, Kind string }
+		}
+	}
+	if err := yaml.Unmarshal([]byte(input), &published); err != nil {
+		t.Fatal(err)
+	}
+	resource := published.Spec.Resource
+	return fmt.Sprintf(`apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %[1]s.%[2]s}
+spec:
+  group: %[2]q
+  scope: Namespaced
+  names: {plural: %[1]s, singular: one, kind: %[3]s}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+`, resource.Resource, resource.Group, cmp.Or(resource.Kind, "Thing"))
+}
+
+// The example that the page shows is that of the file which its command names.
+func TestDocumentedExampleIsThatOfTheFile(t *testing.T) {
+	file, err := os.ReadFile(examples + "databases.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(blocks(t, "yaml"), string(file)) {
+		t.Error("the page does not show databases.yaml as it is")
+	}
+}
+
+func TestDocumentedFunctionsAreThoseThatThereAre(t *testing.T) {
+	_, section, _ := strings.Cut(page(t), "\n## Templates\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var listed []string
+	for row := range strings.Lines(section) {
+		if strings.HasPrefix(row, "| ") {
+			for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row, -1) {
+				listed = append(listed, name[1])
+			}
+		}
+	}
+	slices.Sort(listed)
+	if want := expression.Functions(); !slices.Equal(listed, want) {
+		t.Errorf("the page lists\n%q\nand there are\n%q", listed, want)
+	}
+}
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	noSlug  = regexp.MustCompile(`[^-_ a-z0-9]`)
+)
+
+// Links within the repository lead somewhere, on this page and on all others.
+func TestDocumentedLinksLeadSomewhere(t *testing.T) {
+	repository := os.DirFS("../..")
+	pages, err := fs.Glob(repository, "docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range append(pages, "README.md") {
+		content, err := fs.ReadFile(repository, from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range link.FindAllStringSubmatch(string(content), -1) {
+			to := path.Join(path.Dir(from), found[1])
+			if found[1] == "" {
+				to = from
+			}
+			there, err := fs.Stat(repository, to)
+			if err != nil {
+				t.Errorf("%s: %v", from, err)
+				continue
+			}
+			if found[2] != "" && !there.IsDir() && !slices.Contains(anchors(t, repository, to), found[2]) {
+				t.Errorf("%s: %s has no heading %s", from, to, found[2])
+			}
+		}
+	}
+}
+
+// anchors returns what the headings of a page can be linked by.
+func anchors(t *testing.T, repository fs.FS, file string) (found []string) {
+	t.Helper()
+	content, err := fs.ReadFile(repository, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, title := range heading.FindAllStringSubmatch(string(content), -1) {
+		found = append(found, "#"+strings.ReplaceAll(noSlug.ReplaceAllString(strings.ToLower(title[1]), ""), " ", "-"))
+	}
+	return found
+}
