@@ -174,7 +174,9 @@ func (c *cluster) identities(t *testing.T) map[string]string {
 	}
 	add(crds, "", "publishedresources.synchub.dev")
 	add(publishedResources, "", defaults...)
-	add(corev1.SchemeGroupVersion.WithResource("configmaps"), namespace, "synchub-schema-deployments")
+	for _, name := range withSchemas {
+		add(corev1.SchemeGroupVersion.WithResource("configmaps"), namespace, schemaOf(name))
+	}
 	return found
 }
 

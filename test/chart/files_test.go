@@ -18,8 +18,10 @@ package chart
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,6 +33,7 @@ import (
 	"github.com/synchub-dev/synchub/apis/schemas"
 	"github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/published"
+	"github.com/synchub-dev/synchub/hack/schemas/shipped"
 )
 
 const crdFile = "synchub.dev_publishedresources.yaml"
@@ -85,22 +88,63 @@ func TestPublishedFilesHoldWhatTheirKindsKnow(t *testing.T) {
 		resources[resource.Name] = resource
 	}
 	for name, resource := range resources {
-		if way, err := published.WayOf(&resource.Spec); err != nil || (way == published.OwnSchema) != (name == "deployments") {
-			t.Errorf("%s gets to mailboxes by %s, %v", name, way, err)
-		}
 		if name != resource.Spec.Resource.Resource {
 			t.Errorf("%s publishes %q", name, resource.Spec.Resource.Resource)
 		}
+		way, err := published.WayOf(&resource.Spec)
+		if err != nil || (way == published.OwnSchema) != slices.Contains(withSchemas, name) {
+			t.Errorf("%s gets to mailboxes by %s, %v", name, way, err)
+		}
+		if way == published.OwnSchema {
+			checkSchema(t, resource.Spec, configMaps)
+		}
 	}
-	from := resources["deployments"].Spec.API.SchemaFrom
-	if from == nil || from.ConfigMap == nil {
-		t.Fatal("deployments do not take their schema from a ConfigMap")
+	if names := slices.Sorted(maps.Keys(resources)); !slices.Equal(names, defaults) {
+		t.Errorf("the chart publishes %v, want %v", names, defaults)
 	}
+}
+
+// checkSchema expects a schema that can be exported, of just the version that is published.
+func checkSchema(t *testing.T, spec v1alpha1.PublishedResourceSpec, configMaps map[string]corev1.ConfigMap) {
+	t.Helper()
+	resource := spec.Resource
+	if spec.API.SchemaFrom == nil || spec.API.SchemaFrom.ConfigMap == nil {
+		t.Errorf("%s do not take their schema from a ConfigMap", resource.Resource)
+		return
+	}
+	from := spec.API.SchemaFrom.ConfigMap
 	var definition apiextensionsv1.CustomResourceDefinition
-	if err := yaml.UnmarshalStrict([]byte(configMaps[from.ConfigMap.Name].Data[from.ConfigMap.Key]), &definition); err != nil {
-		t.Fatalf("read the schema of Deployments: %v", err)
+	if err := yaml.UnmarshalStrict([]byte(configMaps[from.Name].Data[from.Key]), &definition); err != nil {
+		t.Errorf("read the schema of %s: %v", resource.Resource, err)
+		return
 	}
-	if schema, err := schemas.FromCRD(&definition); err != nil || schema.Spec.Group != "apps" || schema.Spec.Names.Plural != "deployments" {
-		t.Errorf("the schema of Deployments cannot be exported: %v", err)
+	exported, err := schemas.FromCRD(&definition)
+	if err != nil {
+		t.Errorf("the schema of %s cannot be exported: %v", resource.Resource, err)
+		return
+	}
+	got := v1alpha1.ResourceDescriptor{Group: exported.Spec.Group, Resource: exported.Spec.Names.Plural, Kind: exported.Spec.Names.Kind, Version: exported.Spec.Versions[0].Name}
+	if got != resource {
+		t.Errorf("%s are published by the schema of %v", resource.Resource, got)
+	}
+}
+
+func TestSchemasAreThoseOfKubernetes(t *testing.T) {
+	_, _, root := paths(t)
+	files, err := shipped.Files(contextFor(t), sharedCluster(t).Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	present, err := filepath.Glob(filepath.Join(root, shipped.Directory, shipped.Prefix+"*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range present {
+		if content, err := os.ReadFile(path); err != nil || !bytes.Equal(content, files[filepath.Base(path)]) {
+			t.Errorf("%s is not what the cluster says (%v); run `make schemas`", path, err)
+		}
+	}
+	if len(present) != len(files) {
+		t.Errorf("there are %d schemas, want %d; run `make schemas`", len(present), len(files))
 	}
 }

@@ -53,6 +53,7 @@ func TestRelease(t *testing.T) {
 		}
 		kept = c.identities(t)
 	})
+	step("Helm has room to note the release", c.checkReleaseSize)
 	step("the hub's Pods pass the restricted Pod security standard", c.checkPodSecurity)
 	step("the hub may do exactly what it needs", c.checkRights)
 	step("an upgrade takes the PublishedResources into the release and respects what was set by hand", func(t *testing.T) {
@@ -125,6 +126,22 @@ func podOf(deployment *appsv1.Deployment) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
 }
 
+// checkReleaseSize wants the Secret in which Helm keeps the release, with the chart and all it rendered, to stay well below
+// the 1 MiB that a Secret can hold.
+func (c *cluster) checkReleaseSize(t *testing.T) {
+	secrets, err := c.kubernetes.CoreV1().Secrets(namespace).List(contextFor(t), metav1.ListOptions{LabelSelector: "owner=helm,name=" + chart.Release})
+	if err != nil || len(secrets.Items) == 0 {
+		t.Fatalf("find the release: %v", err)
+	}
+	for _, secret := range secrets.Items {
+		size := len(secret.Data["release"])
+		t.Logf("%s takes %d bytes", secret.Name, size)
+		if size > corev1.MaxSecretSize/2 {
+			t.Errorf("%s takes %d bytes", secret.Name, size)
+		}
+	}
+}
+
 func (c *cluster) checkKept(t *testing.T, kept map[string]string) {
 	t.Helper()
 	if now := c.identities(t); !maps.Equal(now, kept) {
@@ -167,8 +184,10 @@ func (c *cluster) removeAll(t *testing.T) {
 	t.Helper()
 	c.helm(t, "uninstall", chart.Release, "--wait")
 	ctx := contextFor(t)
-	if err := c.kubernetes.CoreV1().ConfigMaps(namespace).Delete(ctx, "synchub-schema-deployments", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
+	for _, name := range withSchemas {
+		if err := c.kubernetes.CoreV1().ConfigMaps(namespace).Delete(ctx, schemaOf(name), metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	const definition = "publishedresources.synchub.dev"
 	if err := c.dynamic.Resource(crds).Delete(ctx, definition, metav1.DeleteOptions{}); err != nil {

@@ -17,6 +17,7 @@ limitations under the License.
 package chart
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,9 +42,15 @@ const (
 
 // defaults are the PublishedResources that the chart brings.
 var defaults = []string{
-	"clusterrolebindings", "clusterroles", "configmaps", "customresourcedefinitions", "deployments", "namespaces",
-	"rolebindings", "roles", "secrets", "serviceaccounts",
+	"clusterrolebindings", "clusterroles", "configmaps", "cronjobs", "customresourcedefinitions", "daemonsets", "deployments", "ingresses",
+	"jobs", "namespaces", "pods", "rolebindings", "roles", "secrets", "serviceaccounts", "services", "statefulsets",
 }
+
+// withSchemas are those of them that kcp does not serve, so that the chart brings a schema.
+var withSchemas = []string{"cronjobs", "daemonsets", "deployments", "ingresses", "jobs", "pods", "services", "statefulsets"}
+
+// schemaOf is the name of the ConfigMap with the schema.
+func schemaOf(name string) string { return "synchub-schema-" + name }
 
 // paths are those of the program and of the chart.
 func paths(t *testing.T) (helm chart.Helm, chartDir, root string) {
@@ -114,12 +121,15 @@ func TestLintIsClean(t *testing.T) {
 
 func TestDefaultsRenderExactlyTheseObjects(t *testing.T) {
 	want := []string{
-		"ClusterRole/synchub", "ClusterRoleBinding/synchub", "ConfigMap/synchub-schema-deployments",
+		"ClusterRole/synchub", "ClusterRoleBinding/synchub",
 		"CustomResourceDefinition/publishedresources.synchub.dev", "Deployment/synchub", "PodDisruptionBudget/synchub",
 		"Role/synchub", "Role/synchub-events", "RoleBinding/synchub", "RoleBinding/synchub-events", "Service/synchub-metrics", "ServiceAccount/synchub",
 	}
 	for _, name := range defaults {
 		want = append(want, "PublishedResource/"+name)
+	}
+	for _, name := range withSchemas {
+		want = append(want, "ConfigMap/"+schemaOf(name))
 	}
 	slices.Sort(want)
 	var got []string
@@ -129,6 +139,24 @@ func TestDefaultsRenderExactlyTheseObjects(t *testing.T) {
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
 		t.Errorf("rendered\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+	}
+}
+
+func TestEachDefaultCanBeLeftOut(t *testing.T) {
+	all := objects(t)
+	for _, name := range defaults {
+		t.Run(name, func(t *testing.T) {
+			rest := objects(t, "--set", "publishedResources.without={"+name+"}")
+			missing := maps.Clone(all)
+			maps.DeleteFunc(missing, func(key string, _ *unstructured.Unstructured) bool { return rest[key] != nil })
+			want := []string{"PublishedResource/" + name}
+			if slices.Contains(withSchemas, name) {
+				want = append([]string{"ConfigMap/" + schemaOf(name)}, want...)
+			}
+			if got := slices.Sorted(maps.Keys(missing)); !slices.Equal(got, want) {
+				t.Errorf("left out %v, want %v", got, want)
+			}
+		})
 	}
 }
 
@@ -236,6 +264,7 @@ func TestInvalidValuesAreRefused(t *testing.T) {
 		{"log.format=xml", "/log/format"},
 		{"extraArgs[0]=run", "/extraArgs/0"},
 		{"publishedResources.defaults=maybe", "/publishedResources/defaults"},
+		{"publishedResources.without[0]=pod", "/publishedResources/without/0"},
 		{"rbac.cluster=true", "additional properties 'cluster' not allowed"},
 		{"metrics.port=80", "/metrics/port"},
 		{"health.port=70000", "/health/port"},

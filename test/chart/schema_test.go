@@ -39,7 +39,7 @@ import (
 // schemaGroup stands for apps, whose place is taken in a Kubernetes cluster.
 const schemaGroup = "apps.synchub.example"
 
-// deploymentExample uses every typed field, and some of those that are only passed on.
+// deploymentExample uses every field of a Deployment's own, and some of its Pods'.
 const deploymentExample = `
 apiVersion: apps.synchub.example/v1
 kind: Deployment
@@ -77,7 +77,6 @@ spec:
         livenessProbe: {httpGet: {path: /healthz, port: 8080}}
       volumes:
       - {name: data, emptyDir: {}}
-      aFieldOfTomorrow: {isPassed: [on]}
 `
 
 // TestSchemaOfDeployments tries the schema that mailboxes get in a real API server, under another group.
@@ -112,7 +111,8 @@ func TestSchemaOfDeployments(t *testing.T) {
 		{"no selector", "spec.selector", remove("spec", "selector")},
 		{"no template", "spec.template", remove("spec", "template")},
 		{"no containers", "spec.template.spec.containers", remove("spec", "template", "spec", "containers")},
-		{"negative replicas", "spec.replicas", set(int64(-1), "spec", "replicas")},
+		{"replicas in words", "spec.replicas", set("two", "spec", "replicas")},
+		{"a misspelt field of Pods", "spec.template.spec.restartsPolicy", set("Always", "spec", "template", "spec", "restartsPolicy")},
 		{"unknown strategy", "spec.strategy.type", set("Sideways", "spec", "strategy", "type")},
 		{"misspelt field", "spec.replica", set(int64(1), "spec", "replica")},
 		{"labels of another type", "spec.template.metadata.labels.app", set(int64(1), "spec", "template", "metadata", "labels", "app")},

@@ -70,8 +70,9 @@ func numbered(name string, number int) string {
 }
 
 // New prepares a provider workspace and a hosting cluster. Installations with different numbers, counted from 1, have
-// nothing in common but kcp when each has a hosting cluster of its own. binary is the hub to run.
-func New(ctx context.Context, opts servers.Options, kcp *servers.KCP, hosting *servers.Target, binary string, number int) (*Installation, error) {
+// nothing in common but kcp when each has a hosting cluster of its own. binary is the hub to run. Of the PublishedResources
+// that the chart brings, the named ones are left out.
+func New(ctx context.Context, opts servers.Options, kcp *servers.KCP, hosting *servers.Target, binary string, number int, without ...string) (*Installation, error) {
 	installation := &Installation{
 		Workspace: numbered("root:synchub", number),
 		HubUser:   HubUser(number),
@@ -80,7 +81,7 @@ func New(ctx context.Context, opts servers.Options, kcp *servers.KCP, hosting *s
 	installation.HubKubeconfig = kcp.HubKubeconfigOf(installation.HubUser)
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error { return installation.Init(groupCtx) })
-	group.Go(func() error { return installation.host(groupCtx, hosting) })
+	group.Go(func() error { return installation.host(groupCtx, hosting, without) })
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
@@ -88,13 +89,16 @@ func New(ctx context.Context, opts servers.Options, kcp *servers.KCP, hosting *s
 }
 
 // host installs the chart and keeps a kubeconfig with the rights of its ServiceAccount.
-func (i *Installation) host(ctx context.Context, hosting *servers.Target) error {
+func (i *Installation) host(ctx context.Context, hosting *servers.Target, without []string) error {
 	root, err := framework.RepositoryRoot()
 	if err != nil {
 		return err
 	}
-	err = chart.Install(ctx, filepath.Join(i.opts.Bin, "helm"), filepath.Join(root, "charts", "synchub"), hosting.Kubeconfig, Namespace,
-		map[string]string{"kcp.kubeconfigSecret.name": "kcp-kubeconfig"}) //nolint:gosec // the name of a Secret is no secret
+	values := map[string]string{"kcp.kubeconfigSecret.name": "kcp-kubeconfig"} //nolint:gosec // the name of a Secret is no secret
+	for n, name := range without {
+		values[fmt.Sprintf("publishedResources.without[%d]", n)] = name
+	}
+	err = chart.Install(ctx, filepath.Join(i.opts.Bin, "helm"), filepath.Join(root, "charts", "synchub"), hosting.Kubeconfig, Namespace, values)
 	if err != nil {
 		return fmt.Errorf("cannot install the chart: %w", err)
 	}

@@ -1,0 +1,137 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package shipped
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/provider/definitions"
+)
+
+const (
+	// Directory is that of the files, below the root of the repository.
+	Directory = "charts/synchub/files/published"
+	// Prefix is how the names of the files begin.
+	Prefix = "schema-"
+
+	configMapPrefix = "synchub-" + Prefix
+	key             = "crd.yaml"
+)
+
+// manifest is a ConfigMap or a definition without what only servers write.
+type manifest struct {
+	metav1.TypeMeta `json:",inline"`
+	Metadata        metadata                                      `json:"metadata"`
+	Data            map[string]string                             `json:"data,omitempty"`
+	Spec            *apiextensionsv1.CustomResourceDefinitionSpec `json:"spec,omitempty"`
+}
+
+type metadata struct {
+	Name        string            `json:"name"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// Files returns the content of the files by their names.
+func Files(ctx context.Context, config *rest.Config) (map[string][]byte, error) {
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for %s: %w", config.Host, err)
+	}
+	files := map[string][]byte{}
+	for _, kind := range kinds {
+		file, err := kind.file(ctx, client.RESTClient())
+		if err != nil {
+			return nil, err
+		}
+		files[Prefix+kind.Resource+".yaml"] = file
+	}
+	return files, nil
+}
+
+func (k kind) file(ctx context.Context, client rest.Interface) ([]byte, error) {
+	crd, err := definitions.Read(ctx, client, synchubv1alpha1.ResourceDescriptor{Group: k.Group, Version: k.Version, Resource: k.Resource})
+	if err != nil {
+		return nil, err
+	}
+	for i := range crd.Spec.Versions {
+		version := &crd.Spec.Versions[i]
+		undescribe(version.Schema.OpenAPIV3Schema)
+		for _, field := range k.required {
+			if err := require(version.Schema.OpenAPIV3Schema, strings.Split(field, ".")); err != nil {
+				return nil, fmt.Errorf("requiring %s of %s: %w", field, k.GroupResource(), err)
+			}
+		}
+		version.AdditionalPrinterColumns = k.columns
+	}
+	definition, err := yaml.Marshal(manifest{TypeMeta: crd.TypeMeta, Metadata: metadata{Name: crd.Name, Annotations: crd.Annotations}, Spec: &crd.Spec})
+	if err != nil {
+		return nil, fmt.Errorf("encoding the definition of %s: %w", k.GroupResource(), err)
+	}
+	object, err := yaml.Marshal(manifest{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		Metadata: metadata{Name: configMapPrefix + k.Resource},
+		Data:     map[string]string{key: string(definition)},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encoding the ConfigMap of %s: %w", k.GroupResource(), err)
+	}
+	return append([]byte("# Made by `make schemas`.\n"), object...), nil
+}
+
+// require makes a field, and all on the way to it, required.
+func require(parent *apiextensionsv1.JSONSchemaProps, path []string) error {
+	field, ok := parent.Properties[path[0]]
+	if !ok {
+		return fmt.Errorf("there is no field %s", path[0])
+	}
+	if !slices.Contains(parent.Required, path[0]) {
+		parent.Required = append(parent.Required, path[0])
+	}
+	if len(path) == 1 {
+		return nil
+	}
+	defer func() { parent.Properties[path[0]] = field }()
+	return require(&field, path[1:])
+}
+
+// undescribe removes what a schema says to people.
+func undescribe(schema *apiextensionsv1.JSONSchemaProps) {
+	if schema == nil {
+		return
+	}
+	schema.Description = ""
+	for name, property := range schema.Properties {
+		undescribe(&property)
+		schema.Properties[name] = property
+	}
+	if schema.Items != nil {
+		undescribe(schema.Items.Schema)
+	}
+	if schema.AdditionalProperties != nil {
+		undescribe(schema.AdditionalProperties.Schema)
+	}
+}
