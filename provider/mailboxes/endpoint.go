@@ -47,6 +47,9 @@ type endpoint struct {
 	log    logr.Logger
 	ctx    context.Context
 	cancel context.CancelFunc
+	bound  *bound
+	// rewatching are the watches that are being started anew.
+	rewatching sync.WaitGroup
 	// silent is true while requests for bindings, which every endpoint serves, fail.
 	silent atomic.Bool
 
@@ -66,6 +69,7 @@ func newEndpoint(ctx context.Context, owner *Mailboxes, url string) (*endpoint, 
 		url:     url,
 		client:  client,
 		log:     owner.log.WithValues("endpoint", url),
+		bound:   newBound(),
 		ctx:     ctx,
 		cancel:  cancel,
 		watches: map[schema.GroupVersionResource]*watching{},
@@ -92,6 +96,7 @@ func (e *endpoint) stop() {
 	all := slices.Collect(maps.Values(e.watches))
 	e.lock.RUnlock()
 	stopWatching(all)
+	e.rewatching.Wait()
 	endpointUp.DeleteLabelValues(e.url)
 }
 

@@ -71,6 +71,17 @@ func (e *endpoint) bindingChanged(old, object any) {
 	mailbox := logicalcluster.From(binding)
 	e.owner.prover.bindingSeen(mailbox, binding.GetResourceVersion())
 	e.owner.resetMailbox(mailbox)
+	before, _ := old.(*unstructured.Unstructured)
+	e.schemasMoved(e.bound.moved(before, binding))
+}
+
+// schemasMoved watches anew what all mailboxes have by another schema now.
+func (e *endpoint) schemasMoved(resources []schema.GroupResource) {
+	if len(resources) > 0 {
+		e.log.Info("mailboxes have changed schemas", "resources", resources)
+		// It waits for handlers, of which this is one.
+		e.rewatching.Go(func() { e.watchAnew(resources) })
+	}
 }
 
 // bindingGone drops what was known about a mailbox that is unbound or deleted. Its objects have become Unknown.
@@ -78,7 +89,9 @@ func (e *endpoint) bindingGone(object any) {
 	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = tombstone.Obj
 	}
-	e.owner.letGo(logicalcluster.From(object.(*unstructured.Unstructured)))
+	binding := object.(*unstructured.Unstructured)
+	e.owner.letGo(logicalcluster.From(binding))
+	e.schemasMoved(e.bound.moved(binding, nil))
 }
 
 // letGo drops what was known about a mailbox that an endpoint does not show any more. Where it is seen by another one,
