@@ -91,22 +91,16 @@ func (c *candidate) keepOut(reason, format string, args ...any) {
 	c.entry, c.synced = nil, nil
 }
 
-// hold says why objects are left alone although mailboxes have the API.
-func (c *candidate) hold(reason, format string, args ...any) {
-	c.fault(reason, format, args...)
-	c.synced = nil
-}
-
-// fault says what is wrong although all else works. The first that is wrong counts.
+// fault says what is wrong although mailboxes have the API. The first that is wrong counts.
 func (c *candidate) fault(reason, format string, args ...any) {
 	if c.flaw == nil {
 		c.flaw = &finding{reason, fmt.Sprintf(format, args...)}
 	}
 }
 
-// invalid says that the PublishedResource must be changed.
+// invalid says that the PublishedResource must be changed before its objects are synced.
 func (c *candidate) invalid(err error) {
-	c.hold(ReasonInvalid, "%s. Its objects are left as they are until this is mended.", inOneLine(err))
+	c.fault(ReasonInvalid, "%s. Its objects are left as they are until this is mended.", inOneLine(err))
 }
 
 func inOneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

@@ -97,17 +97,13 @@ func (p *plan) synced() []sync.Resource {
 	return synced
 }
 
-// memories are what the next plan is to know of this one. What is only invalid is remembered as it was.
-func (p *plan) memories(before map[types.UID]memory) map[types.UID]memory {
-	next := map[types.UID]memory{}
+// memories are what the next plan is to know of this one.
+func (p *plan) memories() map[types.UID]memory {
+	memories := map[types.UID]memory{}
 	for _, candidate := range p.candidates {
-		uid := candidate.published.UID
-		switch known, ok := before[uid]; {
-		case candidate.absent == nil && candidate.entry != nil && candidate.api != nil:
-			next[uid] = memory{candidate.published.Name, candidate.group, *candidate.entry, candidate.api, candidate.synced}
-		case ok && candidate.absent == nil:
-			next[uid] = known
+		if candidate.absent == nil && candidate.entry != nil && candidate.api != nil {
+			memories[candidate.published.UID] = memory{candidate.published.Name, candidate.group, *candidate.entry, candidate.api, candidate.synced}
 		}
 	}
-	return next
+	return memories
 }

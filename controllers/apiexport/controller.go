@@ -239,7 +239,7 @@ func (c *Controller) publish(made *plan) {
 
 // remember keeps what is in force for the next plan.
 func (c *Controller) remember(made *plan) {
-	c.planner.before = made.memories(c.planner.before)
+	c.planner.before = made.memories()
 	names := map[string]bool{}
 	for _, candidate := range made.candidates {
 		names[candidate.published.Name] = true

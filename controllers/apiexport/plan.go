@@ -165,9 +165,9 @@ func (p *planner) lookAbroad(ctx context.Context, c *candidate) {
 	}
 	switch kind := published.InMailbox(spec).Kind; {
 	case errors.Is(err, mailboxes.ErrNotServed):
-		c.hold(ReasonNotServed, "Mailboxes do not serve %s in version %s, or not yet: they must bind the export with the identity spec.api.identityHash.", named.GroupResource(), named.Version)
+		c.fault(ReasonNotServed, "Mailboxes do not serve %s in version %s, or not yet: they must bind the export with the identity spec.api.identityHash.", named.GroupResource(), named.Version)
 	case err != nil:
-		c.hold(ReasonNotServed, "It cannot be found out now whether mailboxes serve %s.", named.GroupResource())
+		c.fault(ReasonNotServed, "It cannot be found out now whether mailboxes serve %s.", named.GroupResource())
 	case kind != "" && kind != api.Kind:
 		c.api = &api
 		c.invalid(fmt.Errorf("spec.resource.kind: mailboxes have %s as %s", named.GroupResource(), api.Kind))

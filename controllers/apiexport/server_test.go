@@ -75,7 +75,7 @@ func (w *world) becomes(t *testing.T, name, conditionType, reason, part string) 
 }
 
 // inExport returns what the export has: schemas without their hash, and claims.
-func (w *world) inExport(g Gomega, ctx context.Context) (found []string) {
+func (w *world) inExport(ctx context.Context, g Gomega) (found []string) {
 	var export apisv1alpha2.APIExport
 	g.Expect(w.provider.Get(ctx, types.NamespacedName{Name: bootstrap.MailboxExport}, &export)).To(Succeed())
 	for _, exported := range export.Spec.Resources {
@@ -161,7 +161,7 @@ func (w *world) testExport(t *testing.T) {
 	g := NewWithT(t)
 	identity := w.vendorExport(t, "gizmos.vendor.example.com")
 	w.apply(t, hostingPath, "{apiVersion: v1, kind: ConfigMap, metadata: {name: gadgets, namespace: default}, data: {crd.yaml: "+strconv.Quote(gadgets("export.example.com"))+"}}")
-	before := w.inExport(g, t.Context())
+	before := w.inExport(t.Context(), g)
 
 	w.publish(t, map[string]string{
 		"configmaps": "{resource: {resource: configmaps}}",
@@ -180,7 +180,7 @@ func (w *world) testExport(t *testing.T) {
 	w.becomes(t, "refused", synchubv1alpha1.ConditionExported, apiexport.ReasonRefused, "kcp refuses the claim on as.a.example.com")
 	w.hasEvent(t, "refused", apiexport.ReasonRefused, "")
 	eventually(t, func(g Gomega) {
-		g.Expect(w.inExport(g, t.Context())).To(ConsistOf(append(before, "gadgets.export.example.com", "configmaps", "gizmos.vendor.example.com@"+identity, "serviceaccounts", "secrets")))
+		g.Expect(w.inExport(t.Context(), g)).To(ConsistOf(append(before, "gadgets.export.example.com", "configmaps", "gizmos.vendor.example.com@"+identity, "serviceaccounts", "secrets")))
 		g.Expect(w.synced()).To(Equal([]string{"", "configmaps", "gadgets", "gizmos"}))
 		// What another export provides is as that says.
 		for _, resource := range w.sync.Published() {
@@ -202,14 +202,14 @@ func (w *world) testExport(t *testing.T) {
 		export.Spec.PermissionClaims = slices.DeleteFunc(export.Spec.PermissionClaims, func(claim apisv1alpha2.PermissionClaim) bool { return claim.Resource == "configmaps" })
 		g.Expect(w.provider.Update(t.Context(), &export)).To(Succeed())
 	})
-	eventually(t, func(g Gomega) { g.Expect(w.inExport(g, t.Context())).To(ContainElement("configmaps")) })
+	eventually(t, func(g Gomega) { g.Expect(w.inExport(t.Context(), g)).To(ContainElement("configmaps")) })
 
 	// One goes: its objects are synced no more, and nothing else is taken away.
-	after := w.inExport(g, t.Context())
+	after := w.inExport(t.Context(), g)
 	g.Expect(w.hosting.Delete(t.Context(), &synchubv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: "gadgets"}})).To(Succeed())
 	w.hasEvent(t, "gadgets", apiexport.ReasonUnpublished, "gadgets.export.example.com is published no more")
 	g.Expect(w.synced()).To(Equal([]string{"configmaps", "gizmos"}))
-	g.Expect(w.inExport(g, t.Context())).To(ConsistOf(after))
+	g.Expect(w.inExport(t.Context(), g)).To(ConsistOf(after))
 
 	// Another of the same API takes over.
 	w.publish(t, map[string]string{"more-configmaps": "{resource: {resource: configmaps}}"})

@@ -23,11 +23,11 @@ import (
 
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/apiresourceschema"
 	"github.com/synchub-dev/synchub/test/framework"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
 // definition is that of gadgets.<group>, whose spec has a field.
@@ -104,6 +104,7 @@ func TestSchemaOfBuiltInKinds(t *testing.T) {
 	w.publish(t, "jobs", "{resource: {group: batch, resource: jobs}, installCRD: true}")
 	w.publish(t, "leases", "{resource: {group: networking.k8s.io, resource: ingresses}, installCRD: true}")
 	w.becomes(t, "jobs", apiresourceschema.ReasonInvalid, "spec.installCRD: ")
+	w.hasEvent(t, "jobs", apiresourceschema.ReasonInvalid, "spec.installCRD: ")
 	w.becomes(t, "leases", apiresourceschema.ReasonInvalid, "spec.installCRD: the cluster that serves ingresses.networking.k8s.io has no CustomResourceDefinition")
 	if w.installed("jobs") != nil || w.installed("leases") != nil {
 		t.Error("what is built in is installed")

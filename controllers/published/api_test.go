@@ -71,7 +71,7 @@ func TestSchemaOf(t *testing.T) {
 		"by its kind":        {"example.com - Widget -", nil, "widgets.example.com Widget v1 v2 v3alpha1"},
 		"one version":        {"example.com widgets Widget v1", nil, "widgets.example.com Widget v1"},
 		"projected":          {"example.com widgets Widget v1", &synchubv1alpha1.Projection{Group: new("a.io"), Version: "v7", Kind: "Gadget", Plural: "gadgets"}, "gadgets.a.io Gadget v7"},
-		"projected to core":  {"example.com widgets - -", &synchubv1alpha1.Projection{Group: new("")}, "widgets.core Widget v1 v2 v3alpha1"},
+		"projected to core":  {"example.com widgets - v1", &synchubv1alpha1.Projection{Group: new("")}, "widgets.core Widget v1"},
 		"another group":      {"a.io widgets - -", nil, "spec.resource: the definition is that of widgets.example.com (Widget)"},
 		"another resource":   {"example.com gadgets Widget -", nil, "spec.resource: the definition"},
 		"another kind":       {"example.com widgets Gadget -", nil, "spec.resource: the definition"},

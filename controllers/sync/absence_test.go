@@ -17,6 +17,7 @@ limitations under the License.
 package sync
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -91,12 +92,16 @@ func TestRelatedObjectsAcrossAnIdleRestart(t *testing.T) {
 		before = append(before, h.goesDown(secretsV1, name))
 	}
 	h.quiet()
+	h.proven()
 	for range 3 {
 		h.restart()
 		h.stays(secretsV1, before...)
 	}
 	if written := h.written(); len(written) > 0 {
 		t.Errorf("written to the mailbox was %q", written)
+	}
+	if proofs := h.proven(); proofs > 0 {
+		t.Errorf("%d proofs were asked for, though nothing is missing", proofs)
 	}
 }
 
@@ -296,4 +301,23 @@ func TestRelatedObjectsOfARefusedPrimary(t *testing.T) {
 	h.fails(configMapsV1, "broken", ReasonInvalid)
 	h.drop(configMapsV1, h.namespace, "broken")
 	h.leaves(secretsV1, "one")
+}
+
+// What is not selected wants nothing, and costs nothing however often it changes.
+func TestUnselectedPrimariesCostNothing(t *testing.T) {
+	h := keyedHub(t, keyed, "namespacedObjects: [{group: '', resource: configmaps, objectsByNamespace: [{namespace: NS, names: [first]}]}]")
+	h.secret("one", "a: eA==")
+	h.box("first", "key: one")
+	h.goesDown(secretsV1, "one")
+	h.quiet()
+	h.proven()
+	for i := range 5 {
+		h.box("unselected", fmt.Sprintf("key: one, a: x%d", i))
+		h.quiet()
+	}
+	h.drop(configMapsV1, h.namespace, "unselected")
+	h.quiet()
+	if proofs := h.proven(); proofs > 0 {
+		t.Errorf("%d proofs were asked for", proofs)
+	}
 }

@@ -74,6 +74,8 @@ type Options struct {
 	Relations []*relation.Relation
 	// Demand has it found out whether all primaries have spoken that objects of the resource can be related to.
 	Demand func()
+	// Again has looked again at all that may be related to objects of the resource.
+	Again func()
 	// Publishes tells whether a PublishedResource of that name is in force.
 	Publishes func(publishedResource string) bool
 	// After are closed when all that must go first has been tried.
@@ -126,7 +128,7 @@ func New(options Options, matcher *selection.Matcher) (*Controller, error) {
 	if options.Register == nil {
 		// Nothing is related to anything.
 		options.Register = relation.NewRegister()
-		options.Demand = func() {}
+		options.Demand, options.Again = func() {}, func() {}
 		options.Publishes = func(string) bool { return true }
 	}
 	c := &Controller{

@@ -80,7 +80,7 @@ func (c *Controller) reconcileDown(ctx context.Context, key types.NamespacedName
 func (c *Controller) takeLeave(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured, state decide.Cause, former bool) error {
 	if len(c.relatives.relations) > 0 && len(c.raised.at(key)) == 0 {
 		// That it wants nothing is as grave as that it is gone.
-		if c.relatives.hasSpoken(key) && !c.Mailboxes.Proven(c.Mailbox, c.suspect(key, state)) {
+		if c.relatives.wants(key) && !c.Mailboxes.Proven(c.Mailbox, c.suspect(key, state)) {
 			c.Mailboxes.Prove(c.Mailbox, c.suspect(key, state))
 			return nil
 		}

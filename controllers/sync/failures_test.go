@@ -217,3 +217,31 @@ func TestRepairsOfOthers(t *testing.T) {
 	writer.failures.forget(someKey)
 	writer.repaired()
 }
+
+// What was made of a state of a source is remembered until the source is gone.
+func TestChangesAreRemembered(t *testing.T) {
+	failures := newFailures(testclock.NewFakeClock(time.Unix(1000, 0)))
+	other := types.NamespacedName{Name: "other"}
+	for _, test := range []struct {
+		name string
+		do   func()
+		want map[string]bool
+	}{
+		{"nothing", func() {}, map[string]bool{"7": false, "8": false}},
+		{"a change", func() { failures.changed(someKey, "7") }, map[string]bool{"7": true, "8": false}},
+		{"the same", func() { failures.changed(someKey, "7") }, map[string]bool{"7": true, "8": false}},
+		{"of another", func() { failures.changed(other, "8"); failures.forget(other) }, map[string]bool{"7": true, "8": false}},
+		{"a later state", func() { failures.changed(someKey, "8") }, map[string]bool{"7": false, "8": true}},
+		{"it is gone", func() { failures.forget(someKey) }, map[string]bool{"7": false, "8": false}},
+	} {
+		test.do()
+		for version, want := range test.want {
+			if got := failures.hasChanged(someKey, version); got != want {
+				t.Errorf("%s: for state %s it was changed: %v, want %v", test.name, version, got, want)
+			}
+		}
+		if failures.hasChanged(other, "8") {
+			t.Errorf("%s: another object was changed", test.name)
+		}
+	}
+}

@@ -27,9 +27,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -229,7 +226,9 @@ func relationsOf(published []Resource, resource Resource) (relations []*relation
 func (h *hub) publishes(publishedResource string) bool {
 	h.lock.Lock()
 	defer h.lock.Unlock()
-	return slices.ContainsFunc(h.published, func(resource Resource) bool { return resource.PublishedResource == publishedResource })
+	return slices.ContainsFunc(h.published, func(resource Resource) bool {
+		return !resource.Leaving && resource.PublishedResource == publishedResource
+	})
 }
 
 // demand asks all controllers whether all has been said that there is to say about a resource.
@@ -286,117 +285,13 @@ func (h *hub) run(resource Resource) {
 	}()
 }
 
-// select makes the mailbox have other configs.
+// configure makes the mailbox have other configs.
 func (h *hub) configure(configs ...string) {
 	h.t.Helper()
 	h.matcher = h.compile(configs...)
 	for _, controller := range h.controllers {
 		controller.SetMatcher(h.matcher)
 	}
-}
-
-// until waits for a condition.
-func (h *hub) until(what string, condition func() bool) {
-	h.t.Helper()
-	eventually(h.t, what, func(context.Context) (bool, error) { return condition(), nil })
-}
-
-// quiet waits until the hub has had nothing to do for a while.
-func (h *hub) quiet() {
-	h.t.Helper()
-	idle := 0
-	eventually(h.t, "nothing is left to do", func(context.Context) (bool, error) {
-		busy := slices.ContainsFunc(slices.Collect(maps.Values(h.controllers)), func(c *Controller) bool {
-			c.lock.Lock()
-			defer c.lock.Unlock()
-			return c.queue == nil || c.queue.Len() > 0 || c.active.Load() > 0
-		})
-		if idle++; busy {
-			idle = 0
-		}
-		return idle >= 25, nil
-	})
-}
-
-// markedBy makes the mark of a ConfigMap of the target that of another mailbox.
-func (h *hub) markedBy(name, mailbox string) {
-	h.t.Helper()
-	object := h.below(configMapsV1, name)
-	mark, err := ownership.ParseMark(object.GetAnnotations()[ownership.MarkAnnotation])
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	mark.Mailbox = mailbox
-	addMark(object, mark)
-	if _, err := administrator(h.t).Resource(configMapsV1).Namespace(h.namespace).Update(h.t.Context(), object, metav1.UpdateOptions{}); err != nil {
-		h.t.Fatal(err)
-	}
-}
-
-// below returns an object of the target's namespace of the test, or nil.
-func (h *hub) below(resource schema.GroupVersionResource, name string) *unstructured.Unstructured {
-	h.t.Helper()
-	return belowIn(h.t, resource, h.namespace, name)
-}
-
-// goesDown waits until the target has an object of ours that a check, if there is one, finds right.
-func (h *hub) goesDown(resource schema.GroupVersionResource, name string, right ...func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
-	h.t.Helper()
-	var found *unstructured.Unstructured
-	eventually(h.t, "the target has "+name, func(context.Context) (bool, error) {
-		found = h.below(resource, name)
-		return found != nil && h.isOurs(found) && !slices.ContainsFunc(right, func(is func(*unstructured.Unstructured) bool) bool { return !is(found) }), nil
-	})
-	return found
-}
-
-func (h *hub) isOurs(object *unstructured.Unstructured) bool {
-	return object.GetLabels()[ownership.OwnerLabel] == h.owner.LabelValue()
-}
-
-// leaves waits until the target has no such object any more.
-func (h *hub) leaves(resource schema.GroupVersionResource, name string) {
-	h.t.Helper()
-	eventually(h.t, name+" is gone from the target", func(context.Context) (bool, error) { return h.below(resource, name) == nil, nil })
-}
-
-// comesUp waits until the mailbox has an object that a check, if there is one, finds right.
-func (h *hub) comesUp(resource schema.GroupVersionResource, name string, right ...func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
-	h.t.Helper()
-	var found *unstructured.Unstructured
-	eventually(h.t, "the mailbox has "+name, func(context.Context) (bool, error) {
-		found = h.get(resource, h.namespace, name)
-		return found != nil && !slices.ContainsFunc(right, func(is func(*unstructured.Unstructured) bool) bool { return !is(found) }), nil
-	})
-	return found
-}
-
-// stays fails the test unless objects of the target are what they were once the hub is quiet.
-func (h *hub) stays(resource schema.GroupVersionResource, before ...*unstructured.Unstructured) {
-	h.t.Helper()
-	h.quiet()
-	for _, object := range before {
-		after := h.below(resource, object.GetName())
-		switch {
-		case after == nil || after.GetUID() != object.GetUID() || after.GetDeletionTimestamp() != nil:
-			h.t.Errorf("%s was deleted: %v", object.GetName(), after)
-		case after.GetResourceVersion() != object.GetResourceVersion():
-			h.t.Errorf("%s was written to\nfrom %v\nto   %v", object.GetName(), object, after)
-		}
-	}
-}
-
-// belowIn returns an object of the target, or nil.
-func belowIn(t *testing.T, resource schema.GroupVersionResource, namespace, name string) *unstructured.Unstructured {
-	t.Helper()
-	found, err := administrator(t).Resource(resource).Namespace(namespace).Get(t.Context(), name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil
-	case err != nil:
-		t.Fatal(err)
-	}
-	return found
 }
 
 // rulesOf compiles what the spec of a PublishedResource, in YAML, says about objects on their way.

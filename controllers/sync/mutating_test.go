@@ -20,8 +20,10 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 func TestFilterByNamespaces(t *testing.T) {
@@ -120,7 +122,7 @@ func TestMutationsThatLookAtTheOtherSide(t *testing.T) {
 	controller, key := h.controllers[configMapsV1], shop("first")
 	key.Namespace = h.namespace
 	for range 6 {
-		if _, err := controller.Reconcile(t.Context(), key); err == nil {
+		if _, err := controller.Reconcile(log.IntoContext(t.Context(), logr.Discard()), key); err == nil {
 			t.Error("what the target refuses is no failure")
 		}
 		if failure := controller.failures.snapshot()[key]; failure.Reason != ReasonInvalid {

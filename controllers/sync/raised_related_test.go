@@ -158,12 +158,16 @@ func TestRaisedRelativesAcrossAnIdleRestart(t *testing.T) {
 	before := []*unstructured.Unstructured{h.comesUp(secretsV1, "named"), h.comesUp(secretsV1, "labelled"), h.comesUp(secretsV1, "owned")}
 	h.quiet()
 	h.written()
+	h.proven()
 	for range 3 {
 		h.restart()
 		h.staysAbove(before...)
 	}
 	if written := h.written(); len(written) > 0 {
 		t.Errorf("written to the mailbox was %q", written)
+	}
+	if proofs := h.proven(); proofs > 0 {
+		t.Errorf("%d proofs were asked for, though nothing is missing", proofs)
 	}
 }
 

@@ -44,20 +44,26 @@ type relatives struct {
 	// spoken have said what they want since the start, or that they want nothing.
 	spoken map[types.NamespacedName]struct{}
 	// missing had not when the roll was called last.
-	missing  map[types.NamespacedName]struct{}
+	missing map[types.NamespacedName]struct{}
+	// said are those that want something, or may.
+	said map[types.NamespacedName]struct{}
+	// demanded is true if something is left that nobody wants, heard once all that is left was looked at again after all
+	// had spoken.
 	demanded bool
+	heard    bool
 	complete bool
 }
 
 func newRelatives(register *relation.Register, resource Resource) *relatives {
 	return &relatives{
 		register: register, contributor: resource.PublishedResource, relations: resource.Related(),
-		spoken: map[types.NamespacedName]struct{}{},
+		spoken: map[types.NamespacedName]struct{}{}, said: map[types.NamespacedName]struct{}{},
 	}
 }
 
 // doubt says that it cannot be told now what a primary wants.
 func (r *relatives) doubt(primary types.NamespacedName) {
+	r.says(primary)
 	for _, relation := range r.relations {
 		r.register.Fail(r.contributor, primary, relation)
 	}
@@ -65,6 +71,9 @@ func (r *relatives) doubt(primary types.NamespacedName) {
 
 // forget says that a primary wants nothing any more.
 func (r *relatives) forget(primary types.NamespacedName) {
+	r.lock.Lock()
+	delete(r.said, primary)
+	r.lock.Unlock()
 	if len(r.relations) > 0 {
 		r.register.Remove(r.contributor, primary)
 	}
@@ -95,12 +104,32 @@ func (r *relatives) call(primaries []types.NamespacedName) (incomplete bool) {
 	return len(r.missing) > 0
 }
 
-// hasSpoken tells whether a primary has said something since the start.
-func (r *relatives) hasSpoken(primary types.NamespacedName) bool {
+// says notes that a primary wants something, or may.
+func (r *relatives) says(primary types.NamespacedName) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
-	_, ok := r.spoken[primary]
+	r.said[primary] = struct{}{}
+}
+
+// wants tells whether a primary wants something, or may, by what it said last.
+func (r *relatives) wants(primary types.NamespacedName) bool {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	_, ok := r.said[primary]
 	return ok
+}
+
+// hear tells whether all that is left has been looked at since all have spoken. The first time it has not: what was not
+// wanted yet when it was looked at is by now, as a rule.
+func (r *relatives) hear() (heard bool) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	heard = r.heard
+	r.heard = true
+	if !heard {
+		r.demanded = false
+	}
+	return heard
 }
 
 // demand notes that it is asked for whether all have spoken, and tells whether that is not known yet.
@@ -149,6 +178,10 @@ func (c *Controller) callTheRoll() {
 	if c.relatives.call(c.keys()) {
 		return
 	}
+	if !c.relatives.hear() {
+		c.Again()
+		return
+	}
 	suspect := c.suspect(mailboxes.Roll, decide.Vanished)
 	if !c.Mailboxes.Proven(c.Mailbox, suspect) {
 		c.Mailboxes.Prove(c.Mailbox, suspect)
@@ -173,13 +206,30 @@ func (c *Controller) relate(key types.NamespacedName, chosen choice, source *uns
 
 // relateSuspended does the same for a primary that is to be left as it is, as are all that travel with it.
 func (c *Controller) relateSuspended(key types.NamespacedName, source *unstructured.Unstructured, chosen choice, seen []placed) error {
-	if source == nil || len(seen) == 0 {
+	var here placed
+	err := errUnseen
+	switch {
+	case source == nil:
+	case len(seen) > 0:
+		here, err = seen[0], nil
+	default:
+		here, _, err = c.destination(source, chosen)
+	}
+	if err != nil {
 		c.relatives.doubt(key)
 		c.spoke(key)
-		return nil
+		return nil //nolint:nilerr // it is suspended: nobody waits for it
 	}
 	chosen.Suspended = true
-	return c.relate(key, chosen, source, seen[0])
+	return c.relate(key, chosen, source, here)
+}
+
+// LookAgain looks again at all that is left and came by a relation.
+func (c *Controller) LookAgain() {
+	c.kinChangedAbove(relation.Change{All: true})
+	for _, side := range c.sides {
+		c.enqueue(changePriority, c.raisedKin(side, relation.Change{All: true})...)
+	}
 }
 
 // primary is an object, which may be nil, on the one side, with its namespaces there and on the other side.
@@ -197,6 +247,7 @@ func (c *Controller) relateBoth(key types.NamespacedName, chosen choice, above, 
 		}
 		if on.object == nil {
 			// It is not there now: what it said before holds on.
+			c.relatives.says(key)
 			c.Register.Fail(c.Resource.PublishedResource, key, relation)
 			continue
 		}
@@ -218,6 +269,7 @@ func (c *Controller) relateOne(key types.NamespacedName, chosen choice, related 
 	if related.NamesByPrimary() {
 		wanted.About.Object = on.object.Object
 	}
+	c.relatives.says(key)
 	c.Register.Set(c.Resource.PublishedResource, key, related, wanted)
 	matcher := c.matcher.Load()
 	for _, name := range wanted.Names {

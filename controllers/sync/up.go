@@ -127,6 +127,11 @@ func (c *Controller) lookUp(ctx context.Context, key types.NamespacedName, held 
 		state, err := c.lookForMissing(ctx, key, held)
 		return state, nil, err
 	}
+	if c.isSuccessor(key, held, side.at(keyOf(object))) {
+		// What came up before is decided about first; its end lets the other come.
+		state, err := c.lookForMissing(ctx, key, held)
+		return state, nil, err
+	}
 	chosen, ok := c.chooseUp(c.matcher.Load(), side, object)
 	switch {
 	case !ok:
@@ -174,6 +179,16 @@ func (c *Controller) sourceBelow(key types.NamespacedName, held *unstructured.Un
 		}
 	}
 	return nil, nil
+}
+
+// isSuccessor tells whether an object of the target is not the one that came up before under a name, which does not come up
+// any more.
+func (c *Controller) isSuccessor(key types.NamespacedName, held *unstructured.Unstructured, at place) bool {
+	if held == nil {
+		return false
+	}
+	mark, err := c.Owner.VerifyUp(held.GetAnnotations(), transform.SelfOf(held))
+	return err == nil && placeBelow(mark) != at && !slices.Contains(c.raised.at(key), placeBelow(mark))
 }
 
 // placeBelow is where the object is, or was, that came up.

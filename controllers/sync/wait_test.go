@@ -305,3 +305,44 @@ func TestHeldObjectsAreNotNothing(t *testing.T) {
 	h.isHeldAbove("first", false)
 	h.until("nothing is left", h.controllers[configMapsV1].Empty)
 }
+
+// A resource that is about to be unpublished lets all go, and does nothing else: neither to what is there nor to what travels
+// with it.
+func TestLeaving(t *testing.T) {
+	for name, restart := range map[string]bool{"the hub goes on": false, "the hub is started again": true} {
+		t.Run(name, func(t *testing.T) {
+			boxes := resourceNamed(t, configMapsV1, keyed)
+			boxes.Wait = true
+			h := newHub(t, []Resource{boxes, resourceNamed(t, secretsV1, "")}, configMapsTravel)
+			h.secret("one", "a: eA==")
+			h.box("first", "key: one")
+			h.box("second", "a: b")
+			first, one := h.goesDown(configMapsV1, "first"), h.goesDown(secretsV1, "one")
+			h.goesDown(configMapsV1, "second")
+			h.isHeldAbove("first", true)
+			h.isHeldAbove("second", true)
+			h.holdBelow("second", `["example.org/slow"]`)
+			h.drop(configMapsV1, h.namespace, "second")
+			h.quiet()
+			leaving := boxes
+			leaving.Leaving, leaving.Wait, leaving.Rules = true, false, nil
+			h.resources = []Resource{leaving, h.resources[1]}
+			if restart {
+				h.restart()
+			} else {
+				h.publish(h.resources...)
+			}
+			h.isHeldAbove("first", false)
+			h.until("what is being deleted is let go of", func() bool { return h.above("second") == nil })
+			h.box("third", "a: b")
+			h.box("first", "a: c")
+			h.drop(configMapsV1, h.namespace, "first")
+			h.stays(configMapsV1, first)
+			h.stays(secretsV1, one)
+			if h.below(configMapsV1, "third") != nil {
+				t.Error("an object went down that is not published any more")
+			}
+			h.holdBelow("second", "null")
+		})
+	}
+}

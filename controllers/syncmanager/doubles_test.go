@@ -46,7 +46,6 @@ type notes struct {
 	// running are the pairs that ran while the last record was written.
 	running []string
 	fail    error
-	changed int
 }
 
 func (n *notes) Record(_ context.Context, target Target, resources map[schema.GroupResource]Record) error {
@@ -58,7 +57,7 @@ func (n *notes) Record(_ context.Context, target Target, resources map[schema.Gr
 	return nil
 }
 
-func (n *notes) Changed(types.UID) { n.changed++ }
+func (n *notes) Changed(types.UID) {}
 
 // running returns the names of the pairs that run.
 func (m *Manager) running(syncTarget types.UID) []string {

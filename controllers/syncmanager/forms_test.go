@@ -55,11 +55,13 @@ func convertingTo(kinds ...string) *selection.Matcher {
 	return selection.Compile(nil, []*edgev2alpha1.EdgeSyncConfig{config})
 }
 
-// discovery is a target that answers what it serves, and nothing else: group old has Widgets in v1 and v2, and Gadgets in v2.
+// discovery is a target that answers what it serves, and nothing else: group old has Widgets in v1 and v2, and Gadgets in v2,
+// and there are Secrets and ConfigMaps.
 func discovery(t *testing.T) *targets.Connection {
 	t.Helper()
 	answers := map[string]string{
 		"/version":     `{"gitVersion": "v1.35.4"}`,
+		"/api/v1":      `{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "v1", "resources": [{"name": "secrets", "kind": "Secret", "namespaced": true, "verbs": ["list"]}, {"name": "configmaps", "kind": "ConfigMap", "namespaced": true, "verbs": ["list"]}]}`,
 		"/apis/old":    `{"kind": "APIGroup", "apiVersion": "v1", "name": "old", "versions": [{"groupVersion": "old/v2", "version": "v2"}, {"groupVersion": "old/v1", "version": "v1"}], "preferredVersion": {"groupVersion": "old/v2", "version": "v2"}}`,
 		"/apis/old/v1": `{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "old/v1", "resources": [{"name": "widgets", "kind": "Widget", "namespaced": true, "verbs": ["list"]}]}`,
 		"/apis/old/v2": `{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "old/v2", "resources": [

@@ -189,6 +189,7 @@ func (m *Manager) start(managed *managed, resource sync.Resource, forms forms) e
 		Relations:  forms.relations,
 		Publishes:  m.publishes,
 		Demand:     func() { managed.demand(resource) },
+		Again:      func() { managed.lookAgain(resource) },
 		After:      managed.before(resource),
 		Changed:    func() { m.changed(target.UID) },
 		Clock:      m.Clock,

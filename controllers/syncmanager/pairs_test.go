@@ -175,15 +175,14 @@ func TestCount(t *testing.T) {
 	f.settled([]string{"deployments.apps", "secrets"}, "deployments.apps/v1 secrets/v1")
 	for name, test := range map[string]struct {
 		resource schema.GroupResource
-		kind     string
 		want     Counts
 	}{
-		"by its resource":           {schema.GroupResource{Resource: "secrets"}, "", Counts{Mailboxes: 1, Targets: 1}},
-		"by its kind":               {schema.GroupResource{Group: "apps"}, "Kind of deployments.apps", Counts{Mailboxes: 1, Targets: 1}},
-		"by another kind":           {schema.GroupResource{Group: "apps"}, "Kind of secrets", Counts{Mailboxes: 1}},
-		"published, but not synced": {schema.GroupResource{Resource: "configmaps"}, "", Counts{Mailboxes: 1}},
+		"synced":                    {schema.GroupResource{Resource: "secrets"}, Counts{Mailboxes: 1, Targets: 1}},
+		"of a group":                {schema.GroupResource{Group: "apps", Resource: "deployments"}, Counts{Mailboxes: 1, Targets: 1}},
+		"of another group":          {schema.GroupResource{Resource: "deployments"}, Counts{Mailboxes: 1}},
+		"published, but not synced": {schema.GroupResource{Resource: "configmaps"}, Counts{Mailboxes: 1}},
 	} {
-		if got := f.manager.Count(test.resource, test.kind); got != test.want {
+		if got := f.manager.Count(test.resource); got != test.want {
 			t.Errorf("%s: want %+v, got %+v", name, test.want, got)
 		}
 	}

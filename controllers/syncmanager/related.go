@@ -43,7 +43,7 @@ func withRelated(chosen, published []sync.Resource) []sync.Resource {
 		var with []sync.Resource
 		for _, resource := range published {
 			isRelated := slices.ContainsFunc(relationsTo(chosen, resource), func(*relation.Relation) bool { return true })
-			if isRelated || slices.Contains(chosen, resource) {
+			if isRelated && !resource.Leaving || slices.Contains(chosen, resource) {
 				with = append(with, resource)
 			}
 		}
@@ -82,7 +82,7 @@ func (t *managed) isMissing(resource sync.Resource) bool {
 
 // publishes tells whether a PublishedResource of that name is in force.
 func (m *Manager) publishes(publishedResource string) bool {
-	return slices.ContainsFunc(m.Published(), func(resource sync.Resource) bool { return resource.PublishedResource == publishedResource })
+	return slices.ContainsFunc(m.Published(), func(resource sync.Resource) bool { return !resource.Leaving && resource.PublishedResource == publishedResource })
 }
 
 // demand has it found out whether all primaries have spoken that objects of a resource can be related to.
@@ -108,5 +108,14 @@ func (t *managed) confirm(started *sync.Controller) {
 func confirm(controller *sync.Controller, related sync.Resource) {
 	if len(relationsTo([]sync.Resource{controller.Resource}, related)) > 0 {
 		controller.Confirm()
+	}
+}
+
+// lookAgain has looked again at all that may be related to objects of a resource.
+func (t *managed) lookAgain(primary sync.Resource) {
+	for _, controller := range t.controllers() {
+		if len(relationsTo([]sync.Resource{primary}, controller.Resource)) > 0 {
+			controller.LookAgain()
+		}
 	}
 }

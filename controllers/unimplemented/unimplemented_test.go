@@ -49,7 +49,8 @@ const (
 	union     = "controllers/sync/selection/union_test.go"
 	publishes = "controllers/published/published_test.go"
 	compiles  = "controllers/published/compile_test.go"
-	reads     = "controllers/apiresourceschema/server_test.go"
+	apis      = "test/e2e/publishing_api_test.go"
+	objects   = "test/e2e/publishing_objects_test.go"
 	mainJob   = "test/e2e/main_job_test.go"
 	fields    = "test/e2e/fields_test.go"
 	target    = "test/e2e/target_test.go"
@@ -133,25 +134,25 @@ var behaviour = map[string]map[string]proof{
 		"spec.resource.kind":                 row(publishes, "a native by its kind"),
 		"spec.resource.version":              test("controllers/published/api_test.go", "TestVersionThatIsSynced"),
 		"spec.api.source":                    test(publishes, "TestWayOf"),
-		"spec.api.schemaFrom.hostingCluster": test(reads, "TestSchemaFromTheHostingCluster"),
-		"spec.api.schemaFrom.syncTarget":     test(reads, "TestSchemaFromATarget"),
+		"spec.api.schemaFrom.hostingCluster": spec(apis, "from wherever its definition is, and use it at once"),
+		"spec.api.schemaFrom.syncTarget":     spec(apis, "from wherever its definition is, and use it at once"),
 		"spec.api.schemaFrom.configMap.name": spec(mainJob, "keeps two targets in step while a third does not exist"),
 		"spec.api.schemaFrom.configMap.key":  spec(fields, "takes a schema from the key that a PublishedResource names"),
-		"spec.api.identityHash":              test("controllers/apiexport/server_test.go", "TestOnAServer"),
-		"spec.installCRD":                    test(reads, "TestDefinitionToInstall"),
+		"spec.api.identityHash":              spec(apis, "of another export, which they have bound themselves, by a claim on its identity"),
+		"spec.installCRD":                    spec("test/e2e/publishing_crd_test.go", "gives targets the definition and keeps it in step, and leaves alone what others installed"),
 		"spec.projection.group":              row(compiles, "the group"),
 		"spec.projection.version":            row(compiles, "the version"),
 		"spec.projection.kind":               row(compiles, "the kind"),
 		"spec.projection.plural":             row(compiles, "the plural"),
 		"spec.projection.shortNames":         test("apis/schemas/project_test.go", "TestProject"),
-		"spec.naming":                        test("controllers/sync/transform/wish_test.go", "TestNamesDown"),
-		"spec.select":                        row(compiles, "all"),
-		"spec.filter":                        test("controllers/sync/filter/filter_test.go", "TestPasses"),
-		"spec.mutation.down":                 test("controllers/sync/transform/mutated_test.go", "TestMutationsDown"),
-		"spec.mutation.up":                   test("controllers/sync/transform/mutated_test.go", "TestMutationsUp"),
-		"spec.ignoreFields":                  test("controllers/sync/transform/ignored_test.go", "TestIgnored"),
-		"spec.related":                       test("controllers/sync/relation/property_test.go", "TestAnswersLikeTheNaive"),
-		"spec.deletion.waitForTarget":        row(compiles, "waited for"),
+		"spec.naming":                        spec(objects, "give an API and its objects other names, and change them in both directions"),
+		"spec.select":                        spec(objects, "hold back what a filter does not let pass, and take away what stops passing"),
+		"spec.filter":                        spec(objects, "hold back what a filter does not let pass, and take away what stops passing"),
+		"spec.mutation.down":                 spec(objects, "give an API and its objects other names, and change them in both directions"),
+		"spec.mutation.up":                   spec(objects, "give an API and its objects other names, and change them in both directions"),
+		"spec.ignoreFields":                  spec(objects, "leave ignored fields to the target, and change no value when they begin or cease to"),
+		"spec.related":                       spec("test/e2e/related_test.go", "travel with their primaries from either side, shared, and go with the last one"),
+		"spec.deletion.waitForTarget":        spec(objects, "keep an object in the mailbox until it is gone from the target, and let it go with the PublishedResource"),
 		"spec.statusReturn":                  spec(fields, "returns no status where a config or a PublishedResource says so"),
 		"spec.deletion.policy":               spec(fields, "orphans what a config or a PublishedResource says to orphan"),
 		"spec.replace":                       spec(target, "replaces an object whose immutable field changed, once the target finds the new one valid"),

@@ -72,16 +72,22 @@ func TestCondition(t *testing.T) {
 	}
 }
 
-// API servers refuse an event whose message is too long.
+// API servers refuse an event whose message is too long, or no text.
 func TestLongMessages(t *testing.T) {
-	for _, character := range []string{"a", "é", "語", "🙂", "\xff"} {
+	recordedOf := func(message string) string {
 		var recorded notebook
 		resource := &synchubv1alpha1.PublishedResource{}
 		resource.Name = "a"
-		announce.Event(&recorded, resource, corev1.EventTypeNormal, "R", "x"+strings.Repeat(character, 1100))
-		message := strings.TrimPrefix(recorded[0], "Normal R ")
+		announce.Event(&recorded, resource, corev1.EventTypeNormal, "R", message)
+		return strings.TrimPrefix(recorded[0], "Normal R ")
+	}
+	for _, character := range []string{"a", "é", "語", "🙂"} {
+		message := recordedOf("x" + strings.Repeat(character, 1100))
 		if len(message) > 1024 || len(message) < 990 || !utf8.ValidString(message) || !strings.HasSuffix(message, "…") {
-			t.Errorf("%q: %d bytes, %q", character, len(message), message[len(message)-10:])
+			t.Errorf("%q: %d bytes, %q", character, len(message), message)
 		}
+	}
+	if message := recordedOf("a\xffb"); message != "a\uFFFDb" {
+		t.Errorf("what is no text: %q", message)
 	}
 }

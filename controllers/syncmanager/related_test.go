@@ -1,0 +1,337 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/sync/relation"
+)
+
+// relating are resources, each given as its name and then what travels with its objects: "a b c.x" is a, with which b and c.x
+// travel. A name that begins with "+" is that of one which all mailboxes send down, "-" of one that is not published by itself.
+func relating(t *testing.T, all ...string) []sync.Resource {
+	t.Helper()
+	var published []sync.Resource
+	for _, text := range all {
+		names := strings.Fields(text)
+		resource := resources(strings.TrimLeft(names[0], "+-"))[0]
+		resource.PublishedResource = "of-" + resource.Resource
+		switch names[0][0] {
+		case '+':
+			resource.All = true
+		case '-':
+			resource.Companion, resource.PublishedResource = true, ""
+		}
+		var spec []synchubv1alpha1.RelatedResource
+		for index, name := range names[1:] {
+			related := schema.ParseGroupResource(name)
+			spec = append(spec, synchubv1alpha1.RelatedResource{
+				Identifier: fmt.Sprint("to-", index), Origin: synchubv1alpha1.RelatedOriginMailbox,
+				Resource: synchubv1alpha1.RelatedResourceDescriptor{Group: related.Group, Version: "v1", Resource: related.Resource},
+				Object:   synchubv1alpha1.RelatedObject{Reference: &synchubv1alpha1.RelatedReference{Path: "data.key"}},
+			})
+		}
+		relations, err := relation.Compile(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resource.Rules = &sync.Rules{Related: relations}
+		published = append(published, resource)
+	}
+	return published
+}
+
+// named returns the resource of that name.
+func named(published []sync.Resource, name string) sync.Resource {
+	return published[slices.IndexFunc(published, func(r sync.Resource) bool { return r.GroupResource().String() == name })]
+}
+
+func TestRelationsTo(t *testing.T) {
+	published := relating(t, "a b c", "b c", "c", "d.x b b", "b.x")
+	for name, want := range map[string]int{"a": 0, "b": 3, "c": 2, "d.x": 0, "b.x": 0} {
+		relations := relationsTo(published, named(published, name))
+		if len(relations) != want {
+			t.Errorf("%s: want %d relations, got %d", name, want, len(relations))
+		}
+		// A controller is started anew when they differ.
+		if again := relationsTo(published, named(published, name)); !slices.Equal(again, relations) {
+			t.Errorf("%s: first %v, then %v", name, relations, again)
+		}
+	}
+}
+
+func TestWithRelated(t *testing.T) {
+	type names = []string
+	published := relating(t, "c", "a b", "b c", "self self", "x y", "y x", "lone", "-friend", "m friend none")
+	for name, test := range map[string]struct{ chosen, want names }{
+		"nothing":                  {nil, nil},
+		"without relatives":        {names{"lone"}, names{"lone"}},
+		"relatives of relatives":   {names{"a"}, names{"c", "a", "b"}},
+		"chosen for itself":        {names{"b", "c"}, names{"c", "b"}},
+		"related to itself":        {names{"self"}, names{"self"}},
+		"round in circles":         {names{"y"}, names{"x", "y"}},
+		"what is not published":    {names{"m"}, names{"-friend", "m"}},
+		"in the order of the list": {names{"m", "a", "lone"}, names{"c", "a", "b", "lone", "-friend", "m"}},
+	} {
+		var chosen []sync.Resource
+		for _, name := range test.chosen {
+			chosen = append(chosen, named(published, name))
+		}
+		before := slices.Clone(chosen)
+		var want names
+		for _, name := range test.want {
+			want = append(want, strings.TrimPrefix(name, "-"))
+		}
+		if got := withRelated(chosen, published); !slices.Equal(namesOf(got), want) {
+			t.Errorf("%s: want %v, got %v", name, want, namesOf(got))
+		}
+		if !slices.Equal(chosen, before) {
+			t.Errorf("%s: the list that was given has changed", name)
+		}
+	}
+}
+
+// What travels with others is wanted as long as one of these is, and then until nothing of it is left.
+func TestWantedWithRelatives(t *testing.T) {
+	type names = []string
+	for name, test := range map[string]struct {
+		published, selected names
+		recorded            string
+		emptied, want       names
+	}{
+		"what travels with one":             {names{"a b", "b"}, names{"a"}, "", nil, names{"a", "b"}},
+		"not without one":                   {names{"a b", "b"}, nil, "", nil, nil},
+		"all travel":                        {names{"+a", "b"}, nil, "", nil, names{"a"}},
+		"all travel, with others":           {names{"+a b", "-b"}, nil, "", nil, names{"a", "b"}},
+		"configs do not select companions":  {names{"a b", "-b"}, names{"b"}, "", nil, nil},
+		"a companion that may be left":      {names{"a b", "-b"}, nil, "b/v1", nil, names{"b"}},
+		"of which nothing is left":          {names{"a b", "-b"}, nil, "b/v1", names{"b"}, nil},
+		"one that may be left, with others": {names{"a b", "b"}, nil, "a/v1", nil, names{"a", "b"}},
+		"the other is left, without one":    {names{"a b", "b"}, nil, "a/v1 b/v1", names{"a"}, names{"b"}},
+	} {
+		published := relating(t, test.published...)
+		var plain names
+		for _, resource := range published {
+			plain = append(plain, resource.GroupResource().String())
+		}
+		managed := &managed{matcher: selecting(test.selected...), recorded: records(test.recorded)}
+		got, err := wanted(managed, published, withThemselves(converting(), plain...), func(resource sync.Resource) (bool, error) {
+			return slices.Contains(test.emptied, resource.GroupResource().String()), nil
+		})
+		if err != nil || !slices.Equal(namesOf(got), test.want) {
+			t.Errorf("%s: want %v, got %v, %v", name, test.want, namesOf(got), err)
+		}
+	}
+}
+
+// What is about to be unpublished is not wanted, neither for itself nor because of others.
+func TestWantedOfWhatIsLeaving(t *testing.T) {
+	published := relating(t, "+a b", "+b")
+	published[1].Leaving = true
+	managed := &managed{matcher: selecting("b"), recorded: records("b/v1")}
+	got, err := wanted(managed, published, withThemselves(converting(), "a", "b"), func(sync.Resource) (bool, error) { return false, nil })
+	if err != nil || !slices.Equal(namesOf(got), []string{"a"}) {
+		t.Errorf("got %v, %v", namesOf(got), err)
+	}
+}
+
+// A resource that is called otherwise on the target is on record as what it is there.
+func TestRecordOfAProjection(t *testing.T) {
+	published := resources("boxes.shop")
+	published[0].Projected = sync.TargetResource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap"}
+	all := map[schema.GroupResource]forms{published[0].GroupResource(): {targets: []sync.TargetResource{published[0].OnTarget()}}}
+	for name, test := range map[string]struct {
+		recorded string
+		wanted   bool
+		then     string
+	}{
+		"the first pair":        {"", true, "configmaps/v1<boxes.shop"},
+		"no change":             {"configmaps/v1<boxes.shop", true, "configmaps/v1<boxes.shop"},
+		"nothing is left":       {"configmaps/v1<boxes.shop", false, ""},
+		"beside another's":      {"configmaps/v1+<shelves.shop", true, "configmaps/v1+<boxes.shop,shelves.shop"},
+		"it was itself, before": {"boxes.shop/v1", true, "configmaps/v1<boxes.shop"},
+	} {
+		manager, _ := newManager(t)
+		managed := &managed{recorded: records(test.recorded)}
+		var wanted []sync.Resource
+		if test.wanted {
+			wanted = published
+		}
+		if err := manager.record(t.Context(), managed, wanted, published, all); err != nil {
+			t.Fatal(err)
+		}
+		if got := written(managed.recorded); got != test.then {
+			t.Errorf("%s: want %s recorded, got %s", name, test.then, got)
+		}
+		if test.wanted && !managed.isRecorded(published[0].GroupResource()) {
+			t.Errorf("%s: that something may be there is not known", name)
+		}
+	}
+}
+
+// As long as it is not known that nothing is left under the former name, that is watched, too.
+func TestFormsOfAProjection(t *testing.T) {
+	manager, _ := newManager(t)
+	projected := widgets()
+	projected.Projected = sync.TargetResource{GroupVersionResource: schema.GroupVersionResource{Group: "old", Version: "v2", Resource: "widgets"}, Kind: "Widget"}
+	for recorded, want := range map[string][]string{
+		"":                           {"widgets.old/v2 Widget"},
+		"widgets.old/v2<widgets.new": {"widgets.old/v2 Widget"},
+		"widgets.new/v1":             {"widgets.old/v2 Widget", "widgets.new/v1 "},
+		"gadgets.old/v1<widgets.new": {"widgets.old/v2 Widget", "gadgets.old/v1 "},
+	} {
+		managed := &managed{target: Target{Connection: connection(t)}, matcher: selecting(), recorded: records(recorded)}
+		forms, err := manager.formsOf(t.Context(), managed, projected, nil)
+		if served, _ := described(forms); err != nil || !slices.Equal(served, want) {
+			t.Errorf("%q: want %q, got %q, %v", recorded, want, served, err)
+		}
+	}
+}
+
+// Relations add what their objects are on the target; what it does not serve is told, and what it cannot be asked about keeps
+// the controller as it is.
+func TestFormsOfRelations(t *testing.T) {
+	related := func(resources ...string) (relations []*relation.Relation) {
+		for _, primary := range relating(t, "primary "+strings.Join(resources, " ")) {
+			relations = append(relations, primary.Related()...)
+		}
+		for _, relation := range relations {
+			relation.OnTarget.Version = "v2"
+		}
+		return relations
+	}
+	connection := discovery(t)
+	for name, test := range map[string]struct {
+		relations          []*relation.Relation
+		served, unresolved []string
+	}{
+		"none":                    {nil, []string{"widgets.new/v1 Widget"}, nil},
+		"another resource":        {related("gadgets.old"), []string{"widgets.new/v1 Widget", "gadgets.old/v2 Gadget"}, nil},
+		"one resource twice":      {related("gadgets.old", "gadgets.old"), []string{"widgets.new/v1 Widget", "gadgets.old/v2 Gadget"}, nil},
+		"one that is not served":  {related("valves.old", "gadgets.old"), []string{"widgets.new/v1 Widget", "gadgets.old/v2 Gadget"}, []string{".old NotServed"}},
+		"the resource itself":     {related("widgets.old"), []string{"widgets.new/v1 Widget", "widgets.old/v2 Widget"}, nil},
+		"a group that is unknown": {related("widgets.older"), []string{"widgets.new/v1 Widget"}, []string{".older NotServed"}},
+	} {
+		manager, _ := newManager(t)
+		managed := &managed{target: Target{Connection: connection}, matcher: selecting()}
+		forms, err := manager.formsOf(t.Context(), managed, widgets(), test.relations)
+		served, unresolved := described(forms)
+		if err != nil || !slices.Equal(served, test.served) || !slices.Equal(unresolved, test.unresolved) {
+			t.Errorf("%s: want %q without %q\ngot  %q without %q, %v", name, test.served, test.unresolved, served, unresolved, err)
+		}
+		if options := (sync.Options{Targets: forms.targets, Unresolved: forms.unresolved, Relations: test.relations}); !forms.equal(options) {
+			t.Errorf("%s: it would be started anew for nothing", name)
+		}
+		if options := (sync.Options{Targets: forms.targets, Unresolved: forms.unresolved, Relations: related("others")}); forms.equal(options) {
+			t.Errorf("%s: it is not started anew for another relation", name)
+		}
+	}
+}
+
+// wants makes the register hear that an object of the mailbox is wanted.
+func wants(register *relation.Register, contributor string, related *relation.Relation, name string) {
+	key := types.NamespacedName{Namespace: "shop", Name: name}
+	register.Set(contributor, key, related, relation.Wanted{Home: "shop", Names: []types.NamespacedName{key}})
+}
+
+// unrelated tells whether it is sure that nobody wants an object of the mailbox.
+func unrelated(register *relation.Register, resource, name string) bool {
+	return register.Unrelated(synchubv1alpha1.RelatedOriginMailbox, schema.ParseGroupResource(resource), relation.Candidate{Key: types.NamespacedName{Namespace: "shop", Name: name}})
+}
+
+// Whoever is going to say what is related is known before anybody can ask, for as long as it is wanted and runs.
+func TestContribute(t *testing.T) {
+	f := newFixture(t)
+	published := relating(t, "+configmaps secrets", "secrets", "+deployments.apps secrets configmaps")
+	f.manager.Publish(published)
+	f.target.Connection = discovery(t)
+	f.manager.Assign(f.target)
+	learn(f.manager, selecting())
+	managed, _ := f.manager.get(florin)
+	register := managed.register
+	if !unrelated(register, "secrets", "x") {
+		t.Error("before anything is published something is to be said")
+	}
+	// The target tells nothing of its objects, so nobody speaks.
+	f.manager.settledAnyhow(t)
+	if unrelated(register, "secrets", "x") || unrelated(register, "configmaps", "x") {
+		t.Error("before all have spoken it is sure that nobody wants something")
+	}
+	speaking := published[0]
+	wants(register, speaking.PublishedResource, speaking.Related()[0], "x")
+	register.Complete("of-configmaps")
+	register.Complete("of-deployments")
+	if unrelated(register, "secrets", "x") || !unrelated(register, "secrets", "y") {
+		t.Error("what was said does not count")
+	}
+	// Nothing changes: what was said stays said.
+	f.manager.settledAnyhow(t)
+	if unrelated(register, "secrets", "x") || !unrelated(register, "secrets", "y") {
+		t.Error("what was said is to be said again for nothing")
+	}
+	// Another policy: the pair begins anew, and what it said before holds until it has said all.
+	changed := slices.Clone(published)
+	changed[0].Orphan = true
+	f.manager.Publish(changed)
+	f.manager.settledAnyhow(t)
+	if unrelated(register, "secrets", "x") || unrelated(register, "secrets", "y") {
+		t.Error("a pair that begins anew has nothing to say")
+	}
+	if _, _, found := register.Related(synchubv1alpha1.RelatedOriginMailbox, schema.GroupResource{Resource: "secrets"}, relation.Candidate{Key: types.NamespacedName{Namespace: "shop", Name: "x"}}); !found {
+		t.Error("what was said before does not hold on")
+	}
+	// It is not published any more: nobody waits for what it may say.
+	f.manager.Publish(changed[1:])
+	f.manager.settledAnyhow(t)
+	register.Complete("of-deployments")
+	if !unrelated(register, "secrets", "x") || !unrelated(register, "secrets", "y") {
+		t.Error("what is not published any more is waited for")
+	}
+	if f.manager.publishes("of-configmaps") || !f.manager.publishes("of-deployments") {
+		t.Error("it is not known what is published")
+	}
+}
+
+// settledAnyhow looks at the SyncTarget.
+func (m *Manager) settledAnyhow(t *testing.T) {
+	t.Helper()
+	if _, err := m.Reconcile(t.Context(), florin); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What is leaving is not published any more, as far as what came by it is concerned: that is to be kept.
+func TestPublishes(t *testing.T) {
+	manager, _ := newManager(t)
+	published := relating(t, "a b", "b", "-c")
+	published[0].Leaving = true
+	manager.Publish(published)
+	for name, want := range map[string]bool{"of-a": false, "of-b": true, "of-c": false, "none": false} {
+		if got := manager.publishes(name); got != want {
+			t.Errorf("%q is published: %v, want %v", name, got, want)
+		}
+	}
+}
