@@ -88,7 +88,7 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) {
 	}
 	clusters["hosting"] = suite.Targets[hosting]
 	binary := filepath.Join(suite.Options.Bin, "synchub-race")
-	synchub, err = installation.New(ctx, suite.Options, suite.KCP, clusters["hosting"], binary, process)
+	synchub, err = installation.New(ctx, suite.Options, suite.KCP, clusters["hosting"], binary, process, ownNames...)
 	Expect(err).NotTo(HaveOccurred())
 	startHub(ctx)
 }, NodeTimeout(10*time.Minute))
