@@ -50,6 +50,11 @@ func (c *candidate) leave() {
 	}
 }
 
+// holdsNothing tells whether no object waits because of a candidate: mailboxes never had its API, or have it from another.
+func (c *candidate) holdsNothing() bool {
+	return c.published.Status.SchemaName == "" || c.absent != nil && c.absent.reason == ReasonDuplicate
+}
+
 // guard puts the finalizer on a PublishedResource whose objects wait for their targets, and takes it off one that goes and
 // for which none waits any more.
 func (c *Controller) guard(ctx context.Context, candidate *candidate) error {
@@ -59,7 +64,7 @@ func (c *Controller) guard(ctx context.Context, candidate *candidate) error {
 	switch {
 	case !candidate.isLeaving() && !has && candidate.synced != nil && candidate.synced.Wait:
 		controllerutil.AddFinalizer(changed, Finalizer)
-	case candidate.isLeaving() && (candidate.synced == nil || c.Sync.HasLeft(candidate.group)):
+	case candidate.isLeaving() && (candidate.holdsNothing() || c.Sync.HasLeft(candidate.group)):
 		controllerutil.RemoveFinalizer(changed, Finalizer)
 	default:
 		return nil

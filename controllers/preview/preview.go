@@ -83,16 +83,21 @@ func (p *Preview) api(resource *synchubv1alpha1.PublishedResource, definition *a
 		p.claim(claimed, spec.API.IdentityHash)
 		// Only mailboxes could tell the rest, and it matters for what becomes of a status only.
 		return published.API{GroupVersionResource: claimed, Kind: published.InMailbox(spec).Kind, Namespaced: true, Versions: []string{claimed.Version}}, nil
+	default:
+		return p.exported(resource, definition)
 	}
+}
+
+func (p *Preview) exported(resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition) (published.API, error) {
 	if definition == nil {
 		return published.API{}, fmt.Errorf("PublishedResource %s: %w", resource.Name, ErrNoDefinition)
 	}
-	schema, err := published.SchemaOf(spec, definition)
+	schema, err := published.SchemaOf(&resource.Spec, definition)
 	if err != nil {
 		return published.API{}, err
 	}
 	p.Schema = schema
-	return published.SchemaAPI(spec, schema)
+	return published.SchemaAPI(&resource.Spec, schema)
 }
 
 func (p *Preview) claim(resource schema.GroupVersionResource, identityHash string) {

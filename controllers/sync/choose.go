@@ -146,7 +146,9 @@ type ruleError struct {
 	err   error
 }
 
-func (e *ruleError) Error() string { return fmt.Sprintf("the PublishedResource's %s: %v", e.field, e.err) }
+func (e *ruleError) Error() string {
+	return fmt.Sprintf("the PublishedResource's %s: %v", e.field, e.err)
+}
 func (e *ruleError) Unwrap() error { return e.err }
 
 // kindOf returns the kind of a target's resource that the mailbox's objects can be, or zero.
@@ -159,10 +161,11 @@ func (c *Controller) kindOf(resource schema.GroupResource) schema.GroupVersionKi
 }
 
 // chooseBelow returns how the object of the target comes up that has a name in the mailbox.
-func (c *Controller) chooseBelow(key types.NamespacedName, held, object *unstructured.Unstructured) (choice, bool) {
+func (c *Controller) chooseBelow(key types.NamespacedName, held, object *unstructured.Unstructured) choice {
 	side, _ := c.sourceBelow(key, held)
 	if side == nil {
-		return choice{}, false
+		return choice{}
 	}
-	return c.chooseUp(c.matcher.Load(), side, object)
+	chosen, _ := c.chooseUp(c.matcher.Load(), side, object)
+	return chosen
 }

@@ -272,18 +272,10 @@ func (c *Controller) lookDown(key types.NamespacedName, source *unstructured.Uns
 		return decide.Vanished, choice{}, nil
 	}
 	chosen, ok := c.chooseDown(matcher, source)
-	terminating := source.GetDeletionTimestamp() != nil
+	if !ok || source.GetDeletionTimestamp() != nil {
+		return c.lookAtLeaving(matcher, source, chosen, ok, seen), chosen, nil
+	}
 	switch {
-	case (!ok || terminating) && c.isFrozen(matcher, c.describe(source)):
-		return decide.Suspended, chosen, nil
-	case terminating && ok && chosen.kin != nil && chosen.Suspended:
-		return decide.Suspended, chosen, nil
-	case terminating:
-		return decide.Terminating, chosen, nil
-	case !ok && len(seen) > 0 && c.mayStillBeKin(matcher, source, seen):
-		return decide.Unknown, chosen, nil
-	case !ok:
-		return decide.Deselected, chosen, nil
 	case errors.Is(chosen.doubt, errUnseen):
 		return decide.Unknown, chosen, nil
 	case chosen.doubt != nil:
@@ -292,6 +284,20 @@ func (c *Controller) lookDown(key types.NamespacedName, source *unstructured.Uns
 		return decide.Suspended, chosen, nil
 	default:
 		return decide.InStep, chosen, nil
+	}
+}
+
+// lookAtLeaving returns the state of an object that is not chosen any more, or is being deleted.
+func (c *Controller) lookAtLeaving(matcher *selection.Matcher, source *unstructured.Unstructured, chosen choice, ok bool, seen []placed) decide.Cause {
+	switch terminating := source.GetDeletionTimestamp() != nil; {
+	case c.isFrozen(matcher, c.describe(source)), terminating && ok && chosen.kin != nil && chosen.Suspended:
+		return decide.Suspended
+	case terminating:
+		return decide.Terminating
+	case len(seen) > 0 && c.mayStillBeKin(matcher, source, seen):
+		return decide.Unknown
+	default:
+		return decide.Deselected
 	}
 }
 

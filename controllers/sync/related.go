@@ -285,7 +285,7 @@ func (c *Controller) relateRaised(key types.NamespacedName, held, object *unstru
 	if len(c.relatives.relations) == 0 {
 		return nil
 	}
-	chosen, _ := c.chooseBelow(key, held, object)
+	chosen := c.chooseBelow(key, held, object)
 	above := primary{object: held, home: key.Namespace, away: object.GetNamespace()}
 	below := primary{object: object, home: object.GetNamespace(), away: key.Namespace}
 	return c.relateBoth(key, chosen, above, below)

@@ -272,7 +272,6 @@ func (c *Controller) indexBySource(obj any) ([]string, error) {
 
 // SetMatcher makes the controller select by another matcher, and looks again at those objects whose answer changed.
 func (c *Controller) SetMatcher(matcher *selection.Matcher) {
-	var ctx context.Context
 	old := c.matcher.Swap(matcher)
 	raised := c.raised.keys()
 	upChanged := c.setFeeds(matcher)
@@ -293,9 +292,8 @@ func (c *Controller) SetMatcher(matcher *selection.Matcher) {
 	c.enqueue(changePriority, raised...)
 	if len(c.Relations) > 0 {
 		// Which namespaces they may be in hangs on the configs.
-		c.locked(func() { ctx = c.feeding })
-		if ctx != nil {
-			c.kinChangedBelowAll(ctx)
+		if owner := c.feedOwner(); owner != nil {
+			c.kinChangedBelowAll(owner)
 		}
 	}
 }

@@ -127,6 +127,13 @@ func (c *Controller) startFeeds(ctx context.Context) {
 	c.setFeeds(c.matcher.Load())
 }
 
+// feedOwner returns what owns the feeds, nil while the controller does not run.
+func (c *Controller) feedOwner() context.Context {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	return c.feeding
+}
+
 func (c *Controller) stopFeeds() {
 	c.locked(func() { c.feeding = nil })
 }

@@ -69,7 +69,7 @@ func (c *Controller) raiseStatus(ctx context.Context, key types.NamespacedName, 
 	if c.Resource.Native {
 		return nil
 	}
-	chosen, _ := c.chooseBelow(key, held, object)
+	chosen := c.chooseBelow(key, held, object)
 	below, err := c.mutatedStatus(object, held, chosen)
 	if err != nil {
 		return err

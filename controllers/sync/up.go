@@ -214,7 +214,7 @@ func (c *Controller) lookForMissing(ctx context.Context, key types.NamespacedNam
 	at := placeBelow(mark)
 	side := c.sideOf(at.resource)
 	if mark.Relation != "" {
-		return c.lookForMissingKin(ctx, key, held, mark, side)
+		return c.lookForMissingKin(ctx, key, mark, side)
 	}
 	if side == nil {
 		return deselected(), nil
@@ -245,7 +245,7 @@ func (c *Controller) lookForMissing(ctx context.Context, key types.NamespacedNam
 
 // lookForMissingKin returns the state of the source of what came up by a relation. As long as a primary may still want it,
 // nothing is concluded.
-func (c *Controller) lookForMissingKin(ctx context.Context, key types.NamespacedName, held *unstructured.Unstructured, mark ownership.Mark, side *side) (decide.Source, error) {
+func (c *Controller) lookForMissingKin(ctx context.Context, key types.NamespacedName, mark ownership.Mark, side *side) (decide.Source, error) {
 	at := placeBelow(mark)
 	unknown := decide.Source{State: decide.Unknown}
 	switch {

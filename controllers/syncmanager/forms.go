@@ -58,11 +58,13 @@ func (m *Manager) formsOf(ctx context.Context, managed *managed, resource sync.R
 			kind.Version = resource.Version
 		}
 		served, err := resolve(ctx, managed.describe().Connection, kind)
-		errs = append(errs, result.take(sync.TargetResource{GroupVersionResource: served, Kind: kind.Kind}, kind.GroupVersion().WithResource(""), err))
+		result, err = result.taking(sync.TargetResource{GroupVersionResource: served, Kind: kind.Kind}, kind.GroupVersion().WithResource(""), err)
+		errs = append(errs, err)
 	}
 	for _, related := range relations {
 		kind, err := resolveResource(ctx, managed.describe().Connection, related.OnTarget)
-		errs = append(errs, result.take(sync.TargetResource{GroupVersionResource: related.OnTarget, Kind: kind}, related.OnTarget, err))
+		result, err = result.taking(sync.TargetResource{GroupVersionResource: related.OnTarget, Kind: kind}, related.OnTarget, err)
+		errs = append(errs, err)
 	}
 	if running, ok := managed.pairs[resource.GroupResource()]; ok && result.unknown {
 		return forms{targets: running.controller.Targets, unresolved: running.controller.Unresolved, relations: relations}, errors.Join(errs...)
@@ -74,8 +76,8 @@ func (m *Manager) formsOf(ctx context.Context, managed *managed, resource sync.R
 	return result, errors.Join(errs...)
 }
 
-// take adds a form that was asked for, or notes why it cannot be added. The error is for the log.
-func (f *forms) take(found sync.TargetResource, asked schema.GroupVersionResource, err error) error {
+// taking returns the forms with one more that was asked for, or with why it cannot be added. The error is for the log.
+func (f forms) taking(found sync.TargetResource, asked schema.GroupVersionResource, err error) (forms, error) {
 	switch {
 	case errors.Is(err, targets.ErrNotServed):
 		missing := sync.Unavailable{Target: asked.GroupResource(), Kind: found.Kind, Reason: sync.ReasonNotServed, Message: err.Error()}
@@ -86,11 +88,11 @@ func (f *forms) take(found sync.TargetResource, asked schema.GroupVersionResourc
 		f.unknown = true
 	case err != nil:
 		f.unknown = true
-		return fmt.Errorf("cannot find out what %s %s is on the target: %w", asked.GroupResource(), found.Kind, err)
+		return f, fmt.Errorf("cannot find out what %s %s is on the target: %w", asked.GroupResource(), found.Kind, err)
 	case !f.has(found.GroupResource()):
 		f.targets = append(f.targets, found)
 	}
-	return nil
+	return f, nil
 }
 
 // errAway means that a target cannot be asked now; the manager is told when it can.

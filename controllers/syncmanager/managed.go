@@ -33,14 +33,14 @@ import (
 // managed is a SyncTarget with its sync controllers.
 type managed struct {
 	// turn is held, over requests too, by the one that starts and stops controllers.
-	turn        gosync.Mutex
-	gone        bool
-	recorded    map[schema.GroupResource]Record
-	configs     configs
+	turn     gosync.Mutex
+	gone     bool
+	recorded map[schema.GroupResource]Record
+	configs  configs
 	// register knows what travels because it is related; contributors are those that have begun to say so.
 	register     *relation.Register
 	contributors map[string]bool
-	unsubscribe []func()
+	unsubscribe  []func()
 	// unresolved is true if a conversion speaks of a kind that the target does not serve, and announced is when the target
 	// last told of a definition.
 	unresolved atomic.Bool

@@ -106,7 +106,7 @@ type Manager struct {
 	published []sync.Resource
 	// definitions are those that targets are given.
 	definitions []definition.Wanted
-	targets   map[types.UID]*managed
+	targets     map[types.UID]*managed
 }
 
 // New returns a manager without any target.

@@ -82,7 +82,9 @@ func (t *managed) isMissing(resource sync.Resource) bool {
 
 // publishes tells whether a PublishedResource of that name is in force.
 func (m *Manager) publishes(publishedResource string) bool {
-	return slices.ContainsFunc(m.Published(), func(resource sync.Resource) bool { return !resource.Leaving && resource.PublishedResource == publishedResource })
+	return slices.ContainsFunc(m.Published(), func(resource sync.Resource) bool {
+		return !resource.Leaving && resource.PublishedResource == publishedResource
+	})
 }
 
 // demand has it found out whether all primaries have spoken that objects of a resource can be related to.

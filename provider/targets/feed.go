@@ -203,58 +203,68 @@ func (f *Feed) reduce(item any) (any, error) {
 // handler translates what an informer tells. It decides by what the feed holds: the last state of an object that is
 // deleted need not be the one that was told before.
 func (f *Feed) handler() cache.ResourceEventHandler {
-	appeared := func(item any, initial bool) {
-		key := keyOfObject(item)
-		after, interesting := item.(reduced)
-		var before *unstructured.Unstructured
-		if stub, passed := item.(*metav1.ObjectMeta); passed && f.options.Bystanders && f.options.Passed != nil {
-			defer f.options.Passed(*stub)
-		}
-		f.telling.Lock()
-		defer f.telling.Unlock()
-		f.lock.Lock()
-		before = f.kept[key]
-		if shown, ok := item.(metav1.Object); ok && before != nil && before.GetUID() == shown.GetUID() && isNewer(before.GetResourceVersion(), shown.GetResourceVersion()) {
-			// It was fetched in a state that the watch has not come to.
-			f.lock.Unlock()
-			return
-		}
-		if interesting {
-			f.kept[key] = after.Unstructured
-		} else {
-			delete(f.kept, key)
-		}
-		f.lock.Unlock()
-		switch {
-		case interesting && before == nil:
-			f.options.Handler.OnAdd(after.Unstructured, initial)
-		case interesting && before.GetResourceVersion() == after.GetResourceVersion():
-			// A list made anew tells of all that it found again.
-		case interesting:
-			f.options.Handler.OnUpdate(before, after.Unstructured)
-		case before != nil:
-			f.options.Handler.OnDelete(before)
-		}
-	}
 	return cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc:    appeared,
-		UpdateFunc: func(_, item any) { appeared(item, false) },
-		DeleteFunc: func(item any) {
-			key := keyOfObject(item)
-			f.telling.Lock()
-			defer f.telling.Unlock()
-			f.lock.Lock()
-			before := f.kept[key]
-			delete(f.kept, key)
-			f.lock.Unlock()
-			if before == nil {
-				return
-			}
-			if tombstone, unseen := item.(cache.DeletedFinalStateUnknown); unseen {
-				f.options.Handler.OnDelete(cache.DeletedFinalStateUnknown{Key: tombstone.Key, Obj: before})
-				return
-			}
-			f.options.Handler.OnDelete(before)
-		},
+		AddFunc:    f.appeared,
+		UpdateFunc: func(_, item any) { f.appeared(item, false) },
+		DeleteFunc: f.disappeared,
 	}
+}
+
+// appeared takes over what a watch shows of an object.
+func (f *Feed) appeared(item any, initial bool) {
+	if stub, passed := item.(*metav1.ObjectMeta); passed && f.options.Bystanders && f.options.Passed != nil {
+		defer f.options.Passed(*stub)
+	}
+	f.telling.Lock()
+	defer f.telling.Unlock()
+	before, current := f.hold(item)
+	after, interesting := item.(reduced)
+	switch {
+	case !current:
+	case interesting && before == nil:
+		f.options.Handler.OnAdd(after.Unstructured, initial)
+	case interesting && before.GetResourceVersion() == after.GetResourceVersion():
+		// A list made anew tells of all that it found again.
+	case interesting:
+		f.options.Handler.OnUpdate(before, after.Unstructured)
+	case before != nil:
+		f.options.Handler.OnDelete(before)
+	}
+}
+
+// hold keeps an object if it is of interest, and returns what was kept of its name before. It does nothing and returns
+// false if the object was fetched in a state that the watch has not come to.
+func (f *Feed) hold(item any) (before *unstructured.Unstructured, current bool) {
+	key := keyOfObject(item)
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	before = f.kept[key]
+	if shown, ok := item.(metav1.Object); ok && before != nil && before.GetUID() == shown.GetUID() && isNewer(before.GetResourceVersion(), shown.GetResourceVersion()) {
+		return before, false
+	}
+	if after, interesting := item.(reduced); interesting {
+		f.kept[key] = after.Unstructured
+	} else {
+		delete(f.kept, key)
+	}
+	return before, true
+}
+
+// disappeared drops an object that is gone.
+func (f *Feed) disappeared(item any) {
+	key := keyOfObject(item)
+	f.telling.Lock()
+	defer f.telling.Unlock()
+	f.lock.Lock()
+	before := f.kept[key]
+	delete(f.kept, key)
+	f.lock.Unlock()
+	if before == nil {
+		return
+	}
+	if tombstone, unseen := item.(cache.DeletedFinalStateUnknown); unseen {
+		f.options.Handler.OnDelete(cache.DeletedFinalStateUnknown{Key: tombstone.Key, Obj: before})
+		return
+	}
+	f.options.Handler.OnDelete(before)
 }

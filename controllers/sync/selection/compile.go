@@ -175,7 +175,7 @@ func (m *Matcher) addEntry(entry Entry, config *config, limits *limits, places .
 			idle = false
 			m.active[config.id] = struct{}{}
 			if !entry.Up {
-				m.reached.add(place.namespaces)
+				m.reached = m.reached.with(place.namespaces)
 			}
 			direction.add(entry, &rule{config: config, version: entry.Version, place: place, limits: *limits})
 		}

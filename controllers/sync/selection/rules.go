@@ -68,10 +68,11 @@ func newNameSet(names []string) nameSet {
 	return set
 }
 
-// add puts another set into this one.
-func (s *nameSet) add(other nameSet) {
-	s.all = s.all || other.all
+// with returns this set with another put into it.
+func (s nameSet) with(other nameSet) nameSet {
 	maps.Copy(s.names, other.names)
+	s.all = s.all || other.all
+	return s
 }
 
 func (s nameSet) empty() bool { return !s.all && len(s.names) == 0 }

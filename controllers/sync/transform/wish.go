@@ -19,6 +19,7 @@ package transform
 import (
 	"errors"
 	"fmt"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -61,9 +62,7 @@ func (w Wish) named(object *unstructured.Unstructured, mailbox, syncTarget strin
 		return unchanged, nil
 	}
 	variables := map[string]any{"Object": object.Object, "Mailbox": mailbox, "SyncTarget": syncTarget}
-	for name, value := range w.Variables {
-		variables[name] = value
-	}
+	maps.Copy(variables, w.Variables)
 	key, err := w.Naming.Name(variables, unchanged, namespaced, kind)
 	illegal, isIllegal := errors.AsType[*naming.IllegalError](err)
 	switch {
