@@ -85,7 +85,7 @@ func TestRelatedObjectsOutOfSight(t *testing.T) {
 func TestRelatedObjectsAcrossAnIdleRestart(t *testing.T) {
 	h := keyedHub(t, keyed, configMapsTravel)
 	var before []*unstructured.Unstructured
-	for _, name := range strings.FieldsSeq("a b c d e f") {
+	for name := range strings.FieldsSeq("a b c d e f") {
 		h.secret(name, "a: eA==")
 		h.box("one-of-"+name, "key: "+name)
 		h.box("two-of-"+name, "key: "+name+", more: a")

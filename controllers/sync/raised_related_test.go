@@ -123,7 +123,7 @@ func TestRelatedObjectsComeUp(t *testing.T) {
 	h.drop(configMapsV1, h.namespace, "first")
 	h.isGoneAbove("named")
 	h.staysAbove(h.get(secretsV1, h.namespace, "later"))
-	for _, name := range strings.FieldsSeq("named labelled later nobodys") {
+	for name := range strings.FieldsSeq("named labelled later nobodys") {
 		if found := h.below(secretsV1, name); found == nil || len(found.GetAnnotations()) > 0 {
 			t.Errorf("the original %s was touched: %v", name, found)
 		}
@@ -197,12 +197,12 @@ func TestRaisedRelativesOfAPrimaryThatIsMissing(t *testing.T) {
 // What is not wanted any more when a hub begins goes; nobody need touch it.
 func TestRaisedRelativesLetGoOfUnseen(t *testing.T) {
 	h := keyedHub(t, returning, configMapsTravel)
-	for _, name := range strings.FieldsSeq("gone unlabelled unnamed orphaned kept") {
+	for name := range strings.FieldsSeq("gone unlabelled unnamed orphaned kept") {
 		h.made(name, ", labels: {box: first}", "a: eA==")
 	}
 	h.box("first", "key: kept")
 	h.box("second", "key: orphaned")
-	for _, name := range strings.FieldsSeq("gone unlabelled unnamed orphaned kept") {
+	for name := range strings.FieldsSeq("gone unlabelled unnamed orphaned kept") {
 		h.comesUp(secretsV1, name)
 	}
 	h.quiet()
@@ -214,7 +214,7 @@ func TestRaisedRelativesLetGoOfUnseen(t *testing.T) {
 	h.made("unnamed", ", labels: {box: none}", "a: eA==")
 	h.drop(configMapsV1, h.namespace, "second")
 	h.start()
-	for _, name := range strings.FieldsSeq("gone unlabelled unnamed orphaned") {
+	for name := range strings.FieldsSeq("gone unlabelled unnamed orphaned") {
 		h.isGoneAbove(name)
 	}
 	h.staysAbove(kept)

@@ -24,6 +24,7 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
+	"github.com/kcp-dev/sdk/apis/third_party/conditions/util/conditions"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -94,13 +95,14 @@ func get(ctx context.Context, client dynamic.Interface, resource schema.GroupVer
 }
 
 // servesClaim tells whether a resource is in force in a mailbox: bound with the export, or claimed, accepted and applied.
-// The condition PermissionClaimsApplied is not asked: one claim that cannot be applied, such as one on an API that no export
-// provides, keeps it false for all others, of which the list of applied claims tells rightly.
 func servesClaim(binding *apisv1alpha2.APIBinding, resource schema.GroupResource) bool {
 	for _, bound := range binding.Status.BoundResources {
 		if bound.Group == resource.Group && bound.Resource == resource.Resource {
 			return true
 		}
+	}
+	if !conditions.IsTrue(binding, apisv1alpha2.PermissionClaimsApplied) {
+		return false
 	}
 	accepted := false
 	for _, claim := range binding.Spec.PermissionClaims {
