@@ -140,7 +140,7 @@ func TestRelatedObjectsOfWhatIsNotPublishedAnyMore(t *testing.T) {
 			h.goesDown(secretsV1, "own")
 			// From now on it travels because it is related.
 			h.configure(configMapsTravel)
-			own := h.goesDown(secretsV1, "own", cameBy(h, "configmaps/more"))
+			own := h.goesDown(secretsV1, "own", cameBy("configmaps/more"))
 			first := h.goesDown(configMapsV1, "first")
 			all := h.resources
 			h.resources = all[1:]
@@ -165,7 +165,7 @@ func TestRelatedObjectsOfWhatIsNotPublishedAnyMore(t *testing.T) {
 }
 
 // cameBy tells whether the mark of an object names a relation.
-func cameBy(h *hub, relation string) func(*unstructured.Unstructured) bool {
+func cameBy(relation string) func(*unstructured.Unstructured) bool {
 	return func(object *unstructured.Unstructured) bool {
 		mark, err := ownership.ParseMark(object.GetAnnotations()[ownership.MarkAnnotation])
 		return err == nil && mark.Relation == relation
@@ -184,7 +184,7 @@ func TestRelatedObjectsOfTwoPublishedResources(t *testing.T) {
 		h := newHub(t, []Resource{resourceNamed(t, configMapsV1, keyed), resourceNamed(t, serviceAccounts, pulling), resourceNamed(t, secretsV1, "")}, travel)
 		h.secret("both", "a: eA==")
 		h.box("first", "key: both")
-		h.goesDown(secretsV1, "both", cameBy(h, "configmaps/key"))
+		h.goesDown(secretsV1, "both", cameBy("configmaps/key"))
 		robot(h, "robot", "{name: both}")
 		h.goesDown(serviceAccounts, "robot")
 		h.quiet()
@@ -193,7 +193,7 @@ func TestRelatedObjectsOfTwoPublishedResources(t *testing.T) {
 	t.Run("it goes with the last", func(t *testing.T) {
 		h := start(t)
 		h.box("first", "")
-		h.goesDown(secretsV1, "both", cameBy(h, "serviceaccounts/pull"))
+		h.goesDown(secretsV1, "both", cameBy("serviceaccounts/pull"))
 		h.restart()
 		h.stays(secretsV1, h.below(secretsV1, "both"))
 		robot(h, "robot", "")
@@ -202,7 +202,7 @@ func TestRelatedObjectsOfTwoPublishedResources(t *testing.T) {
 	t.Run("the last is removed", func(t *testing.T) {
 		h := start(t)
 		h.box("first", "")
-		both := h.goesDown(secretsV1, "both", cameBy(h, "serviceaccounts/pull"))
+		both := h.goesDown(secretsV1, "both", cameBy("serviceaccounts/pull"))
 		h.resources = []Resource{h.resources[0], h.resources[2]}
 		h.publish(h.resources...)
 		h.stays(secretsV1, both)
@@ -213,7 +213,7 @@ func TestRelatedObjectsOfTwoPublishedResources(t *testing.T) {
 		h := start(t)
 		h.resources = h.resources[1:]
 		h.publish(h.resources...)
-		h.goesDown(secretsV1, "both", cameBy(h, "serviceaccounts/pull"))
+		h.goesDown(secretsV1, "both", cameBy("serviceaccounts/pull"))
 		robot(h, "robot", "")
 		h.leaves(secretsV1, "both")
 	})

@@ -41,10 +41,10 @@ func scalingHub(t *testing.T, spec string, change ...func(*Resource)) *hub {
 	return newHub(t, []Resource{deployments}, deploymentsTravel)
 }
 
-// deployment is one of the mailbox; more is added to its spec.
-func (h *hub) deployment(name, image, more string) {
+// deployment makes the Deployment web in the mailbox; more is added to its spec.
+func (h *hub) deployment(image, more string) {
 	h.t.Helper()
-	h.put(deploymentsV1, deploymentIn(h.namespace, name, image, more))
+	h.put(deploymentsV1, deploymentIn(h.namespace, "web", image, more))
 }
 
 func deploymentIn(namespace, name, image, more string) string {
@@ -52,11 +52,11 @@ func deploymentIn(namespace, name, image, more string) string {
 		"selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {containers: [{name: app, image: '" + image + "'}]}}}}"
 }
 
-// scale sets the replicas on the target, as an autoscaler does.
-func (h *hub) scale(name string, replicas int64) {
+// scale sets its replicas on the target, as an autoscaler does.
+func (h *hub) scale(replicas int64) {
 	h.t.Helper()
 	patch := []byte(`{"spec": {"replicas": ` + mustJSON(replicas) + `}}`)
-	if _, err := administrator(h.t).Resource(deploymentsV1).Namespace(h.namespace).Patch(h.t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "autoscaler"}); err != nil {
+	if _, err := administrator(h.t).Resource(deploymentsV1).Namespace(h.namespace).Patch(h.t.Context(), "web", types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "autoscaler"}); err != nil {
 		h.t.Fatal(err)
 	}
 }
@@ -91,15 +91,15 @@ func TestIgnoredFieldsAreTheTargets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := scalingHub(t, test.spec)
-			h.deployment("web", "web:1", "replicas: 2, ")
+			h.deployment("web:1", "replicas: 2, ")
 			first := h.goesDown(deploymentsV1, "web", runsAs("web:1", test.first))
 			h.stays(deploymentsV1, first)
-			h.scale("web", 7)
+			h.scale(7)
 			scaled := h.below(deploymentsV1, "web")
 			h.stays(deploymentsV1, scaled)
-			h.deployment("web", "web:1", "replicas: 3, ")
+			h.deployment("web:1", "replicas: 3, ")
 			h.stays(deploymentsV1, scaled)
-			h.deployment("web", "web:2", "replicas: 3, ")
+			h.deployment("web:2", "replicas: 3, ")
 			h.goesDown(deploymentsV1, "web", runsAs("web:2", 7))
 			// Whoever removes what is ours is corrected, without it.
 			if _, err := administrator(t).Resource(deploymentsV1).Namespace(h.namespace).Patch(t.Context(), "web", types.MergePatchType,
@@ -130,22 +130,22 @@ func TestIgnoringIsTurnedOnAndOff(t *testing.T) {
 					h.publish(changed)
 				}
 			}
-			h.deployment("web", "web:1", "replicas: 2, ")
+			h.deployment("web:1", "replicas: 2, ")
 			first := h.goesDown(deploymentsV1, "web", runsAs("web:1", 2))
 			for _, spec := range []string{replicasIgnored, "", replicasIgnored, "ignoreFields: [{path: spec.replicas, onCreate: false}]", "ignoreFields: [{path: \"spec.template.spec.containers[*].image\"}]"} {
 				turn(spec)
 				h.stays(deploymentsV1, first)
 			}
 			turn(replicasIgnored)
-			h.scale("web", 7)
+			h.scale(7)
 			scaled := h.below(deploymentsV1, "web")
 			h.stays(deploymentsV1, scaled)
-			h.deployment("web", "web:2", "replicas: 2, ")
+			h.deployment("web:2", "replicas: 2, ")
 			second := h.goesDown(deploymentsV1, "web", runsAs("web:2", 7))
 			turn("")
 			h.stays(deploymentsV1, second)
 			// With the next change of the source all of it counts again.
-			h.deployment("web", "web:3", "replicas: 2, ")
+			h.deployment("web:3", "replicas: 2, ")
 			h.goesDown(deploymentsV1, "web", runsAs("web:3", 2))
 		})
 	}
@@ -154,9 +154,9 @@ func TestIgnoringIsTurnedOnAndOff(t *testing.T) {
 // Drift of other fields is corrected though the list of those ignored is another than when the object was made.
 func TestDriftAfterIgnoringWasTurnedOff(t *testing.T) {
 	h := scalingHub(t, replicasIgnored)
-	h.deployment("web", "web:1", "replicas: 2, ")
+	h.deployment("web:1", "replicas: 2, ")
 	h.goesDown(deploymentsV1, "web", runsAs("web:1", 2))
-	h.scale("web", 7)
+	h.scale(7)
 	plain := h.resources[0]
 	plain.Rules = nil
 	h.resources = []Resource{plain}
@@ -178,7 +178,7 @@ func TestIgnoredFieldsAndAdoption(t *testing.T) {
 		t.Run(string(policy), func(t *testing.T) {
 			h := scalingHub(t, replicasIgnored, func(resource *Resource) { resource.Adoption = policy })
 			h.configure("deletionPolicy: Orphan\n" + deploymentsTravel)
-			h.deployment("web", "web:1", "replicas: 2, ")
+			h.deployment("web:1", "replicas: 2, ")
 			h.goesDown(deploymentsV1, "web")
 			h.quiet()
 			h.configure()
@@ -186,15 +186,15 @@ func TestIgnoredFieldsAndAdoption(t *testing.T) {
 			h.configure(deploymentsTravel)
 			adopted := h.goesDown(deploymentsV1, "web", runsAs("web:1", 2))
 			h.stays(deploymentsV1, adopted)
-			h.scale("web", 7)
-			h.deployment("web", "web:2", "replicas: 3, ")
+			h.scale(7)
+			h.deployment("web:2", "replicas: 3, ")
 			h.goesDown(deploymentsV1, "web", runsAs("web:2", 7))
 		})
 	}
 	t.Run("somebody else's", func(t *testing.T) {
 		h := scalingHub(t, replicasIgnored, func(resource *Resource) { resource.Adoption = synchubv1alpha1.AdoptionAlways })
 		put(t, deploymentIn(h.namespace, "web", "theirs", "replicas: 5, "))
-		h.deployment("web", "web:1", "replicas: 2, ")
+		h.deployment("web:1", "replicas: 2, ")
 		adopted := h.goesDown(deploymentsV1, "web", runsAs("web:1", 5))
 		h.stays(deploymentsV1, adopted)
 	})
@@ -203,9 +203,9 @@ func TestIgnoredFieldsAndAdoption(t *testing.T) {
 // What is replaced is made anew, and then has its first value again.
 func TestIgnoredFieldsAndReplacement(t *testing.T) {
 	h := scalingHub(t, replicasIgnored, func(resource *Resource) { resource.Replace = true })
-	h.deployment("web", "web:1", "replicas: 2, ")
+	h.deployment("web:1", "replicas: 2, ")
 	first := h.goesDown(deploymentsV1, "web", runsAs("web:1", 2))
-	h.scale("web", 7)
+	h.scale(7)
 	h.put(deploymentsV1, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: "+h.namespace+"}, spec: {replicas: 2, "+
 		"selector: {matchLabels: {app: other}}, template: {metadata: {labels: {app: other}}, spec: {containers: [{name: app, image: 'web:1'}]}}}}")
 	second := h.goesDown(deploymentsV1, "web", runsAs("web:1", 2), func(object *unstructured.Unstructured) bool { return object.GetUID() != first.GetUID() })
@@ -218,7 +218,7 @@ func TestIgnoredFieldsOfWhatIsLeftAlone(t *testing.T) {
 	h.put(deploymentsV1, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: "+h.namespace+", annotations: {edge.kubestellar.io/downsync-overwrite: 'false'}}, spec: {replicas: 2, "+
 		"selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {containers: [{name: app, image: 'web:1'}]}}}}")
 	h.goesDown(deploymentsV1, "web", runsAs("web:1", 2))
-	h.scale("web", 7)
+	h.scale(7)
 	for _, spec := range []string{"", replicasIgnored, "ignoreFields: [{path: spec.paused}]"} {
 		changed := h.resources[0]
 		changed.Rules = rulesOf(t, spec)

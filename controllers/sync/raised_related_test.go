@@ -272,7 +272,7 @@ func TestRaisedRelativesOfWhatIsNotPublishedAnyMore(t *testing.T) {
 			h.box("first", "key: own")
 			h.comesUp(secretsV1, "kin")
 			h.configure(configMapsTravel)
-			own := h.comesUp(secretsV1, "own", cameBy(h, "configmaps/named"))
+			own := h.comesUp(secretsV1, "own", cameBy("configmaps/named"))
 			kin := h.get(secretsV1, h.namespace, "kin")
 			h.resources = h.resources[1:]
 			if restart {

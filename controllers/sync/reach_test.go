@@ -114,7 +114,7 @@ func finds(scope targets.Scope, key types.NamespacedName) bool {
 
 // However it was widened, a reach finds all that it ever was to find, by no more watches than are worth it, and what is equal
 // is called equal: a feed is filled anew for nothing else.
-func TestReachOfAnyHistory(t *testing.T) {
+func TestReachOfAnyHistory(t *testing.T) { //nolint:gocyclo // one history, told from its beginning to its end
 	for seed := range uint64(500) {
 		random := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // a repeatable history
 		anyKey := func() types.NamespacedName {

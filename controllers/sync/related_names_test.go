@@ -131,7 +131,7 @@ func TestStatusOfRelatedObjects(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec := "related: [{identifier: app, origin: Mailbox, resource: {group: apps, version: v1, resource: deployments}, object: {reference: {path: data.app}}, " + test.more + "}]"
 			h := newHub(t, []Resource{resourceNamed(t, configMapsV1, strings.Replace(spec, ", }]", "}]", 1)), resourceNamed(t, deploymentsV1, "")}, configMapsTravel)
-			h.deployment("web", "web:1", "")
+			h.deployment("web:1", "")
 			h.box("box", "app: web")
 			h.goesDown(deploymentsV1, "web")
 			if _, err := administrator(t).Resource(deploymentsV1).Namespace(h.namespace).Patch(t.Context(), "web", types.MergePatchType,

@@ -61,7 +61,7 @@ func (h *hub) holdBelow(name string, finalizers string) {
 // theirFinalizer gives an object of the mailbox a finalizer that is somebody else's.
 func (h *hub) theirFinalizer(name string) {
 	h.t.Helper()
-	h.workspace.locked(func() {
+	h.locked(func() {
 		object := h.objects[configMapsV1][types.NamespacedName{Namespace: h.namespace, Name: name}].DeepCopy()
 		object.SetFinalizers(append(object.GetFinalizers(), "example.org/theirs"))
 		h.store(configMapsV1, object)

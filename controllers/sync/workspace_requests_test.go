@@ -165,7 +165,7 @@ func (w *workspace) watch(writer http.ResponseWriter, request *http.Request, is 
 }
 
 // do carries out a request about one object.
-func (w *workspace) do(method string, is asked, body []byte) (any, *metav1.Status) {
+func (w *workspace) do(method string, is asked, body []byte) (any, *metav1.Status) { //nolint:gocyclo // what a server answers, in one place
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	key := types.NamespacedName{Namespace: is.namespace, Name: is.name}
