@@ -233,17 +233,26 @@ func (h *hub) publishes(publishedResource string) bool {
 
 // demand asks all controllers whether all has been said that there is to say about a resource.
 func (h *hub) demand(related Resource) {
-	h.lock.Lock()
-	var all []*Controller
-	for _, controller := range h.controllers {
+	for _, controller := range h.running() {
 		if len(relationsOf([]Resource{controller.Resource}, related)) > 0 {
-			all = append(all, controller)
+			controller.Confirm()
 		}
 	}
-	h.lock.Unlock()
-	for _, controller := range all {
-		controller.Confirm()
+}
+
+// lookAgain has looked again at all that may be related to objects of a resource.
+func (h *hub) lookAgain(primary Resource) {
+	for _, controller := range h.running() {
+		if len(relationsOf([]Resource{primary}, controller.Resource)) > 0 {
+			controller.LookAgain()
+		}
 	}
+}
+
+func (h *hub) running() []*Controller {
+	h.lock.Lock()
+	defer h.lock.Unlock()
+	return slices.Collect(maps.Values(h.controllers))
 }
 
 // kindsBelow are the kinds of the target's resources that relations of these tests speak of.
@@ -263,7 +272,7 @@ func (h *hub) run(resource Resource) {
 	controller, err := New(Options{
 		Resource: resource, Targets: forms, Mailbox: theMailbox, Mailboxes: h.boxes, Connection: h.connection, Owner: h.owner,
 		Hasher: ownership.NewHasher([]byte("key")), SyncTarget: "florin", Register: h.register, Relations: relations,
-		Demand: func() { h.demand(resource) }, Publishes: h.publishes, Changed: func() {}, Clock: clock.RealClock{}, Log: logr.Discard(),
+		Demand: func() { h.demand(resource) }, Again: func() { h.lookAgain(resource) }, Publishes: h.publishes, Changed: func() {}, Clock: clock.RealClock{}, Log: logr.Discard(),
 	}, h.matcher)
 	if err != nil {
 		h.t.Fatal(err)

@@ -101,6 +101,7 @@ func servesClaim(binding *apisv1alpha2.APIBinding, resource schema.GroupResource
 			return true
 		}
 	}
+	// The list of applied claims names one again before all its objects are back, the condition does not (tried).
 	if !conditions.IsTrue(binding, apisv1alpha2.PermissionClaimsApplied) {
 		return false
 	}
