@@ -190,6 +190,21 @@ func TestRelatedObjectsOfTwoPublishedResources(t *testing.T) {
 		h.quiet()
 		return h
 	}
+	t.Run("nothing changes", func(t *testing.T) {
+		h := start(t)
+		h.secret("other", "a: eA==")
+		robot(h, "robot", "{name: both}, {name: other}")
+		before := []*unstructured.Unstructured{h.goesDown(secretsV1, "both"), h.goesDown(secretsV1, "other")}
+		h.quiet()
+		h.proven()
+		for range 3 {
+			h.restart()
+			h.stays(secretsV1, before...)
+		}
+		if proofs := h.proven(); proofs > 0 {
+			t.Errorf("%d proofs were asked for, though nothing is missing", proofs)
+		}
+	})
 	t.Run("it goes with the last", func(t *testing.T) {
 		h := start(t)
 		h.box("first", "")

@@ -43,10 +43,11 @@ func TestRoll(t *testing.T) {
 			settled.Add(1)
 		}
 	})()
-	for range 5 {
+	demanded := func() bool {
 		h.demand(h.resources[1])
+		return h.settled()
 	}
-	h.until("all have spoken", h.settled)
+	h.until("all have spoken", demanded)
 	for range 5 {
 		h.demand(h.resources[1])
 	}
@@ -77,14 +78,20 @@ func TestRollOfPrimariesOutOfSight(t *testing.T) {
 			h.unmadeBelow(configMapsV1, "second")
 			change.away(h)
 			h.start()
-			h.demand(h.resources[1])
+			for range 5 {
+				h.quiet()
+				h.demand(h.resources[1])
+			}
 			h.stays(secretsV1, one, two)
 			if h.settled() {
 				t.Error("all have spoken, though not all are seen")
 			}
 			change.back(h)
 			h.goesDown(configMapsV1, "second")
-			h.until("all have spoken", h.settled)
+			h.until("all have spoken", func() bool {
+				h.demand(h.resources[1])
+				return h.settled()
+			})
 			h.stays(secretsV1, one, two)
 		})
 	}

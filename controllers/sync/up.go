@@ -248,9 +248,10 @@ func (c *Controller) lookForMissing(ctx context.Context, key types.NamespacedNam
 func (c *Controller) lookForMissingKin(ctx context.Context, key types.NamespacedName, mark ownership.Mark, side *side) (decide.Source, error) {
 	at := placeBelow(mark)
 	unknown := decide.Source{State: decide.Unknown}
-	switch {
-	case c.cameByLostRelation(mark), side == nil:
+	if c.cameByLostRelation(mark) || side == nil || !c.showsKin(side) {
 		return unknown, nil
+	}
+	switch {
 	case !c.Register.Settled(synchubv1alpha1.RelatedOriginTarget, at.resource):
 		c.Demand()
 		return unknown, nil
@@ -258,9 +259,6 @@ func (c *Controller) lookForMissingKin(ctx context.Context, key types.Namespaced
 		return decide.Source{State: decide.Vanished, Proven: true}, nil
 	}
 	feed := side.feeding()
-	if feed != nil && (!feed.Synced() || feed.Availability().Reason != "") {
-		return unknown, nil
-	}
 	if feed != nil && feed.Get(at.key) != nil {
 		if !c.isUnrelatedBelow(side, feed.Get(at.key)) {
 			return unknown, nil
@@ -268,6 +266,15 @@ func (c *Controller) lookForMissingKin(ctx context.Context, key types.Namespaced
 		return decide.Source{State: decide.Deselected, Proven: c.Mailboxes.Proven(c.Mailbox, c.suspect(key, decide.Deselected))}, nil
 	}
 	return c.askForMissing(ctx, key, side, at)
+}
+
+// showsKin tells whether all that is related on a side can be seen.
+func (c *Controller) showsKin(side *side) bool {
+	if feed := side.feeding(); feed != nil {
+		return feed.Synced() && feed.Availability().Reason == ""
+	}
+	names, namespaces, all := c.kinScope(side.GroupResource())
+	return len(names) == 0 && len(namespaces) == 0 && !all
 }
 
 // isUnrelatedBelow tells whether it is sure that no primary wants an object of the target.
