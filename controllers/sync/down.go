@@ -160,7 +160,7 @@ func (c *Controller) destination(source *unstructured.Unstructured, chosen choic
 // desire returns what the target must hold for an object of the mailbox, given what it holds.
 func (c *Controller) desire(source *unstructured.Unstructured, wish transform.Wish, observed *decide.Observed) (*transform.Desired, error) {
 	if observed != nil {
-		wish.Relation = c.relationOf(synchubv1alpha1.RelatedOriginMailbox, c.Resource.GroupResource(), wish.Relation, observed.Mark.Relation)
+		wish.Relation = c.relationOf(synchubv1alpha1.RelatedOriginMailbox, c.Resource.GroupResource(), c.candidateAbove(c.matcher.Load(), source), wish.Relation, observed.Mark.Relation)
 	}
 	desired, err := c.down.Desire(source, wish)
 	if err != nil || observed == nil {

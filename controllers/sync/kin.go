@@ -159,13 +159,13 @@ func contributorOf(relation string) string {
 }
 
 // relationOf returns the relation that a mark is to name, given the one found now and the one that it names. Of several
-// PublishedResources that want an object, it names the one that was found last; but at a start they speak in any order, so
-// until all have, the mark is left as it is.
-func (c *Controller) relationOf(side synchubv1alpha1.RelatedOrigin, resource schema.GroupResource, found, named string) string {
+// PublishedResources that want an object, it goes on naming the one that it names; when that lets go, another. At a start
+// they speak in any order, so until all have, the mark is left as it is.
+func (c *Controller) relationOf(side synchubv1alpha1.RelatedOrigin, resource schema.GroupResource, candidate relation.Candidate, found, named string) string {
 	switch {
 	case found == "" || named == "":
 		return found
-	case contributorOf(found) == contributorOf(named):
+	case contributorOf(found) == contributorOf(named), c.Register.Wants(contributorOf(named), side, resource, candidate):
 		return named
 	case !c.Register.Settled(side, resource):
 		c.Demand()

@@ -144,7 +144,7 @@ func (c *Controller) lookUp(ctx context.Context, key types.NamespacedName, held 
 	if held != nil {
 		wish.Other = held.Object
 		if mark, err := c.Owner.VerifyUp(held.GetAnnotations(), transform.SelfOf(held)); err == nil {
-			wish.Relation = c.relationOf(synchubv1alpha1.RelatedOriginTarget, side.GroupResource(), wish.Relation, mark.Relation)
+			wish.Relation = c.relationOf(synchubv1alpha1.RelatedOriginTarget, side.GroupResource(), c.candidateBelow(c.matcher.Load(), object), wish.Relation, mark.Relation)
 		}
 	}
 	desired, err := c.up.Desire(object, side.GroupResource(), wish)

@@ -73,6 +73,27 @@ func (g *Register) Find(side synchubv1alpha1.RelatedOrigin, resource schema.Grou
 	return Answer{Relation: found.relation, Contributor: found.contributor, Primary: found.primary, Wanted: found.wanted}, true
 }
 
+// Wants tells whether a primary of one contributor is known to want a candidate, whoever else does.
+func (g *Register) Wants(contributor string, side synchubv1alpha1.RelatedOrigin, resource schema.GroupResource, candidate Candidate) bool {
+	seen := view{Candidate: candidate}
+	if candidate.NamespaceLabels != nil {
+		seen.namespaceLabels, seen.known = candidate.NamespaceLabels()
+	}
+	g.lock.RLock()
+	defer g.lock.RUnlock()
+	book := g.books[title{side, resource}]
+	if book == nil {
+		return false
+	}
+	for filed, first := range book.candidates(candidate) {
+		met, _ := seen.meets(filed, first.wanted)
+		if met && slices.ContainsFunc(book.drawers[filed.drawer][filed.test].claims, func(claim *claim) bool { return claim.contributor == contributor }) {
+			return true
+		}
+	}
+	return false
+}
+
 // Unrelated tells whether it is sure that no primary wants a candidate, so that a copy of it can go. Related and Settled
 // cannot tell that together, because the register may change between one question and the other.
 func (g *Register) Unrelated(side synchubv1alpha1.RelatedOrigin, resource schema.GroupResource, candidate Candidate) bool {
