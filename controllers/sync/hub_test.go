@@ -233,11 +233,9 @@ func (h *hub) publishes(publishedResource string) bool {
 
 // demand asks all controllers whether all has been said that there is to say about a resource.
 func (h *hub) demand(related Resource) {
-	for _, controller := range h.running() {
-		if len(relationsOf([]Resource{controller.Resource}, related)) > 0 {
-			controller.Confirm()
-		}
-	}
+	Confirm(slices.DeleteFunc(h.running(), func(controller *Controller) bool {
+		return len(relationsOf([]Resource{controller.Resource}, related)) == 0
+	}))
 }
 
 // lookAgain has looked again at all that may be related to objects of a resource.

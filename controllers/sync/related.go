@@ -19,6 +19,7 @@ package sync
 import (
 	"errors"
 	"fmt"
+	"slices"
 	gosync "sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -155,7 +156,19 @@ func (r *relatives) finish() {
 	r.register.Complete(r.contributor)
 }
 
-// Confirm is called when something is left that no primary is known to want.
+// Confirm is called when something is left that no primary is known to want, with the controllers of all primaries that
+// may. Nothing is proven before all have been heard: what one does not want another may.
+func Confirm(all []*Controller) {
+	asked := slices.DeleteFunc(slices.Clone(all), (*Controller).isHeard)
+	if len(asked) == 0 {
+		asked = all
+	}
+	for _, controller := range asked {
+		controller.Confirm()
+	}
+}
+
+// Confirm has it found out whether all primaries have spoken.
 func (c *Controller) Confirm() {
 	if len(c.relatives.relations) > 0 && c.relatives.demand() {
 		c.callTheRoll()
@@ -167,6 +180,13 @@ func (c *Controller) answerRoll() {
 	if c.relatives.awaits() {
 		c.callTheRoll()
 	}
+}
+
+// isHeard tells whether what is left was looked at again after all primaries had spoken.
+func (c *Controller) isHeard() bool {
+	c.relatives.lock.Lock()
+	defer c.relatives.lock.Unlock()
+	return c.relatives.heard
 }
 
 // callTheRoll finds out whether all primaries have spoken, and says so.

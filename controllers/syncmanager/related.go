@@ -92,9 +92,9 @@ func (t *managed) demand(related sync.Resource) {
 	t.lock.Lock()
 	t.demanded[related.GroupResource()] = related
 	t.lock.Unlock()
-	for _, controller := range t.controllers() {
-		confirm(controller, related)
-	}
+	sync.Confirm(slices.DeleteFunc(t.controllers(), func(controller *sync.Controller) bool {
+		return len(relationsTo([]sync.Resource{controller.Resource}, related)) == 0
+	}))
 }
 
 // confirm has a controller that was just started answer what was asked before.
