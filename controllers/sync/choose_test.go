@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/sync/decide"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/controllers/sync/relation"
@@ -340,4 +341,36 @@ func TestLookDownAsPrimariesSpeak(t *testing.T) {
 	c.hub.published = c.hub.published[:1]
 	c.hub.lock.Unlock()
 	expect("when it is not published any more", decide.Unknown, decide.Unknown)
+}
+
+// The mark of an object goes on naming what it came by for as long as that wants it, and another only when it is sure that
+// it does not: in whatever order contributors speak at a start, nothing is written.
+func TestRelationOf(t *testing.T) {
+	c := newChooser(t, "", companion)
+	c.Register.Begin("boxes", c.boxes)
+	robots := rulesOf(t, boxesRelate).Related
+	c.Register.Begin("robots", robots)
+	demanded := 0
+	c.Demand = func() { demanded++ }
+	object := secretIn(t, c.hub.namespace, "one", "")
+	expect := func(when, found, named, want string, demands bool) {
+		t.Helper()
+		demanded = 0
+		got := c.relationOf(synchubv1alpha1.RelatedOriginMailbox, c.Resource.GroupResource(), c.candidateAbove(c.matcher.Load(), object), found, named)
+		if got != want || (demanded > 0) != demands {
+			t.Errorf("%s: want %q, got %q, demanded %d times", when, want, got, demanded)
+		}
+	}
+	expect("it travels for its own sake", "", "boxes/key", "", false)
+	expect("it did before", "boxes/key", "", "boxes/key", false)
+	expect("nothing changes", "boxes/key", "boxes/key", "boxes/key", false)
+	expect("another relation of the same", "boxes/labelled", "boxes/key", "boxes/key", false)
+	expect("another, and who knows", "robots/key", "boxes/key", "boxes/key", true)
+	c.box("first", "one")
+	expect("another, but it is wanted still", "robots/key", "boxes/key", "boxes/key", false)
+	c.Register.Complete("boxes")
+	c.Register.Complete("robots")
+	expect("another, but it is wanted still, all have spoken", "robots/key", "boxes/key", "boxes/key", false)
+	c.box("first", "two")
+	expect("another, all have spoken", "robots/key", "boxes/key", "robots/key", false)
 }

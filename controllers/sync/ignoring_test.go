@@ -218,14 +218,14 @@ func TestIgnoredFieldsOfWhatIsLeftAlone(t *testing.T) {
 	h.put(deploymentsV1, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: "+h.namespace+", annotations: {edge.kubestellar.io/downsync-overwrite: 'false'}}, spec: {replicas: 2, "+
 		"selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {containers: [{name: app, image: 'web:1'}]}}}}")
 	h.goesDown(deploymentsV1, "web", runsAs("web:1", 2))
-	h.scale(7)
+	h.scale(4)
 	for _, spec := range []string{"", replicasIgnored, "ignoreFields: [{path: spec.paused}]"} {
 		changed := h.resources[0]
 		changed.Rules = rulesOf(t, spec)
 		h.resources = []Resource{changed}
 		h.publish(changed)
 		h.quiet()
-		if after := h.below(deploymentsV1, "web"); !runsAs("web:1", 7)(after) || !h.isOurs(after) {
+		if after := h.below(deploymentsV1, "web"); !runsAs("web:1", 4)(after) || !h.isOurs(after) {
 			t.Errorf("%q: it is %v", spec, after)
 		}
 		settled := h.below(deploymentsV1, "web")

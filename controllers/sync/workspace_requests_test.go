@@ -165,7 +165,7 @@ func (w *workspace) watch(writer http.ResponseWriter, request *http.Request, is 
 }
 
 // do carries out a request about one object.
-func (w *workspace) do(method string, is asked, body []byte) (any, *metav1.Status) { //nolint:gocyclo // what a server answers, in one place
+func (w *workspace) do(method string, is asked, body []byte) (any, *metav1.Status) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	key := types.NamespacedName{Namespace: is.namespace, Name: is.name}
@@ -179,24 +179,27 @@ func (w *workspace) do(method string, is asked, body []byte) (any, *metav1.Statu
 	if refused := w.refuse(method, is.name); refused != nil && method != http.MethodGet {
 		return nil, refused
 	}
-	notFound := failure(404, metav1.StatusReasonNotFound, "not found", &metav1.StatusDetails{Kind: is.resource.Resource, Name: is.name})
 	switch {
 	case method == http.MethodPost:
 		return w.post(is, body)
 	case found == nil || w.hidden[is.resource]:
-		return nil, notFound
+		return nil, failure(404, metav1.StatusReasonNotFound, "not found", &metav1.StatusDetails{Kind: is.resource.Resource, Name: is.name})
 	case method == http.MethodGet:
 		return found.Object, nil
 	case method == http.MethodDelete:
-		options := metav1.DeleteOptions{}
-		if err := json.Unmarshal(body, &options); err == nil && options.Preconditions != nil && options.Preconditions.UID != nil && *options.Preconditions.UID != found.GetUID() {
-			return nil, failure(409, metav1.StatusReasonConflict, "another uid", nil)
-		}
-		w.terminate(is.resource, found)
-		return found.Object, nil
+		return w.delete(is, found, body)
 	default:
 		return w.change(method, is, found, body)
 	}
+}
+
+func (w *workspace) delete(is asked, found *unstructured.Unstructured, body []byte) (any, *metav1.Status) {
+	options := metav1.DeleteOptions{}
+	if err := json.Unmarshal(body, &options); err == nil && options.Preconditions != nil && options.Preconditions.UID != nil && *options.Preconditions.UID != found.GetUID() {
+		return nil, failure(409, metav1.StatusReasonConflict, "another uid", nil)
+	}
+	w.terminate(is.resource, found)
+	return found.Object, nil
 }
 
 func (w *workspace) post(is asked, body []byte) (any, *metav1.Status) {

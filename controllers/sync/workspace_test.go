@@ -287,6 +287,7 @@ func (w *workspace) refusing(refuse func(verb, name string) *metav1.Status) {
 	w.locked(func() { w.refuse = refuse })
 }
 
+// locked does something while no request is answered.
 func (w *workspace) locked(do func()) {
 	w.lock.Lock()
 	defer w.lock.Unlock()

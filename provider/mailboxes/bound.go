@@ -41,6 +41,9 @@ func newBound() *bound {
 // moved notes that a binding changed, from nil if it is new and to nil if it is gone, and returns the resources of which
 // all bindings have another schema now than all had before.
 func (b *bound) moved(before, after *unstructured.Unstructured) (changed []schema.GroupResource) {
+	if b == nil {
+		return nil
+	}
 	b.lock.Lock()
 	defer b.lock.Unlock()
 	touched := map[schema.GroupResource]bool{}

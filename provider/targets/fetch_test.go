@@ -90,8 +90,8 @@ func (w *staged) note(before, after any) {
 	if object != nil {
 		name = object.GetName
 	}
-	if w.told[name()] != was {
-		w.t.Errorf("%s changes from %v, which it was not, but %v", name(), was, w.told[name()])
+	if versionOf(w.told[name()]) != versionOf(was) {
+		w.t.Errorf("%s changes from %q, which it was not, but %q", name(), versionOf(was), versionOf(w.told[name()]))
 	}
 	if was != nil && object != nil && was.GetUID() == object.GetUID() && !isNewer(object.GetResourceVersion(), was.GetResourceVersion()) {
 		w.t.Errorf("%s goes back from %s to %s", name(), was.GetResourceVersion(), object.GetResourceVersion())
@@ -101,6 +101,14 @@ func (w *staged) note(before, after any) {
 	} else {
 		w.told[name()] = object
 	}
+}
+
+// versionOf tells states of objects apart.
+func versionOf(object *unstructured.Unstructured) string {
+	if object == nil {
+		return ""
+	}
+	return fmt.Sprint(object.GetUID(), " ", object.GetResourceVersion())
 }
 
 // state is an object of the target at one time.
@@ -241,7 +249,7 @@ func TestFetchIsNotAheadOfTheFirstList(t *testing.T) {
 
 // Whatever changes while objects are asked for, whoever has begun or ceased to have an interest: what the handler is told
 // fits together, and in the end the feed holds what is there and of interest, as it is.
-func TestFetchOfAnyHistory(t *testing.T) { //nolint:gocyclo // one history, told from its beginning to its end
+func TestFetchOfAnyHistory(t *testing.T) {
 	names := []string{"a", "b", "c"}
 	for seed := range uint64(200) {
 		w := newStaged(t)
@@ -253,59 +261,68 @@ func TestFetchOfAnyHistory(t *testing.T) { //nolint:gocyclo // one history, told
 				event()
 			}
 		})
-		changing.Go(func() {
-			random := rand.New(rand.NewPCG(seed, 21)) //nolint:gosec // a repeatable history
-			uids := map[string]string{}
-			for version := 10; version < 40; version++ {
-				name := anyOf(random, names)
-				if uids[name] != "" && random.IntN(4) == 0 {
-					delete(uids, name)
-					w.drop(name)
-					events <- func() { w.showsEnd(name) }
-					continue
-				}
-				if uids[name] == "" {
-					uids[name] = fmt.Sprint(version)
-				}
-				object := state(name, uids[name], version, []string{"true", "true", "false"}[random.IntN(3)])
-				w.put(object)
-				events <- func() { w.shows(object) }
-			}
-		})
+		changing.Go(func() { w.changeAnyhow(seed, names, events) })
 		for part := range uint64(2) {
-			changing.Go(func() {
-				random := rand.New(rand.NewPCG(seed, 22+part)) //nolint:gosec // a repeatable history
-				for range 30 {
-					name := anyOf(random, names)
-					w.wished.set(name, true)
-					if err := w.Fetch(t.Context(), types.NamespacedName{Name: name}); err != nil {
-						t.Error(err)
-					}
-				}
-			})
+			changing.Go(func() { w.fetchAnyhow(seed, part, names) })
 		}
 		changing.Wait()
 		close(events)
 		running.Wait()
 		for _, stub := range w.Bystanders() {
-			if err := w.Fetch(t.Context(), types.NamespacedName{Name: stub.Name}); err != nil {
-				t.Error(err)
-			}
+			w.fetch(stub.Name)
 		}
-		var want []string
-		for _, name := range names {
-			w.wished.lock.Lock()
-			wished := w.wished.names[name]
-			w.wished.lock.Unlock()
-			if object := w.target[name]; object != nil && wished && object.GetLabels()[interest] != "false" {
-				want = append(want, name+" "+object.GetResourceVersion())
-			}
-		}
-		w.holds(want...)
+		w.holds(w.ofInterest(names)...)
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
 	}
+}
+
+// changeAnyhow changes the target, and sends what the watch will show of that.
+func (w *staged) changeAnyhow(seed uint64, names []string, events chan<- func()) {
+	random := rand.New(rand.NewPCG(seed, 21)) //nolint:gosec // a repeatable history
+	uids := map[string]string{}
+	for version := 10; version < 40; version++ {
+		name := anyOf(random, names)
+		if uids[name] != "" && random.IntN(4) == 0 {
+			delete(uids, name)
+			w.drop(name)
+			events <- func() { w.showsEnd(name) }
+			continue
+		}
+		if uids[name] == "" {
+			uids[name] = fmt.Sprint(version)
+		}
+		object := state(name, uids[name], version, anyOf(random, []string{"true", "true", "false"}))
+		w.put(object)
+		events <- func() { w.shows(object) }
+	}
+}
+
+// fetchAnyhow asks for objects that have become of interest.
+func (w *staged) fetchAnyhow(seed, part uint64, names []string) {
+	random := rand.New(rand.NewPCG(seed, 22+part)) //nolint:gosec // a repeatable history
+	for range 30 {
+		name := anyOf(random, names)
+		w.wished.set(name, true)
+		w.fetch(name)
+	}
+}
+
+func (w *staged) fetch(name string) {
+	if err := w.Fetch(w.t.Context(), types.NamespacedName{Name: name}); err != nil {
+		w.t.Error(err)
+	}
+}
+
+// ofInterest are the states that the feed must hold, once all is shown.
+func (w *staged) ofInterest(names []string) (states []string) {
+	for _, name := range names {
+		if object := w.target[name]; object != nil && w.wished.keep(object) {
+			states = append(states, name+" "+object.GetResourceVersion())
+		}
+	}
+	return states
 }
 
 func anyOf[T any](random *rand.Rand, all []T) T { return all[random.IntN(len(all))] }
