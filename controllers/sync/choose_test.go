@@ -74,17 +74,17 @@ func newChooser(t *testing.T, spec string, change func(*Resource), configs ...st
 	return c
 }
 
-// box lets a primary in the namespace of the test say that it wants a Secret by its name, or those in other namespaces by
+// box lets the primary first in the namespace of the test say that it wants a Secret by its name, or those in other namespaces by
 // their label.
-func (c *chooser) box(name, key string) {
+func (c *chooser) box(key string) {
 	c.hub.t.Helper()
-	primary := manifestOf(c.hub.t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: "+name+", namespace: "+c.hub.namespace+"}, data: {key: "+key+"}}")
+	primary := manifestOf(c.hub.t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: first, namespace: "+c.hub.namespace+"}, data: {key: "+key+"}}")
 	for _, related := range c.boxes {
 		wanted, err := related.Resolve(primary, relation.Environment{})
 		if err != nil {
 			c.hub.t.Fatal(err)
 		}
-		wanted.About = relation.About{Away: "away", Configs: []string{"SyncerConfig/of-" + name}}
+		wanted.About = relation.About{Away: "away", Configs: []string{"SyncerConfig/of-first"}}
 		c.Register.Set("boxes", keyOf(primary), related, wanted)
 	}
 }
@@ -151,7 +151,7 @@ func TestChooseDown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newChooser(t, test.spec, test.change, selected, suspended)
 			c.Register.Begin("boxes", c.boxes)
-			c.box("first", "named")
+			c.box("named")
 			object := test.object(c.hub)
 			before := object.DeepCopy()
 			chosen, ok := c.chooseDown(c.matcher.Load(), object)
@@ -325,7 +325,7 @@ func TestLookDownAsPrimariesSpeak(t *testing.T) {
 	c.hub.lock.Unlock()
 	c.Register.Begin("boxes", c.boxes)
 	expect("before anybody has spoken", decide.Unknown, decide.Unknown)
-	c.box("first", "one")
+	c.box("one")
 	expect("when one has spoken", decide.InStep, decide.Unknown)
 	c.Register.Complete("boxes")
 	expect("when all have spoken", decide.InStep, decide.Deselected)
@@ -351,7 +351,8 @@ func TestRelationOf(t *testing.T) {
 	robots := rulesOf(t, boxesRelate).Related
 	c.Register.Begin("robots", robots)
 	demanded := 0
-	c.Demand = func() { demanded++ }
+	var answered func() bool
+	c.Demand = func(question func() bool) { demanded, answered = demanded+1, question }
 	object := secretIn(t, c.hub.namespace, "one", "")
 	expect := func(when, found, named, want string, demands bool) {
 		t.Helper()
@@ -366,11 +367,17 @@ func TestRelationOf(t *testing.T) {
 	expect("nothing changes", "boxes/key", "boxes/key", "boxes/key", false)
 	expect("another relation of the same", "boxes/labelled", "boxes/key", "boxes/key", false)
 	expect("another, and who knows", "robots/key", "boxes/key", "boxes/key", true)
-	c.box("first", "one")
+	if answered() {
+		t.Error("it counts as answered before anybody has spoken")
+	}
+	c.box("one")
+	if !answered() {
+		t.Error("it does not count as answered though one wants it")
+	}
 	expect("another, but it is wanted still", "robots/key", "boxes/key", "boxes/key", false)
 	c.Register.Complete("boxes")
 	c.Register.Complete("robots")
 	expect("another, but it is wanted still, all have spoken", "robots/key", "boxes/key", "boxes/key", false)
-	c.box("first", "two")
+	c.box("two")
 	expect("another, all have spoken", "robots/key", "boxes/key", "robots/key", false)
 }

@@ -72,8 +72,9 @@ type Options struct {
 	// objects of the resource travel with others.
 	Register  *relation.Register
 	Relations []*relation.Relation
-	// Demand has it found out whether all primaries have spoken that objects of the resource can be related to.
-	Demand func()
+	// Demand has it found out whether all primaries have spoken that objects of the resource can be related to, unless the
+	// question that this is asked for is answered by then (see [Confirm]).
+	Demand func(answered func() bool)
 	// Again has looked again at all that may be related to objects of the resource.
 	Again func()
 	// Publishes tells whether a PublishedResource of that name is in force.
@@ -128,7 +129,7 @@ func New(options Options, matcher *selection.Matcher) (*Controller, error) {
 	if options.Register == nil {
 		// Nothing is related to anything.
 		options.Register = relation.NewRegister()
-		options.Demand, options.Again = func() {}, func() {}
+		options.Demand, options.Again = func(func() bool) {}, func() {}
 		options.Publishes = func(string) bool { return true }
 	}
 	c := &Controller{

@@ -232,10 +232,10 @@ func (h *hub) publishes(publishedResource string) bool {
 }
 
 // demand asks all controllers whether all has been said that there is to say about a resource.
-func (h *hub) demand(related Resource) {
+func (h *hub) demand(related Resource, answered func() bool) {
 	Confirm(slices.DeleteFunc(h.running(), func(controller *Controller) bool {
 		return len(relationsOf([]Resource{controller.Resource}, related)) == 0
-	}))
+	}), answered)
 }
 
 // lookAgain has looked again at all that may be related to objects of a resource.
@@ -270,7 +270,7 @@ func (h *hub) run(resource Resource) {
 	controller, err := New(Options{
 		Resource: resource, Targets: forms, Mailbox: theMailbox, Mailboxes: h.boxes, Connection: h.connection, Owner: h.owner,
 		Hasher: ownership.NewHasher([]byte("key")), SyncTarget: "florin", Register: h.register, Relations: relations,
-		Demand: func() { h.demand(resource) }, Again: func() { h.lookAgain(resource) }, Publishes: h.publishes, Changed: func() {}, Clock: clock.RealClock{}, Log: logr.Discard(),
+		Demand: func(answered func() bool) { h.demand(resource, answered) }, Again: func() { h.lookAgain(resource) }, Publishes: h.publishes, Changed: func() {}, Clock: clock.RealClock{}, Log: logr.Discard(),
 	}, h.matcher)
 	if err != nil {
 		h.t.Fatal(err)

@@ -127,7 +127,10 @@ func (c *Controller) mayStillBeKin(matcher *selection.Matcher, source *unstructu
 	if c.Register.Unrelated(synchubv1alpha1.RelatedOriginMailbox, c.Resource.GroupResource(), c.candidateAbove(matcher, source)) {
 		return false
 	}
-	c.Demand()
+	c.Demand(func() bool {
+		_, related := c.chooseAsKin(matcher, source)
+		return related
+	})
 	return true
 }
 
@@ -162,13 +165,14 @@ func contributorOf(relation string) string {
 // PublishedResources that want an object, it goes on naming the one that it names; when that lets go, another. At a start
 // they speak in any order, so until all have, the mark is left as it is.
 func (c *Controller) relationOf(side synchubv1alpha1.RelatedOrigin, resource schema.GroupResource, candidate relation.Candidate, found, named string) string {
+	stillWanted := func() bool { return c.Register.Wants(contributorOf(named), side, resource, candidate) }
 	switch {
 	case found == "" || named == "":
 		return found
-	case contributorOf(found) == contributorOf(named), c.Register.Wants(contributorOf(named), side, resource, candidate):
+	case contributorOf(found) == contributorOf(named), stillWanted():
 		return named
 	case !c.Register.Settled(side, resource):
-		c.Demand()
+		c.Demand(stillWanted)
 		return named
 	default:
 		return found

@@ -48,12 +48,22 @@ type relatives struct {
 	missing map[types.NamespacedName]struct{}
 	// said are those that want something, or may.
 	said map[types.NamespacedName]struct{}
-	// demanded is true if something is left that nobody wants, heard once all that is left was looked at again after all
-	// had spoken.
-	demanded bool
+	// demanded is what is to be found out, heard once all that is left was looked at again after all had spoken.
+	demanded demand
 	heard    bool
 	complete bool
 }
+
+// demand is what is to be found out about the primaries, because something is left that nobody wants.
+type demand int
+
+const (
+	nothing demand = iota
+	// hearing: whether all that are seen have spoken. What is left is looked at again then: it is wanted by now, as a rule.
+	hearing
+	// proof: whether those that are seen are all there are.
+	proof
+)
 
 func newRelatives(register *relation.Register, resource Resource) *relatives {
 	return &relatives{
@@ -89,7 +99,7 @@ func (r *relatives) spoke(primary types.NamespacedName) (awaited bool) {
 	defer r.lock.Unlock()
 	r.spoken[primary] = struct{}{}
 	delete(r.missing, primary)
-	return r.demanded && !r.complete && len(r.missing) == 0
+	return r.demanded != nothing && !r.complete && len(r.missing) == 0
 }
 
 // call calls the roll, and tells whether any primary is missing.
@@ -120,32 +130,40 @@ func (r *relatives) wants(primary types.NamespacedName) bool {
 	return ok
 }
 
-// hear tells whether all that is left has been looked at since all have spoken. The first time it has not: what was not
-// wanted yet when it was looked at is by now, as a rule.
-func (r *relatives) hear() (heard bool) {
+// hear notes that all have spoken, and tells whether that is new, and whether it is to be proven.
+func (r *relatives) hear() (news, prove bool) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
-	heard = r.heard
+	news = !r.heard
 	r.heard = true
-	if !heard {
-		r.demanded = false
+	if r.demanded == hearing {
+		r.demanded = nothing
 	}
-	return heard
+	return news, r.demanded == proof && !r.complete
 }
 
-// demand notes that it is asked for whether all have spoken, and tells whether that is not known yet.
-func (r *relatives) demand() (open bool) {
+// demand notes what is to be found out, and tells whether that is not known yet.
+func (r *relatives) demand(what demand) (open bool) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
-	r.demanded = true
-	return !r.complete
+	if r.complete || r.heard && what == hearing {
+		return false
+	}
+	r.demanded = max(r.demanded, what)
+	return true
 }
 
-// awaits tells whether it is asked for, and not known yet, whether all have spoken.
+// awaits tells whether something is to be found out.
 func (r *relatives) awaits() bool {
 	r.lock.Lock()
 	defer r.lock.Unlock()
-	return r.demanded && !r.complete
+	return r.demanded != nothing && !r.complete
+}
+
+func (r *relatives) isHeard() bool {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	return r.heard
 }
 
 // finish tells the register that all have spoken.
@@ -157,20 +175,25 @@ func (r *relatives) finish() {
 }
 
 // Confirm is called when something is left that no primary is known to want, with the controllers of all primaries that
-// may. Nothing is proven before all have been heard: what one does not want another may.
-func Confirm(all []*Controller) {
-	asked := slices.DeleteFunc(slices.Clone(all), (*Controller).isHeard)
-	if len(asked) == 0 {
-		asked = all
+// may. Nothing is proven before all have been heard, for what one does not want another may, and of what is answered by
+// then: it was looked at before one had spoken, and will be looked at again.
+func Confirm(all []*Controller, answered func() bool) {
+	what := proof
+	if slices.ContainsFunc(all, func(c *Controller) bool { return !c.relatives.isHeard() }) {
+		what = hearing
+	} else if answered() {
+		return
 	}
-	for _, controller := range asked {
-		controller.Confirm()
+	for _, controller := range all {
+		controller.find(what)
 	}
 }
 
-// Confirm has it found out whether all primaries have spoken.
-func (c *Controller) Confirm() {
-	if len(c.relatives.relations) > 0 && c.relatives.demand() {
+// Hear has it found out whether all primaries that are seen have spoken.
+func (c *Controller) Hear() { c.find(hearing) }
+
+func (c *Controller) find(what demand) {
+	if len(c.relatives.relations) > 0 && c.relatives.demand(what) {
 		c.callTheRoll()
 	}
 }
@@ -182,13 +205,6 @@ func (c *Controller) answerRoll() {
 	}
 }
 
-// isHeard tells whether what is left was looked at again after all primaries had spoken.
-func (c *Controller) isHeard() bool {
-	c.relatives.lock.Lock()
-	defer c.relatives.lock.Unlock()
-	return c.relatives.heard
-}
-
 // callTheRoll finds out whether all primaries have spoken, and says so.
 func (c *Controller) callTheRoll() {
 	_, known := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
@@ -198,8 +214,11 @@ func (c *Controller) callTheRoll() {
 	if c.relatives.call(c.keys()) {
 		return
 	}
-	if !c.relatives.hear() {
+	news, prove := c.relatives.hear()
+	if news {
 		c.Again()
+	}
+	if !prove {
 		return
 	}
 	suspect := c.suspect(mailboxes.Roll, decide.Vanished)

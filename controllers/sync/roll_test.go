@@ -29,6 +29,11 @@ func (h *hub) settled() bool {
 	return h.register.Settled(synchubv1alpha1.RelatedOriginMailbox, secretsV1.GroupResource())
 }
 
+// ask has it found out whether all have spoken to whom Secrets can be related.
+func (h *hub) ask() { h.demand(h.resources[1], unanswered) }
+
+func unanswered() bool { return false }
+
 // Whether all primaries have spoken is found out when somebody asks, and said once.
 func TestRoll(t *testing.T) {
 	h := keyedHub(t, keyed, configMapsTravel)
@@ -44,12 +49,12 @@ func TestRoll(t *testing.T) {
 		}
 	})()
 	demanded := func() bool {
-		h.demand(h.resources[1])
+		h.ask()
 		return h.settled()
 	}
 	h.until("all have spoken", demanded)
 	for range 5 {
-		h.demand(h.resources[1])
+		h.ask()
 	}
 	h.quiet()
 	// It may have been said before anybody here listened.
@@ -57,7 +62,7 @@ func TestRoll(t *testing.T) {
 		t.Errorf("that was said %d times", count)
 	}
 	// What is asked of those to whom nothing is related is no matter.
-	h.demand(h.resources[0])
+	h.demand(h.resources[0], unanswered)
 }
 
 // As long as primaries may be out of sight, nobody says that all have spoken.
@@ -80,7 +85,7 @@ func TestRollOfPrimariesOutOfSight(t *testing.T) {
 			h.start()
 			for range 5 {
 				h.quiet()
-				h.demand(h.resources[1])
+				h.ask()
 			}
 			h.stays(secretsV1, one, two)
 			if h.settled() {
@@ -89,7 +94,7 @@ func TestRollOfPrimariesOutOfSight(t *testing.T) {
 			change.back(h)
 			h.goesDown(configMapsV1, "second")
 			h.until("all have spoken", func() bool {
-				h.demand(h.resources[1])
+				h.ask()
 				return h.settled()
 			})
 			h.stays(secretsV1, one, two)

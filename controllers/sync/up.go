@@ -253,7 +253,7 @@ func (c *Controller) lookForMissingKin(ctx context.Context, key types.Namespaced
 	}
 	switch {
 	case !c.Register.Settled(synchubv1alpha1.RelatedOriginTarget, at.resource):
-		c.Demand()
+		c.Demand(func() bool { return slices.Contains(c.raised.at(key), at) })
 		return unknown, nil
 	case c.raised.hasEnded(at, mark.Source.UID):
 		return decide.Source{State: decide.Vanished, Proven: true}, nil

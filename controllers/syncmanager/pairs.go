@@ -188,7 +188,7 @@ func (m *Manager) start(managed *managed, resource sync.Resource, forms forms) e
 		Register:   managed.register,
 		Relations:  forms.relations,
 		Publishes:  m.publishes,
-		Demand:     func() { managed.demand(resource) },
+		Demand:     func(answered func() bool) { managed.demand(resource, answered) },
 		Again:      func() { managed.lookAgain(resource) },
 		After:      managed.before(resource),
 		Changed:    func() { m.changed(target.UID) },

@@ -88,13 +88,13 @@ func (m *Manager) publishes(publishedResource string) bool {
 }
 
 // demand has it found out whether all primaries have spoken that objects of a resource can be related to.
-func (t *managed) demand(related sync.Resource) {
+func (t *managed) demand(related sync.Resource, answered func() bool) {
 	t.lock.Lock()
 	t.demanded[related.GroupResource()] = related
 	t.lock.Unlock()
 	sync.Confirm(slices.DeleteFunc(t.controllers(), func(controller *sync.Controller) bool {
 		return len(relationsTo([]sync.Resource{controller.Resource}, related)) == 0
-	}))
+	}), answered)
 }
 
 // confirm has a controller that was just started answer what was asked before.
@@ -109,7 +109,7 @@ func (t *managed) confirm(started *sync.Controller) {
 
 func confirm(controller *sync.Controller, related sync.Resource) {
 	if len(relationsTo([]sync.Resource{controller.Resource}, related)) > 0 {
-		controller.Confirm()
+		controller.Hear()
 	}
 }
 
