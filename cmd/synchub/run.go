@@ -34,6 +34,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -177,6 +178,8 @@ func (o *runOptions) run(ctx context.Context) error {
 		GracefulShutdownTimeout:       new(drainTimeout),
 		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddress},
 		HealthProbeBindAddress:        o.healthAddress,
+		// Its queues may stop for ever at the end (kubernetes-sigs/controller-runtime issue 3538).
+		Controller: config.Controller{UsePriorityQueue: new(false)},
 		// The hub may read ConfigMaps of its own namespace only.
 		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
 			&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{o.namespace: {}}},

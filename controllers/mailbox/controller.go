@@ -88,7 +88,11 @@ func (c *Controller) Register() error {
 		For(&edgev2alpha1.SyncTarget{}).
 		WatchesRawSource(source.TypedKind(c.provider.GetCache(), &tenancyv1alpha1.Workspace{},
 			handler.TypedEnqueueRequestsFromMapFunc(syncTargetOf))).
-		WithOptions(controller.TypedOptions[mcreconcile.Request]{MaxConcurrentReconciles: workers}).
+		WithOptions(controller.TypedOptions[mcreconcile.Request]{
+			MaxConcurrentReconciles: workers,
+			// The manager's own option does not reach it.
+			UsePriorityQueue: new(false),
+		}).
 		Complete(c)
 }
 

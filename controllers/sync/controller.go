@@ -234,8 +234,7 @@ func (c *Controller) worker() (controller.TypedController[types.NamespacedName],
 		Reconciler:              c,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
 		NewQueue: func(_ string, limiter workqueue.TypedRateLimiter[types.NamespacedName]) workqueue.TypedRateLimitingInterface[types.NamespacedName] {
-			// A queue with a name has metrics, and those cost a ticker each.
-			return priorityqueue.New("", func(o *priorityqueue.Opts[types.NamespacedName]) { o.RateLimiter = limiter })
+			return newQueue(limiter)
 		},
 		LogConstructor: func(key *types.NamespacedName) logr.Logger {
 			if key == nil {

@@ -88,7 +88,11 @@ func (c *Controller) Register() error {
 				return referrers(ctx, inventory, secret)
 			})(name, inventory)
 		}).
-		WithOptions(controller.TypedOptions[mcreconcile.Request]{MaxConcurrentReconciles: workers}).
+		WithOptions(controller.TypedOptions[mcreconcile.Request]{
+			MaxConcurrentReconciles: workers,
+			// The manager's own option does not reach it.
+			UsePriorityQueue: new(false),
+		}).
 		WatchesRawSource(source.TypedFunc[mcreconcile.Request](func(_ context.Context, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]) error {
 			c.lock.Lock()
 			defer c.lock.Unlock()
