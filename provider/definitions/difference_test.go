@@ -43,6 +43,9 @@ var unchecked = []string{
 // index is that of an item in a path.
 var index = regexp.MustCompile(`\[\d+\]`)
 
+// podTemplate is the part of a workload that is the same in all that have it, and half of all changes.
+var podTemplate = regexp.MustCompile(`\.template\.spec\.`)
+
 // change is one small difference to a sample.
 type change struct {
 	path, what string
@@ -122,6 +125,9 @@ func TestSchemasAcceptWhatTheClusterAccepts(t *testing.T) {
 				var group errgroup.Group
 				group.SetLimit(4)
 				for _, change := range changes(sampleOf(t, kind.GroupVersionKind)) {
+					if podTemplate.MatchString(change.path) && kind.Kind != "Deployment" {
+						continue
+					}
 					group.Go(func() error {
 						fault, err := difference.of(t, change)
 						if fault != nil {
