@@ -62,6 +62,8 @@ func SyncTarget(spec *edgev2alpha1.SyncTargetSpec) []string {
 	fields.add("spec.cells", len(spec.Cells) > 0)
 	fields.add("spec.deletionPolicy", spec.DeletionPolicy == edgev2alpha1.DeletionPolicyDelete)
 	fields.add("spec.mailboxAccess", len(spec.MailboxAccess) > 0)
+	fields.add("spec.drain", spec.Drain)
+	fields.add("spec.allowSharedCluster", spec.AllowSharedCluster)
 	return fields
 }
 

@@ -33,6 +33,10 @@ const (
 	AnnotationDownsynced = "edge.kubestellar.io/downsynced"
 )
 
+// AnnotationForceRemoval, with the value "true" on a SyncTarget that is being deleted, lets it go although its cluster cannot
+// be reached. What is left there is listed in an event.
+const AnnotationForceRemoval = "synchub.dev/force-removal"
+
 // The label an inventory workspace puts on each Secret that the hub may read. The export's claim on Secrets is
 // accepted for this label only, so an unlabelled Secret does not exist for the hub.
 const (
@@ -68,6 +72,9 @@ const (
 
 	// ConditionMailboxReady on a SyncTarget is True when its mailbox workspace exists and serves the mailbox APIs.
 	ConditionMailboxReady = "MailboxReady"
+
+	// ConditionDrained on a SyncTarget is True once nothing that the hub may remove is left on a cluster that is drained.
+	ConditionDrained = "Drained"
 
 	// ConditionNotImplemented is True, and names the fields, when an object sets fields that this release accepts
 	// but does not act upon.

@@ -31,7 +31,7 @@ type SyncTargetStatus struct {
 	// +optional
 	Capacity *corev1.ResourceList `json:"capacity,omitempty"`
 
-	// Conditions: Ready, MailboxReady, SyncerReady, HeartbeatHealthy, SyncerAuthorized, NotImplemented, Suspended.
+	// Conditions: Ready, MailboxReady, SyncerReady, HeartbeatHealthy, SyncerAuthorized, NotImplemented, Suspended, Drained.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -67,6 +67,88 @@ type SyncTargetStatus struct {
 	// workspace of its LogicalCluster. Empty when it could not be read.
 	// +optional
 	ClusterID string `json:"clusterID,omitempty"`
+
+	// Counts sum up the objects that are kept in step with the cluster, in both directions.
+	// +optional
+	Counts *TargetCounts `json:"counts,omitempty"`
+
+	// PendingSince is when the oldest change was seen that has not reached its other side yet; absent if there is none.
+	// +optional
+	PendingSince *metav1.Time `json:"pendingSince,omitempty"`
+
+	// Credentials tell what the hub knows of the token it uses; absent where that says nothing about itself.
+	// +optional
+	Credentials *CredentialsStatus `json:"credentials,omitempty"`
+
+	// Departure tells what is left on the cluster while it is drained or its SyncTarget is deleted.
+	// +optional
+	Departure *DepartureStatus `json:"departure,omitempty"`
+}
+
+// TargetCounts are numbers of objects.
+type TargetCounts struct {
+	// Synced are in step.
+	// +optional
+	Synced int32 `json:"synced"`
+
+	// Failed are not, and need attention.
+	// +optional
+	Failed int32 `json:"failed"`
+}
+
+// CredentialsStatus describes a token. It holds nothing secret.
+type CredentialsStatus struct {
+	// ExpiresAt is when the token ends.
+	// +optional
+	ExpiresAt *metav1.Time `json:"expiresAt,omitempty"`
+
+	// RenewedAt is when the hub last replaced it by a new one.
+	// +optional
+	RenewedAt *metav1.Time `json:"renewedAt,omitempty"`
+}
+
+// DepartureStatus is the report of a drain or of the deletion of a SyncTarget.
+type DepartureStatus struct {
+	// Remaining is how many objects of the hub are still on the cluster and will go; absent if that cannot be told.
+	// +optional
+	Remaining *int32 `json:"remaining,omitempty"`
+
+	// Removed is how many have gone.
+	// +optional
+	Removed int32 `json:"removed,omitempty"`
+
+	// Left are objects that stay, with the reason, the first of them by name.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	Left []LeftObject `json:"left,omitempty"`
+
+	// LeftMore is how many more stay than are listed.
+	// +optional
+	LeftMore int32 `json:"leftMore,omitempty"`
+}
+
+// LeftObject is an object that stays on a cluster.
+type LeftObject struct {
+	// Group of the resource, empty for the core group.
+	// +optional
+	Group string `json:"group,omitempty"`
+
+	// Resource is its plural name.
+	// +required
+	Resource string `json:"resource"`
+
+	// Namespace of the object, empty if it is in none.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// Name of the object.
+	// +required
+	Name string `json:"name"`
+
+	// Reason is a constant that says why it stays.
+	// +required
+	Reason string `json:"reason"`
 }
 
 // SyncedResource is a resource that is synced with a cluster.

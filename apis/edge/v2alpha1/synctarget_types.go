@@ -85,6 +85,16 @@ type SyncTargetSpec struct {
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
+	// Drain takes away from the cluster all that the hub placed there and places nothing more, until it is false again.
+	// The condition Drained and status.departure tell how far that is.
+	// +optional
+	Drain bool `json:"drain,omitempty"`
+
+	// AllowSharedCluster lets this SyncTarget be synced although another one stands for the same cluster. Each then
+	// has objects of its own there, and names taken by one are conflicts for the other.
+	// +optional
+	AllowSharedCluster bool `json:"allowSharedCluster,omitempty"`
+
 	// Limits bound the load that the hub puts on the cluster. Absent limits are the hub's defaults.
 	// +optional
 	Limits *TargetLimits `json:"limits,omitempty"`
