@@ -1,0 +1,244 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package rights_test
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/synchub-dev/synchub/provider/rights"
+)
+
+const always = `: get /api,/api/*,/apis,/apis/*,/openapi/*,/version
+apiextensions.k8s.io: customresourcedefinitions get,list,watch
+authorization.k8s.io: selfsubjectaccessreviews,selfsubjectrulesreviews create
+core: namespaces create,get,list,patch,watch`
+
+// shown writes rules down, one a line, sorted.
+func shown(rules []rbacv1.PolicyRule) string {
+	var lines []string
+	for _, rule := range rules {
+		group := strings.Join(rule.APIGroups, ",")
+		if len(rule.NonResourceURLs) > 0 {
+			lines = append(lines, ": "+strings.Join(rule.Verbs, ",")+" "+strings.Join(rule.NonResourceURLs, ","))
+			continue
+		}
+		if group == "" {
+			group = "core"
+		}
+		lines = append(lines, group+": "+strings.Join(rule.Resources, ",")+" "+strings.Join(rule.Verbs, ","))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+func parse(t *testing.T, texts ...string) []rights.Resource {
+	t.Helper()
+	resources, err := rights.ParseAll(texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resources
+}
+
+func TestRules(t *testing.T) {
+	for name, test := range map[string]struct {
+		resources []string
+		escalate  bool
+		// more are the rules beside those that there always are; less are those of always that are not there.
+		more, less []string
+	}{
+		"nothing is synced": {},
+		"down": {
+			resources: []string{"deployments.apps"},
+			more:      []string{"apps: deployments create,delete,get,list,patch,watch"},
+		},
+		"only up": {
+			resources: []string{"pods:up"},
+			more:      []string{"core: pods get,list,watch"},
+		},
+		"several of a group": {
+			resources: []string{"secrets", "configmaps", "pods:up"},
+			more:      []string{"core: configmaps,secrets create,delete,get,list,patch,watch", "core: pods get,list,watch"},
+		},
+		"namespaces themselves": {
+			resources: []string{"namespaces"},
+			more:      []string{"core: namespaces create,delete,get,list,patch,watch"},
+			less:      []string{"core: namespaces create,get,list,patch,watch"},
+		},
+		"a definition is installed": {
+			resources: []string{"databases.db.example.com:crd"},
+			more: []string{
+				"apiextensions.k8s.io: customresourcedefinitions create,get,list,patch,watch",
+				"db.example.com: databases create,delete,get,list,patch,watch",
+			},
+			less: []string{"apiextensions.k8s.io: customresourcedefinitions get,list,watch"},
+		},
+		"roles without escalation": {
+			resources: []string{"roles.rbac.authorization.k8s.io"},
+			more:      []string{"rbac.authorization.k8s.io: roles create,delete,get,list,patch,watch"},
+		},
+		"roles with escalation": {
+			resources: []string{"roles.rbac.authorization.k8s.io"}, escalate: true,
+			more: []string{"rbac.authorization.k8s.io: roles create,delete,escalate,get,list,patch,watch"},
+		},
+		"bindings with escalation": {
+			resources: []string{"rolebindings.rbac.authorization.k8s.io"}, escalate: true,
+			more: []string{
+				"rbac.authorization.k8s.io: clusterroles,roles bind",
+				"rbac.authorization.k8s.io: rolebindings create,delete,get,list,patch,watch",
+			},
+		},
+		"bindings of the cluster with escalation": {
+			resources: []string{"clusterrolebindings.rbac.authorization.k8s.io", "clusterroles.rbac.authorization.k8s.io"}, escalate: true,
+			more: []string{
+				"rbac.authorization.k8s.io: clusterrolebindings create,delete,get,list,patch,watch",
+				"rbac.authorization.k8s.io: clusterroles bind,create,delete,escalate,get,list,patch,watch",
+			},
+		},
+		"escalation without roles": {
+			resources: []string{"roles.rbac.authorization.k8s.io:up", "configmaps"}, escalate: true,
+			more: []string{"rbac.authorization.k8s.io: roles get,list,watch", "core: configmaps create,delete,get,list,patch,watch"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := slices.DeleteFunc(append(strings.Split(always, "\n"), test.more...), func(line string) bool { return slices.Contains(test.less, line) })
+			slices.Sort(want)
+			resources := parse(t, test.resources...)
+			got := rights.Rules(resources, rights.Options{Escalate: test.escalate})
+			if shown(got) != strings.Join(want, "\n") {
+				t.Errorf("want\n%s\ngot\n%s", strings.Join(want, "\n"), shown(got))
+			}
+			slices.Reverse(resources)
+			if again := rights.Rules(resources, rights.Options{Escalate: test.escalate}); !reflect.DeepEqual(again, got) {
+				t.Errorf("in another order of resources there are other rules:\n%s", shown(again))
+			}
+		})
+	}
+}
+
+// granted are the rules as a rules review tells them.
+func granted(rules []rbacv1.PolicyRule) []authorizationv1.ResourceRule {
+	var told []authorizationv1.ResourceRule
+	for _, rule := range rules {
+		if len(rule.Resources) > 0 {
+			told = append(told, authorizationv1.ResourceRule{Verbs: rule.Verbs, APIGroups: rule.APIGroups, Resources: rule.Resources, ResourceNames: rule.ResourceNames})
+		}
+	}
+	return told
+}
+
+func TestNeededIsWhatTheRulesGrant(t *testing.T) {
+	for name, texts := range map[string][]string{
+		"nothing":   nil,
+		"one":       {"configmaps"},
+		"up":        {"pods:up"},
+		"installed": {"databases.db.example.com:crd"},
+		"many":      {"roles.rbac.authorization.k8s.io", "namespaces", "deployments.apps", "statefulsets.apps", "pods:up"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			resources := parse(t, texts...)
+			needed := rights.Needed(resources)
+			rules := granted(rights.Rules(resources, rights.Options{}))
+			if missing := rights.Missing(needed, rules); len(missing) > 0 {
+				t.Errorf("the rules lack %s", rights.Describe(missing, 100))
+			}
+			for i, rule := range rules {
+				if rule.APIGroups[0] == authorizationv1.GroupName {
+					continue
+				}
+				for _, verb := range rule.Verbs {
+					less := slices.Clone(rules)
+					less[i].Verbs = slices.DeleteFunc(slices.Clone(rule.Verbs), func(other string) bool { return other == verb })
+					if missing := rights.Missing(needed, less); len(missing) != len(rule.Resources) {
+						t.Errorf("nobody misses %s on %v", verb, rule.Resources)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestMissing(t *testing.T) {
+	needed := []authorizationv1.ResourceAttributes{{Group: "apps", Resource: "deployments", Verb: "get"}}
+	for name, test := range map[string]struct {
+		rule    authorizationv1.ResourceRule
+		allowed bool
+	}{
+		"exactly":          {authorizationv1.ResourceRule{Verbs: []string{"get"}, APIGroups: []string{"apps"}, Resources: []string{"deployments"}}, true},
+		"all verbs":        {authorizationv1.ResourceRule{Verbs: []string{"*"}, APIGroups: []string{"apps"}, Resources: []string{"deployments"}}, true},
+		"everything":       {authorizationv1.ResourceRule{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}, true},
+		"another verb":     {authorizationv1.ResourceRule{Verbs: []string{"list"}, APIGroups: []string{"apps"}, Resources: []string{"deployments"}}, false},
+		"another group":    {authorizationv1.ResourceRule{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"deployments"}}, false},
+		"another resource": {authorizationv1.ResourceRule{Verbs: []string{"get"}, APIGroups: []string{"apps"}, Resources: []string{"deployments/status"}}, false},
+		"only one name":    {authorizationv1.ResourceRule{Verbs: []string{"get"}, APIGroups: []string{"apps"}, Resources: []string{"deployments"}, ResourceNames: []string{"one"}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if missing := rights.Missing(needed, []authorizationv1.ResourceRule{test.rule}); (len(missing) == 0) != test.allowed {
+				t.Errorf("missing: %v", missing)
+			}
+			if len(needed) != 1 {
+				t.Error("what is needed was changed")
+			}
+		})
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	attributes := rights.Needed(parse(t, "pods:up", "deployments.apps"))
+	for limit, want := range map[int]string{
+		9: "namespaces (create, get, list, patch, watch), pods (get, list, watch), customresourcedefinitions.apiextensions.k8s.io (get, list, watch), deployments.apps (create, delete, get, list, patch, watch)",
+		1: "namespaces (create, get, list, patch, watch), and 3 more",
+		0: "and 4 more",
+	} {
+		if got := rights.Describe(attributes, limit); got != want {
+			t.Errorf("want %s\ngot  %s", want, got)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	for text, want := range map[string]rights.Resource{
+		"configmaps":                   {Resource: "configmaps", Down: true, Up: true},
+		"deployments.apps":             {Group: "apps", Resource: "deployments", Down: true, Up: true},
+		"pods:up":                      {Resource: "pods", Up: true},
+		"databases.db.example.com:crd": {Group: "db.example.com", Resource: "databases", Down: true, Up: true, InstallsCRD: true},
+		"databases.example.com:up:crd": {Group: "example.com", Resource: "databases", Up: true, InstallsCRD: true},
+	} {
+		got, err := rights.Parse(text)
+		if err != nil || got != want || got.String() != text {
+			t.Errorf("%s: want %+v, got %+v %s, %v", text, want, got, got, err)
+		}
+	}
+	for _, text := range []string{"", ":up", "a:down", "a/b", "*", "*.apps", "a b"} {
+		if _, err := rights.Parse(text); err == nil {
+			t.Errorf("%q is accepted", text)
+		}
+	}
+}
+
+func TestMerge(t *testing.T) {
+	got := rights.Merge(parse(t, "pods:up", "deployments.apps"), parse(t, "pods", "databases.example.com:crd"), parse(t, "databases.example.com"))
+	if want := parse(t, "pods", "deployments.apps", "databases.example.com:crd"); !reflect.DeepEqual(got, want) {
+		t.Errorf("want %v, got %v", want, got)
+	}
+}
