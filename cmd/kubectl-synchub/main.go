@@ -64,6 +64,8 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	command.SetOut(streams.Out)
 	command.SetErr(streams.ErrOut)
 	command.SetFlagErrorFunc(withAdvice)
+	command.AddCommand(newRegisterCommand(streams), newUnregisterCommand(streams), newRotateCommand(streams))
+	command.AddCommand(newStateCommands(streams)...)
 	command.AddCommand(newPublishedResourceCommand(streams), newVersionCommand(streams))
 	return command
 }

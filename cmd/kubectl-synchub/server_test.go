@@ -18,6 +18,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,26 +44,50 @@ const (
 	pollEach = 50 * time.Millisecond
 )
 
-// startHosting starts a hosting cluster and makes it the current one.
+// asPlugin, in the environment, makes the test binary the plugin.
+const asPlugin = "SYNCHUB_TEST_AS_PLUGIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asPlugin) != "" {
+		main()
+		return
+	}
+	code := m.Run()
+	if shared.Target != nil {
+		if err := shared.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+		_ = os.RemoveAll(shared.dir)
+	}
+	os.Exit(code)
+}
+
+// shared is the one cluster of this package, started by the first test that needs it.
+var shared struct {
+	*servers.Target
+	dir string
+}
+
+// startHosting makes the cluster the current one.
 func startHosting(t *testing.T) *servers.Target {
 	t.Helper()
-	root, err := framework.RepositoryRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
-	defer cancel()
-	hosting, err := servers.StartTarget(ctx, servers.Options{Dir: t.TempDir(), Bin: filepath.Join(root, "bin")}, "hosting", servers.TargetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := hosting.Stop(); err != nil {
-			t.Error(err)
+	if shared.Target == nil {
+		root, err := framework.RepositoryRoot()
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
-	t.Setenv("KUBECONFIG", hosting.Kubeconfig)
-	return hosting
+		if shared.dir, err = os.MkdirTemp("", "kubectl-synchub-"); err != nil { //nolint:usetesting // it outlives the test
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), startLimit)
+		defer cancel()
+		if shared.Target, err = servers.StartTarget(ctx, servers.Options{Dir: shared.dir, Bin: filepath.Join(root, "bin")}, "hosting", servers.TargetOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("KUBECONFIG", shared.Kubeconfig)
+	return shared.Target
 }
 
 func apply(t *testing.T, hosting *servers.Target, manifest string) {

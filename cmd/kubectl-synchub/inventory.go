@@ -1,0 +1,206 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/registration"
+)
+
+// The ways of a dry run.
+const (
+	dryRunNone   = "none"
+	dryRunClient = "client"
+	dryRunServer = "server"
+)
+
+var scheme = newScheme()
+
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, rbacv1.AddToScheme, authenticationv1.AddToScheme, edgev2alpha1.AddToScheme} {
+		utilruntime.Must(add(scheme))
+	}
+	return scheme
+}
+
+// inventoryOptions are what all commands about SyncTargets have in common. The current context is the inventory workspace.
+type inventoryOptions struct {
+	genericiooptions.IOStreams
+	cluster *genericclioptions.ConfigFlags
+	output  *genericclioptions.PrintFlags
+	dryRun  string
+
+	// manifests prints objects as a whole; nil if they are only named.
+	manifests printers.ResourcePrinter
+}
+
+func newInventoryOptions(streams genericiooptions.IOStreams) *inventoryOptions {
+	return &inventoryOptions{
+		IOStreams: streams,
+		cluster:   genericclioptions.NewConfigFlags(true),
+		output:    genericclioptions.NewPrintFlags("").WithTypeSetter(scheme),
+	}
+}
+
+func (o *inventoryOptions) addFlags(command *cobra.Command) {
+	flags := command.Flags()
+	o.cluster.AddFlags(flags)
+	o.output.AddFlags(command)
+	flags.StringVar(&o.dryRun, "dry-run", dryRunNone, "none, client or server: with client nothing is sent but questions, with server all is sent and nothing stored")
+	_ = command.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{dryRunNone, dryRunClient, dryRunServer}, cobra.ShellCompDirectiveNoFileComp))
+	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "name", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	command.Args = oneSyncTarget
+	command.ValidArgsFunction = o.completeName
+}
+
+func oneSyncTarget(command *cobra.Command, args []string) error {
+	if len(args) == 1 && args[0] != "" {
+		return nil
+	}
+	return withAdvice(command, errors.New("give the name of one SyncTarget"))
+}
+
+// completeName offers the SyncTargets that there are. Whoever asks waits for it, so it says nothing rather than much.
+func (o *inventoryOptions) completeName(command *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	workspace, err := o.client()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var list edgev2alpha1.SyncTargetList
+	if err := workspace.List(command.Context(), &list); err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []cobra.Completion
+	for _, syncTarget := range list.Items {
+		if strings.HasPrefix(syncTarget.Name, begun) {
+			names = append(names, syncTarget.Name)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// complete checks the flags. It must be called first.
+func (o *inventoryOptions) complete() error {
+	switch o.dryRun {
+	case dryRunNone, dryRunClient, dryRunServer:
+	default:
+		return fmt.Errorf("--dry-run: %q is none of none, client and server", o.dryRun)
+	}
+	printer, err := o.output.ToPrinter()
+	if err != nil {
+		return fmt.Errorf("--output: %w", err)
+	}
+	if format := *o.output.OutputFormat; format != "" && format != "name" {
+		o.manifests = printer
+	}
+	return nil
+}
+
+func (o *inventoryOptions) client() (client.WithWatch, error) {
+	config, err := o.cluster.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	return clientOf(config)
+}
+
+func clientOf(config *rest.Config) (client.WithWatch, error) {
+	return client.NewWithWatch(config, client.Options{Scheme: scheme})
+}
+
+// inventory returns the inventory workspace, which writes nothing in a dry run.
+func (o *inventoryOptions) inventory() (*registration.Inventory, error) {
+	workspace, err := o.client()
+	if err != nil {
+		return nil, err
+	}
+	namespace, _, err := o.cluster.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return nil, err
+	}
+	return &registration.Inventory{Client: o.dry(workspace), DryRun: o.dryRun != dryRunNone, Namespace: namespace, Report: o.report}, nil
+}
+
+// dry makes a client write nothing in a dry run.
+func (o *inventoryOptions) dry(writes client.Client) client.Client {
+	if o.dryRun == dryRunNone {
+		return writes
+	}
+	return client.NewDryRunClient(writes)
+}
+
+// report prints what became of an object.
+func (o *inventoryOptions) report(change registration.Change) {
+	if err := o.print(change.Object, string(change.Result)); err != nil {
+		fmt.Fprintln(o.ErrOut, "error:", err)
+	}
+}
+
+func (o *inventoryOptions) print(object client.Object, done string) error {
+	if o.manifests != nil {
+		return o.manifests.PrintObj(object, o.Out)
+	}
+	if o.dryRun != dryRunNone {
+		done += " (" + o.dryRun + " dry run)"
+	}
+	o.output.NamePrintFlags.Operation = done
+	printer, err := o.output.ToPrinter()
+	if err != nil {
+		return err
+	}
+	return printer.PrintObj(object, o.Out)
+}
+
+// note tells a person something that is no result.
+func (o *inventoryOptions) note(text string) { fmt.Fprintln(o.ErrOut, text) }
+
+// progress tells a person who watches how far it is.
+func (o *inventoryOptions) progress(format string, values ...any) {
+	if printers.IsTerminal(o.ErrOut) {
+		fmt.Fprintf(o.ErrOut, format+"\n", values...)
+	}
+}
+
+// existing returns the SyncTarget that a command is about.
+func existing(ctx context.Context, inventory *registration.Inventory, name string) (*edgev2alpha1.SyncTarget, error) {
+	syncTarget, err := inventory.SyncTarget(ctx, name)
+	if err == nil && syncTarget == nil {
+		err = registration.NotFound(name)
+	}
+	return syncTarget, err
+}

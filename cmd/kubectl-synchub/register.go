@@ -1,0 +1,229 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/registration"
+	"github.com/synchub-dev/synchub/provider/rights"
+)
+
+const registerLong = `Register a cluster as a SyncTarget of the current workspace, which must be an inventory workspace.
+
+On the cluster it makes a namespace, a ServiceAccount with the least rights that the resources need, and a token with a
+bounded life, which the hub renews. In the workspace it makes the SyncTarget and a Secret with a kubeconfig for the hub. Then
+it waits until the hub says that the cluster is ready.
+
+It can be repeated: nothing is changed that is as it must be, and the identity on the cluster stays the same. Repeat it when
+more is published, to extend the rights; what was granted before stays unless --resources says otherwise. The administrator's
+kubeconfig stays with you.
+
+A resource is written as deployments.apps, or as configmaps in the core group. With ":up" behind it the hub may only read it,
+with ":crd" it may install its definition.`
+
+const registerExample = `  # Register the cluster of another kubeconfig
+  kubectl synchub register florin --target-kubeconfig florin.kubeconfig --labels env=prod
+
+  # See what would be granted
+  kubectl synchub register florin --target-kubeconfig florin.kubeconfig --dry-run=client -o yaml
+
+  # Only what is needed to sync Deployments and ConfigMaps, and to bring up Pods
+  kubectl synchub register florin --target-kubeconfig florin.kubeconfig --resources deployments.apps,configmaps,pods:up
+
+  # With a kubeconfig for the hub that the cluster's administrator made
+  kubectl synchub register florin --kubeconfig-only for-the-hub.kubeconfig`
+
+// targetFlags say which cluster is meant and how its administrator reaches it.
+type targetFlags struct{ kubeconfig, context string }
+
+func (f *targetFlags) add(command *cobra.Command) {
+	flags := command.Flags()
+	flags.StringVar(&f.kubeconfig, "target-kubeconfig", "", "kubeconfig of an administrator of the cluster; it is only used here")
+	flags.StringVar(&f.context, "target-context", "", "the context of that kubeconfig, if it is not its current one")
+}
+
+func (f *targetFlags) required() error {
+	if f.kubeconfig == "" {
+		return errors.New("--target-kubeconfig is needed: a kubeconfig of an administrator of the cluster")
+	}
+	return nil
+}
+
+// registerOptions are what register and rotate were asked for.
+type registerOptions struct {
+	*inventoryOptions
+	target            targetFlags
+	handed            string
+	labels            map[string]string
+	resources         []string
+	escalate          bool
+	lifetime, timeout time.Duration
+	noWait            bool
+}
+
+func newRegisterCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	options := &registerOptions{inventoryOptions: newInventoryOptions(streams)}
+	command := &cobra.Command{
+		Use:     "register NAME (--target-kubeconfig FILE | --kubeconfig-only FILE)",
+		Short:   "Register a cluster as a SyncTarget",
+		Long:    registerLong,
+		Example: registerExample,
+		RunE:    func(command *cobra.Command, args []string) error { return options.register(command.Context(), args[0]) },
+	}
+	options.addFlags(command)
+	options.target.add(command)
+	flags := command.Flags()
+	flags.StringVar(&options.handed, "kubeconfig-only", "", "give the hub this kubeconfig and do nothing on the cluster")
+	flags.StringToStringVarP(&options.labels, "labels", "l", nil, "labels for the SyncTarget")
+	flags.StringSliceVar(&options.resources, "resources", nil, "the resources to grant rights for; the default is what the hub lists for the SyncTarget, or else what its chart publishes")
+	flags.BoolVar(&options.escalate, "allow-rbac-escalation", false, "let the hub write roles that grant more than it has itself, and bindings to them: whoever writes to the mailbox can then do anything on the cluster")
+	flags.BoolVar(&options.noWait, "no-wait", false, "do not wait until the SyncTarget is ready")
+	flags.DurationVar(&options.timeout, "timeout", 2*time.Minute, "how long to wait for that")
+	addLifetime(command, &options.lifetime)
+	return command
+}
+
+func addLifetime(command *cobra.Command, lifetime *time.Duration) {
+	command.Flags().DurationVar(lifetime, "token-lifetime", 30*24*time.Hour, "how long the token is to last; the cluster may make it shorter, and the hub renews it")
+}
+
+func (o *registerOptions) check() error {
+	if err := o.complete(); err != nil {
+		return err
+	}
+	switch {
+	case o.handed == "":
+		if err := o.target.required(); err != nil {
+			return fmt.Errorf("%w; or else --kubeconfig-only: one that was made for the hub", err)
+		}
+	case o.target.kubeconfig != "" || o.target.context != "" || len(o.resources) > 0 || o.escalate:
+		return errors.New("with --kubeconfig-only nothing is done on the cluster: leave --target-kubeconfig, --target-context, --resources and --allow-rbac-escalation away")
+	}
+	return o.checkLifetime()
+}
+
+func (o *registerOptions) checkLifetime() error {
+	if o.lifetime < 10*time.Minute {
+		return fmt.Errorf("--token-lifetime: %s is less than the 10m that a cluster allows", o.lifetime)
+	}
+	return nil
+}
+
+// plan returns what is to be brought about. It reads files, and asks nobody yet.
+func (o *registerOptions) plan(name string) (*registration.Plan, error) {
+	plan := &registration.Plan{
+		Name: name, Labels: o.labels, Rights: rights.Options{Escalate: o.escalate}, Lifetime: o.lifetime,
+		Note: o.note, Clock: clock.RealClock{},
+	}
+	var err error
+	if plan.Resources, err = rights.ParseAll(o.resources); err != nil {
+		return nil, fmt.Errorf("--resources: %w", err)
+	}
+	if o.handed != "" {
+		if plan.Handed, err = os.ReadFile(o.handed); err != nil {
+			return nil, err
+		}
+	} else {
+		if plan.Admin, err = registration.ReadAdmin(o.target.kubeconfig, o.target.context); err != nil {
+			return nil, err
+		}
+		writes, err := clientOf(plan.Admin.Config)
+		if err != nil {
+			return nil, fmt.Errorf("cannot reach the target: %w", err)
+		}
+		plan.TargetClient = o.dry(writes)
+	}
+	plan.Inventory, err = o.inventory()
+	return plan, err
+}
+
+func (o *registerOptions) register(ctx context.Context, name string) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	plan, err := o.plan(name)
+	if err != nil {
+		return err
+	}
+	if o.dryRun == dryRunClient {
+		return o.show(ctx, plan)
+	}
+	syncTarget, err := plan.Register(ctx)
+	if err != nil || o.dryRun != dryRunNone || o.noWait {
+		return err
+	}
+	return o.await(ctx, syncTarget)
+}
+
+// show prints what would be made.
+func (o *registerOptions) show(ctx context.Context, plan *registration.Plan) error {
+	objects, err := plan.Objects(ctx)
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if err := o.print(object, string(registration.Created)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// await waits until the SyncTarget is ready.
+func (o *registerOptions) await(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) error {
+	workspace, err := o.client()
+	if err != nil {
+		return err
+	}
+	waiting, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	reported := map[string]bool{}
+	last, err := registration.Watch(waiting, workspace, syncTarget, func(seen *edgev2alpha1.SyncTarget) bool {
+		if seen == nil {
+			return true
+		}
+		for _, step := range registration.Steps {
+			if condition := meta.FindStatusCondition(seen.Status.Conditions, step); condition != nil && condition.Status == "True" && !reported[step] {
+				reported[step] = true
+				o.progress("%s: %s", step, condition.Message)
+			}
+		}
+		return registration.IsReady(seen)
+	})
+	switch {
+	case registration.IsReady(last):
+		return o.print(last, "is ready")
+	case last == nil:
+		return fmt.Errorf("the SyncTarget %s was deleted meanwhile", syncTarget.Name)
+	case waiting.Err() == nil:
+		return err
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return fmt.Errorf("the SyncTarget %s is registered, but was not ready after %s:\n%s", syncTarget.Name, o.timeout, registration.Unready(last))
+}

@@ -1,0 +1,404 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/registration"
+	"github.com/synchub-dev/synchub/provider/rights"
+	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/test/framework/servers"
+)
+
+// plugin runs the plugin as a process.
+func plugin(t *testing.T, args ...string) printed {
+	t.Helper()
+	var out, errs bytes.Buffer
+	command := exec.CommandContext(t.Context(), os.Args[0], args...) //nolint:gosec // it is this test
+	command.Env = append(os.Environ(), asPlugin+"=1")
+	command.Stdout, command.Stderr = &out, &errs
+	err := command.Run()
+	if exited, ok := errors.AsType[*exec.ExitError](err); ok && exited.ExitCode() != 1 {
+		t.Errorf("%q ended with %v", args, err)
+	}
+	return printed{out.String(), errs.String(), err}
+}
+
+func succeed(t *testing.T, args ...string) printed {
+	t.Helper()
+	got := plugin(t, args...)
+	if got.err != nil {
+		t.Fatalf("%q: %v\n%s%s", args, got.err, got.out, got.errs)
+	}
+	return got
+}
+
+func fail(t *testing.T, message string, args ...string) {
+	t.Helper()
+	if got := plugin(t, args...); got.err == nil || !strings.Contains(got.errs, message) {
+		t.Errorf("%q: want an error that says %q, got %v\n%s%s", args, message, got.err, got.out, got.errs)
+	}
+}
+
+// fleet is a cluster that is both an inventory and a target.
+type fleet struct {
+	*servers.Target
+	admin client.WithWatch
+	name  string
+}
+
+func newFleet(t *testing.T) *fleet {
+	t.Helper()
+	hosting := startHosting(t)
+	crd, err := os.ReadFile("../../apis/schemas/crds/edge.kubestellar.io_synctargets.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply(t, hosting, string(crd))
+	admin, err := clientOf(hosting.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := wait.PollUntilContextTimeout(t.Context(), pollEach, patience, true, func(ctx context.Context) (bool, error) {
+		return admin.List(ctx, &edgev2alpha1.SyncTargetList{}) == nil, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	inventory, err := registration.InventoryOf(t.Context(), admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &fleet{Target: hosting, admin: admin, name: registration.Identity{SyncTarget: "florin", Inventory: inventory}.Name()}
+}
+
+// made are all objects of the registration, without content.
+func (f *fleet) made() []client.Object {
+	inside := metav1.ObjectMeta{Namespace: registration.Namespace, Name: f.name}
+	return []client.Object{
+		&edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "florin"}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "florin-kubeconfig"}},
+		&corev1.ServiceAccount{ObjectMeta: inside},
+		&rbacv1.Role{ObjectMeta: inside},
+		&rbacv1.RoleBinding{ObjectMeta: inside},
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.name}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: f.name}},
+	}
+}
+
+// versions are the resourceVersions of those objects that there are.
+func (f *fleet) versions(t *testing.T) []string {
+	t.Helper()
+	var versions []string
+	for _, object := range f.made() {
+		err := f.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		versions = append(versions, object.GetResourceVersion())
+	}
+	return versions
+}
+
+func (f *fleet) account(t *testing.T) types.UID {
+	t.Helper()
+	var account corev1.ServiceAccount
+	if err := f.admin.Get(t.Context(), types.NamespacedName{Namespace: registration.Namespace, Name: f.name}, &account); err != nil {
+		t.Fatal(err)
+	}
+	return account.UID
+}
+
+// hub is what the hub has become on the target.
+func (f *fleet) hub(t *testing.T) (kubernetes.Interface, string) {
+	t.Helper()
+	var secret corev1.Secret
+	if err := f.admin.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "florin-kubeconfig"}, &secret); err != nil {
+		t.Fatal(err)
+	}
+	if secret.Labels[edgev2alpha1.LabelCredential] != edgev2alpha1.CredentialKubeconfig {
+		t.Errorf("the hub does not see the Secret: %v", secret.Labels)
+	}
+	config, err := targets.ParseKubeconfig(secret.Data["kubeconfig"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.QPS, config.Burst = 100, 1000
+	hub, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hub, config.BearerToken
+}
+
+func allowed(t *testing.T, hub kubernetes.Interface, attributes authorizationv1.ResourceAttributes) bool {
+	t.Helper()
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &attributes}}
+	answer, err := hub.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.Status.Allowed
+}
+
+func (f *fleet) syncTarget(t *testing.T) *edgev2alpha1.SyncTarget {
+	t.Helper()
+	var syncTarget edgev2alpha1.SyncTarget
+	if err := f.admin.Get(t.Context(), types.NamespacedName{Name: "florin"}, &syncTarget); err != nil {
+		t.Fatal(err)
+	}
+	return &syncTarget
+}
+
+// says makes the hub's part of the SyncTarget say that conditions are as given.
+func (f *fleet) says(t *testing.T, status metav1.ConditionStatus, conditions ...string) {
+	t.Helper()
+	syncTarget := f.syncTarget(t)
+	for _, condition := range conditions {
+		meta.SetStatusCondition(&syncTarget.Status.Conditions, metav1.Condition{
+			Type: condition, Status: status, Reason: "Said", Message: "said so.", ObservedGeneration: syncTarget.Generation,
+		})
+	}
+	if err := f.admin.Status().Update(t.Context(), syncTarget); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRegistration(t *testing.T) {
+	f := newFleet(t)
+	register := []string{"register", "florin", "--target-kubeconfig", f.Kubeconfig, "--no-wait"}
+	with := func(more ...string) []string { return append(register[:len(register):len(register)], more...) }
+
+	t.Run("a dry run writes nothing", func(t *testing.T) {
+		shown := succeed(t, with("--dry-run=client", "-o", "yaml")...)
+		for _, part := range []string{"kind: SyncTarget", "kind: ClusterRole\n", "kind: ServiceAccount", "- deployments", "name: " + f.name} {
+			if !strings.Contains(shown.out, part) {
+				t.Errorf("%q is not shown:\n%s", part, shown.out)
+			}
+		}
+		succeed(t, with("--dry-run=server")...)
+		if versions := f.versions(t); len(versions) > 0 {
+			t.Errorf("%d objects were made", len(versions))
+		}
+		if err := f.admin.Get(t.Context(), types.NamespacedName{Name: registration.Namespace}, &corev1.Namespace{}); !apierrors.IsNotFound(err) {
+			t.Errorf("the namespace was made: %v", err)
+		}
+	})
+	t.Run("refused before anything is made", func(t *testing.T) {
+		insecure := write(t, map[string]string{"admin": "{kind: Config, current-context: it, contexts: [{name: it, context: {cluster: it, user: it}}], clusters: [{name: it, cluster: {server: 'https://127.0.0.1:1', insecure-skip-tls-verify: true}}], users: [{name: it, user: {token: t}}]}"})[0]
+		fail(t, "insecure-skip-tls-verify", "register", "florin", "--target-kubeconfig", insecure)
+		executes := write(t, map[string]string{"handed": "{kind: Config, current-context: it, contexts: [{name: it, context: {cluster: it, user: it}}], clusters: [{name: it, cluster: {server: 'https://127.0.0.1:1'}}], users: [{name: it, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: touch, args: [" + filepath.Join(t.TempDir(), "executed") + "]}}}]}"})[0]
+		fail(t, "users.user.exec", "register", "florin", "--kubeconfig-only", executes)
+		if versions := f.versions(t); len(versions) > 0 {
+			t.Errorf("%d objects were made", len(versions))
+		}
+	})
+
+	succeed(t, with("--labels", "env=prod,tier=one", "--resources", "deployments.apps,configmaps,pods:up")...)
+	uid := f.account(t)
+	hub, token := f.hub(t)
+
+	t.Run("the hub may do what it needs and no more", func(t *testing.T) {
+		resources, err := rights.ParseAll([]string{"deployments.apps", "configmaps", "pods:up"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, needed := range rights.Needed(resources) {
+			if !allowed(t, hub, needed) {
+				t.Errorf("it may not %s %s.%s", needed.Verb, needed.Resource, needed.Group)
+			}
+		}
+		for _, other := range []authorizationv1.ResourceAttributes{
+			{Resource: "pods", Verb: "create"}, {Resource: "secrets", Verb: "get"}, {Resource: "namespaces", Verb: "delete"},
+			{Group: "apps", Resource: "deployments", Verb: "update"}, {Group: "apps", Resource: "deployments", Verb: "deletecollection"},
+			{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Verb: "create"},
+			{Resource: "serviceaccounts", Subresource: "token", Namespace: registration.Namespace, Name: "default", Verb: "create"},
+		} {
+			if allowed(t, hub, other) {
+				t.Errorf("it may %+v", other)
+			}
+		}
+		own := authorizationv1.ResourceAttributes{Resource: "serviceaccounts", Subresource: "token", Namespace: registration.Namespace, Name: f.name, Verb: "create"}
+		if !allowed(t, hub, own) {
+			t.Error("it may not renew its token")
+		}
+		if labels := f.syncTarget(t).Labels; labels["env"] != "prod" || labels["tier"] != "one" {
+			t.Errorf("the labels are %v", labels)
+		}
+	})
+	t.Run("a second run changes nothing", func(t *testing.T) {
+		before := f.versions(t)
+		got := succeed(t, with("--resources", "deployments.apps,configmaps,pods:up")...)
+		if after := f.versions(t); strings.Join(after, " ") != strings.Join(before, " ") || len(after) != len(f.made()) {
+			t.Errorf("versions were %v and are %v", before, after)
+		}
+		if strings.Count(got.out, " unchanged\n") != len(f.made())+1 {
+			t.Errorf("it says\n%s", got.out)
+		}
+	})
+	t.Run("rights are extended, and never taken away unasked", func(t *testing.T) {
+		succeed(t, with("--resources", "widgets.example.com,deployments.apps")...)
+		succeed(t, register...)
+		for _, needed := range []authorizationv1.ResourceAttributes{
+			{Group: "example.com", Resource: "widgets", Verb: "create"}, {Group: "batch", Resource: "jobs", Verb: "patch"},
+			{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Verb: "create"},
+		} {
+			if !allowed(t, hub, needed) {
+				t.Errorf("it may not %+v", needed)
+			}
+		}
+		if _, again := f.hub(t); f.account(t) != uid || again != token {
+			t.Error("the identity changed")
+		}
+	})
+	t.Run("what is somebody else's is left alone", func(t *testing.T) {
+		inventory, err := registration.InventoryOf(t.Context(), f.admin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := registration.Identity{SyncTarget: "guilder", Inventory: inventory}.Name()
+		if err := f.admin.Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			t.Fatal(err)
+		}
+		fail(t, name, "register", "guilder", "--target-kubeconfig", f.Kubeconfig, "--no-wait")
+		var role rbacv1.ClusterRole
+		if err := f.admin.Get(t.Context(), types.NamespacedName{Name: name}, &role); err != nil || len(role.Rules) > 0 {
+			t.Errorf("%v, rules %v", err, role.Rules)
+		}
+	})
+	t.Run("it waits until the SyncTarget is ready", func(t *testing.T) {
+		f.says(t, metav1.ConditionFalse, edgev2alpha1.ConditionHeartbeatHealthy)
+		fail(t, "HeartbeatHealthy is False, Said: said so.", "register", "florin", "--target-kubeconfig", f.Kubeconfig, "--timeout", "500ms")
+		f.says(t, metav1.ConditionTrue, append(registration.Steps, edgev2alpha1.ConditionReady)...)
+		if got := succeed(t, "register", "florin", "--target-kubeconfig", f.Kubeconfig); !strings.Contains(got.out, "synctarget.edge.kubestellar.io/florin is ready\n") {
+			t.Errorf("it says\n%s", got.out)
+		}
+	})
+	t.Run("states", func(t *testing.T) { takesStates(t, f) })
+	t.Run("a new token", func(t *testing.T) {
+		succeed(t, "rotate", "florin", "--target-kubeconfig", f.Kubeconfig)
+		if _, rotated := f.hub(t); rotated == token || f.account(t) != uid {
+			t.Error("the token is the old one, or the identity changed")
+		}
+		if _, err := hub.Discovery().ServerVersion(); err != nil {
+			t.Errorf("the old token ended too early: %v", err)
+		}
+		succeed(t, "rotate", "florin", "--target-kubeconfig", f.Kubeconfig, "--revoke")
+		if f.account(t) == uid {
+			t.Error("the ServiceAccount is the old one")
+		}
+		renewed, _ := f.hub(t)
+		if !allowed(t, renewed, authorizationv1.ResourceAttributes{Resource: "configmaps", Verb: "create"}) {
+			t.Error("the new one has lost its rights")
+		}
+		if err := wait.PollUntilContextTimeout(t.Context(), pollEach, patience, true, func(ctx context.Context) (bool, error) {
+			_, err := hub.CoreV1().Namespaces().List(ctx, metav1.ListOptions{Limit: 1})
+			return apierrors.IsUnauthorized(err), nil
+		}); err != nil {
+			t.Error("the old token did not end")
+		}
+	})
+	t.Run("completion offers SyncTargets", func(t *testing.T) {
+		if got := succeed(t, "__complete", "cordon", "flo"); !strings.HasPrefix(got.out, "florin\n") {
+			t.Errorf("it offers\n%s", got.out)
+		}
+	})
+	t.Run("removal", func(t *testing.T) {
+		succeed(t, "unregister", "florin", "--target-kubeconfig", f.Kubeconfig, "--dry-run=server")
+		if len(f.versions(t)) != len(f.made()) {
+			t.Error("a dry run has removed something")
+		}
+		succeed(t, "unregister", "florin", "--target-kubeconfig", f.Kubeconfig)
+		if versions := f.versions(t); len(versions) > 0 {
+			t.Errorf("%d objects are left", len(versions))
+		}
+		fail(t, "there is no SyncTarget", "cordon", "florin")
+	})
+	t.Run("a kubeconfig that was handed over", func(t *testing.T) {
+		succeed(t, "register", "florin", "--kubeconfig-only", f.Kubeconfig, "--no-wait")
+		if _, handed := f.hub(t); handed != f.Config.BearerToken {
+			t.Error("the hub has another kubeconfig")
+		}
+		if versions := f.versions(t); len(versions) != 2 {
+			t.Errorf("%d objects were made", len(versions))
+		}
+	})
+}
+
+func takesStates(t *testing.T, f *fleet) {
+	t.Helper()
+	for _, step := range []struct {
+		command, says string
+		want          edgev2alpha1.SyncTargetSpec
+	}{
+		{"cordon", "florin cordoned", edgev2alpha1.SyncTargetSpec{Unschedulable: true}},
+		{"cordon", "florin already cordoned", edgev2alpha1.SyncTargetSpec{Unschedulable: true}},
+		{"suspend", "florin suspended", edgev2alpha1.SyncTargetSpec{Unschedulable: true, Suspend: true}},
+		{"drain", "florin draining", edgev2alpha1.SyncTargetSpec{Unschedulable: true, Drain: true, Suspend: true}},
+		{"resume", "florin resumed", edgev2alpha1.SyncTargetSpec{Unschedulable: true, Drain: true}},
+		{"uncordon", "florin uncordoned", edgev2alpha1.SyncTargetSpec{}},
+	} {
+		if got := succeed(t, step.command, "florin", "--dry-run=client"); !strings.Contains(got.out, " (client dry run)") {
+			t.Errorf("%s in a dry run says %s", step.command, got.out)
+		}
+		if got := succeed(t, step.command, "florin"); !strings.HasSuffix(got.out, step.says+"\n") {
+			t.Errorf("%s says %s", step.command, got.out)
+		}
+		spec := f.syncTarget(t).Spec
+		if spec.Unschedulable != step.want.Unschedulable || spec.Drain != step.want.Drain || spec.Suspend != step.want.Suspend {
+			t.Errorf("after %s the spec is %+v", step.command, spec)
+		}
+	}
+	succeed(t, "drain", "florin")
+	syncTarget := f.syncTarget(t)
+	syncTarget.Status.Departure = &edgev2alpha1.DepartureStatus{Remaining: new(int32(3)), Removed: 2}
+	if err := f.admin.Status().Update(t.Context(), syncTarget); err != nil {
+		t.Fatal(err)
+	}
+	fail(t, "3 objects still to go, 2 gone", "drain", "florin", "--wait", "--timeout", "500ms")
+	syncTarget.Status.Departure = &edgev2alpha1.DepartureStatus{Removed: 5, Left: []edgev2alpha1.LeftObject{{Resource: "namespaces", Name: "shop", Reason: "Ensured"}}}
+	if err := f.admin.Status().Update(t.Context(), syncTarget); err != nil {
+		t.Fatal(err)
+	}
+	f.says(t, metav1.ConditionTrue, edgev2alpha1.ConditionDrained)
+	if got := succeed(t, "drain", "florin", "--wait"); !strings.HasSuffix(got.out, "florin drained\n") || !strings.Contains(got.errs, "namespaces shop stays: Ensured") {
+		t.Errorf("it says\n%s%s", got.out, got.errs)
+	}
+	succeed(t, "uncordon", "florin")
+}

@@ -1,0 +1,239 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/registration"
+)
+
+const unregisterLong = `Delete the SyncTarget of a cluster, and its mailbox with it.
+
+What the hub placed on the cluster stays there without the hub's marks, or is removed first if the SyncTarget's
+spec.deletionPolicy is Delete; --orphan lets it stay in any case. If the cluster cannot be reached the SyncTarget waits for it
+and says what is left there; --force lets it go.
+
+With --target-kubeconfig the hub's identity and its rights are taken from the cluster as well, last of all.`
+
+const unregisterExample = `  # Remove a cluster, and the hub's identity from it
+  kubectl synchub unregister florin --target-kubeconfig florin.kubeconfig
+
+  # Leave everything on the cluster as it is
+  kubectl synchub unregister florin --orphan
+
+  # The cluster does not exist any more
+  kubectl synchub unregister florin --force`
+
+type unregisterOptions struct {
+	*inventoryOptions
+	target        targetFlags
+	orphan, force bool
+	noWait        bool
+	timeout       time.Duration
+}
+
+func newUnregisterCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	options := &unregisterOptions{inventoryOptions: newInventoryOptions(streams)}
+	command := &cobra.Command{
+		Use:     "unregister NAME [--orphan | --force]",
+		Short:   "Delete the SyncTarget of a cluster",
+		Long:    unregisterLong,
+		Example: unregisterExample,
+		RunE:    func(command *cobra.Command, args []string) error { return options.run(command.Context(), args[0]) },
+	}
+	options.addFlags(command)
+	options.target.add(command)
+	flags := command.Flags()
+	flags.BoolVar(&options.orphan, "orphan", false, "leave on the cluster what the hub placed there, whatever spec.deletionPolicy says")
+	flags.BoolVar(&options.force, "force", false, "do not wait for a cluster that cannot be reached")
+	flags.BoolVar(&options.noWait, "no-wait", false, "do not wait until the SyncTarget is gone")
+	flags.DurationVar(&options.timeout, "timeout", 5*time.Minute, "how long to wait for that")
+	command.MarkFlagsMutuallyExclusive("orphan", "force")
+	return command
+}
+
+func (o *unregisterOptions) run(ctx context.Context, name string) error {
+	if err := o.complete(); err != nil {
+		return err
+	}
+	if o.noWait && o.target.kubeconfig != "" {
+		return errors.New("--no-wait: the hub's identity can only be taken from the cluster once the SyncTarget is gone; leave one of --no-wait and --target-kubeconfig away")
+	}
+	var admin *registration.Admin
+	if o.target.kubeconfig != "" {
+		var err error
+		if admin, err = registration.ReadAdmin(o.target.kubeconfig, o.target.context); err != nil {
+			return err
+		}
+	}
+	inventory, err := o.inventory()
+	if err != nil {
+		return err
+	}
+	syncTarget, err := inventory.SyncTarget(ctx, name)
+	switch {
+	case err != nil:
+		return err
+	case syncTarget != nil:
+		err = o.remove(ctx, inventory, syncTarget)
+	case admin == nil:
+		err = registration.NotFound(name)
+	}
+	if err != nil {
+		return err
+	}
+	return o.leave(ctx, inventory, admin, name)
+}
+
+// remove deletes the SyncTarget, and then its Secret, which the hub needs until then.
+func (o *unregisterOptions) remove(ctx context.Context, inventory *registration.Inventory, syncTarget *edgev2alpha1.SyncTarget) error {
+	if err := o.mark(ctx, inventory.Client, syncTarget); err != nil {
+		return err
+	}
+	if o.dryRun != dryRunClient {
+		uid := syncTarget.UID
+		if err := inventory.Client.Delete(ctx, syncTarget.DeepCopy(), client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("cannot delete the SyncTarget %s: %w", syncTarget.Name, err)
+		}
+	}
+	if o.dryRun != dryRunNone || o.noWait {
+		return o.print(syncTarget, string(registration.Deleted))
+	}
+	if err := o.awaitGone(ctx, syncTarget); err != nil {
+		return err
+	}
+	if err := o.print(syncTarget, string(registration.Deleted)); err != nil {
+		return err
+	}
+	return inventory.RemoveCredentials(ctx, syncTarget)
+}
+
+// mark says on the SyncTarget how it is to go.
+func (o *unregisterOptions) mark(ctx context.Context, workspace client.Client, syncTarget *edgev2alpha1.SyncTarget) error {
+	before := syncTarget.DeepCopy()
+	if o.orphan {
+		syncTarget.Spec.DeletionPolicy = edgev2alpha1.DeletionPolicyOrphan
+	}
+	if o.force {
+		if syncTarget.Annotations == nil {
+			syncTarget.Annotations = map[string]string{}
+		}
+		syncTarget.Annotations[edgev2alpha1.AnnotationForceRemoval] = "true"
+	}
+	if !o.orphan && !o.force || o.dryRun == dryRunClient {
+		return nil
+	}
+	kind := syncTarget.GroupVersionKind()
+	defer syncTarget.SetGroupVersionKind(kind)
+	if err := workspace.Patch(ctx, syncTarget, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("cannot change the SyncTarget %s: %w", syncTarget.Name, err)
+	}
+	return nil
+}
+
+func (o *unregisterOptions) awaitGone(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) error {
+	workspace, err := o.client()
+	if err != nil {
+		return err
+	}
+	waiting, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	var shown string
+	last, err := registration.Watch(waiting, workspace, syncTarget, func(seen *edgev2alpha1.SyncTarget) bool {
+		if seen != nil {
+			if text := departure(seen); text != shown {
+				shown = text
+				o.progress("%s", text)
+			}
+		}
+		return seen == nil
+	})
+	switch {
+	case last == nil || errors.Is(err, registration.ErrReplaced):
+		return nil
+	case waiting.Err() == nil:
+		return err
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return fmt.Errorf("the SyncTarget %s is being deleted, but was not gone after %s: %s\n%s\nRun the command again to go on waiting, or with --force to let it go although its cluster cannot be reached",
+		syncTarget.Name, o.timeout, departure(last), registration.Unready(last))
+}
+
+// leave takes the hub's identity from the cluster, or says that it is still there.
+func (o *unregisterOptions) leave(ctx context.Context, inventory *registration.Inventory, admin *registration.Admin, name string) error {
+	if admin == nil {
+		o.note(fmt.Sprintf("If the cluster was registered with --target-kubeconfig, the hub's ServiceAccount and its rights are still there. They go with `kubectl synchub unregister %s --target-kubeconfig FILE`.", name))
+		return nil
+	}
+	if o.dryRun == dryRunClient {
+		return nil
+	}
+	writes, err := clientOf(admin.Config)
+	if err != nil {
+		return fmt.Errorf("cannot reach the target: %w", err)
+	}
+	plan := &registration.Plan{Name: name, Inventory: inventory, TargetClient: o.dry(writes)}
+	target, err := plan.Target(ctx)
+	if err != nil {
+		return err
+	}
+	return target.Remove(ctx)
+}
+
+// departure says in one line how far a cluster has been left.
+func departure(syncTarget *edgev2alpha1.SyncTarget) string {
+	report := syncTarget.Status.Departure
+	if report == nil {
+		return "The hub has not said anything yet."
+	}
+	var parts []string
+	if report.Remaining != nil {
+		parts = append(parts, fmt.Sprintf("%d objects still to go", *report.Remaining))
+	}
+	parts = append(parts, fmt.Sprintf("%d gone", report.Removed))
+	if stay := len(report.Left) + int(report.LeftMore); stay > 0 {
+		parts = append(parts, fmt.Sprintf("%d stay", stay))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// left lists the objects that stay on the cluster.
+func left(report *edgev2alpha1.DepartureStatus) []string {
+	var lines []string
+	for _, object := range report.Left {
+		resource := object.Resource
+		if object.Group != "" {
+			resource += "." + object.Group
+		}
+		lines = append(lines, fmt.Sprintf("%s %s stays: %s", resource, strings.TrimPrefix(object.Namespace+"/"+object.Name, "/"), object.Reason))
+	}
+	if report.LeftMore > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", report.LeftMore))
+	}
+	return lines
+}

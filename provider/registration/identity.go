@@ -1,0 +1,142 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package registration
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/synchub-dev/synchub/provider/rights"
+)
+
+// Namespace is where the identities are on a target.
+const Namespace = "synchub"
+
+const (
+	// managedBy and manager mark what a registration made, on both sides.
+	managedBy = "app.kubernetes.io/managed-by"
+	manager   = "kubectl-synchub"
+	// owner is the annotation that says for which SyncTarget something was made, as <logical cluster>/<name>.
+	owner = "synchub.dev/sync-target"
+	// granted is the annotation of the ClusterRole that lists the resources it was made for.
+	granted = "synchub.dev/resources"
+
+	prefix     = "synchub-"
+	hashLength = 10
+	nameLimit  = 200
+)
+
+// Identity is what the hub is on one target for one SyncTarget.
+type Identity struct {
+	// SyncTarget is its name, Inventory the logical cluster it lives in.
+	SyncTarget, Inventory string
+}
+
+// Name is what all that is made on the target is called. Another inventory, also of another hub, never comes to the same.
+func (i Identity) Name() string {
+	sum := sha256.Sum256([]byte(i.owner()))
+	name := i.SyncTarget
+	if len(name) > nameLimit {
+		name = strings.TrimRight(name[:nameLimit], "-.")
+	}
+	return prefix + name + "-" + hex.EncodeToString(sum[:])[:hashLength]
+}
+
+func (i Identity) owner() string { return i.Inventory + "/" + i.SyncTarget }
+
+// user is the identity's name in requests.
+func (i Identity) user() string { return "system:serviceaccount:" + Namespace + ":" + i.Name() }
+
+func (i Identity) meta(namespace string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace:   namespace,
+		Name:        i.Name(),
+		Labels:      map[string]string{managedBy: manager},
+		Annotations: map[string]string{owner: i.owner()},
+	}
+}
+
+// isOurs tells whether an object was made for the identity.
+func (i Identity) isOurs(object client.Object) bool {
+	return object.GetLabels()[managedBy] == manager && object.GetAnnotations()[owner] == i.owner()
+}
+
+// Objects returns what a target gets, in the order in which it is made.
+func (i Identity) Objects(resources []rights.Resource, options rights.Options) []client.Object {
+	names := make([]string, 0, len(resources))
+	for _, resource := range rights.Merge(resources) {
+		names = append(names, resource.String())
+	}
+	role := &rbacv1.ClusterRole{TypeMeta: rbac("ClusterRole"), ObjectMeta: i.meta(""), Rules: rights.Rules(resources, options)}
+	role.Annotations[granted] = strings.Join(names, ",")
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: Namespace, Name: i.Name()}}
+	return []client.Object{
+		namespace(),
+		i.serviceAccount(),
+		role,
+		&rbacv1.ClusterRoleBinding{
+			TypeMeta: rbac("ClusterRoleBinding"), ObjectMeta: i.meta(""), Subjects: subjects,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: i.Name()},
+		},
+		&rbacv1.Role{TypeMeta: rbac("Role"), ObjectMeta: i.meta(Namespace), Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, ResourceNames: []string{i.Name()}, Verbs: []string{"create"},
+		}}},
+		&rbacv1.RoleBinding{
+			TypeMeta: rbac("RoleBinding"), ObjectMeta: i.meta(Namespace), Subjects: subjects,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: i.Name()},
+		},
+	}
+}
+
+func namespace() *corev1.Namespace {
+	return &corev1.Namespace{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+		ObjectMeta: metav1.ObjectMeta{Name: Namespace, Labels: map[string]string{managedBy: manager}},
+	}
+}
+
+func (i Identity) serviceAccount() *corev1.ServiceAccount {
+	return &corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: i.meta(Namespace)}
+}
+
+func rbac(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
+}
+
+// InventoryOf returns what tells a workspace from all others: its logical cluster, which kcp notes on each of its objects.
+// A cluster that is no workspace is told by the UID of its namespace kube-system.
+func InventoryOf(ctx context.Context, inventory client.Client) (string, error) {
+	var asked metav1.PartialObjectMetadata
+	asked.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	if err := inventory.Get(ctx, types.NamespacedName{Name: metav1.NamespaceSystem}, &asked); err != nil {
+		return "", fmt.Errorf("cannot tell which workspace the current context leads to: %w", err)
+	}
+	if cluster := asked.GetAnnotations()[logicalcluster.AnnotationKey]; cluster != "" {
+		return cluster, nil
+	}
+	return string(asked.UID), nil
+}

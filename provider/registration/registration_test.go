@@ -1,0 +1,225 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package registration
+
+import (
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/yaml"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/provider/rights"
+)
+
+func TestNamesTellIdentitiesApart(t *testing.T) {
+	long := strings.Repeat("a", nameLimit-1)
+	seen := map[string]Identity{}
+	for _, identity := range []Identity{
+		{SyncTarget: "florin", Inventory: "one"}, {SyncTarget: "florin", Inventory: "two"}, {SyncTarget: "guilder", Inventory: "one"},
+		{SyncTarget: long + ".b" + long, Inventory: "one"}, {SyncTarget: long + ".c", Inventory: "one"}, {SyncTarget: "one/florin"},
+	} {
+		name := identity.Name()
+		if other, taken := seen[name]; taken {
+			t.Errorf("%+v and %+v are both called %s", identity, other, name)
+		}
+		seen[name] = identity
+		if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+			t.Errorf("%s: %v", name, problems)
+		}
+		if again := identity.Name(); again != name {
+			t.Errorf("%s is now called %s", name, again)
+		}
+	}
+}
+
+// What is usual here is what the chart publishes.
+func TestUsualIsWhatTheChartPublishes(t *testing.T) {
+	files, err := filepath.Glob("../../charts/synchub/files/published/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var published []string
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var resource synchubv1alpha1.PublishedResource
+		if err := yaml.Unmarshal(content, &resource); err != nil {
+			t.Fatal(err)
+		}
+		if resource.Kind == "PublishedResource" {
+			published = append(published, rights.Resource{Group: resource.Spec.Resource.Group, Resource: resource.Spec.Resource.Resource, Down: true}.GroupResource().String())
+		}
+	}
+	resources, _, err := Choose(nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var chosen []string
+	for _, resource := range resources {
+		chosen = append(chosen, resource.GroupResource().String())
+	}
+	slices.Sort(published)
+	slices.Sort(chosen)
+	if !slices.Equal(chosen, published) {
+		t.Errorf("the chart publishes\n%v\nand usual are\n%v", published, chosen)
+	}
+}
+
+func TestChoose(t *testing.T) {
+	parse := func(text string) []rights.Resource {
+		if text == "" {
+			return nil
+		}
+		resources, err := rights.ParseAll(strings.Split(text, ","))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resources
+	}
+	listed := &edgev2alpha1.SyncTarget{}
+	listed.Status.SyncedResources = []edgev2alpha1.SyncedResource{{Group: "apps", Resource: "deployments"}, {Resource: "pods"}}
+	for name, test := range map[string]struct {
+		asked, granted string
+		syncTarget     *edgev2alpha1.SyncTarget
+		want, source   string
+	}{
+		"asked for":                       {asked: "secrets", granted: "configmaps", syncTarget: listed, want: "secrets", source: "--resources"},
+		"listed by the hub":               {syncTarget: listed, want: "pods,deployments.apps", source: "what the hub lists"},
+		"listed, and granted before":      {syncTarget: listed, granted: "configmaps,pods:up", want: "configmaps,pods,deployments.apps", source: "and what was granted before"},
+		"usual":                           {syncTarget: &edgev2alpha1.SyncTarget{}, want: strings.Join(usual, ","), source: "what the chart publishes by default"},
+		"usual, and granted before":       {granted: "widgets.example.com:crd", want: strings.Join(usual, ",") + ",widgets.example.com:crd", source: "and what was granted before"},
+		"usual, without anything of note": {granted: "configmaps", want: strings.Join(usual, ","), source: "what the chart publishes by default"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, source, err := Choose(parse(test.asked), test.syncTarget, parse(test.granted))
+			if err != nil || !reflect.DeepEqual(got, rights.Merge(parse(test.want))) || !strings.Contains(source, test.source) {
+				t.Errorf("want %s from %s\ngot  %v from %s, %v", test.want, test.source, got, source, err)
+			}
+		})
+	}
+}
+
+const adminKubeconfig = `{kind: Config, apiVersion: v1, current-context: it,
+contexts: [{name: it, context: {cluster: it, user: it}}, {name: other, context: {cluster: other, user: it}}],
+clusters: [{name: it, cluster: {%s}}, {name: other, cluster: {server: 'https://other.example:6443'}}],
+users: [{name: it, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: false, interactiveMode: Never}}}]}`
+
+func TestReadAdmin(t *testing.T) {
+	for name, test := range map[string]struct{ cluster, context, server, refused string }{
+		"plain":               {cluster: "server: 'https://it.example:6443'", server: "https://it.example:6443"},
+		"another context":     {cluster: "server: 'https://it.example:6443'", context: "other", server: "https://other.example:6443"},
+		"no such context":     {cluster: "server: 'https://it.example:6443'", context: "none", refused: "none"},
+		"not verified":        {cluster: "server: 'https://it.example:6443', insecure-skip-tls-verify: true", refused: "insecure-skip-tls-verify"},
+		"plain http":          {cluster: "server: 'http://it.example:6443'", refused: "https"},
+		"a proxy":             {cluster: "server: 'https://it.example:6443', proxy-url: 'https://proxy.example'", refused: "proxy-url"},
+		"a CA that is a file": {cluster: "server: 'https://it.example:6443', certificate-authority: ca.crt", server: "https://it.example:6443"},
+		"a CA that is absent": {cluster: "server: 'https://it.example:6443', certificate-authority: none.crt", refused: "none.crt"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			file := filepath.Join(dir, "kubeconfig")
+			for path, content := range map[string]string{file: fmt.Sprintf(adminKubeconfig, test.cluster), filepath.Join(dir, "ca.crt"): "certificate"} {
+				if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			admin, err := ReadAdmin(file, test.context)
+			if test.refused != "" {
+				if err == nil || !strings.Contains(err.Error(), test.refused) {
+					t.Errorf("want an error with %q, got %v", test.refused, err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			written, err := admin.kubeconfig("t0ken")
+			if err != nil {
+				t.Fatal(err)
+			}
+			config, err := clientcmd.Load(written)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cluster := config.Clusters["target"]
+			if cluster.Server != test.server || cluster.CertificateAuthority != "" || strings.Contains(test.cluster, "ca.crt") != (string(cluster.CertificateAuthorityData) == "certificate") {
+				t.Errorf("the hub's cluster is %+v", cluster)
+			}
+			if user := config.AuthInfos["target"]; user.Token != "t0ken" || user.Exec != nil {
+				t.Error("the hub's user is not what it must be")
+			}
+		})
+	}
+}
+
+func TestTokensAreKeptForHalfOfTheirLife(t *testing.T) {
+	issued := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(file, fmt.Appendf(nil, adminKubeconfig, "server: 'https://it.example:6443'"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read := func(context string) *Admin {
+		admin, err := ReadAdmin(file, context)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return admin
+	}
+	payload := fmt.Sprintf(`{"sub":"system:serviceaccount:synchub:x","iat":%d,"exp":%d,"kubernetes.io":{"serviceaccount":{"name":"x","uid":"u"}}}`, issued.Unix(), issued.Add(10*time.Hour).Unix())
+	jwt := "h." + base64.RawURLEncoding.EncodeToString([]byte(payload)) + ".s"
+	for name, test := range map[string]struct {
+		token, context, user, uid string
+		after                     time.Duration
+		good                      bool
+	}{
+		"new":                       {token: jwt, user: "x", uid: "u", good: true},
+		"just before half":          {token: jwt, user: "x", uid: "u", after: 5*time.Hour - time.Second, good: true},
+		"at half":                   {token: jwt, user: "x", uid: "u", after: 5 * time.Hour},
+		"of another ServiceAccount": {token: jwt, user: "y", uid: "u"},
+		"of one that was replaced":  {token: jwt, user: "x", uid: "v"},
+		"for another server":        {token: jwt, user: "x", uid: "u", context: "other"},
+		"no JWT":                    {token: "opaque", user: "x", uid: "u"},
+		"garbage":                   {token: "a.%.c", user: "x", uid: "u"},
+		"no JSON":                   {token: "a.Zm9v.c", user: "x", uid: "u"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			has, err := read(test.context).kubeconfig(test.token)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if good := read("").isGood(has, "system:serviceaccount:synchub:"+test.user, test.uid, issued.Add(test.after)); good != test.good {
+				t.Errorf("it is good: %v", good)
+			}
+		})
+	}
+	if read("").isGood([]byte("nonsense"), "", "", issued) {
+		t.Error("nonsense is good")
+	}
+}

@@ -1,0 +1,267 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package registration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/synchub-dev/synchub/provider/rights"
+)
+
+// Target is the administrator's side of a registration: one identity on one target.
+type Target struct {
+	Identity
+	// Client is the administrator's. One that only makes dry runs is told so by DryRun.
+	Client client.Client
+	DryRun bool
+	// Report is told of every object that was made sure of. It may be nil.
+	Report func(Change)
+}
+
+// Granted returns the resources that the identity was last given rights for.
+func (t *Target) Granted(ctx context.Context) ([]rights.Resource, error) {
+	var role rbacv1.ClusterRole
+	if err := t.Client.Get(ctx, types.NamespacedName{Name: t.Name()}, &role); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	text := role.Annotations[granted]
+	if text == "" || !t.isOurs(&role) {
+		return nil, nil
+	}
+	return rights.ParseAll(strings.Split(text, ","))
+}
+
+// Ensure makes the identity on the target what it must be.
+func (t *Target) Ensure(ctx context.Context, resources []rights.Resource, options rights.Options) error {
+	for _, wanted := range t.Objects(resources, options) {
+		var change Change
+		var err error
+		if wanted.GetName() == Namespace {
+			change, err = t.ensureNamespace(ctx, wanted)
+		} else {
+			change, err = ensure(ctx, t.Client, wanted, t.isOurs, copyContent)
+		}
+		if t.DryRun && wanted.GetNamespace() == Namespace && apierrors.IsNotFound(err) {
+			// Its namespace was made by a dry run only.
+			change, err = Change{Object: wanted, Result: Created}, nil
+		}
+		if err != nil {
+			return onTarget(err)
+		}
+		t.report(change)
+	}
+	return nil
+}
+
+func (t *Target) report(change Change) {
+	if t.Report != nil {
+		t.Report(change)
+	}
+}
+
+// ensureNamespace creates the namespace, or takes the one that there is as it is.
+func (t *Target) ensureNamespace(ctx context.Context, wanted client.Object) (Change, error) {
+	var found corev1.Namespace
+	err := t.Client.Get(ctx, client.ObjectKeyFromObject(wanted), &found)
+	if apierrors.IsNotFound(err) {
+		err = t.Client.Create(ctx, wanted)
+		if !apierrors.IsAlreadyExists(err) {
+			return Change{Object: wanted, Result: Created}, err
+		}
+		err = nil
+	}
+	return Change{Object: wanted, Result: Unchanged}, err
+}
+
+// copyContent makes an object say what another one of its kind says beyond its metadata.
+func copyContent(from, to client.Object) {
+	switch to := to.(type) {
+	case *rbacv1.ClusterRole:
+		to.Rules = from.(*rbacv1.ClusterRole).Rules
+		to.AggregationRule = nil
+	case *rbacv1.Role:
+		to.Rules = from.(*rbacv1.Role).Rules
+	case *rbacv1.ClusterRoleBinding:
+		to.Subjects, to.RoleRef = from.(*rbacv1.ClusterRoleBinding).Subjects, from.(*rbacv1.ClusterRoleBinding).RoleRef
+	case *rbacv1.RoleBinding:
+		to.Subjects, to.RoleRef = from.(*rbacv1.RoleBinding).Subjects, from.(*rbacv1.RoleBinding).RoleRef
+	}
+}
+
+// account returns the identity's ServiceAccount.
+func (t *Target) account(ctx context.Context) (*corev1.ServiceAccount, error) {
+	var account corev1.ServiceAccount
+	err := t.Client.Get(ctx, types.NamespacedName{Namespace: Namespace, Name: t.Name()}, &account)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("the target has no ServiceAccount %s/%s: register the cluster first", Namespace, t.Name())
+	}
+	if err != nil {
+		return nil, onTarget(err)
+	}
+	return &account, nil
+}
+
+// token asks for a token of the identity. The target may give it a shorter life.
+func (t *Target) token(ctx context.Context, account *corev1.ServiceAccount, lifetime time.Duration) (string, error) {
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(lifetime.Seconds()))}}
+	if err := t.Client.SubResource("token").Create(ctx, account, request); err != nil {
+		return "", fmt.Errorf("cannot get a token for the ServiceAccount %s: %w", account.Name, onTarget(err))
+	}
+	return request.Status.Token, nil
+}
+
+// Kubeconfig returns what the hub is to have: the kubeconfig that it has, if that is good for more than half of the life of
+// its token, else one with a new token.
+func (t *Target) Kubeconfig(ctx context.Context, admin *Admin, has []byte, lifetime time.Duration, now time.Time) ([]byte, error) {
+	account, err := t.account(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if has != nil && admin.isGood(has, t.user(), string(account.UID), now) {
+		return has, nil
+	}
+	token, err := t.token(ctx, account, lifetime)
+	if err != nil {
+		return nil, err
+	}
+	return admin.kubeconfig(token)
+}
+
+// Revoke replaces the identity's ServiceAccount, so that all its tokens end.
+func (t *Target) Revoke(ctx context.Context) error {
+	account, err := t.account(ctx)
+	if err != nil {
+		return err
+	}
+	if err := t.remove(ctx, account); err != nil {
+		return err
+	}
+	change, err := ensure(ctx, t.Client, t.serviceAccount(), t.isOurs, copyContent)
+	if t.DryRun {
+		return nil
+	}
+	if err != nil {
+		return onTarget(err)
+	}
+	t.report(change)
+	return nil
+}
+
+// Remove takes everything from the target that was made for the identity, and the namespace if a registration made it and
+// nothing is left there.
+func (t *Target) Remove(ctx context.Context) error {
+	// The order is that of making it, backwards: rights end before the identity does.
+	objects := t.Objects(nil, rights.Options{})
+	for i := len(objects) - 1; i > 0; i-- {
+		if err := t.remove(ctx, objects[i]); err != nil {
+			return err
+		}
+	}
+	return t.removeNamespace(ctx)
+}
+
+func (t *Target) remove(ctx context.Context, object client.Object) error {
+	err := t.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return onTarget(err)
+	}
+	if !t.isOurs(object) {
+		return onTarget(&TakenError{Object: object})
+	}
+	uid := object.GetUID()
+	if err := t.Client.Delete(ctx, object, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+		return onTarget(err)
+	}
+	t.report(Change{Object: object, Result: Deleted})
+	return nil
+}
+
+func (t *Target) removeNamespace(ctx context.Context) error {
+	var found corev1.Namespace
+	if err := t.Client.Get(ctx, types.NamespacedName{Name: Namespace}, &found); err != nil {
+		return onTarget(client.IgnoreNotFound(err))
+	}
+	found.TypeMeta = namespace().TypeMeta
+	if found.Labels[managedBy] != manager || found.DeletionTimestamp != nil || t.DryRun {
+		return nil
+	}
+	inUse, err := t.isInUse(ctx)
+	if inUse || err != nil {
+		return onTarget(err)
+	}
+	if err := t.Client.Delete(ctx, &found, client.Preconditions{UID: &found.UID}); client.IgnoreNotFound(err) != nil {
+		return onTarget(err)
+	}
+	t.report(Change{Object: &found, Result: Deleted})
+	return nil
+}
+
+// isInUse tells whether anything is in the namespace that no cluster puts there by itself. Of what a namespace can hold it
+// looks at what everything else needs to run.
+func (t *Target) isInUse(ctx context.Context) (bool, error) {
+	for _, kind := range []string{"ServiceAccount", "Pod", "Secret", "ConfigMap", "Service", "PersistentVolumeClaim"} {
+		var list metav1.PartialObjectMetadataList
+		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind + "List"))
+		err := t.Client.List(ctx, &list, client.InNamespace(Namespace))
+		if apierrors.IsNotFound(err) {
+			// A target need not have all of them.
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		for _, item := range list.Items {
+			byItself := kind == "ServiceAccount" && item.Name == "default" || kind == "ConfigMap" && item.Name == "kube-root-ca.crt"
+			if !byItself && item.DeletionTimestamp == nil {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// onTarget says where an error comes from, and for the most frequent one what to do.
+func onTarget(err error) error {
+	if err == nil {
+		return nil
+	}
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return fmt.Errorf("on the target the namespace %s is still being removed: try again in a moment: %w", Namespace, err)
+	}
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("the target does not allow it: %w (use a kubeconfig of an administrator, since nobody can grant more than he has himself)", err)
+	}
+	if _, taken := errors.AsType[*TakenError](err); taken {
+		return fmt.Errorf("on the target %w", err)
+	}
+	return fmt.Errorf("on the target: %w", err)
+}
