@@ -44,6 +44,9 @@ func ReadAdmin(file, context string) (*Admin, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the target's kubeconfig: %w", err)
 	}
+	if err := clientcmd.ResolveLocalPaths(loaded); err != nil {
+		return nil, fmt.Errorf("cannot resolve the files that the target's kubeconfig %s names: %w", file, err)
+	}
 	if context != "" {
 		loaded.CurrentContext = context
 	}

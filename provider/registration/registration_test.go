@@ -41,7 +41,7 @@ func TestNamesTellIdentitiesApart(t *testing.T) {
 	seen := map[string]Identity{}
 	for _, identity := range []Identity{
 		{SyncTarget: "florin", Inventory: "one"}, {SyncTarget: "florin", Inventory: "two"}, {SyncTarget: "guilder", Inventory: "one"},
-		{SyncTarget: long + ".b" + long, Inventory: "one"}, {SyncTarget: long + ".c", Inventory: "one"}, {SyncTarget: "one/florin"},
+		{SyncTarget: long + ".b" + long, Inventory: "one"}, {SyncTarget: long + ".c", Inventory: "one"}, {SyncTarget: "one.florin"},
 	} {
 		name := identity.Name()
 		if other, taken := seen[name]; taken {
@@ -129,7 +129,7 @@ func TestChoose(t *testing.T) {
 const adminKubeconfig = `{kind: Config, apiVersion: v1, current-context: it,
 contexts: [{name: it, context: {cluster: it, user: it}}, {name: other, context: {cluster: other, user: it}}],
 clusters: [{name: it, cluster: {%s}}, {name: other, cluster: {server: 'https://other.example:6443'}}],
-users: [{name: it, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: false, interactiveMode: Never}}}]}`
+users: [{name: it, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: "false", interactiveMode: Never}}}]}`
 
 func TestReadAdmin(t *testing.T) {
 	for name, test := range map[string]struct{ cluster, context, server, refused string }{
