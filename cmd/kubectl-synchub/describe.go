@@ -1,0 +1,201 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/overview"
+)
+
+func newDescribeCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "describe",
+		Short: "Tell all about one thing",
+		Args:  onlyCommands,
+		RunE:  func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	command.AddCommand(newDescribeTargetCommand(streams))
+	return command
+}
+
+func newDescribeTargetCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	options := newReadOptions(streams)
+	command := &cobra.Command{
+		Use:     "target NAME",
+		Aliases: []string{"synctarget"},
+		Short:   "Tell all that the hub knows of a SyncTarget",
+		Long: "Tell all that the hub knows of a SyncTarget: its conditions, the resources that are synced and those that cannot be, its\n" +
+			"credentials, what is left of it while it is drained or deleted, and the events about it.",
+		Example: "  kubectl synchub describe target florin",
+		Args:    oneSyncTarget,
+		RunE: func(command *cobra.Command, args []string) error {
+			return describeTarget(command.Context(), options, args[0])
+		},
+	}
+	options.addFlags(command)
+	return command
+}
+
+func describeTarget(ctx context.Context, options readOptions, name string) error {
+	workspace, err := options.client()
+	if err != nil {
+		return err
+	}
+	list, err := options.list(ctx, workspace, []string{name})
+	if err != nil {
+		return err
+	}
+	var events corev1.EventList
+	// Without a right to see events all else is still told.
+	eventsError := workspace.List(ctx, &events, client.MatchingFields{"involvedObject.name": name, "involvedObject.kind": "SyncTarget"})
+	description := &description{tabwriter.NewWriter(options.Out, 0, 0, 2, ' ', 0), time.Now()}
+	description.target(&list.Items[0])
+	if eventsError == nil {
+		description.events(events.Items)
+	}
+	return description.writer.Flush()
+}
+
+// description writes in the manner of kubectl describe.
+type description struct {
+	writer *tabwriter.Writer
+	now    time.Time
+}
+
+func (d *description) line(format string, values ...any) {
+	fmt.Fprintf(d.writer, format+"\n", values...)
+}
+
+// field leaves out what is empty.
+func (d *description) field(name, value string) {
+	if value != "" {
+		d.line("%s:\t%s", name, value)
+	}
+}
+
+func (d *description) target(of *edgev2alpha1.SyncTarget) {
+	row := overview.RowOf(of, d.now)
+	d.field("Name", of.Name)
+	d.field("UID", string(of.UID))
+	d.field("Labels", labelsOf(of.Labels))
+	d.field("Ready", strings.TrimSuffix(row.State()+", "+row.Reason+": "+row.Message, ": "))
+	d.field("Mailbox", row.Mailbox)
+	d.field("Cluster ID", of.Status.ClusterID)
+	d.field("Version", row.Version)
+	d.field("Last Seen", d.ago(of.Status.LastSyncerHeartbeatTime))
+	if reference := of.Spec.KubeconfigSecretRef; reference != nil {
+		d.field("Kubeconfig", fmt.Sprintf("Secret %s/%s", reference.Namespace, reference.Name))
+	}
+	if credentials := of.Status.Credentials; credentials != nil && credentials.ExpiresAt != nil {
+		d.field("Token", d.token(credentials))
+	}
+	d.field("Deletion Policy", string(of.Spec.DeletionPolicy))
+	if counts := of.Status.Counts; counts != nil {
+		d.field("Objects", fmt.Sprintf("%d in step, %d failed", counts.Synced, counts.Failed))
+	}
+	if of.Status.PendingSince != nil {
+		d.field("Lag", overview.Duration(row.Lag))
+	}
+	d.conditions(of.Status.Conditions)
+	d.resources(of.Status.SyncedResources)
+	if departure := of.Status.Departure; departure != nil {
+		d.line("Departure:")
+		for _, line := range append([]string{"  " + departureLine(departure)}, left(departure)...) {
+			d.line("%s", line)
+		}
+	}
+}
+
+func departureLine(of *edgev2alpha1.DepartureStatus) string {
+	if of.Remaining == nil {
+		return fmt.Sprintf("%d objects removed; how many remain cannot be told", of.Removed)
+	}
+	return fmt.Sprintf("%d objects removed, %d remain", of.Removed, *of.Remaining)
+}
+
+func labelsOf(labels map[string]string) string {
+	return metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: labels})
+}
+
+func (d *description) ago(when *metav1.Time) string {
+	if when == nil {
+		return "never"
+	}
+	return overview.Duration(d.now.Sub(when.Time)) + " ago"
+}
+
+func (d *description) token(credentials *edgev2alpha1.CredentialsStatus) string {
+	text := "ended " + d.ago(credentials.ExpiresAt)
+	if left := credentials.ExpiresAt.Sub(d.now); left > 0 {
+		text = "ends in " + overview.Duration(left)
+	}
+	if credentials.RenewedAt != nil {
+		text += ", renewed " + d.ago(credentials.RenewedAt)
+	}
+	return text
+}
+
+func (d *description) conditions(conditions []metav1.Condition) {
+	if len(conditions) == 0 {
+		d.line("Conditions:\t<none>")
+		return
+	}
+	d.line("Conditions:")
+	d.line("  Type\tStatus\tSince\tReason\tMessage")
+	for _, condition := range conditions {
+		d.line("  %s\t%s\t%s\t%s\t%s", condition.Type, condition.Status, overview.Duration(d.now.Sub(condition.LastTransitionTime.Time)), condition.Reason, condition.Message)
+	}
+}
+
+func (d *description) resources(resources []edgev2alpha1.SyncedResource) {
+	if len(resources) == 0 {
+		return
+	}
+	d.line("Synced Resources:")
+	d.line("  Resource\tVersions\tState\tReason\tMessage")
+	for _, resource := range resources {
+		name := metav1.GroupResource{Group: resource.Group, Resource: resource.Resource}
+		d.line("  %s\t%s\t%s\t%s\t%s", name.String(), strings.Join(resource.Versions, ","), resource.State, resource.Reason, resource.Message)
+	}
+}
+
+func (d *description) events(events []corev1.Event) {
+	if len(events) == 0 {
+		return
+	}
+	d.line("Events:")
+	d.line("  Type\tReason\tAge\tMessage")
+	for _, event := range events {
+		when := event.LastTimestamp
+		if when.IsZero() {
+			when = metav1.Time(event.EventTime)
+		}
+		d.line("  %s\t%s\t%s\t%s", event.Type, event.Reason, overview.Duration(d.now.Sub(when.Time)), strings.TrimSpace(event.Message))
+	}
+}

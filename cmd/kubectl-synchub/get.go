@@ -1,0 +1,255 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/printers"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/overview"
+)
+
+// wide is the output format with all columns.
+const wide = "wide"
+
+const getLong = `List the SyncTargets of the current workspace: whether each is ready, how many objects are in step with the cluster, how
+many are not and need attention, for how long the oldest change has been waiting, the cluster's version, and when it last
+answered.
+
+READY is Unknown where it cannot be known: the cluster was not asked yet, or no hub has written anything for minutes.`
+
+// readOptions are what the commands have in common that only read SyncTargets.
+type readOptions struct {
+	genericiooptions.IOStreams
+	cluster  *genericclioptions.ConfigFlags
+	selector string
+}
+
+func newReadOptions(streams genericiooptions.IOStreams) readOptions {
+	return readOptions{IOStreams: streams, cluster: genericclioptions.NewConfigFlags(true)}
+}
+
+func (o *readOptions) addFlags(command *cobra.Command) {
+	o.cluster.AddFlags(command.Flags())
+	command.ValidArgsFunction = (&inventoryOptions{IOStreams: o.IOStreams, cluster: o.cluster}).completeName
+}
+
+func (o *readOptions) addSelector(command *cobra.Command) {
+	command.Flags().StringVarP(&o.selector, "selector", "l", "", "only SyncTargets with these labels, as in kubectl get")
+}
+
+func (o *readOptions) client() (client.WithWatch, error) {
+	config, err := o.cluster.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	return clientOf(config)
+}
+
+// listOptions says which SyncTargets are asked for.
+func (o *readOptions) listOptions() (*client.ListOptions, error) {
+	selector, err := labels.Parse(o.selector)
+	if err != nil {
+		return nil, fmt.Errorf("--selector: %w", err)
+	}
+	return &client.ListOptions{LabelSelector: selector}, nil
+}
+
+// list returns the SyncTargets of these names, or all; each name must be there.
+func (o *readOptions) list(ctx context.Context, from client.Client, names []string) (*edgev2alpha1.SyncTargetList, error) {
+	options, err := o.listOptions()
+	if err != nil {
+		return nil, err
+	}
+	list := &edgev2alpha1.SyncTargetList{}
+	if err := from.List(ctx, list, options); err != nil {
+		return nil, fmt.Errorf("cannot list SyncTargets; does the current workspace bind the export edge.kubestellar.io? %w", err)
+	}
+	if len(names) == 0 {
+		return list, nil
+	}
+	list.Items = slices.DeleteFunc(list.Items, func(one edgev2alpha1.SyncTarget) bool { return !slices.Contains(names, one.Name) })
+	for _, name := range names {
+		if !slices.ContainsFunc(list.Items, func(one edgev2alpha1.SyncTarget) bool { return one.Name == name }) {
+			return nil, apierrors.NewNotFound(edgev2alpha1.SchemeGroupVersion.WithResource("synctargets").GroupResource(), name)
+		}
+	}
+	return list, nil
+}
+
+// getOptions are what get was asked for.
+type getOptions struct {
+	readOptions
+	output    *genericclioptions.PrintFlags
+	watch     bool
+	noHeaders bool
+}
+
+func newGetCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "get",
+		Short: "List what the hub knows of",
+		Args:  onlyCommands,
+		RunE:  func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	command.AddCommand(newGetTargetsCommand(streams))
+	return command
+}
+
+func newGetTargetsCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	options := &getOptions{readOptions: newReadOptions(streams), output: genericclioptions.NewPrintFlags("").WithTypeSetter(scheme)}
+	command := &cobra.Command{
+		Use:     "targets [NAME...]",
+		Aliases: []string{"target", "synctargets", "synctarget"},
+		Short:   "List SyncTargets and how they are",
+		Long:    getLong,
+		Example: `  kubectl synchub get targets
+
+  # With mailbox and reason, and each change from now on
+  kubectl synchub get targets -o wide --watch
+
+  # The names of those in one zone
+  kubectl synchub get targets -l zone=a -o name`,
+		RunE: func(command *cobra.Command, args []string) error { return options.run(command.Context(), args) },
+	}
+	options.addFlags(command)
+	options.addSelector(command)
+	options.output.AddFlags(command)
+	command.Flags().Lookup("output").Usage = "Output format. One of: (json, yaml, wide, name)."
+	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "name", "wide", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	command.Flags().BoolVarP(&options.watch, "watch", "w", false, "after listing them, print each that changes")
+	command.Flags().BoolVar(&options.noHeaders, "no-headers", false, "print no headers")
+	return command
+}
+
+func (o *getOptions) run(ctx context.Context, names []string) error {
+	print, err := o.printer()
+	if err != nil {
+		return err
+	}
+	workspace, err := o.client()
+	if err != nil {
+		return err
+	}
+	list, err := o.list(ctx, workspace, names)
+	if err != nil {
+		return err
+	}
+	if len(list.Items) == 0 && !o.watch && (*o.output.OutputFormat == "" || *o.output.OutputFormat == wide) {
+		fmt.Fprintln(o.ErrOut, "No SyncTargets found in this workspace.")
+		return nil
+	}
+	if err := print(list); err != nil || !o.watch {
+		return err
+	}
+	return o.follow(ctx, workspace, names, list.ResourceVersion, print)
+}
+
+// follow prints each SyncTarget that changes, until the user has had enough.
+func (o *getOptions) follow(ctx context.Context, workspace client.WithWatch, names []string, since string, print func(*edgev2alpha1.SyncTargetList) error) error {
+	options, err := o.listOptions()
+	if err != nil {
+		return err
+	}
+	raw := options.AsListOptions()
+	raw.ResourceVersion = since
+	events, err := workspace.Watch(ctx, &edgev2alpha1.SyncTargetList{}, options, &client.ListOptions{Raw: raw})
+	if err != nil {
+		return fmt.Errorf("cannot watch SyncTargets: %w", err)
+	}
+	defer events.Stop()
+	for event := range events.ResultChan() {
+		if event.Type == watch.Error {
+			return apierrors.FromObject(event.Object)
+		}
+		changed, ok := event.Object.(*edgev2alpha1.SyncTarget)
+		if !ok || len(names) > 0 && !slices.Contains(names, changed.Name) {
+			continue
+		}
+		if err := print(&edgev2alpha1.SyncTargetList{Items: []edgev2alpha1.SyncTarget{*changed}}); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return errors.New("the server has ended the watch; run the command again")
+}
+
+// printer returns what prints SyncTargets in the format that was asked for.
+func (o *getOptions) printer() (func(*edgev2alpha1.SyncTargetList) error, error) {
+	format := *o.output.OutputFormat
+	if format != "" && format != wide {
+		printer, err := o.output.ToPrinter()
+		if err != nil {
+			return nil, fmt.Errorf("--output: %q is none of json, yaml, wide and name: %w", format, err)
+		}
+		return func(list *edgev2alpha1.SyncTargetList) error { return o.printObjects(printer, list) }, nil
+	}
+	table := printers.NewTablePrinter(printers.PrintOptions{Wide: format == wide, NoHeaders: o.noHeaders})
+	return func(list *edgev2alpha1.SyncTargetList) error {
+		now := time.Now()
+		return table.PrintObj(overview.Table(rowsOf(list, now), now), o.Out)
+	}, nil
+}
+
+// printObjects prints names one by one, and manifests as a list, unless only one was asked for.
+func (o *getOptions) printObjects(printer printers.ResourcePrinter, list *edgev2alpha1.SyncTargetList) error {
+	gvk := edgev2alpha1.SchemeGroupVersion.WithKind("SyncTarget")
+	for i := range list.Items {
+		list.Items[i].SetGroupVersionKind(gvk)
+		list.Items[i].SetManagedFields(nil)
+	}
+	if *o.output.OutputFormat == "name" || o.watch {
+		for i := range list.Items {
+			if err := printer.PrintObj(&list.Items[i], o.Out); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var printed runtime.Object = list
+	list.SetGroupVersionKind(edgev2alpha1.SchemeGroupVersion.WithKind("SyncTargetList"))
+	if len(list.Items) == 1 {
+		printed = &list.Items[0]
+	}
+	return printer.PrintObj(printed, o.Out)
+}
+
+func rowsOf(list *edgev2alpha1.SyncTargetList, now time.Time) []overview.Row {
+	rows := make([]overview.Row, 0, len(list.Items))
+	for i := range list.Items {
+		rows = append(rows, overview.RowOf(&list.Items[i], now))
+	}
+	slices.SortFunc(rows, func(a, b overview.Row) int { return strings.Compare(a.Name, b.Name) })
+	return rows
+}

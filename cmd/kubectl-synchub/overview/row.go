@@ -1,0 +1,150 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package overview
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+)
+
+// silence is how old a heartbeat may be before what the hub wrote last counts for nothing. The hub writes it each minute.
+const silence = 3 * time.Minute
+
+// ReasonSilent is why a SyncTarget is Unknown that no hub has written to for long.
+const ReasonSilent = "HubSilent"
+
+// Row is what is known of one SyncTarget at some time.
+type Row struct {
+	Name string
+	// Ready is that of the condition, but Unknown if it cannot be known; Reason and Message tell why it is not True.
+	Ready           metav1.ConditionStatus
+	Reason, Message string
+	// Asides are what an operator did to it: Cordoned, Draining or Drained, Suspended, Deleting.
+	Asides []string
+	// Objects and Failed are counts, nil where the hub has not counted yet.
+	Objects, Failed *int32
+	// Lag is for how long the oldest change has been waiting.
+	Lag time.Duration
+	// Version is the cluster's, LastSeen when it last answered; zero if it never did.
+	Version  string
+	LastSeen time.Time
+	Created  time.Time
+	Mailbox  string
+	// Incompatible are resources that cannot be synced.
+	Incompatible int
+}
+
+// RowOf returns what is known of a SyncTarget now.
+func RowOf(syncTarget *edgev2alpha1.SyncTarget, now time.Time) Row {
+	status := &syncTarget.Status
+	row := Row{
+		Name: syncTarget.Name, Ready: metav1.ConditionUnknown, Reason: ReasonSilent, Message: "No hub has said anything about it yet.",
+		Asides: asidesOf(syncTarget), Created: syncTarget.CreationTimestamp.Time,
+	}
+	if ready := meta.FindStatusCondition(status.Conditions, edgev2alpha1.ConditionReady); ready != nil {
+		row.Ready, row.Reason, row.Message = ready.Status, ready.Reason, ready.Message
+	}
+	if last := status.LastSyncerHeartbeatTime; last != nil {
+		row.LastSeen = last.Time
+		if age := now.Sub(last.Time); age > silence && row.Ready == metav1.ConditionTrue {
+			row.Ready, row.Reason = metav1.ConditionUnknown, ReasonSilent
+			row.Message = "No hub has written anything for " + Duration(age) + ": is one running?"
+		}
+	}
+	if status.Counts != nil {
+		row.Objects, row.Failed = &status.Counts.Synced, &status.Counts.Failed
+	}
+	if status.PendingSince != nil {
+		row.Lag = max(now.Sub(status.PendingSince.Time), 0)
+	}
+	if status.Versions != nil {
+		row.Version = status.Versions.Kubernetes
+	}
+	if status.Mailbox != nil {
+		row.Mailbox = status.Mailbox.Workspace
+	}
+	for _, resource := range status.SyncedResources {
+		if resource.State == edgev2alpha1.SyncedResourceIncompatible {
+			row.Incompatible++
+		}
+	}
+	return row
+}
+
+func asidesOf(syncTarget *edgev2alpha1.SyncTarget) (asides []string) {
+	add := func(set bool, aside string) {
+		if set {
+			asides = append(asides, aside)
+		}
+	}
+	drained := meta.IsStatusConditionTrue(syncTarget.Status.Conditions, edgev2alpha1.ConditionDrained)
+	add(syncTarget.DeletionTimestamp != nil, "Deleting")
+	add(syncTarget.Spec.Drain && !drained, "Draining")
+	add(syncTarget.Spec.Drain && drained, "Drained")
+	add(syncTarget.Spec.Unschedulable && !syncTarget.Spec.Drain, "Cordoned")
+	add(syncTarget.Spec.Suspend, "Suspended")
+	return asides
+}
+
+// State is what a person reads in the column READY: the status, and what an operator did.
+func (r Row) State() string {
+	return strings.Join(append([]string{string(r.Ready)}, r.Asides...), ",")
+}
+
+// IsWell tells whether nobody needs to look.
+func (r Row) IsWell() bool {
+	return r.Ready == metav1.ConditionTrue && count(r.Failed) == 0 && r.Incompatible == 0
+}
+
+func count(number *int32) int32 {
+	if number == nil {
+		return 0
+	}
+	return *number
+}
+
+// WorstFirst sorts rows: those that are not ready and that nobody made so, those with failures, those that wait longest.
+func WorstFirst(rows []Row) {
+	rank := func(row Row) int {
+		switch {
+		case row.Ready == metav1.ConditionTrue && count(row.Failed) == 0 && row.Incompatible == 0:
+			return 3
+		case row.Ready == metav1.ConditionTrue:
+			return 2
+		case len(row.Asides) > 0:
+			return 1
+		default:
+			return 0
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b Row) int {
+		return cmp.Or(
+			cmp.Compare(rank(a), rank(b)),
+			cmp.Compare(count(b.Failed), count(a.Failed)),
+			cmp.Compare(b.Lag, a.Lag),
+			cmp.Compare(b.Incompatible, a.Incompatible),
+			cmp.Compare(a.Name, b.Name),
+		)
+	})
+}

@@ -1,0 +1,121 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package overview
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+)
+
+// never is what is shown of what has not happened yet, or is not known.
+const never = "<none>"
+
+// columns are those of all tables of SyncTargets; some are only for wide ones.
+var columns = []metav1.TableColumnDefinition{
+	{Name: "Name", Type: "string"},
+	{Name: "Ready", Type: "string"},
+	{Name: "Objects", Type: "string"},
+	{Name: "Failed", Type: "string"},
+	{Name: "Lag", Type: "string"},
+	{Name: "Version", Type: "string"},
+	{Name: "Last Seen", Type: "string"},
+	{Name: "Age", Type: "string"},
+	{Name: "Mailbox", Type: "string", Priority: 1},
+	{Name: "Reason", Type: "string", Priority: 1},
+}
+
+// Table returns the rows as kubectl prints them.
+func Table(rows []Row, now time.Time) *metav1.Table {
+	table := &metav1.Table{ColumnDefinitions: columns}
+	for _, row := range rows {
+		table.Rows = append(table.Rows, metav1.TableRow{Cells: []any{
+			row.Name, row.State(), number(row.Objects), number(row.Failed), lag(row.Lag), or(row.Version),
+			since(row.LastSeen, now), since(row.Created, now), or(row.Mailbox), row.Reason,
+		}})
+	}
+	return table
+}
+
+func number(of *int32) string {
+	if of == nil {
+		return never
+	}
+	return strconv.Itoa(int(*of))
+}
+
+func or(text string) string {
+	if text == "" {
+		return never
+	}
+	return text
+}
+
+func lag(of time.Duration) string {
+	if of == 0 {
+		return "0s"
+	}
+	return Duration(of)
+}
+
+func since(when, now time.Time) string {
+	if when.IsZero() {
+		return never
+	}
+	return Duration(now.Sub(when))
+}
+
+// Duration is how kubectl writes one.
+func Duration(of time.Duration) string { return duration.HumanDuration(max(of, 0)) }
+
+// Summary is the fleet in a sentence.
+func Summary(rows []Row) string {
+	var ready, aside, wrong, unknown int
+	var objects, failed int64
+	var oldest time.Duration
+	for _, row := range rows {
+		switch {
+		case row.Ready == metav1.ConditionTrue:
+			ready++
+		case len(row.Asides) > 0:
+			aside++
+		case row.Ready == metav1.ConditionUnknown:
+			unknown++
+		default:
+			wrong++
+		}
+		objects, failed, oldest = objects+int64(count(row.Objects)), failed+int64(count(row.Failed)), max(oldest, row.Lag)
+	}
+	parts := []string{fmt.Sprintf("%d ready", ready)}
+	for _, part := range []struct {
+		count int
+		what  string
+	}{{wrong, "not ready"}, {unknown, "unknown"}, {aside, "set aside"}} {
+		if part.count > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.count, part.what))
+		}
+	}
+	text := fmt.Sprintf("%d clusters: %s. %d objects in step, %d failed.", len(rows), strings.Join(parts, ", "), objects, failed)
+	if oldest > 0 {
+		text += " The oldest change has been waiting for " + Duration(oldest) + "."
+	}
+	return text
+}

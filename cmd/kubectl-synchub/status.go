@@ -1,0 +1,127 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/overview"
+)
+
+// screen is how many clusters are shown of those that need somebody: what fits on a terminal with what stands around it.
+const screen = 18
+
+const statusLong = `Show the SyncTargets of the current workspace on one screen, the worst first: those that are not ready, those with
+objects that could not be brought in step, those that wait longest. Of those that are well only the number is told.`
+
+// statusOptions are what status was asked for.
+type statusOptions struct {
+	readOptions
+	all bool
+}
+
+func newStatusCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	options := &statusOptions{readOptions: newReadOptions(streams)}
+	command := &cobra.Command{
+		Use:     "status",
+		Short:   "Show the fleet on one screen, the worst first",
+		Long:    statusLong,
+		Example: "  kubectl synchub status",
+		Args:    noArguments,
+		RunE:    func(command *cobra.Command, _ []string) error { return options.run(command.Context()) },
+	}
+	options.addFlags(command)
+	command.ValidArgsFunction = cobra.NoFileCompletions
+	options.addSelector(command)
+	command.Flags().BoolVarP(&options.all, "all", "A", false, "show all, those that are well too")
+	return command
+}
+
+func (o *statusOptions) run(ctx context.Context) error {
+	workspace, err := o.client()
+	if err != nil {
+		return err
+	}
+	list, err := o.list(ctx, workspace, nil)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	rows := rowsOf(list, now)
+	overview.WorstFirst(rows)
+	fmt.Fprintln(o.Out, overview.Summary(rows))
+	shown, wellLeft, worseLeft := rows, 0, 0
+	if !o.all {
+		shown, wellLeft, worseLeft = foremost(rows)
+	}
+	if len(shown) > 0 {
+		fmt.Fprintln(o.Out)
+		if err := printers.NewTablePrinter(printers.PrintOptions{}).PrintObj(overview.Table(shown, now), o.Out); err != nil {
+			return err
+		}
+		if err := o.reasons(shown); err != nil {
+			return err
+		}
+	}
+	if worseLeft > 0 {
+		fmt.Fprintf(o.Out, "\n%d more need attention; see them with --all.\n", worseLeft)
+	}
+	if wellLeft > 0 {
+		fmt.Fprintf(o.Out, "\n%d are well.\n", wellLeft)
+	}
+	return nil
+}
+
+// foremost returns the first of those that are not well, and how many are left of either sort.
+func foremost(rows []overview.Row) (shown []overview.Row, wellLeft, worseLeft int) {
+	for _, row := range rows {
+		switch {
+		case row.IsWell():
+			wellLeft++
+		case len(shown) < screen:
+			shown = append(shown, row)
+		default:
+			worseLeft++
+		}
+	}
+	return shown, wellLeft, worseLeft
+}
+
+// reasons says below the table why clusters are not ready.
+func (o *statusOptions) reasons(rows []overview.Row) error {
+	writer := tabwriter.NewWriter(o.Out, 0, 0, 3, ' ', 0)
+	first := true
+	for _, row := range rows {
+		if row.Ready == metav1.ConditionTrue {
+			continue
+		}
+		if first {
+			fmt.Fprintln(writer)
+			first = false
+		}
+		fmt.Fprintf(writer, "%s:\t%s: %s\n", row.Name, row.Reason, row.Message)
+	}
+	return writer.Flush()
+}
