@@ -1,0 +1,176 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+)
+
+// place creates a SyncTarget that says this of itself.
+func (f *fleet) place(t *testing.T, name string, ready metav1.ConditionStatus, reason string, failed int32) *edgev2alpha1.SyncTarget {
+	t.Helper()
+	made := &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"fleet": "test"}}}
+	if err := f.admin.Create(t.Context(), made); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.admin.Delete(context.Background(), made); err != nil {
+			t.Error(err)
+		}
+	})
+	f.tell(t, made, ready, reason, failed)
+	return made
+}
+
+// tell writes a status, as the hub does.
+func (f *fleet) tell(t *testing.T, of *edgev2alpha1.SyncTarget, ready metav1.ConditionStatus, reason string, failed int32) {
+	t.Helper()
+	now := metav1.Now()
+	of.Status.LastSyncerHeartbeatTime = &now
+	of.Status.Conditions = []metav1.Condition{{
+		Type: edgev2alpha1.ConditionReady, Status: ready, Reason: reason, Message: "A message about " + of.Name + ".", LastTransitionTime: now,
+	}}
+	of.Status.Counts = &edgev2alpha1.TargetCounts{Synced: 40, Failed: failed}
+	of.Status.Versions = &edgev2alpha1.TargetVersions{Kubernetes: "v1.35.4"}
+	of.Status.Mailbox = &edgev2alpha1.MailboxStatus{Workspace: "root:synchub:" + of.Name}
+	of.Status.SyncedResources = []edgev2alpha1.SyncedResource{{
+		Group: "apps", Resource: "deployments", Versions: []string{"v1"}, State: edgev2alpha1.SyncedResourceIncompatible, Reason: "NotServed",
+	}}
+	if err := f.admin.Status().Update(t.Context(), of); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// firstWords are the first words of lines.
+func firstWords(text string) (words []string) {
+	for line := range strings.Lines(text) {
+		if fields := strings.Fields(line); len(fields) > 0 {
+			words = append(words, fields[0])
+		}
+	}
+	return words
+}
+
+func TestFleet(t *testing.T) {
+	f := newFleet(t)
+	mine := []string{"-l", "fleet=test"}
+	if got := succeed(t, append([]string{"get", "targets"}, mine...)...); got.out != "" || !strings.Contains(got.errs, "No SyncTargets found") {
+		t.Errorf("where there are none it says %q, %q", got.out, got.errs)
+	}
+	f.place(t, "a-well", "True", "Ready", 0)
+	f.place(t, "b-failing", "True", "Ready", 3)
+	down := f.place(t, "c-down", "False", "TargetUnreachable", 0)
+
+	t.Run("get", func(t *testing.T) {
+		got := succeed(t, append([]string{"get", "targets"}, mine...)...)
+		if words := firstWords(got.out); !slices.Equal(words, []string{"NAME", "a-well", "b-failing", "c-down"}) {
+			t.Errorf("got\n%s", got.out)
+		}
+		if strings.Contains(got.out, "root:synchub") {
+			t.Errorf("the mailbox belongs into wide tables only:\n%s", got.out)
+		}
+		wideTable := succeed(t, "get", "targets", "b-failing", "-o", "wide", "--no-headers")
+		for _, part := range []string{"b-failing", "True", "40", "3", "v1.35.4", "root:synchub:b-failing", "Ready"} {
+			if !slices.Contains(strings.Fields(wideTable.out), part) {
+				t.Errorf("%q is missing in\n%s", part, wideTable.out)
+			}
+		}
+		names := succeed(t, append([]string{"get", "targets", "-o", "name"}, mine...)...)
+		if want := "synctarget.edge.kubestellar.io/a-well\nsynctarget.edge.kubestellar.io/b-failing\nsynctarget.edge.kubestellar.io/c-down\n"; names.out != want {
+			t.Errorf("got\n%swant\n%s", names.out, want)
+		}
+		var one edgev2alpha1.SyncTarget
+		if err := json.Unmarshal([]byte(succeed(t, "get", "targets", "c-down", "-o", "json").out), &one); err != nil || one.Name != "c-down" || one.Kind != "SyncTarget" {
+			t.Errorf("got %+v, %v", one, err)
+		}
+		var all edgev2alpha1.SyncTargetList
+		if err := json.Unmarshal([]byte(succeed(t, append([]string{"get", "targets", "-o", "json"}, mine...)...).out), &all); err != nil || len(all.Items) != 3 {
+			t.Errorf("got %d, %v", len(all.Items), err)
+		}
+		fail(t, `"nobody" not found`, "get", "targets", "nobody")
+		fail(t, "--output", "get", "targets", "-o", "table")
+		fail(t, "--selector", "get", "targets", "-l", "a in")
+	})
+
+	t.Run("watch", func(t *testing.T) {
+		ctx, stop := context.WithTimeout(t.Context(), patience)
+		defer stop()
+		command := exec.CommandContext(ctx, os.Args[0], "get", "targets", "c-down", "--watch") //nolint:gosec // it is this test
+		command.Env = append(os.Environ(), asPlugin+"=1")
+		command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+		command.WaitDelay = time.Minute
+		out, err := command.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := command.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var lines []string
+		for reader := bufio.NewScanner(out); reader.Scan(); {
+			if lines = append(lines, reader.Text()); len(lines) == 2 {
+				f.tell(t, down, "True", "Ready", 0)
+			}
+			if len(lines) == 3 {
+				stop()
+			}
+		}
+		if err := command.Wait(); err != nil && ctx.Err() == nil {
+			t.Error(err)
+		}
+		if len(lines) != 3 || !slices.Contains(strings.Fields(lines[1]), "False") || !slices.Contains(strings.Fields(lines[2]), "True") {
+			t.Errorf("got\n%s", strings.Join(lines, "\n"))
+		}
+		f.tell(t, down, "False", "TargetUnreachable", 0)
+	})
+
+	t.Run("status", func(t *testing.T) {
+		got := succeed(t, append([]string{"status"}, mine...)...).out
+		for _, part := range []string{"3 clusters: 2 ready, 1 not ready. 120 objects in step, 3 failed.", "c-down:   TargetUnreachable: A message about c-down."} {
+			if !strings.Contains(got, part) {
+				t.Errorf("%q is missing in\n%s", part, got)
+			}
+		}
+		if strings.Index(got, "c-down") > strings.Index(got, "b-failing") {
+			t.Errorf("the worst does not come first:\n%s", got)
+		}
+		fail(t, "unexpected argument", "status", "florin")
+	})
+
+	t.Run("describe", func(t *testing.T) {
+		got := succeed(t, "describe", "target", "c-down").out
+		for _, part := range []string{"TargetUnreachable", "root:synchub:c-down", "deployments.apps", "Incompatible", "fleet=test", "40 in step, 0 failed"} {
+			if !strings.Contains(got, part) {
+				t.Errorf("%q is missing in\n%s", part, got)
+			}
+		}
+		fail(t, `"nobody" not found`, "describe", "target", "nobody")
+		fail(t, "name of one SyncTarget", "describe", "target")
+	})
+}
