@@ -105,6 +105,7 @@ type Controller struct {
 	relatives *relatives
 	waiting   *waiting
 	failures  *failures
+	pending   *pending
 	metrics   *metrics
 	events    *events
 	firstPass *firstPass
@@ -151,6 +152,7 @@ func New(options Options, matcher *selection.Matcher) (*Controller, error) {
 		relatives: newRelatives(options.Register, options.Resource),
 		waiting:   newWaiting(),
 		failures:  newFailures(options.Clock),
+		pending:   newPending(),
 		metrics:   newMetrics(options.Owner.SyncTarget, options.Resource),
 		firstPass: newFirstPass(),
 		poked:     make(chan struct{}, 1),

@@ -54,6 +54,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 	c.active.Add(1)
 	defer c.active.Add(-1)
 	ctx = requests.As(ctx, requests.Object)
+	since, waits := c.pending.take(key)
 	started := c.Clock.Now()
 	outcome, err := c.reconcile(ctx, key)
 	c.metrics.reconciled(outcome, c.Clock.Since(started), err)
@@ -72,6 +73,9 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 	failure := failureOf(c.discreet(err))
 	if failure.Reason == ReasonTargetUnreachable {
 		c.Connection.Doubt()
+		if waits {
+			c.pending.putBack(key, since)
+		}
 	}
 	if before, changed := c.failures.set(key, failure); changed {
 		c.metrics.failed(before.Reason, failure.Reason)

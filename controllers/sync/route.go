@@ -347,6 +347,9 @@ func (c *Controller) enqueue(priority int, keys ...types.NamespacedName) {
 	queue := c.queue
 	c.lock.Unlock()
 	if queue != nil && len(keys) > 0 {
+		if priority > replayPriority {
+			c.pending.note(c.Clock.Now(), keys...)
+		}
 		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, keys...)
 	}
 }

@@ -18,6 +18,7 @@ package sync
 
 import (
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -142,6 +143,41 @@ func tallyOf(tallies map[string]*Tally, config string) *Tally {
 		tallies[config] = tally
 	}
 	return tally
+}
+
+// Sum says how a controller, or several, are doing.
+type Sum struct {
+	// Synced objects are in step on both sides, Failed are not.
+	Synced, Failed int
+	// PendingSince is when the oldest change was seen that has not reached its other side yet; zero if there is none.
+	PendingSince time.Time
+}
+
+// Add takes in another sum.
+func (s *Sum) Add(other Sum) {
+	s.Synced += other.Synced
+	s.Failed += other.Failed
+	if s.PendingSince.IsZero() || !other.PendingSince.IsZero() && other.PendingSince.Before(s.PendingSince) {
+		s.PendingSince = other.PendingSince
+	}
+}
+
+// Sum counts the objects that went down or came up.
+func (c *Controller) Sum() Sum {
+	sum := Sum{Synced: c.Len()}
+	above, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
+	failures := c.failures.snapshot()
+	for _, object := range above {
+		if _, failed := failures[keyOf(object)]; c.cameUp(object) && !failed {
+			sum.Synced++
+		}
+	}
+	for key := range failures {
+		sum.Failed++
+		sum.Synced -= len(c.placedFrom(key))
+	}
+	sum.PendingSince, _ = c.pending.oldest()
+	return sum
 }
 
 // Empty tells whether neither side is known to hold an object that the hub brought there, and none is being made. A

@@ -18,6 +18,9 @@ package syncmanager
 
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/sync"
 )
 
 // Counts say how widely a resource is synced.
@@ -44,4 +47,18 @@ func (m *Manager) Count(resource schema.GroupResource) Counts {
 		managed.lock.Unlock()
 	}
 	return counts
+}
+
+// Sum counts all objects that are synced with a SyncTarget's target; ok is false if none is synced now.
+func (m *Manager) Sum(syncTarget types.UID) (sum sync.Sum, ok bool) {
+	m.lock.Lock()
+	managed, ok := m.targets[syncTarget]
+	m.lock.Unlock()
+	if !ok {
+		return sum, false
+	}
+	for _, controller := range managed.controllers() {
+		sum.Add(controller.Sum())
+	}
+	return sum, true
 }
