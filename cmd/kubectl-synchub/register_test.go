@@ -78,7 +78,13 @@ func fail(t *testing.T, message string, args ...string) {
 type fleet struct {
 	*servers.Target
 	admin client.WithWatch
-	name  string
+	// name is that of the identity of florin.
+	name string
+
+	// What the first registration made.
+	uid   types.UID
+	first kubernetes.Interface
+	token string
 }
 
 func newFleet(t *testing.T) *fleet {
@@ -202,163 +208,197 @@ func (f *fleet) says(t *testing.T, status metav1.ConditionStatus, conditions ...
 
 func TestRegistration(t *testing.T) {
 	f := newFleet(t)
-	register := []string{"register", "florin", "--target-kubeconfig", f.Kubeconfig, "--no-wait"}
-	with := func(more ...string) []string { return append(register[:len(register):len(register)], more...) }
+	t.Run("a dry run writes nothing", f.triesOut)
+	t.Run("refused before anything is made", f.refuses)
 
-	t.Run("a dry run writes nothing", func(t *testing.T) {
-		shown := succeed(t, with("--dry-run=client", "-o", "yaml")...)
-		for _, part := range []string{"kind: SyncTarget", "kind: ClusterRole\n", "kind: ServiceAccount", "- deployments", "name: " + f.name} {
-			if !strings.Contains(shown.out, part) {
-				t.Errorf("%q is not shown:\n%s", part, shown.out)
-			}
-		}
-		succeed(t, with("--dry-run=server")...)
-		if versions := f.versions(t); len(versions) > 0 {
-			t.Errorf("%d objects were made", len(versions))
-		}
-		if err := f.admin.Get(t.Context(), types.NamespacedName{Name: registration.Namespace}, &corev1.Namespace{}); !apierrors.IsNotFound(err) {
-			t.Errorf("the namespace was made: %v", err)
-		}
-	})
-	t.Run("refused before anything is made", func(t *testing.T) {
-		insecure := write(t, map[string]string{"admin": "{kind: Config, current-context: it, contexts: [{name: it, context: {cluster: it, user: it}}], clusters: [{name: it, cluster: {server: 'https://127.0.0.1:1', insecure-skip-tls-verify: true}}], users: [{name: it, user: {token: t}}]}"})[0]
-		fail(t, "insecure-skip-tls-verify", "register", "florin", "--target-kubeconfig", insecure)
-		executes := write(t, map[string]string{"handed": "{kind: Config, current-context: it, contexts: [{name: it, context: {cluster: it, user: it}}], clusters: [{name: it, cluster: {server: 'https://127.0.0.1:1'}}], users: [{name: it, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: touch, args: [" + filepath.Join(t.TempDir(), "executed") + "]}}}]}"})[0]
-		fail(t, "users.user.exec", "register", "florin", "--kubeconfig-only", executes)
-		if versions := f.versions(t); len(versions) > 0 {
-			t.Errorf("%d objects were made", len(versions))
-		}
-	})
-
-	succeed(t, with("--labels", "env=prod,tier=one", "--resources", "deployments.apps,configmaps,pods:up")...)
-	uid := f.account(t)
-	hub, token := f.hub(t)
-
-	t.Run("the hub may do what it needs and no more", func(t *testing.T) {
-		resources, err := rights.ParseAll([]string{"deployments.apps", "configmaps", "pods:up"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, needed := range rights.Needed(resources) {
-			if !allowed(t, hub, needed) {
-				t.Errorf("it may not %s %s.%s", needed.Verb, needed.Resource, needed.Group)
-			}
-		}
-		for _, other := range []authorizationv1.ResourceAttributes{
-			{Resource: "pods", Verb: "create"}, {Resource: "secrets", Verb: "get"}, {Resource: "namespaces", Verb: "delete"},
-			{Group: "apps", Resource: "deployments", Verb: "update"}, {Group: "apps", Resource: "deployments", Verb: "deletecollection"},
-			{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Verb: "create"},
-			{Resource: "serviceaccounts", Subresource: "token", Namespace: registration.Namespace, Name: "default", Verb: "create"},
-		} {
-			if allowed(t, hub, other) {
-				t.Errorf("it may %+v", other)
-			}
-		}
-		own := authorizationv1.ResourceAttributes{Resource: "serviceaccounts", Subresource: "token", Namespace: registration.Namespace, Name: f.name, Verb: "create"}
-		if !allowed(t, hub, own) {
-			t.Error("it may not renew its token")
-		}
-		if labels := f.syncTarget(t).Labels; labels["env"] != "prod" || labels["tier"] != "one" {
-			t.Errorf("the labels are %v", labels)
-		}
-	})
-	t.Run("a second run changes nothing", func(t *testing.T) {
-		before := f.versions(t)
-		got := succeed(t, with("--resources", "deployments.apps,configmaps,pods:up")...)
-		if after := f.versions(t); strings.Join(after, " ") != strings.Join(before, " ") || len(after) != len(f.made()) {
-			t.Errorf("versions were %v and are %v", before, after)
-		}
-		if strings.Count(got.out, " unchanged\n") != len(f.made())+1 {
-			t.Errorf("it says\n%s", got.out)
-		}
-	})
-	t.Run("rights are extended, and never taken away unasked", func(t *testing.T) {
-		succeed(t, with("--resources", "widgets.example.com,deployments.apps")...)
-		succeed(t, register...)
-		for _, needed := range []authorizationv1.ResourceAttributes{
-			{Group: "example.com", Resource: "widgets", Verb: "create"}, {Group: "batch", Resource: "jobs", Verb: "patch"},
-			{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Verb: "create"},
-		} {
-			if !allowed(t, hub, needed) {
-				t.Errorf("it may not %+v", needed)
-			}
-		}
-		if _, again := f.hub(t); f.account(t) != uid || again != token {
-			t.Error("the identity changed")
-		}
-	})
-	t.Run("what is somebody else's is left alone", func(t *testing.T) {
-		inventory, err := registration.InventoryOf(t.Context(), f.admin)
-		if err != nil {
-			t.Fatal(err)
-		}
-		name := registration.Identity{SyncTarget: "guilder", Inventory: inventory}.Name()
-		if err := f.admin.Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
-			t.Fatal(err)
-		}
-		fail(t, name, "register", "guilder", "--target-kubeconfig", f.Kubeconfig, "--no-wait")
-		var role rbacv1.ClusterRole
-		if err := f.admin.Get(t.Context(), types.NamespacedName{Name: name}, &role); err != nil || len(role.Rules) > 0 {
-			t.Errorf("%v, rules %v", err, role.Rules)
-		}
-	})
-	t.Run("it waits until the SyncTarget is ready", func(t *testing.T) {
-		f.says(t, metav1.ConditionFalse, edgev2alpha1.ConditionHeartbeatHealthy)
-		fail(t, "HeartbeatHealthy is False, Said: said so.", "register", "florin", "--target-kubeconfig", f.Kubeconfig, "--timeout", "500ms")
-		f.says(t, metav1.ConditionTrue, append(registration.Steps, edgev2alpha1.ConditionReady)...)
-		if got := succeed(t, "register", "florin", "--target-kubeconfig", f.Kubeconfig); !strings.Contains(got.out, "synctarget.edge.kubestellar.io/florin is ready\n") {
-			t.Errorf("it says\n%s", got.out)
-		}
-	})
+	succeed(t, f.with("--labels", "env=prod,tier=one", "--resources", "deployments.apps,configmaps,pods:up")...)
+	f.uid = f.account(t)
+	f.first, f.token = f.hub(t)
+	t.Run("the hub may do what it needs and no more", f.grants)
+	t.Run("a second run changes nothing", f.repeats)
+	t.Run("rights are extended, and never taken away unasked", f.extends)
+	t.Run("what is somebody else's is left alone", f.leavesOthers)
+	t.Run("it waits until the SyncTarget is ready", f.waits)
 	t.Run("states", func(t *testing.T) { takesStates(t, f) })
-	t.Run("a new token", func(t *testing.T) {
-		succeed(t, "rotate", "florin", "--target-kubeconfig", f.Kubeconfig)
-		if _, rotated := f.hub(t); rotated == token || f.account(t) != uid {
-			t.Error("the token is the old one, or the identity changed")
+	t.Run("a new token", f.rotates)
+	t.Run("completion offers SyncTargets", f.completes)
+	t.Run("removal", f.removes)
+	t.Run("a kubeconfig that was handed over", f.takesOver)
+}
+
+// with is the command that registers the cluster, and does not wait for a hub, which there is not.
+func (f *fleet) with(more ...string) []string {
+	return append([]string{"register", "florin", "--target-kubeconfig", f.Kubeconfig, "--no-wait"}, more...)
+}
+
+func (f *fleet) triesOut(t *testing.T) {
+	t.Helper()
+	shown := succeed(t, f.with("--dry-run=client", "-o", "yaml")...)
+	for _, part := range []string{"kind: SyncTarget", "kind: ClusterRole\n", "kind: ServiceAccount", "- deployments", "name: " + f.name} {
+		if !strings.Contains(shown.out, part) {
+			t.Errorf("%q is not shown:\n%s", part, shown.out)
 		}
-		if _, err := hub.Discovery().ServerVersion(); err != nil {
-			t.Errorf("the old token ended too early: %v", err)
+	}
+	succeed(t, f.with("--dry-run=server")...)
+	if versions := f.versions(t); len(versions) > 0 {
+		t.Errorf("%d objects were made", len(versions))
+	}
+	if err := f.admin.Get(t.Context(), types.NamespacedName{Name: registration.Namespace}, &corev1.Namespace{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the namespace was made: %v", err)
+	}
+}
+
+func (f *fleet) refuses(t *testing.T) {
+	t.Helper()
+	insecure := write(t, map[string]string{"admin": "{kind: Config, current-context: it, contexts: [{name: it, context: {cluster: it, user: it}}], clusters: [{name: it, cluster: {server: 'https://127.0.0.1:1', insecure-skip-tls-verify: true}}], users: [{name: it, user: {token: t}}]}"})[0]
+	fail(t, "insecure-skip-tls-verify", "register", "florin", "--target-kubeconfig", insecure)
+	executes := write(t, map[string]string{"handed": "{kind: Config, current-context: it, contexts: [{name: it, context: {cluster: it, user: it}}], clusters: [{name: it, cluster: {server: 'https://127.0.0.1:1'}}], users: [{name: it, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: touch, args: [" + filepath.Join(t.TempDir(), "executed") + "]}}}]}"})[0]
+	fail(t, "users.user.exec", "register", "florin", "--kubeconfig-only", executes)
+	if versions := f.versions(t); len(versions) > 0 {
+		t.Errorf("%d objects were made", len(versions))
+	}
+}
+
+func (f *fleet) grants(t *testing.T) {
+	t.Helper()
+	resources, err := rights.ParseAll([]string{"deployments.apps", "configmaps", "pods:up"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, needed := range rights.Needed(resources) {
+		if !allowed(t, f.first, needed) {
+			t.Errorf("it may not %s %s.%s", needed.Verb, needed.Resource, needed.Group)
 		}
-		succeed(t, "rotate", "florin", "--target-kubeconfig", f.Kubeconfig, "--revoke")
-		if f.account(t) == uid {
-			t.Error("the ServiceAccount is the old one")
+	}
+	for _, other := range []authorizationv1.ResourceAttributes{
+		{Resource: "pods", Verb: "create"}, {Resource: "secrets", Verb: "get"}, {Resource: "namespaces", Verb: "delete"},
+		{Group: "apps", Resource: "deployments", Verb: "update"}, {Group: "apps", Resource: "deployments", Verb: "deletecollection"},
+		{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Verb: "create"},
+		{Resource: "serviceaccounts", Subresource: "token", Namespace: registration.Namespace, Name: "default", Verb: "create"},
+	} {
+		if allowed(t, f.first, other) {
+			t.Errorf("it may %+v", other)
 		}
-		renewed, _ := f.hub(t)
-		if !allowed(t, renewed, authorizationv1.ResourceAttributes{Resource: "configmaps", Verb: "create"}) {
-			t.Error("the new one has lost its rights")
+	}
+	own := authorizationv1.ResourceAttributes{Resource: "serviceaccounts", Subresource: "token", Namespace: registration.Namespace, Name: f.name, Verb: "create"}
+	if !allowed(t, f.first, own) {
+		t.Error("it may not renew its token")
+	}
+	if labels := f.syncTarget(t).Labels; labels["env"] != "prod" || labels["tier"] != "one" {
+		t.Errorf("the labels are %v", labels)
+	}
+}
+
+func (f *fleet) repeats(t *testing.T) {
+	t.Helper()
+	before := f.versions(t)
+	got := succeed(t, f.with("--resources", "deployments.apps,configmaps,pods:up")...)
+	if after := f.versions(t); strings.Join(after, " ") != strings.Join(before, " ") || len(after) != len(f.made()) {
+		t.Errorf("versions were %v and are %v", before, after)
+	}
+	if strings.Count(got.out, " unchanged\n") != len(f.made())+1 {
+		t.Errorf("it says\n%s", got.out)
+	}
+}
+
+func (f *fleet) extends(t *testing.T) {
+	t.Helper()
+	succeed(t, f.with("--resources", "widgets.example.com,deployments.apps")...)
+	succeed(t, f.with()...)
+	for _, needed := range []authorizationv1.ResourceAttributes{
+		{Group: "example.com", Resource: "widgets", Verb: "create"}, {Group: "batch", Resource: "jobs", Verb: "patch"},
+		{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Verb: "create"},
+	} {
+		if !allowed(t, f.first, needed) {
+			t.Errorf("it may not %+v", needed)
 		}
-		if err := wait.PollUntilContextTimeout(t.Context(), pollEach, patience, true, func(ctx context.Context) (bool, error) {
-			_, err := hub.CoreV1().Namespaces().List(ctx, metav1.ListOptions{Limit: 1})
-			return apierrors.IsUnauthorized(err), nil
-		}); err != nil {
-			t.Error("the old token did not end")
-		}
-	})
-	t.Run("completion offers SyncTargets", func(t *testing.T) {
-		if got := succeed(t, "__complete", "cordon", "flo"); !strings.HasPrefix(got.out, "florin\n") {
-			t.Errorf("it offers\n%s", got.out)
-		}
-	})
-	t.Run("removal", func(t *testing.T) {
-		succeed(t, "unregister", "florin", "--target-kubeconfig", f.Kubeconfig, "--dry-run=server")
-		if len(f.versions(t)) != len(f.made()) {
-			t.Error("a dry run has removed something")
-		}
-		succeed(t, "unregister", "florin", "--target-kubeconfig", f.Kubeconfig)
-		if versions := f.versions(t); len(versions) > 0 {
-			t.Errorf("%d objects are left", len(versions))
-		}
-		fail(t, "there is no SyncTarget", "cordon", "florin")
-	})
-	t.Run("a kubeconfig that was handed over", func(t *testing.T) {
-		succeed(t, "register", "florin", "--kubeconfig-only", f.Kubeconfig, "--no-wait")
-		if _, handed := f.hub(t); handed != f.Config.BearerToken {
-			t.Error("the hub has another kubeconfig")
-		}
-		if versions := f.versions(t); len(versions) != 2 {
-			t.Errorf("%d objects were made", len(versions))
-		}
-	})
+	}
+	if _, again := f.hub(t); f.account(t) != f.uid || again != f.token {
+		t.Error("the identity changed")
+	}
+}
+
+func (f *fleet) leavesOthers(t *testing.T) {
+	t.Helper()
+	inventory, err := registration.InventoryOf(t.Context(), f.admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := registration.Identity{SyncTarget: "guilder", Inventory: inventory}.Name()
+	if err := f.admin.Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+		t.Fatal(err)
+	}
+	fail(t, name, "register", "guilder", "--target-kubeconfig", f.Kubeconfig, "--no-wait")
+	var role rbacv1.ClusterRole
+	if err := f.admin.Get(t.Context(), types.NamespacedName{Name: name}, &role); err != nil || len(role.Rules) > 0 {
+		t.Errorf("%v, rules %v", err, role.Rules)
+	}
+}
+
+func (f *fleet) waits(t *testing.T) {
+	t.Helper()
+	f.says(t, metav1.ConditionFalse, edgev2alpha1.ConditionHeartbeatHealthy)
+	fail(t, "HeartbeatHealthy is False, Said: said so.", "register", "florin", "--target-kubeconfig", f.Kubeconfig, "--timeout", "500ms")
+	f.says(t, metav1.ConditionTrue, append(registration.Steps, edgev2alpha1.ConditionReady)...)
+	if got := succeed(t, "register", "florin", "--target-kubeconfig", f.Kubeconfig); !strings.Contains(got.out, "synctarget.edge.kubestellar.io/florin is ready\n") {
+		t.Errorf("it says\n%s", got.out)
+	}
+}
+
+func (f *fleet) rotates(t *testing.T) {
+	t.Helper()
+	succeed(t, "rotate", "florin", "--target-kubeconfig", f.Kubeconfig)
+	if _, rotated := f.hub(t); rotated == f.token || f.account(t) != f.uid {
+		t.Error("the token is the old one, or the identity changed")
+	}
+	if _, err := f.first.Discovery().ServerVersion(); err != nil {
+		t.Errorf("the old token ended too early: %v", err)
+	}
+	succeed(t, "rotate", "florin", "--target-kubeconfig", f.Kubeconfig, "--revoke")
+	if f.account(t) == f.uid {
+		t.Error("the ServiceAccount is the old one")
+	}
+	renewed, _ := f.hub(t)
+	if !allowed(t, renewed, authorizationv1.ResourceAttributes{Resource: "configmaps", Verb: "create"}) {
+		t.Error("the new one has lost its rights")
+	}
+	if err := wait.PollUntilContextTimeout(t.Context(), pollEach, patience, true, func(ctx context.Context) (bool, error) {
+		_, err := f.first.CoreV1().Namespaces().List(ctx, metav1.ListOptions{Limit: 1})
+		return apierrors.IsUnauthorized(err), nil
+	}); err != nil {
+		t.Error("the old token did not end")
+	}
+}
+
+func (f *fleet) completes(t *testing.T) {
+	t.Helper()
+	if got := succeed(t, "__complete", "cordon", "flo"); !strings.HasPrefix(got.out, "florin\n") {
+		t.Errorf("it offers\n%s", got.out)
+	}
+}
+
+func (f *fleet) removes(t *testing.T) {
+	t.Helper()
+	succeed(t, "unregister", "florin", "--target-kubeconfig", f.Kubeconfig, "--dry-run=server")
+	if len(f.versions(t)) != len(f.made()) {
+		t.Error("a dry run has removed something")
+	}
+	succeed(t, "unregister", "florin", "--target-kubeconfig", f.Kubeconfig)
+	if versions := f.versions(t); len(versions) > 0 {
+		t.Errorf("%d objects are left", len(versions))
+	}
+	fail(t, "there is no SyncTarget", "cordon", "florin")
+}
+
+func (f *fleet) takesOver(t *testing.T) {
+	t.Helper()
+	succeed(t, "register", "florin", "--kubeconfig-only", f.Kubeconfig, "--no-wait")
+	if _, handed := f.hub(t); handed != f.Config.BearerToken {
+		t.Error("the hub has another kubeconfig")
+	}
+	if versions := f.versions(t); len(versions) != 2 {
+		t.Errorf("%d objects were made", len(versions))
+	}
 }
 
 func takesStates(t *testing.T, f *fleet) {

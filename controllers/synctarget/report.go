@@ -54,7 +54,8 @@ func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, sync
 	}
 	heartbeat := heartbeatCondition(health, problem)
 	syncer := syncerCondition(syncTarget, health, problem, c.sync.Known(syncTarget.UID))
-	for _, condition := range []metav1.Condition{heartbeat, syncer, readyCondition(syncTarget, heartbeat, syncer)} {
+	authorized := authorizedCondition(c.access(syncTarget, connection), health, problem)
+	for _, condition := range []metav1.Condition{heartbeat, syncer, authorized, readyCondition(syncTarget, heartbeat, syncer)} {
 		condition.ObservedGeneration = syncTarget.Generation
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}

@@ -101,7 +101,11 @@ func Unready(syncTarget *edgev2alpha1.SyncTarget) string {
 	return strings.Join(lines, "\n")
 }
 
-// IsReady tells whether the hub says that all is well.
+// IsReady tells whether the hub says that all is well, the rights included. Without these a SyncTarget is ready for a part.
 func IsReady(syncTarget *edgev2alpha1.SyncTarget) bool {
-	return syncTarget != nil && meta.IsStatusConditionTrue(syncTarget.Status.Conditions, edgev2alpha1.ConditionReady)
+	if syncTarget == nil || !meta.IsStatusConditionTrue(syncTarget.Status.Conditions, edgev2alpha1.ConditionReady) {
+		return false
+	}
+	authorized := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionSyncerAuthorized)
+	return authorized == nil || authorized.Status == metav1.ConditionTrue
 }

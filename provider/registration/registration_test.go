@@ -65,7 +65,7 @@ func TestUsualIsWhatTheChartPublishes(t *testing.T) {
 	}
 	var published []string
 	for _, file := range files {
-		content, err := os.ReadFile(file)
+		content, err := os.ReadFile(file) //nolint:gosec // a file of the repository
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +207,7 @@ func TestTokensAreKeptForHalfOfTheirLife(t *testing.T) {
 		"for another server":        {token: jwt, user: "x", uid: "u", context: "other"},
 		"no JWT":                    {token: "opaque", user: "x", uid: "u"},
 		"garbage":                   {token: "a.%.c", user: "x", uid: "u"},
-		"no JSON":                   {token: "a.Zm9v.c", user: "x", uid: "u"},
+		"no JSON":                   {token: "a.Zm9v.c", user: "x", uid: "u"}, //nolint:gosec // it is none
 	} {
 		t.Run(name, func(t *testing.T) {
 			has, err := read(test.context).kubeconfig(test.token)

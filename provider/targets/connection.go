@@ -78,6 +78,8 @@ type Connection struct {
 	up chan struct{}
 	// createByApply is true once the target has shown that an apply with a resourceVersion never overwrites.
 	createByApply bool
+
+	access access
 }
 
 // newConnection makes a connection and starts its probe, which ends with ctx or with close.
@@ -111,6 +113,7 @@ func (c *Connection) makeClients(ctx context.Context, config *rest.Config, limit
 	config.UserAgent = "synchub"
 	config.Dial = dialWhile(ctx, c.dialer.DialContext)
 	config.Wrap(requests.Count(requests.Target))
+	config.Wrap(c.access.countRefusals)
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return fmt.Errorf("cannot make an HTTP client from the kubeconfig: %w", err)

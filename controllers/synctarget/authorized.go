@@ -1,0 +1,103 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package synctarget
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/provider/rights"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// Reasons of the condition SyncerAuthorized, beside those of [targets.Health] and of credentials.
+const (
+	ReasonAuthorized     = "Authorized"
+	ReasonRightsMissing  = "RightsMissing"
+	ReasonNotAscertained = "NotAscertained"
+)
+
+// shownResources is how many resources a message lists whose rights are missing.
+const shownResources = 20
+
+// authorizedCondition tells whether the credentials may do what the synced resources need. Missing rights do not make a
+// SyncTarget unready: what is allowed is synced.
+func authorizedCondition(access targets.Access, health targets.Health, problem *credentialsError) metav1.Condition {
+	condition := metav1.Condition{Type: edgev2alpha1.ConditionSyncerAuthorized, Status: metav1.ConditionUnknown}
+	switch {
+	case problem != nil:
+		condition.Reason, condition.Message = problem.reason, problem.message
+	case !health.Up:
+		condition.Reason, condition.Message = health.Reason, health.Message
+	case access.Problem != "":
+		condition.Reason, condition.Message = ReasonNotAscertained, access.Problem
+	case !access.Known:
+		condition.Reason, condition.Message = ReasonNotAscertained, "The target has not said yet what the hub may do there."
+	case len(access.Missing) > 0:
+		condition.Status, condition.Reason = metav1.ConditionFalse, ReasonRightsMissing
+		condition.Message = "On the target the hub may not use: " + rights.Describe(access.Missing, shownResources) +
+			". Grant it, for example by registering the cluster again."
+	default:
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonAuthorized, "The hub may do on the target what the synced resources need."
+	}
+	return condition
+}
+
+// neededOn returns what the hub works with on a target: what is recorded, which comes before the first write. The view, if
+// there is one, tells what of it only comes up, and which definitions the hub brings.
+func neededOn(recorded []edgev2alpha1.SyncedResource, view *syncmanager.View) []rights.Resource {
+	var resources []rights.Resource
+	for _, entry := range recorded {
+		name := schema.GroupResource{Group: entry.Group, Resource: entry.Resource}
+		resource := rights.Resource{Group: entry.Group, Resource: entry.Resource, Down: true, Up: true}
+		if view != nil {
+			resource.Down = !onlyUp(entry, name, view)
+			if state, ok := view.Definitions[name]; ok {
+				resource.InstallsCRD = state.Installed || !state.Ready
+			}
+		}
+		resources = append(resources, resource)
+	}
+	return rights.Merge(resources)
+}
+
+// onlyUp tells whether configs select a resource for coming up and nothing else.
+func onlyUp(entry edgev2alpha1.SyncedResource, name schema.GroupResource, view *syncmanager.View) bool {
+	position := slices.IndexFunc(view.Published, func(resource sync.Resource) bool { return resource.GroupResource() == name })
+	if position < 0 || len(entry.ConvertedFrom) > 0 {
+		return false
+	}
+	published := view.Published[position]
+	return !published.All && !published.Companion && !view.Matcher.Selects(name, published.Kind) && view.Matcher.SelectsUp(name, published.Kind)
+}
+
+// access asks for what is known of the rights on a target.
+func (c *Controller) access(syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection) targets.Access {
+	if connection == nil {
+		return targets.Access{}
+	}
+	var known *syncmanager.View
+	if view, ok := c.sync.View(syncTarget.UID); ok {
+		known = &view
+	}
+	return connection.Access(rights.Needed(neededOn(syncTarget.Status.SyncedResources, known)))
+}

@@ -1,0 +1,221 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/rights"
+	"github.com/synchub-dev/synchub/test/framework"
+)
+
+var forWidgets = rights.Needed([]rights.Resource{{Group: "example.org", Resource: "widgets", Down: true, Up: true}})
+
+// What is granted in one namespace only is missing, and what is granted later is noticed when the target is asked again.
+func TestAccess(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ctx := t.Context()
+	target := startTarget(t, steady)
+	namespace := newNamespace(t, target)
+	g.Expect(framework.Apply(ctx, target.Config, `
+{apiVersion: v1, kind: ServiceAccount, metadata: {name: asking, namespace: `+namespace+`}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: `+namespace+`}
+rules:
+- {apiGroups: [example.org], resources: [widgets], verbs: [get, list, watch, create, patch]}
+- {apiGroups: [""], resources: [namespaces], verbs: ["*"]}
+- {apiGroups: [apiextensions.k8s.io], resources: ["*"], verbs: [get, list, watch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: `+namespace+`}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: `+namespace+`}
+subjects: [{kind: ServiceAccount, name: asking, namespace: `+namespace+`}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: more, namespace: `+namespace+`}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
+subjects: [{kind: ServiceAccount, name: asking, namespace: `+namespace+`}]
+`)).To(Succeed())
+	kubeconfig, err := target.ServiceAccountKubeconfig(ctx, namespace, "asking")
+	g.Expect(err).NotTo(HaveOccurred())
+	now := clocktesting.NewFakeClock(time.Now())
+	registry := newRegistry(ctx, t, now)
+	connection, err := registry.Connect(syncTarget, kubeconfig, kcp.Limits{})
+	g.Expect(err).NotTo(HaveOccurred())
+	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
+	missing := func() string {
+		access := connection.Access(forWidgets)
+		if !access.Known {
+			return "unknown " + access.Problem
+		}
+		return rights.Describe(access.Missing, 9)
+	}
+	eventually(t, func(g Gomega) { g.Expect(missing()).To(Equal("widgets.example.org (delete)")) })
+
+	g.Expect(framework.Apply(ctx, target.Config, `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: `+namespace+`}
+rules:
+- {apiGroups: [example.org], resources: [widgets], verbs: [get, list, watch, create, patch, delete]}
+- {apiGroups: [""], resources: [namespaces], verbs: ["*"]}
+- {apiGroups: [apiextensions.k8s.io], resources: ["*"], verbs: [get, list, watch]}
+`)).To(Succeed())
+	eventually(t, func(g Gomega) {
+		now.Step(2 * accessInterval)
+		g.Expect(missing()).To(BeEmpty())
+	})
+}
+
+// reviewer is a server that answers access reviews, and counts them.
+type reviewer struct {
+	rules  authorizationv1.SubjectRulesReviewStatus
+	refuse int
+	allow  func(authorizationv1.ResourceAttributes) bool
+
+	rulesReviews, accessReviews atomic.Int64
+}
+
+func (r *reviewer) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
+	answer := func(review any) { _ = json.NewEncoder(writer).Encode(review) }
+	writer.Header().Set("Content-Type", "application/json")
+	switch request.URL.Path {
+	case "/version":
+		answer(map[string]string{"gitVersion": "v1.35.4"})
+	case "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews":
+		r.rulesReviews.Add(1)
+		if r.refuse != 0 {
+			writer.WriteHeader(r.refuse)
+			return
+		}
+		review := &authorizationv1.SelfSubjectRulesReview{Status: r.rules}
+		review.SetGroupVersionKind(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectRulesReview"))
+		answer(review)
+	case "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":
+		r.accessReviews.Add(1)
+		review := &authorizationv1.SelfSubjectAccessReview{}
+		_ = json.NewDecoder(request.Body).Decode(review)
+		review.Status.Allowed = r.allow(*review.Spec.ResourceAttributes)
+		answer(review)
+	default:
+		writer.WriteHeader(http.StatusForbidden)
+	}
+}
+
+func TestWhoIsAskedAboutAccess(t *testing.T) {
+	everything := []authorizationv1.ResourceRule{{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}}
+	all := func(authorizationv1.ResourceAttributes) bool { return true }
+	onlyReading := func(asked authorizationv1.ResourceAttributes) bool {
+		return asked.Verb == "get" || asked.Verb == "list" || asked.Verb == "watch"
+	}
+	for name, test := range map[string]struct {
+		reviewer *reviewer
+		missing  string
+		problem  bool
+		// reviews is how many single questions there were.
+		reviews int
+	}{
+		"all is allowed by roles": {reviewer: &reviewer{rules: authorizationv1.SubjectRulesReviewStatus{ResourceRules: everything}}},
+		"the roles may not be all, but are enough": {
+			reviewer: &reviewer{rules: authorizationv1.SubjectRulesReviewStatus{ResourceRules: everything, Incomplete: true}},
+		},
+		"the roles are all there is": {
+			reviewer: &reviewer{},
+			missing:  "namespaces (create, get, list, patch, watch), customresourcedefinitions.apiextensions.k8s.io (get, list, watch), widgets.example.org (create, delete, get, list, patch, watch)",
+		},
+		"another authorizer allows everything": {
+			reviewer: &reviewer{rules: authorizationv1.SubjectRulesReviewStatus{Incomplete: true}, allow: all}, reviews: 3,
+		},
+		"another authorizer allows a part": {
+			reviewer: &reviewer{rules: authorizationv1.SubjectRulesReviewStatus{Incomplete: true}, allow: onlyReading}, reviews: 3 + len(forWidgets),
+			missing: "namespaces (create, patch), widgets.example.org (create, delete, patch)",
+		},
+		"rules are not told": {reviewer: &reviewer{refuse: http.StatusForbidden, allow: all}, reviews: 3},
+		"no answer":          {reviewer: &reviewer{refuse: http.StatusInternalServerError}, problem: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			server := httptest.NewTLSServer(test.reviewer)
+			t.Cleanup(server.Close)
+			connection := connectTo(t, kubeconfigFor(t, server))
+			eventually(t, func(g Gomega) {
+				access := connection.Access(forWidgets)
+				g.Expect(access.Known).To(Equal(!test.problem))
+				if test.problem {
+					g.Expect(access.Problem).NotTo(BeEmpty())
+				} else {
+					g.Expect(access.Problem).To(BeEmpty())
+				}
+				g.Expect(rights.Describe(access.Missing, 9)).To(Equal(test.missing))
+			})
+			g.Expect(test.reviewer.rulesReviews.Load()).To(BeEquivalentTo(1))
+			g.Expect(test.reviewer.accessReviews.Load()).To(BeEquivalentTo(test.reviews))
+		})
+	}
+}
+
+func TestWhenAccessIsAskedFor(t *testing.T) {
+	asked := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	other := rights.Needed([]rights.Resource{{Resource: "secrets", Down: true}})
+	for name, test := range map[string]struct {
+		asking, never bool
+		needed        []authorizationv1.ResourceAttributes
+		refusals      int64
+		after         time.Duration
+		due           bool
+	}{
+		"never yet":               {never: true, due: true},
+		"just now":                {after: time.Second},
+		"a while ago":             {after: accessInterval - time.Second},
+		"long ago":                {after: accessInterval, due: true},
+		"long ago, under way":     {after: accessInterval, asking: true},
+		"something else":          {after: time.Second, needed: other, due: true},
+		"refused just now":        {after: time.Second, refusals: 3},
+		"refused a while ago":     {after: refusedInterval, refusals: 3, due: true},
+		"not refused, a while on": {after: refusedInterval},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := &access{asking: test.asking, needed: forWidgets, asked: asked, next: asked.Add(accessInterval)}
+			if test.never {
+				a.asked = time.Time{}
+			}
+			a.refusals.Add(test.refusals)
+			needed := test.needed
+			if needed == nil {
+				needed = forWidgets
+			}
+			if due := a.isDue(needed, asked.Add(test.after)); due != test.due {
+				t.Errorf("it is due: %v", due)
+			}
+		})
+	}
+}
