@@ -62,7 +62,9 @@ type Options struct {
 	// Namespace is where the hosting cluster's ConfigMaps with schemas are.
 	Namespace    string
 	TargetLimits kcp.Limits
-	Log          logr.Logger
+	// Denied are networks that no connection to a target leads to.
+	Denied targets.Networks
+	Log    logr.Logger
 }
 
 // Scheme knows every kind that the hub reads or writes as a Go type.
@@ -114,6 +116,8 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 			syncTargets.TargetChanged(syncTarget)
 			schemas.TargetChanged(syncTarget)
 		},
+		OnUnauthorized: func(syncTarget types.UID) { syncTargets.Unauthorized(syncTarget) },
+		Denied:         options.Denied,
 	})
 
 	// What is done with them.

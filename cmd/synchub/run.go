@@ -45,6 +45,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/requests"
+	"github.com/synchub-dev/synchub/provider/targets"
 )
 
 const (
@@ -74,6 +75,10 @@ type runOptions struct {
 
 	kcpLimits    kcp.Limits
 	targetLimits kcp.Limits
+
+	deniedNetworks []string
+	// denied is made of them by validate.
+	denied targets.Networks
 
 	logs logOptions
 }
@@ -115,6 +120,7 @@ func (o *runOptions) addFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.kcpLimits.Burst, "kcp-burst", 4000, "requests to each kcp endpoint at once")
 	flags.Float32Var(&o.targetLimits.QPS, "target-qps", 1000, "requests per second to each target")
 	flags.IntVar(&o.targetLimits.Burst, "target-burst", 2000, "requests to each target at once")
+	flags.StringSliceVar(&o.deniedNetworks, "denied-networks", nil, "networks, such as 10.96.0.0/12, that no target's address may be in, beside link-local, multicast and metadata addresses, which never may")
 	o.logs.addFlags(flags)
 }
 
@@ -129,6 +135,10 @@ func (o *runOptions) validate() error {
 	case o.renewDeadline >= o.leaseDuration || o.retryPeriod <= 0 || o.renewDeadline <= time.Duration(leaderelection.JitterFactor*float64(o.retryPeriod)):
 		return fmt.Errorf("set --leader-election-retry-period below --leader-election-renew-deadline by a factor of more than %v, and that below --leader-election-lease-duration",
 			leaderelection.JitterFactor)
+	}
+	var err error
+	if o.denied, err = targets.ParseNetworks(o.deniedNetworks); err != nil {
+		return fmt.Errorf("set --denied-networks to networks: %w", err)
 	}
 	if o.namespace == "" {
 		o.namespace = podNamespace()
@@ -202,6 +212,7 @@ func (o *runOptions) run(ctx context.Context) error {
 		Workspace:    o.workspace,
 		Namespace:    o.namespace,
 		TargetLimits: o.targetLimits,
+		Denied:       o.denied,
 		Log:          log,
 	})
 	if err != nil {

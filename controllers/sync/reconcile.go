@@ -23,6 +23,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -71,7 +72,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 		return reconcile.Result{RequeueAfter: outcome.again}, nil
 	}
 	failure := failureOf(c.discreet(err))
-	if failure.Reason == ReasonTargetUnreachable {
+	if failure.Reason == ReasonTargetUnreachable || apierrors.IsUnauthorized(err) {
 		c.Connection.Doubt()
 		if waits {
 			c.pending.putBack(key, since)

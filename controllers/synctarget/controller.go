@@ -18,8 +18,6 @@ package synctarget
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	gosync "sync"
 	"time"
 
@@ -58,23 +56,29 @@ type Controller struct {
 	registry *targets.Registry
 	sync     *syncmanager.Manager
 	clock    clock.Clock
+	// readSecret reads from kcp itself.
+	readSecret func(ctx context.Context, inventory cluster.Cluster, key types.NamespacedName) (*corev1.Secret, error)
 
 	lock  gosync.Mutex
 	queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]
 	// requests holds the SyncTargets seen, by UID, and uids the other way round.
 	requests map[types.UID]mcreconcile.Request
 	uids     map[mcreconcile.Request]types.UID
+	// memories holds what is remembered of those SyncTargets.
+	memories map[types.UID]*memory
 }
 
 // NewController returns a controller that connects SyncTargets through the registry and has them synced by the manager.
 func NewController(manager mcmanager.Manager, registry *targets.Registry, sync *syncmanager.Manager, clock clock.Clock) *Controller {
 	return &Controller{
-		manager:  manager,
-		registry: registry,
-		sync:     sync,
-		clock:    clock,
-		requests: map[types.UID]mcreconcile.Request{},
-		uids:     map[mcreconcile.Request]types.UID{},
+		manager:    manager,
+		registry:   registry,
+		sync:       sync,
+		clock:      clock,
+		readSecret: readSecret,
+		requests:   map[types.UID]mcreconcile.Request{},
+		uids:       map[mcreconcile.Request]types.UID{},
+		memories:   map[types.UID]*memory{},
 	}
 }
 
@@ -146,7 +150,11 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 		return reconcile.Result{}, nil
 	}
 	c.see(request, syncTarget.UID)
-	connection, problem := c.connect(ctx, inventory, &syncTarget)
+	memory := c.remember(syncTarget.UID)
+	connection, problem, err := c.connect(ctx, inventory, &syncTarget, memory)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
 	switch {
 	case connection == nil || syncTarget.Spec.Suspend || syncTarget.Status.Mailbox == nil:
 		c.sync.Unassign(syncTarget.UID)
@@ -154,7 +162,8 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 		c.sync.Assign(assignment(logicalcluster.Name(request.ClusterName), &syncTarget, connection))
 		c.sync.Resume(syncTarget.UID)
 	}
-	return c.report(ctx, inventory, &syncTarget, connection, problem)
+	c.renew(ctx, inventory, &syncTarget, connection, memory)
+	return c.report(ctx, inventory, &syncTarget, connection, problem, memory)
 }
 
 // Stop ends everything the hub does for a SyncTarget, and returns when nothing is written to its target any more.
@@ -170,6 +179,10 @@ func (c *Controller) see(request mcreconcile.Request, uid types.UID) {
 	c.requests[uid], c.uids[request] = request, uid
 	if ok && before != uid {
 		delete(c.requests, before)
+		delete(c.memories, before)
+	}
+	if c.memories[uid] == nil {
+		c.memories[uid] = &memory{since: c.clock.Now()}
 	}
 	c.lock.Unlock()
 	if ok && before != uid {
@@ -183,6 +196,7 @@ func (c *Controller) lose(request mcreconcile.Request) {
 	uid, ok := c.uids[request]
 	delete(c.uids, request)
 	delete(c.requests, uid)
+	delete(c.memories, uid)
 	c.lock.Unlock()
 	if ok {
 		c.Stop(uid)
@@ -198,47 +212,6 @@ func assignment(inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarg
 		Connection: connection,
 		Recorded:   recorded(syncTarget.Status.SyncedResources),
 	}
-}
-
-// credentialsError is why there are no credentials to connect with; its reason is for a condition.
-type credentialsError struct{ reason, message string }
-
-func (p *credentialsError) Error() string { return p.message }
-
-// connect returns the connection for the SyncTarget's credentials, or why there is none.
-func (c *Controller) connect(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (*targets.Connection, *credentialsError) {
-	kubeconfig, problem := c.credentials(ctx, inventory, syncTarget)
-	if problem != nil {
-		c.registry.Disconnect(syncTarget.UID)
-		return nil, problem
-	}
-	connection, err := c.registry.Connect(syncTarget.UID, kubeconfig, limitsOf(syncTarget))
-	var refused *targets.RefusedError
-	switch {
-	case errors.As(err, &refused):
-		return nil, &credentialsError{ReasonCredentialsRefused, refused.Error() + "."}
-	case err != nil:
-		return nil, &credentialsError{ReasonCredentialsRefused, "No connection can be made from the kubeconfig."}
-	}
-	return connection, nil
-}
-
-func (c *Controller) credentials(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) ([]byte, *credentialsError) {
-	reference := credentialsOf(syncTarget)
-	if reference == nil {
-		return nil, &credentialsError{ReasonCredentialsMissing, "Set spec.kubeconfigSecretRef to a Secret of this workspace that holds the cluster's kubeconfig."}
-	}
-	var secret corev1.Secret
-	key := types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name}
-	if err := inventory.GetClient().Get(ctx, key, &secret); err != nil {
-		return nil, &credentialsError{ReasonCredentialsMissing, fmt.Sprintf("The Secret %s is not there, or the hub does not see it: it needs the label %s=%s, "+
-			"and this workspace's APIBinding must accept the claim on secrets.", key, edgev2alpha1.LabelCredential, edgev2alpha1.CredentialKubeconfig)}
-	}
-	kubeconfig, ok := secret.Data[reference.Key]
-	if !ok {
-		return nil, &credentialsError{ReasonCredentialsMissing, fmt.Sprintf("The Secret %s has no key %q.", key, reference.Key)}
-	}
-	return kubeconfig, nil
 }
 
 // credentialsOf returns the reference with its defaults.

@@ -18,6 +18,7 @@ package synctarget
 
 import (
 	"context"
+	"math"
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -28,6 +29,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/patch"
+	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/controllers/unimplemented"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -36,6 +38,7 @@ import (
 const (
 	ReasonCredentialsMissing = "CredentialsMissing"
 	ReasonCredentialsRefused = "CredentialsRefused"
+	ReasonTokenExpired       = "TokenExpired"
 	ReasonMailboxNotReady    = "MailboxNotReady"
 	ReasonStarting           = "Starting"
 	ReasonSuspended          = "Suspended"
@@ -44,30 +47,19 @@ const (
 )
 
 // report writes the conditions if they changed, and the heartbeat once in a while.
-func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, problem *credentialsError) (reconcile.Result, error) {
+func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, problem *credentialsError,
+	memory *memory) (reconcile.Result, error) {
 	stored := syncTarget.DeepCopy()
-	status := &syncTarget.Status
-	var health targets.Health
+	now := view{problem: problem, known: c.sync.Known(syncTarget.UID), now: c.clock.Now()}
 	if connection != nil {
 		// Once, so that the conditions cannot contradict each other.
-		health = connection.Health()
+		now.health = connection.Health()
+		now.token, now.hasToken = connection.Token()
 	}
-	heartbeat := heartbeatCondition(health, problem)
-	syncer := syncerCondition(syncTarget, health, problem, c.sync.Known(syncTarget.UID))
-	authorized := authorizedCondition(c.access(syncTarget, connection), health, problem)
-	for _, condition := range []metav1.Condition{heartbeat, syncer, authorized, readyCondition(syncTarget, heartbeat, syncer)} {
-		condition.ObservedGeneration = syncTarget.Generation
-		meta.SetStatusCondition(&status.Conditions, condition)
-	}
-	unimplemented.SetCondition(&status.Conditions, syncTarget.Generation, unimplemented.SyncTarget(&syncTarget.Spec))
-	result := reconcile.Result{}
-	if health.Version != "" {
-		status.Versions = &edgev2alpha1.TargetVersions{Kubernetes: health.Version}
-	}
-	if health.Up {
-		result.RequeueAfter = beat(status, health)
-	}
-	if apiequality.Semantic.DeepEqual(stored.Status, *status) {
+	now.access = c.access(syncTarget, connection)
+	now.sum = func() (sync.Sum, bool) { return c.sync.Sum(syncTarget.UID) }
+	result := reconcile.Result{RequeueAfter: now.describe(syncTarget, memory)}
+	if apiequality.Semantic.DeepEqual(stored.Status, syncTarget.Status) {
 		return result, nil
 	}
 	written, err := patch.Status(ctx, inventory.GetClient(), stored, syncTarget)
@@ -77,9 +69,105 @@ func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, sync
 	return result, nil
 }
 
-// beat takes over the heartbeat if the one so far is old enough, and returns when the next is due.
-func beat(status *edgev2alpha1.SyncTargetStatus, health targets.Health) time.Duration {
+// view is what is known of a SyncTarget at one moment.
+type view struct {
+	health   targets.Health
+	problem  *credentialsError
+	token    targets.Token
+	hasToken bool
+	access   targets.Access
+	// sum counts the objects, which takes a look at each; false if none are synced now.
+	sum func() (sync.Sum, bool)
+	// known is true if the mailbox was read.
+	known bool
+	now   time.Time
+}
+
+// describe takes what is known over into the status, and returns when that must be done again; zero if only after a change.
+func (v view) describe(syncTarget *edgev2alpha1.SyncTarget, memory *memory) (again time.Duration) {
+	status := &syncTarget.Status
+	health := withToken(v.health, v.token, v.hasToken, syncTarget.Name, v.now)
+	heartbeat := heartbeatCondition(health, v.problem)
+	syncer := syncerCondition(syncTarget, health, v.problem, v.known)
+	if memory.renewal.problem != "" {
+		syncer.Message += " " + memory.renewal.problem
+	}
+	for _, condition := range []*metav1.Condition{&heartbeat, &syncer} {
+		before := meta.FindStatusCondition(status.Conditions, condition.Type)
+		if wait := heldFor(before, *condition, status.LastSyncerHeartbeatTime, memory.since, v.now); wait > 0 {
+			*condition, again = *before, soonest(again, wait)
+		}
+		again = soonest(again, memory.reword(before, condition, v.now))
+	}
+	authorized := authorizedCondition(v.access, health, v.problem)
+	for _, condition := range []metav1.Condition{heartbeat, syncer, authorized, readyCondition(syncTarget, heartbeat, syncer)} {
+		condition.ObservedGeneration = syncTarget.Generation
+		meta.SetStatusCondition(&status.Conditions, condition)
+	}
+	unimplemented.SetCondition(&status.Conditions, syncTarget.Generation, unimplemented.SyncTarget(&syncTarget.Spec))
+	v.describeToken(status, memory.renewal)
+	if health.Version != "" {
+		status.Versions = &edgev2alpha1.TargetVersions{Kubernetes: health.Version}
+	}
+	if health.Up {
+		last := status.LastSyncerHeartbeatTime
+		again = soonest(again, beat(status, health, firstBeat(syncTarget.UID, memory.since), v.now))
+		if status.LastSyncerHeartbeatTime != last {
+			v.count(status)
+		}
+	}
+	return again
+}
+
+// count takes over how many objects are in step. It goes along with a heartbeat, so that it costs no write of its own.
+func (v view) count(status *edgev2alpha1.SyncTargetStatus) {
+	if v.sum == nil {
+		return
+	}
+	sum, ok := v.sum()
+	if !ok {
+		return
+	}
+	status.Counts = &edgev2alpha1.TargetCounts{Synced: int32(min(sum.Synced, math.MaxInt32)), Failed: int32(min(sum.Failed, math.MaxInt32))} //nolint:gosec // bounded
+	status.PendingSince = nil
+	if !sum.PendingSince.IsZero() {
+		status.PendingSince = &metav1.Time{Time: sum.PendingSince}
+	}
+}
+
+// describeToken says when the token ends; it stays said while there is no connection.
+func (v view) describeToken(status *edgev2alpha1.SyncTargetStatus, renewal renewal) {
+	if v.health.Reason == "" {
+		return
+	}
+	if !v.hasToken {
+		status.Credentials = nil
+		return
+	}
+	if status.Credentials == nil {
+		status.Credentials = &edgev2alpha1.CredentialsStatus{}
+	}
+	status.Credentials.ExpiresAt = &metav1.Time{Time: v.token.ExpiresAt}
+	if done := renewal.done.Truncate(time.Second); !done.IsZero() && (status.Credentials.RenewedAt == nil || status.Credentials.RenewedAt.Time.Before(done)) {
+		status.Credentials.RenewedAt = &metav1.Time{Time: done}
+	}
+}
+
+// soonest returns the shorter of two waits, of which zero is none.
+func soonest(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// beat takes over the heartbeat if the one so far is old enough, and not before the first is due, and returns when the
+// next is.
+func beat(status *edgev2alpha1.SyncTargetStatus, health targets.Health, first, now time.Time) time.Duration {
 	if last := status.LastSyncerHeartbeatTime; last != nil {
+		if wait := first.Sub(now); wait > 0 {
+			return max(wait, time.Second)
+		}
 		// One from the future is that of another replica, whose clock was ahead.
 		if age := health.LastSeen.Sub(last.Time); age >= 0 && age < heartbeatInterval {
 			return max(heartbeatInterval-age, time.Second)
@@ -115,8 +203,14 @@ func syncerCondition(syncTarget *edgev2alpha1.SyncTarget, health targets.Health,
 		condition.Reason, condition.Message = ReasonMailboxNotReady, "The mailbox workspace is not ready."
 	case problem != nil:
 		condition.Reason, condition.Message = problem.reason, problem.message
+		if problem.reason == ReasonCredentialsMissing {
+			condition.Status = metav1.ConditionUnknown
+		}
 	case !health.Up:
 		condition.Reason, condition.Message = health.Reason, health.Message
+		if health.Reason == targets.ReasonConnecting {
+			condition.Status = metav1.ConditionUnknown
+		}
 	case !known:
 		condition.Reason, condition.Message = ReasonStarting, "The hub has not read the mailbox yet."
 	default:

@@ -66,7 +66,7 @@ func TestConditions(t *testing.T) {
 		},
 		"connecting": {
 			mailbox: "True", where: true, health: connecting,
-			heartbeat: "Unknown Connecting: not yet", syncer: "False Connecting: not yet", ready: "Unknown Connecting: not yet",
+			heartbeat: "Unknown Connecting: not yet", syncer: "Unknown Connecting: not yet", ready: "Unknown Connecting: not yet",
 		},
 		"up, without a mailbox": {
 			health:    up,
@@ -98,7 +98,11 @@ func TestConditions(t *testing.T) {
 		},
 		"without credentials": {
 			mailbox: "True", where: true, problem: missing,
-			heartbeat: "Unknown CredentialsMissing: no Secret", syncer: "False CredentialsMissing: no Secret", ready: "Unknown CredentialsMissing: no Secret",
+			heartbeat: "Unknown CredentialsMissing: no Secret", syncer: "Unknown CredentialsMissing: no Secret", ready: "Unknown CredentialsMissing: no Secret",
+		},
+		"with credentials that are refused": {
+			mailbox: "True", where: true, problem: &credentialsError{ReasonCredentialsRefused, "a program"},
+			heartbeat: "Unknown CredentialsRefused: a program", syncer: "False CredentialsRefused: a program", ready: "Unknown CredentialsRefused: a program",
 		},
 		"without anything": {
 			problem:   missing,
@@ -149,18 +153,22 @@ func TestBeat(t *testing.T) {
 	ago := func(age time.Duration) *metav1.Time { return &metav1.Time{Time: seen.Add(-age)} }
 	for name, test := range map[string]struct {
 		last *metav1.Time
+		// first is when the first one of this hub is due, from now.
+		first time.Duration
 		// written is true if the heartbeat is taken over; next is when the next one is due.
 		written bool
 		next    time.Duration
 	}{
-		"the first":                              {nil, true, time.Minute},
-		"the same again":                         {ago(0), false, time.Minute},
-		"a while later":                          {ago(20 * time.Second), false, 40 * time.Second},
-		"just before a minute":                   {ago(time.Minute - time.Millisecond), false, time.Second},
-		"after a minute":                         {ago(time.Minute), true, time.Minute},
-		"after a day":                            {ago(24 * time.Hour), true, time.Minute},
-		"another replica's clock was far ahead":  {ago(-time.Hour), true, time.Minute},
-		"another replica's clock was just ahead": {ago(-time.Second), true, time.Minute},
+		"the first":                              {nil, 0, true, time.Minute},
+		"the same again":                         {ago(0), 0, false, time.Minute},
+		"a while later":                          {ago(20 * time.Second), 0, false, 40 * time.Second},
+		"just before a minute":                   {ago(time.Minute - time.Millisecond), 0, false, time.Second},
+		"after a minute":                         {ago(time.Minute), 0, true, time.Minute},
+		"after a day":                            {ago(24 * time.Hour), 0, true, time.Minute},
+		"another replica's clock was far ahead":  {ago(-time.Hour), 0, true, time.Minute},
+		"another replica's clock was just ahead": {ago(-time.Second), 0, true, time.Minute},
+		"the first of this hub is due later":     {ago(time.Hour), 20 * time.Second, false, 20 * time.Second},
+		"there was none before this hub's":       {nil, 20 * time.Second, true, time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status := &edgev2alpha1.SyncTargetStatus{LastSyncerHeartbeatTime: test.last.DeepCopy()}
@@ -168,7 +176,7 @@ func TestBeat(t *testing.T) {
 			if test.written {
 				want = &metav1.Time{Time: seen}
 			}
-			next := beat(status, targets.Health{Up: true, LastSeen: seen})
+			next := beat(status, targets.Health{Up: true, LastSeen: seen}, seen.Add(test.first), seen)
 			if next != test.next || !status.LastSyncerHeartbeatTime.Equal(want) {
 				t.Errorf("want %v and the next after %v\ngot  %v and the next after %v", want, test.next, status.LastSyncerHeartbeatTime, next)
 			}

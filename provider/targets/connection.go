@@ -55,17 +55,21 @@ type Connection struct {
 	SyncTarget types.UID
 
 	fieldManager string
-	client       dynamic.Interface
-	metadata     metadata.Interface
-	discovery    discovery.DiscoveryInterface
-	dialer       *connrotation.Dialer
-	fingerprint  [sha256.Size]byte
-	clock        clock.WithTicker
-	log          logr.Logger
-	onChange     func(types.UID)
-	poke         chan struct{}
-	signals      signals
-	resolutions  resolutions
+	// bearerToken and password are secret.
+	bearerToken, password string
+	client                dynamic.Interface
+	metadata              metadata.Interface
+	discovery             discovery.DiscoveryInterface
+	dialer                *connrotation.Dialer
+	fingerprint           [sha256.Size]byte
+	clock                 clock.WithTicker
+	log                   logr.Logger
+	onChange              func(types.UID)
+	// onUnauthorized is called after each probe whose credentials were refused.
+	onUnauthorized func(types.UID)
+	poke           chan struct{}
+	signals        signals
+	resolutions    resolutions
 
 	// ctx owns what the connection runs by itself; done waits for that.
 	ctx    context.Context
@@ -85,18 +89,26 @@ type Connection struct {
 // newConnection makes a connection and starts its probe, which ends with ctx or with close.
 func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Config, fingerprint [sha256.Size]byte, options Options) (*Connection, error) {
 	ctx, cancel := context.WithCancel(ctx)
+	if options.OnUnauthorized == nil {
+		options.OnUnauthorized = func(types.UID) {}
+	}
 	connection := &Connection{
 		SyncTarget:   syncTarget,
 		fieldManager: options.FieldManager,
-		dialer:       connrotation.NewDialer((&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext),
-		fingerprint:  fingerprint,
-		clock:        options.Clock,
-		log:          options.Log.WithValues("syncTargetUID", syncTarget),
-		onChange:     options.OnChange,
-		ctx:          ctx,
-		cancel:       cancel,
-		poke:         make(chan struct{}, 1),
-		up:           make(chan struct{}),
+		bearerToken:  config.BearerToken,
+		password:     config.Password,
+		dialer: connrotation.NewDialer((&net.Dialer{
+			Timeout: dialTimeout, KeepAlive: keepAlive, Control: options.Denied.control,
+		}).DialContext),
+		fingerprint:    fingerprint,
+		clock:          options.Clock,
+		log:            options.Log.WithValues("syncTargetUID", syncTarget),
+		onChange:       options.OnChange,
+		onUnauthorized: options.OnUnauthorized,
+		ctx:            ctx,
+		cancel:         cancel,
+		poke:           make(chan struct{}, 1),
+		up:             make(chan struct{}),
 	}
 	if err := connection.makeClients(ctx, config, options.Limits); err != nil {
 		cancel()
@@ -167,6 +179,15 @@ func (c *Connection) close() {
 	c.done.Wait()
 }
 
+// closeAfter closes the connection in a while.
+func (c *Connection) closeAfter(wait time.Duration) {
+	select {
+	case <-c.ctx.Done():
+	case <-c.clock.After(wait):
+	}
+	c.close()
+}
+
 // Options are what all connections of a hub have in common.
 type Options struct {
 	// FieldManager is the hub's name as a writer.
@@ -177,4 +198,9 @@ type Options struct {
 	Log    logr.Logger
 	// OnChange is called when a target comes up, goes down, or is connected anew. It must return at once.
 	OnChange func(syncTarget types.UID)
+	// OnUnauthorized is called after each probe whose credentials the target did not accept, and never more often. It must
+	// return at once. Nil does nothing.
+	OnUnauthorized func(syncTarget types.UID)
+	// Denied are networks that no connection leads to.
+	Denied Networks
 }

@@ -52,6 +52,8 @@ type fixture struct {
 	*Registry
 	// changes counts the calls of OnChange.
 	changes atomic.Int64
+	// unauthorized counts those of OnUnauthorized.
+	unauthorized atomic.Int64
 }
 
 // newRegistry starts a registry, which ends with ctx, and with the test.
@@ -69,6 +71,7 @@ func newRegistry(ctx context.Context, t *testing.T, clock clock.WithTicker) *fix
 			}
 			f.changes.Add(1)
 		},
+		OnUnauthorized: func(types.UID) { f.unauthorized.Add(1) },
 	})
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
@@ -151,8 +154,8 @@ func newProxy(t *testing.T, target *servers.Target, before func(*http.Request)) 
 func TestIgnoresTheEnvironmentsProxy(t *testing.T) {
 	g := NewWithT(t)
 	target := startTarget(t, steady)
-	// net/http never uses a proxy for a loopback address. This one is not, though it leads to the same server.
-	server := strings.Replace(target.Config.Host, "127.0.0.1", "0.0.0.0", 1)
+	// net/http never uses a proxy for a loopback address. It does not see that this is the name of one.
+	server := strings.Replace(target.Config.Host, "127.0.0.1", "LOCALHOST", 1)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	proxy, err := http.ProxyFromEnvironment(request)

@@ -22,6 +22,9 @@ limitations under the License.
 // the one that was decided about. What failed is woken by events: [Connection.Subscribe] tells of namespaces and
 // definitions, a [NameWatch] of names that somebody else has taken.
 //
+// Credentials: a changed kubeconfig makes another connection, which takes over once the target has answered it. A
+// connection does not lead into [Networks] that are denied, whatever name leads there, and can renew its own [Token].
+//
 // Isolation: a connection has its own dialer, HTTP client and rate limit. client-go would otherwise share one transport,
 // and so one pool and one HTTP/2 connection, among all targets with equal TLS settings, and follow the environment's proxy.
 //

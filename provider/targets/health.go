@@ -18,6 +18,7 @@ package targets
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -27,16 +28,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/requests"
 )
 
-const (
-	// probeInterval is how often a target is asked for its version; the probe of each target is shifted at random by up
-	// to a fifth of it.
-	probeInterval = 10 * time.Second
-	// suspectInterval is how soon it is asked again after a failure, until it counts as down.
-	suspectInterval = time.Second
-	// failuresUntilDown is how many probes must fail in a row.
-	failuresUntilDown = 3
-	probeTimeout      = 10 * time.Second
-)
+const probeTimeout = 10 * time.Second
 
 // Reasons of a [Health], in the form of condition reasons.
 const (
@@ -44,6 +36,7 @@ const (
 	ReasonConnected    = "Connected"
 	ReasonUnreachable  = "TargetUnreachable"
 	ReasonUnauthorized = "Unauthorized"
+	ReasonDenied       = "NetworkDenied"
 )
 
 // Health is what is known of a target.
@@ -92,24 +85,23 @@ func (c *Connection) Doubt() {
 }
 
 func (c *Connection) probeWhile(ctx context.Context) {
-	failures := 0
+	state := course{}
 	for {
-		health, err := c.probe(ctx)
-		switch {
-		case ctx.Err() != nil:
+		now := c.clock.Now()
+		rising, _ := state.after(true, now)
+		health, err := c.probe(ctx, rising.up && !state.up)
+		if ctx.Err() != nil {
 			return
-		case err == nil:
-			failures = 0
-			c.set(health)
-		default:
-			failures++
-			if failures >= failuresUntilDown || !c.Up() {
-				c.set(health)
-			}
 		}
-		wait := suspectInterval
-		if failures == 0 || failures >= failuresUntilDown {
-			wait = probeInterval + time.Duration((rand.Float64()-0.5)*0.4*float64(probeInterval)) //nolint:gosec // jitter needs no secrecy
+		var wait time.Duration
+		if state, wait = state.after(err == nil, now); state.up == health.Up {
+			c.set(health)
+		}
+		if health.Reason == ReasonUnauthorized {
+			c.onUnauthorized(c.SyncTarget)
+		}
+		if wait == probeInterval {
+			wait += time.Duration((rand.Float64() - 0.5) * 0.4 * float64(probeInterval)) //nolint:gosec // jitter needs no secrecy
 		}
 		select {
 		case <-ctx.Done():
@@ -120,29 +112,43 @@ func (c *Connection) probeWhile(ctx context.Context) {
 	}
 }
 
-func (c *Connection) probe(ctx context.Context) (Health, error) {
+// probe asks the target for its version and, if it comes up by that, how it creates. It returns what is to be thought of
+// the target if the answer counts.
+func (c *Connection) probe(ctx context.Context, rises bool) (Health, error) {
 	ctx, cancel := context.WithTimeout(requests.As(ctx, requests.Background), probeTimeout)
 	defer cancel()
-	health := c.Health()
 	version, err := c.version(ctx)
+	if err == nil && rises {
+		err = c.proveCreation(ctx)
+	}
 	if err != nil {
-		health.Up, health.Reason, health.Message = false, ReasonUnreachable, err.Error()
-		if apierrors.IsUnauthorized(err) {
-			health.Reason = ReasonUnauthorized
-		}
+		health := c.Health()
+		health.Up, health.Reason, health.Message = false, reasonOf(err), c.Describe(err)
 		return health, err
 	}
-	if !health.Up {
-		byApply, err := c.proveCreateByApply(ctx)
-		if err != nil {
-			health.Reason, health.Message = ReasonUnreachable, err.Error()
-			return health, err
-		}
+	return Health{Up: true, Reason: ReasonConnected, Message: "The target answers.", Version: version, LastSeen: c.clock.Now()}, nil
+}
+
+func reasonOf(err error) string {
+	var denied *DeniedError
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return ReasonUnauthorized
+	case errors.As(err, &denied):
+		return ReasonDenied
+	default:
+		return ReasonUnreachable
+	}
+}
+
+func (c *Connection) proveCreation(ctx context.Context) error {
+	byApply, err := c.proveCreateByApply(ctx)
+	if err == nil {
 		c.lock.Lock()
 		c.createByApply = byApply
 		c.lock.Unlock()
 	}
-	return Health{Up: true, Reason: ReasonConnected, Message: "The target answers.", Version: version, LastSeen: c.clock.Now()}, nil
+	return err
 }
 
 func (c *Connection) version(ctx context.Context) (string, error) {

@@ -40,6 +40,8 @@ type script struct {
 	// version is the answer to the probe, present and absent are those to the two questions about creating by apply.
 	version, present, absent atomic.Pointer[answer]
 	probes, questions        atomic.Int64
+	// hold keeps answers back until it is closed.
+	hold atomic.Pointer[chan struct{}]
 }
 
 // answer is a status code with a body. Code 0 ends the connection instead.
@@ -66,6 +68,12 @@ func newScript(t *testing.T) *script {
 	s.set(&s.present, status(http.StatusConflict, metav1.StatusReasonConflict))
 	s.set(&s.absent, created())
 	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+		if hold := s.hold.Load(); hold != nil {
+			select {
+			case <-*hold:
+			case <-request.Context().Done():
+			}
+		}
 		reply := s.version.Load()
 		switch {
 		case request.URL.Path == "/version":
@@ -167,13 +175,19 @@ func TestHealthFollowsTheProbes(t *testing.T) {
 	down.Reason = ReasonUnauthorized
 	expect(down, 3)
 	expectNoSecret(t, connection.Health().Message)
+	g.Expect(registry.unauthorized.Load()).To(BeEquivalentTo(1))
 	now.Step(2 * probeInterval)
 	probed()
 	expect(down, 3)
+	g.Expect(registry.unauthorized.Load()).To(BeEquivalentTo(2), "once for each probe")
 
-	// It comes back as another version, which may create in another way.
+	// It comes back as another version, which may create in another way. So soon, one answer is not enough.
 	target.set(&target.version, answer{http.StatusOK, `{"gitVersion":"v1.2.4"}`})
 	now.Step(2 * probeInterval)
+	probed()
+	expect(down, 3)
+	g.Expect(target.questions.Load()).To(BeEquivalentTo(1))
+	now.Step(suspectInterval)
 	probed()
 	up.Version, up.LastSeen = "v1.2.4", now.Now()
 	expect(up, 4)

@@ -17,6 +17,8 @@ limitations under the License.
 package targets
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -27,8 +29,26 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// maxKubeconfig bounds what is parsed. A kubeconfig with certificates takes about 6 KiB.
-const maxKubeconfig = 128 << 10
+// Fields of a kubeconfig that several checks speak of.
+const (
+	fieldSyntax      = "its syntax"
+	fieldServer      = "clusters.cluster.server"
+	fieldCA          = "clusters.cluster.certificate-authority-data"
+	fieldCertificate = "users.user.client-certificate-data"
+	fieldKey         = "users.user.client-key-data"
+	fieldToken       = "users.user.token"
+	fieldPassword    = "users.user.password"
+)
+
+// Bounds of single values. What is longer is a mistake, or an attempt to make each request a burden.
+const (
+	maxServer      = 2 << 10
+	maxServerName  = 253
+	maxToken       = 16 << 10
+	maxPassword    = 4 << 10
+	maxCertificate = 32 << 10
+	maxCA          = 64 << 10
+)
 
 // RefusedError says which part of a kubeconfig is not accepted. It never quotes a value.
 type RefusedError struct {
@@ -46,14 +66,15 @@ func (e *RefusedError) Error() string {
 var errMalformed = errors.New("it is not a well-formed kubeconfig")
 
 // ParseKubeconfig returns how to reach the cluster of the kubeconfig's current context. It refuses whatever would make
-// the hub run a program, open a file, use a proxy, act as somebody else, or talk to a server it cannot verify.
+// the hub run a program, open a file, use a proxy, act as somebody else, or talk to a server it cannot verify. What other
+// contexts name, and extensions, are not looked at.
 func ParseKubeconfig(kubeconfig []byte) (*rest.Config, error) {
-	if len(kubeconfig) > maxKubeconfig {
-		return nil, &RefusedError{Field: "its size", Why: fmt.Sprintf("it has %d bytes, at most %d are read", len(kubeconfig), maxKubeconfig)}
+	if err := checkDocument(kubeconfig); err != nil {
+		return nil, err
 	}
 	parsed, err := clientcmd.Load(kubeconfig)
 	if err != nil {
-		return nil, &RefusedError{Field: "its syntax", Why: errMalformed.Error()}
+		return nil, &RefusedError{Field: fieldSyntax, Why: errMalformed.Error()}
 	}
 	context, ok := parsed.Contexts[parsed.CurrentContext]
 	if !ok || context == nil {
@@ -67,11 +88,15 @@ func ParseKubeconfig(kubeconfig []byte) (*rest.Config, error) {
 	if !ok || user == nil {
 		return nil, &RefusedError{Field: "contexts.context.user", Why: "it names no user of this kubeconfig"}
 	}
-	if err := checkCluster(cluster); err != nil {
-		return nil, err
-	}
-	if err := checkUser(user); err != nil {
-		return nil, err
+	for _, check := range []func() error{
+		func() error { return checkCluster(cluster) },
+		func() error { return checkUser(user) },
+		func() error { return checkSizes(cluster, user) },
+		func() error { return checkCertificates(cluster, user) },
+	} {
+		if err := check(); err != nil {
+			return nil, err
+		}
 	}
 	return &rest.Config{
 		Host:        cluster.Server,
@@ -91,8 +116,8 @@ func ParseKubeconfig(kubeconfig []byte) (*rest.Config, error) {
 func checkCluster(cluster *clientcmdapi.Cluster) error {
 	server, err := url.Parse(cluster.Server)
 	switch {
-	case err != nil || server.Scheme != "https" || server.Host == "" || server.User != nil:
-		return &RefusedError{Field: "clusters.cluster.server", Why: "it must be an https URL without credentials"}
+	case err != nil || server.Scheme != "https" || server.Hostname() == "" || server.User != nil:
+		return &RefusedError{Field: fieldServer, Why: "it must be an https URL without credentials"}
 	case cluster.InsecureSkipTLSVerify:
 		return &RefusedError{Field: "clusters.cluster.insecure-skip-tls-verify", Why: "give certificate-authority-data instead"}
 	case cluster.CertificateAuthority != "":
@@ -100,7 +125,7 @@ func checkCluster(cluster *clientcmdapi.Cluster) error {
 	case cluster.ProxyURL != "":
 		return &RefusedError{Field: "clusters.cluster.proxy-url", Why: "the hub connects directly"}
 	}
-	return nil
+	return Networks{}.check(server)
 }
 
 func checkUser(user *clientcmdapi.AuthInfo) error {
@@ -116,11 +141,47 @@ func checkUser(user *clientcmdapi.AuthInfo) error {
 	case user.ClientKey != "":
 		return &RefusedError{Field: "users.user.client-key", Why: "it is a file; give client-key-data instead"}
 	case len(user.ClientCertificateData) > 0 && len(user.ClientKeyData) == 0:
-		return &RefusedError{Field: "users.user.client-certificate-data", Why: "it is of no use without client-key-data"}
+		return &RefusedError{Field: fieldCertificate, Why: "it is of no use without client-key-data"}
 	case len(user.ClientKeyData) > 0 && len(user.ClientCertificateData) == 0:
-		return &RefusedError{Field: "users.user.client-key-data", Why: "it is of no use without client-certificate-data"}
+		return &RefusedError{Field: fieldKey, Why: "it is of no use without client-certificate-data"}
+	case user.Token != "" && (user.Username != "" || user.Password != ""):
+		return &RefusedError{Field: fieldPassword, Why: "a request carries a token or a name with a password, never both; keep one of them"}
 	case user.Impersonate != "" || user.ImpersonateUID != "" || len(user.ImpersonateGroups) > 0 || len(user.ImpersonateUserExtra) > 0:
 		return &RefusedError{Field: "users.user.as", Why: "the hub acts as the user itself only"}
+	}
+	return nil
+}
+
+func checkSizes(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) error {
+	for _, value := range []struct {
+		field     string
+		size, max int
+	}{
+		{fieldServer, len(cluster.Server), maxServer},
+		{"clusters.cluster.tls-server-name", len(cluster.TLSServerName), maxServerName},
+		{fieldCA, len(cluster.CertificateAuthorityData), maxCA},
+		{fieldToken, len(user.Token), maxToken},
+		{"users.user.username", len(user.Username), maxPassword},
+		{fieldPassword, len(user.Password), maxPassword},
+		{fieldCertificate, len(user.ClientCertificateData), maxCertificate},
+		{fieldKey, len(user.ClientKeyData), maxCertificate},
+	} {
+		if value.size > value.max {
+			return &RefusedError{Field: value.field, Why: fmt.Sprintf("it has %d bytes, at most %d are taken", value.size, value.max)}
+		}
+	}
+	return nil
+}
+
+// checkCertificates reads them as a connection would, which could not say what is wrong without quoting it.
+func checkCertificates(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) error {
+	if authority := cluster.CertificateAuthorityData; len(authority) > 0 && !x509.NewCertPool().AppendCertsFromPEM(authority) {
+		return &RefusedError{Field: fieldCA, Why: "it holds no certificate in PEM form"}
+	}
+	if len(user.ClientCertificateData) > 0 {
+		if _, err := tls.X509KeyPair(user.ClientCertificateData, user.ClientKeyData); err != nil {
+			return &RefusedError{Field: fieldCertificate, Why: "it and client-key-data are no pair of a certificate and its key in PEM form"}
+		}
 	}
 	return nil
 }

@@ -17,16 +17,25 @@ limitations under the License.
 package targets
 
 import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
 	"encoding/base64"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"maps"
+	"math/big"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/rest"
@@ -37,9 +46,38 @@ const secret = "5ecret-value"
 
 var (
 	secretData  = base64.StdEncoding.EncodeToString([]byte(secret))
-	goodCluster = "server: https://cluster.example.org:6443, certificate-authority-data: " + secretData
+	certificate = newPair()
+	goodCA      = "certificate-authority-data: " + certificate.data
+	goodCluster = "server: https://cluster.example.org:6443, " + goodCA
 	goodUser    = "token: " + secret
+	goodPair    = "client-certificate-data: " + certificate.data + ", client-key-data: " + certificate.keyData
 )
+
+// pair is a certificate with its key, in PEM form, and as a kubeconfig has it.
+type pair struct {
+	pem, key      []byte
+	data, keyData string
+}
+
+func newPair() (made pair) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	signed, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		panic(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		panic(err)
+	}
+	made.pem = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed})
+	made.key = pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+	made.data, made.keyData = base64.StdEncoding.EncodeToString(made.pem), base64.StdEncoding.EncodeToString(made.key)
+	return made
+}
 
 // kubeconfigOf returns a kubeconfig of one cluster and one user, each given as the fields of a YAML map.
 func kubeconfigOf(cluster, user string) string {
@@ -64,24 +102,53 @@ var acceptedKubeconfigs = map[string]struct {
 	want          rest.Config
 }{
 	"a token": {goodCluster, goodUser, rest.Config{
-		Host: "https://cluster.example.org:6443", BearerToken: secret, TLSClientConfig: rest.TLSClientConfig{CAData: []byte(secret)},
+		Host: "https://cluster.example.org:6443", BearerToken: secret, TLSClientConfig: rest.TLSClientConfig{CAData: certificate.pem},
 	}},
-	"a client certificate": {goodCluster, "client-certificate-data: " + secretData + ", client-key-data: " + secretData, rest.Config{
+	"a client certificate": {goodCluster, goodPair, rest.Config{
 		Host:            "https://cluster.example.org:6443",
-		TLSClientConfig: rest.TLSClientConfig{CAData: []byte(secret), CertData: []byte(secret), KeyData: []byte(secret)},
+		TLSClientConfig: rest.TLSClientConfig{CAData: certificate.pem, CertData: certificate.pem, KeyData: certificate.key},
 	}},
 	"a name with a password": {goodCluster, "username: somebody, password: " + secret, rest.Config{
-		Host: "https://cluster.example.org:6443", Username: "somebody", Password: secret, TLSClientConfig: rest.TLSClientConfig{CAData: []byte(secret)},
+		Host: "https://cluster.example.org:6443", Username: "somebody", Password: secret, TLSClientConfig: rest.TLSClientConfig{CAData: certificate.pem},
 	}},
 	"nobody": {goodCluster, "", rest.Config{
-		Host: "https://cluster.example.org:6443", TLSClientConfig: rest.TLSClientConfig{CAData: []byte(secret)},
+		Host: "https://cluster.example.org:6443", TLSClientConfig: rest.TLSClientConfig{CAData: certificate.pem},
 	}},
 	"a path and another name, and no CA": {"server: https://127.0.0.1/clusters/one, tls-server-name: one.example.org", goodUser, rest.Config{
 		Host: "https://127.0.0.1/clusters/one", BearerToken: secret, TLSClientConfig: rest.TLSClientConfig{ServerName: "one.example.org"},
 	}},
-	"what nobody knows": {goodCluster + ", Proxy-URL: http://proxy", goodUser + ", Exec: {command: x}", rest.Config{
-		Host: "https://cluster.example.org:6443", BearerToken: secret, TLSClientConfig: rest.TLSClientConfig{CAData: []byte(secret)},
+	"extensions": {goodCluster + extensions, goodUser + extensions, rest.Config{
+		Host: "https://cluster.example.org:6443", BearerToken: secret, TLSClientConfig: rest.TLSClientConfig{CAData: certificate.pem},
 	}},
+	"loopback":          {"server: 'https://[::1]:6443'", goodUser, rest.Config{Host: "https://[::1]:6443", BearerToken: secret}},
+	"a private network": {"server: 'https://10.0.0.1'", goodUser, rest.Config{Host: "https://10.0.0.1", BearerToken: secret}},
+	"a long token": {goodCluster, "token: " + strings.Repeat("t", maxToken), rest.Config{
+		Host: "https://cluster.example.org:6443", BearerToken: strings.Repeat("t", maxToken), TLSClientConfig: rest.TLSClientConfig{CAData: certificate.pem},
+	}},
+	"what nobody knows": {goodCluster + ", Proxy-URL: http://proxy", goodUser + ", Exec: {command: x}", rest.Config{
+		Host: "https://cluster.example.org:6443", BearerToken: secret, TLSClientConfig: rest.TLSClientConfig{CAData: certificate.pem},
+	}},
+}
+
+// extensions are what other programs keep in a kubeconfig.
+const extensions = ", extensions: [{name: exec, extension: {command: /bin/x, exec: {command: x}, tokenFile: /run/token, as: admin}}]"
+
+// What another context names is not the hub's.
+func TestOnlyTheCurrentContextCounts(t *testing.T) {
+	g := NewWithT(t)
+	other := `
+- name: another
+  %s: {exec: {apiVersion: client.authentication.k8s.io/v1, command: /bin/x}, insecure-skip-tls-verify: true, server: "http://169.254.169.254", tokenFile: /run/token}`
+	kubeconfig := kubeconfigOf(goodCluster, goodUser)
+	for list, item := range map[string]string{"clusters": "cluster", "users": "user"} {
+		kubeconfig = strings.Replace(kubeconfig, list+":", list+":"+fmt.Sprintf(other, item), 1)
+	}
+	kubeconfig = strings.Replace(kubeconfig, "contexts:", "contexts:\n- name: away\n  context: {cluster: another, user: another}", 1)
+	config, err := ParseKubeconfig([]byte(kubeconfig))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(config.BearerToken).To(Equal(secret))
+	_, err = ParseKubeconfig([]byte(strings.Replace(kubeconfig, "current-context: here", "current-context: away", 1)))
+	g.Expect(err).To(MatchError(ContainSubstring(fieldServer)))
 }
 
 func TestParseKubeconfigAccepts(t *testing.T) {
@@ -122,7 +189,7 @@ var refusedKubeconfigs = map[string]struct{ kubeconfig, field string }{
 	"a token file":         {kubeconfigOf(goodCluster, "tokenFile: /run/"+secret), "users.user.tokenFile"},
 	"a token and its file": {kubeconfigOf(goodCluster, goodUser+", tokenFile: /run/token"), "users.user.tokenFile"},
 	"a certificate file":   {kubeconfigOf(goodCluster, "client-certificate: /run/"+secret+", client-key-data: "+secretData), "users.user.client-certificate"},
-	"a key file":           {kubeconfigOf(goodCluster, "client-certificate-data: "+secretData+", client-key: "+secret), "users.user.client-key"},
+	"a key file":           {kubeconfigOf(goodCluster, "client-certificate-data: "+certificate.data+", client-key: "+secret), "users.user.client-key"},
 	"a certificate alone":  {kubeconfigOf(goodCluster, "client-certificate-data: "+secretData), "users.user.client-certificate-data"},
 	"a key alone":          {kubeconfigOf(goodCluster, "client-key-data: "+secretData), "users.user.client-key-data"},
 	"a CA file":            {kubeconfigOf("server: https://x, certificate-authority: /run/"+secret, goodUser), "clusters.cluster.certificate-authority"},
@@ -133,6 +200,32 @@ var refusedKubeconfigs = map[string]struct{ kubeconfig, field string }{
 	"another user's UID":   {kubeconfigOf(goodCluster, goodUser+", as-uid: "+secret), "users.user.as"},
 	"another group":        {kubeconfigOf(goodCluster, goodUser+", as-groups: ['system:masters']"), "users.user.as"},
 	"another user's extra": {kubeconfigOf(goodCluster, goodUser+", as-user-extra: {scopes: [all]}"), "users.user.as"},
+
+	"a token and a password": {kubeconfigOf(goodCluster, goodUser+", username: me, password: "+secret), fieldPassword},
+	"a token and a name":     {kubeconfigOf(goodCluster, goodUser+", username: me"), fieldPassword},
+	"an endless token":       {kubeconfigOf(goodCluster, "token: "+strings.Repeat(secret, maxToken/len(secret)+1)), fieldToken},
+	"an endless password":    {kubeconfigOf(goodCluster, "username: me, password: "+strings.Repeat(secret, maxPassword/len(secret)+1)), fieldPassword},
+	"an endless name":        {kubeconfigOf(goodCluster, "username: "+strings.Repeat(secret, maxPassword/len(secret)+1)), "users.user.username"},
+	"an endless URL":         {kubeconfigOf("server: https://x/"+strings.Repeat(secret, maxServer/len(secret)), goodUser), fieldServer},
+	"an endless server name": {kubeconfigOf("server: https://x, tls-server-name: "+strings.Repeat(secret, maxServerName/len(secret)+1), goodUser), "clusters.cluster.tls-server-name"},
+	"too many authorities":   {kubeconfigOf("server: https://x, certificate-authority-data: "+repeated(certificate.pem, maxCA), goodUser), fieldCA},
+	"too many certificates":  {kubeconfigOf(goodCluster, "client-certificate-data: "+repeated(certificate.pem, maxCertificate)+", client-key-data: "+certificate.keyData), fieldCertificate},
+	"an endless key":         {kubeconfigOf(goodCluster, "client-certificate-data: "+certificate.data+", client-key-data: "+repeated(certificate.key, maxCertificate)), fieldKey},
+	"no authority's data":    {kubeconfigOf("server: https://x, certificate-authority-data: "+secretData, goodUser), fieldCA},
+	"no certificate's data":  {kubeconfigOf(goodCluster, "client-certificate-data: "+secretData+", client-key-data: "+certificate.keyData), fieldCertificate},
+	"no key's data":          {kubeconfigOf(goodCluster, "client-certificate-data: "+certificate.data+", client-key-data: "+secretData), fieldCertificate},
+	"another key":            {kubeconfigOf(goodCluster, "client-certificate-data: "+certificate.data+", client-key-data: "+newPair().keyData), fieldCertificate},
+
+	"a link-local address":      {kubeconfigOf("server: 'https://169.254.1.1:6443'", goodUser), fieldServer},
+	"a link-local IPv6 address": {kubeconfigOf("server: 'https://[fe80::1]'", goodUser), fieldServer},
+	"one with a zone":           {kubeconfigOf("server: 'https://[fe80::1%25eth0]'", goodUser), fieldServer},
+	"a metadata service":        {kubeconfigOf("server: 'https://169.254.169.254/latest'", goodUser), fieldServer},
+	"a metadata IPv6 address":   {kubeconfigOf("server: 'https://[fd00:ec2::254]'", goodUser), fieldServer},
+	"one in disguise":           {kubeconfigOf("server: 'https://[::ffff:169.254.169.254]'", goodUser), fieldServer},
+	"one behind a gateway":      {kubeconfigOf("server: 'https://[64:ff9b::a9fe:a9fe]'", goodUser), fieldServer},
+	"no address in particular":  {kubeconfigOf("server: 'https://0.0.0.0:6443'", goodUser), fieldServer},
+	"no IPv6 address":           {kubeconfigOf("server: 'https://[::]:6443'", goodUser), fieldServer},
+	"everybody's address":       {kubeconfigOf("server: 'https://224.0.0.1'", goodUser), fieldServer},
 
 	"http":                  {kubeconfigOf("server: http://x", goodUser), "clusters.cluster.server"},
 	"no scheme":             {kubeconfigOf("server: 'x:6443'", goodUser), "clusters.cluster.server"},
@@ -159,7 +252,16 @@ var refusedKubeconfigs = map[string]struct{ kubeconfig, field string }{
 	"another kind":            {"{apiVersion: v1, kind: Secret, data: {token: " + secretData + "}}", "its syntax"},
 	"another version":         {strings.Replace(kubeconfigOf(goodCluster, goodUser), "apiVersion: v1", "apiVersion: v9", 1), "its syntax"},
 	"data that is no base64":  {kubeconfigOf("server: https://x, certificate-authority-data: '"+secret+"!'", goodUser), "its syntax"},
+	"only a current context":  {"{apiVersion: v1, kind: Config, current-context: " + secret + "}", "current-context"},
+	"a port without a host":   {kubeconfigOf("server: 'https://:6443'", goodUser), fieldServer},
 	"aliases that multiply":   {aliasBomb(), "its syntax"},
+	"aliases of a long text":  {textBomb(), "its syntax"},
+	"merges that multiply":    {kubeconfigOf(goodCluster, goodUser) + "extensions: [{name: a, extension: &a {b: c}}, {name: d, extension: {<<: *a}}]", "its syntax"},
+	"a single alias":          {strings.Replace(kubeconfigOf(goodCluster, "token: *t"), "current-context: here", "current-context: &t here", 1), "its syntax"},
+	"a single anchor":         {kubeconfigOf(goodCluster, "token: &t "+secret), "its syntax"},
+	"nested lists":            {kubeconfigOf(goodCluster, goodUser) + "preferences: " + strings.Repeat("[", 1000) + strings.Repeat("]", 1000), "its syntax"},
+	"nested maps":             {kubeconfigOf(goodCluster, goodUser) + "preferences: " + strings.Repeat("{a: ", 100) + strings.Repeat("}", 100), "its syntax"},
+	"nested lists of blocks":  {kubeconfigOf(goodCluster, goodUser) + "preferences:\n  " + strings.Repeat("- ", 5000), "its syntax"},
 	"an alias of itself":      {"users: &users [*users]", "its syntax"},
 	"brackets without an end": {strings.Repeat("[", maxKubeconfig), "its syntax"},
 	"a giant":                 {kubeconfigOf(goodCluster, goodUser) + "#" + strings.Repeat(secret, maxKubeconfig/len(secret)), "its size"},
@@ -173,6 +275,17 @@ func aliasBomb() string {
 		bomb = append(bomb, fmt.Sprintf("level%d: &level%d [%s]", level+1, level+1, aliases))
 	}
 	return strings.Join(bomb, "\n")
+}
+
+// textBomb is a kubeconfig of 64 KiB with few aliases, as the parser counts them, that would be hundreds of megabytes when
+// written out.
+func textBomb() string {
+	return kubeconfigOf(goodCluster, goodUser) + "preferences: {long: &a " + strings.Repeat("x", 32<<10) + ", many: [" + strings.Repeat("*a,", 10<<10) + "]}"
+}
+
+// repeated is PEM data of more than a number of bytes, as a kubeconfig has it.
+func repeated(block []byte, more int) string {
+	return base64.StdEncoding.EncodeToString(bytes.Repeat(block, more/len(block)+1))
 }
 
 func TestParseKubeconfigRefuses(t *testing.T) {
@@ -220,6 +333,12 @@ func FuzzParseKubeconfig(f *testing.F) {
 		server, err := url.Parse(got.Host)
 		if err != nil || server.Scheme != "https" || server.Host == "" || server.User != nil {
 			t.Errorf("accepted the server %q", got.Host)
+		}
+		if address, err := netip.ParseAddr(server.Hostname()); err == nil && (address.IsLinkLocalUnicast() || address.IsMulticast() || address.IsUnspecified()) {
+			t.Errorf("accepted the address %s", address)
+		}
+		if bytes.Contains(kubeconfig, []byte("*a")) && len(got.Host)+len(got.BearerToken)+len(got.Username)+len(got.Password)+len(got.ServerName) > len(kubeconfig) {
+			t.Error("accepted more than was written")
 		}
 		allowed := &rest.Config{
 			Host: got.Host, BearerToken: got.BearerToken, Username: got.Username, Password: got.Password,

@@ -19,13 +19,24 @@ package targets
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"net/url"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"github.com/synchub-dev/synchub/provider/kcp"
 )
+
+// handoverTime is for how long a connection stays open after another took its place, so that whoever works with it can
+// go over, and what is under way can end.
+const handoverTime = time.Second
+
+// ErrNotLeading is why no connection is made by a hub that does not lead, or has only begun to.
+var ErrNotLeading = errors.New("this hub makes no connections: it is not the leader")
 
 // Registry keeps one connection per SyncTarget.
 type Registry struct {
@@ -34,11 +45,14 @@ type Registry struct {
 	lock        sync.RWMutex
 	ctx         context.Context // set by Start; the owner of all connections
 	connections map[types.UID]*Connection
+	// successors are connections made from changed credentials, while the ones before still work and the target has not
+	// answered the new ones.
+	successors map[types.UID]*Connection
 }
 
 // NewRegistry returns an empty registry.
 func NewRegistry(options Options) *Registry {
-	return &Registry{options: options, connections: map[types.UID]*Connection{}}
+	return &Registry{options: options, connections: map[types.UID]*Connection{}, successors: map[types.UID]*Connection{}}
 }
 
 // Start lets connections be made until ctx ends, and closes them then.
@@ -48,10 +62,13 @@ func (r *Registry) Start(ctx context.Context) error {
 	r.lock.Unlock()
 	<-ctx.Done()
 	r.lock.Lock()
-	connections := r.connections
-	r.connections = map[types.UID]*Connection{}
+	connections, successors := r.connections, r.successors
+	r.connections, r.successors = map[types.UID]*Connection{}, map[types.UID]*Connection{}
 	r.lock.Unlock()
 	for _, connection := range connections {
+		connection.close()
+	}
+	for _, connection := range successors {
 		connection.close()
 	}
 	return nil
@@ -60,10 +77,14 @@ func (r *Registry) Start(ctx context.Context) error {
 // NeedLeaderElection makes the manager run the registry on the leader only.
 func (r *Registry) NeedLeaderElection() bool { return true }
 
-// Connect returns the connection of a SyncTarget for a kubeconfig and limits. It is made anew if either has changed.
-// Zero limits stand for the hub's own. The error is a [*RefusedError] if the kubeconfig is not accepted.
+// Connect returns the connection of a SyncTarget for a kubeconfig and limits. If either has changed another one is made.
+// While the one before works, Connect returns that until the target has answered the new one, with whatever; it is called
+// again then, since OnChange tells of it. So a change that works leaves no gap.
+//
+// Zero limits stand for the hub's own. The error is a [*RefusedError] if the kubeconfig is not accepted. Then, and if no
+// connection can be made from it, the one before is closed too: its credentials are not those of the SyncTarget any more.
 func (r *Registry) Connect(syncTarget types.UID, kubeconfig []byte, limits kcp.Limits) (*Connection, error) {
-	config, err := ParseKubeconfig(kubeconfig)
+	config, err := r.parse(kubeconfig)
 	if err != nil {
 		r.Disconnect(syncTarget)
 		return nil, err
@@ -76,33 +97,75 @@ func (r *Registry) Connect(syncTarget types.UID, kubeconfig []byte, limits kcp.L
 		options.Limits.Burst = limits.Burst
 	}
 	fingerprint := sha256.Sum256(fmt.Appendf(nil, "%v %s", options.Limits, kubeconfig))
+	connection, err := r.connect(syncTarget, config, fingerprint, options)
+	if err != nil && !errors.Is(err, ErrNotLeading) {
+		r.Disconnect(syncTarget)
+	}
+	return connection, err
+}
 
-	r.lock.Lock()
-	defer r.lock.Unlock()
-	if r.ctx == nil || r.ctx.Err() != nil {
-		return nil, fmt.Errorf("this hub makes no connections: it is not the leader")
-	}
-	old, ok := r.connections[syncTarget]
-	if ok && old.fingerprint == fingerprint {
-		return old, nil
-	}
-	connection, err := newConnection(r.ctx, syncTarget, config, fingerprint, options)
+// parse refuses what no connection of this hub may lead to.
+func (r *Registry) parse(kubeconfig []byte) (*rest.Config, error) {
+	config, err := ParseKubeconfig(kubeconfig)
 	if err != nil {
 		return nil, err
 	}
-	r.connections[syncTarget] = connection
-	if ok {
-		go old.close()
+	server, err := url.Parse(config.Host)
+	if err != nil {
+		return nil, &RefusedError{Field: fieldServer, Why: "it is no URL"}
 	}
-	return connection, nil
+	if err := r.options.Denied.check(server); err != nil {
+		return nil, err
+	}
+	return config, nil
+}
+
+func (r *Registry) connect(syncTarget types.UID, config *rest.Config, fingerprint [sha256.Size]byte, options Options) (*Connection, error) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	if r.ctx == nil || r.ctx.Err() != nil {
+		return nil, ErrNotLeading
+	}
+	current, ok := r.connections[syncTarget]
+	next, changing := r.successors[syncTarget]
+	if changing && (next.fingerprint != fingerprint || current.fingerprint == fingerprint) {
+		// It has changed once more, or back.
+		delete(r.successors, syncTarget)
+		go next.close()
+		changing = false
+	}
+	if ok && current.fingerprint == fingerprint {
+		return current, nil
+	}
+	if !changing {
+		var err error
+		if next, err = newConnection(r.ctx, syncTarget, config, fingerprint, options); err != nil {
+			return nil, err
+		}
+	}
+	if ok && current.Up() && next.Health().Reason == ReasonConnecting {
+		r.successors[syncTarget] = next
+		return current, nil
+	}
+	delete(r.successors, syncTarget)
+	r.connections[syncTarget] = next
+	if ok {
+		go current.closeAfter(handoverTime)
+	}
+	return next, nil
 }
 
 // Disconnect closes the connection of a SyncTarget, if there is one.
 func (r *Registry) Disconnect(syncTarget types.UID) {
 	r.lock.Lock()
 	connection, ok := r.connections[syncTarget]
+	successor, changing := r.successors[syncTarget]
 	delete(r.connections, syncTarget)
+	delete(r.successors, syncTarget)
 	r.lock.Unlock()
+	if changing {
+		successor.close()
+	}
 	if ok {
 		connection.close()
 		r.options.OnChange(syncTarget)

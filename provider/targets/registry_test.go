@@ -22,11 +22,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"runtime/pprof"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -41,10 +43,14 @@ func TestRegistryKeepsAConnectionWhileNothingChanges(t *testing.T) {
 	way := newLine(t, target)
 	kubeconfig := kubeconfigAt(t, target, way.URL())
 	registry := newRegistry(t.Context(), t, clock.RealClock{})
-	connect := func(kubeconfig []byte, limits kcp.Limits) *Connection {
+	connect := func(kubeconfig []byte, limits kcp.Limits) (connection *Connection) {
 		t.Helper()
-		connection, err := registry.Connect(syncTarget, kubeconfig, limits)
-		g.Expect(err).NotTo(HaveOccurred())
+		eventually(t, func(g Gomega) {
+			var err error
+			connection, err = registry.Connect(syncTarget, kubeconfig, limits)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(registry.changing()).To(BeFalse())
+		})
 		g.Expect(connection.SyncTarget).To(Equal(syncTarget))
 		current, ok := registry.Get(syncTarget)
 		g.Expect(ok).To(BeTrue())
@@ -76,6 +82,101 @@ func TestRegistryKeepsAConnectionWhileNothingChanges(t *testing.T) {
 	}
 }
 
+// changing tells whether a connection waits for the target's first answer.
+func (f *fixture) changing() bool {
+	f.lock.RLock()
+	defer f.lock.RUnlock()
+	return len(f.successors) > 0
+}
+
+// While credentials change, there is always a connection that works, if any of them do.
+func TestChangedCredentialsLeaveNoGap(t *testing.T) {
+	g := NewWithT(t)
+	before, after := newScript(t), newScript(t)
+	held := make(chan struct{})
+	after.hold.Store(&held)
+	registry := newRegistry(t.Context(), t, clock.RealClock{})
+	connect := func(kubeconfig []byte) *Connection {
+		t.Helper()
+		connection, err := registry.Connect(syncTarget, kubeconfig, kcp.Limits{})
+		g.Expect(err).NotTo(HaveOccurred())
+		return connection
+	}
+	old := connect(kubeconfigFor(t, before.Server))
+	eventually(t, func(g Gomega) { g.Expect(old.Up()).To(BeTrue()) })
+	changes := registry.changes.Load()
+
+	// The new connection has to answer first; that it does is told.
+	changed := kubeconfigFor(t, after.Server)
+	for range 3 {
+		g.Expect(connect(changed)).To(BeIdenticalTo(old))
+	}
+	g.Expect(registry.changing()).To(BeTrue())
+	close(held)
+	eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(Equal(changes + 1)) })
+	next := connect(changed)
+	g.Expect(next).NotTo(BeIdenticalTo(old))
+	g.Expect(next.Up()).To(BeTrue())
+	g.Expect(after.probes.Load()).To(BeEquivalentTo(1))
+	current, _ := registry.Get(syncTarget)
+	g.Expect(current).To(BeIdenticalTo(next))
+	// What is under way may end, and then the old one is closed for good.
+	eventually(t, func(g Gomega) { g.Expect(old.ctx.Err()).To(HaveOccurred()) })
+	g.Expect(next.Up()).To(BeTrue())
+
+	// Credentials that the target does not accept are those of the SyncTarget all the same.
+	before.set(&before.version, status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized))
+	eventually(t, func(g Gomega) {
+		last := connect(kubeconfigFor(t, before.Server))
+		g.Expect(last).NotTo(BeIdenticalTo(next))
+		g.Expect(last.Health().Reason).To(Equal(ReasonUnauthorized))
+	})
+}
+
+func TestCredentialsThatChangeTwice(t *testing.T) {
+	g := NewWithT(t)
+	first, second, third := newScript(t), newScript(t), newScript(t)
+	held := make(chan struct{})
+	t.Cleanup(func() { close(held) })
+	second.hold.Store(&held)
+	third.hold.Store(&held)
+	registry := newRegistry(t.Context(), t, clock.RealClock{})
+	connect := func(server *script) *Connection {
+		t.Helper()
+		connection, err := registry.Connect(syncTarget, kubeconfigFor(t, server.Server), kcp.Limits{})
+		g.Expect(err).NotTo(HaveOccurred())
+		return connection
+	}
+	successor := func() *Connection {
+		registry.lock.RLock()
+		defer registry.lock.RUnlock()
+		return registry.successors[syncTarget]
+	}
+	current := connect(first)
+	eventually(t, func(g Gomega) { g.Expect(current.Up()).To(BeTrue()) })
+	g.Expect(connect(second)).To(BeIdenticalTo(current))
+	given := successor()
+	g.Expect(connect(third)).To(BeIdenticalTo(current))
+	eventually(t, func(g Gomega) { g.Expect(given.ctx.Err()).To(HaveOccurred()) })
+	given = successor()
+	g.Expect(connect(first)).To(BeIdenticalTo(current))
+	g.Expect(registry.changing()).To(BeFalse(), "they have changed back")
+	eventually(t, func(g Gomega) { g.Expect(given.ctx.Err()).To(HaveOccurred()) })
+
+	// A connection that does not work any more is not worth waiting with.
+	g.Expect(connect(second)).To(BeIdenticalTo(current))
+	waiting := successor()
+	first.set(&first.version, answer{http.StatusInternalServerError, "broken"})
+	current.Doubt()
+	eventually(t, func(g Gomega) { g.Expect(current.Up()).To(BeFalse()) })
+	g.Expect(connect(second)).To(BeIdenticalTo(waiting))
+
+	g.Expect(connect(third)).NotTo(BeIdenticalTo(waiting))
+	registry.Disconnect(syncTarget)
+	_, ok := registry.Get(syncTarget)
+	g.Expect(ok).To(BeFalse())
+}
+
 func TestRegistryRefuses(t *testing.T) {
 	g := NewWithT(t)
 	target := startTarget(t, steady)
@@ -96,18 +197,21 @@ func TestRegistryRefuses(t *testing.T) {
 	g.Expect(registry.changes.Load()).To(BeEquivalentTo(2))
 	eventually(t, func(g Gomega) { g.Expect(way.Open()).To(BeZero()) })
 
-	// Certificates and keys that cannot be read are found out only when they are used; no error shows them.
+	// No error shows what could not be read, and each ends the connection before.
 	for name, kubeconfig := range map[string]string{
-		"the CA":                     kubeconfigOf(goodCluster, goodUser),
-		"a certificate":              kubeconfigOf("server: https://x", "client-certificate-data: "+secretData+", client-key-data: "+secretData),
-		"a token and a password too": kubeconfigOf("server: https://x", goodUser+", username: me, password: "+secret),
+		"the CA":                     kubeconfigOf("server: https://x, certificate-authority-data: "+secretData, goodUser),
+		"a certificate":              kubeconfigOf(goodCluster, "client-certificate-data: "+secretData+", client-key-data: "+secretData),
+		"a token and a password too": kubeconfigOf(goodCluster, goodUser+", username: me, password: "+secret),
 	} {
-		_, err := registry.Connect(syncTarget, []byte(kubeconfig), kcp.Limits{})
+		_, err := registry.Connect(syncTarget, good, kcp.Limits{})
+		g.Expect(err).NotTo(HaveOccurred())
+		_, err = registry.Connect(syncTarget, []byte(kubeconfig), kcp.Limits{})
 		g.Expect(err).To(HaveOccurred(), name)
 		expectNoSecret(t, err.Error())
 		_, ok := registry.Get(syncTarget)
 		g.Expect(ok).To(BeFalse(), name)
 	}
+	eventually(t, func(g Gomega) { g.Expect(way.Open()).To(BeZero()) })
 }
 
 func TestRegistryConnectsOnlyWhileItRuns(t *testing.T) {

@@ -1,0 +1,101 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package synctarget
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+const (
+	// staleAfter is how old a heartbeat may be for what the hub before has reported to count still.
+	staleAfter = 2 * time.Minute
+	// firstLook is how long a hub looks at a target before it says that it does not know, if the one before is long gone.
+	firstLook = 10 * time.Second
+)
+
+// heldFor returns for how long a condition is left as the hub before has written it, since this hub has only begun to look
+// and would say no more than that. So a restart or a change of the leader is no change of a thousand statuses, and yet none
+// is green for long because nobody looks.
+func heldFor(stored *metav1.Condition, next metav1.Condition, heartbeat *metav1.Time, since, now time.Time) time.Duration {
+	if stored == nil || next.Reason != targets.ReasonConnecting && next.Reason != ReasonStarting || !stored.LastTransitionTime.Time.Before(since.Truncate(time.Second)) {
+		return 0
+	}
+	until := since.Add(firstLook)
+	if heartbeat != nil {
+		until = latest(until, earliest(heartbeat.Add(staleAfter), since.Add(staleAfter)))
+		if next.Reason == ReasonStarting {
+			// The heartbeat goes on meanwhile.
+			until = since.Add(staleAfter)
+		}
+	}
+	return max(until.Sub(now), 0)
+}
+
+// reword leaves a condition's message as it is stored if nothing else has changed and words have changed within the last
+// minute, and returns when they may: what a target says of its trouble can differ each time.
+func (m *memory) reword(stored, next *metav1.Condition, now time.Time) (again time.Duration) {
+	if stored == nil || stored.Status != next.Status || stored.Reason != next.Reason || stored.Message == next.Message {
+		return 0
+	}
+	if wait := m.worded.Add(heartbeatInterval).Sub(now); wait > 0 && !m.worded.Equal(now) {
+		next.Message = stored.Message
+		return wait
+	}
+	m.worded = now
+	return 0
+}
+
+func earliest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// firstBeat is when a hub writes its first heartbeat of a target that has had one before: a fleet's are spread over the
+// interval, else all were written together, each minute, ever after.
+func firstBeat(syncTarget types.UID, since time.Time) time.Time {
+	return since.Add(time.Duration(chance(syncTarget, "heartbeat") * float64(heartbeatInterval)))
+}
+
+// withToken returns the health of a target in view of its token: one that is away past the token's end needs another.
+func withToken(health targets.Health, token targets.Token, hasToken bool, syncTarget string, now time.Time) targets.Health {
+	if !hasToken || health.Up || now.Before(token.ExpiresAt) || health.Reason != targets.ReasonUnauthorized && health.Reason != targets.ReasonUnreachable {
+		return health
+	}
+	why := ""
+	if health.Reason == targets.ReasonUnreachable {
+		why = " The target could not be reached: " + health.Message
+	}
+	health.Reason = ReasonTokenExpired
+	health.Message = fmt.Sprintf("The hub's token for the target ended at %s. Run `kubectl synchub rotate %s`, or put a kubeconfig with another into the Secret.%s",
+		token.ExpiresAt.Format(dateFormat), syncTarget, why)
+	return health
+}

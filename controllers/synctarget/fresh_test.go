@@ -1,0 +1,256 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package synctarget
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+func TestHeldFor(t *testing.T) {
+	ago := func(age time.Duration) *metav1.Time { return &metav1.Time{Time: noon.Add(-age)} }
+	since := func(transition time.Duration) *metav1.Condition {
+		return &metav1.Condition{Status: metav1.ConditionTrue, Reason: "Stored", LastTransitionTime: *ago(transition)}
+	}
+	const hour = time.Hour
+	for name, test := range map[string]struct {
+		stored    *metav1.Condition
+		reason    string
+		heartbeat *metav1.Time
+		// seen is for how long the hub has seen the SyncTarget.
+		seen, want time.Duration
+	}{
+		"a new SyncTarget":                       {nil, targets.ReasonConnecting, nil, 0, 0},
+		"an answer":                              {since(hour), targets.ReasonConnected, ago(0), 0, 0},
+		"a failure":                              {since(hour), targets.ReasonUnreachable, ago(0), 0, 0},
+		"missing credentials":                    {since(hour), ReasonCredentialsMissing, ago(0), 0, 0},
+		"this hub has said so":                   {since(0), targets.ReasonConnecting, ago(0), time.Second, 0},
+		"a quick restart":                        {since(hour), targets.ReasonConnecting, ago(20 * time.Second), 0, 100 * time.Second},
+		"a quick restart, a while later":         {since(hour), targets.ReasonConnecting, ago(time.Minute), 40 * time.Second, time.Minute},
+		"too long ago":                           {since(hour), targets.ReasonConnecting, ago(2 * time.Minute), 100 * time.Second, 0},
+		"a long outage":                          {since(hour), targets.ReasonConnecting, ago(hour), 0, firstLook},
+		"a long outage, a while later":           {since(hour), targets.ReasonConnecting, ago(hour), firstLook, 0},
+		"it never answered":                      {since(hour), targets.ReasonConnecting, nil, 0, firstLook},
+		"a heartbeat from the future":            {since(hour), targets.ReasonConnecting, ago(-hour), 0, staleAfter},
+		"the mailbox is not read":                {since(hour), ReasonStarting, ago(0), time.Minute, time.Minute},
+		"the mailbox is not read for long":       {since(hour), ReasonStarting, ago(0), 2 * time.Minute, 0},
+		"the mailbox is not read after a outage": {since(hour), ReasonStarting, ago(hour), 0, staleAfter},
+	} {
+		got := heldFor(test.stored, metav1.Condition{Reason: test.reason}, test.heartbeat, noon.Add(-test.seen), noon)
+		if got != test.want {
+			t.Errorf("%s: want %v, got %v", name, test.want, got)
+		}
+	}
+}
+
+// life is a SyncTarget whose status is described again and again, and counted as a write each time that it differs.
+type life struct {
+	*edgev2alpha1.SyncTarget
+	memory *memory
+	view   view
+	writes int
+	// log is what Ready was, each time that the status was written.
+	log []string
+}
+
+func newLife() *life {
+	l := &life{SyncTarget: &edgev2alpha1.SyncTarget{}}
+	l.Name, l.UID = "florin", "florin-uid"
+	l.Status.Mailbox = &edgev2alpha1.MailboxStatus{Cluster: "m"}
+	meta.SetStatusCondition(&l.Status.Conditions, metav1.Condition{Type: edgev2alpha1.ConditionMailboxReady, Status: metav1.ConditionTrue, Reason: "Ready"})
+	l.view = view{now: noon, health: connecting}
+	l.restart()
+	return l
+}
+
+// restart lets another hub take over.
+func (l *life) restart() {
+	l.memory = &memory{since: l.view.now}
+	l.view.health, l.view.known = connecting, false
+}
+
+// answer is a probe that succeeded.
+func (l *life) answer() {
+	l.view.health = targets.Health{Up: true, Reason: targets.ReasonConnected, Message: "it answers", Version: "v1", LastSeen: l.view.now}
+	l.view.known = true
+}
+
+func (l *life) look() time.Duration {
+	stored := l.Status.DeepCopy()
+	again := l.view.describe(l.SyncTarget, l.memory)
+	for i := range l.Status.Conditions {
+		// So that time passes here as it does in tests.
+		if before := meta.FindStatusCondition(stored.Conditions, l.Status.Conditions[i].Type); before == nil || before.Status != l.Status.Conditions[i].Status {
+			l.Status.Conditions[i].LastTransitionTime = metav1.NewTime(l.view.now.Truncate(time.Second))
+		}
+	}
+	if !apiequality.Semantic.DeepEqual(stored, &l.Status) {
+		l.writes++
+		ready := meta.FindStatusCondition(l.Status.Conditions, edgev2alpha1.ConditionReady)
+		l.log = append(l.log, string(ready.Status)+" "+ready.Reason)
+	}
+	return again
+}
+
+// live lets time pass, second by second, with a probe every ten. The status is looked at when that was asked for, and every
+// few seconds for nothing. It returns how often it was written.
+func (l *life) live(length time.Duration, probe func()) (writes int) {
+	before, due := l.writes, l.view.now
+	for range int(length / time.Second) {
+		if l.view.now.Second()%10 == 3 {
+			probe()
+		}
+		if !l.view.now.Before(due) || l.view.now.Second()%7 == 0 {
+			if again := l.look(); again > 0 {
+				due = l.view.now.Add(again)
+			} else {
+				due = l.view.now.Add(time.Hour)
+			}
+		}
+		l.view.now = l.view.now.Add(time.Second)
+	}
+	return l.writes - before
+}
+
+func TestStatusWritesOfAQuietTarget(t *testing.T) {
+	l := newLife()
+	l.live(2*time.Minute, l.answer)
+	if writes := l.live(10*time.Minute, l.answer); writes > 10 || writes < 9 {
+		t.Errorf("%d writes in ten quiet minutes", writes)
+	}
+
+	// Hubs may take turns as quickly as they like.
+	l.log = nil
+	writes := 0
+	for range 20 {
+		l.restart()
+		writes += l.live(30*time.Second, l.answer)
+	}
+	if writes > 10 {
+		t.Errorf("%d writes in ten minutes of restarts", writes)
+	}
+	if bad := strings.Join(l.log, ", "); strings.Contains(bad, "Unknown") || strings.Contains(bad, "False") {
+		t.Errorf("restarts were written as %s", bad)
+	}
+
+	// After a long outage too there is one write for each, since targets that answer are well.
+	l.log = nil
+	l.view.now = l.view.now.Add(time.Hour)
+	l.restart()
+	if writes := l.live(time.Minute, l.answer); writes != 1 || l.log[0] != "True Ready" {
+		t.Errorf("after an outage there were the writes %q", l.log)
+	}
+
+	// A target that is down is quiet as well, whatever words it finds each time.
+	failures := 0
+	fail := func() {
+		failures++
+		l.view.health = targets.Health{Reason: targets.ReasonUnreachable, Message: fmt.Sprint("failure ", failures), LastSeen: l.view.health.LastSeen}
+	}
+	l.live(time.Minute, fail)
+	if writes := l.live(10*time.Minute, fail); writes > 10 {
+		t.Errorf("%d writes in ten minutes of a target that is down", writes)
+	}
+}
+
+// What cannot be known is not green for long.
+func TestUnknownInsteadOfStale(t *testing.T) {
+	for name, test := range map[string]struct {
+		outage time.Duration
+		// green is how long it may stay so, with a margin for looking.
+		green time.Duration
+	}{
+		"after a long outage":   {time.Hour, firstLook},
+		"after a quick restart": {time.Second, staleAfter},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLife()
+			l.live(2*time.Minute, l.answer)
+			l.view.now = l.view.now.Add(test.outage)
+			l.restart()
+			l.log = nil
+			l.live(test.green+time.Second, func() {})
+			for _, conditionType := range []string{edgev2alpha1.ConditionReady, edgev2alpha1.ConditionHeartbeatHealthy, edgev2alpha1.ConditionSyncerReady} {
+				if got := meta.FindStatusCondition(l.Status.Conditions, conditionType); got.Status != metav1.ConditionUnknown || got.Reason != targets.ReasonConnecting {
+					t.Errorf("%s is %s", conditionType, short(*got))
+				}
+			}
+			if len(l.log) > 2 {
+				t.Errorf("it was written as %q", l.log)
+			}
+		})
+	}
+}
+
+// The heartbeats of a fleet do not come together after a restart.
+func TestFirstBeatsAreSpread(t *testing.T) {
+	perSecond := map[int]int{}
+	for i := range 1000 {
+		due := firstBeat(types.UID(fmt.Sprint("target-", i)), noon).Sub(noon)
+		if due < 0 || due >= heartbeatInterval {
+			t.Fatalf("one is due after %v", due)
+		}
+		perSecond[int(due/time.Second)]++
+	}
+	for second, count := range perSecond {
+		if count > 40 {
+			t.Errorf("%d are due in second %d", count, second)
+		}
+	}
+	if len(perSecond) != 60 {
+		t.Errorf("they are due in %d seconds only", len(perSecond))
+	}
+}
+
+func TestWithToken(t *testing.T) {
+	ended, valid := targets.Token{ExpiresAt: noon.Add(-time.Hour)}, targets.Token{ExpiresAt: noon.Add(time.Hour)}
+	const advice = "ended at 2026-01-02T11:00:00Z. Run `kubectl synchub rotate florin`"
+	for name, test := range map[string]struct {
+		health       targets.Health
+		token        targets.Token
+		has          bool
+		reason, says string
+	}{
+		"it is up":                    {up, ended, true, targets.ReasonConnected, "it answers"},
+		"it is connecting":            {connecting, ended, true, targets.ReasonConnecting, "not yet"},
+		"unauthorized, no token":      {unauthorized, ended, false, targets.ReasonUnauthorized, "expired"},
+		"unauthorized, a valid token": {unauthorized, valid, true, targets.ReasonUnauthorized, "expired"},
+		"unauthorized, an ended one":  {unauthorized, ended, true, ReasonTokenExpired, advice},
+		"unreachable, a valid token":  {unreachable, valid, true, targets.ReasonUnreachable, "refused"},
+		"unreachable, an ended one":   {unreachable, ended, true, ReasonTokenExpired, advice},
+		"why it is unreachable":       {unreachable, ended, true, ReasonTokenExpired, "The target could not be reached: refused"},
+		"it just ends":                {unauthorized, targets.Token{ExpiresAt: noon}, true, ReasonTokenExpired, "ended at 2026-01-02T12:00:00Z"},
+		"its network is denied":       {targets.Health{Reason: targets.ReasonDenied, Message: "denied"}, ended, true, targets.ReasonDenied, "denied"},
+	} {
+		got := withToken(test.health, test.token, test.has, "florin", noon)
+		if got.Reason != test.reason || !strings.Contains(got.Message, test.says) || got.Up != test.health.Up {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package synctarget
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// memory is what the controller remembers of a SyncTarget between two looks at it. Nothing is lost with it. All but doubted
+// belongs to the one that reconciles the SyncTarget.
+type memory struct {
+	// since is when this hub first saw the SyncTarget.
+	since time.Time
+	// doubted is true after the target refused the credentials, until their Secret was read from kcp. The controller's lock
+	// guards it.
+	doubted bool
+	// reread is the Secret as it was read then. It counts as long as the cache still has passed, the version before it.
+	reread *corev1.Secret
+	passed string
+	// renewal is how the last attempt to renew the token went.
+	renewal renewal
+	// worded is when the words of a condition were last changed while it stayed the same.
+	worded time.Time
+}
+
+// remember returns what is remembered of a SyncTarget that was seen.
+func (c *Controller) remember(syncTarget types.UID) *memory {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if found := c.memories[syncTarget]; found != nil {
+		return found
+	}
+	// It was lost meanwhile; whoever still works on it is about to end.
+	return &memory{since: c.clock.Now()}
+}
+
+// Unauthorized is called after each probe whose credentials a target did not accept: they may have been replaced by others
+// that the cache does not show yet.
+func (c *Controller) Unauthorized(syncTarget types.UID) {
+	c.lock.Lock()
+	if found := c.memories[syncTarget]; found != nil {
+		found.doubted = true
+	}
+	c.lock.Unlock()
+	c.TargetChanged(syncTarget)
+}
+
+// takeDoubt tells whether the credentials were refused since it was last asked.
+func (c *Controller) takeDoubt(of *memory) bool {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	doubted := of.doubted
+	of.doubted = false
+	return doubted
+}

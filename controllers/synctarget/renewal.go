@@ -1,0 +1,139 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package synctarget
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/requests"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+const (
+	// renewAgain is when a renewal that failed is tried again, shifted by up to a fifth, or sooner if the token would end
+	// before that.
+	renewAgain = 10 * time.Minute
+	// renewedRest is how long no other is made after one that succeeded; by then the new token is in use.
+	renewedRest = time.Minute
+	dateFormat  = time.RFC3339
+)
+
+// renewal is how the last attempt to renew a token went.
+type renewal struct {
+	// next is when another may be made.
+	next time.Time
+	// done is when one succeeded.
+	done time.Time
+	// problem says why the last one did not.
+	problem string
+}
+
+// chance is a number in [0, 1) that stays the same for a SyncTarget, and differs between many.
+func chance(syncTarget types.UID, purpose string) float64 {
+	sum := fnv.New64a()
+	fmt.Fprint(sum, syncTarget, purpose)
+	return float64(sum.Sum64()>>11) / (1 << 53)
+}
+
+// renewalDue is when a token is to be renewed: when a third of its life is left, or up to a fifteenth of its life earlier,
+// so that those of a fleet that was registered together are not renewed together.
+func renewalDue(token targets.Token, syncTarget types.UID) time.Time {
+	left := float64(token.Life()) / 3 * (1 + chance(syncTarget, "renewal")/5)
+	return token.ExpiresAt.Add(-time.Duration(left))
+}
+
+// retryAfter is how long a renewal waits for its next attempt.
+func retryAfter(syncTarget types.UID, left time.Duration) time.Duration {
+	wait := time.Duration(float64(renewAgain) * (1 + (chance(syncTarget, "retry")-0.5)/2.5))
+	return max(min(wait, left/4), 10*time.Second)
+}
+
+// renew replaces the token of the SyncTarget's kubeconfig if that is due and the target can be asked. The change of the
+// Secret brings its use, as any change of it does.
+func (c *Controller) renew(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, memory *memory) {
+	if connection == nil {
+		return
+	}
+	token, ok := connection.Token()
+	now := c.clock.Now()
+	if !ok || now.Before(renewalDue(token, syncTarget.UID)) {
+		memory.renewal.problem = ""
+		return
+	}
+	if !connection.Up() || now.Before(memory.renewal.next) {
+		return
+	}
+	memory.renewal.next = now.Add(retryAfter(syncTarget.UID, token.ExpiresAt.Sub(now)))
+	err := c.replaceToken(requests.As(ctx, requests.Background), inventory, syncTarget, connection, memory)
+	switch {
+	case apierrors.IsConflict(err) || errors.Is(err, targets.ErrChanged):
+		// Somebody else has just changed the Secret, perhaps for the same end.
+		memory.renewal.next = now.Add(time.Second)
+	case err != nil:
+		memory.renewal.problem = renewalProblem(token, syncTarget.Name, err, connection.Describe(err))
+		log.FromContext(ctx).Info("the token was not renewed", "syncTarget", syncTarget.Name, "expiresAt", token.ExpiresAt, "error", connection.Describe(err))
+	default:
+		memory.renewal = renewal{next: now.Add(renewedRest), done: now}
+		log.FromContext(ctx).Info("the token was renewed", "syncTarget", syncTarget.Name)
+	}
+}
+
+// replaceToken writes a new token into the Secret unless that has changed since it was read.
+func (c *Controller) replaceToken(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, memory *memory) error {
+	reference := credentialsOf(syncTarget)
+	key := types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name}
+	stored, err := c.secret(ctx, inventory, key, memory)
+	if err != nil {
+		return fmt.Errorf("cannot read the Secret %s: %w", key, err)
+	}
+	kubeconfig, err := connection.RenewToken(ctx, stored.Data[reference.Key])
+	if err != nil {
+		return err
+	}
+	changed := stored.DeepCopy()
+	changed.Data[reference.Key] = kubeconfig
+	if err := inventory.GetClient().Patch(ctx, changed, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
+		return &writeError{fmt.Errorf("cannot write it into the Secret %s: %w", key, err)}
+	}
+	return nil
+}
+
+// writeError is an error of kcp, and no refusal by the target.
+type writeError struct{ error }
+
+func (e *writeError) Unwrap() error { return e.error }
+
+// renewalProblem says when the token ends, why it was not renewed, and what to do.
+func renewalProblem(token targets.Token, syncTarget string, err error, described string) string {
+	ends := token.ExpiresAt.Format(dateFormat)
+	if _, inventory := errors.AsType[*writeError](err); apierrors.IsForbidden(err) && !inventory {
+		return fmt.Sprintf("The hub's token for the target ends at %s and cannot be renewed: allow its ServiceAccount %s/%s to create serviceaccounts/token for itself, "+
+			"or run `kubectl synchub rotate %s`.", ends, token.Namespace, token.ServiceAccount, syncTarget)
+	}
+	return fmt.Sprintf("The hub's token for the target ends at %s and was not renewed yet: %s. This is tried again; `kubectl synchub rotate %s` gives another.", ends, described, syncTarget)
+}

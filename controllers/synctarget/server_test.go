@@ -1,0 +1,265 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package synctarget
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/servers"
+)
+
+const patience = 3 * time.Minute
+
+// workspace is an API server that stands for an inventory workspace. Its cache is what the server has, or a Secret.
+type workspace struct {
+	cluster.Cluster
+	client.Client
+	config *rest.Config
+	http   *http.Client
+	mapper meta.RESTMapper
+	behind *corev1.Secret
+}
+
+func (w *workspace) GetClient() client.Client       { return w }
+func (w *workspace) GetConfig() *rest.Config        { return w.config }
+func (w *workspace) GetHTTPClient() *http.Client    { return w.http }
+func (w *workspace) GetScheme() *runtime.Scheme     { return w.Scheme() }
+func (w *workspace) GetRESTMapper() meta.RESTMapper { return w.mapper }
+
+func (w *workspace) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	if w.behind != nil {
+		w.behind.DeepCopyInto(object.(*corev1.Secret))
+		return nil
+	}
+	return w.Client.Get(ctx, key, object, options...)
+}
+
+// world is one API server: the target, and where the Secret with its kubeconfig is.
+type world struct {
+	*workspace
+	*testing.T
+	target   *servers.Target
+	registry *targets.Registry
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	g := NewWithT(t)
+	root, err := framework.RepositoryRoot()
+	g.Expect(err).NotTo(HaveOccurred())
+	target, err := servers.StartTarget(t.Context(), servers.Options{Dir: t.TempDir(), Bin: filepath.Join(root, "bin")}, "florin", servers.TargetOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() {
+		if err := target.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	inventory := &workspace{config: target.Config}
+	inventory.http, err = rest.HTTPClientFor(target.Config)
+	g.Expect(err).NotTo(HaveOccurred())
+	inventory.mapper, err = apiutil.NewDynamicRESTMapper(target.Config, inventory.http)
+	g.Expect(err).NotTo(HaveOccurred())
+	inventory.Client, err = client.New(target.Config, client.Options{})
+	g.Expect(err).NotTo(HaveOccurred())
+
+	ctx, cancel := context.WithCancel(t.Context())
+	registry := targets.NewRegistry(targets.Options{
+		FieldManager: "test", Limits: kcp.Limits{QPS: 100, Burst: 200}, Clock: clock.RealClock{}, Log: logr.Discard(), OnChange: func(types.UID) {},
+	})
+	ended := make(chan error, 1)
+	go func() { ended <- registry.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return &world{workspace: inventory, T: t, target: target, registry: registry}
+}
+
+// account makes a ServiceAccount, with the right to renew its token or without, a token of ten minutes, and the Secret and
+// the SyncTarget that lead to it, whose connection it returns.
+func (w *world) account(name string, mayRenew bool) (*edgev2alpha1.SyncTarget, *targets.Connection) {
+	w.Helper()
+	g := NewWithT(w)
+	manifest := "{apiVersion: v1, kind: ServiceAccount, metadata: {name: %[1]s}}"
+	if mayRenew {
+		manifest += `
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: %[1]s}, rules: [{apiGroups: [""], resources: [serviceaccounts/token], resourceNames: [%[1]s], verbs: [create]}]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: %[1]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: %[1]s}
+subjects: [{kind: ServiceAccount, name: %[1]s, namespace: default}]`
+	}
+	g.Expect(framework.Apply(w.Context(), w.target.Config, fmt.Sprintf(manifest, name))).To(Succeed())
+	accounts, err := kubernetes.NewForConfig(w.target.Config)
+	g.Expect(err).NotTo(HaveOccurred())
+	issued, err := accounts.CoreV1().ServiceAccounts("default").CreateToken(w.Context(), name,
+		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(600))}}, metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	kubeconfig, err := os.ReadFile(w.target.Kubeconfig)
+	g.Expect(err).NotTo(HaveOccurred())
+	secret := &corev1.Secret{Data: map[string][]byte{
+		"kubeconfig": []byte(strings.ReplaceAll(string(kubeconfig), w.target.Config.BearerToken, issued.Status.Token)),
+		"other":      []byte("stays"),
+	}}
+	secret.Namespace, secret.Name = "default", name
+	secret.Labels = map[string]string{edgev2alpha1.LabelCredential: edgev2alpha1.CredentialKubeconfig}
+	g.Expect(w.Create(w.Context(), secret)).To(Succeed())
+	syncTarget := &edgev2alpha1.SyncTarget{}
+	syncTarget.Name, syncTarget.UID = name, types.UID(name)
+	syncTarget.Spec.KubeconfigSecretRef = &edgev2alpha1.SecretReference{Name: name}
+	var connection *targets.Connection
+	g.Eventually(func(g Gomega) {
+		connection, err = w.registry.Connect(syncTarget.UID, secret.Data["kubeconfig"], kcp.Limits{})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(connection.Up()).To(BeTrue())
+	}).WithTimeout(patience).Should(Succeed())
+	return syncTarget, connection
+}
+
+func (w *world) secret(name string) *corev1.Secret {
+	w.Helper()
+	secret, err := readSecret(w.Context(), w.workspace, types.NamespacedName{Namespace: "default", Name: name})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return secret
+}
+
+func TestRenewal(t *testing.T) {
+	w := newWorld(t)
+	now := testclock.NewFakeClock(time.Now())
+	controller := NewController(nil, w.registry, syncmanager.New(syncmanager.Options{}), now)
+	t.Run("writes another token into the Secret in time", func(t *testing.T) { w.renewsInTime(t, controller, now) })
+	t.Run("overwrites nobody's change", func(t *testing.T) { w.overwritesNothing(t, controller, now) })
+	t.Run("says what right is missing", func(t *testing.T) { w.saysWhatIsMissing(t, controller, now) })
+}
+
+func (w *world) renewsInTime(t *testing.T, controller *Controller, now *testclock.FakeClock) {
+	g := NewWithT(t)
+	syncTarget, connection := w.account("renews", true)
+	token, ok := connection.Token()
+	g.Expect(ok).To(BeTrue())
+	before, memory := w.secret("renews"), &memory{}
+
+	now.SetTime(token.IssuedAt.Add(5 * time.Minute))
+	controller.renew(t.Context(), w, syncTarget, connection, memory)
+	g.Expect(w.secret("renews").ResourceVersion).To(Equal(before.ResourceVersion), "it is not due")
+
+	now.SetTime(token.ExpiresAt.Add(-3 * time.Minute))
+	controller.renew(t.Context(), w, syncTarget, connection, memory)
+	g.Expect(memory.renewal.problem).To(BeEmpty())
+	g.Expect(memory.renewal.done).To(Equal(now.Now()))
+	after := w.secret("renews")
+	g.Expect(after.Labels).To(Equal(before.Labels))
+	g.Expect(after.Data).To(HaveKeyWithValue("other", []byte("stays")))
+	old, err := targets.ParseKubeconfig(before.Data["kubeconfig"])
+	g.Expect(err).NotTo(HaveOccurred())
+	renewed, err := targets.ParseKubeconfig(after.Data["kubeconfig"])
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(renewed.BearerToken).NotTo(Equal(old.BearerToken))
+	g.Expect(string(after.Data["kubeconfig"])).To(Equal(strings.ReplaceAll(string(before.Data["kubeconfig"]), old.BearerToken, renewed.BearerToken)))
+
+	// Until the connection has the new token, no more are asked for.
+	now.Step(time.Second)
+	controller.renew(t.Context(), w, syncTarget, connection, memory)
+	g.Expect(w.secret("renews").ResourceVersion).To(Equal(after.ResourceVersion))
+	var next *targets.Connection
+	g.Eventually(func(g Gomega) {
+		next, err = w.registry.Connect(syncTarget.UID, after.Data["kubeconfig"], kcp.Limits{})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(next).NotTo(BeIdenticalTo(connection))
+		g.Expect(next.Up()).To(BeTrue())
+	}).WithTimeout(patience).Should(Succeed())
+	fresh, ok := next.Token()
+	g.Expect(ok).To(BeTrue())
+	g.Expect(fresh.Life()).To(Equal(token.Life()))
+}
+
+func (w *world) overwritesNothing(t *testing.T, controller *Controller, now *testclock.FakeClock) {
+	g := NewWithT(t)
+	syncTarget, connection := w.account("conflicts", true)
+	token, _ := connection.Token()
+	now.SetTime(token.ExpiresAt.Add(-time.Minute))
+	// The cache shows what was there before somebody changed it.
+	w.behind = w.secret("conflicts")
+	defer func() { w.behind = nil }()
+	changed := w.behind.DeepCopy()
+	changed.Data["other"] = []byte("changed")
+	g.Expect(w.Update(t.Context(), changed)).To(Succeed())
+
+	memory := &memory{}
+	controller.renew(t.Context(), w, syncTarget, connection, memory)
+	g.Expect(memory.renewal).To(Equal(renewal{next: now.Now().Add(time.Second)}))
+	g.Expect(w.secret("conflicts").ResourceVersion).To(Equal(changed.ResourceVersion))
+	err := controller.replaceToken(t.Context(), w, syncTarget, connection, memory)
+	var write *writeError
+	g.Expect(errors.As(err, &write)).To(BeTrue(), "%v", err)
+}
+
+func (w *world) saysWhatIsMissing(t *testing.T, controller *Controller, now *testclock.FakeClock) {
+	g := NewWithT(t)
+	syncTarget, connection := w.account("may-not", false)
+	token, _ := connection.Token()
+	before, memory := w.secret("may-not"), &memory{}
+	now.SetTime(token.ExpiresAt.Add(-3 * time.Minute))
+	controller.renew(t.Context(), w, syncTarget, connection, memory)
+	g.Expect(memory.renewal.problem).To(ContainSubstring("allow its ServiceAccount default/may-not to create serviceaccounts/token for itself"))
+	g.Expect(memory.renewal.next).To(BeTemporally(">", now.Now()))
+	g.Expect(w.secret("may-not").ResourceVersion).To(Equal(before.ResourceVersion))
+
+	// It is said where the target's other troubles are.
+	view := view{now: now.Now(), health: connection.Health(), token: token, hasToken: true, known: true}
+	syncTarget.Status.Mailbox = &edgev2alpha1.MailboxStatus{Cluster: "m"}
+	view.describe(syncTarget, memory)
+	syncer := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionSyncerReady)
+	g.Expect(syncer.Status).To(Equal(metav1.ConditionTrue))
+	g.Expect(syncer.Message).To(ContainSubstring("kubectl synchub rotate may-not"))
+}

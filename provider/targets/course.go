@@ -1,0 +1,67 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import "time"
+
+const (
+	// probeInterval is how often a target is asked for its version; the probe of each target is shifted at random by up
+	// to a fifth of it.
+	probeInterval = 10 * time.Second
+	// suspectInterval is how soon it is asked again while one answer more would change what is thought of it.
+	suspectInterval = time.Second
+	// failuresUntilDown is how many probes must fail in a row.
+	failuresUntilDown = 3
+	// successesUntilUp is how many must succeed in a row for a target that went down less than flapTime ago. Others come up
+	// with the first.
+	successesUntilUp = 2
+	flapTime         = 5 * time.Minute
+)
+
+// course is what the probes of a target have told so far.
+type course struct {
+	up bool
+	// failures and successes are how many probes in a row have failed, or succeeded, until now.
+	failures, successes int
+	// lost is when the target went down last; zero if it was never up.
+	lost time.Time
+}
+
+// after decides what another probe changes, and how soon the next one is due.
+func (c course) after(succeeded bool, now time.Time) (next course, wait time.Duration) {
+	if !succeeded {
+		c.successes = 0
+		c.failures = min(c.failures+1, failuresUntilDown)
+		switch {
+		case !c.up:
+			return c, probeInterval
+		case c.failures < failuresUntilDown:
+			return c, suspectInterval
+		}
+		c.up, c.lost = false, now
+		return c, probeInterval
+	}
+	c.failures = 0
+	c.successes = min(c.successes+1, successesUntilUp)
+	// A clock that was set back must not keep a target down.
+	lately := !c.lost.IsZero() && now.Sub(c.lost).Abs() < flapTime
+	if !c.up && lately && c.successes < successesUntilUp {
+		return c, suspectInterval
+	}
+	c.up = true
+	return c, probeInterval
+}

@@ -1,0 +1,77 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestCourse plays probes: each letter is one, x failed and o succeeded, and a digit lets so many minutes pass. The
+// answer to each is U or D, for what is thought of the target then, in small letters if the next probe is due soon.
+func TestCourse(t *testing.T) {
+	for name, test := range map[string]struct{ probes, want string }{
+		"it comes up at once":                       {"ooo", "UUU"},
+		"it comes up whenever it first answers":     {"xxxxxo", "DDDDDU"},
+		"one failure changes nothing":               {"oxo", "UuU"},
+		"nor do two":                                {"oxxoxxo", "UuuUuuU"},
+		"three in a row do":                         {"oxxx", "UuuD"},
+		"a target that is down is not asked often":  {"oxxxxxx", "UuuDDDD"},
+		"it must answer twice to be back":           {"oxxxoo", "UuuDdU"},
+		"twice in a row":                            {"oxxxoxoxoo", "UuuDdDdDdU"},
+		"once, if it was away for longer":           {"oxxx5o", "UuuDU"},
+		"twice, if it was not":                      {"oxxx4oo", "UuuDdU"},
+		"after a return it takes three again":       {"oxxxooxxx", "UuuDdUuuD"},
+		"each time that it went down counts anew":   {"oxxx5oxxxoo", "UuuDUuuDdU"},
+		"a long failure counts from its beginning":  {"oxxx3x3o", "UuuDDU"},
+		"it does not flap with every other failure": {"oxoxoxoxox", "UuUuUuUuUu"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now, state, got := time.Unix(1_000_000, 0), course{}, ""
+			for _, event := range test.probes {
+				if event != 'x' && event != 'o' {
+					now = now.Add(time.Duration(event-'0') * time.Minute)
+					continue
+				}
+				var wait time.Duration
+				state, wait = state.after(event == 'o', now)
+				letter := map[bool]string{true: "U", false: "D"}[state.up]
+				switch wait {
+				case suspectInterval:
+					letter = strings.ToLower(letter)
+				case probeInterval:
+				default:
+					t.Fatalf("the next probe is due in %v", wait)
+				}
+				got += letter
+				now = now.Add(time.Second)
+			}
+			if got != test.want {
+				t.Errorf("%s: want %s, got %s", test.probes, test.want, got)
+			}
+		})
+	}
+}
+
+func TestCourseAfterTheClockWasSetBack(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	state, _ := course{lost: now.Add(time.Hour), failures: failuresUntilDown}.after(true, now)
+	if !state.up {
+		t.Error("it is kept down until the clock has caught up")
+	}
+}

@@ -1,0 +1,141 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/utils/clock"
+
+	"github.com/synchub-dev/synchub/provider/kcp"
+)
+
+// traps are what a kubeconfig could make the hub fall into.
+type traps struct {
+	// dir is empty as long as no program has run.
+	dir string
+	// program leaves a file, pipe is a file that nobody can open for reading without waiting for ever.
+	program, pipe string
+	// address is a listener's, dialled counts who came.
+	address string
+	dialled atomic.Int64
+}
+
+func newTraps(t *testing.T) *traps {
+	t.Helper()
+	g := NewWithT(t)
+	tools := t.TempDir()
+	set := &traps{dir: t.TempDir(), program: filepath.Join(tools, "program"), pipe: filepath.Join(tools, "pipe")}
+	script := fmt.Sprintf("#!/bin/sh\n: > %s/ran\n", set.dir)
+	g.Expect(os.WriteFile(set.program, []byte(script), 0o755)).To(Succeed()) //nolint:gosec // it must be one that runs
+	g.Expect(syscall.Mkfifo(set.pipe, 0o600)).To(Succeed())
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it ends with the test
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = listener.Close() })
+	set.address = listener.Addr().String()
+	go func() {
+		for {
+			came, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			set.dialled.Add(1)
+			_ = came.Close()
+		}
+	}()
+	return set
+}
+
+// expectUntouched fails if anything fell into a trap.
+func (s *traps) expectUntouched(g Gomega) {
+	left, err := os.ReadDir(s.dir)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(left).To(BeEmpty(), "a program ran")
+	_, err = os.OpenFile(s.pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+	g.Expect(errors.Is(err, syscall.ENXIO)).To(BeTrue(), "somebody reads the file: %v", err)
+	g.Expect(s.dialled.Load()).To(BeZero(), "somebody was dialled")
+}
+
+// Whatever a kubeconfig asks for, nothing is executed, read or dialled, and a connection that was there is given up.
+func TestHostileKubeconfigsAreNeverActedOn(t *testing.T) {
+	set := newTraps(t)
+	cluster := "server: https://" + set.address
+	for name, test := range map[string]struct{ kubeconfig, field string }{
+		"a program":                 {kubeconfigOf(cluster, "exec: {apiVersion: client.authentication.k8s.io/v1, command: "+set.program+", interactiveMode: Never}"), "users.user.exec"},
+		"a program beside a token":  {kubeconfigOf(cluster, goodUser+", exec: {apiVersion: client.authentication.k8s.io/v1, command: "+set.program+", interactiveMode: Never}"), "users.user.exec"},
+		"a provider with a program": {kubeconfigOf(cluster, "auth-provider: {name: gcp, config: {cmd-path: "+set.program+"}}"), "users.user.auth-provider"},
+		"a token in a file":         {kubeconfigOf(cluster, "tokenFile: "+set.pipe), "users.user.tokenFile"},
+		"a certificate in a file":   {kubeconfigOf(cluster, "client-certificate: "+set.pipe+", client-key: "+set.pipe), "users.user.client-certificate"},
+		"a key in a file":           {kubeconfigOf(cluster, "client-certificate-data: "+certificate.data+", client-key: "+set.pipe), "users.user.client-key"},
+		"an authority in a file":    {kubeconfigOf(cluster+", certificate-authority: "+set.pipe, goodUser), "clusters.cluster.certificate-authority"},
+		"a proxy":                   {kubeconfigOf("server: https://192.0.2.1, proxy-url: 'http://"+set.address+"'", goodUser), "clusters.cluster.proxy-url"},
+		"no verification":           {kubeconfigOf(cluster+", insecure-skip-tls-verify: true", goodUser), "clusters.cluster.insecure-skip-tls-verify"},
+		"plain http":                {kubeconfigOf("server: http://"+set.address, goodUser), fieldServer},
+		"somebody else":             {kubeconfigOf(cluster, goodUser+", as: admin"), "users.user.as"},
+		"a metadata service":        {kubeconfigOf("server: https://169.254.169.254", goodUser), fieldServer},
+		"a denied network":          {kubeconfigOf("server: https://127.66.0.1:1", goodUser), fieldServer},
+		"aliases":                   {textBomb(), fieldSyntax},
+		"a giant":                   {kubeconfigOf(cluster, goodUser) + strings.Repeat("#", maxKubeconfig), "its size"},
+		"a malformed one":           {kubeconfigOf(cluster, goodUser) + "}", fieldSyntax},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			registry := newRegistry(t.Context(), t, clock.RealClock{})
+			denied, err := ParseNetworks([]string{"127.66.0.0/16"})
+			g.Expect(err).NotTo(HaveOccurred())
+			registry.options.Denied = denied
+			_, err = registry.Connect(syncTarget, []byte(test.kubeconfig), kcp.Limits{})
+			var refused *RefusedError
+			g.Expect(errors.As(err, &refused)).To(BeTrue(), "%v", err)
+			g.Expect(refused.Field).To(Equal(test.field))
+			_, ok := registry.Get(syncTarget)
+			g.Expect(ok).To(BeFalse())
+			set.expectUntouched(g)
+		})
+	}
+}
+
+// A name leads where it leads when it is dialled: what is denied then is not reached, and its user reads why.
+func TestNamesOfDeniedAddressesAreNotDialled(t *testing.T) {
+	g := NewWithT(t)
+	set := newTraps(t)
+	registry := newRegistry(t.Context(), t, clock.RealClock{})
+	denied, err := ParseNetworks([]string{"127.0.0.0/8", "::1/128"})
+	g.Expect(err).NotTo(HaveOccurred())
+	registry.options.Denied = denied
+	server := strings.Replace(set.address, "127.0.0.1", "localhost", 1)
+	connection, err := registry.Connect(syncTarget, []byte(kubeconfigOf("server: https://"+server, goodUser)), kcp.Limits{})
+	g.Expect(err).NotTo(HaveOccurred())
+	eventually(t, func(g Gomega) { g.Expect(connection.Health().Reason).To(Equal(ReasonDenied)) })
+	g.Expect(connection.Health().Message).To(ContainSubstring("which this hub does not connect to"))
+	set.expectUntouched(g)
+
+	// The same name is dialled where it is not denied, else this test shows nothing.
+	free := newRegistry(t.Context(), t, clock.RealClock{})
+	_, err = free.Connect(syncTarget, []byte(kubeconfigOf("server: https://"+server, goodUser)), kcp.Limits{})
+	g.Expect(err).NotTo(HaveOccurred())
+	eventually(t, func(g Gomega) { g.Expect(set.dialled.Load()).NotTo(BeZero()) })
+}

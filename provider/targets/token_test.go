@@ -1,0 +1,233 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
+
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/servers"
+)
+
+// tokenOf returns a token with these claims, in the form of a JWT that nobody signed.
+func tokenOf(claims string) string {
+	return "eyJhbGciOiJSUzI1NiJ9." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2lnbmF0dXJl"
+}
+
+const hubClaims = `"kubernetes.io": {"namespace": "synchub", "serviceaccount": {"name": "hub", "uid": "u"}}`
+
+func TestParseToken(t *testing.T) {
+	want := Token{Namespace: "synchub", ServiceAccount: "hub", IssuedAt: time.Unix(1000, 0).UTC(), ExpiresAt: time.Unix(4600, 0).UTC(), Audiences: []string{"a", "b"}}
+	one, none := want, want
+	one.Audiences, none.Audiences = []string{"a"}, nil
+	for name, test := range map[string]struct {
+		token string
+		want  *Token
+	}{
+		"a ServiceAccount's":    {tokenOf(`{"iat": 1000, "exp": 4600, "aud": ["a", "b"], "sub": "x", ` + hubClaims + `}`), &want},
+		"for one audience":      {tokenOf(`{"iat": 1000, "exp": 4600, "aud": "a", ` + hubClaims + `}`), &one},
+		"for nobody":            {tokenOf(`{"iat": 1000, "exp": 4600, ` + hubClaims + `}`), &none},
+		"with fractions":        {tokenOf(`{"iat": 1000.5, "exp": 4.6e3, "aud": ["a", "b"], ` + hubClaims + `}`), &want},
+		"without an end":        {tokenOf(`{"iat": 1000, ` + hubClaims + `}`), nil},
+		"without a beginning":   {tokenOf(`{"exp": 4600, ` + hubClaims + `}`), nil},
+		"ended before it began": {tokenOf(`{"iat": 4600, "exp": 1000, ` + hubClaims + `}`), nil},
+		"beyond all times":      {tokenOf(`{"iat": 1000, "exp": 1e300, ` + hubClaims + `}`), nil},
+		"before all times":      {tokenOf(`{"iat": -1, "exp": 4600, ` + hubClaims + `}`), nil},
+		"a time in words":       {tokenOf(`{"iat": "now", "exp": 4600, ` + hubClaims + `}`), nil},
+		"of somebody else":      {tokenOf(`{"iat": 1000, "exp": 4600, "email": "me@example.org"}`), nil},
+		"of a way out":          {tokenOf(`{"iat": 1000, "exp": 4600, "kubernetes.io": {"namespace": "a/../b", "serviceaccount": {"name": "hub"}}}`), nil},
+		"of a name with a way":  {tokenOf(`{"iat": 1000, "exp": 4600, "kubernetes.io": {"namespace": "a", "serviceaccount": {"name": "../x"}}}`), nil},
+		"of another form":       {tokenOf(`{"iat": 1000, "exp": 4600, "kubernetes.io": "synchub"}`), nil},
+		"no JSON":               {tokenOf(secret), nil},
+		"no base64":             {"a.!.c", nil},
+		"no JWT":                {secret, nil},
+		"too many parts":        {tokenOf(`{"iat": 1000, "exp": 4600, `+hubClaims+`}`) + ".x", nil},
+		"nothing":               {"", nil},
+		"an endless one":        {tokenOf(`{"iat": 1000, "exp": 4600, `+hubClaims+`}`) + strings.Repeat("x", maxToken), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, ok := ParseToken(test.token)
+			if ok != (test.want != nil) || ok && !reflect.DeepEqual(got, *test.want) {
+				t.Errorf("want %+v, got %+v, %v", test.want, got, ok)
+			}
+		})
+	}
+}
+
+func FuzzParseToken(f *testing.F) {
+	f.Add([]byte(`{"iat": 1000, "exp": 4600, "aud": ["a"], ` + hubClaims + `}`))
+	f.Add([]byte(`{"iat": 1e300, "exp": -4600, "aud": {}, "kubernetes.io": {}}`))
+	f.Fuzz(func(t *testing.T, claims []byte) {
+		got, ok := ParseToken(tokenOf(string(claims)))
+		if !ok {
+			return
+		}
+		if got.Life() <= 0 || got.ExpiresAt.Year() > 9999 || strings.ContainsAny(got.Namespace+got.ServiceAccount, "/%?#") || got.Namespace == "" || got.ServiceAccount == "" {
+			t.Errorf("accepted %+v", got)
+		}
+	})
+}
+
+// Only the token changes, and what else its owner has written stays as it was.
+func TestWithToken(t *testing.T) {
+	before, after := tokenOf(`{"exp": 1}`), tokenOf(`{"exp": 2}`)
+	long := strings.Repeat("long", 10)
+	for name, test := range map[string]struct {
+		user string
+		// same is false if the kubeconfig is written anew.
+		same bool
+	}{
+		"plain":            {"# mine\n    token: " + before + " # until then", true},
+		"quoted":           {"token: '" + before + "'", true},
+		"in two places":    {"token: " + before + "\n- name: other\n  user: {token: " + before + "}", true},
+		"escaped":          {`token: "` + strings.Replace(before, "e", `\u0065`, 1) + `"`, false},
+		"on several lines": {"token: \"" + before[:5] + "\\\n      " + before[5:] + "\"", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			kubeconfig := strings.Replace(kubeconfigOf(goodCluster, long), "user: {"+long+"}", "user:\n    "+test.user, 1)
+			config, err := ParseKubeconfig([]byte(kubeconfig))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(config.BearerToken).To(Equal(before))
+			changed, err := withToken([]byte(kubeconfig), config, after)
+			g.Expect(err).NotTo(HaveOccurred())
+			got, err := ParseKubeconfig(changed)
+			g.Expect(err).NotTo(HaveOccurred())
+			config.BearerToken = after
+			g.Expect(withoutProxy(t, got)).To(Equal(withoutProxy(t, config)))
+			g.Expect(string(changed) == strings.ReplaceAll(kubeconfig, before, after)).To(Equal(test.same))
+		})
+	}
+}
+
+// A token that occurs elsewhere too, such as in the server's address, must not change that.
+func TestWithTokenChangesNothingElse(t *testing.T) {
+	g := NewWithT(t)
+	kubeconfig := []byte(kubeconfigOf("server: https://cluster.example.org", "token: example"))
+	config, err := ParseKubeconfig(kubeconfig)
+	g.Expect(err).NotTo(HaveOccurred())
+	changed, err := withToken(kubeconfig, config, "another")
+	g.Expect(err).NotTo(HaveOccurred())
+	got, err := ParseKubeconfig(changed)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(got.Host).To(Equal("https://cluster.example.org"))
+	g.Expect(got.BearerToken).To(Equal("another"))
+}
+
+// account makes a ServiceAccount that may renew its token, or not, and returns a kubeconfig with a token of ten minutes.
+func account(t *testing.T, target *servers.Target, name string, mayRenew bool) []byte {
+	t.Helper()
+	g := NewWithT(t)
+	manifest := "{apiVersion: v1, kind: ServiceAccount, metadata: {name: %[1]s}}"
+	if mayRenew {
+		manifest += `
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: %[1]s}
+rules: [{apiGroups: [""], resources: [serviceaccounts/token], resourceNames: [%[1]s], verbs: [create]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: %[1]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: %[1]s}
+subjects: [{kind: ServiceAccount, name: %[1]s, namespace: default}]`
+	}
+	g.Expect(framework.Apply(t.Context(), target.Config, fmt.Sprintf(manifest, name))).To(Succeed())
+	client, err := kubernetes.NewForConfig(target.Config)
+	g.Expect(err).NotTo(HaveOccurred())
+	issued, err := client.CoreV1().ServiceAccounts("default").CreateToken(t.Context(), name,
+		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(600))}}, metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	return []byte(strings.ReplaceAll(string(kubeconfigAt(t, target, target.Config.Host)), target.Config.BearerToken, issued.Status.Token))
+}
+
+func TestTokenIsRenewedByItsTarget(t *testing.T) {
+	g := NewWithT(t)
+	target := startTarget(t, steady)
+	kubeconfig := account(t, target, "renews", true)
+	connection := connectTo(t, kubeconfig)
+	old, ok := connection.Token()
+	g.Expect(ok).To(BeTrue())
+	g.Expect([]string{old.Namespace, old.ServiceAccount}).To(Equal([]string{"default", "renews"}))
+	g.Expect(old.Life()).To(Equal(10 * time.Minute))
+
+	renewed, err := connection.RenewToken(t.Context(), kubeconfig)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(renewed).NotTo(Equal(kubeconfig))
+	next := connectTo(t, renewed)
+	fresh, ok := next.Token()
+	g.Expect(ok).To(BeTrue())
+	g.Expect(fresh.Life()).To(Equal(old.Life()))
+	g.Expect(fresh.Audiences).To(Equal(old.Audiences))
+	g.Expect(fresh.ServiceAccount).To(Equal(old.ServiceAccount))
+
+	// What is not the connection's kubeconfig any more is left alone.
+	_, err = connection.RenewToken(t.Context(), renewed)
+	g.Expect(errors.Is(err, ErrChanged)).To(BeTrue())
+}
+
+func TestTokenIsNotRenewedWithoutTheRight(t *testing.T) {
+	g := NewWithT(t)
+	kubeconfig := account(t, startTarget(t, steady), "keeps", false)
+	connection := connectTo(t, kubeconfig)
+	_, err := connection.RenewToken(t.Context(), kubeconfig)
+	g.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
+}
+
+// A token that the target would not accept is not written anywhere.
+func TestTokenIsProven(t *testing.T) {
+	g := NewWithT(t)
+	target := startTarget(t, steady)
+	kubeconfig := account(t, target, "proves", true)
+	connection := connectTo(t, kubeconfig)
+	g.Expect(connection.proveToken(t.Context(), tokenOf("{}"))).NotTo(Succeed())
+	config, err := ParseKubeconfig(kubeconfig)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(connection.proveToken(t.Context(), config.BearerToken)).To(Succeed())
+}
+
+// What a target says reaches people, so it must not carry what the hub has sent.
+func TestDescribeWithholdsCredentials(t *testing.T) {
+	g := NewWithT(t)
+	target := newScript(t)
+	refusal := status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable)
+	refusal.body = strings.Replace(refusal.body, `"no"`, `"you sent `+secret+strings.Repeat("ä", 5000)+`"`, 1)
+	target.set(&target.present, refusal)
+	connection, err := newRegistry(t.Context(), t, clock.RealClock{}).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
+	g.Expect(err).NotTo(HaveOccurred())
+	eventually(t, func(g Gomega) { g.Expect(connection.Health().Reason).To(Equal(ReasonUnreachable)) })
+	message := connection.Health().Message
+	g.Expect(message).To(ContainSubstring("you sent (withheld)"))
+	g.Expect(len(message)).To(BeNumerically("<=", maxMessage+len("...")))
+	expectNoSecret(t, message)
+}
