@@ -59,6 +59,7 @@ func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, sync
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
 	unimplemented.SetCondition(&status.Conditions, syncTarget.Generation, unimplemented.SyncTarget(&syncTarget.Spec))
+	setStates(status.SyncedResources, c.sync.States(syncTarget.UID))
 	result := reconcile.Result{}
 	if health.Version != "" {
 		status.Versions = &edgev2alpha1.TargetVersions{Kubernetes: health.Version}
