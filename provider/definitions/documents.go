@@ -77,6 +77,10 @@ func (d *Documents) description(ctx context.Context, cluster reader, link string
 	if err != nil {
 		return description{}, err
 	}
+	if !json.Valid(document) {
+		// So it is for a moment when the last resource of a version goes.
+		return description{}, fmt.Errorf("the OpenAPI document of %s is no JSON", resource.GroupVersion())
+	}
 	found, err := describeIn(document, hash, resource, kind)
 	if err != nil {
 		return description{}, unusable("%v", err)

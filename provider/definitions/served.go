@@ -32,6 +32,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/synchub-dev/synchub/apis/schemas/structural"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 )
 
 // Served is what a cluster serves of one version of a resource.
@@ -67,6 +68,7 @@ func (d *Documents) Look(cluster rest.Interface) *Look {
 // Served returns what the cluster serves of a resource. The error is [ErrNotServed], a [*VersionNotServedError], an
 // [*UnusableError], or what kept the cluster from answering.
 func (l *Look) Served(ctx context.Context, resource schema.GroupVersionResource, kind string) (Served, error) {
+	undefined := false
 	// The group of a definition has a dot.
 	if strings.Contains(resource.Group, ".") {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
@@ -77,8 +79,20 @@ func (l *Look) Served(ctx context.Context, resource schema.GroupVersionResource,
 		case !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
 			return Served{}, err
 		}
+		undefined = apierrors.IsNotFound(err)
 	}
-	return l.described(ctx, resource, kind)
+	served, err := l.described(ctx, resource, kind)
+	if err == nil && undefined && !served.BuiltIn {
+		// The documents speak of a definition that has just gone, or of an aggregated server.
+		found, err := l.discoverIn(ctx, resource.GroupVersion(), synchubv1alpha1.ResourceDescriptor{Group: resource.Group, Resource: resource.Resource})
+		if err != nil {
+			return Served{}, err
+		}
+		if found == nil {
+			return Served{}, ErrNotServed
+		}
+	}
+	return served, err
 }
 
 // servedBy returns what a definition says of a version.
