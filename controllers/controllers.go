@@ -41,6 +41,7 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	apiexportcontroller "github.com/synchub-dev/synchub/controllers/apiexport"
 	"github.com/synchub-dev/synchub/controllers/apiresourceschema"
+	"github.com/synchub-dev/synchub/controllers/compatibility"
 	"github.com/synchub-dev/synchub/controllers/definition"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/controllers/published"
@@ -128,6 +129,8 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 		Hub:       identity.Hub,
 		Hasher:    ownership.NewHasher(identity.HashKey),
 		OnKnown:   func(syncTarget types.UID) { syncTargets.TargetChanged(syncTarget) },
+		Checker:   compatibility.NewChecker(),
+		OnStates:  func(syncTarget types.UID) { syncTargets.TargetChanged(syncTarget) },
 		Clock:     realClock,
 		Log:       options.Log.WithName("sync"),
 	})

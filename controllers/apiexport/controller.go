@@ -40,6 +40,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/compatibility"
 	"github.com/synchub-dev/synchub/controllers/published"
 	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
@@ -71,6 +72,8 @@ type Syncer interface {
 	// Publish sets what is synced, Published returns it.
 	Publish(resources []sync.Resource)
 	Published() []sync.Resource
+	// SetSchemas sets what mailboxes have from the hub.
+	SetSchemas(schemas map[schema.GroupResource]compatibility.Schema)
 	// HasLeft tells whether nothing in mailboxes waits any more for a resource that is published as leaving.
 	HasLeft(resource schema.GroupResource) bool
 	// Count returns how widely a resource of mailboxes is synced.
@@ -98,6 +101,7 @@ type Options struct {
 type Controller struct {
 	Options
 	planner *planner
+	schemas schemas
 }
 
 // NewController returns a controller for one export.
@@ -166,6 +170,9 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	}
 	made.refuse(refused)
 	gone := c.gone(made)
+	if err := c.setSchemas(ctx, made); err != nil {
+		return reconcile.Result{}, err
+	}
 	c.publish(made)
 	c.remember(made)
 	for _, left := range gone {

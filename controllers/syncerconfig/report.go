@@ -51,6 +51,14 @@ func newReport(view syncmanager.View) report {
 		group := controller.Resource.GroupResource()
 		report.supply.Targets[group], report.supply.Unavailable[group] = controller.Targets, controller.Unavailable()
 	}
+	for _, resource := range view.Published {
+		group := resource.GroupResource()
+		if state, ok := view.Frozen[group]; ok {
+			target := resource.OnTarget()
+			report.supply.Targets[group] = []sync.TargetResource{target}
+			report.supply.Unavailable[group] = []sync.Unavailable{{Target: target.GroupResource(), Kind: target.Kind, Reason: state.Reason, Message: state.Message}}
+		}
+	}
 	for _, entry := range view.Matcher.Entries() {
 		report.entries[entry.Config] = append(report.entries[entry.Config], entry)
 	}

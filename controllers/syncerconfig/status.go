@@ -26,6 +26,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/compatibility"
 	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
 )
@@ -132,6 +133,7 @@ func lacking(shortfalls []Shortfall) (reason, message string) {
 		{ReasonNotPublished, "Not published by the hub"},
 		{sync.ReasonNotServed, "Not served by the target"},
 		{sync.ReasonForbidden, "Not permitted on the target"},
+		{compatibility.ReasonSchema, "Not synced, because it may not fit into the target"},
 	} {
 		var entries []string
 		for _, shortfall := range shortfalls {

@@ -24,6 +24,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/synchub-dev/synchub/controllers/compatibility"
 	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/controllers/sync/relation"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
@@ -63,6 +64,11 @@ type managed struct {
 	demanded map[schema.GroupResource]sync.Resource
 	// keeper is nil until the target is to be given a definition. Like pairs it is written by the holder of turn.
 	keeper *keeper
+	// comparing is nil until something is compared. It is written by the holder of turn.
+	comparing *comparing
+	// fits is what is known of the resources of the target, told what was reported of them last. Both are written by the
+	// holder of turn.
+	fits, told map[schema.GroupResource]compatibility.State
 	// deaf ends the listening to the connection.
 	deaf func()
 }
@@ -151,4 +157,5 @@ func (t *managed) stop() {
 		<-pair.done
 	}
 	t.setKeeper(nil)
+	t.setComparing(nil)
 }

@@ -34,6 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/compatibility"
 	"github.com/synchub-dev/synchub/controllers/definition"
 	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
@@ -69,6 +70,8 @@ type Target struct {
 	Connection *targets.Connection
 	// Recorded is what its status lists.
 	Recorded map[schema.GroupResource]Record
+	// Fits is what its status says of whether objects fit, by the resources of the target.
+	Fits map[schema.GroupResource]compatibility.State
 }
 
 // Recorder writes the pairs of a SyncTarget into its status.
@@ -91,8 +94,12 @@ type Options struct {
 	Hasher ownership.Hasher
 	// OnKnown is called when the configs of a SyncTarget's mailbox have become known. It must return at once.
 	OnKnown func(syncTarget types.UID)
-	Clock   clock.Clock
-	Log     logr.Logger
+	// Checker compares schemas; without one nothing is compared.
+	Checker *compatibility.Checker
+	// OnStates is called when the states of a SyncTarget's resources have changed. It must return at once.
+	OnStates func(syncTarget types.UID)
+	Clock    clock.Clock
+	Log      logr.Logger
 }
 
 // Manager runs the sync controllers of all SyncTargets.
@@ -106,6 +113,7 @@ type Manager struct {
 	published []sync.Resource
 	// definitions are those that targets are given.
 	definitions []definition.Wanted
+	schemas     map[schema.GroupResource]compatibility.Schema
 	targets     map[types.UID]*managed
 }
 
@@ -192,6 +200,7 @@ func (m *Manager) Assign(target Target) {
 			register: relation.NewRegister(),
 			demanded: map[schema.GroupResource]sync.Resource{},
 			recorded: maps.Clone(target.Recorded),
+			fits:     maps.Clone(target.Fits),
 		}
 		subscriber := &configSubscriber{manager: m, managed: found, syncTarget: target.UID}
 		for _, resource := range ConfigResources {
@@ -242,6 +251,8 @@ type View struct {
 	Published   []sync.Resource
 	// Definitions are those that the hub gives the target, by what they define.
 	Definitions map[schema.GroupResource]definition.State
+	// Frozen are the resources of mailboxes that are not synced because objects do not fit into the target.
+	Frozen map[schema.GroupResource]compatibility.State
 }
 
 // View returns a SyncTarget's view; ok is false if it is not synced or its configs have not taken effect yet.
@@ -254,6 +265,7 @@ func (m *Manager) View(syncTarget types.UID) (view View, ok bool) {
 	found.lock.Lock()
 	defer found.lock.Unlock()
 	view.Mailbox, view.Matcher, view.Definitions = found.target.Mailbox, found.matcher, found.definitions()
+	view.Frozen = m.frozen(found, view.Published)
 	return view, found.known && found.settled == found.matcher
 }
 

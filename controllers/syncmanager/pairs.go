@@ -46,6 +46,7 @@ func (m *Manager) settle(ctx context.Context, managed *managed, published []sync
 	leaving := m.leaving(managed, published)
 	wanted, err := wanted(managed, published, forms, func(resource sync.Resource) (bool, error) { return m.emptied(ctx, managed, resource) })
 	errs = append(errs, err)
+	m.compare(managed, wanted)
 	if err := m.record(ctx, managed, wanted, published, forms); err != nil {
 		return err
 	}
@@ -53,7 +54,7 @@ func (m *Manager) settle(ctx context.Context, managed *managed, published []sync
 	connection := managed.describe().Connection
 	for group, running := range managed.pairs {
 		controller := running.controller
-		if controller.Connection != connection || !slices.Contains(wanted, controller.Resource) || !forms[group].equal(controller.Options) {
+		if controller.Connection != connection || !slices.Contains(wanted, controller.Resource) || !forms[group].equal(controller.Options) || m.isFrozen(managed, controller.Resource) {
 			managed.end(group)
 			// What is no longer published is to be reported.
 			m.observer.Changed(managed.describe().UID)
@@ -66,7 +67,7 @@ func (m *Manager) settle(ctx context.Context, managed *managed, published []sync
 		return int(order.Of(a.GroupResource()) - order.Of(b.GroupResource()))
 	})
 	for _, resource := range wanted {
-		if managed.isMissing(resource) && !forms[resource.GroupResource()].unknown {
+		if managed.isMissing(resource) && !m.isFrozen(managed, resource) && !forms[resource.GroupResource()].unknown {
 			if err := m.start(managed, resource, forms[resource.GroupResource()]); err != nil {
 				return err
 			}
@@ -75,6 +76,7 @@ func (m *Manager) settle(ctx context.Context, managed *managed, published []sync
 	if managed.settle() {
 		m.observer.Changed(managed.describe().UID)
 	}
+	m.tell(managed)
 	return errors.Join(errs...)
 }
 
@@ -119,7 +121,10 @@ func selects(matcher *selection.Matcher, resource sync.Resource, targets []sync.
 func (m *Manager) emptied(ctx context.Context, managed *managed, resource sync.Resource) (bool, error) {
 	target := managed.describe()
 	running, ok := managed.pairs[resource.GroupResource()]
-	if !ok || !running.controller.Empty() || !target.Connection.Up() {
+	if !ok {
+		return m.isEmptyOf(ctx, managed, resource)
+	}
+	if !running.controller.Empty() || !target.Connection.Up() {
 		return false, nil
 	}
 	if !running.controller.Served() {
@@ -190,7 +195,7 @@ func (m *Manager) start(managed *managed, resource sync.Resource, forms forms) e
 		Publishes:  m.publishes,
 		Demand:     func(answered func() bool) { managed.demand(resource, answered) },
 		Again:      func() { managed.lookAgain(resource) },
-		After:      managed.before(resource),
+		After:      append(managed.before(resource), m.mayFit(managed, resource)...),
 		Changed:    func() { m.changed(target.UID) },
 		Clock:      m.Clock,
 		Log:        log,

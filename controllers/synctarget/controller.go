@@ -211,6 +211,7 @@ func assignment(inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarg
 		Mailbox:    logicalcluster.Name(syncTarget.Status.Mailbox.Cluster),
 		Connection: connection,
 		Recorded:   recorded(syncTarget.Status.SyncedResources),
+		Fits:       fits(syncTarget.Status.SyncedResources),
 	}
 }
 

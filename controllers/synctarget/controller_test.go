@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
@@ -31,6 +32,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/compatibility"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -151,12 +153,13 @@ func TestAssignment(t *testing.T) {
 	syncTarget.Name, syncTarget.UID = "florin", "u"
 	syncTarget.Status.Mailbox = &edgev2alpha1.MailboxStatus{Workspace: "root:synchub:m", Cluster: "m"}
 	syncTarget.Status.SyncedResources = []edgev2alpha1.SyncedResource{
-		{Resource: "configmaps", Versions: []string{"v1"}, State: edgev2alpha1.SyncedResourceAccepted}, {Group: "apps", Resource: "deployments", State: edgev2alpha1.SyncedResourcePending},
+		{Resource: "configmaps", Versions: []string{"v1"}, State: edgev2alpha1.SyncedResourceAccepted, Reason: "R", Own: true}, {Group: "apps", Resource: "deployments", State: edgev2alpha1.SyncedResourcePending},
 	}
 	connection := &targets.Connection{}
 	want := syncmanager.Target{
 		UID: "u", Name: "florin", Inventory: "i", Mailbox: "m", Connection: connection,
 		Recorded: recordsOf("configmaps/v1 deployments.apps/"),
+		Fits:     map[schema.GroupResource]compatibility.State{{Resource: "configmaps"}: {SyncedResourceState: edgev2alpha1.SyncedResourceAccepted, Reason: "R"}},
 	}
 	if got := assignment("i", syncTarget, connection); !reflect.DeepEqual(got, want) {
 		t.Errorf("want %+v\ngot  %+v", want, got)

@@ -60,7 +60,11 @@ func (c *Controller) Record(ctx context.Context, target syncmanager.Target, reso
 func syncedResources(current []edgev2alpha1.SyncedResource, records map[schema.GroupResource]syncmanager.Record) []edgev2alpha1.SyncedResource {
 	result := make([]edgev2alpha1.SyncedResource, 0, len(records))
 	for resource, record := range records {
-		entry := edgev2alpha1.SyncedResource{Group: resource.Group, Resource: resource.Resource, State: edgev2alpha1.SyncedResourceAccepted}
+		entry := edgev2alpha1.SyncedResource{Group: resource.Group, Resource: resource.Resource, State: edgev2alpha1.SyncedResourcePending}
+		if !record.Own {
+			// What conversions and relations make of others is not compared.
+			entry.State = edgev2alpha1.SyncedResourceAccepted
+		}
 		position := slices.IndexFunc(current, func(entry edgev2alpha1.SyncedResource) bool {
 			return entry.Group == resource.Group && entry.Resource == resource.Resource
 		})

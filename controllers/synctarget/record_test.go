@@ -53,8 +53,8 @@ func TestSyncedResources(t *testing.T) {
 			Group: group, Resource: resource, Versions: []string{"v1"}, State: edgev2alpha1.SyncedResourceIncompatible, Reason: "R", Message: "kept", IdentityHash: "abc", Own: true,
 		}
 	}
-	accepted := func(group, resource string) edgev2alpha1.SyncedResource {
-		return edgev2alpha1.SyncedResource{Group: group, Resource: resource, Versions: []string{"v1"}, State: edgev2alpha1.SyncedResourceAccepted, Own: true}
+	pending := func(group, resource string) edgev2alpha1.SyncedResource {
+		return edgev2alpha1.SyncedResource{Group: group, Resource: resource, Versions: []string{"v1"}, State: edgev2alpha1.SyncedResourcePending, Own: true}
 	}
 	changed := func(entry edgev2alpha1.SyncedResource, change func(*edgev2alpha1.SyncedResource)) edgev2alpha1.SyncedResource {
 		change(&entry)
@@ -77,14 +77,14 @@ func TestSyncedResources(t *testing.T) {
 		want    entries
 	}{
 		"none":      {nil, "", entries{}},
-		"the first": {nil, "configmaps/v1", entries{accepted("", "configmaps")}},
+		"the first": {nil, "configmaps/v1", entries{pending("", "configmaps")}},
 		"in a stable order": {
 			nil, "jobs.batch/v1 secrets/v1 deployments.apps/v1 configmaps/v1",
-			entries{accepted("", "configmaps"), accepted("", "secrets"), accepted("apps", "deployments"), accepted("batch", "jobs")},
+			entries{pending("", "configmaps"), pending("", "secrets"), pending("apps", "deployments"), pending("batch", "jobs")},
 		},
 		"one more": {
 			entries{known("apps", "deployments")}, "deployments.apps/v1 configmaps/v1",
-			entries{accepted("", "configmaps"), known("apps", "deployments")},
+			entries{pending("", "configmaps"), known("apps", "deployments")},
 		},
 		"one less": {
 			entries{known("", "configmaps"), known("apps", "deployments")}, "deployments.apps/v1", entries{known("apps", "deployments")},
@@ -96,11 +96,11 @@ func TestSyncedResources(t *testing.T) {
 			entries{known("", "configmaps"), known("apps", "deployments")}, "configmaps/ deployments.apps/v1",
 			entries{known("", "configmaps"), known("apps", "deployments")},
 		},
-		"one of which nothing is known":  {nil, "widgets.example.com/", entries{changed(accepted("example.com", "widgets"), inVersion())}},
-		"the same name in another group": {entries{known("", "events")}, "events.events.k8s.io/v1", entries{accepted("events.k8s.io", "events")}},
+		"one of which nothing is known":  {nil, "widgets.example.com/", entries{changed(pending("example.com", "widgets"), inVersion())}},
+		"the same name in another group": {entries{known("", "events")}, "events.events.k8s.io/v1", entries{pending("events.k8s.io", "events")}},
 		"the last one goes":              {entries{known("", "configmaps")}, "", entries{}},
 		"a conversion": {
-			nil, "widgets.old/v1<widgets.new", entries{changed(accepted("old", "widgets"), from(false, "widgets.new"))},
+			nil, "widgets.old/v1<widgets.new", entries{changed(changed(pending("old", "widgets"), from(false, "widgets.new")), func(entry *edgev2alpha1.SyncedResource) { entry.State = edgev2alpha1.SyncedResourceAccepted })},
 		},
 		"a conversion into what is there itself": {
 			entries{known("old", "widgets")}, "widgets.old/v1+<a.new,b.new", entries{changed(known("old", "widgets"), from(true, "a.new", "b.new"))},

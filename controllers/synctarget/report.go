@@ -59,6 +59,7 @@ func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, sync
 	now.access = c.access(syncTarget, connection)
 	now.sum = func() (sync.Sum, bool) { return c.sync.Sum(syncTarget.UID) }
 	result := reconcile.Result{RequeueAfter: now.describe(syncTarget, memory)}
+	setStates(syncTarget.Status.SyncedResources, c.sync.States(syncTarget.UID))
 	if apiequality.Semantic.DeepEqual(stored.Status, syncTarget.Status) {
 		return result, nil
 	}

@@ -68,8 +68,6 @@ func SyncTarget(spec *edgev2alpha1.SyncTargetSpec) []string {
 }
 
 // PublishedResource returns the fields of a PublishedResource that are set without effect.
-func PublishedResource(spec *synchubv1alpha1.PublishedResourceSpec) []string {
-	var fields list
-	fields.add("spec.compatibility", spec.Compatibility == synchubv1alpha1.CompatibilityWarn)
-	return fields
+func PublishedResource(*synchubv1alpha1.PublishedResourceSpec) []string {
+	return nil
 }

@@ -155,6 +155,7 @@ var behaviour = map[string]map[string]proof{
 		"spec.deletion.waitForTarget":        spec(objects, "keep an object in the mailbox until it is gone from the target, and let it go with the PublishedResource"),
 		"spec.statusReturn":                  spec(fields, "returns no status where a config or a PublishedResource says so"),
 		"spec.deletion.policy":               spec(fields, "orphans what a config or a PublishedResource says to orphan"),
+		"spec.compatibility":                 test("controllers/syncmanager/compatibility_test.go", "TestWhatDoesNotFitIsFrozen"),
 		"spec.replace":                       spec(target, "replaces an object whose immutable field changed, once the target finds the new one valid"),
 		"spec.adoption":                      spec(target, "takes over what KubeStellar's syncer placed"),
 		"spec.deletion.cascade":              spec(fields, "deletes a namespace with all it holds where cascade allows it"),

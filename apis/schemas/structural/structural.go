@@ -86,3 +86,17 @@ func (c components) schema(component *spec.Schema) (*apiextensionsv1.JSONSchemaP
 	root := converter.kind(component)
 	return root, converter.notes, converter.err
 }
+
+// IsDefinition tells whether the OpenAPI v3 document of a group and version repeats the schema of a definition for a kind,
+// rather than describing a type that the server was built with.
+func IsDefinition(document []byte, kind schema.GroupVersionKind) (bool, error) {
+	components, err := parse(document)
+	if err != nil {
+		return false, fmt.Errorf("reading the OpenAPI document of %s: %w", kind.GroupVersion(), err)
+	}
+	component, err := components.kind(kind)
+	if err != nil {
+		return false, err
+	}
+	return components.isDefinition(component), nil
+}

@@ -1,0 +1,164 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package compatibility
+
+import (
+	"fmt"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// Reason is a constant that says what keeps an object of the mailbox from fitting.
+type Reason string
+
+// Reasons of findings, each named after what is narrower on the target.
+const (
+	ReasonType         Reason = "Type"
+	ReasonNull         Reason = "Null"
+	ReasonFormat       Reason = "Format"
+	ReasonEnum         Reason = "Enum"
+	ReasonRange        Reason = "Range"
+	ReasonMultipleOf   Reason = "MultipleOf"
+	ReasonLength       Reason = "Length"
+	ReasonPattern      Reason = "Pattern"
+	ReasonItems        Reason = "Items"
+	ReasonDuplicates   Reason = "Duplicates"
+	ReasonProperties   Reason = "Properties"
+	ReasonRequired     Reason = "Required"
+	ReasonEmbedded     Reason = "EmbeddedResource"
+	ReasonRule         Reason = "Rule"
+	ReasonAlternatives Reason = "Alternatives"
+	ReasonDefault      Reason = "Default"
+	// ReasonFieldLost: the target does not know the field. What is in it is lost there, or refused.
+	ReasonFieldLost Reason = "FieldLost"
+	// ReasonTooLarge: the schemas are too large to be compared, or there are more findings than are listed.
+	ReasonTooLarge Reason = "TooLarge"
+)
+
+const (
+	// findingLimit bounds the findings. Whoever reads them mends the first and looks again.
+	findingLimit = 50
+	// stepLimit bounds how many fields are compared. A Pod has 4,000; where one side names fields and the other does not,
+	// each name is compared with the same schema.
+	stepLimit = 200_000
+	// depthLimit bounds how deep fields are nested.
+	depthLimit = 200
+)
+
+// Finding is a difference because of which an object of the mailbox may not fit.
+type Finding struct {
+	// Field is its path in the object, for example spec.containers[].ports, with * for any name; empty for the whole object.
+	Field string
+	// Reason is a constant; Message says more, as the rest of a sentence about the field.
+	Reason  Reason
+	Message string
+}
+
+// String returns the finding on one line.
+func (f Finding) String() string {
+	if f.Field == "" {
+		return f.Message
+	}
+	return f.Field + ": " + f.Message
+}
+
+// schema is one that is compared. The zero value accepts nothing but objects without fields, so nil is never one.
+type schema = apiextensionsv1.JSONSchemaProps
+
+// Compare returns why objects that the mailbox's schema accepts may not fit into the target's: nothing if all do. Both are
+// those of whole objects. A missing schema accepts everything.
+func Compare(mailbox, target *apiextensionsv1.JSONSchemaProps) []Finding {
+	c := &comparison{}
+	c.compare(place{}, resource(orFree(mailbox)), resource(orFree(target)))
+	return c.findings
+}
+
+// comparison is one that is under way.
+type comparison struct {
+	findings []Finding
+	steps    int
+}
+
+// place is where in an object the comparison is.
+type place struct {
+	path  string
+	depth int
+	// watched is true if something of the target looks at more than one field at a time: a rule, an alternative, a number of
+	// fields, a set. There it matters what the target fills in or leaves out by itself.
+	watched bool
+}
+
+func (c *comparison) find(at place, reason Reason, format string, args ...any) {
+	switch {
+	case len(c.findings) < findingLimit:
+		c.findings = append(c.findings, Finding{Field: at.path, Reason: reason, Message: fmt.Sprintf(format, args...)})
+	case len(c.findings) == findingLimit:
+		c.findings = append(c.findings, Finding{Reason: ReasonTooLarge, Message: fmt.Sprintf("there are more than %d differences", findingLimit)})
+	}
+}
+
+// goesOn is false once there is nothing to be gained from comparing more.
+func (c *comparison) goesOn() bool {
+	c.steps++
+	if c.steps == stepLimit+1 {
+		c.findings = append(c.findings, Finding{Reason: ReasonTooLarge, Message: fmt.Sprintf("the schemas have more than %d fields to compare", stepLimit)})
+	}
+	return c.steps <= stepLimit && len(c.findings) <= findingLimit
+}
+
+// compare compares what may be in one place. Null is for the caller to compare, since it depends on the place.
+func (c *comparison) compare(at place, mine, theirs *schema) {
+	if !c.goesOn() || theirs == free {
+		return
+	}
+	if theirs == bare {
+		if mine != bare && kindsOf(mine)&(object|list) != 0 {
+			c.find(at, ReasonFieldLost, "the target drops the fields of objects there")
+		}
+		return
+	}
+	if at.depth++; at.depth > depthLimit {
+		c.find(at, ReasonTooLarge, "the schemas are nested more than %d times", depthLimit)
+		return
+	}
+	at.watched = at.watched || looksFurther(theirs)
+	c.rules(at, mine, theirs)
+	if values, few := fewValues(mine); few {
+		c.each(at, values, mine, theirs)
+		return
+	}
+	kinds := kindsOf(mine)
+	if more := kinds &^ kindsOf(theirs); more != 0 {
+		c.find(at, ReasonType, "the mailbox takes %s, the target %s", kinds, kindsOf(theirs))
+		return
+	}
+	c.enum(at, mine, theirs)
+	c.alternatives(at, mine, theirs)
+	c.format(at, mine, theirs)
+	if kinds&text != 0 {
+		c.text(at, mine, theirs)
+	}
+	if kinds&(integer|fraction) != 0 {
+		c.number(at, mine, theirs)
+	}
+	if kinds&list != 0 {
+		c.list(at, mine, theirs)
+	}
+	if kinds&object != 0 {
+		c.object(at, mine, theirs)
+	}
+}

@@ -1,0 +1,200 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package compatibility
+
+import (
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// The fields that every resource has, also one that is embedded in another.
+const (
+	fieldAPIVersion = "apiVersion"
+	fieldKind       = "kind"
+	fieldMetadata   = "metadata"
+)
+
+// identifying are those of them that are never missing.
+var identifying = []string{fieldAPIVersion, fieldKind, fieldMetadata}
+
+// resource returns a schema with what API servers know of every resource, whatever the schema says.
+func resource(s *schema) *schema {
+	full := *s
+	full.XEmbeddedResource = true
+	full.Properties = maps.Clone(s.Properties)
+	if full.Properties == nil {
+		full.Properties = map[string]schema{}
+	}
+	for _, name := range identifying[:2] {
+		if _, ok := full.Properties[name]; !ok {
+			full.Properties[name] = schema{Type: "string"}
+		}
+	}
+	metadata := full.Properties[fieldMetadata]
+	metadata.Type, metadata.XPreserveUnknownFields = "object", new(true)
+	metadata.Properties = maps.Clone(metadata.Properties)
+	if metadata.Properties == nil {
+		metadata.Properties = map[string]schema{}
+	}
+	for _, name := range []string{"name", "generateName", "namespace"} {
+		if _, ok := metadata.Properties[name]; !ok {
+			metadata.Properties[name] = schema{Type: "string"}
+		}
+	}
+	full.Properties[fieldMetadata] = metadata
+	full.Required = append(slices.Clone(s.Required), identifying...)
+	return &full
+}
+
+// object compares what there may be of objects.
+func (c *comparison) object(at place, mine, theirs *schema) {
+	if theirs.XEmbeddedResource && !mine.XEmbeddedResource {
+		c.find(at, ReasonEmbedded, "the target takes a resource only")
+		return
+	}
+	if at.path != "" && mine.XEmbeddedResource {
+		mine, theirs = resource(mine), asEmbedded(theirs)
+	}
+	if !within(mine.MinProperties, mine.MaxProperties, theirs.MinProperties, theirs.MaxProperties) {
+		c.find(at, ReasonProperties, "the target takes %s fields, the mailbox %s",
+			bounds(theirs.MinProperties, theirs.MaxProperties), bounds(mine.MinProperties, mine.MaxProperties))
+	}
+	c.required(at, mine, theirs)
+	all := maps.Clone(mine.Properties)
+	if all == nil {
+		all = map[string]schema{}
+	}
+	maps.Copy(all, theirs.Properties)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		below := at.below(name)
+		c.field(below, fieldOf(mine, name), fieldOf(theirs, name), preserves(theirs))
+	}
+	c.field(at.below("*"), othersOf(mine), othersOf(theirs), preserves(theirs))
+}
+
+// asEmbedded returns a schema of the target that is given a resource.
+func asEmbedded(s *schema) *schema {
+	if s.XEmbeddedResource {
+		return resource(s)
+	}
+	return s
+}
+
+// field compares what there may be in one field; nil means that there can be nothing. What the target does not know is lost,
+// unless it keeps such fields.
+func (c *comparison) field(at place, mine, theirs *schema, kept bool) {
+	switch {
+	case mine == nil && theirs == nil:
+	case mine == nil:
+		c.filledIn(at, &schema{}, theirs)
+	case theirs == nil && kept:
+	case theirs == nil:
+		if c.goesOn() {
+			c.find(at, ReasonFieldLost, "the target does not have the field")
+		}
+	default:
+		c.filledIn(at, mine, theirs)
+		if at.watched && holdsNull(mine) && !holdsNull(theirs) {
+			c.find(at, ReasonNull, "the mailbox takes null, the target does not")
+		}
+		c.compare(at, mine, theirs)
+	}
+}
+
+// filledIn finds a default of the target that the mailbox does not have, where it matters. Elsewhere it does not: what the
+// target fills in fits.
+func (c *comparison) filledIn(at place, mine, theirs *schema) {
+	if at.watched && theirs.Default != nil && !isSame(mine.Default, theirs.Default) {
+		c.find(at, ReasonDefault, "the target fills in a default that the mailbox does not have, and has rules about it")
+	}
+}
+
+// isSame compares by value.
+func isSame(a, b *apiextensionsv1.JSON) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	var one, other any
+	return json.Unmarshal(a.Raw, &one) == nil && json.Unmarshal(b.Raw, &other) == nil && reflect.DeepEqual(one, other)
+}
+
+// required finds fields that may be missing in the mailbox.
+func (c *comparison) required(at place, mine, theirs *schema) {
+	own := sets.New(mine.Required...)
+	for _, name := range theirs.Required {
+		below := at.below(name)
+		other := fieldOf(theirs, name)
+		if other != nil && other.Default != nil {
+			continue
+		}
+		field := fieldOf(mine, name)
+		switch {
+		case !own.Has(name) && (field == nil || field.Default == nil):
+			c.find(below, ReasonRequired, "the target requires the field, the mailbox does not")
+		case field != nil && holdsNull(field) && other != nil && !holdsNull(other):
+			c.find(below, ReasonNull, "the target requires a value, the mailbox takes null")
+		}
+	}
+}
+
+// fieldOf returns the schema of a field, nil if there can be none of that name.
+func fieldOf(s *schema, name string) *schema {
+	if property, ok := s.Properties[name]; ok {
+		return &property
+	}
+	return othersOf(s)
+}
+
+// othersOf returns the schema of the fields that have no name of their own, nil if there can be none.
+func othersOf(s *schema) *schema {
+	switch values := s.AdditionalProperties; {
+	case values != nil && values.Schema != nil:
+		return values.Schema
+	case preserves(s):
+		return free
+	case values != nil && values.Allows:
+		return bare
+	default:
+		return nil
+	}
+}
+
+var plainName = regexp.MustCompile(`^([A-Za-z0-9_-]+|\*)$`)
+
+// below returns the place of a field.
+func (p place) below(name string) place {
+	p.path = join(p.path, name)
+	return p
+}
+
+// join returns the path of a field, as PublishedResources write it.
+func join(path, name string) string {
+	switch {
+	case !plainName.MatchString(name):
+		return path + "['" + name + "']"
+	case path == "":
+		return name
+	default:
+		return path + "." + name
+	}
+}

@@ -1,0 +1,116 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package compatibility
+
+import (
+	"context"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/lru"
+
+	"github.com/synchub-dev/synchub/apis/schemas/compatibility"
+	"github.com/synchub-dev/synchub/provider/definitions"
+)
+
+// Schema is what mailboxes have of a resource from the hub.
+type Schema struct {
+	// Name is that of the APIResourceSchema, whose content never changes; Version is the one that is synced.
+	Name, Version string
+	// OpenAPI is the schema of the version. It must not be changed.
+	OpenAPI *apiextensionsv1.JSONSchemaProps
+	// Warn is true if objects are to be synced whether or not all fit.
+	Warn bool
+}
+
+// Wanted is a resource that is to be compared.
+type Wanted struct {
+	Schema Schema
+	// Target is what the resource is on the target, and Kind its kind there.
+	Target schema.GroupVersionResource
+	Kind   string
+}
+
+// same tells whether a comparison would be the same.
+func (w Wanted) same(other Wanted) bool {
+	return w.Target == other.Target && w.Kind == other.Kind && w.Schema.Name == other.Schema.Name && w.Schema.Version == other.Schema.Version
+}
+
+// verdictsKept are how many pairs of schemas the answer is remembered of.
+const verdictsKept = 4096
+
+// Checker compares what mailboxes have with what targets serve. All targets share one.
+type Checker struct {
+	documents *definitions.Documents
+	verdicts  *lru.Cache
+}
+
+// NewChecker returns a checker that remembers nothing.
+func NewChecker() *Checker {
+	return &Checker{documents: definitions.NewDocuments(), verdicts: lru.New(verdictsKept)}
+}
+
+// Look begins to look at a target. What is asked of it once is not asked again in the same look.
+func (c *Checker) Look(target rest.Interface) *Look {
+	return &Look{checker: c, look: c.documents.Look(target)}
+}
+
+// Look is one look at a target.
+type Look struct {
+	checker *Checker
+	look    *definitions.Look
+}
+
+// Check compares one resource. The error says why the target could not be asked.
+func (l *Look) Check(ctx context.Context, wanted Wanted) (State, error) {
+	served, err := l.look.Served(ctx, wanted.Target, wanted.Kind)
+	if err != nil {
+		state, known := stateOf(err)
+		if known {
+			err = nil
+		}
+		return state, err
+	}
+	key := [3]string{wanted.Schema.Name, wanted.Schema.Version, served.Key}
+	if known, ok := l.checker.verdicts.Get(key); ok {
+		return known.(State), nil
+	}
+	theirs, err := served.Schema()
+	if err != nil {
+		state, _ := stateOf(err)
+		return state, nil //nolint:nilerr // it would be the same the next time
+	}
+	state := decide(compatibility.Compare(withoutStatus(wanted.Schema.OpenAPI), withoutStatus(theirs)), served.BuiltIn)
+	l.checker.verdicts.Add(key, state)
+	return state, nil
+}
+
+// withoutStatus returns the schema of what goes down: the status never does.
+func withoutStatus(s *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
+	if _, ok := s.Properties["status"]; !ok {
+		return s
+	}
+	without := *s
+	without.Properties = make(map[string]apiextensionsv1.JSONSchemaProps, len(s.Properties))
+	for name := range s.Properties {
+		if name != "status" {
+			without.Properties[name] = s.Properties[name]
+		}
+	}
+	return &without
+}

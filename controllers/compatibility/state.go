@@ -1,0 +1,138 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package compatibility
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/apis/schemas/compatibility"
+	"github.com/synchub-dev/synchub/provider/definitions"
+)
+
+// Reasons of a [State].
+const (
+	// ReasonPending: the target was not compared yet; ReasonNotAnswered: it could not be.
+	ReasonPending     = "Pending"
+	ReasonNotAnswered = "NotAnswered"
+	// ReasonFits: every object of the mailbox fits.
+	ReasonFits = "Fits"
+	// ReasonOlder: a built-in kind of the target lacks what the mailbox's has. Objects that use it are refused one by one.
+	ReasonOlder = "OlderAPI"
+	// ReasonNotCompared: there is nothing to compare.
+	ReasonNotCompared = "NotCompared"
+	// ReasonSchema: there are objects of the mailbox that do not fit.
+	ReasonSchema = "SchemaIncompatible"
+	// ReasonNotServed and ReasonVersionNotServed: the target does not serve the resource, or not in this version.
+	ReasonNotServed        = "NotServed"
+	ReasonVersionNotServed = "VersionNotServed"
+	// ReasonForbidden: the target does not let the hub find out, or use the resource.
+	ReasonForbidden = "Forbidden"
+)
+
+// State says whether objects of one resource fit into a target. The zero value says that it is not known.
+type State struct {
+	edgev2alpha1.SyncedResourceState
+	// Reason is a constant; Message is a sentence for people.
+	Reason, Message string
+}
+
+// Refuses tells whether objects of the mailbox do not fit, so that by default none is written.
+func (s State) Refuses() bool { return Refuses(s.SyncedResourceState, s.Reason) }
+
+// Refuses tells the same of a state that was recorded.
+func Refuses(state edgev2alpha1.SyncedResourceState, reason string) bool {
+	return state == edgev2alpha1.SyncedResourceIncompatible && reason == ReasonSchema
+}
+
+func accepted(reason, message string) State {
+	return State{edgev2alpha1.SyncedResourceAccepted, reason, message}
+}
+
+func incompatible(reason, message string) State {
+	return State{edgev2alpha1.SyncedResourceIncompatible, reason, message}
+}
+
+// NotCompared is the state of what mailboxes do not have from the hub.
+func NotCompared(native bool) State {
+	if native {
+		return accepted(ReasonNotCompared, "kcp serves this kind by itself, as the target does; there are no schemas to compare.")
+	}
+	return accepted(ReasonNotCompared, "The API is that of another export, whose schema the hub does not see.")
+}
+
+const (
+	// shownFindings are how many a message names, shownLength how long it may be.
+	shownFindings = 5
+	shownLength   = 1024
+)
+
+// decide tells what findings mean. In a built-in kind the target is older than the schema that mailboxes have, if it lacks
+// fields or values: that is said, but no reason to hold back all the objects that use none of them.
+func decide(findings []compatibility.Finding, builtIn bool) State {
+	var serious []compatibility.Finding
+	for _, finding := range findings {
+		if !builtIn || finding.Reason != compatibility.ReasonFieldLost && finding.Reason != compatibility.ReasonEnum {
+			serious = append(serious, finding)
+		}
+	}
+	switch {
+	case len(serious) > 0:
+		return incompatible(ReasonSchema, "The mailbox accepts objects that the target would refuse or not keep. "+list(serious))
+	case len(findings) > 0:
+		return accepted(ReasonOlder, "The target's version of this kind lacks what the mailbox's has; objects that use it are refused by the target. "+list(findings))
+	default:
+		return accepted(ReasonFits, "Every object that the mailbox accepts fits into the target.")
+	}
+}
+
+func list(findings []compatibility.Finding) string {
+	var lines []string
+	for _, finding := range findings[:min(len(findings), shownFindings)] {
+		lines = append(lines, finding.String())
+	}
+	text := strings.Join(lines, "; ")
+	if runes := []rune(text); len(runes) > shownLength {
+		text = string(runes[:shownLength]) + "…"
+	}
+	if more := len(findings) - shownFindings; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text + "."
+}
+
+// stateOf tells what an error of the target means; ok is false if it may answer otherwise when it is asked again.
+func stateOf(err error) (state State, ok bool) {
+	version, otherVersion := errors.AsType[*definitions.VersionNotServedError](err)
+	unusable, isUnusable := errors.AsType[*definitions.UnusableError](err)
+	switch {
+	case otherVersion:
+		return incompatible(ReasonVersionNotServed, fmt.Sprintf("The target does not serve the version that the hub uses: %s.", version)), true
+	case errors.Is(err, definitions.ErrNotServed):
+		return incompatible(ReasonNotServed, "The target does not serve it."), true
+	case isUnusable:
+		return accepted(ReasonNotCompared, fmt.Sprintf("The target's schema cannot be read: %s.", unusable)), true
+	case apierrors.IsForbidden(err):
+		return accepted(ReasonNotCompared, "The target does not let the hub read its schema: allow get of /openapi/v3/* and of customresourcedefinitions."), true
+	default:
+		return State{edgev2alpha1.SyncedResourcePending, ReasonNotAnswered, "The target could not be asked for its schema; it is asked again."}, false
+	}
+}
