@@ -157,12 +157,9 @@ func (c *Controller) delete(ctx context.Context, here placed, uid types.UID) err
 
 func (c *Controller) release(ctx context.Context, here placed) error {
 	at, observed := here.at(), here.observed
-	var labels []string
-	if observed.Labelled {
-		labels = append(labels, ownership.OwnerLabel)
-	}
+	labels, annotations := c.Owner.Traces(here.object.GetLabels(), here.object.GetAnnotations())
 	c.onTarget.begin(at)
-	if err := c.Connection.Strip(ctx, here.side.GroupVersionResource, here.key, observed.UID, labels, []string{ownership.MarkAnnotation}); err != nil {
+	if err := c.Connection.Strip(ctx, here.side.GroupVersionResource, here.key, observed.UID, labels, annotations); err != nil {
 		c.onTarget.wrote(at, nil)
 		return err
 	}
