@@ -71,6 +71,8 @@ type Syncer interface {
 	// Publish sets what is synced, Published returns it.
 	Publish(resources []sync.Resource)
 	Published() []sync.Resource
+	// HasPublished tells whether that was ever set.
+	HasPublished() bool
 	// HasLeft tells whether nothing in mailboxes waits any more for a resource that is published as leaving.
 	HasLeft(resource schema.GroupResource) bool
 	// Count returns how widely a resource of mailboxes is synced.
@@ -232,7 +234,7 @@ func isRefusal(err error) bool {
 // publish has the mailboxes watched and their objects synced.
 func (c *Controller) publish(made *plan) {
 	c.Mailboxes.SetResources(made.watched())
-	if resources := made.synced(); !slices.Equal(resources, c.Sync.Published()) {
+	if resources := made.synced(); !c.Sync.HasPublished() || !slices.Equal(resources, c.Sync.Published()) {
 		c.Sync.Publish(resources)
 	}
 }

@@ -142,7 +142,7 @@ func (r *run) list(ctx context.Context, scope scope) ([]item, error) {
 // served any more.
 func (r *run) resolve(ctx context.Context, resource schema.GroupVersionResource) (schema.GroupVersionResource, string, error) {
 	kind, _, err := r.Target.ResolveResource(ctx, resource)
-	if err == nil || resource.Version == "" || !errors.Is(err, targets.ErrNotServed) {
+	if resource.Version != "" && !errors.Is(err, targets.ErrNotServed) {
 		return resource, kind, err
 	}
 	if kind, _, err = r.Target.ResolveResource(ctx, resource.GroupResource().WithVersion("")); err != nil {

@@ -41,10 +41,33 @@ const (
 	ReasonSuspended          = "Suspended"
 	ReasonSyncing            = "Syncing"
 	ReasonReady              = "Ready"
+	// ReasonSharedCluster: another SyncTarget stands for the same cluster.
+	ReasonSharedCluster = "SharedCluster"
+	// ReasonDraining and ReasonDrained: what the hub placed is being removed, or has been.
+	ReasonDraining = "Draining"
+	ReasonDrained  = "Drained"
+	// ReasonDeparting: the SyncTarget is being deleted, and its target brought to the end. ReasonDepartureWaiting: that
+	// cannot go on now. ReasonDeparted: it is at its end.
+	ReasonDeparting        = "Departing"
+	ReasonDepartureWaiting = "DepartureWaiting"
+	ReasonDeparted         = "Departed"
+	// ReasonForced: the SyncTarget is let go although something may be left on its target.
+	ReasonForced = "RemovalForced"
 )
 
+// circumstances are what the conditions of a SyncTarget follow from, beside its status.
+type circumstances struct {
+	connection *targets.Connection
+	problem    *credentialsError
+	// rival is another SyncTarget of the same cluster, because of which this one is not synced.
+	rival *claim
+	// drain is nil unless the target is being drained.
+	drain *departing
+}
+
 // report writes the conditions if they changed, and the heartbeat once in a while.
-func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, problem *credentialsError) (reconcile.Result, error) {
+func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, found circumstances) (reconcile.Result, error) {
+	connection, problem := found.connection, found.problem
 	stored := syncTarget.DeepCopy()
 	status := &syncTarget.Status
 	var health targets.Health
@@ -54,11 +77,20 @@ func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, sync
 	}
 	heartbeat := heartbeatCondition(health, problem)
 	syncer := syncerCondition(syncTarget, health, problem, c.sync.Known(syncTarget.UID))
+	if found.rival != nil && syncer.Reason != ReasonSuspended {
+		syncer.Status, syncer.Reason, syncer.Message = metav1.ConditionFalse, ReasonSharedCluster, found.rival.message()
+	}
 	for _, condition := range []metav1.Condition{heartbeat, syncer, readyCondition(syncTarget, heartbeat, syncer)} {
 		condition.ObservedGeneration = syncTarget.Generation
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
+	reportDrain(syncTarget, health, found)
 	unimplemented.SetCondition(&status.Conditions, syncTarget.Generation, unimplemented.SyncTarget(&syncTarget.Spec))
+	if connection != nil {
+		if id, known := connection.KnownClusterID(); known {
+			status.ClusterID = id
+		}
+	}
 	result := reconcile.Result{}
 	if health.Version != "" {
 		status.Versions = &edgev2alpha1.TargetVersions{Kubernetes: health.Version}
@@ -110,6 +142,8 @@ func syncerCondition(syncTarget *edgev2alpha1.SyncTarget, health targets.Health,
 	switch {
 	case syncTarget.Spec.Suspend:
 		condition.Reason, condition.Message = ReasonSuspended, "Nothing is synced while spec.suspend is true."
+	case syncTarget.Spec.Drain:
+		condition.Reason, condition.Message = ReasonDraining, "Nothing is synced while spec.drain is true; the condition Drained tells how far that is."
 	case syncTarget.Status.Mailbox == nil:
 		condition.Reason, condition.Message = ReasonMailboxNotReady, "The mailbox workspace is not ready."
 	case problem != nil:
