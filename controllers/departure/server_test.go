@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -381,7 +382,7 @@ func TestOrphan(t *testing.T) {
 			continue
 		}
 		labels, annotations := object.GetLabels(), object.GetAnnotations()
-		delete(labels, metav1.LabelMetadataName)
+		delete(labels, corev1.LabelMetadataName)
 		if len(labels) != 1 || len(annotations) != 1 || annotations["note"] != "kept" {
 			t.Errorf("%s: %v, %v", name, labels, annotations)
 		}
