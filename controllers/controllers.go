@@ -168,7 +168,9 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 		hosting.Add(registry),
 		schemas.Register(hosting),
 		exports.Register(hosting),
-		mailbox.NewController(multi, provider, options.Workspace, realClock, syncTargets.Stop).Register(),
+		mailbox.NewController(multi, provider, options.Workspace, realClock, mailbox.Work{
+			Stop: syncTargets.Stop, Departed: syncTargets.Departed, Free: sync.Free, Config: options.Access.Workspace,
+		}).Register(),
 		syncTargets.Register(),
 		hosting.Add(sync),
 		hosting.Add(reports),

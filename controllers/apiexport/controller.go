@@ -74,6 +74,8 @@ type Syncer interface {
 	Published() []sync.Resource
 	// SetSchemas sets what mailboxes have from the hub.
 	SetSchemas(schemas map[schema.GroupResource]compatibility.Schema)
+	// HasPublished tells whether that was ever set.
+	HasPublished() bool
 	// HasLeft tells whether nothing in mailboxes waits any more for a resource that is published as leaving.
 	HasLeft(resource schema.GroupResource) bool
 	// Count returns how widely a resource of mailboxes is synced.
@@ -239,7 +241,7 @@ func isRefusal(err error) bool {
 // publish has the mailboxes watched and their objects synced.
 func (c *Controller) publish(made *plan) {
 	c.Mailboxes.SetResources(made.watched())
-	if resources := made.synced(); !slices.Equal(resources, c.Sync.Published()) {
+	if resources := made.synced(); !c.Sync.HasPublished() || !slices.Equal(resources, c.Sync.Published()) {
 		c.Sync.Publish(resources)
 	}
 }

@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -43,6 +44,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/notice"
 	"github.com/synchub-dev/synchub/controllers/patch"
 )
 
@@ -53,6 +55,8 @@ const (
 	WorkspaceType = "mailbox"
 	// hangingAfter is when a mailbox that is not ready counts as hanging. kcp takes about a second.
 	hangingAfter = time.Minute
+	// lookAgain is how soon a mailbox that is on its way out is looked at again.
+	lookAgain = 5 * time.Second
 	// workers is how many SyncTargets are looked after at once.
 	workers = 8
 )
@@ -63,6 +67,12 @@ const (
 	ReasonInitializing = "Initializing"
 	ReasonHanging      = "Hanging"
 	ReasonForeign      = "ForeignWorkspace"
+	// ReasonDeleted: somebody deletes the mailbox; it is made again when it is gone.
+	ReasonDeleted = "WorkspaceDeleted"
+	// ReasonLost: the mailbox is gone, and a new one is being made.
+	ReasonLost = "WorkspaceLost"
+	// ReasonAccessFailed: what spec.mailboxAccess asks for cannot be granted.
+	ReasonAccessFailed = "AccessFailed"
 )
 
 // Controller gives SyncTargets their mailbox workspaces.
@@ -71,14 +81,26 @@ type Controller struct {
 	provider cluster.Cluster
 	// workspace is the path of the provider workspace.
 	workspace string
-	stop      func(syncTarget types.UID)
+	work      Work
+	access    access
 	clock     clock.Clock
 }
 
-// NewController returns a controller that makes mailboxes in the provider workspace, which the cluster stands for. stop
-// is called, and must end all syncing, before a mailbox is deleted.
-func NewController(manager mcmanager.Manager, provider cluster.Cluster, workspace string, clock clock.Clock, stop func(types.UID)) *Controller {
-	return &Controller{manager: manager, provider: provider, workspace: workspace, clock: clock, stop: stop}
+// Work is what else goes on between mailboxes and their targets.
+type Work struct {
+	// Stop ends all that is done for a SyncTarget, and returns then.
+	Stop func(syncTarget types.UID)
+	// Departed tells whether a SyncTarget that is being deleted has nothing more to do on its target.
+	Departed func(syncTarget types.UID) bool
+	// Free lets go of the objects of a mailbox that wait there for their target.
+	Free func(ctx context.Context, mailbox logicalcluster.Name) error
+	// Config is how the hub reaches a workspace by itself, and not through an export.
+	Config func(workspace string) *rest.Config
+}
+
+// NewController returns a controller that makes mailboxes in the provider workspace, which the cluster stands for.
+func NewController(manager mcmanager.Manager, provider cluster.Cluster, workspace string, clock clock.Clock, work Work) *Controller {
+	return &Controller{manager: manager, provider: provider, workspace: workspace, clock: clock, work: work, access: access{config: work.Config}}
 }
 
 // Register adds the controller to the manager.
@@ -131,8 +153,23 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	if mailbox != nil {
+		condition = c.grant(ctx, &syncTarget, condition, mailbox)
+	}
 	condition.Type, condition.ObservedGeneration = edgev2alpha1.ConditionMailboxReady, syncTarget.Generation
 	changed := meta.SetStatusCondition(&syncTarget.Status.Conditions, condition)
+	if mailbox == nil && condition.Reason == ReasonLost {
+		if err := c.tellLost(ctx, inventory.GetClient(), &syncTarget); err != nil {
+			return reconcile.Result{}, err
+		}
+		// Nothing is to be synced until there is another.
+		syncTarget.Status.Mailbox, changed = nil, true
+	}
+	if former := syncTarget.Status.Mailbox; former != nil && mailbox != nil && former.Cluster != mailbox.Cluster {
+		if err := c.tellLost(ctx, inventory.GetClient(), &syncTarget); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
 	if mailbox != nil && (syncTarget.Status.Mailbox == nil || *syncTarget.Status.Mailbox != *mailbox) {
 		syncTarget.Status.Mailbox, changed = mailbox, true
 	}
@@ -141,10 +178,14 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 			return written, err
 		}
 	}
-	if condition.Reason == ReasonInitializing {
+	switch condition.Reason {
+	case ReasonInitializing:
 		return reconcile.Result{RequeueAfter: hangingAfter}, nil
+	case ReasonDeleted, ReasonLost, ReasonAccessFailed:
+		return reconcile.Result{RequeueAfter: lookAgain}, nil
+	default:
+		return reconcile.Result{}, nil
 	}
-	return reconcile.Result{}, nil
 }
 
 // ensure creates the mailbox unless it exists, and returns the condition MailboxReady and, once it is, where it is.
@@ -159,15 +200,26 @@ func (c *Controller) ensure(ctx context.Context, inventory logicalcluster.Name, 
 			// The cache is behind; its event brings us back.
 			return initializing(name), nil, nil
 		}
+		if err == nil && syncTarget.Status.Mailbox != nil {
+			return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonLost,
+				Message: fmt.Sprintf("The workspace %s was deleted; kcp is preparing a new one.", name)}, nil, nil
+		}
 	}
 	if err != nil {
 		return metav1.Condition{}, nil, fmt.Errorf("cannot ensure the mailbox workspace %s: %w", name, err)
 	}
-	if !c.isMailbox(&workspace) {
+	if why := c.whyForeign(&workspace, syncTarget.Name); why != "" {
 		return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonForeign,
-			Message: fmt.Sprintf("The workspace %s:%s exists and is not of type %s:%s: rename or remove it.", c.workspace, name, c.workspace, WorkspaceType)}, nil, nil
+			Message: fmt.Sprintf("The workspace %s:%s exists and %s: remove it.", c.workspace, name, why)}, nil, nil
 	}
-	if workspace.Status.Phase == corev1alpha1.LogicalClusterPhaseReady && workspace.Spec.Cluster != "" && workspace.DeletionTimestamp == nil {
+	if workspace.DeletionTimestamp != nil {
+		if err := c.work.Free(ctx, logicalcluster.Name(workspace.Spec.Cluster)); err != nil {
+			log.FromContext(ctx).Info("cannot free the objects of a mailbox that is being deleted", "error", err.Error())
+		}
+		return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonDeleted,
+			Message: fmt.Sprintf("The workspace %s:%s is being deleted. What it held stays on the target; a new one is made when it is gone.", c.workspace, name)}, nil, nil
+	}
+	if workspace.Status.Phase == corev1alpha1.LogicalClusterPhaseReady && workspace.Spec.Cluster != "" {
 		return metav1.Condition{Status: metav1.ConditionTrue, Reason: ReasonReady, Message: fmt.Sprintf("The mailbox is %s:%s.", c.workspace, name)},
 			&edgev2alpha1.MailboxStatus{Workspace: c.workspace + ":" + name, Cluster: workspace.Spec.Cluster}, nil
 	}
@@ -190,6 +242,21 @@ func (c *Controller) wanted(name, syncTarget string) tenancyv1alpha1.Workspace {
 	}
 }
 
-func (c *Controller) isMailbox(workspace *tenancyv1alpha1.Workspace) bool {
-	return workspace.Spec.Type != nil && string(workspace.Spec.Type.Name) == WorkspaceType && workspace.Annotations[edgev2alpha1.AnnotationSyncTargetName] != ""
+// whyForeign tells why a workspace is not the mailbox of the SyncTarget, empty if it is.
+func (c *Controller) whyForeign(workspace *tenancyv1alpha1.Workspace, syncTarget string) string {
+	kind := workspace.Spec.Type
+	if kind == nil || string(kind.Name) != WorkspaceType || kind.Path != c.workspace {
+		return fmt.Sprintf("is not of type %s:%s", c.workspace, WorkspaceType)
+	}
+	if annotated := workspace.Annotations[edgev2alpha1.AnnotationSyncTargetName]; annotated != syncTarget {
+		return fmt.Sprintf("is annotated for the SyncTarget %q", annotated)
+	}
+	return ""
+}
+
+// tellLost reports that a mailbox was deleted by hand.
+func (c *Controller) tellLost(ctx context.Context, inventory client.Client, syncTarget *edgev2alpha1.SyncTarget) error {
+	return notice.Warn(ctx, inventory, c.clock, syncTarget, ReasonLost, fmt.Sprintf(
+		"The mailbox %s (%s) was deleted, and is made again empty. What came from it stays on the target, until the new one selects it again or the target is drained.",
+		syncTarget.Status.Mailbox.Workspace, syncTarget.Status.Mailbox.Cluster))
 }

@@ -127,7 +127,7 @@ func TestSyncTargetOf(t *testing.T) {
 func TestWantedIsAMailbox(t *testing.T) {
 	controller := &Controller{workspace: "root:synchub"}
 	workspace := controller.wanted("abc-mb-def", "florin")
-	if workspace.Name != "abc-mb-def" || workspace.Spec.Type.Path != "root:synchub" || !controller.isMailbox(&workspace) {
+	if workspace.Name != "abc-mb-def" || workspace.Spec.Type.Path != "root:synchub" || controller.whyForeign(&workspace, "florin") != "" {
 		t.Errorf("got %+v", workspace)
 	}
 	if requests := syncTargetOf(t.Context(), &workspace); len(requests) != 1 || requests[0].Name != "florin" || requests[0].ClusterName != "abc" {
@@ -136,11 +136,15 @@ func TestWantedIsAMailbox(t *testing.T) {
 	for name, change := range map[string]func(*tenancyv1alpha1.Workspace){
 		"without type":       func(w *tenancyv1alpha1.Workspace) { w.Spec.Type = nil },
 		"of another type":    func(w *tenancyv1alpha1.Workspace) { w.Spec.Type.Name = "universal" },
+		"of another's type":  func(w *tenancyv1alpha1.Workspace) { w.Spec.Type.Path = "root" },
 		"without annotation": func(w *tenancyv1alpha1.Workspace) { w.Annotations = nil },
+		"annotated for another": func(w *tenancyv1alpha1.Workspace) {
+			w.Annotations = map[string]string{edgev2alpha1.AnnotationSyncTargetName: "guilder"}
+		},
 	} {
 		other := workspace.DeepCopy()
 		change(other)
-		if controller.isMailbox(other) {
+		if controller.whyForeign(other, "florin") == "" {
 			t.Errorf("%s it is still taken for a mailbox", name)
 		}
 	}

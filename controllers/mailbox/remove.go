@@ -39,49 +39,66 @@ import (
 	"github.com/synchub-dev/synchub/controllers/patch"
 )
 
-// remove ends the syncing of a terminating SyncTarget, deletes its mailbox and lets the SyncTarget go. What was placed on
-// the target stays there.
+// remove deletes the mailbox of a terminating SyncTarget, once its target has been departed from, and lets the SyncTarget go
+// when the mailbox is gone.
 func (c *Controller) remove(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(syncTarget, Finalizer) {
 		return reconcile.Result{}, nil
 	}
-	going, err := inventoryGoing(ctx, inventory)
+	going, err := InventoryGoing(ctx, inventory)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("cannot tell whether the inventory workspace itself is going: %w", err)
 	}
-	c.stop(syncTarget.UID)
-	if going != "" {
+	switch {
+	case going != "":
+		c.work.Stop(syncTarget.UID)
 		log.FromContext(ctx).Info("keeping the mailbox of a SyncTarget that goes only because "+going, "mailbox", syncTarget.Status.Mailbox)
-	} else if err := c.deleteWorkspace(ctx, Name(logicalcluster.From(syncTarget), syncTarget.UID)); err != nil {
-		return reconcile.Result{}, err
+	case !c.work.Departed(syncTarget.UID):
+		// The status tells when it has, unless it said so before this hub began to lead.
+		return reconcile.Result{RequeueAfter: lookAgain}, nil
+	default:
+		if gone, err := c.deleteWorkspace(ctx, Name(logicalcluster.From(syncTarget), syncTarget.UID), syncTarget.Name); err != nil || !gone {
+			return reconcile.Result{RequeueAfter: lookAgain}, err
+		}
 	}
 	stored := syncTarget.DeepCopy()
 	controllerutil.RemoveFinalizer(syncTarget, Finalizer)
 	return patch.Object(ctx, inventory.GetClient(), stored, syncTarget)
 }
 
-func (c *Controller) deleteWorkspace(ctx context.Context, name string) error {
+// deleteWorkspace deletes a mailbox, and tells whether it is gone. A foreign workspace of its name stays.
+func (c *Controller) deleteWorkspace(ctx context.Context, name, syncTarget string) (gone bool, err error) {
 	var workspace tenancyv1alpha1.Workspace
-	err := c.provider.GetClient().Get(ctx, types.NamespacedName{Name: name}, &workspace)
+	err = c.provider.GetClient().Get(ctx, types.NamespacedName{Name: name}, &workspace)
 	if apierrors.IsNotFound(err) {
-		return nil
+		return true, nil
 	}
 	if err != nil {
-		return fmt.Errorf("cannot get the mailbox workspace %s: %w", name, err)
+		return false, fmt.Errorf("cannot get the mailbox workspace %s: %w", name, err)
 	}
-	if !c.isMailbox(&workspace) || workspace.DeletionTimestamp != nil {
-		return nil
+	if why := c.whyForeign(&workspace, syncTarget); why != "" {
+		log.FromContext(ctx).Info("keeping a workspace that has the name of the mailbox of a deleted SyncTarget and "+why, "workspace", name)
+		return true, nil
+	}
+	if workspace.Spec.Cluster != "" {
+		// What waits for its target would wait for ever.
+		if err := c.work.Free(ctx, logicalcluster.Name(workspace.Spec.Cluster)); err != nil && workspace.DeletionTimestamp == nil {
+			return false, fmt.Errorf("cannot free the objects of the mailbox %s: %w", name, err)
+		}
+	}
+	if workspace.DeletionTimestamp != nil {
+		return false, nil
 	}
 	err = c.provider.GetClient().Delete(ctx, &workspace, client.Preconditions{UID: &workspace.UID})
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("cannot delete the mailbox workspace %s: %w", name, err)
+		return false, fmt.Errorf("cannot delete the mailbox workspace %s: %w", name, err)
 	}
-	return nil
+	return apierrors.IsNotFound(err), nil
 }
 
-// inventoryGoing says why the SyncTargets of an inventory workspace go by themselves, if they do. It asks kcp and not a
+// InventoryGoing says why the SyncTargets of an inventory workspace go by themselves, if they do. It asks kcp and not a
 // cache: the deletion of a binding is what makes its SyncTargets terminate, so it is older than any event we act on.
-func inventoryGoing(ctx context.Context, inventory cluster.Cluster) (why string, err error) {
+func InventoryGoing(ctx context.Context, inventory cluster.Cluster) (why string, err error) {
 	direct, err := dynamic.NewForConfigAndClient(inventory.GetConfig(), inventory.GetHTTPClient())
 	if err != nil {
 		return "", err

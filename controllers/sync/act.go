@@ -35,6 +35,9 @@ import (
 // create makes the desired object. A namespace that is missing is ensured first. If the name is taken, the object there
 // is read once: it may be ours, without its label, or one that may be adopted.
 func (c *Controller) create(ctx context.Context, here placed, desired *transform.Desired) error {
+	if c.isCordoned() {
+		return errCordoned
+	}
 	at := here.at()
 	c.onTarget.begin(at)
 	created, err := c.Connection.Create(ctx, here.side.GroupVersionResource, desired.First())
@@ -86,6 +89,9 @@ func (c *Controller) change(ctx context.Context, here placed, desired *transform
 func (c *Controller) replace(ctx context.Context, here placed, desired *transform.Desired, uid types.UID, refused *immutableError) error {
 	if !c.Resource.Replace || c.Resource.Container {
 		return refused
+	}
+	if c.isCordoned() {
+		return fmt.Errorf("%w; it is not replaced: %w", refused, errCordoned)
 	}
 	ctx = requests.As(ctx, requests.Extra)
 	if err := c.Connection.DryRunCreate(ctx, here.side.GroupVersionResource, desired.First()); err != nil {
@@ -157,12 +163,9 @@ func (c *Controller) delete(ctx context.Context, here placed, uid types.UID) err
 
 func (c *Controller) release(ctx context.Context, here placed) error {
 	at, observed := here.at(), here.observed
-	var labels []string
-	if observed.Labelled {
-		labels = append(labels, ownership.OwnerLabel)
-	}
+	labels, annotations := c.Owner.Traces(here.object.GetLabels(), here.object.GetAnnotations())
 	c.onTarget.begin(at)
-	if err := c.Connection.Strip(ctx, here.side.GroupVersionResource, here.key, observed.UID, labels, []string{ownership.MarkAnnotation}); err != nil {
+	if err := c.Connection.Strip(ctx, here.side.GroupVersionResource, here.key, observed.UID, labels, annotations); err != nil {
 		c.onTarget.wrote(at, nil)
 		return err
 	}

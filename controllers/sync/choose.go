@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
 	"github.com/synchub-dev/synchub/controllers/sync/transform"
@@ -48,8 +49,11 @@ func (c choice) equal(other choice) bool {
 var errUnseen = errors.New("it cannot be seen now")
 
 // chooseDown returns how an object of the mailbox goes down; ok is false if it does not. What came up never does, nor does
-// a namespace that was only made for what came up.
+// a namespace that was only made for what came up, nor what gives users their rights in the mailbox.
 func (c *Controller) chooseDown(matcher *selection.Matcher, source *unstructured.Unstructured) (chosen choice, ok bool) {
+	if _, ok := source.GetLabels()[edgev2alpha1.LabelMailboxAccess]; ok {
+		return choice{}, false
+	}
 	if c.cameUp(source) || source.GetAnnotations()[ownership.EnsuredAnnotation] == c.Owner.LabelValue() {
 		return choice{}, false
 	}

@@ -77,6 +77,8 @@ type Options struct {
 	Demand func(answered func() bool)
 	// Again has looked again at all that may be related to objects of the resource.
 	Again func()
+	// Cordoned tells whether nothing new may be made on the target. Nil stands for never.
+	Cordoned func() bool
 	// Publishes tells whether a PublishedResource of that name is in force.
 	Publishes func(publishedResource string) bool
 	// After are closed when all that must go first has been tried.

@@ -26,6 +26,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/synchub-dev/synchub/provider/requests"
 )
@@ -57,8 +58,35 @@ func (c *Controller) letGoOf(ctx context.Context, key types.NamespacedName, sour
 	if !IsHeld(source) {
 		return nil
 	}
-	others := slices.DeleteFunc(slices.Clone(source.GetFinalizers()), func(finalizer string) bool { return finalizer == Finalizer })
-	return c.setFinalizers(ctx, key, source, others)
+	return c.setFinalizers(ctx, key, source, withoutOurs(source))
+}
+
+// withoutOurs returns the other finalizers of an object.
+func withoutOurs(source *unstructured.Unstructured) []string {
+	return slices.DeleteFunc(slices.Clone(source.GetFinalizers()), func(finalizer string) bool { return finalizer == Finalizer })
+}
+
+// LetGo takes the finalizer off an object of a mailbox that no controller looks after any more.
+func LetGo(ctx context.Context, client dynamic.ResourceInterface, source *unstructured.Unstructured) error {
+	patch, err := finalizersPatch(source, withoutOurs(source))
+	if err != nil {
+		return err
+	}
+	_, err = client.Patch(ctx, source.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot take the finalizer %s off %s %s: %w", Finalizer, source.GetKind(), source.GetName(), err)
+	}
+	return nil
+}
+
+// finalizersPatch replaces the finalizers of an object that is as it was seen.
+func finalizersPatch(source *unstructured.Unstructured, finalizers []string) ([]byte, error) {
+	return json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": source.GetUID(), "resourceVersion": source.GetResourceVersion(), "finalizers": finalizers,
+	}})
 }
 
 // setFinalizers replaces the finalizers of an object of the mailbox if it is still as it was seen.
@@ -67,9 +95,7 @@ func (c *Controller) setFinalizers(ctx context.Context, key types.NamespacedName
 	if err != nil {
 		return err
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": source.GetUID(), "resourceVersion": source.GetResourceVersion(), "finalizers": finalizers,
-	}})
+	patch, err := finalizersPatch(source, finalizers)
 	if err != nil {
 		return err
 	}

@@ -48,6 +48,7 @@ const (
 	ReasonNamespaceTerminating = "NamespaceTerminating"
 	ReasonNotServed            = "NotServed"
 	ReasonQuotaExceeded        = "QuotaExceeded"
+	ReasonTargetCordoned       = "TargetCordoned"
 	ReasonTargetUnreachable    = "TargetUnreachable"
 	ReasonTooLarge             = "TooLarge"
 	ReasonFailed               = "Failed"
@@ -58,6 +59,7 @@ var (
 	errMailbox    = errors.New("the mailbox refused the object")
 	errContended  = errors.New("another writer changes the same fields; the hub repairs them less and less often")
 	errNotServed  = errors.New("the target does not serve")
+	errCordoned   = errors.New("nothing new is made on the target while spec.unschedulable of its SyncTarget is true; the object waits for its end")
 )
 
 // Failure is why an object is not in step.
@@ -148,6 +150,8 @@ func reasonOf(err error) string {
 		return ReasonConflict
 	case errors.Is(err, errContended):
 		return ReasonContended
+	case errors.Is(err, errCordoned):
+		return ReasonTargetCordoned
 	case errors.As(err, &tooLarge):
 		return ReasonTooLarge
 	case errors.As(err, &refused):

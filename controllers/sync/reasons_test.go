@@ -62,6 +62,8 @@ func TestReasonOf(t *testing.T) {
 		"a taken name in the mailbox":       {fmt.Errorf("%w: configmaps shop/till", errTakenAbove), ReasonConflict},
 		"a name that a race has taken":      {fmt.Errorf("%w: %w", errMailbox, fmt.Errorf("%w: %w", errTakenAbove, apierrors.NewAlreadyExists(configMaps, "x"))), ReasonConflict},
 		"another writer":                    {fmt.Errorf("%w: [other]", errContended), ReasonContended},
+		"a cordon":                          {errCordoned, ReasonTargetCordoned},
+		"not replaced because of a cordon":  {fmt.Errorf("%w; %w", &immutableError{[]string{"spec"}, errors.New("no")}, errCordoned), ReasonTargetCordoned},
 		"refused by the hub":                {&transform.RefusedError{Reason: transform.ReasonInvalid, Field: "metadata.name", Message: "no"}, ReasonInvalid},
 		"a field that stays":                {&immutableError{[]string{"spec"}, apierrors.NewInvalid(configMap, "x", nil)}, ReasonImmutable},
 		"a field that stays in the mailbox": {fmt.Errorf("%w: %w", errMailbox, apierrors.NewInvalid(configMap, "x", nil)), ReasonMailboxRefused},

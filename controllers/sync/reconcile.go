@@ -83,6 +83,10 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 		c.Changed()
 		c.warn(ctx, key, failure)
 	}
+	if failure.Reason == ReasonTargetCordoned && c.isCordoned() {
+		// [Controller.Uncordon] makes up for it, and knows of it by now.
+		return reconcile.Result{}, nil
+	}
 	if after := retryAfter(failure, outcome); after > 0 {
 		return reconcile.Result{RequeueAfter: after}, nil
 	}

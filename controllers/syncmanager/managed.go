@@ -46,6 +46,8 @@ type managed struct {
 	// last told of a definition.
 	unresolved atomic.Bool
 	announced  atomic.Pointer[time.Time]
+	// cordoned is true if nothing new may be made on the target.
+	cordoned atomic.Bool
 
 	// stale is true when the configs must be looked at anew, ask if what is missing must be proven to be gone. Both are
 	// guarded by the manager's lock.

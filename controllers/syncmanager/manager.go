@@ -68,6 +68,8 @@ type Target struct {
 	// Mailbox is the logical cluster of its mailbox.
 	Mailbox    logicalcluster.Name
 	Connection *targets.Connection
+	// Cordoned is true if nothing new may be made on the target.
+	Cordoned bool
 	// Recorded is what its status lists.
 	Recorded map[schema.GroupResource]Record
 	// Fits is what its status says of whether objects fit, by the resources of the target.
@@ -111,6 +113,8 @@ type Manager struct {
 	queue     priorityqueue.PriorityQueue[types.UID]
 	ctx       context.Context // set by Start; the owner of all sync controllers
 	published []sync.Resource
+	// knowsPublished is true once published was set.
+	knowsPublished bool
 	// definitions are those that targets are given.
 	definitions []definition.Wanted
 	schemas     map[schema.GroupResource]compatibility.Schema
@@ -176,9 +180,16 @@ func (m *Manager) stopAll() {
 // Publish sets the resources that mailboxes have by now.
 func (m *Manager) Publish(resources []sync.Resource) {
 	m.lock.Lock()
-	m.published = resources
+	m.published, m.knowsPublished = resources, true
 	m.lock.Unlock()
 	m.enqueueAll()
+}
+
+// HasPublished tells whether it is known what mailboxes have.
+func (m *Manager) HasPublished() bool {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	return m.knowsPublished
 }
 
 // Published returns the resources that mailboxes have by now.
@@ -190,6 +201,10 @@ func (m *Manager) Published() []sync.Resource {
 
 // Assign makes the manager sync a target, or takes over what changed about it.
 func (m *Manager) Assign(target Target) {
+	if found, ok := m.get(target.UID); ok && found.describe().Mailbox != target.Mailbox {
+		// The mailbox was made anew: nothing that was concluded from the former one holds.
+		m.Unassign(target.UID)
+	}
 	m.lock.Lock()
 	found, ok := m.targets[target.UID]
 	if !ok {
@@ -209,6 +224,11 @@ func (m *Manager) Assign(target Target) {
 		m.targets[target.UID] = found
 	}
 	m.lock.Unlock()
+	if found.cordoned.Swap(target.Cordoned) && !target.Cordoned {
+		for _, controller := range found.controllers() {
+			controller.Uncordon()
+		}
+	}
 	found.connect(target.Connection, targets.Listener{CRD: func(schema.GroupResource) {
 		found.announced.Store(new(m.Clock.Now()))
 		if found.unresolved.Load() {

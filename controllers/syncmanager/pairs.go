@@ -192,6 +192,7 @@ func (m *Manager) start(managed *managed, resource sync.Resource, forms forms) e
 		SyncTarget: target.Name,
 		Register:   managed.register,
 		Relations:  forms.relations,
+		Cordoned:   managed.cordoned.Load,
 		Publishes:  m.publishes,
 		Demand:     func(answered func() bool) { managed.demand(resource, answered) },
 		Again:      func() { managed.lookAgain(resource) },

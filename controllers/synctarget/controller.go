@@ -39,6 +39,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/departure"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -61,6 +62,12 @@ type Controller struct {
 
 	lock  gosync.Mutex
 	queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]
+	// running is the owner of all departures, set when the controller starts.
+	running context.Context //nolint:containedctx // departures outlive the reconciles that begin them
+	// departures are those that are under way or at their end, departed the SyncTargets that may go.
+	departures map[types.UID]*departing
+	departed   map[types.UID]bool
+	claims     claims
 	// requests holds the SyncTargets seen, by UID, and uids the other way round.
 	requests map[types.UID]mcreconcile.Request
 	uids     map[mcreconcile.Request]types.UID
@@ -79,6 +86,9 @@ func NewController(manager mcmanager.Manager, registry *targets.Registry, sync *
 		requests:   map[types.UID]mcreconcile.Request{},
 		uids:       map[mcreconcile.Request]types.UID{},
 		memories:   map[types.UID]*memory{},
+		departures: map[types.UID]*departing{},
+		departed:   map[types.UID]bool{},
+		claims:     claims{began: clock.Now()},
 	}
 }
 
@@ -97,10 +107,10 @@ func (c *Controller) Register() error {
 			// The manager's own option does not reach it.
 			UsePriorityQueue: new(false),
 		}).
-		WatchesRawSource(source.TypedFunc[mcreconcile.Request](func(_ context.Context, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]) error {
+		WatchesRawSource(source.TypedFunc[mcreconcile.Request](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]) error {
 			c.lock.Lock()
 			defer c.lock.Unlock()
-			c.queue = queue
+			c.queue, c.running = queue, ctx
 			return nil
 		})).
 		Complete(c)
@@ -146,8 +156,7 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 		return reconcile.Result{}, err
 	}
 	if syncTarget.DeletionTimestamp != nil {
-		c.Stop(syncTarget.UID)
-		return reconcile.Result{}, nil
+		return c.leave(ctx, request, inventory, &syncTarget)
 	}
 	c.see(request, syncTarget.UID)
 	memory := c.remember(syncTarget.UID)
@@ -155,21 +164,50 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	rival := c.identify(ctx, request, &syncTarget, connection)
+	draining := syncTarget.Spec.Drain && !syncTarget.Spec.Suspend
+	if !draining || connection == nil {
+		c.endDeparture(syncTarget.UID)
+	}
 	switch {
-	case connection == nil || syncTarget.Spec.Suspend || syncTarget.Status.Mailbox == nil:
+	case connection == nil || syncTarget.Spec.Suspend || syncTarget.Spec.Drain || syncTarget.Status.Mailbox == nil || rival != nil:
 		c.sync.Unassign(syncTarget.UID)
 	default:
 		c.sync.Assign(assignment(logicalcluster.Name(request.ClusterName), &syncTarget, connection))
 		c.sync.Resume(syncTarget.UID)
 	}
+	var drain *departing
+	if draining && connection != nil {
+		if drain, err = c.depart(ctx, request, inventory, &syncTarget, connection, departure.Drain); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
 	c.renew(ctx, inventory, &syncTarget, connection, memory)
-	return c.report(ctx, inventory, &syncTarget, connection, problem, memory)
+	result, err := c.report(ctx, inventory, &syncTarget, circumstances{connection: connection, problem: problem, rival: rival, drain: drain}, memory)
+	if err == nil && (draining && connection != nil && drain == nil || rival != nil && rival.uid == "") {
+		// What the hub has just begun to learn tells no one when it is known.
+		result.RequeueAfter = time.Second
+	}
+	return result, err
 }
 
 // Stop ends everything the hub does for a SyncTarget, and returns when nothing is written to its target any more.
 func (c *Controller) Stop(syncTarget types.UID) {
+	c.endDeparture(syncTarget)
 	c.sync.Unassign(syncTarget)
 	c.registry.Disconnect(syncTarget)
+	c.lock.Lock()
+	delete(c.departed, syncTarget)
+	freed := c.claims.drop(syncTarget)
+	c.lock.Unlock()
+	c.wake(freed)
+}
+
+// wake makes the controller look at SyncTargets again.
+func (c *Controller) wake(syncTargets []types.UID) {
+	for _, syncTarget := range syncTargets {
+		c.TargetChanged(syncTarget)
+	}
 }
 
 // see notes which SyncTarget goes by a name now; another one of that name before it is stopped.
@@ -210,6 +248,7 @@ func assignment(inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarg
 		Inventory:  inventory,
 		Mailbox:    logicalcluster.Name(syncTarget.Status.Mailbox.Cluster),
 		Connection: connection,
+		Cordoned:   syncTarget.Spec.Unschedulable,
 		Recorded:   recorded(syncTarget.Status.SyncedResources),
 		Fits:       fits(syncTarget.Status.SyncedResources),
 	}

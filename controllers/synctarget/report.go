@@ -44,19 +44,40 @@ const (
 	ReasonSuspended          = "Suspended"
 	ReasonSyncing            = "Syncing"
 	ReasonReady              = "Ready"
+	// ReasonSharedCluster: another SyncTarget stands for the same cluster.
+	ReasonSharedCluster = "SharedCluster"
+	// ReasonDraining and ReasonDrained: what the hub placed is being removed, or has been.
+	ReasonDraining = "Draining"
+	ReasonDrained  = "Drained"
+	// ReasonDeparting: the SyncTarget is being deleted, and its target brought to the end. ReasonDepartureWaiting: that
+	// cannot go on now. ReasonDeparted: it is at its end.
+	ReasonDeparting        = "Departing"
+	ReasonDepartureWaiting = "DepartureWaiting"
+	ReasonDeparted         = "Departed"
+	// ReasonForced: the SyncTarget is let go although something may be left on its target.
+	ReasonForced = "RemovalForced"
 )
 
+// circumstances are what the conditions of a SyncTarget follow from, beside its status.
+type circumstances struct {
+	connection *targets.Connection
+	problem    *credentialsError
+	// rival is another SyncTarget of the same cluster, because of which this one is not synced.
+	rival *claim
+	// drain is nil unless the target is being drained.
+	drain *departing
+}
+
 // report writes the conditions if they changed, and the heartbeat once in a while.
-func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, problem *credentialsError,
-	memory *memory) (reconcile.Result, error) {
+func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, found circumstances, memory *memory) (reconcile.Result, error) {
 	stored := syncTarget.DeepCopy()
-	now := view{problem: problem, known: c.sync.Known(syncTarget.UID), now: c.clock.Now()}
-	if connection != nil {
+	now := view{circumstances: found, known: c.sync.Known(syncTarget.UID), now: c.clock.Now()}
+	if found.connection != nil {
 		// Once, so that the conditions cannot contradict each other.
-		now.health = connection.Health()
-		now.token, now.hasToken = connection.Token()
+		now.health = found.connection.Health()
+		now.token, now.hasToken = found.connection.Token()
 	}
-	now.access = c.access(syncTarget, connection)
+	now.access = c.access(syncTarget, found.connection)
 	now.sum = func() (sync.Sum, bool) { return c.sync.Sum(syncTarget.UID) }
 	result := reconcile.Result{RequeueAfter: now.describe(syncTarget, memory)}
 	setStates(syncTarget.Status.SyncedResources, c.sync.States(syncTarget.UID))
@@ -72,8 +93,8 @@ func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, sync
 
 // view is what is known of a SyncTarget at one moment.
 type view struct {
+	circumstances
 	health   targets.Health
-	problem  *credentialsError
 	token    targets.Token
 	hasToken bool
 	access   targets.Access
@@ -90,6 +111,9 @@ func (v view) describe(syncTarget *edgev2alpha1.SyncTarget, memory *memory) (aga
 	health := withToken(v.health, v.token, v.hasToken, syncTarget.Name, v.now)
 	heartbeat := heartbeatCondition(health, v.problem)
 	syncer := syncerCondition(syncTarget, health, v.problem, v.known)
+	if v.rival != nil && syncer.Reason != ReasonSuspended {
+		syncer.Status, syncer.Reason, syncer.Message = metav1.ConditionFalse, ReasonSharedCluster, v.rival.message()
+	}
 	if memory.renewal.problem != "" {
 		syncer.Message += " " + memory.renewal.problem
 	}
@@ -105,7 +129,13 @@ func (v view) describe(syncTarget *edgev2alpha1.SyncTarget, memory *memory) (aga
 		condition.ObservedGeneration = syncTarget.Generation
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
+	reportDrain(syncTarget, health, v.circumstances)
 	unimplemented.SetCondition(&status.Conditions, syncTarget.Generation, unimplemented.SyncTarget(&syncTarget.Spec))
+	if v.connection != nil {
+		if id, known := v.connection.KnownClusterID(); known {
+			status.ClusterID = id
+		}
+	}
 	v.describeToken(status, memory.renewal)
 	if health.Version != "" {
 		status.Versions = &edgev2alpha1.TargetVersions{Kubernetes: health.Version}
@@ -200,6 +230,8 @@ func syncerCondition(syncTarget *edgev2alpha1.SyncTarget, health targets.Health,
 	switch {
 	case syncTarget.Spec.Suspend:
 		condition.Reason, condition.Message = ReasonSuspended, "Nothing is synced while spec.suspend is true."
+	case syncTarget.Spec.Drain:
+		condition.Reason, condition.Message = ReasonDraining, "Nothing is synced while spec.drain is true; the condition Drained tells how far that is."
 	case syncTarget.Status.Mailbox == nil:
 		condition.Reason, condition.Message = ReasonMailboxNotReady, "The mailbox workspace is not ready."
 	case problem != nil:

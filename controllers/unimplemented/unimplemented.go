@@ -56,14 +56,9 @@ func (l *list) add(field string, set bool) {
 // SyncTarget returns the fields of a SyncTarget that are set without effect.
 func SyncTarget(spec *edgev2alpha1.SyncTargetSpec) []string {
 	var fields list
-	fields.add("spec.unschedulable", spec.Unschedulable)
 	fields.add("spec.evictAfter", spec.EvictAfter != nil)
 	fields.add("spec.supportedAPIExports", len(spec.SupportedAPIExports) > 0)
 	fields.add("spec.cells", len(spec.Cells) > 0)
-	fields.add("spec.deletionPolicy", spec.DeletionPolicy == edgev2alpha1.DeletionPolicyDelete)
-	fields.add("spec.mailboxAccess", len(spec.MailboxAccess) > 0)
-	fields.add("spec.drain", spec.Drain)
-	fields.add("spec.allowSharedCluster", spec.AllowSharedCluster)
 	return fields
 }
 

@@ -55,6 +55,7 @@ const (
 	fields    = "test/e2e/fields_test.go"
 	target    = "test/e2e/target_test.go"
 	converts  = "controllers/sync/conversion/conversion_test.go"
+	leaving   = "test/e2e/departure_test.go"
 	likeNaive = "controllers/sync/selection/property_test.go"
 )
 
@@ -64,6 +65,11 @@ var behaviour = map[string]map[string]proof{
 		"spec.kubeconfigSecretRef.name":      spec(mainJob, "keeps two targets in step while a third does not exist"),
 		"spec.kubeconfigSecretRef.namespace": spec(fields, "reads the kubeconfig from the namespace and key that the SyncTarget names"),
 		"spec.kubeconfigSecretRef.key":       spec(fields, "reads the kubeconfig from the namespace and key that the SyncTarget names"),
+		"spec.unschedulable":                 spec(leaving, "makes nothing new on a cordoned target, and catches up when that ends"),
+		"spec.drain":                         spec(leaving, "takes everything away from a target that is drained, and brings it back afterwards"),
+		"spec.deletionPolicy":                spec(leaving, "removes what the hub placed when a SyncTarget is deleted by policy Delete"),
+		"spec.mailboxAccess":                 spec(leaving, "gives users their rights in the mailbox, and takes them away again"),
+		"spec.allowSharedCluster":            spec(leaving, "refuses the younger of two SyncTargets of one cluster, unless that is allowed"),
 		"spec.suspend":                       spec(fields, "leaves the target of a suspended SyncTarget alone, and catches up afterwards"),
 		"spec.limits":                        test("controllers/synctarget/controller_test.go", "TestLimitsMakeAnotherConnection"),
 	},
@@ -288,10 +294,10 @@ func TestDefaultsAreNotReported(t *testing.T) {
 
 func TestAllFieldsAtOnce(t *testing.T) {
 	spec := edgev2alpha1.SyncTargetSpec{
-		Unschedulable: true, Cells: map[string]string{"zone": "a"}, Suspend: true, DeletionPolicy: edgev2alpha1.DeletionPolicyDelete,
-		MailboxAccess: []edgev2alpha1.MailboxAccess{{ClusterRole: "view"}, {ClusterRole: "edit"}},
+		Unschedulable: true, Cells: map[string]string{"zone": "a"}, Suspend: true, EvictAfter: new(metav1.Now()),
+		SupportedAPIExports: []edgev2alpha1.APIExportReference{{Export: "a"}, {Export: "b"}},
 	}
-	want := []string{"spec.unschedulable", "spec.cells", "spec.deletionPolicy", "spec.mailboxAccess"}
+	want := []string{"spec.evictAfter", "spec.supportedAPIExports", "spec.cells"}
 	if got := unimplemented.SyncTarget(&spec); !slices.Equal(got, want) {
 		t.Errorf("want %v, got %v", want, got)
 	}

@@ -70,6 +70,7 @@ type Connection struct {
 	poke           chan struct{}
 	signals        signals
 	resolutions    resolutions
+	identity       clusterIdentity
 
 	// ctx owns what the connection runs by itself; done waits for that.
 	ctx    context.Context

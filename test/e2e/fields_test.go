@@ -50,7 +50,7 @@ stringData:
 apiVersion: edge.kubestellar.io/v2alpha1
 kind: SyncTarget
 metadata: {name: florin}
-spec: {kubeconfigSecretRef: {namespace: vault, name: florin, key: admin.yaml}}
+spec: {allowSharedCluster: true, kubeconfigSecretRef: {namespace: vault, name: florin, key: admin.yaml}}
 `))
 		mailboxOf(ctx, inventory, "florin")
 	}, NodeTimeout(2*time.Minute))

@@ -156,6 +156,8 @@ func newInventory(ctx context.Context, name string) *installation.Inventory {
 		syncTargets, err := framework.List(ctx, inventory.Config, installation.SyncTargets, "", "")
 		Expect(err).NotTo(HaveOccurred())
 		for _, syncTarget := range syncTargets {
+			// Its target may be gone.
+			patch(ctx, inventory.Config, installation.SyncTargets, "", syncTarget.GetName(), `{"metadata": {"annotations": {"synchub.dev/force-removal": "true"}}}`)
 			Expect(framework.Delete(ctx, inventory.Config, installation.SyncTargets, "", syncTarget.GetName())).To(Succeed())
 		}
 		Eventually(framework.List).WithContext(ctx).WithArguments(inventory.Config, installation.SyncTargets, "", "").Should(BeEmpty())

@@ -47,6 +47,10 @@ const (
 	CredentialKubeconfig = "kubeconfig"
 )
 
+// LabelMailboxAccess is on the ClusterRoleBindings that the hub makes in a mailbox from spec.mailboxAccess of its SyncTarget.
+// What carries it is never synced.
+const LabelMailboxAccess = "synchub.dev/mailbox-access"
+
 // Defaults of SecretReference, for code that sees an object before the API server has filled them in.
 const (
 	// DefaultCredentialNamespace is the namespace of a credential Secret whose reference names none.

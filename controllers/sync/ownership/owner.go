@@ -69,6 +69,17 @@ func (o Owner) VerifyUp(annotations map[string]string, self Self) (Mark, error) 
 	return o.verify(annotations, self, DirectionUp)
 }
 
+// Traces returns the keys of the labels and annotations to take off an object of o's that is let go.
+func (o Owner) Traces(labels, annotations map[string]string) (labelKeys, annotationKeys []string) {
+	if labels[OwnerLabel] == o.LabelValue() {
+		labelKeys = []string{OwnerLabel}
+	}
+	if _, ok := annotations[MarkAnnotation]; ok {
+		annotationKeys = []string{MarkAnnotation}
+	}
+	return labelKeys, annotationKeys
+}
+
 func (o Owner) verify(annotations map[string]string, self Self, direction Direction) (Mark, error) {
 	value, ok := annotations[MarkAnnotation]
 	if !ok {

@@ -67,7 +67,7 @@ func (i *Installation) NewInventory(ctx context.Context, name string) (*Inventor
 	return inventory, framework.Apply(ctx, inventory.Config, manifest)
 }
 
-// Register makes a SyncTarget for the cluster of the kubeconfig.
+// Register makes a SyncTarget for the cluster of the kubeconfig. Others may stand for the same cluster: specs share few.
 func (i *Inventory) Register(ctx context.Context, name string, kubeconfig []byte, labels map[string]string) error {
 	secret := map[string]any{
 		"apiVersion": "v1", "kind": "Secret",
@@ -78,7 +78,9 @@ func (i *Inventory) Register(ctx context.Context, name string, kubeconfig []byte
 	syncTarget := map[string]any{
 		"apiVersion": edgev2alpha1.GroupVersion.String(), "kind": "SyncTarget",
 		"metadata": map[string]any{"name": name, "labels": labels},
-		"spec":     map[string]any{"kubeconfigSecretRef": map[string]any{"name": name + "-kubeconfig"}},
+		"spec": map[string]any{
+			"kubeconfigSecretRef": map[string]any{"name": name + "-kubeconfig"}, "allowSharedCluster": true,
+		},
 	}
 	for _, object := range []map[string]any{secret, syncTarget} {
 		manifest, err := yaml.Marshal(object)

@@ -1,0 +1,166 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package departure
+
+import (
+	"errors"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/controllers/definition"
+	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+)
+
+// Mode says to what end a target is brought.
+type Mode string
+
+const (
+	// Delete removes what may be removed, and lets go of all else.
+	Delete Mode = "Delete"
+	// Orphan lets go of everything.
+	Orphan Mode = "Orphan"
+	// Drain removes what may be removed. All else keeps its marks: the SyncTarget stays, and would have to fight for the
+	// names later if it gave the objects up.
+	Drain Mode = "Drain"
+)
+
+// Action is what to do about one object.
+type Action string
+
+const (
+	// Ignore: the object is none of the hub's.
+	Ignore Action = "Ignore"
+	// Remove deletes the object.
+	Remove Action = "Remove"
+	// Await: the object is to be removed, and is being deleted already.
+	Await Action = "Await"
+	// Release takes the marks off the object.
+	Release Action = "Release"
+	// Keep leaves the object as it is, and lists it.
+	Keep Action = "Keep"
+)
+
+// Reasons why an object stays on a target, as they stand in status.departure.
+const (
+	// ReasonOrphaned: the SyncTarget, a config or the PublishedResource asks that it be left.
+	ReasonOrphaned = "Orphaned"
+	// ReasonCreatedOnce: it was to be left alone from the moment it existed.
+	ReasonCreatedOnce = "CreatedOnce"
+	// ReasonAdopted: it takes others with it when it is removed, and was there before the hub.
+	ReasonAdopted = "Adopted"
+	// ReasonNotCascading: it takes others with it when it is removed, which its PublishedResource does not allow.
+	ReasonNotCascading = "NotCascading"
+	// ReasonEnsured: the namespace was made only for what was put into it.
+	ReasonEnsured = "Ensured"
+	// ReasonInstalled: the definition was installed for a published API.
+	ReasonInstalled = "Installed"
+	// ReasonUnknownMark: another version of the hub marked it.
+	ReasonUnknownMark = "UnknownMark"
+)
+
+// Object is an object on the target.
+type Object struct {
+	Resource schema.GroupResource
+	Kind     string
+	*metav1.PartialObjectMetadata
+}
+
+func (o Object) self() ownership.Self {
+	return ownership.Self{Group: o.Resource.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
+}
+
+// Decision is what to do about one object, and why it stays if it does.
+type Decision struct {
+	Action Action
+	Reason string
+}
+
+var (
+	namespaces  = schema.GroupResource{Resource: "namespaces"}
+	definitions = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
+)
+
+// Plan decides about one object. cascades tells whether objects that came from a resource of the mailbox may be removed
+// with all they hold.
+func Plan(mode Mode, owner ownership.Owner, object Object, cascades func(schema.GroupResource) bool) Decision {
+	value := owner.LabelValue()
+	installed := object.Resource == definitions && object.Labels[definition.InstalledByLabel] == value
+	labelled := object.Labels[ownership.OwnerLabel] == value || installed
+	mark, err := owner.Verify(object.Annotations, object.self())
+	switch {
+	case labelled && err == nil:
+		return planOwned(mode, object, whyKept(mode, object, mark, installed, cascades))
+	case labelled && errors.Is(err, ownership.ErrUnknownVersion):
+		return Decision{Action: Keep, Reason: ReasonUnknownMark}
+	case errors.Is(err, ownership.ErrUnmarked) && object.Resource == namespaces && object.Annotations[ownership.EnsuredAnnotation] == value:
+		return planKept(mode, ReasonEnsured)
+	default:
+		return Decision{Action: Ignore}
+	}
+}
+
+func planOwned(mode Mode, object Object, keep string) Decision {
+	switch {
+	case keep != "":
+		return planKept(mode, keep)
+	case object.DeletionTimestamp != nil:
+		return Decision{Action: Await}
+	default:
+		return Decision{Action: Remove}
+	}
+}
+
+func planKept(mode Mode, reason string) Decision {
+	if mode == Drain {
+		return Decision{Action: Keep, Reason: reason}
+	}
+	return Decision{Action: Release, Reason: reason}
+}
+
+// whyKept returns why an object of ours is not to be removed, empty if it is.
+func whyKept(mode Mode, object Object, mark ownership.Mark, installed bool, cascades func(schema.GroupResource) bool) string {
+	container := object.Resource == namespaces || object.Resource == definitions
+	switch {
+	case installed:
+		return ReasonInstalled
+	case mode == Orphan:
+		return ReasonOrphaned
+	case mark.Policy == ownership.PolicyCreateOnly:
+		return ReasonCreatedOnce
+	case mark.Policy != ownership.PolicyDelete:
+		return ReasonOrphaned
+	case container && mark.Adopted:
+		return ReasonAdopted
+	case container && !cascades(schema.GroupResource{Group: mark.Source.Group, Resource: mark.Source.Resource}):
+		return ReasonNotCascading
+	default:
+		return ""
+	}
+}
+
+// traces returns the labels and annotations of an object by which the owner knows it.
+func traces(owner ownership.Owner, object Object) (labels, annotations []string) {
+	labels, annotations = owner.Traces(object.Labels, object.Annotations)
+	if object.Labels[definition.InstalledByLabel] == owner.LabelValue() {
+		labels = append(labels, definition.InstalledByLabel)
+	}
+	if object.Annotations[ownership.EnsuredAnnotation] == owner.LabelValue() {
+		annotations = append(annotations, ownership.EnsuredAnnotation)
+	}
+	return labels, annotations
+}

@@ -1,0 +1,153 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package departure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/definition"
+	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/provider/requests"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// item is an object that something is to be done about, or to be said of.
+type item struct {
+	Object
+	Decision
+	resource schema.GroupVersionResource
+}
+
+func (i item) key() types.NamespacedName {
+	return types.NamespacedName{Namespace: i.Namespace, Name: i.Name}
+}
+
+// survey is what a target holds that is, or may be, the hub's.
+type survey struct {
+	items []item
+	// unseen are resources whose objects the target does not show to the hub.
+	unseen []schema.GroupResource
+}
+
+func (s survey) of(action Action) []item {
+	var some []item
+	for _, item := range s.items {
+		if item.Action == action {
+			some = append(some, item)
+		}
+	}
+	return some
+}
+
+// scope is a list to make.
+type scope struct {
+	resource schema.GroupVersionResource
+	selector string
+	// optional is true if it does no harm that the target does not let the hub see it: what it would show stays anyway.
+	optional bool
+}
+
+func everything(schema.GroupResource) bool { return true }
+
+// scopes returns what there is to list. Namespaces that were made for their contents, and definitions that were installed,
+// do not carry the label of the owner.
+func (r *run) scopes() []scope {
+	label := r.Owner.LabelValue()
+	var all []scope
+	for _, resource := range r.Resources {
+		all = append(all, scope{resource: resource, selector: ownership.OwnerLabel + "=" + label})
+	}
+	all = append(all, scope{resource: namespaces.WithVersion("v1"), optional: true})
+	return append(all, scope{resource: definitions.WithVersion("v1"), selector: definition.InstalledByLabel + "=" + label, optional: true})
+}
+
+// survey lists what there is of some resources.
+func (r *run) survey(ctx context.Context, included func(schema.GroupResource) bool) (survey, error) {
+	ctx = requests.As(ctx, requests.Extra)
+	var result survey
+	seen := map[types.UID]bool{}
+	for _, scope := range r.scopes() {
+		if !included(scope.resource.GroupResource()) {
+			continue
+		}
+		items, err := r.list(ctx, scope)
+		switch {
+		case errors.Is(err, targets.ErrNotServed):
+			// Its objects went with the API.
+		case apierrors.IsForbidden(err) && scope.optional:
+		case apierrors.IsForbidden(err):
+			result.unseen = append(result.unseen, scope.resource.GroupResource())
+		case err != nil:
+			return survey{}, err
+		}
+		for _, item := range items {
+			if !seen[item.UID] {
+				seen[item.UID] = true
+				result.items = append(result.items, item)
+			}
+		}
+	}
+	return result, nil
+}
+
+// list returns the objects of a scope that are the hub's.
+func (r *run) list(ctx context.Context, scope scope) ([]item, error) {
+	resource, kind, err := r.resolve(ctx, scope.resource)
+	if err != nil {
+		return nil, err
+	}
+	var items []item
+	for next, more := "", true; more; more = next != "" {
+		page, err := r.Target.Page(ctx, resource, scope.selector, next)
+		if apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("%w: %w", targets.ErrNotServed, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Items {
+			object := Object{Resource: resource.GroupResource(), Kind: kind, PartialObjectMetadata: &page.Items[i]}
+			if decision := Plan(r.Mode, r.Owner, object, r.Cascades); decision.Action != Ignore {
+				object.ManagedFields = nil
+				items = append(items, item{Object: object, Decision: decision, resource: resource})
+			}
+		}
+		next = page.Continue
+	}
+	return slices.Clip(items), nil
+}
+
+// resolve returns the version of a resource that the target serves, and the kind. The one that was written once may not be
+// served any more.
+func (r *run) resolve(ctx context.Context, resource schema.GroupVersionResource) (schema.GroupVersionResource, string, error) {
+	kind, _, err := r.Target.ResolveResource(ctx, resource)
+	if resource.Version != "" && !errors.Is(err, targets.ErrNotServed) {
+		return resource, kind, err
+	}
+	if kind, _, err = r.Target.ResolveResource(ctx, resource.GroupResource().WithVersion("")); err != nil {
+		return resource, "", err
+	}
+	resource, _, err = r.Target.Resolve(ctx, schema.GroupVersionKind{Group: resource.Group, Kind: kind})
+	return resource, kind, err
+}

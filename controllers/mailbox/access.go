@@ -1,0 +1,141 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
+	"k8s.io/client-go/rest"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+)
+
+// bindingPrefix is what the names of the bindings begin with that give users their rights in a mailbox.
+const bindingPrefix = "synchub:"
+
+// access gives users their rights in mailboxes. The hub made the workspaces and may do so itself; through the export it could
+// not, since most mailboxes have no claim on bindings.
+type access struct {
+	config func(workspace string) *rest.Config
+
+	lock sync.Mutex
+	// none holds the SyncTargets that were found without any binding, and grant none.
+	none map[types.UID]bool
+}
+
+// grant makes the bindings of a mailbox what the SyncTarget says, and returns the condition that tells if it cannot.
+func (c *Controller) grant(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, condition metav1.Condition, mailbox *edgev2alpha1.MailboxStatus) metav1.Condition {
+	if err := c.access.ensure(ctx, syncTarget, mailbox.Cluster); err != nil {
+		return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonAccessFailed,
+			Message: fmt.Sprintf("spec.mailboxAccess cannot be put into effect: %v.", err)}
+	}
+	return condition
+}
+
+func (a *access) ensure(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, mailbox string) error {
+	grants := syncTarget.Spec.MailboxAccess
+	a.lock.Lock()
+	known := a.none[syncTarget.UID]
+	a.lock.Unlock()
+	if known && len(grants) == 0 {
+		return nil
+	}
+	client, err := rbacclient.NewForConfig(a.config(mailbox))
+	if err != nil {
+		return err
+	}
+	if err := settle(ctx, client.ClusterRoleBindings(), grants); err != nil {
+		return err
+	}
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	if a.none == nil {
+		a.none = map[types.UID]bool{}
+	}
+	if a.none[syncTarget.UID] = true; len(grants) > 0 {
+		delete(a.none, syncTarget.UID)
+	}
+	return nil
+}
+
+// settle makes the bindings that carry our label those that are granted.
+func settle(ctx context.Context, client rbacclient.ClusterRoleBindingInterface, grants []edgev2alpha1.MailboxAccess) error {
+	list, err := client.List(ctx, metav1.ListOptions{LabelSelector: edgev2alpha1.LabelMailboxAccess})
+	if err != nil {
+		return fmt.Errorf("cannot list the ClusterRoleBindings of the mailbox: %w", err)
+	}
+	found := map[string]*rbacv1.ClusterRoleBinding{}
+	for i := range list.Items {
+		found[list.Items[i].Name] = &list.Items[i]
+	}
+	var errs []error
+	for _, grant := range grants {
+		wanted := binding(grant)
+		current, ok := found[wanted.Name]
+		delete(found, wanted.Name)
+		switch {
+		case !ok:
+			_, err = client.Create(ctx, wanted, metav1.CreateOptions{})
+		case current.RoleRef != wanted.RoleRef:
+			// It cannot be changed; the next look makes it anew.
+			err = errors.Join(remove(ctx, client, current), fmt.Errorf("the ClusterRoleBinding %s names another role", wanted.Name))
+		case !apiequality.Semantic.DeepEqual(current.Subjects, wanted.Subjects):
+			current.Subjects = wanted.Subjects
+			_, err = client.Update(ctx, current, metav1.UpdateOptions{})
+		default:
+			err = nil
+		}
+		errs = append(errs, err)
+	}
+	for _, rest := range found {
+		errs = append(errs, remove(ctx, client, rest))
+	}
+	return errors.Join(errs...)
+}
+
+func remove(ctx context.Context, client rbacclient.ClusterRoleBindingInterface, binding *rbacv1.ClusterRoleBinding) error {
+	err := client.Delete(ctx, binding.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &binding.UID}})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// binding is what gives the subjects a role.
+func binding(grant edgev2alpha1.MailboxAccess) *rbacv1.ClusterRoleBinding {
+	result := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: bindingPrefix + grant.ClusterRole, Labels: map[string]string{edgev2alpha1.LabelMailboxAccess: "true"}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: grant.ClusterRole},
+	}
+	for _, subject := range grant.Subjects {
+		if subject.APIGroup == "" && subject.Kind != rbacv1.ServiceAccountKind {
+			// As the API server fills it in.
+			subject.APIGroup = rbacv1.GroupName
+		}
+		result.Subjects = append(result.Subjects, subject)
+	}
+	return result
+}

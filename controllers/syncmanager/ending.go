@@ -1,0 +1,82 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/provider/requests"
+)
+
+// errNoMailbox means that a mailbox cannot be reached.
+var errNoMailbox = errors.New("the mailbox cannot be reached")
+
+// Cascades tells whether objects that came from a resource of the mailboxes may be removed with all they hold.
+func (m *Manager) Cascades(resource schema.GroupResource) bool {
+	return slices.ContainsFunc(m.Published(), func(r sync.Resource) bool {
+		return r.GroupResource() == resource && !r.Companion && r.Container && !r.Retain
+	})
+}
+
+// Free lets go of all objects of a mailbox that wait there for their target, which is not synced any more. The mailbox could
+// not be deleted else. Only APIs that the hub exports itself have such objects.
+func (m *Manager) Free(ctx context.Context, mailbox logicalcluster.Name) error {
+	var errs []error
+	for _, resource := range m.Published() {
+		if resource.Exported {
+			errs = append(errs, m.free(ctx, mailbox, resource))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (m *Manager) free(ctx context.Context, mailbox logicalcluster.Name, resource sync.Resource) error {
+	client, ok := m.Mailboxes.Client(mailbox)
+	switch {
+	case !ok && m.Mailboxes.Synced():
+		// Nothing binds the mailbox to the hub any more.
+		return nil
+	case !ok:
+		return errNoMailbox
+	}
+	objects := client.Resource(resource.GroupVersionResource)
+	// The cache may be behind, and what it misses would never go.
+	list, err := objects.List(requests.As(ctx, requests.Extra), metav1.ListOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot list %s of the mailbox: %w", resource.GroupResource(), err)
+	}
+	var errs []error
+	for i := range list.Items {
+		object := &list.Items[i]
+		if sync.IsHeld(object) {
+			errs = append(errs, sync.LetGo(requests.As(ctx, requests.Extra), objects.Namespace(object.GetNamespace()), object))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,103 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package synctarget
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+func TestDescribe(t *testing.T) {
+	left := func(count int) (all []edgev2alpha1.LeftObject) {
+		for range count {
+			all = append(all, edgev2alpha1.LeftObject{Resource: "configmaps", Namespace: "shop", Name: "settings", Reason: "Orphaned"})
+		}
+		return all
+	}
+	for name, test := range map[string]struct {
+		report edgev2alpha1.DepartureStatus
+		want   string
+	}{
+		"under way":       {edgev2alpha1.DepartureStatus{Remaining: new(int32(3)), Removed: 4}, "3 objects are still to go, 4 are gone."},
+		"nobody can tell": {edgev2alpha1.DepartureStatus{}, "How many objects are still to go cannot be told."},
+		"with one":        {edgev2alpha1.DepartureStatus{Remaining: new(int32(0)), Left: left(1)}, "0 objects are still to go, 0 are gone. 1 stay: configmaps shop/settings (Orphaned)."},
+	} {
+		if got := describe(test.report); got != test.want {
+			t.Errorf("%s: want %q, got %q", name, test.want, got)
+		}
+	}
+	if got := describe(edgev2alpha1.DepartureStatus{Left: left(100), LeftMore: 23}); !strings.Contains(got, "123 stay") || !strings.HasSuffix(got, "and 95 more.") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestLeftOn(t *testing.T) {
+	if got := leftOn(&edgev2alpha1.SyncTargetStatus{Departure: &edgev2alpha1.DepartureStatus{}}); got != "" {
+		t.Errorf("where nothing was placed: %q", got)
+	}
+	status := edgev2alpha1.SyncTargetStatus{SyncedResources: []edgev2alpha1.SyncedResource{{Resource: "secrets"}, {Group: "apps", Resource: "deployments"}}}
+	if got := leftOn(&status); got != "Objects of 2 resources may be left on the target: deployments.apps, secrets." {
+		t.Errorf("got %q", got)
+	}
+	status.Departure = &edgev2alpha1.DepartureStatus{Remaining: new(int32(7))}
+	if got := leftOn(&status); !strings.HasPrefix(got, "7 objects are still to go") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestReportDrain(t *testing.T) {
+	up := targets.Health{Up: true}
+	under, over := &departing{report: &edgev2alpha1.DepartureStatus{Remaining: new(int32(5))}}, &departing{end: true}
+	for name, test := range map[string]struct {
+		suspend, stay bool
+		health        targets.Health
+		found         circumstances
+		status        metav1.ConditionStatus
+		reason        string
+	}{
+		"no drain":      {stay: true, health: up},
+		"begins":        {health: up, status: metav1.ConditionFalse, reason: ReasonDraining},
+		"under way":     {health: up, found: circumstances{drain: under}, status: metav1.ConditionFalse, reason: ReasonDraining},
+		"over":          {health: up, found: circumstances{drain: over}, status: metav1.ConditionTrue, reason: ReasonDrained},
+		"over, away":    {health: targets.Health{Reason: targets.ReasonUnreachable}, found: circumstances{drain: over}, status: metav1.ConditionTrue, reason: ReasonDrained},
+		"away":          {health: targets.Health{Reason: targets.ReasonUnreachable}, found: circumstances{drain: under}, status: metav1.ConditionFalse, reason: targets.ReasonUnreachable},
+		"suspended":     {suspend: true, health: up, status: metav1.ConditionFalse, reason: ReasonSuspended},
+		"no kubeconfig": {found: circumstances{problem: &credentialsError{ReasonCredentialsMissing, "x"}}, status: metav1.ConditionFalse, reason: ReasonCredentialsMissing},
+	} {
+		syncTarget := &edgev2alpha1.SyncTarget{}
+		syncTarget.Spec.Drain, syncTarget.Spec.Suspend = !test.stay, test.suspend
+		syncTarget.Status.Departure = &edgev2alpha1.DepartureStatus{}
+		syncTarget.Status.Conditions = []metav1.Condition{{Type: edgev2alpha1.ConditionDrained, Status: metav1.ConditionTrue}}
+		reportDrain(syncTarget, test.health, test.found)
+		condition := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionDrained)
+		if test.stay {
+			if condition != nil || syncTarget.Status.Departure != nil {
+				t.Errorf("%s: %+v", name, syncTarget.Status)
+			}
+			continue
+		}
+		if condition.Status != test.status || condition.Reason != test.reason || syncTarget.Status.Departure == nil {
+			t.Errorf("%s: want %s, %s, got %+v", name, test.status, test.reason, condition)
+		}
+	}
+}

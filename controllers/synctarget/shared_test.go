@@ -1,0 +1,84 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package synctarget
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Of all SyncTargets of one cluster the oldest is synced, whatever the order in which they are seen.
+func TestRival(t *testing.T) {
+	at := func(uid types.UID, second int64, cluster string) claim {
+		return claim{uid: uid, name: string(uid), created: time.Unix(second, 0), cluster: cluster}
+	}
+	for name, test := range map[string]struct {
+		others []claim
+		mine   claim
+		want   types.UID
+	}{
+		"alone":                         {mine: at("a", 2, "x")},
+		"others elsewhere":              {others: []claim{at("b", 1, "y")}, mine: at("a", 2, "x")},
+		"a younger one":                 {others: []claim{at("b", 3, "x")}, mine: at("a", 2, "x")},
+		"an older one":                  {others: []claim{at("b", 1, "x")}, mine: at("a", 2, "x"), want: "b"},
+		"two older ones":                {others: []claim{at("b", 1, "x"), at("c", 0, "x"), at("d", 9, "x")}, mine: at("a", 2, "x"), want: "c"},
+		"one of the same second":        {others: []claim{at("b", 2, "x")}, mine: at("a", 2, "x")},
+		"one of the same second, first": {others: []claim{at("A", 2, "x")}, mine: at("a", 2, "x"), want: "A"},
+		"nobody knows the clusters":     {others: []claim{at("b", 1, "")}, mine: at("a", 2, "")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := append([]claim{test.mine}, test.others...)
+			for range all {
+				var known claims
+				for _, one := range all {
+					known.set(one)
+				}
+				got := known.rival(test.mine)
+				if test.want == "" && got != nil || test.want != "" && (got == nil || got.uid != test.want) {
+					t.Errorf("seen in the order %v: got %v", all, got)
+				}
+				all = append(all[1:], all[0])
+			}
+		})
+	}
+}
+
+// Whoever is concerned by a change is looked at again.
+func TestClaimsTellWhoIsConcerned(t *testing.T) {
+	var known claims
+	expect := func(got []types.UID, want ...types.UID) {
+		t.Helper()
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("want %v, got %v", want, got)
+		}
+	}
+	a, b, c := claim{uid: "a", cluster: "x"}, claim{uid: "b", cluster: "x"}, claim{uid: "c", cluster: "y"}
+	expect(known.set(a))
+	expect(known.set(b), "a")
+	expect(known.set(b))
+	expect(known.set(c))
+	c.cluster = "x"
+	expect(known.set(c), "a", "b")
+	c.cluster = "z"
+	expect(known.set(c), "a", "b")
+	expect(known.drop("a"), "b")
+	expect(known.drop("a"))
+}

@@ -1,0 +1,40 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// pageSize is how many objects a page has.
+const pageSize = 500
+
+// Page returns one page of the metadata of the objects that the selector chooses; the empty selector chooses all. next is
+// empty for the first page, and what the page before says for the others.
+func (c *Connection) Page(ctx context.Context, resource schema.GroupVersionResource, selector, next string) (*metav1.PartialObjectMetadataList, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	list, err := c.metadata.Resource(resource).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: pageSize, Continue: next})
+	if err != nil {
+		return nil, fmt.Errorf("cannot list %s: %w", resource.Resource, err)
+	}
+	return list, nil
+}
