@@ -18,6 +18,7 @@ package synctarget
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,13 +38,14 @@ const (
 // and would say no more than that. So a restart or a change of the leader is no change of a thousand statuses, and yet none
 // is green for long because nobody looks.
 func heldFor(stored *metav1.Condition, next metav1.Condition, heartbeat *metav1.Time, since, now time.Time) time.Duration {
-	if stored == nil || next.Reason != targets.ReasonConnecting && next.Reason != ReasonStarting || !stored.LastTransitionTime.Time.Before(since.Truncate(time.Second)) {
+	begun := []string{targets.ReasonConnecting, ReasonStarting, ReasonNotAscertained}
+	if stored == nil || !slices.Contains(begun, next.Reason) || !stored.LastTransitionTime.Time.Before(since.Truncate(time.Second)) {
 		return 0
 	}
 	until := since.Add(firstLook)
 	if heartbeat != nil {
 		until = latest(until, earliest(heartbeat.Add(staleAfter), since.Add(staleAfter)))
-		if next.Reason == ReasonStarting {
+		if next.Reason != targets.ReasonConnecting {
 			// The heartbeat goes on meanwhile.
 			until = since.Add(staleAfter)
 		}

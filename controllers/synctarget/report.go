@@ -117,14 +117,14 @@ func (v view) describe(syncTarget *edgev2alpha1.SyncTarget, memory *memory) (aga
 	if memory.renewal.problem != "" {
 		syncer.Message += " " + memory.renewal.problem
 	}
-	for _, condition := range []*metav1.Condition{&heartbeat, &syncer} {
+	authorized := authorizedCondition(v.access, health, v.problem)
+	for _, condition := range []*metav1.Condition{&heartbeat, &syncer, &authorized} {
 		before := meta.FindStatusCondition(status.Conditions, condition.Type)
 		if wait := heldFor(before, *condition, status.LastSyncerHeartbeatTime, memory.since, v.now); wait > 0 {
 			*condition, again = *before, soonest(again, wait)
 		}
 		again = soonest(again, memory.reword(before, condition, v.now))
 	}
-	authorized := authorizedCondition(v.access, health, v.problem)
 	for _, condition := range []metav1.Condition{heartbeat, syncer, authorized, readyCondition(syncTarget, heartbeat, syncer)} {
 		condition.ObservedGeneration = syncTarget.Generation
 		meta.SetStatusCondition(&status.Conditions, condition)
