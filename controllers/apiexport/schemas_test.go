@@ -42,16 +42,21 @@ func (s *schemaSink) SetSchemas(schemas map[schema.GroupResource]compatibility.S
 
 func (s *schemaSink) Published() []sync.Resource { return nil }
 
-// What is exported and in force is handed on to be compared, once for each change; claims are not.
-func TestSetSchemas(t *testing.T) {
-	w := newWorld(t)
+// describe gives each version of each schema a description of its own.
+func (w *world) describe() {
 	for name, made := range w.schemas {
 		for i := range made.Spec.Versions {
 			if err := made.Spec.Versions[i].SetSchema(&apiextensionsv1.JSONSchemaProps{Type: "object", Description: name + made.Spec.Versions[i].Name}); err != nil {
-				t.Fatal(err)
+				w.t.Fatal(err)
 			}
 		}
 	}
+}
+
+// What is exported and in force is handed on to be compared, once for each change; claims are not.
+func TestSetSchemas(t *testing.T) {
+	w := newWorld(t)
+	w.describe()
 	w.schemas["s-clusters.c.io"].Spec.Versions[0].Schema.Raw = []byte("no JSON")
 	sink := &schemaSink{}
 	controller := &Controller{Options: Options{Sync: sink}, planner: w.planner}

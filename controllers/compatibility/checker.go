@@ -93,7 +93,7 @@ func (l *Look) Check(ctx context.Context, wanted Wanted) (State, error) {
 	theirs, err := served.Schema()
 	if err != nil {
 		state, _ := stateOf(err)
-		return state, nil //nolint:nilerr // it would be the same the next time
+		return state, nil // it would be the same the next time
 	}
 	state := decide(compatibility.Compare(withoutStatus(wanted.Schema.OpenAPI), withoutStatus(theirs)), served.BuiltIn)
 	l.checker.verdicts.Add(key, state)

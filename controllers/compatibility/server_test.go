@@ -165,7 +165,7 @@ func usual(t *testing.T) (all []compatibility.Wanted) {
 
 func read(t *testing.T, file string, into any) {
 	t.Helper()
-	content, err := os.ReadFile(file)
+	content, err := os.ReadFile(file) //nolint:gosec // a file of the repository
 	if err != nil {
 		t.Fatal(err)
 	}

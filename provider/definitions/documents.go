@@ -73,7 +73,7 @@ func (d *Documents) description(ctx context.Context, cluster reader, link string
 	if found, ok := d.descriptions.Get(name); ok && hash != "" {
 		return orNotServed(found.(description))
 	}
-	document, hash, err := d.document(ctx, cluster, link, hash, resource.GroupVersion())
+	document, hash, err := d.document(ctx, cluster, hash, resource.GroupVersion())
 	if err != nil {
 		return description{}, err
 	}
@@ -106,7 +106,7 @@ func hashIn(link string) string {
 }
 
 // document returns a document with a hash that is true.
-func (d *Documents) document(ctx context.Context, cluster reader, link, hash string, version schema.GroupVersion) ([]byte, string, error) {
+func (d *Documents) document(ctx context.Context, cluster reader, hash string, version schema.GroupVersion) ([]byte, string, error) {
 	if hash == "" {
 		content, err := cluster.get(ctx, openAPIPath+pathOf(version))
 		return content, own(content), err

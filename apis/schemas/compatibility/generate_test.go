@@ -214,14 +214,8 @@ func nodesBelow(node map[string]any) (all []map[string]any) {
 	return all
 }
 
-// value returns a value that often fits a schema.
-func (r random) value(node map[string]any) any {
-	if enum, ok := node["enum"].([]any); ok && !r.rarely() {
-		return r.of(enum...)
-	}
-	if node["nullable"] == true && r.rarely() {
-		return nil
-	}
+// kind returns the kind of a value that often fits a schema.
+func (r random) kind(node map[string]any) any {
 	kind := node["type"]
 	if node["x-kubernetes-int-or-string"] == true {
 		kind = r.of("integer", "string")
@@ -232,7 +226,18 @@ func (r random) value(node map[string]any) any {
 	if kind == "array" && node["type"] == "string" {
 		kind = "string" // a server takes a list where a string has a format, which nobody means
 	}
-	switch kind {
+	return kind
+}
+
+// value returns a value that often fits a schema.
+func (r random) value(node map[string]any) any {
+	if enum, ok := node["enum"].([]any); ok && !r.rarely() {
+		return r.of(enum...)
+	}
+	if node["nullable"] == true && r.rarely() {
+		return nil
+	}
+	switch r.kind(node) {
 	case "object":
 		return r.fieldValues(node)
 	case "array":
