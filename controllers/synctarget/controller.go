@@ -156,31 +156,37 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 		return c.leave(ctx, request, inventory, &syncTarget)
 	}
 	c.see(request, syncTarget.UID)
-	connection, problem := c.connect(ctx, inventory, &syncTarget)
-	rival := c.identify(ctx, request, &syncTarget, connection)
-	draining := syncTarget.Spec.Drain && !syncTarget.Spec.Suspend
-	if !draining || connection == nil {
+	found := circumstances{}
+	found.connection, found.problem = c.connect(ctx, inventory, &syncTarget)
+	found.rival = c.identify(ctx, request, &syncTarget, found.connection)
+	c.engage(request, &syncTarget, found)
+	drains := syncTarget.Spec.Drain && !syncTarget.Spec.Suspend && found.connection != nil
+	if drains {
+		found.drain, err = c.depart(ctx, request, inventory, &syncTarget, found.connection, departure.Drain)
+	} else {
 		c.endDeparture(syncTarget.UID)
 	}
-	switch {
-	case connection == nil || syncTarget.Spec.Suspend || syncTarget.Spec.Drain || syncTarget.Status.Mailbox == nil || rival != nil:
-		c.sync.Unassign(syncTarget.UID)
-	default:
-		c.sync.Assign(assignment(logicalcluster.Name(request.ClusterName), &syncTarget, connection))
-		c.sync.Resume(syncTarget.UID)
+	if err != nil {
+		return reconcile.Result{}, err
 	}
-	var drain *departing
-	if draining && connection != nil {
-		if drain, err = c.depart(ctx, request, inventory, &syncTarget, connection, departure.Drain); err != nil {
-			return reconcile.Result{}, err
-		}
-	}
-	result, err := c.report(ctx, inventory, &syncTarget, circumstances{connection: connection, problem: problem, rival: rival, drain: drain})
-	if err == nil && (draining && connection != nil && drain == nil || rival != nil && rival.uid == "") {
+	result, err := c.report(ctx, inventory, &syncTarget, found)
+	if err == nil && (drains && found.drain == nil || found.rival != nil && found.rival.uid == "") {
 		// What the hub has just begun to learn tells no one when it is known.
 		result.RequeueAfter = time.Second
 	}
 	return result, err
+}
+
+// engage has a SyncTarget synced, or not.
+func (c *Controller) engage(request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, found circumstances) {
+	if found.connection == nil || found.rival != nil || syncTarget.Spec.Suspend || syncTarget.Spec.Drain || syncTarget.Status.Mailbox == nil {
+		c.sync.Unassign(syncTarget.UID)
+		return
+	}
+	// Nothing is to be made while something is still being taken away.
+	c.endDeparture(syncTarget.UID)
+	c.sync.Assign(assignment(logicalcluster.Name(request.ClusterName), syncTarget, found.connection))
+	c.sync.Resume(syncTarget.UID)
 }
 
 // Stop ends everything the hub does for a SyncTarget, and returns when nothing is written to its target any more.
