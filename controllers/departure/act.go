@@ -63,7 +63,7 @@ func (f *failures) add(item item, err error) {
 
 // isAnswer tells whether the error is what an API server said.
 func isAnswer(err error) bool {
-	_, ok := err.(apierrors.APIStatus) //nolint:errorlint // the client returns it as it is
+	_, ok := err.(apierrors.APIStatus)
 	return ok
 }
 

@@ -156,27 +156,9 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 	if mailbox != nil {
 		condition = c.grant(ctx, &syncTarget, condition, mailbox)
 	}
-	condition.Type, condition.ObservedGeneration = edgev2alpha1.ConditionMailboxReady, syncTarget.Generation
-	changed := meta.SetStatusCondition(&syncTarget.Status.Conditions, condition)
-	if mailbox == nil && condition.Reason == ReasonLost {
-		if err := c.tellLost(ctx, inventory.GetClient(), &syncTarget); err != nil {
-			return reconcile.Result{}, err
-		}
-		// Nothing is to be synced until there is another.
-		syncTarget.Status.Mailbox, changed = nil, true
-	}
-	if former := syncTarget.Status.Mailbox; former != nil && mailbox != nil && former.Cluster != mailbox.Cluster {
-		if err := c.tellLost(ctx, inventory.GetClient(), &syncTarget); err != nil {
-			return reconcile.Result{}, err
-		}
-	}
-	if mailbox != nil && (syncTarget.Status.Mailbox == nil || *syncTarget.Status.Mailbox != *mailbox) {
-		syncTarget.Status.Mailbox, changed = mailbox, true
-	}
-	if changed {
-		if written, err := patch.Status(ctx, inventory.GetClient(), stored, &syncTarget); err != nil || written.RequeueAfter > 0 {
-			return written, err
-		}
+	written, err := c.report(ctx, inventory, &syncTarget, stored, condition, mailbox)
+	if err != nil || written.RequeueAfter > 0 {
+		return written, err
 	}
 	switch condition.Reason {
 	case ReasonInitializing:
@@ -186,6 +168,29 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 	default:
 		return reconcile.Result{}, nil
 	}
+}
+
+// report writes the condition MailboxReady and where the mailbox is, if either changed. That a mailbox was lost is told first.
+func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, syncTarget, stored *edgev2alpha1.SyncTarget, condition metav1.Condition, mailbox *edgev2alpha1.MailboxStatus) (reconcile.Result, error) {
+	condition.Type, condition.ObservedGeneration = edgev2alpha1.ConditionMailboxReady, syncTarget.Generation
+	changed := meta.SetStatusCondition(&syncTarget.Status.Conditions, condition)
+	former := syncTarget.Status.Mailbox
+	if former != nil && (condition.Reason == ReasonLost || mailbox != nil && former.Cluster != mailbox.Cluster) {
+		if err := c.tellLost(ctx, inventory.GetClient(), syncTarget); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	switch {
+	case condition.Reason == ReasonLost:
+		// Nothing is to be synced until there is another.
+		syncTarget.Status.Mailbox, changed = nil, true
+	case mailbox != nil && (former == nil || *former != *mailbox):
+		syncTarget.Status.Mailbox, changed = mailbox, true
+	}
+	if !changed {
+		return reconcile.Result{}, nil
+	}
+	return patch.Status(ctx, inventory.GetClient(), stored, syncTarget)
 }
 
 // ensure creates the mailbox unless it exists, and returns the condition MailboxReady and, once it is, where it is.

@@ -159,36 +159,47 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 		return c.leave(ctx, request, inventory, &syncTarget)
 	}
 	c.see(request, syncTarget.UID)
+	return c.tend(ctx, request, inventory, &syncTarget)
+}
+
+// tend has a SyncTarget's target synced, or drained, and says how it is.
+func (c *Controller) tend(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
 	memory := c.remember(syncTarget.UID)
-	connection, problem, err := c.connect(ctx, inventory, &syncTarget, memory)
+	found := circumstances{}
+	var err error
+	if found.connection, found.problem, err = c.connect(ctx, inventory, syncTarget, memory); err != nil {
+		return reconcile.Result{}, err
+	}
+	found.rival = c.identify(ctx, request, syncTarget, found.connection)
+	c.engage(request, syncTarget, found)
+	drains := syncTarget.Spec.Drain && !syncTarget.Spec.Suspend && found.connection != nil
+	if drains {
+		found.drain, err = c.depart(ctx, request, inventory, syncTarget, found.connection, departure.Drain)
+	} else {
+		c.endDeparture(syncTarget.UID)
+	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	rival := c.identify(ctx, request, &syncTarget, connection)
-	draining := syncTarget.Spec.Drain && !syncTarget.Spec.Suspend
-	if !draining || connection == nil {
-		c.endDeparture(syncTarget.UID)
-	}
-	switch {
-	case connection == nil || syncTarget.Spec.Suspend || syncTarget.Spec.Drain || syncTarget.Status.Mailbox == nil || rival != nil:
-		c.sync.Unassign(syncTarget.UID)
-	default:
-		c.sync.Assign(assignment(logicalcluster.Name(request.ClusterName), &syncTarget, connection))
-		c.sync.Resume(syncTarget.UID)
-	}
-	var drain *departing
-	if draining && connection != nil {
-		if drain, err = c.depart(ctx, request, inventory, &syncTarget, connection, departure.Drain); err != nil {
-			return reconcile.Result{}, err
-		}
-	}
-	c.renew(ctx, inventory, &syncTarget, connection, memory)
-	result, err := c.report(ctx, inventory, &syncTarget, circumstances{connection: connection, problem: problem, rival: rival, drain: drain}, memory)
-	if err == nil && (draining && connection != nil && drain == nil || rival != nil && rival.uid == "") {
+	c.renew(ctx, inventory, syncTarget, found.connection, memory)
+	result, err := c.report(ctx, inventory, syncTarget, found, memory)
+	if err == nil && (drains && found.drain == nil || found.rival != nil && found.rival.uid == "") {
 		// What the hub has just begun to learn tells no one when it is known.
 		result.RequeueAfter = time.Second
 	}
 	return result, err
+}
+
+// engage has a SyncTarget synced, or not.
+func (c *Controller) engage(request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, found circumstances) {
+	if found.connection == nil || found.rival != nil || syncTarget.Spec.Suspend || syncTarget.Spec.Drain || syncTarget.Status.Mailbox == nil {
+		c.sync.Unassign(syncTarget.UID)
+		return
+	}
+	// Nothing is to be made while something is still being taken away.
+	c.endDeparture(syncTarget.UID)
+	c.sync.Assign(assignment(logicalcluster.Name(request.ClusterName), syncTarget, found.connection))
+	c.sync.Resume(syncTarget.UID)
 }
 
 // Stop ends everything the hub does for a SyncTarget, and returns when nothing is written to its target any more.

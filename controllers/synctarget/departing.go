@@ -20,6 +20,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	gosync "sync"
 	"time"
 
@@ -172,9 +173,7 @@ func (c *Controller) recordDeparture(ctx context.Context, inventory cluster.Clus
 	if err != nil {
 		return err
 	}
-	for field, value := range content {
-		fields[field] = value
-	}
+	maps.Copy(fields, content)
 	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid}, "status": map[string]any{"departure": fields}})
 	if err != nil {
 		return err
