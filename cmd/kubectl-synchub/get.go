@@ -152,7 +152,7 @@ func newGetTargetsCommand(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 func (o *getOptions) run(ctx context.Context, names []string) error {
-	print, err := o.printer()
+	show, err := o.printer()
 	if err != nil {
 		return err
 	}
@@ -168,14 +168,14 @@ func (o *getOptions) run(ctx context.Context, names []string) error {
 		fmt.Fprintln(o.ErrOut, "No SyncTargets found in this workspace.")
 		return nil
 	}
-	if err := print(list); err != nil || !o.watch {
+	if err := show(list); err != nil || !o.watch {
 		return err
 	}
-	return o.follow(ctx, workspace, names, list.ResourceVersion, print)
+	return o.follow(ctx, workspace, names, list.ResourceVersion, show)
 }
 
 // follow prints each SyncTarget that changes, until the user has had enough.
-func (o *getOptions) follow(ctx context.Context, workspace client.WithWatch, names []string, since string, print func(*edgev2alpha1.SyncTargetList) error) error {
+func (o *getOptions) follow(ctx context.Context, workspace client.WithWatch, names []string, since string, show func(*edgev2alpha1.SyncTargetList) error) error {
 	options, err := o.listOptions()
 	if err != nil {
 		return err
@@ -195,7 +195,7 @@ func (o *getOptions) follow(ctx context.Context, workspace client.WithWatch, nam
 		if !ok || len(names) > 0 && !slices.Contains(names, changed.Name) {
 			continue
 		}
-		if err := print(&edgev2alpha1.SyncTargetList{Items: []edgev2alpha1.SyncTarget{*changed}}); err != nil {
+		if err := show(&edgev2alpha1.SyncTargetList{Items: []edgev2alpha1.SyncTarget{*changed}}); err != nil {
 			return err
 		}
 	}

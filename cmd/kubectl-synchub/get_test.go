@@ -87,90 +87,99 @@ func TestFleet(t *testing.T) {
 	f.place(t, "b-failing", "True", "Ready", 3)
 	down := f.place(t, "c-down", "False", "TargetUnreachable", 0)
 
-	t.Run("get", func(t *testing.T) {
-		got := succeed(t, append([]string{"get", "targets"}, mine...)...)
-		if words := firstWords(got.out); !slices.Equal(words, []string{"NAME", "a-well", "b-failing", "c-down"}) {
-			t.Errorf("got\n%s", got.out)
-		}
-		if strings.Contains(got.out, "root:synchub") {
-			t.Errorf("the mailbox belongs into wide tables only:\n%s", got.out)
-		}
-		wideTable := succeed(t, "get", "targets", "b-failing", "-o", "wide", "--no-headers")
-		for _, part := range []string{"b-failing", "True", "40", "3", "v1.35.4", "root:synchub:b-failing", "Ready"} {
-			if !slices.Contains(strings.Fields(wideTable.out), part) {
-				t.Errorf("%q is missing in\n%s", part, wideTable.out)
-			}
-		}
-		names := succeed(t, append([]string{"get", "targets", "-o", "name"}, mine...)...)
-		if want := "synctarget.edge.kubestellar.io/a-well\nsynctarget.edge.kubestellar.io/b-failing\nsynctarget.edge.kubestellar.io/c-down\n"; names.out != want {
-			t.Errorf("got\n%swant\n%s", names.out, want)
-		}
-		var one edgev2alpha1.SyncTarget
-		if err := json.Unmarshal([]byte(succeed(t, "get", "targets", "c-down", "-o", "json").out), &one); err != nil || one.Name != "c-down" || one.Kind != "SyncTarget" {
-			t.Errorf("got %+v, %v", one, err)
-		}
-		var all edgev2alpha1.SyncTargetList
-		if err := json.Unmarshal([]byte(succeed(t, append([]string{"get", "targets", "-o", "json"}, mine...)...).out), &all); err != nil || len(all.Items) != 3 {
-			t.Errorf("got %d, %v", len(all.Items), err)
-		}
-		fail(t, `"nobody" not found`, "get", "targets", "nobody")
-		fail(t, "--output", "get", "targets", "-o", "table")
-		fail(t, "--selector", "get", "targets", "-l", "a in")
-	})
+	t.Run("get", func(t *testing.T) { getsTargets(t, mine) })
+	t.Run("watch", func(t *testing.T) { watchesTargets(t, f, down) })
+	t.Run("status", func(t *testing.T) { showsStatus(t, mine) })
+	t.Run("describe", func(t *testing.T) { describesTargets(t) })
+}
 
-	t.Run("watch", func(t *testing.T) {
-		ctx, stop := context.WithTimeout(t.Context(), patience)
-		defer stop()
-		command := exec.CommandContext(ctx, os.Args[0], "get", "targets", "c-down", "--watch") //nolint:gosec // it is this test
-		command.Env = append(os.Environ(), asPlugin+"=1")
-		command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
-		command.WaitDelay = time.Minute
-		out, err := command.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
+func getsTargets(t *testing.T, mine []string) {
+	t.Helper()
+	got := succeed(t, append([]string{"get", "targets"}, mine...)...)
+	if words := firstWords(got.out); !slices.Equal(words, []string{"NAME", "a-well", "b-failing", "c-down"}) {
+		t.Errorf("got\n%s", got.out)
+	}
+	if strings.Contains(got.out, "root:synchub") {
+		t.Errorf("the mailbox belongs into wide tables only:\n%s", got.out)
+	}
+	wideTable := succeed(t, "get", "targets", "b-failing", "-o", "wide", "--no-headers")
+	for _, part := range []string{"b-failing", "True", "40", "3", "v1.35.4", "root:synchub:b-failing", "Ready"} {
+		if !slices.Contains(strings.Fields(wideTable.out), part) {
+			t.Errorf("%q is missing in\n%s", part, wideTable.out)
 		}
-		if err := command.Start(); err != nil {
-			t.Fatal(err)
-		}
-		var lines []string
-		for reader := bufio.NewScanner(out); reader.Scan(); {
-			if lines = append(lines, reader.Text()); len(lines) == 2 {
-				f.tell(t, down, "True", "Ready", 0)
-			}
-			if len(lines) == 3 {
-				stop()
-			}
-		}
-		if err := command.Wait(); err != nil && ctx.Err() == nil {
-			t.Error(err)
-		}
-		if len(lines) != 3 || !slices.Contains(strings.Fields(lines[1]), "False") || !slices.Contains(strings.Fields(lines[2]), "True") {
-			t.Errorf("got\n%s", strings.Join(lines, "\n"))
-		}
-		f.tell(t, down, "False", "TargetUnreachable", 0)
-	})
+	}
+	names := succeed(t, append([]string{"get", "targets", "-o", "name"}, mine...)...)
+	if want := "synctarget.edge.kubestellar.io/a-well\nsynctarget.edge.kubestellar.io/b-failing\nsynctarget.edge.kubestellar.io/c-down\n"; names.out != want {
+		t.Errorf("got\n%swant\n%s", names.out, want)
+	}
+	var one edgev2alpha1.SyncTarget
+	if err := json.Unmarshal([]byte(succeed(t, "get", "targets", "c-down", "-o", "json").out), &one); err != nil || one.Name != "c-down" || one.Kind != "SyncTarget" {
+		t.Errorf("got %+v, %v", one, err)
+	}
+	var all edgev2alpha1.SyncTargetList
+	if err := json.Unmarshal([]byte(succeed(t, append([]string{"get", "targets", "-o", "json"}, mine...)...).out), &all); err != nil || len(all.Items) != 3 {
+		t.Errorf("got %d, %v", len(all.Items), err)
+	}
+	fail(t, `"nobody" not found`, "get", "targets", "nobody")
+	fail(t, "--output", "get", "targets", "-o", "table")
+	fail(t, "--selector", "get", "targets", "-l", "a in")
+}
 
-	t.Run("status", func(t *testing.T) {
-		got := succeed(t, append([]string{"status"}, mine...)...).out
-		for _, part := range []string{"3 clusters: 2 ready, 1 not ready. 120 objects in step, 3 failed.", "c-down:   TargetUnreachable: A message about c-down."} {
-			if !strings.Contains(got, part) {
-				t.Errorf("%q is missing in\n%s", part, got)
-			}
+func watchesTargets(t *testing.T, f *fleet, down *edgev2alpha1.SyncTarget) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), patience)
+	defer stop()
+	command := exec.CommandContext(ctx, os.Args[0], "get", "targets", "c-down", "--watch") //nolint:gosec // it is this test
+	command.Env = append(os.Environ(), asPlugin+"=1")
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	command.WaitDelay = time.Minute
+	out, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for reader := bufio.NewScanner(out); reader.Scan(); {
+		if lines = append(lines, reader.Text()); len(lines) == 2 {
+			f.tell(t, down, "True", "Ready", 0)
 		}
-		if strings.Index(got, "c-down") > strings.Index(got, "b-failing") {
-			t.Errorf("the worst does not come first:\n%s", got)
+		if len(lines) == 3 {
+			stop()
 		}
-		fail(t, "unexpected argument", "status", "florin")
-	})
+	}
+	if err := command.Wait(); err != nil && ctx.Err() == nil {
+		t.Error(err)
+	}
+	if len(lines) != 3 || !slices.Contains(strings.Fields(lines[1]), "False") || !slices.Contains(strings.Fields(lines[2]), "True") {
+		t.Errorf("got\n%s", strings.Join(lines, "\n"))
+	}
+	f.tell(t, down, "False", "TargetUnreachable", 0)
+}
 
-	t.Run("describe", func(t *testing.T) {
-		got := succeed(t, "describe", "target", "c-down").out
-		for _, part := range []string{"TargetUnreachable", "root:synchub:c-down", "deployments.apps", "Incompatible", "fleet=test", "40 in step, 0 failed"} {
-			if !strings.Contains(got, part) {
-				t.Errorf("%q is missing in\n%s", part, got)
-			}
+func showsStatus(t *testing.T, mine []string) {
+	t.Helper()
+	got := succeed(t, append([]string{"status"}, mine...)...).out
+	for _, part := range []string{"3 clusters: 2 ready, 1 not ready. 120 objects in step, 3 failed.", "c-down:   TargetUnreachable: A message about c-down."} {
+		if !strings.Contains(got, part) {
+			t.Errorf("%q is missing in\n%s", part, got)
 		}
-		fail(t, `"nobody" not found`, "describe", "target", "nobody")
-		fail(t, "name of one SyncTarget", "describe", "target")
-	})
+	}
+	if strings.Index(got, "c-down") > strings.Index(got, "b-failing") {
+		t.Errorf("the worst does not come first:\n%s", got)
+	}
+	fail(t, "unexpected argument", "status", "florin")
+}
+
+func describesTargets(t *testing.T) {
+	t.Helper()
+	got := succeed(t, "describe", "target", "c-down").out
+	for _, part := range []string{"TargetUnreachable", "root:synchub:c-down", "deployments.apps", "Incompatible", "fleet=test", "40 in step, 0 failed"} {
+		if !strings.Contains(got, part) {
+			t.Errorf("%q is missing in\n%s", part, got)
+		}
+	}
+	fail(t, `"nobody" not found`, "describe", "target", "nobody")
+	fail(t, "name of one SyncTarget", "describe", "target")
 }

@@ -183,7 +183,7 @@ func TestPlanAsksForTheSource(t *testing.T) {
 
 // Whatever is on a target: only what bears our label and our mark for itself is removed, only that, and namespaces that we
 // made, are let go, and a drain lets nothing go.
-func TestPlanTouchesOnlyOurs(t *testing.T) {
+func TestPlanTouchesOnlyOurs(t *testing.T) { //nolint:gocyclo // a list of what must hold
 	random := rand.New(rand.NewPCG(7, 8)) //nolint:gosec // repeatable objects
 	pick := func(values ...string) string { return values[random.IntN(len(values))] }
 	makers := []func(func(*ownership.Mark)) departure.Object{configMap, namespace, crd}

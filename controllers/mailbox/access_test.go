@@ -29,7 +29,7 @@ import (
 )
 
 // The bindings that carry the label become those that are granted; others are left alone, also where they have taken a name.
-func TestSettle(t *testing.T) {
+func TestSettle(t *testing.T) { //nolint:gocyclo // one step after the other
 	alice := rbacv1.Subject{Kind: rbacv1.UserKind, Name: "alice"}
 	robot := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "shop", Name: "robot"}
 	plain := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "plain"}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "view"}}
