@@ -91,6 +91,7 @@ func ParseKubeconfig(kubeconfig []byte) (*rest.Config, error) {
 	for _, check := range []func() error{
 		func() error { return checkCluster(cluster) },
 		func() error { return checkUser(user) },
+		func() error { return checkSense(user) },
 		func() error { return checkSizes(cluster, user) },
 		func() error { return checkCertificates(cluster, user) },
 	} {
@@ -134,20 +135,27 @@ func checkUser(user *clientcmdapi.AuthInfo) error {
 		return &RefusedError{Field: "users.user.exec", Why: "no program is run; give a token or client-certificate-data instead"}
 	case user.AuthProvider != nil:
 		return &RefusedError{Field: "users.user.auth-provider", Why: "give a token or client-certificate-data instead"}
+	case user.Impersonate != "" || user.ImpersonateUID != "" || len(user.ImpersonateGroups) > 0 || len(user.ImpersonateUserExtra) > 0:
+		return &RefusedError{Field: "users.user.as", Why: "the hub acts as the user itself only"}
 	case user.TokenFile != "":
 		return &RefusedError{Field: "users.user.tokenFile", Why: "it is a file; give a token instead"}
 	case user.ClientCertificate != "":
 		return &RefusedError{Field: "users.user.client-certificate", Why: "it is a file; give client-certificate-data instead"}
 	case user.ClientKey != "":
 		return &RefusedError{Field: "users.user.client-key", Why: "it is a file; give client-key-data instead"}
+	}
+	return nil
+}
+
+// checkSense refuses what a request could not carry.
+func checkSense(user *clientcmdapi.AuthInfo) error {
+	switch {
 	case len(user.ClientCertificateData) > 0 && len(user.ClientKeyData) == 0:
 		return &RefusedError{Field: fieldCertificate, Why: "it is of no use without client-key-data"}
 	case len(user.ClientKeyData) > 0 && len(user.ClientCertificateData) == 0:
 		return &RefusedError{Field: fieldKey, Why: "it is of no use without client-certificate-data"}
 	case user.Token != "" && (user.Username != "" || user.Password != ""):
 		return &RefusedError{Field: fieldPassword, Why: "a request carries a token or a name with a password, never both; keep one of them"}
-	case user.Impersonate != "" || user.ImpersonateUID != "" || len(user.ImpersonateGroups) > 0 || len(user.ImpersonateUserExtra) > 0:
-		return &RefusedError{Field: "users.user.as", Why: "the hub acts as the user itself only"}
 	}
 	return nil
 }

@@ -330,13 +330,7 @@ func FuzzParseKubeconfig(f *testing.F) {
 			}
 			return
 		}
-		server, err := url.Parse(got.Host)
-		if err != nil || server.Scheme != "https" || server.Host == "" || server.User != nil {
-			t.Errorf("accepted the server %q", got.Host)
-		}
-		if address, err := netip.ParseAddr(server.Hostname()); err == nil && (address.IsLinkLocalUnicast() || address.IsMulticast() || address.IsUnspecified()) {
-			t.Errorf("accepted the address %s", address)
-		}
+		expectPlainServer(t, got.Host)
 		if bytes.Contains(kubeconfig, []byte("*a")) && len(got.Host)+len(got.BearerToken)+len(got.Username)+len(got.Password)+len(got.ServerName) > len(kubeconfig) {
 			t.Error("accepted more than was written")
 		}
@@ -348,4 +342,16 @@ func FuzzParseKubeconfig(f *testing.F) {
 			t.Errorf("accepted more than who and where: %v", bare)
 		}
 	})
+}
+
+// expectPlainServer fails unless it is an https server, at an address that may be dialled if it is one.
+func expectPlainServer(t *testing.T, host string) {
+	t.Helper()
+	server, err := url.Parse(host)
+	if err != nil || server.Scheme != "https" || server.Host == "" || server.User != nil {
+		t.Fatalf("accepted the server %q", host)
+	}
+	if address, err := netip.ParseAddr(server.Hostname()); err == nil && (address.IsLinkLocalUnicast() || address.IsMulticast() || address.IsUnspecified()) {
+		t.Errorf("accepted the address %s", address)
+	}
 }

@@ -124,7 +124,11 @@ func TestWithToken(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			config.BearerToken = after
 			g.Expect(withoutProxy(t, got)).To(Equal(withoutProxy(t, config)))
-			g.Expect(string(changed) == strings.ReplaceAll(kubeconfig, before, after)).To(Equal(test.same))
+			if replaced := strings.ReplaceAll(kubeconfig, before, after); test.same {
+				g.Expect(string(changed)).To(Equal(replaced))
+			} else {
+				g.Expect(string(changed)).NotTo(Equal(replaced))
+			}
 		})
 	}
 }
