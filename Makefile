@@ -64,7 +64,8 @@ clean-all: clean ## Remove the tools too
 
 ##@ Test
 
-unit_tests = go test -race -timeout $(UNIT_TIMEOUT) $(UNIT_PACKAGES)
+# golangci-lint vets the code, see lint.
+unit_tests = go test -race -vet=off -timeout $(UNIT_TIMEOUT) $(UNIT_PACKAGES)
 e2e_tests = go run github.com/onsi/ginkgo/v2/ginkgo -v -race -timeout=$(E2E_TIMEOUT) -procs=$(E2E_PROCS) -randomize-all -focus='$(FOCUS)' ./test/e2e
 
 # The end-to-end tests wait much of their time; the others take what they leave of the processors.

@@ -240,7 +240,7 @@ func TestInstallsAgain(t *testing.T) {
 		_, err := held.Create(ctx, object, metav1.CreateOptions{})
 		g.Expect(err).NotTo(HaveOccurred())
 	})
-	remove(t, source.Name)
+	removeWithObjects(t, source.Name)
 	state := keeper.reaches(t, source, definition.ReasonTerminating)
 	g.Expect(state.Ready).To(BeFalse())
 	g.Expect(state.Installed).To(BeTrue())

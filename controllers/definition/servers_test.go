@@ -136,13 +136,24 @@ func get(ctx context.Context, g Gomega, t *testing.T, name string) *apiextension
 
 func remove(t *testing.T, name string) {
 	t.Helper()
-	if err := framework.Delete(t.Context(), startTarget(t).Config, definitions, "", name); err != nil {
+	client := administrator(t).Resource(definitions)
+	doomed, err := client.Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
 		t.Fatal(err)
 	}
-	// No test makes an object of it, and the target's own search for such takes up to a minute.
-	noFinalizer := []byte(`{"metadata":{"finalizers":null}}`)
-	_, err := administrator(t).Resource(definitions).Patch(t.Context(), name, types.MergePatchType, noFinalizer, metav1.PatchOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
+	removeWithObjects(t, name)
+	// There is no object of it, and the target's own search for such takes up to a minute. The next of its name keeps its own.
+	noFinalizer := fmt.Appendf(nil, `{"metadata":{"uid":%q,"finalizers":null}}`, doomed.GetUID())
+	_, err = client.Patch(t.Context(), name, types.MergePatchType, noFinalizer, metav1.PatchOptions{})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) {
+		t.Fatal(err)
+	}
+}
+
+// removeWithObjects deletes a definition of which there are objects: it goes when they are gone.
+func removeWithObjects(t *testing.T, name string) {
+	t.Helper()
+	if err := framework.Delete(t.Context(), startTarget(t).Config, definitions, "", name); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -143,7 +143,7 @@ func TestUncoveredIffNotCovered(t *testing.T) {
 		t.Fatal(err)
 	}
 	lost := 0
-	for seed := range uint64(2000) {
+	for seed := range uint64(700) {
 		g := seeded(seed)
 		desired := g.object()
 		value, err := parser.Type("root").FromUnstructured(desired)

@@ -153,7 +153,7 @@ func overwrite(actual, desired map[string]any) {
 }
 
 func TestMissingOfAnything(t *testing.T) {
-	for seed := range uint64(5000) {
+	for seed := range uint64(1500) {
 		g := seeded(seed)
 		desired, actual := g.source().Object, g.source().Object
 		if g.IntN(2) == 0 {

@@ -263,7 +263,7 @@ func (g generator) source() *unstructured.Unstructured {
 }
 
 func TestDesireOfAnything(t *testing.T) {
-	for seed := range uint64(5000) {
+	for seed := range uint64(1500) {
 		checkDesire(t, seeded(seed).source())
 		checkRaise(t, seeded(seed).source())
 		if t.Failed() {
