@@ -29,6 +29,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/yaml"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
@@ -132,6 +133,11 @@ clusters: [{name: it, cluster: {%s}}, {name: other, cluster: {server: 'https://o
 users: [{name: it, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: "false", interactiveMode: Never}}}]}`
 
 func TestReadAdmin(t *testing.T) {
+	bundle, _, err := cert.GenerateSelfSignedCertKey("it.example", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority := string(bundle)
 	for name, test := range map[string]struct{ cluster, context, server, refused string }{
 		"plain":               {cluster: "server: 'https://it.example:6443'", server: "https://it.example:6443"},
 		"another context":     {cluster: "server: 'https://it.example:6443'", context: "other", server: "https://other.example:6443"},
@@ -145,7 +151,7 @@ func TestReadAdmin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			file := filepath.Join(dir, "kubeconfig")
-			for path, content := range map[string]string{file: fmt.Sprintf(adminKubeconfig, test.cluster), filepath.Join(dir, "ca.crt"): "certificate"} {
+			for path, content := range map[string]string{file: fmt.Sprintf(adminKubeconfig, test.cluster), filepath.Join(dir, "ca.crt"): authority} {
 				if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -169,7 +175,7 @@ func TestReadAdmin(t *testing.T) {
 				t.Fatal(err)
 			}
 			cluster := config.Clusters["target"]
-			if cluster.Server != test.server || cluster.CertificateAuthority != "" || strings.Contains(test.cluster, "ca.crt") != (string(cluster.CertificateAuthorityData) == "certificate") {
+			if cluster.Server != test.server || cluster.CertificateAuthority != "" || strings.Contains(test.cluster, "ca.crt") != (string(cluster.CertificateAuthorityData) == authority) {
 				t.Errorf("the hub's cluster is %+v", cluster)
 			}
 			if user := config.AuthInfos["target"]; user.Token != "t0ken" || user.Exec != nil {

@@ -74,6 +74,8 @@ kind: PublishedResource
 metadata: {name: %[2]s}
 spec:
   resource: {group: %[1]q, resource: %[2]s}
+  # The definitions below leave open what targets do not.
+  compatibility: Warn
   %[3]s
 `, api.Group, api.Resource, source))
 	}

@@ -114,9 +114,9 @@ contexts: [{name: c, context: {cluster: c, user: u}}]
 clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
 users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: /bin/true, interactiveMode: Never}}}]
 `), nil)).To(Succeed())
-		patch(ctx, inventory.Config, syncTargets, "", "hostile", `{"spec": {"unschedulable": true}}`)
+		patch(ctx, inventory.Config, syncTargets, "", "hostile", `{"spec": {"evictAfter": "2030-01-01T00:00:00Z"}}`)
 		Eventually(message).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "hostile", "Ready").Should(ContainSubstring("users.user.exec"))
-		Eventually(message).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "hostile", "NotImplemented").Should(ContainSubstring("spec.unschedulable"))
+		Eventually(message).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "hostile", "NotImplemented").Should(ContainSubstring("spec.evictAfter"))
 	}, NodeTimeout(2*time.Minute))
 })
 
