@@ -335,7 +335,7 @@ func TestLookDownAsPrimariesSpeak(t *testing.T) {
 	expect("when it is gone", decide.Deselected, decide.Deselected)
 	c.Register.Begin("boxes", c.boxes)
 	expect("when all is to be said again", decide.Unknown, decide.Unknown)
-	c.Register.End("boxes", false)
+	c.Register.End("boxes")
 	expect("when nobody is to speak any more", decide.Deselected, decide.Deselected)
 	c.hub.lock.Lock()
 	c.hub.published = c.hub.published[:1]

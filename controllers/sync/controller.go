@@ -203,6 +203,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		c.running.Go(func() {
 			if side.cache.WaitSynced(ctx) {
 				c.poke()
+				c.answerRoll()
 			}
 		})
 		c.running.Go(func() { side.taken.Run(ctx) })
@@ -346,5 +347,7 @@ func (c *Controller) availabilityChanged() {
 		c.firstPass.end()
 	}
 	c.poke()
+	// What the target does not serve it does not hold: that may be all that was missing.
+	c.answerRoll()
 	c.Changed()
 }

@@ -195,7 +195,7 @@ func (h *hub) publish(resources ...Resource) {
 	}
 	for _, resource := range before {
 		if len(resource.Related()) > 0 && !h.publishes(resource.PublishedResource) {
-			h.register.End(resource.PublishedResource, false)
+			h.register.End(resource.PublishedResource)
 		}
 	}
 	var missing []Resource

@@ -33,6 +33,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/sync/relation"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
 	"github.com/synchub-dev/synchub/controllers/sync/transform"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/requests"
 )
 
@@ -195,6 +196,11 @@ func (c *Controller) listenToRelations(ctx context.Context) (stop func()) {
 }
 
 func (c *Controller) kinChangedAbove(change relation.Change) {
+	if !change.All && len(change.Namespaces) == 0 {
+		// A primary has named others: whatever else there is need not be looked through.
+		c.enqueue(changePriority, c.among(change.Names)...)
+		return
+	}
 	sources, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
 	for _, source := range sources {
 		if key := keyOf(source); change.Concerns(key) {
@@ -207,6 +213,20 @@ func (c *Controller) kinChangedAbove(change relation.Change) {
 			c.enqueue(changePriority, slices.DeleteFunc(c.sourcesOf(object), func(key types.NamespacedName) bool { return !change.Concerns(key) })...)
 		}
 	}
+}
+
+// among returns those of the names under which there is something in the mailbox, or was and is left on the target.
+func (c *Controller) among(names []types.NamespacedName) (keys []types.NamespacedName) {
+	for _, key := range names {
+		if !c.Resource.Namespaced {
+			key.Namespace = ""
+		}
+		_, state := c.Mailboxes.Get(c.Resource.GroupVersionResource, c.Mailbox, key)
+		if state == mailboxes.Present || len(c.placedFrom(key)) > 0 {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 // kinChangedBelow widens the feed if it must, and otherwise asks for what it has passed over until now.

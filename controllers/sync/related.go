@@ -142,14 +142,15 @@ func (r *relatives) hear() (news, prove bool) {
 	return news, r.demanded == proof && !r.complete
 }
 
-// demand notes what is to be found out, and tells whether that is not known yet.
-func (r *relatives) demand(what demand) (open bool) {
+// demand notes what is to be found out, and tells whether nobody has asked for that yet. Whoever asks calls the roll, which
+// looks at every primary; for those that come after, each primary that speaks goes on with it.
+func (r *relatives) demand(what demand) (news bool) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
-	if r.complete || r.heard && what == hearing {
+	if r.complete || r.heard && what == hearing || r.demanded >= what {
 		return false
 	}
-	r.demanded = max(r.demanded, what)
+	r.demanded = what
 	return true
 }
 

@@ -20,6 +20,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/sync/relation"
 )
@@ -124,4 +126,45 @@ func TestRollOfAResourceThatIsRelatedToItself(t *testing.T) {
 	h.box("first", "next: none")
 	h.start()
 	h.leaves(configMapsV1, "second")
+}
+
+// The first who asks calls the roll, which looks at every primary; to the others it is no news. A proof is another question.
+func TestDemandIsNewsOnce(t *testing.T) {
+	r := newRelatives(relation.NewRegister(), resourceNamed(t, configMapsV1, keyed))
+	expect := func(when string, what demand, want bool) {
+		t.Helper()
+		if got := r.demand(what); got != want {
+			t.Errorf("%s: want %v, got %v", when, want, got)
+		}
+	}
+	one, two := shop("one"), shop("two")
+	expect("the first", hearing, true)
+	if !r.call([]types.NamespacedName{one, two}) {
+		t.Error("nobody has spoken, and nobody is missing")
+	}
+	expect("the second", hearing, false)
+	if r.spoke(one) {
+		t.Error("the roll is called although one is missing")
+	}
+	if !r.spoke(two) || r.call([]types.NamespacedName{one, two}) {
+		t.Error("the roll is not called, or not complete, when the last has spoken")
+	}
+	if news, prove := r.hear(); !news || prove || !r.isHeard() {
+		t.Errorf("when all have been heard: %v, %v", news, prove)
+	}
+	expect("after that", hearing, false)
+	if r.awaits() {
+		t.Error("something is to be found out though nobody asks")
+	}
+	expect("a proof", proof, true)
+	expect("the same proof", proof, false)
+	expect("no more than to be heard", hearing, false)
+	if news, prove := r.hear(); news || !prove {
+		t.Errorf("when a proof is asked for: %v, %v", news, prove)
+	}
+	r.finish()
+	expect("when all is known", proof, false)
+	if news, prove := r.hear(); news || prove {
+		t.Errorf("when all is known: %v, %v", news, prove)
+	}
 }

@@ -69,7 +69,7 @@ func (t *managed) contribute(wanted []sync.Resource) {
 	}
 	for contributor := range t.contributors {
 		if !contributors[contributor] {
-			t.register.End(contributor, false)
+			t.register.End(contributor)
 		}
 	}
 	t.contributors = contributors

@@ -300,7 +300,7 @@ func TestContribute(t *testing.T) {
 	if unrelated(register, "secrets", "x") || unrelated(register, "secrets", "y") {
 		t.Error("a pair that begins anew has nothing to say")
 	}
-	if _, _, found := register.Related(synchubv1alpha1.RelatedOriginMailbox, schema.GroupResource{Resource: "secrets"}, relation.Candidate{Key: types.NamespacedName{Namespace: "shop", Name: "x"}}); !found {
+	if _, found := register.Find(synchubv1alpha1.RelatedOriginMailbox, schema.GroupResource{Resource: "secrets"}, relation.Candidate{Key: types.NamespacedName{Namespace: "shop", Name: "x"}}); !found {
 		t.Error("what was said before does not hold on")
 	}
 	// It is not published any more: nobody waits for what it may say.

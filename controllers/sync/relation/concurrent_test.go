@@ -115,9 +115,8 @@ func askAll(mirrors []*mirror) (stop func()) {
 					return
 				default:
 					register, side, resource := mirror.register, mirror.of.side, mirror.of.resource
-					register.Related(side, resource, mirror.candidates[index])
+					register.Find(side, resource, mirror.candidates[index])
 					register.Wanted(side, resource)
-					register.Resources(side)
 					register.Subscribe(side, resource, func(relation.Change) {})()
 				}
 			}
@@ -144,7 +143,7 @@ func TestNeverUnrelatedInBetween(t *testing.T) {
 		for round := range 3000 {
 			from, to := names[round%2], names[(round+1)%2]
 			register.Begin(to, relations)
-			register.End(from, false)
+			register.End(from)
 			register.Set(to, primaries[round%3%2], creds, named("a", "password"))
 			register.Complete(to)
 			// It begins again, its primary fails and comes back, and another takes over.

@@ -121,7 +121,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-func BenchmarkRelated(b *testing.B) {
+func BenchmarkFind(b *testing.B) {
 	for title, wanted := range kinds {
 		for _, number := range []int{10, 10000} {
 			register, book := filled(number, wanted)
@@ -129,7 +129,7 @@ func BenchmarkRelated(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/primaries=%d", title, number), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					register.Related(book.title.side, book.title.resource, candidate)
+					register.Find(book.title.side, book.title.resource, candidate)
 				}
 			})
 		}

@@ -38,9 +38,9 @@ type naive struct {
 type spoken struct {
 	relations []*relation.Relation
 	// abouts are what it has spoken of since it was complete.
-	abouts          []about
-	round           int
-	complete, ended bool
+	abouts   []about
+	round    int
+	complete bool
 }
 
 // said is what a primary has said, or that it failed after it.
@@ -85,7 +85,7 @@ func (n *naive) begin(name string, relations []*relation.Relation) {
 // hears tells whether a contributor may speak about a relation.
 func (n *naive) hears(name string, of *relation.Relation) bool {
 	speaker := n.contributors[name]
-	return speaker != nil && !speaker.ended && slices.Contains(speaker.relations, of)
+	return speaker != nil && slices.Contains(speaker.relations, of)
 }
 
 // take removes and returns what was said about the same.
@@ -119,28 +119,21 @@ func (n *naive) fail(name string, primary types.NamespacedName, of *relation.Rel
 }
 
 func (n *naive) remove(name string, primary types.NamespacedName) {
-	if speaker := n.contributors[name]; speaker != nil && !speaker.ended {
+	if speaker := n.contributors[name]; speaker != nil {
 		n.words = slices.DeleteFunc(n.words, func(word said) bool { return word.contributor == name && word.primary == primary })
 	}
 }
 
 func (n *naive) complete(name string) {
-	if speaker := n.contributors[name]; speaker != nil && !speaker.ended {
+	if speaker := n.contributors[name]; speaker != nil {
 		speaker.complete, speaker.abouts = true, aboutsOf(speaker.relations)
 		n.words = slices.DeleteFunc(n.words, func(word said) bool { return word.contributor == name && word.round != speaker.round })
 	}
 }
 
-func (n *naive) end(name string, keep bool) {
-	speaker := n.contributors[name]
-	switch {
-	case speaker == nil:
-	case keep:
-		speaker.ended, speaker.complete = true, false
-	default:
-		delete(n.contributors, name)
-		n.words = slices.DeleteFunc(n.words, func(word said) bool { return word.contributor == name })
-	}
+func (n *naive) end(name string) {
+	delete(n.contributors, name)
+	n.words = slices.DeleteFunc(n.words, func(word said) bool { return word.contributor == name })
 }
 
 func (n *naive) settled(of about) bool {

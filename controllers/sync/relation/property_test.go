@@ -17,12 +17,10 @@ limitations under the License.
 package relation_test
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/sync/relation"
@@ -145,36 +143,6 @@ func set[T comparable](list []T) map[T]struct{} {
 		result[item] = struct{}{}
 	}
 	return result
-}
-
-func (w *world) checkResources(done string) {
-	w.t.Helper()
-	want := map[about]struct{}{}
-	for _, speaker := range w.naive.contributors {
-		for _, of := range speaker.abouts {
-			want[of] = struct{}{}
-		}
-	}
-	for _, side := range []struct {
-		about
-		got []schema.GroupResource
-	}{
-		{about{side: inMailbox}, w.register.Resources(inMailbox)},
-		{about{side: onTarget}, w.register.Resources(onTarget)},
-	} {
-		var listed []schema.GroupResource
-		for of := range want {
-			if of.side == side.side {
-				listed = append(listed, of.resource)
-			}
-		}
-		slices.SortFunc(listed, func(a, b schema.GroupResource) int {
-			return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
-		})
-		if !slices.Equal(side.got, listed) {
-			w.t.Fatalf("%s: resources of %s are %v, want %v", done, side.side, side.got, listed)
-		}
-	}
 }
 
 func TestAnswersLikeTheNaive(t *testing.T) {

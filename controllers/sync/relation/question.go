@@ -17,8 +17,6 @@ limitations under the License.
 package relation
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,17 +42,6 @@ type Candidate struct {
 	NamespaceLabels func() (labels map[string]string, known bool)
 }
 
-// Related returns by which relation a candidate is related, and to which primary. Of several the oldest contributor counts,
-// then the first contributor and the first primary by name: the choice stays when the hub starts again. That it is not
-// related may mean that nobody has said so yet: only [Register.Unrelated] tells.
-func (g *Register) Related(side synchubv1alpha1.RelatedOrigin, resource schema.GroupResource, candidate Candidate) (relation *Relation, primary types.NamespacedName, ok bool) {
-	answer := g.ask(title{side, resource}, candidate)
-	if answer.claim == nil {
-		return nil, types.NamespacedName{}, false
-	}
-	return answer.claim.relation, answer.claim.primary, true
-}
-
 // Answer says by which relation an object is related, and to which primary of which contributor.
 type Answer struct {
 	Relation    *Relation
@@ -64,7 +51,9 @@ type Answer struct {
 	Wanted Wanted
 }
 
-// Find is [Register.Related] with all there is to know.
+// Find returns by which relation a candidate is related. Of several the oldest contributor counts, then the first contributor
+// and the first primary by name: the choice stays when the hub starts again. That it is not related may mean that nobody has
+// said so yet: only [Register.Unrelated] tells.
 func (g *Register) Find(side synchubv1alpha1.RelatedOrigin, resource schema.GroupResource, candidate Candidate) (Answer, bool) {
 	found := g.ask(title{side, resource}, candidate).claim
 	if found == nil {
@@ -94,7 +83,7 @@ func (g *Register) Wants(contributor string, side synchubv1alpha1.RelatedOrigin,
 	return false
 }
 
-// Unrelated tells whether it is sure that no primary wants a candidate, so that a copy of it can go. Related and Settled
+// Unrelated tells whether it is sure that no primary wants a candidate, so that a copy of it can go. Find and Settled
 // cannot tell that together, because the register may change between one question and the other.
 func (g *Register) Unrelated(side synchubv1alpha1.RelatedOrigin, resource schema.GroupResource, candidate Candidate) bool {
 	answer := g.ask(title{side, resource}, candidate)
@@ -141,23 +130,6 @@ func (g *Register) Wanted(side synchubv1alpha1.RelatedOrigin, resource schema.Gr
 		return nil, nil, false
 	}
 	return book.places.list()
-}
-
-// Resources returns the APIs on one side that a contributor speaks of.
-func (g *Register) Resources(side synchubv1alpha1.RelatedOrigin) []schema.GroupResource {
-	g.lock.RLock()
-	defer g.lock.RUnlock()
-	found := map[schema.GroupResource]struct{}{}
-	for _, contributor := range g.contributors {
-		for book := range contributor.books {
-			if book.title.side == side {
-				found[book.title.resource] = struct{}{}
-			}
-		}
-	}
-	return slices.SortedFunc(maps.Keys(found), func(a, b schema.GroupResource) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
-	})
 }
 
 // answer is what a book says of a candidate.

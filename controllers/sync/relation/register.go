@@ -46,11 +46,10 @@ type title struct {
 // contributor is what one PublishedResource has said.
 type contributor struct {
 	name string
-	// relations are those it began with; none if it has ended.
+	// relations are those it began with.
 	relations map[*Relation]struct{}
 	// round counts how often it has begun.
-	round    int
-	complete bool
+	round int
 	// books are those that it has said something in, or may.
 	books map[*book]struct{}
 	words map[types.NamespacedName]map[topic]*word
@@ -85,7 +84,6 @@ func (g *Register) Begin(name string, relations []*Relation) {
 			g.contributors[name] = starting
 		}
 		starting.round++
-		starting.complete = false
 		starting.relations = map[*Relation]struct{}{}
 		for _, relation := range relations {
 			starting.relations[relation] = struct{}{}
@@ -150,7 +148,7 @@ func (g *Register) say(name string, relation *Relation, do func(edit *edit, spea
 // Remove says that a primary is gone: it wants nothing any more.
 func (g *Register) Remove(name string, primary types.NamespacedName) {
 	g.edit(func(edit *edit) {
-		if speaker := g.contributors[name]; speaker != nil && speaker.relations != nil {
+		if speaker := g.contributors[name]; speaker != nil {
 			for at := range speaker.words[primary] {
 				edit.drop(speaker, primary, at)
 			}
@@ -162,7 +160,7 @@ func (g *Register) Remove(name string, primary types.NamespacedName) {
 func (g *Register) Complete(name string) {
 	g.edit(func(edit *edit) {
 		speaker := g.contributors[name]
-		if speaker == nil || speaker.relations == nil {
+		if speaker == nil {
 			return
 		}
 		speaker.close(edit)
@@ -173,7 +171,6 @@ func (g *Register) Complete(name string) {
 				}
 			}
 		}
-		speaker.complete = true
 		speaker.books = map[*book]struct{}{}
 		for relation := range speaker.relations {
 			speaker.books[g.book(titleOf(relation))] = struct{}{}
@@ -181,26 +178,20 @@ func (g *Register) Complete(name string) {
 	})
 }
 
-// End says that a contributor is gone. With keep, what it said stays in force and nothing can be concluded from absence,
-// until it begins again or ends without keep; else what it said is dropped.
-func (g *Register) End(name string, keep bool) {
+// End says that a contributor is gone: what it said is dropped.
+func (g *Register) End(name string) {
 	g.edit(func(edit *edit) {
 		ending := g.contributors[name]
-		switch {
-		case ending == nil:
-		case keep:
-			ending.relations = nil
-			ending.complete = false
-			ending.open(edit)
-		default:
-			ending.close(edit)
-			for primary, words := range ending.words {
-				for at := range words {
-					edit.drop(ending, primary, at)
-				}
-			}
-			delete(g.contributors, name)
+		if ending == nil {
+			return
 		}
+		ending.close(edit)
+		for primary, words := range ending.words {
+			for at := range words {
+				edit.drop(ending, primary, at)
+			}
+		}
+		delete(g.contributors, name)
 	})
 }
 

@@ -89,32 +89,7 @@ func TestNothingIsConcludedTooEarly(t *testing.T) {
 		"a contributor ended": {func(r *told) {
 			r.Begin("apps", []*relation.Relation{creds})
 			r.Set("apps", app, creds, named("a", "password"))
-			r.End("apps", false)
-		}, "unrelated"},
-		"a contributor ended and is kept": {func(r *told) {
-			r.Begin("apps", []*relation.Relation{creds})
-			r.Set("apps", app, creds, named("a", "password"))
-			r.Complete("apps")
-			r.End("apps", true)
-		}, "creds a/app"},
-		"a contributor that wanted nothing ended and is kept": {func(r *told) {
-			r.Begin("apps", []*relation.Relation{creds})
-			r.Complete("apps")
-			r.End("apps", true)
-		}, "unknown"},
-		"a contributor that is kept says more": {func(r *told) {
-			r.Begin("apps", []*relation.Relation{creds})
-			r.Set("apps", app, creds, named("a", "password"))
-			r.End("apps", true)
-			r.Set("apps", app, creds, relation.Wanted{})
-			r.Remove("apps", app)
-			r.Complete("apps")
-		}, "creds a/app"},
-		"a contributor that was kept is dropped": {func(r *told) {
-			r.Begin("apps", []*relation.Relation{creds})
-			r.Set("apps", app, creds, named("a", "password"))
-			r.End("apps", true)
-			r.End("apps", false)
+			r.End("apps")
 		}, "unrelated"},
 		"a relation is not that of the last beginning": {func(r *told) {
 			r.Begin("apps", []*relation.Relation{newRelation("creds")})
@@ -126,7 +101,7 @@ func TestNothingIsConcludedTooEarly(t *testing.T) {
 			r.Set("apps", app, creds, named("a", "password"))
 			r.Complete("apps")
 			r.Begin("applications", []*relation.Relation{more})
-			r.End("apps", false)
+			r.End("apps")
 		}, "unknown"},
 	} {
 		t.Run(title, func(t *testing.T) {
@@ -183,7 +158,7 @@ func TestSharedObjectsStayUntilTheLastLetsGo(t *testing.T) {
 	register.Set("apps", key("a", "c"), creds, relation.Wanted{})
 	register.expect(password, "more a/database")
 	register.expectHeard(names(key("a", "other"), password.Key))
-	register.End("databases", false)
+	register.End("databases")
 	register.expect(password, "unrelated")
 	register.expectHeard(names(password.Key))
 	register.Remove("apps", key("a", "c"))

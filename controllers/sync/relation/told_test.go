@@ -67,11 +67,11 @@ func (r *told) heard() []relation.Change {
 
 func (r *told) expect(candidate relation.Candidate, want string) {
 	r.t.Helper()
-	of, primary, ok := r.Related(inMailbox, secrets.GroupResource(), candidate)
+	found, ok := r.Find(inMailbox, secrets.GroupResource(), candidate)
 	var got string
 	switch {
 	case ok:
-		got = fmt.Sprintf("%s %s", of.Identifier, primary)
+		got = fmt.Sprintf("%s %s", found.Relation.Identifier, found.Primary)
 	case r.Unrelated(inMailbox, secrets.GroupResource(), candidate):
 		got = "unrelated"
 	default:
