@@ -19,9 +19,7 @@ package apiresourceschema
 import (
 	"errors"
 	"fmt"
-	"net"
 	"strings"
-	"syscall"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,6 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/apis/schemas"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/provider/definitions"
+	"github.com/synchub-dev/synchub/provider/requests"
 )
 
 // Reasons of the condition SchemaReady.
@@ -87,18 +86,7 @@ func answer(err error) string {
 	if errors.As(err, &status) && status.Status().Message != "" {
 		return status.Status().Message
 	}
-	var network net.Error
-	var system syscall.Errno
-	switch {
-	case errors.As(err, &network) && network.Timeout():
-		return "it took too long"
-	case errors.As(err, &system):
-		return system.Error()
-	case errors.As(err, &network):
-		return "the connection failed"
-	default:
-		return err.Error()
-	}
+	return requests.Message(err)
 }
 
 // outcome is what there is to say about the schema of a PublishedResource.

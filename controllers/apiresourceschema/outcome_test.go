@@ -77,9 +77,9 @@ func TestProblemOfSource(t *testing.T) {
 		"forbidden":    {apierrors.NewForbidden(resource, "a", errors.New("no")), ReasonForbidden, `spec.x: the cluster does not let the hub read the definition: things "a" is forbidden: no`},
 		"unauthorized": {apierrors.NewUnauthorized("who?"), ReasonForbidden, "spec.x: the cluster does not let the hub read the definition: who?"},
 		"overloaded":   {apierrors.NewServiceUnavailable("later"), ReasonSourceUnreachable, "spec.x: the cluster cannot be asked for the definition: later"},
-		"refused":      {fmt.Errorf("reading: %w", refused), ReasonSourceUnreachable, "spec.x: the cluster cannot be asked for the definition: connection refused"},
-		"too slow":     {&url.Error{Op: "Get", URL: "https://192.0.2.1", Err: context.DeadlineExceeded}, ReasonSourceUnreachable, "spec.x: the cluster cannot be asked for the definition: it took too long"},
-		"no such name": {&url.Error{Op: "Get", URL: "https://a.b", Err: &net.DNSError{Name: "a.b"}}, ReasonSourceUnreachable, "spec.x: the cluster cannot be asked for the definition: the connection failed"},
+		"refused":      {fmt.Errorf("reading: %w", refused), ReasonSourceUnreachable, "spec.x: the cluster cannot be asked for the definition: the request did not get through: connection refused"},
+		"too slow":     {&url.Error{Op: "Get", URL: "https://192.0.2.1", Err: context.DeadlineExceeded}, ReasonSourceUnreachable, "spec.x: the cluster cannot be asked for the definition: the request did not get through: it took too long"},
+		"no such name": {&url.Error{Op: "Get", URL: "https://a.b", Err: &net.DNSError{Name: "a.b"}}, ReasonSourceUnreachable, "spec.x: the cluster cannot be asked for the definition: the request did not get through: its name cannot be resolved"},
 		"anything":     {errors.New("odd"), ReasonSourceUnreachable, "spec.x: the cluster cannot be asked for the definition: odd"},
 	} {
 		t.Run(name, func(t *testing.T) {

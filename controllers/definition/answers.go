@@ -26,6 +26,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/synchub-dev/synchub/provider/requests"
 )
 
 // More reasons of a [State].
@@ -61,10 +63,9 @@ func contended(decision Decision, wait time.Duration) State {
 
 // failed returns how a request failed, as a state and as an error. What was decided tells what is there all the same.
 func failed(decision Decision, attempt string, err error) (State, error) {
-	err = fmt.Errorf("cannot %s: %w", attempt, err)
 	state := stateOf(decision)
-	state.Reason, state.Message = reasonOf(err), sentence(err)
-	return state, err
+	state.Reason, state.Message = reasonOf(err), fmt.Sprintf("Cannot %s: %s.", attempt, strings.TrimSuffix(requests.Message(err), "."))
+	return state, fmt.Errorf("cannot %s: %w", attempt, err)
 }
 
 func reasonOf(err error) string {

@@ -20,10 +20,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"regexp"
 	"strings"
-	"syscall"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,6 +31,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/sync/mutation"
 	"github.com/synchub-dev/synchub/controllers/sync/transform"
+	"github.com/synchub-dev/synchub/provider/requests"
 )
 
 // Reasons why an object is not in step, as they stand in events and in the status of SyncerConfigs.
@@ -111,31 +110,7 @@ func (c *Controller) discreet(err error) error {
 }
 
 func failureOf(err error) Failure {
-	return Failure{Reason: reasonOf(err), Message: Truncate(messageOf(err))}
-}
-
-// messageOf returns what an error says, but for where the target is: an error of the network names its address, and not
-// everybody who may look into a mailbox is to know that.
-func messageOf(err error) string {
-	_, isRequest := errors.AsType[*url.Error](err)
-	network, isNetwork := errors.AsType[net.Error](err)
-	if _, isDial := errors.AsType[*net.OpError](err); !isRequest && !isDial {
-		return err.Error()
-	}
-	var system syscall.Errno
-	var lookup *net.DNSError
-	cause := "the connection failed"
-	switch {
-	case isNetwork && network.Timeout():
-		cause = "it took too long"
-	case errors.As(err, &system):
-		cause = system.Error()
-	case errors.As(err, &lookup):
-		cause = "its name cannot be resolved"
-	case utilnet.IsProbableEOF(err):
-		cause = "the connection was closed"
-	}
-	return "the request did not get through: " + cause
+	return Failure{Reason: reasonOf(err), Message: Truncate(requests.Message(err))}
 }
 
 func reasonOf(err error) string {

@@ -18,7 +18,6 @@ package sync
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -38,6 +37,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/synchub-dev/synchub/controllers/sync/transform"
+	"github.com/synchub-dev/synchub/provider/requests"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -115,35 +115,10 @@ func TestReasonOf(t *testing.T) {
 					t.Errorf("%v: want %s, got %s", err, test.want, got)
 				}
 			}
-			if got := failureOf(test.err); got.Reason != test.want || got.Message != messageOf(test.err) {
+			if got := failureOf(test.err); got.Reason != test.want || got.Message != requests.Message(test.err) {
 				t.Errorf("the failure is %+v", got)
 			}
 		})
-	}
-}
-
-// Who may look into a mailbox is not told where the target is.
-func TestMessageOf(t *testing.T) {
-	request := func(err error) error {
-		return &url.Error{Op: "Patch", URL: "https://target.internal:6443/api", Err: err}
-	}
-	dial := func(err error) error {
-		return request(&net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 6443}, Err: err})
-	}
-	for message, errs := range map[string][]error{
-		"an answer": {errors.New("an answer")},
-		"the request did not get through: connection refused":          {dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)), fmt.Errorf("%w; and %w", errors.New("oops"), dial(syscall.ECONNREFUSED))},
-		"the request did not get through: connection reset by peer":    {dial(os.NewSyscallError("read", syscall.ECONNRESET))},
-		"the request did not get through: its name cannot be resolved": {dial(&net.DNSError{Err: "no such host", Name: "target.internal", Server: "192.0.2.1:53", IsNotFound: true})},
-		"the request did not get through: it took too long":            {request(context.DeadlineExceeded), dial(os.ErrDeadlineExceeded)},
-		"the request did not get through: the connection was closed":   {request(io.EOF), request(io.ErrUnexpectedEOF)},
-		"the request did not get through: the connection failed":       {request(x509.HostnameError{Certificate: &x509.Certificate{}, Host: "192.0.2.1"})},
-	} {
-		for _, err := range errs {
-			if got := messageOf(fmt.Errorf("configmaps a/x: %w", err)); got != message && got != "configmaps a/x: "+message {
-				t.Errorf("%v: want %q, got %q", err, message, got)
-			}
-		}
 	}
 }
 

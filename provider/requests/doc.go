@@ -18,5 +18,5 @@ limitations under the License.
 // by what it does.
 //
 // The classes are those of the design's first rule: one write for a change and nothing at rest can only be trusted if
-// it is counted where nothing can slip past.
+// it is counted where nothing can slip past. What a request that failed may say to people is decided here too.
 package requests
