@@ -16,15 +16,10 @@ limitations under the License.
 
 package definition
 
-import "time"
+import (
+	"time"
 
-const (
-	// contentionWindow and repairsAtOnce: what somebody else did to a definition is undone at once, from the third time
-	// within ten minutes with growing waits.
-	contentionWindow = 10 * time.Minute
-	repairsAtOnce    = 2
-	firstWait        = 15 * time.Second
-	lastWait         = 5 * time.Minute
+	"github.com/synchub-dev/synchub/controllers/contention"
 )
 
 // history is what an installer remembers of one definition.
@@ -33,8 +28,8 @@ type history struct {
 	ready, installed bool
 	// desired is what was last written, and answer what the target made of it.
 	desired, answer fingerprint
-	// repairs are when the same was written again, the oldest first.
-	repairs []time.Time
+	// repairs is how often the same had to be written again.
+	repairs contention.Repairs
 }
 
 // isAnswer tells whether what is observed is what the target makes of desired: writing it again would change nothing.
@@ -42,32 +37,18 @@ func (h *history) isAnswer(desired, observed fingerprint) bool {
 	return h.desired == desired && h.answer == observed
 }
 
-// wait returns how long writing desired again must wait; zero if it need not.
+// wait returns how long writing desired again must wait; zero means that it is written now.
 func (h *history) wait(desired fingerprint, now time.Time) time.Duration {
 	if h.desired != desired {
 		return 0
 	}
-	for len(h.repairs) > 0 && now.Sub(h.repairs[0]) > contentionWindow {
-		h.repairs = h.repairs[1:]
-	}
-	excess := len(h.repairs) - repairsAtOnce
-	if excess < 0 {
-		return 0
-	}
-	wait := firstWait
-	for ; excess > 0 && wait < lastWait; excess-- {
-		wait *= 2
-	}
-	due := h.repairs[len(h.repairs)-1].Add(min(wait, lastWait))
-	return max(due.Sub(now), 0)
+	return h.repairs.Next(now)
 }
 
-// wrote notes what was written.
-func (h *history) wrote(desired, answer fingerprint, now time.Time) {
-	if h.desired == desired {
-		h.repairs = append(h.repairs, now)
-	} else {
-		h.repairs = nil
+// wrote notes what was written, and what the target made of it.
+func (h *history) wrote(desired, answer fingerprint) {
+	if h.desired != desired {
+		h.repairs = contention.Repairs{}
 	}
 	h.desired, h.answer = desired, answer
 }

@@ -21,52 +21,41 @@ import (
 	"time"
 )
 
+// The first writing of what is desired is no repair; what changes begins anew.
 func TestHistoryWaits(t *testing.T) {
 	t.Parallel()
-	ours, others, begin := fingerprint{1}, fingerprint{2}, time.Unix(0, 0)
-	for name, c := range map[string]struct {
-		// written is when ours was written, in seconds.
-		written []int
-		desired fingerprint
-		now     int
-		wait    time.Duration
-	}{
-		"nothing written":              {nil, ours, 0, 0},
-		"first repair":                 {[]int{0}, ours, 1, 0},
-		"second repair":                {[]int{0, 1}, ours, 2, 0},
-		"third repair":                 {[]int{0, 1, 2}, ours, 2, 15 * time.Second},
-		"third repair, waiting":        {[]int{0, 1, 2}, ours, 10, 7 * time.Second},
-		"third repair, waited":         {[]int{0, 1, 2}, ours, 17, 0},
-		"fourth repair":                {[]int{0, 1, 2, 17}, ours, 17, 30 * time.Second},
-		"fifth repair":                 {[]int{0, 1, 2, 17, 47}, ours, 47, time.Minute},
-		"never more than five minutes": {[]int{0, 1, 2, 17, 47, 107, 227, 467}, ours, 467, 5 * time.Minute},
-		"repairs of long ago":          {[]int{0, 1, 2}, ours, 700, 0},
-		"one repair of long ago":       {[]int{0, 1, 2, 600}, ours, 602, 13 * time.Second},
-		"a change of what must be":     {[]int{0, 1, 2, 3}, others, 3, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := &history{}
-			for _, second := range c.written {
-				h.wrote(ours, fingerprint{}, begin.Add(time.Duration(second)*time.Second))
-			}
-			if wait := h.wait(c.desired, begin.Add(time.Duration(c.now)*time.Second)); wait != c.wait {
-				t.Errorf("it waits %s and not %s", wait, c.wait)
-			}
-		})
+	ours, others, now := fingerprint{1}, fingerprint{2}, time.Unix(0, 0)
+	h := &history{}
+	write := func(desired fingerprint, want time.Duration) {
+		t.Helper()
+		wait := h.wait(desired, now)
+		if wait != want {
+			t.Errorf("it waits %s and not %s", wait, want)
+		}
+		if wait == 0 {
+			h.wrote(desired, fingerprint{})
+		}
 	}
+	write(ours, 0)
+	write(ours, 0)
+	write(ours, 0)
+	write(ours, 15*time.Second)
+	now = now.Add(14 * time.Second)
+	write(ours, time.Second)
+	write(others, 0)
+	write(others, 0)
+	write(others, 0)
+	now = now.Add(time.Minute)
+	write(others, 15*time.Second)
+	now = now.Add(15 * time.Second)
+	write(others, 0)
 }
 
-func TestHistoryForgetsRepairsOfAnother(t *testing.T) {
+func TestHistoryKnowsTheAnswer(t *testing.T) {
 	t.Parallel()
-	h, now := &history{}, time.Unix(0, 0)
-	for range 3 {
-		h.wrote(fingerprint{1}, fingerprint{}, now)
-	}
-	h.wrote(fingerprint{2}, fingerprint{3}, now)
-	if wait := h.wait(fingerprint{2}, now); wait != 0 {
-		t.Errorf("it waits %s for what others did to something else", wait)
-	}
+	h := &history{}
+	h.wrote(fingerprint{1}, fingerprint{})
+	h.wrote(fingerprint{2}, fingerprint{3})
 	if !h.isAnswer(fingerprint{2}, fingerprint{3}) || h.isAnswer(fingerprint{1}, fingerprint{3}) || h.isAnswer(fingerprint{2}, fingerprint{2}) {
 		t.Error("an answer is that to what was written last")
 	}

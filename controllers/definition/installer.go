@@ -202,7 +202,7 @@ func (t *task) wrote(answer *unstructured.Unstructured) (State, error) {
 	if err != nil {
 		return failed(Decision{Installed: true}, "read the target's answer", err)
 	}
-	t.history.wrote(fingerprintOf(t.desired), fingerprintOf(observed.typed), t.clock.Now())
+	t.history.wrote(fingerprintOf(t.desired), fingerprintOf(observed.typed))
 	decision := Decide(t.desired, observed.typed, t.owner, t.version)
 	if decision.Action == Update {
 		return t.partly(observed), nil

@@ -213,6 +213,13 @@ func TestKeeperWaitsForTheTarget(t *testing.T) {
 		}
 		return false
 	}))
+	comesBack := func() {
+		away.Store(false)
+		eventually(t, func(g Gomega) {
+			way.Doubt()
+			g.Expect(way.Up()).To(BeTrue(), "one probe is not enough")
+		})
+	}
 	away.Store(true)
 	eventually(t, func(g Gomega) {
 		way.Doubt()
@@ -224,8 +231,7 @@ func TestKeeperWaitsForTheTarget(t *testing.T) {
 	g.Expect(keeper.state(source).Reason).To(Equal(definition.ReasonPending))
 	g.Expect(way.reads(source.Name)).To(BeEmpty())
 	g.Expect(way.writes(source.Name)).To(BeEmpty())
-	away.Store(false)
-	way.Doubt()
+	comesBack()
 	keeper.reaches(t, source, definition.ReasonInStep)
 	keeper.reaches(t, second, definition.ReasonInStep)
 
@@ -237,8 +243,7 @@ func TestKeeperWaitsForTheTarget(t *testing.T) {
 	state := keeper.reaches(t, source, definition.ReasonTargetUnreachable)
 	g.Expect(state.Ready && state.Installed).To(BeTrue(), "what was known is not known to have changed")
 	eventually(t, func(g Gomega) { g.Expect(way.Up()).To(BeFalse(), "the keeper has it probed") })
-	away.Store(false)
-	way.Doubt()
+	comesBack()
 	keeper.reaches(t, source, definition.ReasonInStep)
 	g.Expect(get(t.Context(), g, t, source.Name).Spec.Versions[0].Schema.OpenAPIV3Schema.Properties).To(BeEmpty())
 	g.Expect(keeper.state(second).Reason).To(Equal(definition.ReasonInStep))

@@ -120,7 +120,7 @@ func (c *Controller) bringDown(ctx context.Context, key types.NamespacedName, so
 		return outcome{decision: decision}, errors.Join(related, returnStatus(), c.removeStrays(ctx, here, seen))
 	}
 	if restless := c.isRestless(key, source, wish, decision); restless || decision.Cause == decide.Drifted {
-		if wait, contended := c.failures.repair(key); contended {
+		if wait := c.failures.repair(key); wait > 0 {
 			return outcome{decision: decision, again: wait}, errors.Join(c.contended(ctx, here, desired.Object, decision.Fields), returnStatus())
 		}
 	}

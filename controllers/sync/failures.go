@@ -23,15 +23,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
-)
 
-const (
-	// contentionWindow and repairsAtOnce: drift of one object is repaired at once, from the third time within ten
-	// minutes with growing waits (rule 4 of the design).
-	contentionWindow = 10 * time.Minute
-	repairsAtOnce    = 2
-	firstWait        = 15 * time.Second
-	lastWait         = 5 * time.Minute
+	"github.com/synchub-dev/synchub/controllers/contention"
 )
 
 // failures holds what is wrong with objects, and how often each was repaired.
@@ -40,23 +33,13 @@ type failures struct {
 
 	lock    gosync.Mutex
 	current map[types.NamespacedName]Failure
-	repairs map[types.NamespacedName]*repairs
+	repairs map[types.NamespacedName]*contention.Repairs
 	// changes holds the resourceVersion of the source for which an object was last changed, where that is asked for.
 	changes map[types.NamespacedName]string
 }
 
-// repairs is the recent history of one object's drift.
-type repairs struct {
-	// times are the repairs of the last contentionWindow.
-	times []time.Time
-	// wait is how long the last repair had to wait; zero until there is contention.
-	wait time.Duration
-	// due is when the next repair is allowed; zero until there is drift after the last one.
-	due time.Time
-}
-
 func newFailures(clock clock.Clock) *failures {
-	return &failures{clock: clock, current: map[types.NamespacedName]Failure{}, repairs: map[types.NamespacedName]*repairs{}, changes: map[types.NamespacedName]string{}}
+	return &failures{clock: clock, current: map[types.NamespacedName]Failure{}, repairs: map[types.NamespacedName]*contention.Repairs{}, changes: map[types.NamespacedName]string{}}
 }
 
 // changed notes that an object was changed for a state of its source.
@@ -118,35 +101,14 @@ func (f *failures) snapshot() map[types.NamespacedName]Failure {
 	return maps.Clone(f.current)
 }
 
-// repair is asked before each repair of drift: contended tells to wait instead.
-func (f *failures) repair(key types.NamespacedName) (wait time.Duration, contended bool) {
+// repair is asked before each repair of drift: zero means that it is made now, else how long it must wait.
+func (f *failures) repair(key types.NamespacedName) (wait time.Duration) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
-	now := f.clock.Now()
-	history, ok := f.repairs[key]
+	repairs, ok := f.repairs[key]
 	if !ok {
-		history = &repairs{}
-		f.repairs[key] = history
+		repairs = &contention.Repairs{}
+		f.repairs[key] = repairs
 	}
-	for len(history.times) > 0 && now.Sub(history.times[0]) > contentionWindow {
-		history.times = history.times[1:]
-	}
-	if len(history.times) == 0 {
-		*history = repairs{}
-	}
-	if history.wait == 0 && len(history.times) < repairsAtOnce {
-		history.times = append(history.times, now)
-		return 0, false
-	}
-	switch {
-	case history.due.IsZero():
-		history.wait = min(max(2*history.wait, firstWait), lastWait)
-		history.due = now.Add(history.wait)
-		return history.wait, true
-	case now.Before(history.due):
-		return history.due.Sub(now), true
-	default:
-		history.times, history.due = append(history.times, now), time.Time{}
-		return 0, false
-	}
+	return repairs.Next(f.clock.Now())
 }

@@ -82,140 +82,20 @@ func TestFailing(t *testing.T) {
 	}
 }
 
-// writer is another writer on the target, which undoes every repair as soon as it is made.
-type writer struct {
-	t        *testing.T
-	clock    *testclock.FakeClock
-	failures *failures
-}
-
-func newWriter(t *testing.T) *writer {
-	clock := testclock.NewFakeClock(time.Unix(1000, 0))
-	return &writer{t: t, clock: clock, failures: newFailures(clock)}
-}
-
-// repaired fails the test unless drift is repaired at once.
-func (w *writer) repaired() {
-	w.t.Helper()
-	if wait, contended := w.failures.repair(someKey); contended || wait != 0 {
-		w.t.Fatalf("at %v: want a repair, got %v, %v", w.clock.Now(), wait, contended)
-	}
-}
-
-// waits fails the test unless the repair has to wait for that long.
-func (w *writer) waits(want time.Duration) {
-	w.t.Helper()
-	if wait, contended := w.failures.repair(someKey); !contended || wait != want {
-		w.t.Fatalf("at %v: want to wait %v, got %v, %v", w.clock.Now(), want, wait, contended)
-	}
-}
-
-func TestRepairs(t *testing.T) {
-	writer := newWriter(t)
-	writer.repaired()
-	writer.repaired()
-	for round, wait := range []time.Duration{
-		15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute,
-		5 * time.Minute, 5 * time.Minute, 5 * time.Minute, 5 * time.Minute, 5 * time.Minute,
-	} {
-		writer.waits(wait)
-		// Asking early neither repairs nor puts it off.
-		writer.clock.Step(wait / 3)
-		writer.waits(wait - wait/3)
-		writer.clock.Step(wait - wait/3 - time.Nanosecond)
-		writer.waits(time.Nanosecond)
-		// Sometimes the queue is late.
-		writer.clock.Step(time.Nanosecond + time.Duration(round%2)*time.Second)
-		writer.repaired()
-	}
-}
-
-// A writer that comes back within ten minutes finds the waits where they were, one that comes later finds them forgotten.
-func TestRepairsAreForgotten(t *testing.T) {
-	for name, test := range map[string]struct {
-		quiet time.Duration
-		want  time.Duration
-	}{
-		"soon":                    {time.Minute, time.Minute},
-		"after ten minutes":       {contentionWindow, time.Minute},
-		"after more than that":    {contentionWindow + time.Nanosecond, 0},
-		"after a day":             {24 * time.Hour, 0},
-		"before the next was due": {time.Second, time.Minute},
-	} {
-		t.Run(name, func(t *testing.T) {
-			writer := newWriter(t)
-			writer.repaired()
-			writer.repaired()
-			for _, wait := range []time.Duration{15 * time.Second, 30 * time.Second} {
-				writer.waits(wait)
-				writer.clock.Step(wait)
-				writer.repaired()
-			}
-			writer.clock.Step(test.quiet)
-			if test.want > 0 {
-				writer.waits(test.want)
-				return
-			}
-			writer.repaired()
-			writer.repaired()
-			writer.waits(15 * time.Second)
-		})
-	}
-}
-
-func TestRepairsWithinTenMinutes(t *testing.T) {
-	const minute = time.Minute
-	for name, test := range map[string]struct {
-		// steps are the times between drifts.
-		steps     []time.Duration
-		contended bool
-	}{
-		"the second at once":                  {[]time.Duration{0}, false},
-		"the third at once":                   {[]time.Duration{0, 0}, true},
-		"the third within ten minutes":        {[]time.Duration{5 * minute, 4 * minute}, true},
-		"the third at ten minutes":            {[]time.Duration{5 * minute, 5 * minute}, true},
-		"the third after ten minutes":         {[]time.Duration{5 * minute, 5*minute + 1}, false},
-		"the fourth, each in its ten minutes": {[]time.Duration{6 * minute, 6 * minute, 6 * minute}, false},
-		"the fourth, close to the third":      {[]time.Duration{6 * minute, 6 * minute, 3 * minute}, true},
-		"rarely":                              {[]time.Duration{11 * minute, 11 * minute, 11 * minute, 11 * minute}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			writer := newWriter(t)
-			writer.repaired()
-			for i, step := range test.steps {
-				writer.clock.Step(step)
-				if i == len(test.steps)-1 && test.contended {
-					writer.waits(15 * time.Second)
-					return
-				}
-				writer.repaired()
-			}
-		})
-	}
-}
-
-// What was put off and then went away by itself counts from the last repair.
-func TestRepairThatWasNotNeeded(t *testing.T) {
-	writer := newWriter(t)
-	writer.repaired()
-	writer.repaired()
-	writer.waits(15 * time.Second)
-	writer.clock.Step(contentionWindow + time.Nanosecond)
-	writer.repaired()
-	writer.repaired()
-	writer.waits(15 * time.Second)
-}
-
 func TestRepairsOfOthers(t *testing.T) {
-	writer := newWriter(t)
-	writer.repaired()
-	writer.repaired()
-	writer.waits(15 * time.Second)
-	if _, contended := writer.failures.repair(types.NamespacedName{Namespace: "shop", Name: "other"}); contended {
-		t.Error("one object's drift holds up another's repair")
+	failures := newFailures(testclock.NewFakeClock(time.Unix(1000, 0)))
+	repaired := func(key types.NamespacedName, want bool) {
+		t.Helper()
+		if wait := failures.repair(key); (wait == 0) != want {
+			t.Errorf("%v is repaired at once: want %v, it waits %v", key, want, wait)
+		}
 	}
-	writer.failures.forget(someKey)
-	writer.repaired()
+	repaired(someKey, true)
+	repaired(someKey, true)
+	repaired(someKey, false)
+	repaired(types.NamespacedName{Namespace: "shop", Name: "other"}, true)
+	failures.forget(someKey)
+	repaired(someKey, true)
 }
 
 // What was made of a state of a source is remembered until the source is gone.

@@ -53,7 +53,7 @@ func (c *Controller) reconcileUp(ctx context.Context, key types.NamespacedName, 
 	}
 	restless := c.looksAtOther && decision.Action == decide.Update && decision.Cause == decide.Changed && c.failures.hasChanged(key, object.GetResourceVersion())
 	if restless || decision.Cause == decide.Drifted {
-		if wait, contended := c.failures.repair(key); contended {
+		if wait := c.failures.repair(key); wait > 0 {
 			return outcome{decision: decision, up: true, again: wait}, fmt.Errorf("%w: somebody in the mailbox, or spec.mutation.up of the PublishedResource, keeps changing it %v", errContended, decision.Fields)
 		}
 	}
