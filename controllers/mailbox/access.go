@@ -81,6 +81,13 @@ func (a *access) ensure(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget
 	return nil
 }
 
+// forget drops what is remembered of a SyncTarget that goes.
+func (a *access) forget(syncTarget types.UID) {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	delete(a.none, syncTarget)
+}
+
 // settle makes the bindings that carry our label those that are granted.
 func settle(ctx context.Context, client rbacclient.ClusterRoleBindingInterface, grants []edgev2alpha1.MailboxAccess) error {
 	list, err := client.List(ctx, metav1.ListOptions{LabelSelector: edgev2alpha1.LabelMailboxAccess})

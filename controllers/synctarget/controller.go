@@ -88,7 +88,6 @@ func NewController(manager mcmanager.Manager, registry *targets.Registry, sync *
 		memories:   map[types.UID]*memory{},
 		departures: map[types.UID]*departing{},
 		departed:   map[types.UID]bool{},
-		claims:     claims{began: clock.Now()},
 	}
 }
 
@@ -170,7 +169,7 @@ func (c *Controller) tend(ctx context.Context, request mcreconcile.Request, inve
 	if found.connection, found.problem, err = c.connect(ctx, inventory, syncTarget, memory); err != nil {
 		return reconcile.Result{}, err
 	}
-	found.rival = c.identify(ctx, request, syncTarget, found.connection)
+	found.rival = c.identify(ctx, request, syncTarget, found.connection, memory)
 	c.engage(request, syncTarget, found)
 	drains := syncTarget.Spec.Drain && !syncTarget.Spec.Suspend && found.connection != nil
 	if drains {

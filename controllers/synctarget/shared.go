@@ -19,6 +19,7 @@ package synctarget
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
@@ -30,7 +31,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// acquaintance is for how long after a hub began to lead a SyncTarget stays refused without the other one being seen.
+// acquaintance is for how long after a hub first saw a SyncTarget that stays refused without the other one being seen.
 const acquaintance = time.Minute
 
 // claim is a SyncTarget that stands for a cluster.
@@ -59,8 +60,9 @@ func (c claim) olderThan(other claim) bool {
 
 // claims are those of all SyncTargets of the hub.
 type claims struct {
-	began time.Time
-	all   map[types.UID]claim
+	all map[types.UID]claim
+	// clusters holds who claims a cluster, so that a look at one SyncTarget is none at the fleet.
+	clusters map[string][]types.UID
 }
 
 // set takes over a claim, and returns the other SyncTargets for which that may change something.
@@ -70,13 +72,16 @@ func (c *claims) set(next claim) (concerned []types.UID) {
 		return nil
 	}
 	if c.all == nil {
-		c.all = map[types.UID]claim{}
+		c.all, c.clusters = map[types.UID]claim{}, map[string][]types.UID{}
 	}
-	concerned = c.of(before.cluster, next.uid)
+	concerned = c.drop(next.uid)
 	if next.cluster != before.cluster {
-		concerned = append(concerned, c.of(next.cluster, next.uid)...)
+		concerned = append(concerned, c.clusters[next.cluster]...)
 	}
 	c.all[next.uid] = next
+	if next.cluster != "" {
+		c.clusters[next.cluster] = append(c.clusters[next.cluster], next.uid)
+	}
 	return concerned
 }
 
@@ -87,26 +92,19 @@ func (c *claims) drop(syncTarget types.UID) (concerned []types.UID) {
 		return nil
 	}
 	delete(c.all, syncTarget)
-	return c.of(before.cluster, syncTarget)
-}
-
-// of returns the other SyncTargets of a cluster.
-func (c *claims) of(cluster string, but types.UID) (found []types.UID) {
-	if cluster == "" {
+	others := slices.DeleteFunc(c.clusters[before.cluster], func(uid types.UID) bool { return uid == syncTarget })
+	if len(others) == 0 {
+		delete(c.clusters, before.cluster)
 		return nil
 	}
-	for uid, other := range c.all {
-		if uid != but && other.cluster == cluster {
-			found = append(found, uid)
-		}
-	}
-	return found
+	c.clusters[before.cluster] = others
+	return slices.Clone(others)
 }
 
 // rival returns the oldest SyncTarget of the same cluster that is older than this one, nil if there is none.
 func (c *claims) rival(mine claim) *claim {
 	var oldest *claim
-	for _, uid := range c.of(mine.cluster, mine.uid) {
+	for _, uid := range c.clusters[mine.cluster] {
 		if other := c.all[uid]; other.olderThan(mine) && (oldest == nil || other.olderThan(*oldest)) {
 			oldest = &other
 		}
@@ -115,7 +113,7 @@ func (c *claims) rival(mine claim) *claim {
 }
 
 // identify finds out which cluster a SyncTarget stands for, and returns the one because of which it is not to be synced.
-func (c *Controller) identify(ctx context.Context, request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection) *claim {
+func (c *Controller) identify(ctx context.Context, request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, memory *memory) *claim {
 	mine := claim{
 		uid: syncTarget.UID, name: syncTarget.Name, inventory: logicalcluster.Name(request.ClusterName),
 		created: syncTarget.CreationTimestamp.Time, cluster: syncTarget.Status.ClusterID,
@@ -130,10 +128,16 @@ func (c *Controller) identify(ctx context.Context, request mcreconcile.Request, 
 	rival := c.claims.rival(mine)
 	c.lock.Unlock()
 	c.wake(concerned)
+	return refusedFor(syncTarget, rival, c.clock.Since(memory.since))
+}
+
+// refusedFor returns the claim because of which a SyncTarget is not to be synced, nil if it is. One that was refused stays so
+// until the hub has had time to see the other one.
+func refusedFor(syncTarget *edgev2alpha1.SyncTarget, rival *claim, seenFor time.Duration) *claim {
 	switch {
 	case syncTarget.Spec.AllowSharedCluster:
 		return nil
-	case rival == nil && wasRefused(syncTarget) && c.clock.Since(c.claims.began) < acquaintance:
+	case rival == nil && wasRefused(syncTarget) && seenFor < acquaintance:
 		return &claim{}
 	default:
 		return rival

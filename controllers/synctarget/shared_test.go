@@ -21,7 +21,10 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 )
 
 // Of all SyncTargets of one cluster the oldest is synced, whatever the order in which they are seen.
@@ -81,4 +84,35 @@ func TestClaimsTellWhoIsConcerned(t *testing.T) {
 	expect(known.set(c), "a", "b")
 	expect(known.drop("a"), "b")
 	expect(known.drop("a"))
+}
+
+// A hub that has just begun to lead does not sync what the one before refused because it has not seen the other one yet.
+func TestRefusedFor(t *testing.T) {
+	older := &claim{uid: "older"}
+	for name, test := range map[string]struct {
+		allowed bool
+		reason  string
+		rival   *claim
+		seenFor time.Duration
+		want    *claim
+	}{
+		"alone":                          {},
+		"an older one":                   {rival: older, seenFor: time.Hour, want: older},
+		"an older one, allowed":          {rival: older, allowed: true},
+		"refused before, just seen":      {reason: ReasonSharedCluster, want: &claim{}},
+		"refused before, seen for long":  {reason: ReasonSharedCluster, seenFor: acquaintance},
+		"refused before, allowed now":    {reason: ReasonSharedCluster, allowed: true},
+		"not ready for something else":   {reason: ReasonStarting},
+		"refused before, the other seen": {reason: ReasonSharedCluster, rival: older, want: older},
+	} {
+		t.Run(name, func(t *testing.T) {
+			syncTarget := &edgev2alpha1.SyncTarget{Spec: edgev2alpha1.SyncTargetSpec{AllowSharedCluster: test.allowed}}
+			syncTarget.Status.ClusterID = "x"
+			syncTarget.Status.Conditions = []metav1.Condition{{Type: edgev2alpha1.ConditionSyncerReady, Status: metav1.ConditionFalse, Reason: test.reason}}
+			got := refusedFor(syncTarget, test.rival, test.seenFor)
+			if (got == nil) != (test.want == nil) || got != nil && *got != *test.want {
+				t.Errorf("want %v, got %v", test.want, got)
+			}
+		})
+	}
 }
