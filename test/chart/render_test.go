@@ -195,6 +195,17 @@ func TestPublishedResourcesAreHooksOnlyWhereTheKindIsUnknown(t *testing.T) {
 	}
 }
 
+// A kubeconfig must not lead to the ports of the hub's own Pod.
+func TestLoopbackIsDenied(t *testing.T) {
+	rendered, err := template(t, "--set", required)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "--denied-networks=127.0.0.0/8,::1/128"; !strings.Contains(rendered, want) {
+		t.Errorf("nothing was rendered with %q", want)
+	}
+}
+
 func TestAllValuesAreUsed(t *testing.T) {
 	rendered, err := template(t, "--values", "testdata/all-values.yaml")
 	if err != nil {

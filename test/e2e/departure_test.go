@@ -56,6 +56,31 @@ var _ = Describe("departure", func() {
 		Expect(framework.Exists(ctx, target("florin"), configMaps, ns, "local")).To(BeTrue())
 	}, NodeTimeout(3*time.Minute))
 
+	It("goes on where a hub that was killed has left off", func(ctx SpecContext) {
+		const ns = "killed-departing"
+		inventory := newInventory(ctx, ns)
+		mailbox := register(ctx, inventory, "florin", "florin")
+		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "held", "x"), configMap(ns, "settings", "x"), secret(ns, "key"), everythingIn(ns)))
+		eventuallyExists(ctx, target("florin"), configMaps, ns, "held")
+		eventuallyExists(ctx, target("florin"), configMaps, ns, "settings")
+		eventuallyExists(ctx, target("florin"), secrets, ns, "key")
+		patch(ctx, target("florin"), configMaps, ns, "held", `{"metadata": {"finalizers": ["departure.example.com/held"]}}`)
+		apply(ctx, target("florin"), configMap(ns, "local", "x"))
+
+		patch(ctx, inventory.Config, syncTargets, "", "florin", `{"spec": {"deletionPolicy": "Delete"}}`)
+		remove(ctx, inventory.Config, syncTargets, "", "florin")
+		Eventually(value).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "florin", "status", "departure", "left").Should(And(ContainSubstring("held"), ContainSubstring("Terminating")))
+		Expect(hub.Kill9()).To(Succeed())
+		startHub(ctx)
+		patch(ctx, target("florin"), configMaps, ns, "held", `{"metadata": {"finalizers": null}}`)
+		eventuallyGone(ctx, inventory.Config, syncTargets, "", "florin")
+		for resource, name := range map[schema.GroupVersionResource]string{configMaps: "settings", secrets: "key"} {
+			Expect(framework.Exists(ctx, target("florin"), resource, ns, name)).To(BeFalse(), name)
+		}
+		Expect(framework.Exists(ctx, target("florin"), configMaps, ns, "held")).To(BeFalse())
+		Expect(framework.Exists(ctx, target("florin"), configMaps, ns, "local")).To(BeTrue())
+	}, NodeTimeout(4*time.Minute))
+
 	It("lets go of what the hub placed when a SyncTarget is deleted, and another one takes nothing over", func(ctx SpecContext) {
 		const ns = "let-go"
 		inventory := newInventory(ctx, ns)
