@@ -117,7 +117,7 @@ func (d *description) target(of *edgev2alpha1.SyncTarget) {
 	}
 	d.field("Deletion Policy", string(of.Spec.DeletionPolicy))
 	if counts := of.Status.Counts; counts != nil {
-		d.field("Objects", fmt.Sprintf("%d in step, %d failed", counts.Synced, counts.Failed))
+		d.field("Objects", objectsLine(counts))
 	}
 	if of.Status.PendingSince != nil {
 		d.field("Lag", overview.Duration(row.Lag))
@@ -130,6 +130,14 @@ func (d *description) target(of *edgev2alpha1.SyncTarget) {
 			d.line("%s", line)
 		}
 	}
+}
+
+func objectsLine(counts *edgev2alpha1.TargetCounts) string {
+	line := fmt.Sprintf("%d in step, %d failed", counts.Synced, counts.Failed)
+	if counts.Former > 0 {
+		line += fmt.Sprintf(", %d of a mailbox that was deleted, until one selects them again or the cluster is drained", counts.Former)
+	}
+	return line
 }
 
 func departureLine(of *edgev2alpha1.DepartureStatus) string {

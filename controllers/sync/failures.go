@@ -18,6 +18,7 @@ package sync
 
 import (
 	"maps"
+	"slices"
 	gosync "sync"
 	"time"
 
@@ -36,10 +37,12 @@ type failures struct {
 	repairs map[types.NamespacedName]*contention.Repairs
 	// changes holds the resourceVersion of the source for which an object was last changed, where that is asked for.
 	changes map[types.NamespacedName]string
+	// former are objects of the target that are left there though the mailbox they came from is gone.
+	former map[types.NamespacedName]bool
 }
 
 func newFailures(clock clock.Clock) *failures {
-	return &failures{clock: clock, current: map[types.NamespacedName]Failure{}, repairs: map[types.NamespacedName]*contention.Repairs{}, changes: map[types.NamespacedName]string{}}
+	return &failures{clock: clock, current: map[types.NamespacedName]Failure{}, repairs: map[types.NamespacedName]*contention.Repairs{}, changes: map[types.NamespacedName]string{}, former: map[types.NamespacedName]bool{}}
 }
 
 // changed notes that an object was changed for a state of its source.
@@ -80,6 +83,24 @@ func (f *failures) forget(key types.NamespacedName) {
 	defer f.lock.Unlock()
 	delete(f.repairs, key)
 	delete(f.changes, key)
+}
+
+// keep notes whether an object is left on the target though its mailbox is gone.
+func (f *failures) keep(key types.NamespacedName, former bool) {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	if former {
+		f.former[key] = true
+		return
+	}
+	delete(f.former, key)
+}
+
+// kept returns the objects that are left on the target though their mailbox is gone.
+func (f *failures) kept() []types.NamespacedName {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	return slices.Collect(maps.Keys(f.former))
 }
 
 // failing returns the objects whose failure is one that the caller looks for.

@@ -64,6 +64,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 		return reconcile.Result{}, nil
 	}
 	c.awaitName(key, err)
+	c.failures.keep(key, err == nil && outcome.decision.Cause == decide.FormerMailbox)
 	if err == nil {
 		if before, failed := c.failures.clear(key); failed {
 			c.metrics.failed(before.Reason, "")

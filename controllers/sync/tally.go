@@ -149,6 +149,8 @@ func tallyOf(tallies map[string]*Tally, config string) *Tally {
 type Sum struct {
 	// Synced objects are in step on both sides, Failed are not.
 	Synced, Failed int
+	// Former objects are left on the target though the mailbox they came from is gone.
+	Former int
 	// PendingSince is when the oldest change was seen that has not reached its other side yet; zero if there is none.
 	PendingSince time.Time
 }
@@ -157,6 +159,7 @@ type Sum struct {
 func (s *Sum) Add(other Sum) {
 	s.Synced += other.Synced
 	s.Failed += other.Failed
+	s.Former += other.Former
 	if s.PendingSince.IsZero() || !other.PendingSince.IsZero() && other.PendingSince.Before(s.PendingSince) {
 		s.PendingSince = other.PendingSince
 	}
@@ -176,6 +179,10 @@ func (c *Controller) Sum() Sum {
 		sum.Failed++
 		sum.Synced -= len(c.placedFrom(key))
 	}
+	for _, key := range c.failures.kept() {
+		sum.Former += len(c.placedFrom(key))
+	}
+	sum.Synced -= sum.Former
 	sum.PendingSince, _ = c.pending.oldest()
 	return sum
 }

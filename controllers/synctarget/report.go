@@ -159,7 +159,8 @@ func (v view) count(status *edgev2alpha1.SyncTargetStatus) {
 	if !ok {
 		return
 	}
-	status.Counts = &edgev2alpha1.TargetCounts{Synced: int32(min(sum.Synced, math.MaxInt32)), Failed: int32(min(sum.Failed, math.MaxInt32))} //nolint:gosec // bounded
+	bounded := func(count int) int32 { return int32(min(count, math.MaxInt32)) } //nolint:gosec // no target holds more
+	status.Counts = &edgev2alpha1.TargetCounts{Synced: bounded(sum.Synced), Failed: bounded(sum.Failed), Former: bounded(sum.Former)}
 	status.PendingSince = nil
 	if !sum.PendingSince.IsZero() {
 		status.PendingSince = &metav1.Time{Time: sum.PendingSince}

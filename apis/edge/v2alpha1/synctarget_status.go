@@ -94,6 +94,11 @@ type TargetCounts struct {
 	// Failed are not, and need attention.
 	// +optional
 	Failed int32 `json:"failed"`
+
+	// Former came from a mailbox of this SyncTarget that was deleted. They stay on the cluster until a config of the new
+	// mailbox selects them again, or the SyncTarget is drained.
+	// +optional
+	Former int32 `json:"former,omitempty"`
 }
 
 // CredentialsStatus describes a token. It holds nothing secret.

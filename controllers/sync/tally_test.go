@@ -1,0 +1,55 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sync
+
+import (
+	"fmt"
+	"testing"
+)
+
+// What a mailbox left on the target that was lost is counted by itself, until its successor takes it over.
+func TestSum(t *testing.T) {
+	h := newHub(t, []Resource{resourceNamed(t, configMapsV1, "")}, configMapsTravel)
+	counts := func(what, want string) {
+		t.Helper()
+		var got string
+		defer func() {
+			if t.Failed() {
+				t.Logf("the last counts were %s", got)
+			}
+		}()
+		h.until(what, func() bool {
+			sum := h.controllers[configMapsV1].Sum()
+			got = fmt.Sprintf("%d in step, %d failed, %d of a former mailbox", sum.Synced, sum.Failed, sum.Former)
+			return got == want
+		})
+	}
+	put(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: taken, namespace: "+h.namespace+"}}")
+	for _, name := range []string{"first", "second", "taken"} {
+		h.box(name, "a: b")
+	}
+	h.goesDown(configMapsV1, "first")
+	h.goesDown(configMapsV1, "second")
+	counts("two are in step", "2 in step, 1 failed, 0 of a former mailbox")
+	h.stop()
+	h.markedBy("first", "another")
+	h.drop(configMapsV1, h.namespace, "first")
+	h.start()
+	counts("one is left by a mailbox that was lost", "1 in step, 1 failed, 1 of a former mailbox")
+	h.box("first", "a: c")
+	counts("it is taken over", "2 in step, 1 failed, 0 of a former mailbox")
+}
