@@ -133,3 +133,15 @@ func appliedFields(object *unstructured.Unstructured, manager string) []byte {
 	}
 	return nil
 }
+
+// StatusAbove returns the status that the mailbox's object must show; applied tells whether the target's object is what the
+// mailbox's says.
+func (r Resource) StatusAbove(above, below *unstructured.Unstructured, applied bool) map[string]any {
+	if !r.StatusSubresource {
+		// Each write of a status makes a generation then, and its number means nothing.
+		return transform.PlainStatus(below.Object["status"])
+	}
+	return transform.ReturnedStatus(below.Object["status"], transform.Generations{
+		Source: above.GetGeneration(), Target: below.GetGeneration(), Applied: applied,
+	})
+}

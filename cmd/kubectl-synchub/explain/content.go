@@ -1,0 +1,269 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package explain
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/sync/decide"
+	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/controllers/sync/transform"
+)
+
+// travels tells whether the object belongs on the target.
+func (e *explainer) travels() bool {
+	return e.goesDown || e.facts.Object.It != nil && e.relation() != ""
+}
+
+// lookAtCompatibility tells whether the target takes objects of the resource.
+func (e *explainer) lookAtCompatibility() {
+	if !e.travels() || e.place.Resource == "" {
+		return
+	}
+	recorded := e.facts.SyncTarget.Status.SyncedResources
+	index := slices.IndexFunc(recorded, func(one edgev2alpha1.SyncedResource) bool {
+		return one.Group == e.place.Group && one.Resource == e.place.Resource
+	})
+	if index < 0 {
+		e.say(StepCompatibility, Waiting, "the hub does not list %s in the SyncTarget's status.syncedResources yet", e.place.GroupResource())
+		return
+	}
+	found := recorded[index]
+	switch {
+	case found.State == edgev2alpha1.SyncedResourceIncompatible && found.Reason == "SchemaIncompatible" && e.warnsOnly():
+		e.say(StepCompatibility, OK, "not every object fits, and the PublishedResource lets them go down all the same: %s", sentence(found.Message)).because(found.Reason)
+	case found.State == edgev2alpha1.SyncedResourceIncompatible:
+		e.say(StepCompatibility, Stopped, "%s", sentence(found.Message)).because(found.Reason)
+	case found.State == edgev2alpha1.SyncedResourceAccepted:
+		e.say(StepCompatibility, OK, "the cluster takes %s", e.place.GroupResource()).because(found.Reason)
+	case e.observed != nil:
+		e.say(StepCompatibility, OK, "the cluster took %s before; the hub compares it again", e.place.GroupResource()).because(found.Reason)
+	default:
+		e.say(StepCompatibility, Waiting, "the hub has not found out yet whether the cluster takes %s", e.place.GroupResource()).because(found.Reason)
+	}
+}
+
+func (e *explainer) warnsOnly() bool {
+	return e.publisher != nil && e.publisher.Spec.Compatibility == synchubv1alpha1.CompatibilityWarn
+}
+
+// lookAtReport tells what the hub says of the object: that includes what the target answered.
+func (e *explainer) lookAtReport() {
+	if !e.travels() && e.stay == "" {
+		return
+	}
+	if failure, config := e.failure(); failure != nil {
+		e.say(StepReport, Stopped, "%s: %s", config, sentence(failure.Message)).because(failure.Reason)
+		return
+	}
+	last := e.lastEvent()
+	if last != nil && e.observed == nil && e.stay == "" {
+		e.say(StepReport, Stopped, "the last event about it: %s", sentence(last.Message)).because(last.Reason)
+		return
+	}
+	if e.facts.Configs.Error == nil && e.countFailed() > edgev2alpha1.MaxFailures {
+		e.say(StepReport, Unknown, "so many objects fail that not all are listed").do("see the events in the mailbox")
+	}
+}
+
+// failure returns what the status of a config says about the object.
+func (e *explainer) failure() (*edgev2alpha1.ObjectFailure, string) {
+	for _, reported := range e.reports() {
+		for i, failure := range reported.Failures {
+			if failure.Group == e.facts.Resource.Group && failure.Resource == e.facts.Resource.Resource &&
+				failure.Namespace == e.facts.Key.Namespace && failure.Name == e.facts.Key.Name {
+				return &reported.Failures[i], reported.config
+			}
+		}
+	}
+	return nil, ""
+}
+
+type report struct {
+	config string
+	*edgev2alpha1.SyncerConfigStatus
+}
+
+func (e *explainer) reports() (reports []report) {
+	for _, config := range e.facts.Configs.It.SyncerConfigs {
+		reports = append(reports, report{"SyncerConfig/" + config.Name, &config.Status})
+	}
+	for _, config := range e.facts.Configs.It.EdgeSyncConfigs {
+		reports = append(reports, report{"EdgeSyncConfig/" + config.Name, &config.Status})
+	}
+	return reports
+}
+
+// countFailed is the greatest number of failures that one config counts.
+func (e *explainer) countFailed() (failed int64) {
+	for _, reported := range e.reports() {
+		failed = max(failed, reported.Failed)
+	}
+	return failed
+}
+
+// lastEvent returns what the hub said last about the object, of what is not older than itself.
+func (e *explainer) lastEvent() (last *corev1.Event) {
+	for i := range e.facts.Events {
+		event := &e.facts.Events[i]
+		if event.ReportingController != "synchub" || event.Type != corev1.EventTypeWarning || event.InvolvedObject.UID != e.uid() {
+			continue
+		}
+		if last == nil || last.LastTimestamp.Before(&event.LastTimestamp) {
+			last = event
+		}
+	}
+	return last
+}
+
+func (e *explainer) uid() types.UID {
+	if e.facts.Object.It == nil {
+		return ""
+	}
+	return e.facts.Object.It.GetUID()
+}
+
+// lookAtTarget tells what the target has.
+func (e *explainer) lookAtTarget() {
+	switch {
+	case e.placeError != nil:
+		return
+	case e.facts.Target.Error != nil:
+		e.say(StepTarget, Unknown, "the cluster cannot be asked: %s", inOneLine(e.facts.Target.Error)).do("give --target-kubeconfig")
+	case e.facts.Target.It == nil:
+		e.lookAtNothing()
+	case e.source != nil:
+		e.say(StepTarget, OK, "the cluster has it")
+	case e.observed == nil && e.travels():
+		e.say(StepTarget, Stopped, "the cluster has an object of this name that is not the mailbox's: %s", whose(e.whose)).because(sync.ReasonConflict).
+			do("remove it there, choose another name, or let spec.adoption of the PublishedResource take it over")
+	case e.observed == nil:
+		e.say(StepTarget, OK, "the cluster has an object of this name that is not the mailbox's: %s", whose(e.whose))
+	case e.observed.Terminating:
+		e.say(StepTarget, Waiting, "it is being deleted on the cluster; then it is made again, if it still belongs there").because("Terminating")
+	default:
+		e.say(StepTarget, OK, "the cluster has it, with the hub's mark")
+	}
+}
+
+// lookAtNothing tells of an object that the target does not have.
+func (e *explainer) lookAtNothing() {
+	switch {
+	case e.source != nil:
+		e.say(StepTarget, Waiting, "the cluster does not have it any more; once that is proven it goes from the mailbox")
+	case e.travels() && e.facts.SyncTarget.Spec.Unschedulable:
+		e.say(StepTarget, Stopped, "the cluster does not have it, and nothing new is made there while the SyncTarget is cordoned").
+			because(sync.ReasonTargetCordoned).do("kubectl synchub uncordon %s", e.facts.SyncTarget.Name)
+	case e.travels():
+		e.say(StepTarget, Waiting, "the cluster does not have it yet").do("if that stays so, look whether the hub runs")
+	default:
+		e.say(StepTarget, OK, "the cluster does not have it")
+	}
+}
+
+func whose(reason error) string {
+	if errors.Is(reason, ownership.ErrUnmarked) {
+		return "it has no mark of the hub"
+	}
+	return inOneLine(reason)
+}
+
+// lookAtContent tells whether the target's object is what the mailbox's says. The hub decides by a hash, of which nobody else
+// has the key; here the fields are compared.
+func (e *explainer) lookAtContent() {
+	if !e.goesDown || e.observed == nil || e.observed.Terminating {
+		return
+	}
+	wish := e.wish()
+	if former, ok := transform.FormerlyIgnored(e.observed.Mark); ok {
+		wish.Ignored = transform.Union(wish.Ignored, former)
+	}
+	wish.Relation = e.observed.Mark.Relation
+	desired, err := e.down().Desire(e.facts.Object.It, wish)
+	if err != nil {
+		e.say(StepContent, Stopped, "%s", inOneLine(err)).because(sync.ReasonRuleFailed)
+		return
+	}
+	if e.observed.Mark.Adopted {
+		desired = desired.AsAdopted()
+	}
+	decision, err := decide.Down(decide.Source{State: decide.InStep, Desired: desired.HeldAs(e.observed.Mark)}, e.observed, nil)
+	if err != nil {
+		e.say(StepContent, Unknown, "it cannot be compared: %s", inOneLine(err))
+		return
+	}
+	e.tellContent(decision, desired)
+}
+
+func (e *explainer) tellContent(decision decide.Decision, desired *transform.Desired) {
+	differing := transform.Missing(desired.Object.Object, e.facts.Target.It.Object)
+	differing = slices.DeleteFunc(differing, func(path string) bool { return strings.Contains(path, "synchub.dev") })
+	switch {
+	case decision.Cause == decide.Taken:
+		from := e.observed.Mark.Source
+		e.say(StepContent, Stopped, "the cluster's object came from another one of the mailbox: %s %s", from.Resource, types.NamespacedName{Namespace: from.Namespace, Name: from.Name}).
+			because(sync.ReasonConflict).do("give one of them another name")
+	case desired.Mark.Policy == ownership.PolicyCreateOnly:
+		e.say(StepContent, OK, "it was to be created once, and is left alone since then")
+	case decision.Cause == decide.Drifted:
+		e.say(StepContent, Unknown, "the hub does not hold %s there; it repairs what others change, and leaves what the cluster does not keep", firstOf(decision.Fields)).because("Drifted")
+	case decision.Cause == decide.Changed:
+		e.say(StepContent, Waiting, "the hub is about to write it anew").because("Changed")
+	case e.publisher == nil:
+		e.say(StepContent, Unknown, "whether it is in step cannot be told without the PublishedResource")
+	case len(differing) > 0:
+		e.say(StepContent, Unknown, "values differ at %s; either the cluster writes them in another form, or the hub is about to apply them", firstOf(differing))
+	default:
+		e.say(StepContent, OK, "it is what the mailbox says")
+	}
+}
+
+// lookAtStatus tells whether the status comes back.
+func (e *explainer) lookAtStatus() {
+	if !e.goesDown || e.observed == nil {
+		return
+	}
+	switch {
+	case e.resource.Native:
+		e.say(StepStatus, OK, "kcp keeps the status of such objects itself, so none comes back")
+	case !e.resource.StatusReturn:
+		e.say(StepStatus, OK, "none comes back: statusReturn of the PublishedResource is false")
+	case !e.selected.StatusReturn:
+		e.say(StepStatus, OK, "none comes back: statusReturn is false in all configs that select it")
+	case e.publisher == nil || e.resource.Rules != nil && e.resource.Rules.Up != nil:
+		e.say(StepStatus, Unknown, "whether the status came back cannot be compared, since rules may change it on its way")
+	case e.isStatusBack():
+		e.say(StepStatus, OK, "the mailbox shows the cluster's status")
+	default:
+		e.say(StepStatus, Waiting, "the mailbox does not show the cluster's status yet")
+	}
+}
+
+func (e *explainer) isStatusBack() bool {
+	above, below := e.facts.Object.It, e.facts.Target.It
+	wanted := e.resource.StatusAbove(above, below, true)
+	return apiequality.Semantic.DeepEqual(transform.PlainStatus(above.Object["status"]), wanted)
+}

@@ -1,0 +1,302 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
+	"github.com/synchub-dev/synchub/provider/registration"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// askTarget is how long a cluster that may be away is waited for.
+const askTarget = 15 * time.Second
+
+var (
+	namespacesResource      = corev1.SchemeGroupVersion.WithResource("namespaces")
+	logicalClustersResource = schema.GroupVersionResource{Group: "core.kcp.io", Version: "v1alpha1", Resource: "logicalclusters"}
+)
+
+// facts reads all that can be read. The error says that the question makes no sense.
+func (o *explainOptions) facts(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, resource string, key types.NamespacedName) (*explain.Facts, error) {
+	facts := &explain.Facts{Now: time.Now(), SyncTarget: syncTarget, Key: key}
+	var err error
+	if facts.Published, err = o.published(ctx); err != nil {
+		return nil, err
+	}
+	below, err := o.reachTarget(ctx, syncTarget)
+	if err != nil && o.target.kubeconfig != "" {
+		return nil, err
+	}
+	facts.Target.Error = err
+	if facts.Served.Error = o.readMailbox(ctx, facts, resource); facts.Served.Error != nil {
+		facts.Resource = guess(below, resource)
+	}
+	if served := facts.Served.It; served != nil && served.Namespaced != (facts.Key.Namespace != "") {
+		if served.Namespaced {
+			return nil, fmt.Errorf("%s are in namespaces: give NAMESPACE/NAME", facts.Resource)
+		}
+		return nil, fmt.Errorf("%s are in no namespace: give the NAME only", facts.Resource)
+	}
+	if facts.Target.Error == nil {
+		facts.Target = below.readTarget(ctx, facts)
+	}
+	return facts, nil
+}
+
+// published returns the PublishedResources of the files, or of the hosting cluster. What the user names must be there.
+func (o *explainOptions) published(ctx context.Context) (seen explain.Seen[[]synchubv1alpha1.PublishedResource], err error) {
+	if len(o.files) > 0 {
+		found, err := readManifests(o.In, o.files)
+		if err != nil {
+			return seen, err
+		}
+		seen.It = found.published
+		return seen, nil
+	}
+	if o.hosting.kubeconfig == "" && o.hosting.context == "" {
+		seen.Error = errors.New("they are in the hosting cluster, which was not named")
+		return seen, nil
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.hosting.kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.hosting.context}).ClientConfig()
+	if err != nil {
+		return seen, fmt.Errorf("cannot use the kubeconfig of the hosting cluster: %w", err)
+	}
+	hosting, err := clientOf(config)
+	if err != nil {
+		return seen, fmt.Errorf("cannot reach the hosting cluster: %w", err)
+	}
+	var list synchubv1alpha1.PublishedResourceList
+	if err := hosting.List(ctx, &list); err != nil {
+		seen.Error = fmt.Errorf("the hosting cluster does not tell: %w", err)
+	}
+	seen.It = list.Items
+	return seen, nil
+}
+
+// reachTarget returns the cluster, by the kubeconfig that the user named, or else by the hub's.
+func (o *explainOptions) reachTarget(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) (*reader, error) {
+	if o.target.kubeconfig != "" {
+		admin, err := registration.ReadAdmin(o.target.kubeconfig, o.target.context)
+		if err != nil {
+			return nil, err
+		}
+		return newTargetReader(admin.Config)
+	}
+	workspace, err := o.client()
+	if err != nil {
+		return nil, err
+	}
+	inventory := &registration.Inventory{Client: workspace}
+	kubeconfig, err := inventory.Credentials(ctx, syncTarget)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the Secret with its kubeconfig cannot be read: %w", err)
+	case kubeconfig == nil:
+		return nil, errors.New("there is no Secret with its kubeconfig")
+	}
+	config, err := targets.ParseKubeconfig(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return newTargetReader(config)
+}
+
+func newTargetReader(config *rest.Config) (*reader, error) {
+	config.Timeout = askTarget
+	return newReader(config)
+}
+
+// reachWorkspace returns another workspace of the kcp that serves the inventory workspace.
+func (o *explainOptions) reachWorkspace(workspace string) (*reader, error) {
+	config, err := o.cluster.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	config = rest.CopyConfig(config)
+	server, err := url.Parse(config.Host)
+	if err != nil {
+		return nil, err
+	}
+	prefix, _, found := strings.Cut(server.Path, "/clusters/")
+	if !found {
+		return nil, fmt.Errorf("the current context is no workspace of kcp: its server %s has no /clusters/ in its path", config.Host)
+	}
+	server.Path = prefix + "/clusters/" + workspace
+	config.Host = server.String()
+	return newReader(config)
+}
+
+// readMailbox reads what the mailbox has. The error says why it cannot be looked into.
+func (o *explainOptions) readMailbox(ctx context.Context, facts *explain.Facts, resource string) error {
+	status := facts.SyncTarget.Status.Mailbox
+	if status == nil || status.Cluster == "" {
+		return errors.New("there is none yet")
+	}
+	mailbox, err := o.reachWorkspace(status.Cluster)
+	if err != nil {
+		return err
+	}
+	if _, err := mailbox.apis.ServerGroups(); err != nil {
+		return err
+	}
+	found, err := mailbox.find(resource)
+	switch {
+	case meta.IsNoMatchError(err):
+		facts.Resource = literally(resource)
+		return nil
+	case err != nil:
+		return err
+	}
+	facts.Resource = found.GroupResource()
+	if facts.Served.It, err = mailbox.served(facts.Resource); err != nil || facts.Served.It == nil {
+		return err
+	}
+	if facts.Served.It.Namespaced && facts.Key.Namespace == "" {
+		// As in kubectl, the flag says where it is not said.
+		facts.Key.Namespace = *o.cluster.Namespace
+	}
+	facts.Hub = o.hub(ctx, status.Workspace)
+	facts.Configs = mailbox.configs(ctx)
+	if facts.Served.It.Namespaced == (facts.Key.Namespace != "") {
+		mailbox.readObject(ctx, facts)
+	}
+	return nil
+}
+
+// hub returns the UID of the provider workspace, in which the mailboxes are, if the user may see that.
+func (o *explainOptions) hub(ctx context.Context, mailbox string) types.UID {
+	end := strings.LastIndex(mailbox, ":")
+	if end < 0 {
+		return ""
+	}
+	workspace, err := o.reachWorkspace(mailbox[:end])
+	if err != nil {
+		return ""
+	}
+	itself, err := workspace.get(ctx, logicalClustersResource, types.NamespacedName{Name: "cluster"})
+	if err != nil || itself == nil {
+		return ""
+	}
+	return itself.GetUID()
+}
+
+func (r *reader) configs(ctx context.Context) (seen explain.Seen[explain.Configs]) {
+	workspace, err := clientOf(r.config)
+	if err != nil {
+		seen.Error = err
+		return seen
+	}
+	var syncerConfigs edgev2alpha1.SyncerConfigList
+	var edgeSyncConfigs edgev2alpha1.EdgeSyncConfigList
+	seen.Error = errors.Join(workspace.List(ctx, &syncerConfigs), workspace.List(ctx, &edgeSyncConfigs))
+	// One that is being deleted is not in force.
+	for i := range syncerConfigs.Items {
+		if config := &syncerConfigs.Items[i]; config.DeletionTimestamp == nil {
+			seen.It.SyncerConfigs = append(seen.It.SyncerConfigs, config)
+		}
+	}
+	for i := range edgeSyncConfigs.Items {
+		if config := &edgeSyncConfigs.Items[i]; config.DeletionTimestamp == nil {
+			seen.It.EdgeSyncConfigs = append(seen.It.EdgeSyncConfigs, config)
+		}
+	}
+	return seen
+}
+
+// readObject reads the object in the mailbox, with its namespace and the events about it.
+func (r *reader) readObject(ctx context.Context, facts *explain.Facts) {
+	facts.Object.It, facts.Object.Error = r.get(ctx, facts.API(), facts.Key)
+	namespace := corev1.NamespaceDefault
+	if facts.Key.Namespace != "" {
+		namespace = facts.Key.Namespace
+		facts.Namespace.It, facts.Namespace.Error = r.get(ctx, namespacesResource, types.NamespacedName{Name: namespace})
+	}
+	// Without a right to see events all else is still told.
+	if workspace, err := clientOf(r.config); err == nil {
+		var events corev1.EventList
+		if workspace.List(ctx, &events, client.InNamespace(namespace), client.MatchingFields{"involvedObject.name": facts.Key.Name}) == nil {
+			facts.Events = events.Items
+		}
+	}
+}
+
+// guess returns which resource is meant if the mailbox cannot tell: what the target calls so, or else what it says literally.
+func guess(target *reader, resource string) schema.GroupResource {
+	if target != nil {
+		if found, err := target.find(resource); err == nil {
+			return found.GroupResource()
+		}
+	}
+	return literally(resource)
+}
+
+var isVersion = regexp.MustCompile(`^v[0-9]`)
+
+// literally is what the name of a resource says if nobody can be asked: deployments.v1.apps, or deployments.apps.
+func literally(resource string) schema.GroupResource {
+	full, group := schema.ParseResourceArg(strings.ToLower(resource))
+	if full != nil && isVersion.MatchString(full.Version) {
+		return full.GroupResource()
+	}
+	return group
+}
+
+// readTarget reads what the target has where the object belongs.
+func (r *reader) readTarget(ctx context.Context, facts *explain.Facts) (seen explain.Seen[*unstructured.Unstructured]) {
+	place, err := facts.Place()
+	if err != nil {
+		return seen
+	}
+	resource := place.GroupVersionResource
+	if resource.Resource == "" {
+		mapping, err := r.mapper.RESTMapping(place.GroupVersion().WithKind(place.Kind).GroupKind())
+		if err != nil {
+			seen.Error = err
+			return seen
+		}
+		resource = mapping.Resource
+	}
+	if resource.Version == "" {
+		if resource, err = r.mapper.ResourceFor(resource); err != nil {
+			seen.Error = err
+			return seen
+		}
+	}
+	seen.It, seen.Error = r.get(ctx, resource, place.NamespacedName)
+	return seen
+}
