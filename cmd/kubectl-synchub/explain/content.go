@@ -175,10 +175,10 @@ func (e *explainer) lookAtNothing() {
 	case e.source != nil:
 		e.say(StepTarget, Waiting, "the cluster does not have it any more; once that is proven it goes from the mailbox")
 	case e.travels() && e.facts.SyncTarget.Spec.Unschedulable:
-		e.say(StepTarget, Stopped, "the cluster does not have it, and nothing new is made there while the SyncTarget is cordoned").
+		e.say(StepTarget, Stopped, "the cluster does not have %s, and nothing new is made there while the SyncTarget is cordoned", e.place.called()).
 			because(sync.ReasonTargetCordoned).do("kubectl synchub uncordon %s", e.facts.SyncTarget.Name)
 	case e.travels():
-		e.say(StepTarget, Waiting, "the cluster does not have it yet").do("if that stays so, look whether the hub runs")
+		e.say(StepTarget, Waiting, "the cluster does not have %s yet", e.place.called()).do("if that stays so, look whether the hub runs")
 	default:
 		e.say(StepTarget, OK, "the cluster does not have it")
 	}

@@ -17,6 +17,7 @@ limitations under the License.
 package explain
 
 import (
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -73,6 +74,9 @@ type Place struct {
 	sync.TargetResource
 	types.NamespacedName
 }
+
+// called is the name of the object there.
+func (p Place) called() string { return strings.TrimPrefix(p.NamespacedName.String(), "/") }
 
 // API returns the mailbox's resource, in the version that is synced as far as that is known.
 func (f *Facts) API() schema.GroupVersionResource {

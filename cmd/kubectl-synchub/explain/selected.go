@@ -187,7 +187,7 @@ func (e *explainer) lookAtName() {
 		return
 	}
 	if e.place.NamespacedName != e.facts.Key || e.isConverted() {
-		e.say(StepName, OK, "on the cluster it is the %s %s", orElse(e.place.Kind, e.place.Resource), e.place.NamespacedName)
+		e.say(StepName, OK, "on the cluster it is the %s %s", orElse(e.place.Kind, e.place.Resource), e.place.called())
 		return
 	}
 	if e.publisher == nil {

@@ -45,8 +45,13 @@ func (m *Matcher) Readings(mailbox Object) []Reading {
 		for _, rule := range rules.all {
 			reading := rule.read(mailbox)
 			key := [2]string{reading.Config, reading.Field}
-			if before, ok := best[key]; !ok || reading.near > before.near {
+			switch before, ok := best[key]; {
+			case !ok || reading.near > before.near:
 				best[key] = reading
+			case reading.near == before.near && reading.Why != before.Why && len(before.Why) < enough:
+				// The entry looks in several places.
+				before.Why += ", and " + reading.Why
+				best[key] = before
 			}
 		}
 	}
@@ -130,8 +135,12 @@ func (e Entry) isAbout(object Object) bool {
 			e.Resource == "" && (e.Kind == object.Kind || e.Kind == All))
 }
 
-// fewNames are how many names are listed.
-const fewNames = 5
+const (
+	// fewNames are how many names are listed.
+	fewNames = 5
+	// enough is when a message is long enough.
+	enough = 200
+)
 
 func listed(names []string) string {
 	if more := len(names) - fewNames; more > 0 {
