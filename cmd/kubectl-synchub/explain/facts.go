@@ -76,7 +76,7 @@ type Place struct {
 }
 
 // called is the name of the object there.
-func (p Place) called() string { return strings.TrimPrefix(p.NamespacedName.String(), "/") }
+func (p Place) called() string { return strings.TrimPrefix(p.String(), "/") }
 
 // API returns the mailbox's resource, in the version that is synced as far as that is known.
 func (f *Facts) API() schema.GroupVersionResource {
