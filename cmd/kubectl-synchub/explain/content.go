@@ -18,15 +18,18 @@ package explain
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/controllers/sync/decide"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/controllers/sync/path"
 	"github.com/synchub-dev/synchub/controllers/sync/transform"
 )
 
@@ -108,8 +111,7 @@ func (e *explainer) lookAtContent() {
 }
 
 func (e *explainer) tellContent(decision decide.Decision, desired *transform.Desired) {
-	differing := transform.Missing(desired.Object.Object, e.facts.Target.It.Object)
-	differing = slices.DeleteFunc(differing, func(path string) bool { return strings.Contains(path, "synchub.dev") })
+	differing := e.differing(desired.Object.Object)
 	switch {
 	case decision.Cause == decide.Taken:
 		from := e.observed.Mark.Source
@@ -128,6 +130,29 @@ func (e *explainer) tellContent(decision decide.Decision, desired *transform.Des
 	default:
 		e.say(StepContent, OK, "it is what the mailbox says")
 	}
+}
+
+// differing returns the paths where the target has other values.
+func (e *explainer) differing(desired map[string]any) []string {
+	actual := e.facts.Target.It.Object
+	return slices.DeleteFunc(transform.Missing(desired, actual), func(path string) bool {
+		return strings.Contains(path, "synchub.dev") || isSameQuantity(path, desired, actual)
+	})
+}
+
+// isSameQuantity tells whether two objects have the same quantity at a path. API servers write them in a form of their own.
+func isSameQuantity(at string, one, other map[string]any) bool {
+	parsed, err := path.Parse(strings.TrimPrefix(at, "."))
+	if err != nil {
+		return false
+	}
+	first, second := parsed.Values(one), parsed.Values(other)
+	if len(first) != 1 || len(second) != 1 {
+		return false
+	}
+	a, errA := resource.ParseQuantity(fmt.Sprint(first[0]))
+	b, errB := resource.ParseQuantity(fmt.Sprint(second[0]))
+	return errA == nil && errB == nil && a.Cmp(b) == 0
 }
 
 // lookAtStatus tells whether the status comes back.

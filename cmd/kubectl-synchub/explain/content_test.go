@@ -135,6 +135,14 @@ var contentCases = map[string]situation{
 		change: func(_ *testing.T, f *explain.Facts) { f.Object.It.Object["spec"] = map[string]any{"size": int64(4)} },
 		state:  explain.Unknown, says: []string{"values differ at .spec.size"},
 	},
+	"the same quantity": {
+		change: func(t *testing.T, f *explain.Facts) {
+			f.Object.It.Object["spec"] = map[string]any{"size": "1000m"}
+			f.Target.It = placed(t, f.Object.It, transform.Wish{Policy: ownership.PolicyDelete})
+			f.Target.It.Object["spec"] = map[string]any{"size": "1"}
+		},
+		state: explain.OK,
+	},
 	"created once": {
 		change: func(t *testing.T, f *explain.Facts) {
 			f.Object.It.SetAnnotations(map[string]string{ownership.OverwriteAnnotation: "false"})
