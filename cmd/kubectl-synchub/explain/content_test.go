@@ -87,6 +87,12 @@ var contentCases = map[string]situation{
 	"an event that is past": {
 		change: func(_ *testing.T, f *explain.Facts) { f.Events = []corev1.Event{event("Forbidden", "above")} }, state: explain.OK,
 	},
+	"an event about its predecessor": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			f.Events, f.Target.It = []corev1.Event{event("Conflict", "its predecessor")}, nil
+		},
+		step: explain.StepTarget, state: explain.Waiting,
+	},
 	"more failures than are listed": {
 		change: func(_ *testing.T, f *explain.Facts) { config(f).Status.Failed = 11 }, state: explain.Unknown, says: []string{"not all are listed"},
 	},

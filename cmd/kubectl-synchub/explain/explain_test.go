@@ -127,13 +127,13 @@ func placed(t *testing.T, source *unstructured.Unstructured, wish transform.Wish
 }
 
 // raised makes an object of the mailbox one that came up.
-func raised(t *testing.T, target *unstructured.Unstructured) *unstructured.Unstructured {
+func raised(t *testing.T, target *unstructured.Unstructured, namespace string) *unstructured.Unstructured {
 	t.Helper()
 	up := transform.Up{
 		Owner: owner, Mailbox: mailbox, SyncTarget: "florin", Resource: schema.GroupResource{Group: "example.dev", Resource: "widgets"},
 		Version: "v1", Kind: "Widget", Namespaced: true, Hasher: ownership.NewHasher([]byte("the key of the hub")),
 	}
-	desired, err := up.Desire(target, up.Resource, transform.Wish{Policy: ownership.PolicyDelete})
+	desired, err := up.Desire(target, up.Resource, transform.Wish{Policy: ownership.PolicyDelete, Namespace: namespace})
 	if err != nil {
 		t.Fatal(err)
 	}

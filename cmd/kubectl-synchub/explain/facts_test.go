@@ -38,7 +38,7 @@ func TestPlace(t *testing.T) {
 		"what came up": {func(t *testing.T, f *explain.Facts) {
 			f.Target.It.SetAnnotations(nil)
 			f.Target.It.SetName("below")
-			f.Object.It = raised(t, f.Target.It)
+			f.Object.It = raised(t, f.Target.It, "stall")
 		}, "example.dev/v1 widgets Widget shop/below"},
 	} {
 		t.Run(name, func(t *testing.T) {

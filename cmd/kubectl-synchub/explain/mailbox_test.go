@@ -107,14 +107,14 @@ spec: {resource: {group: example.dev, resource: shops, version: v1}, related: [{
 		change: func(t *testing.T, f *explain.Facts) {
 			f.Target.It.SetAnnotations(nil)
 			f.Target.It.SetLabels(nil)
-			f.Object.It = raised(t, f.Target.It)
+			f.Object.It = raised(t, f.Target.It, "")
 		},
 		state: explain.OK, onTarget: explain.Present, says: []string{"where it came up from", "it came up from the cluster, where it is shop/web"},
 	},
 	"an object that came up, and is gone below": {
 		change: func(t *testing.T, f *explain.Facts) {
 			f.Target.It.SetAnnotations(nil)
-			f.Object.It, f.Target.It = raised(t, f.Target.It), nil
+			f.Object.It, f.Target.It = raised(t, f.Target.It, ""), nil
 		},
 		step: explain.StepTarget, state: explain.Waiting, onTarget: explain.Absent, says: []string{"once that is proven it goes from the mailbox"},
 	},
