@@ -61,7 +61,7 @@ func readManifests(stdin io.Reader, files []string) (*manifests, error) {
 				break
 			}
 			if err == nil && len(object.Object) > 0 {
-				err = found.add(object)
+				err = found.addAll(object)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", file, err)
@@ -76,6 +76,14 @@ func readFile(stdin io.Reader, file string) ([]byte, error) {
 		return io.ReadAll(stdin)
 	}
 	return os.ReadFile(file) //nolint:gosec // whoever runs the command names the file
+}
+
+// addAll adds an object, or all that are in a list, as kubectl get prints it.
+func (m *manifests) addAll(object *unstructured.Unstructured) error {
+	if !object.IsList() {
+		return m.add(object)
+	}
+	return object.EachListItem(func(item runtime.Object) error { return m.add(item.(*unstructured.Unstructured)) })
 }
 
 func (m *manifests) add(object *unstructured.Unstructured) error {

@@ -24,7 +24,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
 	"github.com/synchub-dev/synchub/controllers/sync/transform"
@@ -51,10 +50,7 @@ var errUnseen = errors.New("it cannot be seen now")
 // chooseDown returns how an object of the mailbox goes down; ok is false if it does not. What came up never does, nor does
 // a namespace that was only made for what came up, nor what gives users their rights in the mailbox.
 func (c *Controller) chooseDown(matcher *selection.Matcher, source *unstructured.Unstructured) (chosen choice, ok bool) {
-	if _, ok := source.GetLabels()[edgev2alpha1.LabelMailboxAccess]; ok {
-		return choice{}, false
-	}
-	if c.cameUp(source) || source.GetAnnotations()[ownership.EnsuredAnnotation] == c.Owner.LabelValue() {
+	if StaysAbove(c.Owner, source) != "" {
 		return choice{}, false
 	}
 	selected, ok := c.selects(matcher, source)
@@ -69,19 +65,7 @@ func (c *Controller) chooseDown(matcher *selection.Matcher, source *unstructured
 
 // selects returns how an object of the mailbox is selected for its own sake, but for the filter.
 func (c *Controller) selects(matcher *selection.Matcher, source *unstructured.Unstructured) (selection.Selection, bool) {
-	if c.Resource.Companion {
-		return selection.Selection{}, false
-	}
-	described := c.describe(source)
-	selected, ok := matcher.Match(described)
-	if c.Resource.All && selection.IsEveryday(described) {
-		if !ok {
-			selected.Policy = ownership.PolicyDelete
-		}
-		selected.StatusReturn, selected.Suspended = true, false
-		return selected, true
-	}
-	return selected, ok
+	return c.Resource.Selects(matcher, source)
 }
 
 // passes tells whether the PublishedResource's filter lets an object of the mailbox go down.

@@ -311,10 +311,7 @@ func (c *Controller) isFrozen(matcher *selection.Matcher, object selection.Objec
 
 // isLeftOut tells whether what an object would be on the target is selected for coming up. What went down already stays.
 func (c *Controller) isLeftOut(source *unstructured.Unstructured, here placed) bool {
-	onTarget := c.describe(source)
-	onTarget.Resource, onTarget.Kind, onTarget.Namespace, onTarget.Name = here.side.GroupVersionResource, here.side.Kind, here.key.Namespace, here.key.Name
-	_, up := c.matcher.Load().MatchUp(onTarget)
-	return up
+	return c.Resource.IsLeftOut(c.matcher.Load(), source, here.side.TargetResource, here.key)
 }
 
 // absence is the state of a source that does not go down; of one that is gone nothing may be left on the target.

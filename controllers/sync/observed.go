@@ -34,19 +34,7 @@ import (
 
 // describe is what selection needs to know of a mailbox object.
 func (c *Controller) describe(source *unstructured.Unstructured) selection.Object {
-	object := selection.Object{
-		Resource:    c.Resource.GroupVersionResource,
-		Kind:        c.Resource.Kind,
-		Namespace:   source.GetNamespace(),
-		Name:        source.GetName(),
-		Labels:      source.GetLabels(),
-		Annotations: source.GetAnnotations(),
-		Versions:    c.Resource.rules().Versions,
-	}
-	if c.Resource.Group == "" && c.Resource.Resource == "secrets" {
-		object.SecretType, _, _ = unstructured.NestedString(source.Object, "type")
-	}
-	return object
+	return c.Resource.Describe(source)
 }
 
 // named is what selection can be told of a mailbox object that is not there.
@@ -78,8 +66,7 @@ func (c *Controller) cameUp(object *unstructured.Unstructured) bool {
 	if object == nil {
 		return false
 	}
-	_, err := c.Owner.VerifyUp(object.GetAnnotations(), transform.SelfOf(object))
-	return err == nil
+	return cameUp(c.Owner, object)
 }
 
 // strip leaves of a target object what decisions need: identity, our marks, our managedFields entry and the status.
@@ -178,29 +165,5 @@ func (c *Controller) observe(side *side, key types.NamespacedName) placed {
 
 // verify returns what there is to decide by if the object is ours, else why it is not.
 func (c *Controller) verify(object *unstructured.Unstructured) (*decide.Observed, error) {
-	mark, err := c.Owner.Verify(object.GetAnnotations(), transform.SelfOf(object))
-	if err != nil {
-		return nil, err
-	}
-	observed := &decide.Observed{
-		UID:         object.GetUID(),
-		Mark:        mark,
-		Labelled:    object.GetLabels()[ownership.OwnerLabel] == c.Owner.LabelValue(),
-		Terminating: object.GetDeletionTimestamp() != nil,
-		Former:      mark.Mailbox != c.Mailbox.String(),
-		// Only what the hub created goes with all that it holds.
-		Retain: c.Resource.Retain || c.Resource.Container && mark.Adopted,
-	}
-	observed.Fields = c.appliedFields(object)
-	return observed, nil
-}
-
-// appliedFields returns our managedFields entry on an object, in the form FieldsV1.
-func (c *Controller) appliedFields(object *unstructured.Unstructured) []byte {
-	for _, entry := range object.GetManagedFields() {
-		if entry.Manager == c.manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" && entry.FieldsV1 != nil {
-			return entry.FieldsV1.GetRawBytes()
-		}
-	}
-	return nil
+	return c.Resource.Observe(c.Owner, c.Mailbox, object)
 }

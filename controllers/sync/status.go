@@ -80,7 +80,7 @@ func (c *Controller) raiseStatus(ctx context.Context, key types.NamespacedName, 
 // writeStatus makes the status of a mailbox object that of the target's; applied tells whether the target's object is
 // what the mailbox's says.
 func (c *Controller) writeStatus(ctx context.Context, key types.NamespacedName, above, below *unstructured.Unstructured, applied bool) error {
-	current, wanted := transform.PlainStatus(above.Object["status"]), c.statusAbove(above, below, applied)
+	current, wanted := transform.PlainStatus(above.Object["status"]), c.Resource.StatusAbove(above, below, applied)
 	var subresources []string
 	if c.Resource.StatusSubresource {
 		subresources = append(subresources, "status")
@@ -106,17 +106,6 @@ func (c *Controller) writeStatus(ctx context.Context, key types.NamespacedName, 
 	updated.SetManagedFields(nil)
 	c.inMailbox.wrote(key, updated)
 	return nil
-}
-
-// statusAbove returns the status that the mailbox's object must show.
-func (c *Controller) statusAbove(above, below *unstructured.Unstructured, applied bool) map[string]any {
-	if !c.Resource.StatusSubresource {
-		// Each write of a status makes a generation then, and its number means nothing.
-		return transform.PlainStatus(below.Object["status"])
-	}
-	return transform.ReturnedStatus(below.Object["status"], transform.Generations{
-		Source: above.GetGeneration(), Target: below.GetGeneration(), Applied: applied,
-	})
 }
 
 // statusPatch is a merge patch (RFC 7386) that turns one status into the other, fenced by the source's UID.

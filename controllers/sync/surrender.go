@@ -40,7 +40,7 @@ func (c *Controller) surrender(ctx context.Context, here placed, desired *transf
 	for _, field := range desired.Ignored {
 		paths = append(paths, field.Path)
 	}
-	if !ownership.Holds(c.appliedFields(here.object), paths) {
+	if !ownership.Holds(appliedFields(here.object, c.manager), paths) {
 		return nil
 	}
 	extra := requests.As(ctx, requests.Extra)

@@ -177,7 +177,7 @@ func (m *Matcher) addEntry(entry Entry, config *config, limits *limits, places .
 			if !entry.Up {
 				m.reached = m.reached.with(place.namespaces)
 			}
-			direction.add(entry, &rule{config: config, version: entry.Version, place: place, limits: *limits})
+			direction.add(entry, &rule{config: config, field: entry.Field, version: entry.Version, place: place, limits: *limits})
 		}
 	}
 	if idle {

@@ -44,7 +44,9 @@ type objectName struct{ namespace, name string }
 
 // rule is one entry of a config. Where objects have no namespace, they are in the namespace "".
 type rule struct {
-	config  *config
+	config *config
+	// field is the entry's path in the config.
+	field   string
 	version string
 	place
 	limits
@@ -170,20 +172,29 @@ func (r *rule) matches(object Object) bool {
 
 // reaches tells whether the rule speaks of objects of this name.
 func (r *rule) reaches(object Object) bool {
-	if r.version != "" && r.version != object.Resource.Version && !slices.Contains(object.Versions, r.version) {
-		return false
-	}
-	if !r.namespaces.has(object.Namespace) && (!r.namespaces.all || !inEveryNamespace(object)) {
-		return false
-	}
+	return r.hasVersion(object) && r.hasNamespace(object) && r.hasName(object)
+}
+
+func (r *rule) hasVersion(object Object) bool {
+	return r.version == "" || r.version == object.Resource.Version || slices.Contains(object.Versions, r.version)
+}
+
+func (r *rule) hasNamespace(object Object) bool {
+	return r.namespaces.has(object.Namespace) || r.namespaces.all && inEveryNamespace(object)
+}
+
+func (r *rule) hasName(object Object) bool {
 	return r.names.has(object.Name) || r.names.all && !IsSystem(object)
 }
 
 // admits tells whether the object has the labels and annotations that the rule asks for.
-func (r *rule) admits(object Object) bool {
-	if r.labels != nil && !r.labels.Matches(labels.Set(object.Labels)) {
-		return false
-	}
+func (r *rule) admits(object Object) bool { return r.hasLabels(object) && r.hasAnnotations(object) }
+
+func (r *rule) hasLabels(object Object) bool {
+	return r.labels == nil || r.labels.Matches(labels.Set(object.Labels))
+}
+
+func (r *rule) hasAnnotations(object Object) bool {
 	for key, value := range r.annotations {
 		if actual, ok := object.Annotations[key]; !ok || actual != value {
 			return false

@@ -1,0 +1,131 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	apiversion "k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/synchub-dev/synchub/controllers/published"
+)
+
+// reader reads objects of any kind from one cluster or workspace.
+type reader struct {
+	config  *rest.Config
+	objects dynamic.Interface
+	apis    discovery.CachedDiscoveryInterface
+	mapper  meta.RESTMapper
+}
+
+func newReader(config *rest.Config) (*reader, error) {
+	requests, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	// Credentials are for this server alone.
+	requests.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	objects, err := dynamic.NewForConfigAndClient(config, requests)
+	if err != nil {
+		return nil, err
+	}
+	uncached, err := discovery.NewDiscoveryClientForConfigAndClient(config, requests)
+	if err != nil {
+		return nil, err
+	}
+	apis := memory.NewMemCacheClient(uncached)
+	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(apis), apis, nil)
+	return &reader{config: config, objects: objects, apis: apis, mapper: mapper}, nil
+}
+
+// find returns the resource that is meant by what kubectl takes for one, such as deploy or deployments.v1.apps.
+func (r *reader) find(resource string) (schema.GroupVersionResource, error) {
+	full, group := schema.ParseResourceArg(strings.ToLower(resource))
+	if full != nil {
+		if found, err := r.mapper.ResourceFor(*full); err == nil {
+			return found, nil
+		}
+	}
+	return r.mapper.ResourceFor(group.WithVersion(""))
+}
+
+// served returns the API of a resource as it is served, with the version that Kubernetes prefers; nil if it is not.
+func (r *reader) served(resource schema.GroupResource) (*published.API, error) {
+	_, lists, err := r.apis.ServerGroupsAndResources()
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
+		return nil, err
+	}
+	var api published.API
+	status := map[string]bool{}
+	for _, list := range lists {
+		group, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil || group.Group != resource.Group {
+			continue
+		}
+		for _, one := range list.APIResources {
+			switch one.Name {
+			case resource.Resource:
+				api.Kind, api.Namespaced = one.Kind, one.Namespaced
+				api.Versions = append(api.Versions, group.Version)
+			case resource.Resource + "/status":
+				status[group.Version] = true
+			}
+		}
+	}
+	if len(api.Versions) == 0 {
+		return nil, nil
+	}
+	slices.SortFunc(api.Versions, func(a, b string) int { return apiversion.CompareKubeAwareVersionStrings(b, a) })
+	api.GroupVersionResource = resource.WithVersion(api.Versions[0])
+	api.StatusSubresource = status[api.Version]
+	return &api, nil
+}
+
+// errNotServed means that there is no such API.
+var errNotServed = errors.New("it is not served there")
+
+// get returns an object, nil if there is none.
+func (r *reader) get(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	object, err := r.objects.Resource(resource).Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	var status apierrors.APIStatus
+	switch {
+	case apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Name != "":
+		return nil, nil
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("%s: %w", resource.GroupResource(), errNotServed)
+	case err != nil:
+		return nil, err
+	default:
+		return object, nil
+	}
+}

@@ -1,0 +1,187 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/yaml"
+
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
+)
+
+const explainLong = `Tell why an object of a mailbox is on a cluster, or why it is not: step by step, from the SyncTarget over what selects the
+object to what the cluster holds. The first step that stops it is the answer.
+
+TARGET is a SyncTarget of the current workspace, RESOURCE what its mailbox calls it, as with kubectl get: deployments, deploy,
+deployments.apps. An object that is in no namespace has its NAME only.
+
+What cannot be read is said, and all else is told. The cluster is asked with the kubeconfig that the hub has, if you may read
+that Secret, or else with --target-kubeconfig. PublishedResources are in the hub's hosting cluster: name it by
+--hosting-kubeconfig, or give the PublishedResources as files. Nothing is changed anywhere.`
+
+const explainExample = `  kubectl synchub explain florin deployments shop/web
+
+  # With the PublishedResources of the hosting cluster
+  kubectl synchub explain florin deploy shop/web --hosting-kubeconfig hosting.kubeconfig
+
+  # An object in no namespace, for a program
+  kubectl synchub explain florin clusterroles viewer -o json`
+
+// explainOptions are what explain was asked for.
+type explainOptions struct {
+	readOptions
+	output  string
+	files   []string
+	target  targetFlags
+	hosting struct{ kubeconfig, context string }
+}
+
+func newExplainCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	options := &explainOptions{readOptions: newReadOptions(streams)}
+	command := &cobra.Command{
+		Use:     "explain TARGET RESOURCE [NAMESPACE/]NAME",
+		Short:   "Tell why an object is on a cluster or is not",
+		Long:    explainLong,
+		Example: explainExample,
+		Args:    targetResourceAndName,
+		RunE: func(command *cobra.Command, args []string) error {
+			return options.run(command.Context(), args[0], args[1], args[2])
+		},
+	}
+	options.addFlags(command)
+	command.ValidArgsFunction = options.completeArgument
+	flags := command.Flags()
+	flags.StringVarP(&options.output, "output", "o", "", "json or yaml; the default is a table")
+	flags.StringArrayVarP(&options.files, "filename", "f", nil, "files with the PublishedResources; - is standard input (repeatable)")
+	flags.StringVar(&options.hosting.kubeconfig, "hosting-kubeconfig", "", "kubeconfig of the hub's hosting cluster, where the PublishedResources are")
+	flags.StringVar(&options.hosting.context, "hosting-context", "", "the context of that kubeconfig, or of the usual one, that is the hosting cluster's")
+	options.target.add(command)
+	flags.Lookup("target-kubeconfig").Usage = "kubeconfig to read the cluster with; the default is the hub's"
+	command.MarkFlagsMutuallyExclusive("filename", "hosting-kubeconfig")
+	command.MarkFlagsMutuallyExclusive("filename", "hosting-context")
+	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	return command
+}
+
+func targetResourceAndName(command *cobra.Command, args []string) error {
+	if len(args) == 3 && !slices.Contains(args, "") {
+		return nil
+	}
+	return withAdvice(command, errors.New("give the name of a SyncTarget, a resource, and the name of an object"))
+}
+
+// completeArgument offers SyncTargets, then the resources that are synced with the one that was chosen.
+func (o *explainOptions) completeArgument(command *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) != 1 {
+		return (&inventoryOptions{IOStreams: o.IOStreams, cluster: o.cluster}).completeName(command, args, begun)
+	}
+	var names []cobra.Completion
+	workspace, err := o.client()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	list, err := o.list(command.Context(), workspace, args)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, resource := range list.Items[0].Status.SyncedResources {
+		name := metav1.GroupResource{Group: resource.Group, Resource: resource.Resource}
+		if strings.HasPrefix(name.String(), begun) {
+			names = append(names, name.String())
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// readKey reads [NAMESPACE/]NAME.
+func readKey(name string) (types.NamespacedName, error) {
+	namespace, short, hasNamespace := strings.Cut(name, "/")
+	if !hasNamespace {
+		return types.NamespacedName{Name: name}, nil
+	}
+	if namespace == "" || short == "" || strings.Contains(short, "/") {
+		return types.NamespacedName{}, fmt.Errorf("%q is not of the form NAMESPACE/NAME", name)
+	}
+	return types.NamespacedName{Namespace: namespace, Name: short}, nil
+}
+
+func (o *explainOptions) run(ctx context.Context, target, resource, name string) error {
+	if !slices.Contains([]string{"", "json", "yaml"}, o.output) {
+		return fmt.Errorf("--output: %q is neither json nor yaml", o.output)
+	}
+	key, err := readKey(name)
+	if err != nil {
+		return err
+	}
+	workspace, err := o.client()
+	if err != nil {
+		return err
+	}
+	list, err := o.list(ctx, workspace, []string{target})
+	if err != nil {
+		return err
+	}
+	facts, err := o.facts(ctx, &list.Items[0], resource, key)
+	if err != nil {
+		return err
+	}
+	return o.print(explain.Explain(facts))
+}
+
+func (o *explainOptions) print(explanation explain.Explanation) error {
+	switch o.output {
+	case "json":
+		encoder := json.NewEncoder(o.Out)
+		encoder.SetIndent("", "    ")
+		return encoder.Encode(explanation)
+	case "yaml":
+		text, err := yaml.Marshal(explanation)
+		if err != nil {
+			return err
+		}
+		_, err = o.Out.Write(text)
+		return err
+	}
+	writer := tabwriter.NewWriter(o.Out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(writer, "STEP\tSTATE\tWHAT")
+	for _, step := range explanation.Steps {
+		what := step.What
+		if step.Reason != "" {
+			what = step.Reason + ": " + what
+		}
+		if step.Do != "" {
+			what += "; " + step.Do
+		}
+		fmt.Fprintf(writer, "%s\t%s\t%s\n", step.Step, step.State, what)
+	}
+	if err := writer.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(o.Out, "\n%s.\n", explanation.Verdict.Text)
+	return err
+}

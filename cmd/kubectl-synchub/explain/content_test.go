@@ -1,0 +1,182 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package explain_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
+	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/controllers/sync/transform"
+)
+
+// synced changes what the SyncTarget says of the resource.
+func synced(state edgev2alpha1.SyncedResourceState, reason string) func(*testing.T, *explain.Facts) {
+	return func(_ *testing.T, f *explain.Facts) {
+		resource := &status(f).SyncedResources[0]
+		resource.State, resource.Reason, resource.Message = state, reason, "It says why."
+		f.Target.It = nil
+	}
+}
+
+func event(reason string, uid types.UID) corev1.Event {
+	return corev1.Event{Reason: reason, Message: "It says why.", Type: corev1.EventTypeWarning, ReportingController: "synchub", InvolvedObject: corev1.ObjectReference{UID: uid}}
+}
+
+var contentCases = map[string]situation{
+	"not listed yet": {
+		change: func(_ *testing.T, f *explain.Facts) { status(f).SyncedResources, f.Target.It = nil, nil },
+		step:   explain.StepCompatibility, state: explain.Waiting, says: []string{"status.syncedResources"},
+	},
+	"not compared yet": {
+		change: synced(edgev2alpha1.SyncedResourcePending, "Pending"),
+		step:   explain.StepCompatibility, state: explain.Waiting, reason: "Pending",
+	},
+	"not served": {
+		change: synced(edgev2alpha1.SyncedResourceIncompatible, "NotServed"),
+		step:   explain.StepCompatibility, state: explain.Stopped, reason: "NotServed", says: []string{"It says why"},
+	},
+	"incompatible": {
+		change: synced(edgev2alpha1.SyncedResourceIncompatible, "SchemaIncompatible"),
+		step:   explain.StepCompatibility, state: explain.Stopped, reason: "SchemaIncompatible",
+	},
+	"incompatible, and sent all the same": {
+		change: func(t *testing.T, f *explain.Facts) {
+			there := f.Target.It
+			synced(edgev2alpha1.SyncedResourceIncompatible, "SchemaIncompatible")(t, f)
+			publish("compatibility: Warn", false)(t, f)
+			f.Target.It = there
+		},
+		state: explain.OK, says: []string{"lets them go down all the same"},
+	},
+	"a failure that its config reports": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			config(f).Status.Failures = []edgev2alpha1.ObjectFailure{
+				{Group: "example.dev", Resource: "widgets", Namespace: "shop", Name: "another", Reason: "Conflict", Message: "Not this."},
+				{Group: "example.dev", Resource: "widgets", Namespace: "shop", Name: "web", Reason: "AdmissionDenied", Message: "The webhook said no."},
+			}
+			f.Target.It = nil
+		},
+		step: explain.StepReport, state: explain.Stopped, reason: "AdmissionDenied", says: []string{"SyncerConfig/all: The webhook said no"},
+	},
+	"a failure that an event tells": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			f.Events, f.Target.It = []corev1.Event{event("Forbidden", "above"), event("Conflict", "its predecessor")}, nil
+		},
+		step: explain.StepReport, state: explain.Stopped, reason: "Forbidden", says: []string{"the last event about it: It says why"},
+	},
+	"an event that is past": {
+		change: func(_ *testing.T, f *explain.Facts) { f.Events = []corev1.Event{event("Forbidden", "above")} }, state: explain.OK,
+	},
+	"an event about its predecessor": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			f.Events, f.Target.It = []corev1.Event{event("Conflict", "its predecessor")}, nil
+		},
+		step: explain.StepTarget, state: explain.Waiting,
+	},
+	"more failures than are listed": {
+		change: func(_ *testing.T, f *explain.Facts) { config(f).Status.Failed = 11 }, state: explain.Unknown, says: []string{"not all are listed"},
+	},
+	"a name that is taken": {
+		change: func(_ *testing.T, f *explain.Facts) { f.Target.It.SetAnnotations(nil) },
+		step:   explain.StepTarget, state: explain.Stopped, reason: "Conflict", onTarget: explain.Present,
+		says: []string{"florin has an object web that did not come from the mailbox", "it has no mark of the hub", "spec.adoption"},
+	},
+	"a mark of another hub": {
+		change: func(_ *testing.T, f *explain.Facts) { f.Hub = "another" },
+		step:   explain.StepTarget, state: explain.Stopped, reason: "Conflict", says: []string{ownership.ErrForeign.Error()},
+	},
+	"a hub that only the mark tells": {
+		change: func(_ *testing.T, f *explain.Facts) { f.Hub = "" }, state: explain.OK, says: []string{"in step with the mailbox"},
+	},
+	"being deleted below": {
+		change: func(_ *testing.T, f *explain.Facts) { f.Target.It.SetDeletionTimestamp(&metav1.Time{Time: now}) },
+		step:   explain.StepTarget, state: explain.Waiting, reason: "Terminating",
+	},
+	"placed from another object": {
+		change: func(t *testing.T, f *explain.Facts) {
+			f.Object.It.SetName("other")
+			f.Key.Name = "other"
+			publish("naming: {name: web}", false)(t, f)
+		},
+		step: explain.StepContent, state: explain.Stopped, reason: "Conflict", says: []string{"widgets shop/web"},
+	},
+	"drifted": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			entries := f.Target.It.GetManagedFields()
+			entries[0].FieldsV1 = metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:synchub.dev/owner":{}},"f:annotations":{"f:synchub.dev/mark":{}}}}`)
+			f.Target.It.SetManagedFields(entries)
+		},
+		state: explain.Unknown, says: []string{"does not hold .spec there"},
+	},
+	"without the label": {
+		change: func(_ *testing.T, f *explain.Facts) { f.Target.It.SetLabels(nil) }, state: explain.Unknown, says: []string{ownership.OwnerLabel},
+	},
+	"another policy": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			config(f).Spec.DeletionPolicy = edgev2alpha1.DeletionPolicyOrphan
+		},
+		step: explain.StepContent, state: explain.Waiting, reason: "Changed",
+	},
+	"another value": {
+		change: func(_ *testing.T, f *explain.Facts) { f.Object.It.Object["spec"] = map[string]any{"size": int64(4)} },
+		state:  explain.Unknown, says: []string{"values differ at .spec.size"},
+	},
+	"the same quantity": {
+		change: func(t *testing.T, f *explain.Facts) {
+			f.Object.It.Object["spec"] = map[string]any{"size": "1000m"}
+			f.Target.It = placed(t, f.Object.It, transform.Wish{Policy: ownership.PolicyDelete})
+			f.Target.It.Object["spec"] = map[string]any{"size": "1"}
+		},
+		state: explain.OK,
+	},
+	"created once": {
+		change: func(t *testing.T, f *explain.Facts) {
+			f.Object.It.SetAnnotations(map[string]string{ownership.OverwriteAnnotation: "false"})
+			f.Target.It = placed(t, f.Object.It, transform.Wish{Policy: ownership.PolicyDelete})
+			f.Object.It.Object["spec"] = map[string]any{"size": int64(4)}
+		},
+		state: explain.OK, says: []string{"created once"},
+	},
+	"a mutation that fails": {
+		change: publish("mutation: {down: [{regex: {path: spec, pattern: a}}]}", false),
+		step:   explain.StepContent, state: explain.Stopped, reason: "RuleFailed",
+	},
+	"a status that is not back": {
+		change: func(_ *testing.T, f *explain.Facts) { delete(f.Object.It.Object, "status") },
+		step:   explain.StepStatus, state: explain.Waiting,
+	},
+	"a status that the PublishedResource keeps below": {
+		change: func(t *testing.T, f *explain.Facts) {
+			delete(f.Object.It.Object, "status")
+			publish("statusReturn: false", false)(t, f)
+		},
+		state: explain.OK, says: []string{"statusReturn of the PublishedResource is false"},
+	},
+	"a status that the config keeps below": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			delete(f.Object.It.Object, "status")
+			config(f).Spec.StatusReturn = new(false)
+		},
+		state: explain.OK, says: []string{"statusReturn is false in all configs"},
+	},
+}

@@ -1,0 +1,198 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package explain_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
+	"github.com/synchub-dev/synchub/controllers/published"
+	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/controllers/sync/transform"
+)
+
+const (
+	hub     = types.UID("hub")
+	florin  = types.UID("florin-uid")
+	mailbox = "2x7abc"
+)
+
+var (
+	now   = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	owner = ownership.Owner{Hub: hub, SyncTarget: florin}
+)
+
+func object(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	read := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &read.Object); err != nil {
+		t.Fatal(err)
+	}
+	return read
+}
+
+func parse[T any](t *testing.T, text string) *T {
+	t.Helper()
+	read := new(T)
+	if err := yaml.UnmarshalStrict([]byte(text), read); err != nil {
+		t.Fatal(err)
+	}
+	return read
+}
+
+func setCondition(status *edgev2alpha1.SyncTargetStatus, kind string, is metav1.ConditionStatus, reason, message string) {
+	status.Conditions = slices.DeleteFunc(status.Conditions, func(one metav1.Condition) bool { return one.Type == kind })
+	status.Conditions = append(status.Conditions, metav1.Condition{Type: kind, Status: is, Reason: reason, Message: message})
+}
+
+// inStep are the facts about the Widget shop/web, which is on the target as it must be.
+func inStep(t *testing.T) *explain.Facts {
+	t.Helper()
+	facts := &explain.Facts{Now: now, Hub: hub, Resource: schema.GroupResource{Group: "example.dev", Resource: "widgets"}, Key: types.NamespacedName{Namespace: "shop", Name: "web"}}
+	facts.SyncTarget = &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "florin", UID: florin}}
+	status := &facts.SyncTarget.Status
+	for _, kind := range []string{edgev2alpha1.ConditionReady, edgev2alpha1.ConditionHeartbeatHealthy, edgev2alpha1.ConditionSyncerReady, edgev2alpha1.ConditionMailboxReady} {
+		setCondition(status, kind, metav1.ConditionTrue, "Good", "It is.")
+	}
+	status.LastSyncerHeartbeatTime = &metav1.Time{Time: now.Add(-time.Minute)}
+	status.Mailbox = &edgev2alpha1.MailboxStatus{Workspace: "root:synchub:florin", Cluster: mailbox}
+	status.SyncedResources = []edgev2alpha1.SyncedResource{{Group: "example.dev", Resource: "widgets", Versions: []string{"v1"}, Own: true, State: edgev2alpha1.SyncedResourceAccepted, Reason: "Fits"}}
+	facts.Served.It = &published.API{
+		GroupVersionResource: facts.Resource.WithVersion("v1"), Kind: "Widget", Namespaced: true, StatusSubresource: true, Versions: []string{"v1"},
+	}
+	facts.Published.It = []synchubv1alpha1.PublishedResource{*parse[synchubv1alpha1.PublishedResource](t, `
+metadata: {name: widgets}
+spec: {resource: {group: example.dev, resource: widgets, version: v1}}
+status: {conditions: [{type: Ready, status: "True"}]}`)}
+	facts.Configs.It.SyncerConfigs = []*edgev2alpha1.SyncerConfig{parse[edgev2alpha1.SyncerConfig](t, `
+metadata: {name: all}
+spec: {namespaceScope: {namespaces: [shop], resources: [{group: example.dev, resource: widgets}]}}`)}
+	facts.Object.It = object(t, `
+apiVersion: example.dev/v1
+kind: Widget
+metadata: {name: web, namespace: shop, uid: above, generation: 1}
+spec: {size: 3}
+status: {ready: true}`)
+	facts.Namespace.It = object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")
+	facts.Target.It = placed(t, facts.Object.It, transform.Wish{Policy: ownership.PolicyDelete})
+	return facts
+}
+
+// placed is what the hub makes of an object on the target.
+func placed(t *testing.T, source *unstructured.Unstructured, wish transform.Wish) *unstructured.Unstructured {
+	t.Helper()
+	down := transform.Down{
+		Owner: owner, Mailbox: mailbox, SyncTarget: "florin", Resource: schema.GroupResource{Group: "example.dev", Resource: "widgets"},
+		Namespaced: true, Hasher: ownership.NewHasher([]byte("the key of the hub")),
+	}
+	desired, err := down.Desire(source, wish)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := desired.First().DeepCopy()
+	made.SetUID("below")
+	made.SetGeneration(1)
+	made.SetManagedFields([]metav1.ManagedFieldsEntry{{
+		Manager: ownership.FieldManager(hub), Operation: metav1.ManagedFieldsOperationApply,
+		FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:synchub.dev/owner":{}},"f:annotations":{"f:synchub.dev/mark":{}}},"f:spec":{"f:size":{}}}`),
+	}})
+	made.Object["status"] = map[string]any{"ready": true}
+	return made
+}
+
+// raised makes an object of the mailbox one that came up.
+func raised(t *testing.T, target *unstructured.Unstructured, namespace string) *unstructured.Unstructured {
+	t.Helper()
+	up := transform.Up{
+		Owner: owner, Mailbox: mailbox, SyncTarget: "florin", Resource: schema.GroupResource{Group: "example.dev", Resource: "widgets"},
+		Version: "v1", Kind: "Widget", Namespaced: true, Hasher: ownership.NewHasher([]byte("the key of the hub")),
+	}
+	desired, err := up.Desire(target, up.Resource, transform.Wish{Policy: ownership.PolicyDelete, Namespace: namespace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return desired.First()
+}
+
+func spec(f *explain.Facts) *edgev2alpha1.SyncTargetSpec            { return &f.SyncTarget.Spec }
+func status(f *explain.Facts) *edgev2alpha1.SyncTargetStatus        { return &f.SyncTarget.Status }
+func config(f *explain.Facts) *edgev2alpha1.SyncerConfig            { return f.Configs.It.SyncerConfigs[0] }
+func publisher(f *explain.Facts) *synchubv1alpha1.PublishedResource { return &f.Published.It[0] }
+
+var errDenied = errors.New("you may not")
+
+// situation is one change of what is in step, and what it comes to.
+type situation struct {
+	change func(t *testing.T, f *explain.Facts)
+	// step is the one that answers; empty if none stops the object.
+	step   string
+	state  explain.State
+	reason string
+	// says are parts of what the step says, or of the verdict if there is no step.
+	says     []string
+	onTarget explain.Presence
+}
+
+func TestExplain(t *testing.T) {
+	for _, cases := range []map[string]situation{targetCases, mailboxCases, selectionCases, contentCases} {
+		for name, test := range cases {
+			t.Run(name, func(t *testing.T) { check(t, test) })
+		}
+	}
+}
+
+func check(t *testing.T, test situation) {
+	t.Helper()
+	facts := inStep(t)
+	test.change(t, facts)
+	got := explain.Explain(facts)
+	if got.Verdict.Step != test.step || got.Verdict.State != test.state {
+		t.Errorf("the answer is %s %s, want %s %s", got.Verdict.Step, got.Verdict.State, test.step, test.state)
+	}
+	if test.onTarget != "" && got.Verdict.OnTarget != test.onTarget {
+		t.Errorf("on the target: %s, want %s", got.Verdict.OnTarget, test.onTarget)
+	}
+	said := got.Verdict.Text
+	for _, step := range got.Steps {
+		if test.step == "" || step.Step == test.step {
+			said += " " + step.What + "; " + step.Do
+			if test.step != "" && step.Reason != test.reason {
+				t.Errorf("the reason is %q, want %q", step.Reason, test.reason)
+			}
+		}
+	}
+	for _, part := range test.says {
+		if !strings.Contains(said, part) {
+			t.Errorf("%q is missing", part)
+		}
+	}
+	if t.Failed() {
+		t.Logf("%+v\n%+v", got.Verdict, got.Steps)
+	}
+}

@@ -1,0 +1,248 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package explain
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/published"
+	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/sync/conversion"
+	"github.com/synchub-dev/synchub/controllers/sync/decide"
+	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/controllers/sync/relation"
+	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/controllers/sync/transform"
+)
+
+// explainer goes from step to step. What several steps need is found out at the beginning.
+type explainer struct {
+	facts *Facts
+	steps []Step
+
+	owner ownership.Owner
+	// publisher is the PublishedResource that counts, nil if there is none or none is known.
+	publisher *synchubv1alpha1.PublishedResource
+	// resource is how objects are synced, as far as that is known; compileError is what is wrong with the PublishedResource.
+	resource     sync.Resource
+	compileError error
+	matcher      *selection.Matcher
+
+	// stay is why the object never goes down, source then the mark that says where it came up from.
+	stay   sync.Stay
+	source *ownership.Mark
+	// selected is how the object is selected for its own sake.
+	selected   selection.Selection
+	isSelected bool
+	// goesDown is set once it is known that the object goes down for its own sake.
+	goesDown bool
+
+	place      Place
+	placeError error
+	// observed is set if the target's object is the hub's, else whose says whose it is.
+	observed *decide.Observed
+	whose    error
+}
+
+func newExplainer(facts *Facts) *explainer {
+	e := &explainer{facts: facts}
+	e.owner = ownership.Owner{Hub: e.hub(), SyncTarget: facts.SyncTarget.UID}
+	e.publish()
+	e.matcher = selection.Compile(facts.Configs.It.SyncerConfigs, facts.Configs.It.EdgeSyncConfigs)
+	if object := facts.Object.It; object != nil {
+		e.stay = sync.StaysAbove(e.owner, object)
+		if mark, err := e.owner.VerifyUp(object.GetAnnotations(), transform.SelfOf(object)); err == nil {
+			e.source = &mark
+		}
+		e.selected, e.isSelected = e.resource.Selects(e.matcher, object)
+	}
+	e.place, e.placeError = e.find()
+	if target := facts.Target.It; target != nil {
+		e.observed, e.whose = e.resource.Observe(e.owner, e.mailbox(), target)
+	}
+	return e
+}
+
+func (e *explainer) mailbox() logicalcluster.Name {
+	if mailbox := e.facts.SyncTarget.Status.Mailbox; mailbox != nil {
+		return logicalcluster.Name(mailbox.Cluster)
+	}
+	return ""
+}
+
+// hub is the hub that is meant. If nobody has told which, the marks do: the UID of the SyncTarget is in them too.
+func (e *explainer) hub() types.UID {
+	if e.facts.Hub != "" {
+		return e.facts.Hub
+	}
+	for _, object := range []*unstructured.Unstructured{e.facts.Target.It, e.facts.Object.It} {
+		if object == nil {
+			continue
+		}
+		mark, err := ownership.ParseMark(object.GetAnnotations()[ownership.MarkAnnotation])
+		if err == nil && mark.SyncTarget == e.facts.SyncTarget.UID {
+			return mark.Hub
+		}
+	}
+	return ""
+}
+
+// publish finds the PublishedResource that counts, and how objects are synced then.
+func (e *explainer) publish() {
+	api := e.api()
+	e.publisher = e.publisherOf(func(spec *synchubv1alpha1.PublishedResourceSpec) synchubv1alpha1.ResourceDescriptor {
+		return published.InMailbox(spec)
+	}, api.Kind)
+	if e.publisher != nil {
+		api.Version = cmp.Or(published.InMailbox(&e.publisher.Spec).Version, api.Version)
+	}
+	if e.publisher == nil {
+		e.resource = published.Companion(api)
+		// As far as is known, configs select it.
+		e.resource.Companion = e.facts.Published.Error == nil
+		return
+	}
+	e.resource, e.compileError = published.NewCompiler().CompileObject(e.publisher, api)
+	if e.compileError != nil {
+		e.resource = published.Companion(api)
+		e.resource.Companion = false
+	}
+}
+
+// api is what the mailbox has, as far as is known.
+func (e *explainer) api() published.API {
+	group := e.facts.Resource
+	native, isNative := published.NativeAPI(synchubv1alpha1.ResourceDescriptor{Group: group.Group, Resource: group.Resource})
+	served := e.facts.Served.It
+	switch {
+	case served != nil:
+		api := *served
+		api.Native, api.Exported = isNative, !isNative
+		return api
+	case isNative:
+		return native
+	default:
+		return published.API{GroupVersionResource: group.WithVersion(""), Namespaced: e.facts.Key.Namespace != "", Exported: true}
+	}
+}
+
+// publisherOf returns the oldest PublishedResource that names the resource, by its name on either side.
+func (e *explainer) publisherOf(name func(*synchubv1alpha1.PublishedResourceSpec) synchubv1alpha1.ResourceDescriptor, kind string) *synchubv1alpha1.PublishedResource {
+	var found *synchubv1alpha1.PublishedResource
+	for i := range e.facts.Published.It {
+		candidate := &e.facts.Published.It[i]
+		named := name(&candidate.Spec)
+		sameName := named.Resource == e.facts.Resource.Resource || named.Resource == "" && named.Kind != "" && named.Kind == kind
+		if named.Group == e.facts.Resource.Group && sameName && (found == nil || isOlder(candidate, found)) {
+			found = candidate
+		}
+	}
+	return found
+}
+
+func isOlder(a, b *synchubv1alpha1.PublishedResource) bool {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name)) < 0
+}
+
+// find returns where on the target the object belongs, or came from.
+func (e *explainer) find() (Place, error) {
+	object := e.facts.Object.It
+	switch {
+	case e.source != nil:
+		from := e.source.Source
+		group := schema.GroupResource{Group: from.Group, Resource: from.Resource}
+		return Place{e.onTarget(group), types.NamespacedName{Namespace: from.Namespace, Name: from.Name}}, nil
+	case object != nil:
+		name, err := e.down().Name(object, e.wish())
+		return e.placeOf(name), err
+	case e.resource.Rules != nil && e.resource.Rules.Naming != nil:
+		return Place{}, errors.New("its name there is made of the object in the mailbox, which is not there")
+	default:
+		return Place{e.resource.OnTarget(), e.facts.Key}, nil
+	}
+}
+
+// onTarget returns the target's resource of that name.
+func (e *explainer) onTarget(group schema.GroupResource) sync.TargetResource {
+	if same := e.resource.OnTarget(); same.GroupResource() == group {
+		return same
+	}
+	for _, recorded := range e.facts.SyncTarget.Status.SyncedResources {
+		if recorded.Group == group.Group && recorded.Resource == group.Resource && len(recorded.Versions) > 0 {
+			return sync.TargetResource{GroupVersionResource: group.WithVersion(recorded.Versions[0])}
+		}
+	}
+	return sync.TargetResource{GroupVersionResource: group.WithVersion("")}
+}
+
+func (e *explainer) placeOf(name conversion.Name) Place {
+	resource := e.resource.OnTarget()
+	if resource.GroupVersion().WithKind(resource.Kind).GroupKind() != name.GVK.GroupKind() {
+		// A conversion makes another kind of it; which resource that is the target tells.
+		resource = sync.TargetResource{GroupVersionResource: name.GVK.GroupVersion().WithResource(""), Kind: name.GVK.Kind}
+	}
+	return Place{resource, types.NamespacedName{Namespace: name.Namespace, Name: name.Name}}
+}
+
+func (e *explainer) down() transform.Down {
+	return transform.Down{
+		Owner: e.owner, Mailbox: e.mailbox().String(), SyncTarget: e.facts.SyncTarget.Name,
+		Resource: e.resource.GroupResource(), Namespaced: e.resource.Namespaced,
+		// The hub's key is its secret, so no hash is compared.
+		Hasher: ownership.NewHasher([]byte("explain")),
+	}
+}
+
+// wish says what the object is to be on the target.
+func (e *explainer) wish() transform.Wish {
+	wish := e.resource.WishDown(cmp.Or(e.selected.Policy, ownership.PolicyDelete), e.selected.Conversion)
+	if below := e.facts.Target.It; below != nil {
+		wish.Other = below.Object
+	}
+	return wish
+}
+
+// relation is the relation by which the target's object came, or the mailbox's; empty if it came for its own sake.
+func (e *explainer) relation() string {
+	if e.observed != nil {
+		return e.observed.Mark.Relation
+	}
+	return ""
+}
+
+// relating returns the PublishedResources, with a relation each, that can take objects of the resource along.
+func (e *explainer) relating() (names []string) {
+	for _, candidate := range e.facts.Published.It {
+		related, _ := relation.Compile(candidate.Spec.Related)
+		for _, one := range related {
+			if one != nil && one.Origin == synchubv1alpha1.RelatedOriginMailbox && one.InMailbox.GroupResource() == e.facts.Resource {
+				names = append(names, candidate.Name+"/"+one.Identifier)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,184 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package explain
+
+import "fmt"
+
+// State is what a step comes to.
+type State string
+
+const (
+	// OK: the object gets past this step.
+	OK State = "ok"
+	// Stopped: it does not, until somebody changes something.
+	Stopped State = "stopped"
+	// Waiting: it does not yet, and that should end by itself.
+	Waiting State = "waiting"
+	// Unknown: that cannot be told.
+	Unknown State = "unknown"
+)
+
+// Names of steps, in their order.
+const (
+	StepSyncTarget    = "SyncTarget"
+	StepConnection    = "Connection"
+	StepMailbox       = "Mailbox"
+	StepPublished     = "Published"
+	StepObject        = "Object"
+	StepSelected      = "Selected"
+	StepFilter        = "Filter"
+	StepName          = "Name"
+	StepCompatibility = "Compatibility"
+	StepReport        = "Report"
+	StepTarget        = "Target"
+	StepContent       = "Content"
+	StepStatus        = "Status"
+)
+
+// Step is one step of an object's way.
+type Step struct {
+	Step  string `json:"step"`
+	State State  `json:"state"`
+	// Reason is a constant of the hub's, where there is one.
+	Reason string `json:"reason,omitempty"`
+	// What says what was found, Do what can be done about it.
+	What string `json:"what"`
+	Do   string `json:"do,omitempty"`
+}
+
+// Presence tells whether the target has an object.
+type Presence string
+
+const (
+	Present         Presence = "Yes"
+	Absent          Presence = "No"
+	PresenceUnknown Presence = "Unknown"
+)
+
+// Verdict is the answer: the first step that the object does not get past, if there is one.
+type Verdict struct {
+	// OnTarget tells whether the target has an object of this name.
+	OnTarget Presence `json:"onTarget"`
+	// Step is the one that stops the object; empty if none does.
+	Step  string `json:"step,omitempty"`
+	State State  `json:"state"`
+	// Text says it to a person.
+	Text string `json:"text"`
+}
+
+// Explanation is all that can be said about one object and one target.
+type Explanation struct {
+	SyncTarget string `json:"syncTarget"`
+	// Group, Resource, Namespace and Name are the object's in the mailbox.
+	Group     string  `json:"group,omitempty"`
+	Resource  string  `json:"resource"`
+	Namespace string  `json:"namespace,omitempty"`
+	Name      string  `json:"name"`
+	Steps     []Step  `json:"steps"`
+	Verdict   Verdict `json:"verdict"`
+}
+
+// Explain tells why the object is on the target, or is not.
+func Explain(facts *Facts) Explanation {
+	e := newExplainer(facts)
+	for _, look := range []func(){
+		e.lookAtSyncTarget, e.lookAtConnection, e.lookAtMailbox, e.lookAtPublished, e.lookAtObject, e.lookAtSelection, e.lookAtFilter,
+		e.lookAtName, e.lookAtCompatibility, e.lookAtReport, e.lookAtTarget, e.lookAtContent, e.lookAtStatus,
+	} {
+		look()
+	}
+	return Explanation{
+		SyncTarget: facts.SyncTarget.Name,
+		Group:      facts.Resource.Group, Resource: facts.Resource.Resource,
+		Namespace: facts.Key.Namespace, Name: facts.Key.Name,
+		Steps: e.steps, Verdict: e.verdict(),
+	}
+}
+
+// verdict is the first step that stops the object. What is unknown stops nothing.
+func (e *explainer) verdict() Verdict {
+	verdict := Verdict{OnTarget: e.presence(), State: OK}
+	var unknown []Step
+	for _, step := range e.steps {
+		switch step.State {
+		case Stopped, Waiting:
+			verdict.Step, verdict.State = step.Step, step.State
+			verdict.Text = e.standing(verdict.OnTarget) + ": " + step.What
+			if step.Do != "" {
+				verdict.Text += "; " + step.Do
+			}
+			return verdict
+		case Unknown:
+			unknown = append(unknown, step)
+		case OK:
+		}
+	}
+	verdict.Text = e.standing(verdict.OnTarget)
+	if e.source != nil {
+		verdict.Text += ", where it came up from"
+	}
+	if len(unknown) > 0 {
+		verdict.State = Unknown
+		verdict.Text += fmt.Sprintf(". Nothing that could be seen is in its way, but not all could: %s: %s", unknown[0].Step, unknown[0].What)
+	} else if e.goesDown {
+		verdict.Text += ", in step with the mailbox"
+	}
+	return verdict
+}
+
+func (e *explainer) presence() Presence {
+	switch {
+	case e.placeError != nil || e.facts.Target.Error != nil:
+		return PresenceUnknown
+	case e.facts.Target.It == nil:
+		return Absent
+	default:
+		return Present
+	}
+}
+
+// standing says where things stand.
+func (e *explainer) standing(presence Presence) string {
+	object, target := e.facts.Key.Name, e.facts.SyncTarget.Name
+	switch {
+	case presence == PresenceUnknown:
+		return fmt.Sprintf("Whether %s is on %s cannot be seen", object, target)
+	case presence == Absent:
+		return fmt.Sprintf("%s is not on %s", object, target)
+	case e.observed == nil && e.source == nil:
+		return fmt.Sprintf("%s has an object %s that did not come from the mailbox", target, e.place.Name)
+	default:
+		return fmt.Sprintf("%s is on %s", object, target)
+	}
+}
+
+// say adds a step.
+func (e *explainer) say(step string, state State, what string, values ...any) *Step {
+	e.steps = append(e.steps, Step{Step: step, State: state, What: fmt.Sprintf(what, values...)})
+	return &e.steps[len(e.steps)-1]
+}
+
+// because names the constant that says why.
+func (s *Step) because(reason string) *Step {
+	s.Reason = reason
+	return s
+}
+
+// do says what can be done.
+func (s *Step) do(what string, values ...any) {
+	s.Do = fmt.Sprintf(what, values...)
+}

@@ -1,0 +1,150 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package explain_test
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
+	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+)
+
+var mailboxCases = map[string]situation{
+	"not published": {
+		change: func(_ *testing.T, f *explain.Facts) { f.Published.It, f.Target.It = nil, nil },
+		step:   explain.StepPublished, state: explain.Stopped, reason: "NotPublished", says: []string{"widgets.example.dev"},
+	},
+	"published under another name": {
+		change: func(t *testing.T, f *explain.Facts) {
+			f.Published.It = []synchubv1alpha1.PublishedResource{*parse[synchubv1alpha1.PublishedResource](t, `
+metadata: {name: widgets}
+spec: {resource: {group: example.dev, resource: widgets, version: v1}, projection: {group: shop.dev}}`)}
+			f.Served.It, f.Object.It, f.Target.It = nil, nil, nil
+		},
+		step: explain.StepPublished, state: explain.Stopped, says: []string{"gives it another name in mailboxes: widgets (shop.dev)"},
+	},
+	"only related": {
+		change: func(t *testing.T, f *explain.Facts) {
+			f.Published.It = []synchubv1alpha1.PublishedResource{*parse[synchubv1alpha1.PublishedResource](t, `
+metadata: {name: shops}
+spec: {resource: {group: example.dev, resource: shops, version: v1}, related: [{identifier: front, origin: Mailbox, resource: {group: example.dev, resource: widgets, version: v1}, object: {reference: {path: spec.widget}}}]}`)}
+			f.Target.It = nil
+		},
+		step: explain.StepPublished, state: explain.Stopped, reason: "NotPublished", says: []string{"shops/front"},
+	},
+	"a PublishedResource that is not ready": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			publisher(f).Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse, Reason: "SchemaMissing", Message: "There is no schema yet."}}
+			f.Served.It, f.Object.It, f.Target.It = nil, nil, nil
+		},
+		step: explain.StepPublished, state: explain.Stopped, reason: "SchemaMissing", says: []string{"widgets is not ready: There is no schema yet"},
+	},
+	"an API that the mailbox does not serve": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			f.Published = explain.Seen[[]synchubv1alpha1.PublishedResource]{Error: errDenied}
+			f.Served.It, f.Object.It, f.Target.It = nil, nil, nil
+		},
+		step: explain.StepPublished, state: explain.Stopped, says: []string{"the mailbox does not serve widgets.example.dev"},
+	},
+	"a PublishedResource that is wrong": {
+		change: func(_ *testing.T, f *explain.Facts) { publisher(f).Spec.Filter = &synchubv1alpha1.Filter{CEL: "self."} },
+		step:   explain.StepPublished, state: explain.Stopped, reason: "Invalid", says: []string{"spec.filter.cel"},
+	},
+	"PublishedResources that cannot be seen": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			f.Published = explain.Seen[[]synchubv1alpha1.PublishedResource]{Error: errDenied}
+		},
+		state: explain.Unknown, onTarget: explain.Present, says: []string{"cannot be seen: you may not", "--hosting-kubeconfig", "selected by SyncerConfig/all"},
+	},
+	"no object anywhere": {
+		change: func(_ *testing.T, f *explain.Facts) { f.Object.It, f.Target.It = nil, nil },
+		step:   explain.StepObject, state: explain.Stopped, onTarget: explain.Absent, says: []string{"there is no such object in the mailbox"},
+	},
+	"an object that is gone from the mailbox": {
+		change: func(_ *testing.T, f *explain.Facts) { f.Object.It = nil },
+		step:   explain.StepObject, state: explain.Waiting, onTarget: explain.Present, says: []string{"goes from the cluster, with the policy Delete"},
+	},
+	"an object that is gone from the mailbox, its config suspended": {
+		change: func(_ *testing.T, f *explain.Facts) { f.Object.It, config(f).Spec.Suspend = nil, true },
+		step:   explain.StepObject, state: explain.Stopped, reason: "Suspended", says: []string{"it is left on the cluster"},
+	},
+	"an object from a mailbox that was lost": {
+		change: func(_ *testing.T, f *explain.Facts) { f.Object.It, status(f).Mailbox.Cluster = nil, "another" },
+		step:   explain.StepObject, state: explain.Stopped, says: []string{"from a mailbox that was lost"},
+	},
+	"an object of the target alone": {
+		change: func(_ *testing.T, f *explain.Facts) { f.Object.It = nil; f.Target.It.SetAnnotations(nil) },
+		step:   explain.StepObject, state: explain.Stopped, says: []string{"florin has an object web that did not come from the mailbox"},
+	},
+	"an object of the target that is to come up": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			f.Object.It = nil
+			f.Target.It.SetAnnotations(nil)
+			config(f).Spec = edgev2alpha1.SyncerConfigSpec{Upsync: []edgev2alpha1.UpsyncSet{{APIGroup: "example.dev", Resources: []string{"widgets"}, Namespaces: []string{"shop"}, Names: []string{"*"}}}}
+		},
+		step: explain.StepObject, state: explain.Waiting, says: []string{"selects it for coming up"},
+	},
+	"an object that came up": {
+		change: func(t *testing.T, f *explain.Facts) {
+			f.Target.It.SetAnnotations(nil)
+			f.Target.It.SetLabels(nil)
+			f.Object.It = raised(t, f.Target.It, "")
+		},
+		state: explain.OK, onTarget: explain.Present, says: []string{"where it came up from", "it came up from the cluster, where it is shop/web"},
+	},
+	"an object that came up, and is gone below": {
+		change: func(t *testing.T, f *explain.Facts) {
+			f.Target.It.SetAnnotations(nil)
+			f.Object.It, f.Target.It = raised(t, f.Target.It, ""), nil
+		},
+		step: explain.StepTarget, state: explain.Waiting, onTarget: explain.Absent, says: []string{"once that is proven it goes from the mailbox"},
+	},
+	"an object that is being deleted": {
+		change: func(_ *testing.T, f *explain.Facts) { f.Object.It.SetDeletionTimestamp(&metav1.Time{Time: now}) },
+		step:   explain.StepObject, state: explain.Stopped, reason: "Terminating",
+	},
+	"an object that waits for the target": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			f.Object.It.SetDeletionTimestamp(&metav1.Time{Time: now})
+			f.Object.It.SetFinalizers([]string{sync.Finalizer})
+		},
+		step: explain.StepObject, state: explain.Waiting, reason: "Terminating",
+	},
+	"an object that cannot be read": {
+		change: func(_ *testing.T, f *explain.Facts) { f.Object.It, f.Object.Error = nil, errDenied },
+		state:  explain.Unknown, says: []string{"it cannot be read in the mailbox: you may not"},
+	},
+	"a binding that gives users their rights": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			f.Object.It.SetLabels(map[string]string{edgev2alpha1.LabelMailboxAccess: "true"})
+			f.Target.It = nil
+		},
+		step: explain.StepSelected, state: explain.Stopped, says: []string{"spec.mailboxAccess"},
+	},
+	"a namespace that was made for what came up": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			f.Object.It.SetAnnotations(map[string]string{ownership.EnsuredAnnotation: owner.LabelValue()})
+			f.Target.It = nil
+		},
+		step: explain.StepSelected, state: explain.Stopped, says: []string{"only for what came up"},
+	},
+}

@@ -1,0 +1,135 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package explain
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+)
+
+// lookAtCompatibility tells whether the target takes objects of the resource.
+func (e *explainer) lookAtCompatibility() {
+	if !e.travels() || e.place.Resource == "" {
+		return
+	}
+	recorded := e.facts.SyncTarget.Status.SyncedResources
+	index := slices.IndexFunc(recorded, func(one edgev2alpha1.SyncedResource) bool {
+		return one.Group == e.place.Group && one.Resource == e.place.Resource
+	})
+	if index < 0 {
+		e.say(StepCompatibility, Waiting, "the hub does not list %s in the SyncTarget's status.syncedResources yet", e.place.GroupResource())
+		return
+	}
+	found := recorded[index]
+	switch {
+	case found.State == edgev2alpha1.SyncedResourceIncompatible && found.Reason == "SchemaIncompatible" && e.warnsOnly():
+		e.say(StepCompatibility, OK, "not every object fits, and the PublishedResource lets them go down all the same: %s", sentence(found.Message)).because(found.Reason)
+	case found.State == edgev2alpha1.SyncedResourceIncompatible:
+		e.say(StepCompatibility, Stopped, "%s", sentence(found.Message)).because(found.Reason)
+	case found.State == edgev2alpha1.SyncedResourceAccepted:
+		e.say(StepCompatibility, OK, "the cluster takes %s", e.place.GroupResource()).because(found.Reason)
+	case e.observed != nil:
+		e.say(StepCompatibility, OK, "the cluster took %s before; the hub compares it again", e.place.GroupResource()).because(found.Reason)
+	default:
+		e.say(StepCompatibility, Waiting, "the hub has not found out yet whether the cluster takes %s", e.place.GroupResource()).because(found.Reason)
+	}
+}
+
+func (e *explainer) warnsOnly() bool {
+	return e.publisher != nil && e.publisher.Spec.Compatibility == synchubv1alpha1.CompatibilityWarn
+}
+
+// lookAtReport tells what the hub says of the object: that includes what the target answered.
+func (e *explainer) lookAtReport() {
+	if !e.travels() && e.stay == "" {
+		return
+	}
+	if failure, config := e.failure(); failure != nil {
+		e.say(StepReport, Stopped, "%s: %s", config, sentence(failure.Message)).because(failure.Reason)
+		return
+	}
+	last := e.lastEvent()
+	if last != nil && e.observed == nil && e.stay == "" {
+		e.say(StepReport, Stopped, "the last event about it: %s", sentence(last.Message)).because(last.Reason)
+		return
+	}
+	if e.facts.Configs.Error == nil && e.countFailed() > edgev2alpha1.MaxFailures {
+		e.say(StepReport, Unknown, "so many objects fail that not all are listed").do("see the events in the mailbox")
+	}
+}
+
+// failure returns what the status of a config says about the object.
+func (e *explainer) failure() (*edgev2alpha1.ObjectFailure, string) {
+	for _, reported := range e.reports() {
+		for i, failure := range reported.Failures {
+			if failure.Group == e.facts.Resource.Group && failure.Resource == e.facts.Resource.Resource &&
+				failure.Namespace == e.facts.Key.Namespace && failure.Name == e.facts.Key.Name {
+				return &reported.Failures[i], reported.config
+			}
+		}
+	}
+	return nil, ""
+}
+
+type report struct {
+	config string
+	*edgev2alpha1.SyncerConfigStatus
+}
+
+func (e *explainer) reports() (reports []report) {
+	for _, config := range e.facts.Configs.It.SyncerConfigs {
+		reports = append(reports, report{"SyncerConfig/" + config.Name, &config.Status})
+	}
+	for _, config := range e.facts.Configs.It.EdgeSyncConfigs {
+		reports = append(reports, report{"EdgeSyncConfig/" + config.Name, &config.Status})
+	}
+	return reports
+}
+
+// countFailed is the greatest number of failures that one config counts.
+func (e *explainer) countFailed() (failed int64) {
+	for _, reported := range e.reports() {
+		failed = max(failed, reported.Failed)
+	}
+	return failed
+}
+
+// lastEvent returns what the hub said last about the object, of what is not older than itself.
+func (e *explainer) lastEvent() (last *corev1.Event) {
+	for i := range e.facts.Events {
+		event := &e.facts.Events[i]
+		if event.ReportingController != "synchub" || event.Type != corev1.EventTypeWarning || event.InvolvedObject.UID != e.uid() {
+			continue
+		}
+		if last == nil || last.LastTimestamp.Before(&event.LastTimestamp) {
+			last = event
+		}
+	}
+	return last
+}
+
+func (e *explainer) uid() types.UID {
+	if e.facts.Object.It == nil {
+		return ""
+	}
+	return e.facts.Object.It.GetUID()
+}

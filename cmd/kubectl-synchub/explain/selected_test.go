@@ -1,0 +1,139 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package explain_test
+
+import (
+	"testing"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
+	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/controllers/sync/transform"
+)
+
+// scope replaces what the config selects.
+func scope(text string) func(*testing.T, *explain.Facts) {
+	return func(t *testing.T, f *explain.Facts) {
+		config(f).Spec = *parse[edgev2alpha1.SyncerConfigSpec](t, text)
+		f.Target.It = nil
+	}
+}
+
+// publish replaces a part of what the PublishedResource says.
+func publish(text string, absent bool) func(*testing.T, *explain.Facts) {
+	return func(t *testing.T, f *explain.Facts) {
+		publisher(f).Spec = *parse[synchubv1alpha1.PublishedResourceSpec](t, "resource: {group: example.dev, resource: widgets, kind: Widget, version: v1}\n"+text)
+		if absent {
+			f.Target.It = nil
+		}
+	}
+}
+
+var selectionCases = map[string]situation{
+	"no config": {
+		change: func(_ *testing.T, f *explain.Facts) { f.Configs.It.SyncerConfigs, f.Target.It = nil, nil },
+		step:   explain.StepSelected, state: explain.Stopped, reason: "NotSelected", says: []string{"no config of the mailbox names widgets.example.dev"},
+	},
+	"another namespace": {
+		change: scope("namespaceScope: {namespaces: [bakery, mill], resources: [{group: example.dev, resource: widgets}]}"),
+		step:   explain.StepSelected, state: explain.Stopped, reason: "NotSelected", says: []string{"SyncerConfig/all spec.namespaceScope.resources[0], but it names the namespaces bakery, mill"},
+	},
+	"another name, nearer than another namespace": {
+		change: scope("namespacedObjects: [{group: example.dev, resource: widgets, objectsByNamespace: [{namespace: mill, names: [web]}]}, {group: example.dev, resource: widgets, objectsByNamespace: [{namespace: shop, names: [api]}]}]"),
+		step:   explain.StepSelected, state: explain.Stopped, reason: "NotSelected", says: []string{"spec.namespacedObjects[1], but it names the objects api"},
+	},
+	"other labels": {
+		change: scope("namespaceScope: {namespaces: ['*'], resources: [{group: example.dev, resource: widgets, labelSelector: {matchLabels: {tier: gold}}}]}"),
+		step:   explain.StepSelected, state: explain.Stopped, reason: "NotSelected", says: []string{`its labelSelector "tier=gold" does not match`},
+	},
+	"other annotations": {
+		change: scope("namespaceScope: {namespaces: ['*'], resources: [{group: example.dev, resource: widgets, annotations: {tier: gold}}]}"),
+		step:   explain.StepSelected, state: explain.Stopped, reason: "NotSelected", says: []string{`lacks the annotation tier with the value "gold"`},
+	},
+	"another version": {
+		change: scope("namespaceScope: {namespaces: ['*'], resources: [{group: example.dev, resource: widgets, apiVersion: v2}]}"),
+		step:   explain.StepSelected, state: explain.Stopped, reason: "NotSelected", says: []string{"version v2, which mailboxes do not serve"},
+	},
+	"an empty list": {
+		change: scope("namespacedObjects: [{group: example.dev, resource: widgets, objectsByNamespace: [{namespace: shop}]}]"),
+		step:   explain.StepSelected, state: explain.Stopped, reason: "NotSelected", says: []string{"spec.namespacedObjects[0], but a list of it is absent or empty"},
+	},
+	"deselected, and still there": {
+		change: func(_ *testing.T, f *explain.Facts) { f.Configs.It.SyncerConfigs = nil },
+		step:   explain.StepSelected, state: explain.Stopped, reason: "NotSelected", onTarget: explain.Present, says: []string{"it goes from the cluster once that is proven, with the policy Delete"},
+	},
+	"suspended": {
+		change: func(_ *testing.T, f *explain.Facts) { config(f).Spec.Suspend = true },
+		step:   explain.StepSelected, state: explain.Stopped, reason: "Suspended", says: []string{"SyncerConfig/all"},
+	},
+	"configs that cannot be read": {
+		change: func(_ *testing.T, f *explain.Facts) { f.Configs = explain.Seen[explain.Configs]{Error: errDenied} },
+		state:  explain.Unknown, says: []string{"the configs of the mailbox cannot be read: you may not"},
+	},
+	"all of the resource": {
+		change: func(t *testing.T, f *explain.Facts) {
+			f.Configs.It.SyncerConfigs = nil
+			publish("select: All", false)(t, f)
+		},
+		state: explain.OK, says: []string{"the PublishedResource selects all objects"},
+	},
+	"related to another": {
+		change: func(t *testing.T, f *explain.Facts) {
+			f.Configs.It.SyncerConfigs = nil
+			f.Target.It = placed(t, f.Object.It, transform.Wish{Policy: ownership.PolicyDelete, Relation: "shops/front"})
+		},
+		state: explain.OK, onTarget: explain.Present, says: []string{"related to another object, by shops/front"},
+	},
+	"held back by its labels": {
+		change: publish("filter: {resource: {matchLabels: {tier: gold}}}", true),
+		step:   explain.StepFilter, state: explain.Stopped, reason: "Filtered", says: []string{"spec.filter of the PublishedResource widgets holds it back"},
+	},
+	"held back by its namespace": {
+		change: publish("filter: {namespace: {matchLabels: {tier: gold}}}", true),
+		step:   explain.StepFilter, state: explain.Stopped, reason: "Filtered",
+	},
+	"a namespace that cannot be seen": {
+		change: func(t *testing.T, f *explain.Facts) {
+			publish("filter: {namespace: {matchLabels: {tier: gold}}}", false)(t, f)
+			f.Namespace.It, f.Namespace.Error = nil, errDenied
+		},
+		state: explain.Unknown, says: []string{"the labels of its namespace"},
+	},
+	"let pass": {
+		change: publish("filter: {cel: self.spec.size == 3}", false), state: explain.OK, says: []string{"lets it pass"},
+	},
+	"a filter that fails": {
+		change: publish("filter: {cel: self.spec.colour == 'red'}", true),
+		step:   explain.StepFilter, state: explain.Stopped, reason: "RuleFailed",
+	},
+	"another name on the target": {
+		change: publish("naming: {name: '{{ .SyncTarget }}-{{ .Object.metadata.name }}'}", true),
+		step:   explain.StepTarget, state: explain.Waiting, says: []string{"does not have shop/florin-web yet"},
+	},
+	"a name that is not legal": {
+		change: publish("naming: {name: '{{ .Object.metadata.name }}/x'}", true),
+		step:   explain.StepName, state: explain.Stopped, reason: "Invalid", onTarget: explain.PresenceUnknown, says: []string{"web/x"},
+	},
+	"selected for coming up as well": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			config(f).Spec.Upsync = []edgev2alpha1.UpsyncSet{{APIGroup: "example.dev", Resources: []string{"widgets"}, Namespaces: []string{"shop"}, Names: []string{"web"}}}
+			f.Target.It = nil
+		},
+		step: explain.StepName, state: explain.Stopped, reason: "SelectedUp",
+	},
+}

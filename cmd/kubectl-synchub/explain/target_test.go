@@ -1,0 +1,112 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package explain_test
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
+)
+
+var targetCases = map[string]situation{
+	"all is well": {
+		change: func(*testing.T, *explain.Facts) {}, state: explain.OK, onTarget: explain.Present,
+		says: []string{"web is on florin, in step with the mailbox", "selected by SyncerConfig/all spec.namespaceScope.resources[0]", "shows the cluster's status"},
+	},
+	"suspended": {
+		change: func(_ *testing.T, f *explain.Facts) { spec(f).Suspend = true },
+		step:   explain.StepSyncTarget, state: explain.Stopped, reason: "Suspended", says: []string{"web is on florin: ", "synchub resume florin"},
+	},
+	"drained": {
+		change: func(_ *testing.T, f *explain.Facts) { spec(f).Drain, f.Target.It = true, nil },
+		step:   explain.StepSyncTarget, state: explain.Stopped, reason: "Draining", onTarget: explain.Absent, says: []string{"web is not on florin: ", "synchub uncordon florin"},
+	},
+	"deleted, and what was placed with it": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			f.SyncTarget.DeletionTimestamp = &metav1.Time{Time: now}
+			spec(f).DeletionPolicy = edgev2alpha1.DeletionPolicyDelete
+		},
+		step: explain.StepSyncTarget, state: explain.Stopped, reason: "Deleting", says: []string{"and what the hub placed on the cluster with it"},
+	},
+	"deleted, and what was placed stays": {
+		change: func(_ *testing.T, f *explain.Facts) { f.SyncTarget.DeletionTimestamp = &metav1.Time{Time: now} },
+		step:   explain.StepSyncTarget, state: explain.Stopped, reason: "Deleting", says: []string{"is left there"},
+	},
+	"cordoned, and there already": {
+		change: func(_ *testing.T, f *explain.Facts) { spec(f).Unschedulable = true }, state: explain.OK, says: []string{"cordoned"},
+	},
+	"cordoned, and not there": {
+		change: func(_ *testing.T, f *explain.Facts) { spec(f).Unschedulable, f.Target.It = true, nil },
+		step:   explain.StepTarget, state: explain.Stopped, reason: "TargetCordoned", says: []string{"synchub uncordon florin"},
+	},
+	"unreachable": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			setCondition(status(f), edgev2alpha1.ConditionReady, metav1.ConditionFalse, "TargetUnreachable", "It does not answer.")
+			setCondition(status(f), edgev2alpha1.ConditionHeartbeatHealthy, metav1.ConditionFalse, "TargetUnreachable", "It does not answer.")
+		},
+		step: explain.StepConnection, state: explain.Stopped, reason: "TargetUnreachable", says: []string{"It does not answer"},
+	},
+	"just connecting": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			setCondition(status(f), edgev2alpha1.ConditionHeartbeatHealthy, metav1.ConditionUnknown, "Connecting", "The hub connects.")
+		},
+		step: explain.StepConnection, state: explain.Waiting, reason: "Connecting",
+	},
+	"another SyncTarget of the cluster": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			setCondition(status(f), edgev2alpha1.ConditionSyncerReady, metav1.ConditionFalse, "SharedCluster", "guilder is the same cluster.")
+		},
+		step: explain.StepConnection, state: explain.Stopped, reason: "SharedCluster",
+	},
+	"no hub runs": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			status(f).LastSyncerHeartbeatTime = &metav1.Time{Time: now.Add(-time.Hour)}
+			f.Target.It = nil
+		},
+		step: explain.StepTarget, state: explain.Waiting, says: []string{"look whether the hub runs"},
+	},
+	"no hub runs, and all was done": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			status(f).LastSyncerHeartbeatTime = &metav1.Time{Time: now.Add(-time.Hour)}
+		},
+		state: explain.Unknown, says: []string{"No hub has written anything"},
+	},
+	"no hub has said anything": {
+		change: func(_ *testing.T, f *explain.Facts) { status(f).Conditions = nil }, state: explain.Unknown, says: []string{"No hub has said anything"},
+	},
+	"a mailbox that is being made": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			setCondition(status(f), edgev2alpha1.ConditionMailboxReady, metav1.ConditionFalse, "Initializing", "It is being made.")
+			status(f).Mailbox, f.Served.Error, f.Target.It = nil, errDenied, nil
+		},
+		step: explain.StepMailbox, state: explain.Waiting, reason: "Initializing",
+	},
+	"a mailbox that cannot be looked into": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			f.Served.It, f.Served.Error, f.Object.It = nil, errDenied, nil
+		},
+		state: explain.Unknown, onTarget: explain.Present, says: []string{"cannot be looked into: you may not", "spec.mailboxAccess", "with the hub's mark"},
+	},
+	"the target cannot be asked": {
+		change: func(_ *testing.T, f *explain.Facts) { f.Target.It, f.Target.Error = nil, errDenied },
+		state:  explain.Unknown, onTarget: explain.PresenceUnknown, says: []string{"Whether web is on florin cannot be seen", "you may not", "--target-kubeconfig"},
+	},
+}

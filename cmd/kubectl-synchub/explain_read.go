@@ -1,0 +1,200 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
+	"github.com/synchub-dev/synchub/provider/registration"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// askTarget is how long a cluster that may be away is waited for.
+const askTarget = 15 * time.Second
+
+// facts reads all that can be read. The error says that the question makes no sense.
+func (o *explainOptions) facts(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, resource string, key types.NamespacedName) (*explain.Facts, error) {
+	facts := &explain.Facts{Now: time.Now(), SyncTarget: syncTarget, Key: key}
+	var err error
+	if facts.Published, err = o.published(ctx); err != nil {
+		return nil, err
+	}
+	below, err := o.reachTarget(ctx, syncTarget)
+	if err != nil && o.target.kubeconfig != "" {
+		return nil, err
+	}
+	facts.Target.Error = err
+	if facts.Served.Error = o.readMailbox(ctx, facts, resource); facts.Served.Error != nil {
+		facts.Resource = guess(below, resource)
+	}
+	if served := facts.Served.It; served != nil && served.Namespaced != (facts.Key.Namespace != "") {
+		if served.Namespaced {
+			return nil, fmt.Errorf("%s are in namespaces: give NAMESPACE/NAME", facts.Resource)
+		}
+		return nil, fmt.Errorf("%s are in no namespace: give the NAME only", facts.Resource)
+	}
+	if facts.Target.Error == nil {
+		facts.Target = below.readTarget(ctx, facts)
+	}
+	return facts, nil
+}
+
+// published returns the PublishedResources of the files, or of the hosting cluster. What the user names must be there.
+func (o *explainOptions) published(ctx context.Context) (seen explain.Seen[[]synchubv1alpha1.PublishedResource], err error) {
+	if len(o.files) > 0 {
+		found, err := readManifests(o.In, o.files)
+		if err != nil {
+			return seen, err
+		}
+		seen.It = found.published
+		return seen, nil
+	}
+	if o.hosting.kubeconfig == "" && o.hosting.context == "" {
+		seen.Error = errors.New("they are in the hosting cluster, which was not named")
+		return seen, nil
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.hosting.kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.hosting.context}).ClientConfig()
+	if err != nil {
+		return seen, fmt.Errorf("cannot use the kubeconfig of the hosting cluster: %w", err)
+	}
+	hosting, err := clientOf(config)
+	if err != nil {
+		return seen, fmt.Errorf("cannot reach the hosting cluster: %w", err)
+	}
+	var list synchubv1alpha1.PublishedResourceList
+	if err := hosting.List(ctx, &list); err != nil {
+		seen.Error = fmt.Errorf("the hosting cluster does not tell: %w", err)
+	}
+	seen.It = list.Items
+	return seen, nil
+}
+
+// reachTarget returns the cluster, by the kubeconfig that the user named, or else by the hub's.
+func (o *explainOptions) reachTarget(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) (*reader, error) {
+	if o.target.kubeconfig != "" {
+		admin, err := registration.ReadAdmin(o.target.kubeconfig, o.target.context)
+		if err != nil {
+			return nil, err
+		}
+		return newTargetReader(admin.Config)
+	}
+	workspace, err := o.client()
+	if err != nil {
+		return nil, err
+	}
+	inventory := &registration.Inventory{Client: workspace}
+	kubeconfig, err := inventory.Credentials(ctx, syncTarget)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the Secret with its kubeconfig cannot be read: %w", err)
+	case kubeconfig == nil:
+		return nil, errors.New("there is no Secret with its kubeconfig")
+	}
+	config, err := targets.ParseKubeconfig(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return newTargetReader(config)
+}
+
+func newTargetReader(config *rest.Config) (*reader, error) {
+	config.Timeout = askTarget
+	return newReader(config)
+}
+
+// reachWorkspace returns another workspace of the kcp that serves the inventory workspace.
+func (o *explainOptions) reachWorkspace(workspace string) (*reader, error) {
+	config, err := o.cluster.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	config = rest.CopyConfig(config)
+	server, err := url.Parse(config.Host)
+	if err != nil {
+		return nil, err
+	}
+	prefix, _, found := strings.Cut(server.Path, "/clusters/")
+	if !found {
+		return nil, fmt.Errorf("the current context is no workspace of kcp: its server %s has no /clusters/ in its path", config.Host)
+	}
+	server.Path = prefix + "/clusters/" + workspace
+	config.Host = server.String()
+	return newReader(config)
+}
+
+// guess returns which resource is meant if the mailbox cannot tell: what the target calls so, or else what it says literally.
+func guess(target *reader, resource string) schema.GroupResource {
+	if target != nil {
+		if found, err := target.find(resource); err == nil {
+			return found.GroupResource()
+		}
+	}
+	return literally(resource)
+}
+
+var isVersion = regexp.MustCompile(`^v[0-9]`)
+
+// literally is what the name of a resource says if nobody can be asked: deployments.v1.apps, or deployments.apps.
+func literally(resource string) schema.GroupResource {
+	full, group := schema.ParseResourceArg(strings.ToLower(resource))
+	if full != nil && isVersion.MatchString(full.Version) {
+		return full.GroupResource()
+	}
+	return group
+}
+
+// readTarget reads what the target has where the object belongs.
+func (r *reader) readTarget(ctx context.Context, facts *explain.Facts) (seen explain.Seen[*unstructured.Unstructured]) {
+	place, err := facts.Place()
+	if err != nil {
+		return seen
+	}
+	resource := place.GroupVersionResource
+	if resource.Resource == "" {
+		mapping, err := r.mapper.RESTMapping(place.GroupVersion().WithKind(place.Kind).GroupKind())
+		if err != nil {
+			seen.Error = err
+			return seen
+		}
+		resource = mapping.Resource
+	}
+	if resource.Version == "" {
+		if resource, err = r.mapper.ResourceFor(resource); err != nil {
+			seen.Error = err
+			return seen
+		}
+	}
+	seen.It, seen.Error = r.get(ctx, resource, place.NamespacedName)
+	return seen
+}

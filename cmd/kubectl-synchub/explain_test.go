@@ -1,0 +1,380 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
+	"github.com/synchub-dev/synchub/controllers/sync/naming"
+	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/controllers/sync/transform"
+)
+
+// renamed publishes ConfigMaps under another name on targets, so that one cluster can be the mailbox and the target.
+const renamed = `
+apiVersion: synchub.dev/v1alpha1
+kind: PublishedResource
+metadata: {name: configmaps}
+spec:
+  resource: {group: "", resource: configmaps, version: v1}
+  naming: {name: "{{ .SyncTarget }}-{{ .Object.metadata.name }}"}
+`
+
+const mailboxOfDucat = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: bakery}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: bakery}
+data: {a: b}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: notes, namespace: bakery}
+---
+apiVersion: edge.kubestellar.io/v2alpha1
+kind: SyncerConfig
+metadata: {name: ducat}
+spec: {namespacedObjects: [{resource: configmaps, apiVersion: v1, objectsByNamespace: [{namespace: bakery, names: [settings, absent]}]}]}
+`
+
+// workspaces are a kcp of which the cluster is every workspace that may be entered.
+func (f *fleet) workspaces(t *testing.T) {
+	t.Helper()
+	behind, err := url.Parse(f.Config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport, err := rest.TransportFor(f.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(behind) }}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		workspace, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/clusters/"), "/")
+		if workspace != "root:fleet" && workspace != "open" {
+			http.Error(w, "no access", http.StatusForbidden)
+			return
+		}
+		r.URL.Path = "/" + path
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	config := clientcmdapi.NewConfig()
+	config.Clusters["it"] = &clientcmdapi.Cluster{Server: server.URL + "/clusters/root:fleet"}
+	config.Contexts["it"] = &clientcmdapi.Context{Cluster: "it"}
+	config.CurrentContext = "it"
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KUBECONFIG", file)
+}
+
+// make creates an object for as long as the test runs.
+func (f *fleet) make(t *testing.T, object client.Object) {
+	t.Helper()
+	if err := f.admin.Create(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.IgnoreNotFound(f.admin.Delete(context.Background(), object)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// ducat makes a SyncTarget of the cluster, with its credentials and what a hub says of it.
+func (f *fleet) ducat(t *testing.T) *edgev2alpha1.SyncTarget {
+	t.Helper()
+	made := f.place(t, "ducat", metav1.ConditionTrue, "Ready", 0)
+	for _, kind := range []string{edgev2alpha1.ConditionHeartbeatHealthy, edgev2alpha1.ConditionSyncerReady, edgev2alpha1.ConditionMailboxReady} {
+		made.Status.Conditions = append(made.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "Good", LastTransitionTime: metav1.Now()})
+	}
+	made.Status.Mailbox = &edgev2alpha1.MailboxStatus{Workspace: "root:synchub:ducat", Cluster: "open"}
+	made.Status.SyncedResources = []edgev2alpha1.SyncedResource{{Resource: "configmaps", Versions: []string{"v1"}, State: edgev2alpha1.SyncedResourceAccepted, Reason: "NotCompared"}}
+	if err := f.admin.Status().Update(t.Context(), made); err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig, err := os.ReadFile(f.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.make(t, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "ducat-kubeconfig", Labels: map[string]string{edgev2alpha1.LabelCredential: edgev2alpha1.CredentialKubeconfig}},
+		Data:       map[string][]byte{"kubeconfig": kubeconfig},
+	})
+	return made
+}
+
+// bring puts on the target what a hub would make of an object of the mailbox.
+func (f *fleet) bring(t *testing.T, syncTarget *edgev2alpha1.SyncTarget, name string) *unstructured.Unstructured {
+	t.Helper()
+	source := &unstructured.Unstructured{}
+	source.SetAPIVersion("v1")
+	source.SetKind("ConfigMap")
+	if err := f.admin.Get(t.Context(), client.ObjectKey{Namespace: "bakery", Name: name}, source); err != nil {
+		t.Fatal(err)
+	}
+	const hub = types.UID("a-hub")
+	var published synchubv1alpha1.PublishedResource
+	if err := yaml.Unmarshal([]byte(renamed), &published); err != nil {
+		t.Fatal(err)
+	}
+	namer, err := naming.Compile(published.Spec.Naming)
+	if err != nil {
+		t.Fatal(err)
+	}
+	desired, err := transform.Down{
+		Owner: ownership.Owner{Hub: hub, SyncTarget: syncTarget.UID}, Mailbox: "open", SyncTarget: "ducat",
+		Resource: corev1.Resource("configmaps"), Namespaced: true, Hasher: ownership.NewHasher([]byte("a key")),
+	}.Desire(source, transform.Wish{Policy: ownership.PolicyDelete, Naming: namer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := desired.First()
+	if err := f.admin.Patch(t.Context(), made, client.Apply, client.FieldOwner(ownership.FieldManager(hub)), client.ForceOwnership); err != nil { //nolint:staticcheck // the object is not typed
+		t.Fatal(err)
+	}
+	return made
+}
+
+// answer runs explain and returns what it says to a program.
+func answer(t *testing.T, args ...string) explain.Explanation {
+	t.Helper()
+	var explained explain.Explanation
+	got := succeed(t, append([]string{"explain", "-o", "json"}, args...)...)
+	if err := json.Unmarshal([]byte(got.out), &explained); err != nil {
+		t.Fatal(err)
+	}
+	return explained
+}
+
+// newExplained makes a SyncTarget and a mailbox with objects, of which none is on the target yet.
+func newExplained(t *testing.T) (f *fleet, ducat *edgev2alpha1.SyncTarget) {
+	t.Helper()
+	f = newFleet(t)
+	for _, name := range []string{"edge.kubestellar.io_syncerconfigs", "edge.kubestellar.io_edgesyncconfigs", "synchub.dev_publishedresources"} {
+		crd, err := os.ReadFile("../../apis/schemas/crds/" + name + ".yaml") //nolint:gosec // a file of the repository
+		if err != nil {
+			t.Fatal(err)
+		}
+		apply(t, f.Target, string(crd))
+	}
+	if err := wait.PollUntilContextTimeout(t.Context(), pollEach, patience, true, func(ctx context.Context) (bool, error) {
+		return f.admin.List(ctx, &edgev2alpha1.SyncerConfigList{}) == nil && f.admin.List(ctx, &edgev2alpha1.EdgeSyncConfigList{}) == nil &&
+			f.admin.List(ctx, &synchubv1alpha1.PublishedResourceList{}) == nil, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, f.Target, mailboxOfDucat)
+	ducat = f.ducat(t)
+	f.workspaces(t)
+	return f, ducat
+}
+
+// asker asks with the PublishedResource from a file.
+type asker func(args ...string) []string
+
+func TestExplain(t *testing.T) {
+	f, ducat := newExplained(t)
+	file := write(t, map[string]string{"published.yaml": renamed})[0]
+	ask := asker(func(args ...string) []string { return append([]string{"ducat", "-f", file}, args...) })
+
+	t.Run("it waits", func(t *testing.T) {
+		got := answer(t, ask("cm", "bakery/settings")...)
+		if got.Verdict.Step != explain.StepTarget || got.Verdict.State != explain.Waiting || got.Verdict.OnTarget != explain.Absent || got.Resource != "configmaps" {
+			t.Errorf("got %+v", got)
+		}
+	})
+	placed := f.bring(t, ducat, "settings")
+	t.Run("it is there", func(t *testing.T) {
+		for _, resource := range []string{"configmaps", "cm", "ConfigMap"} {
+			if got := answer(t, ask(resource, "bakery/settings")...); got.Verdict.State != explain.OK || got.Verdict.OnTarget != explain.Present {
+				t.Errorf("%s: got %+v", resource, got)
+			}
+		}
+	})
+	t.Run("for people", func(t *testing.T) { explainsToPeople(t, ask) })
+	t.Run("it drifts", func(t *testing.T) {
+		changed := placed.DeepCopy()
+		changed.Object["data"] = map[string]any{"a": "c"}
+		changed.SetManagedFields(nil)
+		if err := f.admin.Update(t.Context(), changed); err != nil {
+			t.Fatal(err)
+		}
+		if got := answer(t, ask("cm", "bakery/settings")...); got.Verdict.State != explain.Unknown || !strings.Contains(got.Verdict.Text, "does not hold .data") {
+			t.Errorf("got %+v", got)
+		}
+	})
+	t.Run("it is stopped", func(t *testing.T) { tellsWhatStops(t, ask) })
+	t.Run("by the hosting cluster", func(t *testing.T) { asksTheHostingCluster(t, f) })
+	t.Run("mistakes", func(t *testing.T) { refusesQuestions(t, ask) })
+	t.Run("what cannot be read", func(t *testing.T) { tellsWhatItCannotRead(t, f, ducat, ask) })
+}
+
+func tellsWhatStops(t *testing.T, ask asker) {
+	t.Helper()
+	for name, step := range map[string]string{
+		"cm bakery/notes":                 explain.StepSelected,
+		"cm bakery/absent":                explain.StepObject,
+		"namespaces bakery":               explain.StepPublished,
+		"gadgets.v1.example.dev bakery/a": explain.StepPublished,
+	} {
+		if got := answer(t, ask(strings.Fields(name)...)...); got.Verdict.Step != step || got.Verdict.State != explain.Stopped {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+	if got := answer(t, ask("cm", "bakery/notes")...); !strings.Contains(got.Verdict.Text, "it names the objects absent, settings") {
+		t.Errorf("got %+v", got)
+	}
+	if got := answer(t, ask("gadgets.v1.example.dev", "bakery/a")...); got.Group != "example.dev" || got.Resource != "gadgets" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func explainsToPeople(t *testing.T, ask asker) {
+	t.Helper()
+	table := succeed(t, append([]string{"explain", "-n", "bakery"}, ask("cm", "settings")...)...).out
+	if words := firstWords(table); strings.Join(words, " ") != "STEP SyncTarget Connection Mailbox Published Object Selected Name Compatibility Target Content Status settings" {
+		t.Errorf("got\n%s", table)
+	}
+	for _, part := range []string{"selected by SyncerConfig/ducat spec.namespacedObjects[0]", "it is the ConfigMap bakery/ducat-settings", "\nsettings is on ducat, in step with the mailbox.\n"} {
+		if !strings.Contains(table, part) {
+			t.Errorf("%q is missing in\n%s", part, table)
+		}
+	}
+	var explained explain.Explanation
+	if err := yaml.Unmarshal([]byte(succeed(t, append([]string{"explain", "-o", "yaml"}, ask("cm", "bakery/settings")...)...).out), &explained); err != nil || explained.Name != "settings" || len(explained.Steps) != 11 {
+		t.Errorf("got %+v, %v", explained, err)
+	}
+}
+
+func asksTheHostingCluster(t *testing.T, f *fleet) {
+	t.Helper()
+	var resource synchubv1alpha1.PublishedResource
+	if err := yaml.Unmarshal([]byte(renamed), &resource); err != nil {
+		t.Fatal(err)
+	}
+	f.make(t, &resource)
+	got := answer(t, "ducat", "cm", "bakery/settings", "--hosting-kubeconfig", f.Kubeconfig)
+	if got.Verdict.OnTarget != explain.Present || !strings.Contains(stepOf(got, explain.StepPublished).What, "PublishedResource configmaps publishes it") {
+		t.Errorf("got %+v", got)
+	}
+	// Without the PublishedResource the object would keep its name, under which there is another.
+	if got := answer(t, "ducat", "cm", "bakery/settings"); stepOf(got, explain.StepPublished).State != explain.Unknown {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func stepOf(explained explain.Explanation, name string) explain.Step {
+	for _, step := range explained.Steps {
+		if step.Step == name {
+			return step
+		}
+	}
+	return explain.Step{}
+}
+
+func refusesQuestions(t *testing.T, ask asker) {
+	t.Helper()
+	for message, args := range map[string][]string{
+		"give the name of a SyncTarget, a resource": {"ducat", "cm"},
+		`"nobody" not found`:                        {"nobody", "cm", "bakery/settings"},
+		"is neither json nor yaml":                  ask("cm", "bakery/settings", "-o", "name"),
+		"configmaps are in namespaces":              ask("cm", "settings"),
+		"namespaces are in no namespace":            ask("namespaces", "a/bakery"),
+		"is not of the form NAMESPACE/NAME":         ask("cm", "bakery/"),
+		"absent.yaml":                               {"ducat", "cm", "bakery/settings", "-f", "absent.yaml"},
+		"hosting cluster":                           {"ducat", "cm", "bakery/settings", "--hosting-kubeconfig", "absent.yaml"},
+		"none of the others can be":                 ask("cm", "bakery/settings", "--hosting-kubeconfig", "absent.yaml"),
+		"cannot read the target's kubeconfig":       ask("cm", "bakery/settings", "--target-kubeconfig", "absent.yaml"),
+	} {
+		fail(t, message, append([]string{"explain"}, args...)...)
+	}
+}
+
+func tellsWhatItCannotRead(t *testing.T, f *fleet, ducat *edgev2alpha1.SyncTarget, ask asker) {
+	t.Helper()
+	proof := filepath.Join(t.TempDir(), "executed")
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "ducat-kubeconfig"}}
+	if err := f.admin.Patch(t.Context(), secret, client.RawPatch(types.MergePatchType, jsonOf(t, map[string]any{"stringData": map[string]any{"kubeconfig": `
+apiVersion: v1
+kind: Config
+current-context: a
+contexts: [{name: a, context: {cluster: a, user: a}}]
+clusters: [{name: a, cluster: {server: "https://127.0.0.1:1"}}]
+users: [{name: a, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: touch, args: ["` + proof + `"], interactiveMode: Never}}}]
+`}}))); err != nil {
+		t.Fatal(err)
+	}
+	got := answer(t, ask("cm", "bakery/settings")...)
+	if step := stepOf(got, explain.StepTarget); step.State != explain.Unknown || !strings.Contains(step.What, "users.user.exec") || got.Verdict.OnTarget != explain.PresenceUnknown {
+		t.Errorf("got %+v", got)
+	}
+	if _, err := os.Stat(proof); err == nil {
+		t.Error("a program was executed")
+	}
+	if got := answer(t, ask("cm", "bakery/settings", "--target-kubeconfig", f.Kubeconfig)...); got.Verdict.OnTarget != explain.Present {
+		t.Errorf("got %+v", got)
+	}
+	if err := f.admin.Delete(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	ducat.Status.Mailbox.Cluster = "closed"
+	if err := f.admin.Status().Update(t.Context(), ducat); err != nil {
+		t.Fatal(err)
+	}
+	got = answer(t, ask("configmaps", "bakery/settings")...)
+	if stepOf(got, explain.StepMailbox).State != explain.Unknown || !strings.Contains(stepOf(got, explain.StepMailbox).What, "no access") || got.Verdict.Step != "" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func jsonOf(t *testing.T, value any) []byte {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}

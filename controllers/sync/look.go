@@ -1,0 +1,147 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sync
+
+import (
+	"github.com/kcp-dev/logicalcluster/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/sync/decide"
+	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/controllers/sync/transform"
+)
+
+// What is on this page looks at one object and depends on nothing else, so that it can be told without a hub what a hub
+// makes of it.
+
+// Stay is why an object of a mailbox never goes down.
+type Stay string
+
+const (
+	// StayCameUp: it came from the target.
+	StayCameUp Stay = "CameUp"
+	// StayEnsured: it is a namespace that was made only for what came up.
+	StayEnsured Stay = "Ensured"
+	// StayAccess: it gives users their rights in the mailbox.
+	StayAccess Stay = "MailboxAccess"
+)
+
+// StaysAbove returns why an object of the owner's mailbox never goes down; empty if it may.
+func StaysAbove(owner ownership.Owner, source *unstructured.Unstructured) Stay {
+	if _, ok := source.GetLabels()[edgev2alpha1.LabelMailboxAccess]; ok {
+		return StayAccess
+	}
+	switch {
+	case cameUp(owner, source):
+		return StayCameUp
+	case source.GetAnnotations()[ownership.EnsuredAnnotation] == owner.LabelValue():
+		return StayEnsured
+	default:
+		return ""
+	}
+}
+
+func cameUp(owner ownership.Owner, object *unstructured.Unstructured) bool {
+	_, err := owner.VerifyUp(object.GetAnnotations(), transform.SelfOf(object))
+	return err == nil
+}
+
+// Describe is what selection needs to know of an object of the mailbox.
+func (r Resource) Describe(source *unstructured.Unstructured) selection.Object {
+	object := selection.Object{
+		Resource:    r.GroupVersionResource,
+		Kind:        r.Kind,
+		Namespace:   source.GetNamespace(),
+		Name:        source.GetName(),
+		Labels:      source.GetLabels(),
+		Annotations: source.GetAnnotations(),
+		Versions:    r.rules().Versions,
+	}
+	if r.Group == "" && r.Resource == "secrets" {
+		object.SecretType, _, _ = unstructured.NestedString(source.Object, "type")
+	}
+	return object
+}
+
+// Selects returns how an object of the mailbox is selected for its own sake, but for the filter.
+func (r Resource) Selects(matcher *selection.Matcher, source *unstructured.Unstructured) (selection.Selection, bool) {
+	if r.Companion {
+		return selection.Selection{}, false
+	}
+	described := r.Describe(source)
+	selected, ok := matcher.Match(described)
+	if r.All && selection.IsEveryday(described) {
+		if !ok {
+			selected.Policy = ownership.PolicyDelete
+		}
+		selected.StatusReturn, selected.Suspended = true, false
+		return selected, true
+	}
+	return selected, ok
+}
+
+// IsLeftOut tells whether what an object of the mailbox would be on the target is selected for coming up.
+func (r Resource) IsLeftOut(matcher *selection.Matcher, source *unstructured.Unstructured, target TargetResource, key types.NamespacedName) bool {
+	there := r.Describe(source)
+	there.Resource, there.Kind, there.Namespace, there.Name = target.GroupVersionResource, target.Kind, key.Namespace, key.Name
+	_, up := matcher.MatchUp(there)
+	return up
+}
+
+// Observe returns what there is to decide by if an object of the target is the owner's, else why it is not.
+func (r Resource) Observe(owner ownership.Owner, mailbox logicalcluster.Name, object *unstructured.Unstructured) (*decide.Observed, error) {
+	mark, err := owner.Verify(object.GetAnnotations(), transform.SelfOf(object))
+	if err != nil {
+		return nil, err
+	}
+	return &decide.Observed{
+		UID:         object.GetUID(),
+		Mark:        mark,
+		Labelled:    object.GetLabels()[ownership.OwnerLabel] == owner.LabelValue(),
+		Terminating: object.GetDeletionTimestamp() != nil,
+		Former:      mark.Mailbox != mailbox.String(),
+		// Only what the hub created goes with all that it holds.
+		Retain: r.Retain || r.Container && mark.Adopted,
+		Fields: appliedFields(object, ownership.FieldManager(owner.Hub)),
+	}, nil
+}
+
+// appliedFields returns the manager's managedFields entry on an object, in the form FieldsV1.
+func appliedFields(object *unstructured.Unstructured, manager string) []byte {
+	for _, entry := range object.GetManagedFields() {
+		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" && entry.FieldsV1 != nil {
+			return entry.FieldsV1.GetRawBytes()
+		}
+	}
+	return nil
+}
+
+// StatusAbove returns the status that the mailbox's object must show; applied tells whether the target's object is what the
+// mailbox's says.
+func (r Resource) StatusAbove(above, below *unstructured.Unstructured, applied bool) map[string]any {
+	if !r.StatusSubresource {
+		// Each write of a status makes a generation then, and its number means nothing.
+		return transform.PlainStatus(below.Object["status"])
+	}
+	return transform.ReturnedStatus(below.Object["status"], transform.Generations{
+		Source: above.GetGeneration(), Target: below.GetGeneration(), Applied: applied,
+	})
+}
