@@ -81,6 +81,7 @@ test: test-tools ## Run all tests on real servers, building what they need
 test-tools:
 	go run ./hack/buildtools -for test
 	go build -race $(BUILD_FLAGS) -o bin/synchub-race ./cmd/synchub
+	go build $(BUILD_FLAGS) -o bin/kubectl-synchub ./cmd/kubectl-synchub
 
 .PHONY: test-unit
 test-unit: test-tools ## Run the tests beside the code
