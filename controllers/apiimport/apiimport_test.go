@@ -17,6 +17,7 @@ limitations under the License.
 package apiimport_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -97,39 +98,52 @@ func TestPlan(t *testing.T) {
 		"what the hub itself uses": {resource: "events", err: "events cannot be brought to mailboxes: spec.resource"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			want := test.published
+			if test.wanted != "" {
+				want = fmt.Sprintf("make %s, %s %s", test.resource, test.wanted, test.kind)
+			}
+			if test.wanted == synchubv1alpha1.APISourceSchema {
+				want += " of 2x4y florin"
+			}
+			if test.elsewhere {
+				want += " from elsewhere"
+			}
 			imports, err := apiimport.Plan([]schema.GroupResource{schema.ParseGroupResource(test.resource)}, florin, mapper(), test.existing)
 			if test.err != "" {
 				if err == nil || !strings.HasPrefix(err.Error(), test.err) {
-					t.Fatalf("got %v, want %q", err, test.err)
+					t.Errorf("got %v, want %q", err, test.err)
 				}
 				return
 			}
 			if err != nil || len(imports) != 1 {
 				t.Fatalf("%v, %v", imports, err)
 			}
-			found := imports[0]
-			if found.Resource.String() != test.resource || found.IsFromElsewhere(florin) != test.elsewhere {
-				t.Errorf("%s, from elsewhere: %t", found.Resource, found.IsFromElsewhere(florin))
-			}
-			if test.published != "" {
-				if found.Wanted != nil || found.Published == nil || found.Published.Name != test.published {
-					t.Errorf("got %+v", found)
-				}
-				return
-			}
-			if found.Published != nil || found.Wanted == nil {
-				t.Fatalf("got %+v", found)
-			}
-			spec := found.Wanted.Spec
-			if found.Wanted.Name != test.resource || spec.API.Source != test.wanted || spec.Resource.Kind != test.kind ||
-				(schema.GroupResource{Group: spec.Resource.Group, Resource: spec.Resource.Resource}) != schema.ParseGroupResource(test.resource) {
-				t.Errorf("got %+v", found.Wanted)
-			}
-			if from := spec.API.SchemaFrom; (test.wanted == "Schema") != (from != nil && from.SyncTarget != nil && *from.SyncTarget == florin) {
-				t.Errorf("its schema is from %+v", from)
+			if got := summary(imports[0]); got != want {
+				t.Errorf("got %q, want %q", got, want)
 			}
 		})
 	}
+}
+
+// summary tells what becomes of a resource.
+func summary(found apiimport.Import) string {
+	text := ""
+	if found.Published != nil {
+		text = found.Published.Name
+	}
+	if made := found.Wanted; made != nil {
+		text += fmt.Sprintf("make %s, %s %s", made.Name, made.Spec.API.Source, made.Spec.Resource.Kind)
+		if from := made.Spec.API.SchemaFrom; from != nil && from.SyncTarget != nil {
+			text += fmt.Sprintf(" of %s %s", from.SyncTarget.Cluster, from.SyncTarget.Name)
+		}
+		if name := (schema.GroupResource{Group: made.Spec.Resource.Group, Resource: made.Spec.Resource.Resource}); name != found.Resource {
+			text += fmt.Sprintf(", which is %s", name)
+		}
+	}
+	if found.IsFromElsewhere(florin) {
+		text += " from elsewhere"
+	}
+	return text
 }
 
 func TestPlanNamesAllThatIsWrongAndEachResourceOnce(t *testing.T) {

@@ -230,7 +230,7 @@ func userOf(ctx context.Context, inventory *installation.Inventory) *user {
 
 func (u *user) command(ctx context.Context, args []string) (*exec.Cmd, *bytes.Buffer) {
 	out := &bytes.Buffer{}
-	command := exec.CommandContext(ctx, filepath.Join(suite.Options.Bin, "kubectl"), args...) //nolint:gosec // the suite's own tool
+	command := exec.CommandContext(ctx, filepath.Join(suite.Options.Bin, "kubectl"), args...)
 	command.Dir = u.home
 	command.Env = append(os.Environ(), u.environment...)
 	command.Stdout = out
