@@ -44,7 +44,11 @@ more is published, to extend the rights; what was granted before stays unless --
 kubeconfig stays with you.
 
 A resource is written as deployments.apps, or as configmaps in the core group. With ":up" behind it the hub may only read it,
-with ":crd" it may install its definition.`
+with ":crd" it may install its definition.
+
+With the hosting cluster's kubeconfig, what --resources names and nobody has published yet is brought to all mailboxes as the
+cluster serves it, by a PublishedResource in the hosting cluster. One that there is stays as it is. Without, --resources only
+gives rights.`
 
 const registerExample = `  # Register the cluster of another kubeconfig
   kubectl synchub register florin --target-kubeconfig florin.kubeconfig --labels env=prod
@@ -54,6 +58,9 @@ const registerExample = `  # Register the cluster of another kubeconfig
 
   # Only what is needed to sync Deployments and ConfigMaps, and to bring up Pods
   kubectl synchub register florin --target-kubeconfig florin.kubeconfig --resources deployments.apps,configmaps,pods:up
+
+  # Bring an API that the cluster serves to all mailboxes
+  kubectl synchub register florin --target-kubeconfig florin.kubeconfig --resources databases.example.com --hosting-kubeconfig hosting.kubeconfig
 
   # With a kubeconfig for the hub that the cluster's administrator made
   kubectl synchub register florin --kubeconfig-only for-the-hub.kubeconfig`
@@ -78,6 +85,7 @@ func (f *targetFlags) required() error {
 type registerOptions struct {
 	*inventoryOptions
 	target            targetFlags
+	hosting           hostingFlags
 	handed            string
 	labels            map[string]string
 	resources         []string
@@ -97,6 +105,7 @@ func newRegisterCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	options.addFlags(command)
 	options.target.add(command)
+	options.hosting.add(command)
 	flags := command.Flags()
 	flags.StringVar(&options.handed, "kubeconfig-only", "", "give the hub this kubeconfig and do nothing on the cluster")
 	flags.StringToStringVarP(&options.labels, "labels", "l", nil, "labels for the SyncTarget")
@@ -123,6 +132,9 @@ func (o *registerOptions) check() error {
 		}
 	case o.target.kubeconfig != "" || o.target.context != "" || len(o.resources) > 0 || o.escalate:
 		return errors.New("with --kubeconfig-only nothing is done on the cluster: leave --target-kubeconfig, --target-context, --resources and --allow-rbac-escalation away")
+	}
+	if o.hosting.given() && len(o.resources) == 0 {
+		return errors.New("--hosting-kubeconfig and --hosting-context: say by --resources what is to be brought from the target to mailboxes")
 	}
 	return o.checkLifetime()
 }
@@ -170,21 +182,36 @@ func (o *registerOptions) register(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if o.dryRun == dryRunClient {
-		return o.show(ctx, plan)
-	}
-	syncTarget, err := plan.Register(ctx)
-	if err != nil || o.dryRun != dryRunNone || o.noWait {
+	imports, err := o.imports(ctx, plan)
+	if err != nil {
 		return err
 	}
-	return o.await(ctx, syncTarget)
+	if o.dryRun == dryRunClient {
+		return o.show(ctx, plan, imports)
+	}
+	syncTarget, err := plan.Register(ctx)
+	if err != nil {
+		return err
+	}
+	if err := imports.publish(ctx); err != nil {
+		return err
+	}
+	if o.dryRun == dryRunNone && !o.noWait {
+		if err = o.await(ctx, syncTarget); err == nil {
+			err = imports.await(ctx)
+		}
+	}
+	return errors.Join(err, imports.advice())
 }
 
 // show prints what would be made.
-func (o *registerOptions) show(ctx context.Context, plan *registration.Plan) error {
+func (o *registerOptions) show(ctx context.Context, plan *registration.Plan, imports *importing) error {
 	objects, err := plan.Objects(ctx)
 	if err != nil {
 		return err
+	}
+	for _, wanted := range imports.wanted() {
+		objects = append(objects, wanted)
 	}
 	for _, object := range objects {
 		if err := o.print(object, string(registration.Created)); err != nil {

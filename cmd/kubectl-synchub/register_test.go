@@ -217,6 +217,7 @@ func TestRegistration(t *testing.T) {
 	t.Run("the hub may do what it needs and no more", f.grants)
 	t.Run("a second run changes nothing", f.repeats)
 	t.Run("rights are extended, and never taken away unasked", f.extends)
+	t.Run("APIs are brought to mailboxes", f.imports)
 	t.Run("what is somebody else's is left alone", f.leavesOthers)
 	t.Run("it waits until the SyncTarget is ready", f.waits)
 	t.Run("states", func(t *testing.T) { takesStates(t, f) })

@@ -109,19 +109,23 @@ func foremost(rows []overview.Row) (shown []overview.Row, wellLeft, worseLeft in
 	return shown, wellLeft, worseLeft
 }
 
-// reasons says below the table why clusters are not ready.
+// reasons says below the table why clusters are not ready, or what the hub may not do there.
 func (o *statusOptions) reasons(rows []overview.Row) error {
 	writer := tabwriter.NewWriter(o.Out, 0, 0, 3, ' ', 0)
 	first := true
 	for _, row := range rows {
+		reason := row.Reason + ": " + row.Message
 		if row.Ready == metav1.ConditionTrue {
+			reason = row.Unauthorized
+		}
+		if reason == "" {
 			continue
 		}
 		if first {
 			fmt.Fprintln(writer)
 			first = false
 		}
-		fmt.Fprintf(writer, "%s:\t%s: %s\n", row.Name, row.Reason, row.Message)
+		fmt.Fprintf(writer, "%s:\t%s\n", row.Name, reason)
 	}
 	return writer.Flush()
 }

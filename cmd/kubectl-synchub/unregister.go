@@ -163,8 +163,10 @@ func (o *unregisterOptions) awaitGone(ctx context.Context, syncTarget *edgev2alp
 	waiting, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	var shown string
+	var report *edgev2alpha1.DepartureStatus
 	last, err := registration.Watch(waiting, workspace, syncTarget, func(seen *edgev2alpha1.SyncTarget) bool {
 		if seen != nil {
+			report = seen.Status.Departure
 			if text := departure(seen); text != shown {
 				shown = text
 				o.progress("%s", text)
@@ -174,6 +176,11 @@ func (o *unregisterOptions) awaitGone(ctx context.Context, syncTarget *edgev2alp
 	})
 	switch {
 	case last == nil || errors.Is(err, registration.ErrReplaced):
+		if report != nil {
+			for _, line := range left(report) {
+				o.note(line)
+			}
+		}
 		return nil
 	case waiting.Err() == nil:
 		return err

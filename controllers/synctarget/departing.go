@@ -98,6 +98,8 @@ func (c *Controller) depart(ctx context.Context, request mcreconcile.Request, in
 	c.lock.Lock()
 	c.departures[syncTarget.UID] = started
 	c.lock.Unlock()
+	// The caller goes on writing to its copy of the SyncTarget.
+	name, uid := syncTarget.Name, syncTarget.UID
 	options := departure.Options{
 		Target:    connection,
 		Owner:     ownership.Owner{Hub: c.sync.Hub, SyncTarget: syncTarget.UID},
@@ -106,7 +108,7 @@ func (c *Controller) depart(ctx context.Context, request mcreconcile.Request, in
 		Cascades:  c.sync.Cascades,
 		Before:    fresh.Status.Departure,
 		Record: func(ctx context.Context, report edgev2alpha1.DepartureStatus) error {
-			return c.recordDeparture(ctx, inventory, syncTarget.Name, syncTarget.UID, started, report)
+			return c.recordDeparture(ctx, inventory, name, uid, started, report)
 		},
 		Clock: c.clock,
 		Log:   log.FromContext(ctx).WithValues("syncTarget", request.String(), "mode", mode),
@@ -117,7 +119,7 @@ func (c *Controller) depart(ctx context.Context, request mcreconcile.Request, in
 			started.lock.Lock()
 			started.end = true
 			started.lock.Unlock()
-			c.TargetChanged(syncTarget.UID)
+			c.TargetChanged(uid)
 		}
 	}()
 	return started, nil

@@ -43,6 +43,11 @@ const (
 	accessInterval = 10 * time.Minute
 	// refusedInterval is how soon it is asked again after it has refused a request.
 	refusedInterval = 30 * time.Second
+	// missingInterval is how soon it is asked again when it has just begun to forbid something: somebody is likely to grant
+	// that now. As long as the answer stays the same, it is asked half as often each time.
+	missingInterval = 10 * time.Second
+	// attendedInterval is how often OnChange is called for a target of which nothing is new, by others.
+	attendedInterval = time.Minute
 	// unansweredInterval is how soon it is asked again when it did not answer.
 	unansweredInterval = time.Minute
 	// nowhere is asked about instead of a namespace. None can be called so, and so nothing is granted there but what is
@@ -76,6 +81,8 @@ type access struct {
 	needed      []authorizationv1.ResourceAttributes
 	asked, next time.Time
 	refused     int64
+	// pause is how long the target was not asked the last time that it forbade something.
+	pause time.Duration
 }
 
 // Access returns what is known of the rights that are needed, at once. If there is reason to, it has the target asked, and
@@ -115,11 +122,36 @@ func (c *Connection) ascertain(ctx context.Context, needed []authorizationv1.Res
 	}
 	c.access.lock.Lock()
 	changed := !c.access.known.equal(found)
+	if len(missing) > 0 {
+		next = min(c.access.pauseWhileMissing(changed), next)
+	}
 	c.access.known, c.access.asking = found, false
 	c.access.next = c.clock.Now().Add(next)
 	c.access.refused = c.access.refusals.Load()
 	c.access.lock.Unlock()
 	if changed && ctx.Err() == nil {
+		c.onChange(c.SyncTarget)
+	}
+	if next < attendedInterval {
+		c.run(func(ctx context.Context) { c.remind(ctx, next) })
+	}
+}
+
+// pauseWhileMissing returns how soon to ask again. It is called with the lock held.
+func (a *access) pauseWhileMissing(changed bool) time.Duration {
+	if changed || a.pause == 0 {
+		a.pause = missingInterval
+	} else {
+		a.pause = min(2*a.pause, accessInterval)
+	}
+	return a.pause
+}
+
+// remind has Access called when it is time to ask again.
+func (c *Connection) remind(ctx context.Context, after time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-c.clock.After(after):
 		c.onChange(c.SyncTarget)
 	}
 }

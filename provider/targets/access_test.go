@@ -219,3 +219,21 @@ func TestWhenAccessIsAskedFor(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatIsMissingIsAskedForSoonAndThenEverMoreSeldom(t *testing.T) {
+	a := &access{}
+	for i, want := range []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second} {
+		if pause := a.pauseWhileMissing(i == 0); pause != want {
+			t.Errorf("the pause is %s, want %s", pause, want)
+		}
+	}
+	for range 10 {
+		a.pauseWhileMissing(false)
+	}
+	if pause := a.pauseWhileMissing(false); pause != accessInterval {
+		t.Errorf("it grows to %s", pause)
+	}
+	if pause := a.pauseWhileMissing(true); pause != missingInterval {
+		t.Errorf("after a change it is %s", pause)
+	}
+}

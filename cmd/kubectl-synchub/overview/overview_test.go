@@ -59,6 +59,12 @@ func TestRowOf(t *testing.T) {
 		"something does not fit": {syncTarget("a", 0, "True", "Ready", func(s *edgev2alpha1.SyncTarget) {
 			s.Status.SyncedResources = []edgev2alpha1.SyncedResource{{Resource: "widgets", State: edgev2alpha1.SyncedResourceIncompatible}}
 		}), "True", "Ready", false},
+		"a right is missing": {syncTarget("a", 0, "True", "Ready", func(s *edgev2alpha1.SyncTarget) {
+			s.Status.Conditions = append(s.Status.Conditions, metav1.Condition{Type: edgev2alpha1.ConditionSyncerAuthorized, Status: "False", Reason: "RightsMissing"})
+		}), "True", "Ready", false},
+		"a right may be missing": {syncTarget("a", 0, "True", "Ready", func(s *edgev2alpha1.SyncTarget) {
+			s.Status.Conditions = append(s.Status.Conditions, metav1.Condition{Type: edgev2alpha1.ConditionSyncerAuthorized, Status: "Unknown", Reason: "NotAscertained"})
+		}), "True", "Ready", true},
 		"cordoned":  {syncTarget("a", 0, "True", "Ready", func(s *edgev2alpha1.SyncTarget) { s.Spec.Unschedulable = true }), "True,Cordoned", "Ready", true},
 		"suspended": {syncTarget("a", 0, "False", "Suspended", func(s *edgev2alpha1.SyncTarget) { s.Spec.Suspend = true }), "False,Suspended", "Suspended", false},
 		"being drained": {syncTarget("a", 0, "False", "Draining", func(s *edgev2alpha1.SyncTarget) {

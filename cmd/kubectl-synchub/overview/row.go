@@ -53,6 +53,8 @@ type Row struct {
 	Mailbox  string
 	// Incompatible are resources that cannot be synced.
 	Incompatible int
+	// Unauthorized tells what the hub may not do on the cluster; empty if it may do all, or that is not known.
+	Unauthorized string
 }
 
 // RowOf returns what is known of a SyncTarget now.
@@ -64,6 +66,9 @@ func RowOf(syncTarget *edgev2alpha1.SyncTarget, now time.Time) Row {
 	}
 	if ready := meta.FindStatusCondition(status.Conditions, edgev2alpha1.ConditionReady); ready != nil {
 		row.Ready, row.Reason, row.Message = ready.Status, ready.Reason, ready.Message
+	}
+	if authorized := meta.FindStatusCondition(status.Conditions, edgev2alpha1.ConditionSyncerAuthorized); authorized != nil && authorized.Status == metav1.ConditionFalse {
+		row.Unauthorized = authorized.Reason + ": " + authorized.Message
 	}
 	if last := status.LastSyncerHeartbeatTime; last != nil {
 		row.LastSeen = last.Time
@@ -114,7 +119,7 @@ func (r Row) State() string {
 
 // IsWell tells whether nobody needs to look.
 func (r Row) IsWell() bool {
-	return r.Ready == metav1.ConditionTrue && count(r.Failed) == 0 && r.Incompatible == 0
+	return r.Ready == metav1.ConditionTrue && count(r.Failed) == 0 && r.Incompatible == 0 && r.Unauthorized == ""
 }
 
 func count(number *int32) int32 {
@@ -128,7 +133,7 @@ func count(number *int32) int32 {
 func WorstFirst(rows []Row) {
 	rank := func(row Row) int {
 		switch {
-		case row.Ready == metav1.ConditionTrue && count(row.Failed) == 0 && row.Incompatible == 0:
+		case row.IsWell():
 			return 3
 		case row.Ready == metav1.ConditionTrue:
 			return 2

@@ -1,0 +1,252 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/tools/cache"
+	toolswatch "k8s.io/client-go/tools/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/apiimport"
+	"github.com/synchub-dev/synchub/provider/registration"
+)
+
+// hostingFlags say which cluster hosts the hub, and with it the PublishedResources.
+type hostingFlags struct{ kubeconfig, context string }
+
+func (f *hostingFlags) add(command *cobra.Command) {
+	flags := command.Flags()
+	flags.StringVar(&f.kubeconfig, "hosting-kubeconfig", "", "kubeconfig of the cluster that hosts the hub: what --resources names and nobody has published yet is brought from the target to all mailboxes")
+	flags.StringVar(&f.context, "hosting-context", "", "the context of that kubeconfig, or of the one that kubectl uses")
+}
+
+func (f *hostingFlags) given() bool { return f.kubeconfig != "" || f.context != "" }
+
+// client returns the hosting cluster. The kubeconfig in use is that of the command.
+func (f *hostingFlags) client(inUse *genericclioptions.ConfigFlags) (client.WithWatch, error) {
+	flags := genericclioptions.NewConfigFlags(false)
+	flags.KubeConfig = inUse.KubeConfig
+	if f.kubeconfig != "" {
+		flags.KubeConfig = &f.kubeconfig
+	}
+	flags.Context = &f.context
+	config, err := flags.ToRESTConfig()
+	if err == nil {
+		var hosting client.WithWatch
+		if hosting, err = clientOf(config); err == nil {
+			return hosting, nil
+		}
+	}
+	return nil, fmt.Errorf("cannot reach the hosting cluster: %w", err)
+}
+
+// importing brings the APIs that were asked for to mailboxes.
+type importing struct {
+	*registerOptions
+	hosting client.WithWatch
+	imports []apiimport.Import
+	// refused is what the hosting cluster does not let the user do.
+	refused error
+}
+
+// imports decides what is to be brought to mailboxes, nil if nothing is. Nothing is made yet.
+func (o *registerOptions) imports(ctx context.Context, plan *registration.Plan) (*importing, error) {
+	if !o.hosting.given() {
+		if len(plan.Resources) > 0 {
+			o.note("What nobody has published yet is not brought to mailboxes: for that, name the hosting cluster by --hosting-kubeconfig or --hosting-context.")
+		}
+		return nil, nil //nolint:nilnil // nothing was asked for
+	}
+	hosting, err := o.hosting.client(o.cluster)
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := registration.InventoryOf(ctx, plan.Inventory.Client)
+	if err != nil {
+		return nil, err
+	}
+	importing := &importing{registerOptions: o, hosting: hosting}
+	var existing synchubv1alpha1.PublishedResourceList
+	err = hosting.List(ctx, &existing)
+	switch {
+	case apierrors.IsForbidden(err):
+		importing.refused = err
+	case meta.IsNoMatchError(err):
+		return nil, fmt.Errorf("the cluster of --hosting-kubeconfig and --hosting-context hosts no hub: it serves no PublishedResources: %w", err)
+	case err != nil:
+		return nil, fmt.Errorf("in the hosting cluster: %w", err)
+	}
+	var resources []schema.GroupResource
+	for _, resource := range plan.Resources {
+		resources = append(resources, resource.GroupResource())
+	}
+	source := synchubv1alpha1.SyncTargetSchema{Cluster: cluster, Name: plan.Name}
+	importing.imports, err = apiimport.Plan(resources, source, plan.TargetClient.RESTMapper(), existing.Items)
+	if err != nil {
+		return nil, fmt.Errorf("--resources: %w", err)
+	}
+	for _, found := range importing.imports {
+		if found.IsFromElsewhere(source) {
+			o.note(fmt.Sprintf("%s is published already, not from this target: the PublishedResource %s is left as it is.", found.Resource, found.Published.Name))
+		}
+	}
+	return importing, nil
+}
+
+// wanted are the PublishedResources to make.
+func (i *importing) wanted() (wanted []*synchubv1alpha1.PublishedResource) {
+	if i == nil {
+		return nil
+	}
+	for _, found := range i.imports {
+		if found.Wanted != nil {
+			wanted = append(wanted, found.Wanted)
+		}
+	}
+	return wanted
+}
+
+// publish makes the PublishedResources. What the user may not do ends nothing: see advice.
+func (i *importing) publish(ctx context.Context) error {
+	if i == nil {
+		return nil
+	}
+	writes := i.dry(i.hosting)
+	for _, found := range i.imports {
+		if found.Published != nil {
+			found.Published.SetGroupVersionKind(synchubv1alpha1.GroupVersion.WithKind("PublishedResource"))
+			i.report(registration.Change{Object: found.Published, Result: registration.Unchanged})
+			continue
+		}
+		if i.refused != nil {
+			continue
+		}
+		made := found.Wanted.DeepCopy()
+		switch err := writes.Create(ctx, made); {
+		case apierrors.IsForbidden(err):
+			i.refused = err
+			continue
+		case apierrors.IsAlreadyExists(err):
+			return fmt.Errorf("the hosting cluster has a PublishedResource %s that publishes something else: publish %s under another name yourself", made.Name, found.Resource)
+		case err != nil:
+			return fmt.Errorf("cannot publish %s in the hosting cluster: %w", found.Resource, err)
+		}
+		made.SetGroupVersionKind(found.Wanted.GroupVersionKind())
+		i.report(registration.Change{Object: made, Result: registration.Created})
+	}
+	return nil
+}
+
+// advice is the error that says what somebody else must do for the user, nil if nothing.
+func (i *importing) advice() error {
+	if i == nil || i.refused == nil {
+		return nil
+	}
+	var manifests []string
+	for _, wanted := range i.wanted() {
+		manifest, err := manifestOf(wanted)
+		if err != nil {
+			return err
+		}
+		manifests = append(manifests, manifest)
+	}
+	return fmt.Errorf("the target is registered, but the hosting cluster does not let you publish what it serves: %w\nHave this applied there, unless it is published already:\n%s", i.refused, strings.Join(manifests, "---\n"))
+}
+
+// manifestOf returns a PublishedResource as one writes it.
+func manifestOf(resource *synchubv1alpha1.PublishedResource) (string, error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(resource)
+	if err != nil {
+		return "", err
+	}
+	delete(fields, "status")
+	fields["metadata"] = map[string]any{"name": resource.Name}
+	manifest, err := yaml.Marshal(fields)
+	return string(manifest), err
+}
+
+// await waits until mailboxes have the APIs.
+func (i *importing) await(ctx context.Context) error {
+	if i == nil || i.refused != nil {
+		return nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, i.timeout)
+	defer cancel()
+	unready := map[string]string{}
+	for _, found := range i.imports {
+		unready[found.Name()] = "the hub has not said anything yet"
+	}
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			list := &synchubv1alpha1.PublishedResourceList{}
+			return list, i.hosting.List(ctx, list, &client.ListOptions{Raw: &options})
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return i.hosting.Watch(ctx, &synchubv1alpha1.PublishedResourceList{}, &client.ListOptions{Raw: &options})
+		},
+	}
+	_, err := toolswatch.UntilWithSync(waiting, source, &synchubv1alpha1.PublishedResource{}, nil, func(event watch.Event) (bool, error) {
+		if seen, ok := event.Object.(*synchubv1alpha1.PublishedResource); ok {
+			i.look(seen, unready)
+		}
+		return len(unready) == 0, nil
+	})
+	if len(unready) == 0 {
+		return nil
+	}
+	if waiting.Err() == nil || ctx.Err() != nil {
+		return err
+	}
+	var problems []error
+	for _, found := range i.imports {
+		if problem, ok := unready[found.Name()]; ok {
+			problems = append(problems, fmt.Errorf("mailboxes did not have %s after %s: the PublishedResource %s is not ready: %s", found.Resource, i.timeout, found.Name(), problem))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// look notes what keeps a PublishedResource from being ready, among those that are not.
+func (i *importing) look(seen *synchubv1alpha1.PublishedResource, unready map[string]string) {
+	if _, ok := unready[seen.Name]; !ok {
+		return
+	}
+	ready := meta.FindStatusCondition(seen.Status.Conditions, synchubv1alpha1.ConditionReady)
+	switch {
+	case ready == nil || ready.ObservedGeneration < seen.Generation:
+	case ready.Status == metav1.ConditionTrue:
+		delete(unready, seen.Name)
+		i.progress("%s: mailboxes have it", seen.Name)
+	default:
+		unready[seen.Name] = ready.Reason + ": " + ready.Message
+	}
+}
