@@ -91,7 +91,7 @@ func New(ctx context.Context, kcp *servers.KCP, name string, rhythm Rhythm) (*Fl
 		return nil, fmt.Errorf("make a transport to kcp: %w", err)
 	}
 	f.transport = &http.Transport{TLSClientConfig: settings, ForceAttemptHTTP2: true}
-	if _, err := framework.CreateWorkspace(ctx, kcp.Config, "root", name, ""); err != nil {
+	if _, err := framework.CreateWorkspace(ctx, kcp.Config, "root", name, "universal"); err != nil {
 		return nil, err
 	}
 	return f, framework.Apply(ctx, kcp.Workspace(f.parent), workspaceType)
