@@ -23,6 +23,9 @@ E2E_TIMEOUT  ?= 30m
 # those that take long first.
 E2E_PROCS    ?= 4
 FUZZTIME     ?= 10s
+# How many targets test-scale has.
+TARGETS      ?= 300
+SCALE_TIMEOUT ?= 2h
 
 ##@ Try it
 
@@ -89,6 +92,12 @@ test-unit: test-tools ## Run the tests beside the code
 .PHONY: test-e2e
 test-e2e: test-tools ## Run the end-to-end tests; FOCUS=<regular expression> selects specs
 	$(e2e_tests)
+
+.PHONY: test-scale
+test-scale: ## Run the hub with TARGETS (300) targets and measure it: about half an hour; the report is logs/scale.md
+	go run ./hack/buildtools -for test
+	go build $(BUILD_FLAGS) -o bin/synchub ./cmd/synchub
+	go test ./test/scale -count=1 -timeout $(SCALE_TIMEOUT) -v -args -targets=$(TARGETS) -commit=$(VERSION)
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz test for FUZZTIME (10s)
