@@ -14,8 +14,8 @@ DATE    ?= $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
 # -buildvcs=false: the version above says it, and a checkout owned by somebody else could not be built.
 BUILD_FLAGS := -buildvcs=false -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)'
 
-# All but the end-to-end specs, which ginkgo runs.
-UNIT_PACKAGES = $(shell go list ./... | grep -v '/synchub/test/e2e')
+# All but the end-to-end specs, which ginkgo runs, and the test with hundreds of targets.
+UNIT_PACKAGES = $(shell go list ./... | grep -v -e /synchub/test/e2e -e /synchub/test/scale)
 
 UNIT_TIMEOUT ?= 15m
 E2E_TIMEOUT  ?= 30m
@@ -23,6 +23,9 @@ E2E_TIMEOUT  ?= 30m
 # those that take long first.
 E2E_PROCS    ?= 4
 FUZZTIME     ?= 10s
+# How many targets test-scale has.
+TARGETS      ?= 300
+SCALE_TIMEOUT ?= 2h
 
 ##@ Try it
 
@@ -90,6 +93,12 @@ test-unit: test-tools ## Run the tests beside the code
 .PHONY: test-e2e
 test-e2e: test-tools ## Run the end-to-end tests; FOCUS=<regular expression> selects specs
 	$(e2e_tests)
+
+.PHONY: test-scale
+test-scale: ## Run the hub with TARGETS (300) targets and measure it: about half an hour; the report is logs/scale.md
+	go run ./hack/buildtools -for test
+	go build $(BUILD_FLAGS) -o bin/synchub ./cmd/synchub
+	go test ./test/scale -count=1 -timeout $(SCALE_TIMEOUT) -v -args -targets=$(TARGETS) -commit=$(VERSION)
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz test for FUZZTIME (10s)

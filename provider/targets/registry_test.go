@@ -65,6 +65,8 @@ func TestRegistryKeepsAConnectionWhileNothingChanges(t *testing.T) {
 	for _, same := range []kcp.Limits{{}, registry.options.Limits, {QPS: registry.options.Limits.QPS}, {Burst: -1}} {
 		g.Expect(connect(kubeconfig, same)).To(BeIdenticalTo(current))
 	}
+	again := func() { _, _ = registry.Connect(syncTarget, kubeconfig, kcp.Limits{}) }
+	g.Expect(testing.AllocsPerRun(20, again)).To(BeNumerically("<", 100), "what has not changed is not read again")
 	for name, change := range map[string]func() *Connection{
 		"the kubeconfig": func() *Connection { return connect(append(kubeconfig, "# changed"...), kcp.Limits{}) },
 		"the rate":       func() *Connection { return connect(kubeconfig, kcp.Limits{QPS: 1}) },

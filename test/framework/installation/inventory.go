@@ -69,6 +69,15 @@ func (i *Installation) NewInventory(ctx context.Context, name string) (*Inventor
 
 // Register makes a SyncTarget for the cluster of the kubeconfig. Others may stand for the same cluster: specs share few.
 func (i *Inventory) Register(ctx context.Context, name string, kubeconfig []byte, labels map[string]string) error {
+	return i.register(ctx, name, kubeconfig, labels, true)
+}
+
+// RegisterAlone makes a SyncTarget for a cluster that no other may stand for.
+func (i *Inventory) RegisterAlone(ctx context.Context, name string, kubeconfig []byte) error {
+	return i.register(ctx, name, kubeconfig, nil, false)
+}
+
+func (i *Inventory) register(ctx context.Context, name string, kubeconfig []byte, labels map[string]string, shared bool) error {
 	secret := map[string]any{
 		"apiVersion": "v1", "kind": "Secret",
 		"metadata": map[string]any{"name": name + "-kubeconfig", "namespace": "default",
@@ -79,7 +88,7 @@ func (i *Inventory) Register(ctx context.Context, name string, kubeconfig []byte
 		"apiVersion": edgev2alpha1.GroupVersion.String(), "kind": "SyncTarget",
 		"metadata": map[string]any{"name": name, "labels": labels},
 		"spec": map[string]any{
-			"kubeconfigSecretRef": map[string]any{"name": name + "-kubeconfig"}, "allowSharedCluster": true,
+			"kubeconfigSecretRef": map[string]any{"name": name + "-kubeconfig"}, "allowSharedCluster": shared,
 		},
 	}
 	for _, object := range []map[string]any{secret, syncTarget} {

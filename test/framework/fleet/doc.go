@@ -1,0 +1,21 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package fleet makes many targets of one kcp: each is a workspace, behind a [Gate] of its own.
+//
+// A gate is the target's server as far as the hub knows. It counts connections and requests, tells what the hub asks at rest
+// from what something must have caused, and can be shut and opened again while all other targets stay as they are.
+package fleet

@@ -1,0 +1,22 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package scale tests the hub with many targets: that registration, mailboxes and first sync complete, that a quiet fleet
+// costs little, and that what happens to one target makes no request to another.
+//
+// `make test-scale` runs it with hundreds, measures, and writes a report. The end-to-end tests run the same with twenty,
+// without asserting anything about time.
+package scale

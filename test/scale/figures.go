@@ -1,0 +1,109 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package scale
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// Figures are what a run has measured. Steps that were not reached are zero.
+type Figures struct {
+	Targets, Objects int
+	// How long each step took, from the end of the one before.
+	Workspaces, Registered, Mailboxes, Ready, Filled, Synced, Settled time.Duration
+	// IdleCPU is the part of one processor that the hub takes while nothing happens.
+	IdleCPU float64
+	// Resident and Heap are in bytes.
+	Resident, Heap    float64
+	Goroutines, Files float64
+	// Connections is how many connections to targets there are, Connected how many there have been.
+	Connections, Connected int
+	// Requests and Kinds are the hub's requests per minute at rest, by side, and by side, verb and resource.
+	Requests, Kinds map[string]float64
+	// Isolated is true once targets have come and gone while no other target was asked anything.
+	Isolated bool
+}
+
+// StatusWrites returns how many statuses of SyncTargets were written per minute at rest.
+func (f Figures) StatusWrites() float64 { return f.Kinds["control patch synctargets/status"] }
+
+// rows are the figures in the order of the report.
+func (f Figures) rows() [][2]string {
+	seconds := func(d time.Duration) string {
+		if d == 0 {
+			return "not reached"
+		}
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	rows := [][2]string{
+		{"targets, objects on each", fmt.Sprintf("%d, %d", f.Targets, f.Objects)},
+		{"making the targets' workspaces (not the hub's work)", seconds(f.Workspaces)},
+		{"creating all Secrets and SyncTargets", seconds(f.Registered)},
+		{"then until all mailboxes are there", seconds(f.Mailboxes)},
+		{"then until all SyncTargets are Ready", seconds(f.Ready)},
+		{"creating all objects in the mailboxes", seconds(f.Filled)},
+		{"then until all are on their targets", seconds(f.Synced)},
+		{"then until the hub is at rest", seconds(f.Settled)},
+		{"hub at rest: processor", fmt.Sprintf("%.2f %% of a core", 100*f.IdleCPU)},
+		{"hub at rest: resident memory, heap in use", fmt.Sprintf("%.0f MiB, %.0f MiB", f.Resident/mebi, f.Heap/mebi)},
+		{"hub at rest: goroutines, open files", fmt.Sprintf("%.0f, %.0f", f.Goroutines, f.Files)},
+		{"connections to targets, and how many were ever made", fmt.Sprintf("%d, %d", f.Connections, f.Connected)},
+	}
+	for _, side := range slices.Sorted(maps.Keys(f.Requests)) {
+		rows = append(rows, [2]string{"requests per minute at rest: " + side, fmt.Sprintf("%.0f", f.Requests[side])})
+	}
+	return append(rows,
+		[2]string{"of these, statuses of SyncTargets written", fmt.Sprintf("%.0f", f.StatusWrites())},
+		[2]string{"one target started, lost, back and removed without a request to another", map[bool]string{true: "yes", false: "no, or not reached"}[f.Isolated]})
+}
+
+const mebi = 1 << 20
+
+// Report writes the figures as a table, with the commit that was tested and the machine.
+func (f Figures) Report(to io.Writer, commit string) error {
+	out := tabwriter.NewWriter(to, 0, 0, 1, ' ', 0)
+	fmt.Fprintf(out, "| figure\t| value\t|\n| ---\t| ---\t|\n")
+	fmt.Fprintf(out, "| commit\t| %s\t|\n| machine\t| %s\t|\n", commit, machine())
+	for _, row := range f.rows() {
+		fmt.Fprintf(out, "| %s\t| %s\t|\n", row[0], row[1])
+	}
+	fmt.Fprintln(out)
+	for _, kind := range slices.Sorted(maps.Keys(f.Kinds)) {
+		fmt.Fprintf(out, "    %.1f a minute:\t%s\n", f.Kinds[kind], kind)
+	}
+	return out.Flush()
+}
+
+// machine says how many processors and how much memory there are, and which Go.
+func machine() string {
+	memory := "unknown memory"
+	if content, err := os.ReadFile("/proc/meminfo"); err == nil {
+		var kibi float64
+		if _, err := fmt.Sscanf(strings.TrimSpace(string(content)), "MemTotal: %f kB", &kibi); err == nil {
+			memory = fmt.Sprintf("%.0f GiB", kibi/mebi)
+		}
+	}
+	return fmt.Sprintf("%d cores, %s, %s %s/%s", runtime.NumCPU(), memory, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}

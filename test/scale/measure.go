@@ -1,0 +1,136 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package scale
+
+import (
+	"context"
+	"maps"
+	"regexp"
+	"time"
+
+	"github.com/onsi/gomega"
+
+	"github.com/synchub-dev/synchub/test/framework/fleet"
+)
+
+// requestSample is the hub's own count of its requests, by class and side; see provider/requests.
+var requestSample = regexp.MustCompile(`^synchub_requests_total\{class="(\w+)", code="\w+", resource="([^"]*)", side="(\w+)", verb="([^"]*)"\}$`)
+
+// observation is what is known of the hub at one time.
+type observation struct {
+	at      time.Time
+	cpu     float64
+	samples map[string]float64
+	tallies map[string]fleet.Tally
+}
+
+func (r *run) observe(ctx context.Context) observation {
+	tallies := map[string]fleet.Tally{}
+	for _, member := range r.Fleet.Members {
+		tallies[member.Name] = member.Tally()
+	}
+	samples, err := r.Hub.Metrics(ctx)
+	r.Expect(err).NotTo(gomega.HaveOccurred())
+	return observation{at: time.Now(), cpu: samples["process_cpu_seconds_total"], samples: samples, tallies: tallies}
+}
+
+// requests returns the requests of one class, or of all if that is empty, by what key returns for a match.
+func (o observation) requests(key func(class, side, verb, resource string) string) map[string]float64 {
+	counts := map[string]float64{}
+	for sample, count := range o.samples {
+		if match := requestSample.FindStringSubmatch(sample); match != nil {
+			if name := key(match[1], match[3], match[4], match[2]); name != "" {
+				counts[name] += count
+			}
+		}
+	}
+	return counts
+}
+
+// changes are requests that something must have caused.
+func changes(class, side, verb, resource string) string {
+	if class == "background" {
+		return ""
+	}
+	return side + " " + verb + " " + resource
+}
+
+func bySide(_, side, _, _ string) string { return side }
+
+func byKind(_, side, verb, resource string) string { return side + " " + verb + " " + resource }
+
+// settle returns when the hub has made no request for a while that something must have caused.
+func (r *run) settle(ctx context.Context) {
+	last, since := r.observe(ctx), time.Now()
+	r.Eventually(func() time.Duration {
+		next := r.observe(ctx)
+		if !maps.Equal(last.requests(changes), next.requests(changes)) || len(disturbed(last.tallies, next.tallies)) > 0 {
+			since = time.Now()
+		}
+		last = next
+		return time.Since(since)
+	}).WithContext(ctx).WithPolling(time.Second).Should(gomega.BeNumerically(">=", stillness), "the hub must come to rest")
+}
+
+// disturbed returns what has passed the gates that is not usual.
+func disturbed(before, after map[string]fleet.Tally) map[string]fleet.Tally {
+	found := map[string]fleet.Tally{}
+	for name, tally := range after {
+		if changed := tally.Since(before[name]); changed.Disturbed() {
+			found[name] = changed
+		}
+	}
+	return found
+}
+
+// measure looks at the fleet while nothing happens.
+func (r *run) measure(ctx context.Context) {
+	r.settle(ctx)
+	r.passed(&r.figures.Settled, "the hub is at rest")
+	before := r.observe(ctx)
+	select {
+	case <-ctx.Done():
+	case <-time.After(r.Quiet):
+	}
+	after := r.observe(ctx)
+	r.Expect(disturbed(before.tallies, after.tallies)).To(gomega.BeEmpty(), "at rest")
+	r.Expect(after.requests(changes)).To(gomega.Equal(before.requests(changes)), "at rest")
+
+	minutes := after.at.Sub(before.at).Minutes()
+	r.figures.IdleCPU = (after.cpu - before.cpu) / after.at.Sub(before.at).Seconds()
+	r.figures.Resident = after.samples["process_resident_memory_bytes"]
+	r.figures.Heap = after.samples["go_memstats_heap_inuse_bytes"]
+	r.figures.Goroutines = after.samples["go_goroutines"]
+	r.figures.Files = after.samples["process_open_fds"]
+	r.figures.Requests = perMinute(before.requests(bySide), after.requests(bySide), minutes)
+	r.figures.Kinds = perMinute(before.requests(byKind), after.requests(byKind), minutes)
+	for _, member := range r.Fleet.Members {
+		r.figures.Connections += member.Connections()
+		r.figures.Connected += member.Tally().Connections
+	}
+	r.begun = time.Now()
+}
+
+func perMinute(before, after map[string]float64, minutes float64) map[string]float64 {
+	rates := map[string]float64{}
+	for what, count := range after {
+		if count > before[what] {
+			rates[what] = (count - before[what]) / minutes
+		}
+	}
+	return rates
+}

@@ -1,0 +1,204 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package scale
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/onsi/gomega"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/fleet"
+	"github.com/synchub-dev/synchub/test/framework/installation"
+)
+
+const (
+	// writers is how many clients write at once.
+	writers = 8
+	// stillness is for how long nothing may happen before the hub counts as quiet.
+	stillness = 5 * time.Second
+)
+
+// Rhythm is what the hub asks of a target at rest; see provider/targets.
+var Rhythm = fleet.Rhythm{
+	"version":                 8 * time.Second,
+	"selfsubjectrulesreviews": 10 * time.Minute,
+}
+
+// Subject is what is tested. Nothing else may be going on at its hub.
+type Subject struct {
+	Installation *installation.Installation
+	Hub          *installation.Hub
+	Inventory    *installation.Inventory
+	Fleet        *fleet.Fleet
+	// Targets is how many targets are registered at the beginning, Objects how many objects each of them gets.
+	Targets, Objects int
+	// Quiet is for how long the quiet fleet is measured.
+	Quiet    time.Duration
+	Progress func(format string, args ...any)
+}
+
+// run is one run of the test.
+type run struct {
+	Subject
+	gomega.Gomega
+	begun   time.Time
+	figures Figures
+}
+
+// Run registers a fleet, has it synced, measures it while it is quiet, and has targets come and go. It returns the figures
+// that it has, also when an assertion panics.
+func Run(ctx context.Context, g gomega.Gomega, subject Subject, figures func(Figures)) {
+	r := &run{Subject: subject, Gomega: g, begun: time.Now(), figures: Figures{Targets: subject.Targets, Objects: subject.Objects}}
+	defer func() { figures(r.figures) }()
+	_, err := r.Fleet.Grow(ctx, r.Targets)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	r.passed(&r.figures.Workspaces, "the fleet is made")
+	r.register(ctx)
+	r.sync(ctx)
+	r.measure(ctx)
+	r.comeAndGo(ctx)
+}
+
+// passed notes how long a step took, and begins the next.
+func (r *run) passed(took *time.Duration, what string) {
+	*took = time.Since(r.begun)
+	r.begun = time.Now()
+	r.Progress("%s after %s", what, took.Round(time.Millisecond))
+}
+
+// register makes the SyncTargets and returns when all are ready.
+func (r *run) register(ctx context.Context) {
+	members := slices.Clone(r.Fleet.Members)
+	r.each(ctx, members, r.registerOne)
+	r.passed(&r.figures.Registered, "all targets are registered")
+	r.await(ctx, "mailboxes", len(members), func(syncTarget *edgev2alpha1.SyncTarget) bool {
+		return meta.IsStatusConditionTrue(syncTarget.Status.Conditions, edgev2alpha1.ConditionMailboxReady)
+	})
+	r.passed(&r.figures.Mailboxes, "all mailboxes are there")
+	r.await(ctx, "targets that are ready", len(members), isReady)
+	r.passed(&r.figures.Ready, "all targets are ready")
+}
+
+// registerOne says nothing about sharing a cluster: each workspace must count as a cluster.
+func (r *run) registerOne(ctx context.Context, member *fleet.Member) error {
+	return r.Inventory.RegisterAlone(ctx, member.Name, member.Kubeconfig)
+}
+
+func isReady(syncTarget *edgev2alpha1.SyncTarget) bool {
+	return meta.IsStatusConditionTrue(syncTarget.Status.Conditions, edgev2alpha1.ConditionReady)
+}
+
+// await returns when so many SyncTargets are as they should be.
+func (r *run) await(ctx context.Context, what string, count int, is func(*edgev2alpha1.SyncTarget) bool) {
+	last := -1
+	r.Eventually(func() (int, error) {
+		all, err := r.syncTargets(ctx)
+		done := 0
+		for _, syncTarget := range all {
+			if is(syncTarget) {
+				done++
+			}
+		}
+		if done/50 != last/50 {
+			r.Progress("%d of %d %s", done, count, what)
+		}
+		last = done
+		return done, err
+	}).WithContext(ctx).WithPolling(time.Second).Should(gomega.Equal(count), what)
+}
+
+func (r *run) syncTargets(ctx context.Context) (map[string]*edgev2alpha1.SyncTarget, error) {
+	objects, err := framework.List(ctx, r.Inventory.Config, installation.SyncTargets, "", "")
+	all := make(map[string]*edgev2alpha1.SyncTarget, len(objects))
+	for i := range objects {
+		syncTarget := &edgev2alpha1.SyncTarget{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objects[i].Object, syncTarget); err != nil {
+			return nil, err
+		}
+		all[syncTarget.Name] = syncTarget
+	}
+	return all, err
+}
+
+// each does something for all members, several at once.
+func (r *run) each(ctx context.Context, members []*fleet.Member, do func(context.Context, *fleet.Member) error) {
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
+	for _, member := range members {
+		group.Go(func() error {
+			if err := do(groupCtx, member); err != nil {
+				return fmt.Errorf("%s: %w", member.Name, err)
+			}
+			return nil
+		})
+	}
+	r.Expect(group.Wait()).To(gomega.Succeed())
+}
+
+// sync puts objects into all mailboxes and returns when each of them is on its target.
+func (r *run) sync(ctx context.Context) {
+	all, err := r.syncTargets(ctx)
+	r.Expect(err).NotTo(gomega.HaveOccurred())
+	r.each(ctx, r.Fleet.Members, func(ctx context.Context, member *fleet.Member) error {
+		return r.fill(ctx, all[member.Name])
+	})
+	r.passed(&r.figures.Filled, "all mailboxes are filled")
+	r.each(ctx, r.Fleet.Members, func(ctx context.Context, member *fleet.Member) error {
+		r.arrived(ctx, member, r.Objects)
+		return nil
+	})
+	r.passed(&r.figures.Synced, "all objects are on their targets")
+}
+
+// fill makes the objects of a SyncTarget's mailbox, and what selects them.
+func (r *run) fill(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) error {
+	manifest := selection
+	for i := range r.Objects {
+		manifest += configMap(fmt.Sprintf("object-%d", i))
+	}
+	return framework.Apply(ctx, r.Installation.InWorkspace(syncTarget.Status.Mailbox.Workspace), manifest)
+}
+
+// arrived returns when a target has so many objects.
+func (r *run) arrived(ctx context.Context, member *fleet.Member, count int) {
+	r.Eventually(func() (int, error) {
+		objects, err := framework.List(ctx, member.Config, configMaps, namespace, ours)
+		return len(objects), err
+	}).WithContext(ctx).WithPolling(100*time.Millisecond).Should(gomega.Equal(count), "objects on %s", member.Name)
+}
+
+// readiness returns the status of a SyncTarget's condition Ready, empty if there is no such SyncTarget.
+func (r *run) readiness(ctx context.Context, name string) (metav1.ConditionStatus, error) {
+	all, err := r.syncTargets(ctx)
+	if err != nil || all[name] == nil {
+		return "", err
+	}
+	ready := meta.FindStatusCondition(all[name].Status.Conditions, edgev2alpha1.ConditionReady)
+	if ready == nil {
+		return metav1.ConditionUnknown, nil
+	}
+	return ready.Status, nil
+}
