@@ -94,7 +94,8 @@ func (c *Controller) Register(hosting manager.Manager) error {
 	schemas := crsource.Kind(c.Provider.GetCache(), client.Object(&apisv1alpha1.APIResourceSchema{}), handler.EnqueueRequestsFromMapFunc(c.users), onlyGone)
 	return builder.ControllerManagedBy(hosting).
 		Named("apiresourceschema").
-		For(&synchubv1alpha1.PublishedResource{}).
+		// A schema follows from the spec: what others write into the status, such as counts, is no reason to make it again.
+		For(&synchubv1alpha1.PublishedResource{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(c.referrers)).
 		WatchesMetadata(definitionsOfKinds(), handler.EnqueueRequestsFromMapFunc(c.described)).
 		WatchesRawSource(schemas).
