@@ -19,6 +19,7 @@ package mailbox
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
@@ -29,6 +30,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -65,8 +67,10 @@ const (
 const (
 	ReasonReady        = "Ready"
 	ReasonInitializing = "Initializing"
-	ReasonHanging      = "Hanging"
-	ReasonForeign      = "ForeignWorkspace"
+	// ReasonQueued: kcp is preparing others, and this one comes after them.
+	ReasonQueued  = "Queued"
+	ReasonHanging = "Hanging"
+	ReasonForeign = "ForeignWorkspace"
 	// ReasonDeleted: somebody deletes the mailbox; it is made again when it is gone.
 	ReasonDeleted = "WorkspaceDeleted"
 	// ReasonLost: the mailbox is gone, and a new one is being made.
@@ -83,6 +87,7 @@ type Controller struct {
 	workspace string
 	work      Work
 	access    access
+	turns     *turns
 	clock     clock.Clock
 }
 
@@ -100,7 +105,7 @@ type Work struct {
 
 // NewController returns a controller that makes mailboxes in the provider workspace, which the cluster stands for.
 func NewController(manager mcmanager.Manager, provider cluster.Cluster, workspace string, clock clock.Clock, work Work) *Controller {
-	return &Controller{manager: manager, provider: provider, workspace: workspace, clock: clock, work: work, access: access{config: work.Config}}
+	return &Controller{manager: manager, provider: provider, workspace: workspace, clock: clock, work: work, access: access{config: work.Config}, turns: newTurns()}
 }
 
 // Register adds the controller to the manager.
@@ -110,6 +115,10 @@ func (c *Controller) Register() error {
 		For(&edgev2alpha1.SyncTarget{}).
 		WatchesRawSource(source.TypedKind(c.provider.GetCache(), &tenancyv1alpha1.Workspace{},
 			handler.TypedEnqueueRequestsFromMapFunc(syncTargetOf))).
+		WatchesRawSource(source.TypedFunc[mcreconcile.Request](func(_ context.Context, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]) error {
+			c.turns.listen(queue)
+			return nil
+		})).
 		WithOptions(controller.TypedOptions[mcreconcile.Request]{
 			MaxConcurrentReconciles: workers,
 			// The manager's own option does not reach it.
@@ -132,41 +141,52 @@ func syncTargetOf(_ context.Context, workspace *tenancyv1alpha1.Workspace) []mcr
 
 // Reconcile brings one SyncTarget's mailbox in step.
 func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request) (reconcile.Result, error) {
+	result, reason, err := c.reconcile(ctx, request)
+	if err != nil || !slices.Contains([]string{ReasonQueued, ReasonInitializing, ReasonLost}, reason) {
+		c.turns.pass(request)
+	}
+	return result, err
+}
+
+// reconcile returns the reason of the condition MailboxReady too, empty if there is none.
+func (c *Controller) reconcile(ctx context.Context, request mcreconcile.Request) (result reconcile.Result, reason string, err error) {
 	inventory, err := c.manager.GetCluster(ctx, request.ClusterName)
 	if err != nil {
-		return reconcile.Result{}, err
+		return reconcile.Result{}, "", err
 	}
 	var syncTarget edgev2alpha1.SyncTarget
 	if err := inventory.GetClient().Get(ctx, request.NamespacedName, &syncTarget); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return reconcile.Result{}, "", client.IgnoreNotFound(err)
 	}
 	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("syncTarget", request.String()))
 	if syncTarget.DeletionTimestamp != nil {
-		return c.remove(ctx, inventory, &syncTarget)
+		result, err := c.remove(ctx, inventory, &syncTarget)
+		return result, "", err
 	}
 	stored := syncTarget.DeepCopy()
 	if controllerutil.AddFinalizer(&syncTarget, Finalizer) {
 		// The update event brings us back.
-		return patch.Object(ctx, inventory.GetClient(), stored, &syncTarget)
+		result, err := patch.Object(ctx, inventory.GetClient(), stored, &syncTarget)
+		return result, "", err
 	}
-	condition, mailbox, err := c.ensure(ctx, logicalcluster.Name(request.ClusterName), &syncTarget)
+	condition, mailbox, err := c.ensure(ctx, request, &syncTarget)
 	if err != nil {
-		return reconcile.Result{}, err
+		return reconcile.Result{}, "", err
 	}
 	if mailbox != nil {
 		condition = c.grant(ctx, &syncTarget, condition, mailbox)
 	}
 	written, err := c.report(ctx, inventory, &syncTarget, stored, condition, mailbox)
 	if err != nil || written.RequeueAfter > 0 {
-		return written, err
+		return written, condition.Reason, err
 	}
 	switch condition.Reason {
 	case ReasonInitializing:
-		return reconcile.Result{RequeueAfter: hangingAfter}, nil
+		return reconcile.Result{RequeueAfter: hangingAfter}, condition.Reason, nil
 	case ReasonDeleted, ReasonLost, ReasonAccessFailed:
-		return reconcile.Result{RequeueAfter: lookAgain}, nil
+		return reconcile.Result{RequeueAfter: lookAgain}, condition.Reason, nil
 	default:
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, condition.Reason, nil
 	}
 }
 
@@ -194,11 +214,15 @@ func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, sync
 }
 
 // ensure creates the mailbox unless it exists, and returns the condition MailboxReady and, once it is, where it is.
-func (c *Controller) ensure(ctx context.Context, inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarget) (metav1.Condition, *edgev2alpha1.MailboxStatus, error) {
-	name := Name(inventory, syncTarget.UID)
+func (c *Controller) ensure(ctx context.Context, request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget) (metav1.Condition, *edgev2alpha1.MailboxStatus, error) {
+	name := Name(logicalcluster.Name(request.ClusterName), syncTarget.UID)
 	var workspace tenancyv1alpha1.Workspace
 	err := c.provider.GetClient().Get(ctx, types.NamespacedName{Name: name}, &workspace)
 	if apierrors.IsNotFound(err) {
+		if !c.turns.take(request) {
+			return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonQueued,
+				Message: fmt.Sprintf("The hub has kcp prepare %d mailboxes at a time; this one waits for its turn.", atOnce)}, nil, nil
+		}
 		workspace = c.wanted(name, syncTarget.Name)
 		err = c.provider.GetClient().Create(ctx, &workspace)
 		if apierrors.IsAlreadyExists(err) {
@@ -233,6 +257,7 @@ func (c *Controller) ensure(ctx context.Context, inventory logicalcluster.Name, 
 			Message: fmt.Sprintf("The workspace %s:%s has been %s for over a minute. kcp binds the mailbox's APIs in the name of the hub's user: it must be a kcp user, "+
 				"not a ServiceAccount of another workspace, and may bind both exports (see `synchub init`).", c.workspace, name, workspace.Status.Phase)}, nil, nil
 	}
+	c.turns.note(request)
 	return initializing(name), nil, nil
 }
 

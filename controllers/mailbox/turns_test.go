@@ -1,0 +1,136 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailbox
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"k8s.io/client-go/util/workqueue"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+)
+
+func syncTargetRequest(number int) mcreconcile.Request {
+	request := mcreconcile.Request{ClusterName: "abc"}
+	request.Name = fmt.Sprintf("target-%d", number)
+	return request
+}
+
+func newTurnsWithQueue(t *testing.T) (*turns, workqueue.TypedInterface[mcreconcile.Request]) {
+	queue := workqueue.NewTyped[mcreconcile.Request]()
+	t.Cleanup(queue.ShutDown)
+	turns := newTurns()
+	turns.listen(queue)
+	return turns, queue
+}
+
+// called returns all that have been called.
+func called(queue workqueue.TypedInterface[mcreconcile.Request]) (requests []mcreconcile.Request) {
+	for queue.Len() > 0 {
+		request, _ := queue.Get()
+		queue.Done(request)
+		requests = append(requests, request)
+	}
+	return requests
+}
+
+func TestTurns(t *testing.T) {
+	turns, queue := newTurnsWithQueue(t)
+	for i := range atOnce {
+		if !turns.take(syncTargetRequest(i)) {
+			t.Fatalf("the turn %d is refused", i)
+		}
+	}
+	late := syncTargetRequest(atOnce)
+	if turns.take(late) {
+		t.Error("one more has a turn")
+	}
+	if !turns.take(syncTargetRequest(0)) {
+		t.Error("one that has its turn is refused it")
+	}
+	if got := called(queue); len(got) > 0 {
+		t.Errorf("%v were called although there is no turn", got)
+	}
+	turns.pass(syncTargetRequest(3))
+	if got := called(queue); len(got) != 1 || got[0] != late {
+		t.Errorf("%v were called", got)
+	}
+	if !turns.take(late) {
+		t.Error("one that was called has no turn")
+	}
+	// What is being prepared already, since before this hub, counts though it is too many.
+	turns.note(syncTargetRequest(100))
+	turns.take(syncTargetRequest(101))
+	turns.pass(late)
+	if got := called(queue); len(got) > 0 {
+		t.Errorf("%v were called although too many have a turn", got)
+	}
+	turns.pass(syncTargetRequest(100))
+	if got := called(queue); len(got) != 1 || got[0] != syncTargetRequest(101) {
+		t.Errorf("%v were called", got)
+	}
+}
+
+// However they come and go, all get their turn, and no more than the limit have it.
+func TestEverybodyGetsATurn(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // repeatable
+	for range 200 {
+		turns, queue := newTurnsWithQueue(t)
+		var prepared []mcreconcile.Request
+		preparing, served := map[mcreconcile.Request]bool{}, map[mcreconcile.Request]bool{}
+		reconcile := func(request mcreconcile.Request) {
+			switch {
+			case served[request]:
+				turns.pass(request)
+			case random.IntN(5) == 0:
+				// It is gone, and has no use for a turn.
+				served[request] = true
+				delete(preparing, request)
+				turns.pass(request)
+			case turns.take(request):
+				if !preparing[request] {
+					preparing[request] = true
+					prepared = append(prepared, request)
+				}
+			}
+			if len(preparing) > atOnce {
+				t.Fatalf("%d have a turn", len(preparing))
+			}
+		}
+		const all = 5 * atOnce
+		for i := range all {
+			reconcile(syncTargetRequest(i))
+		}
+		for len(prepared) > 0 {
+			at := random.IntN(len(prepared))
+			done := prepared[at]
+			prepared = append(prepared[:at], prepared[at+1:]...)
+			served[done] = true
+			delete(preparing, done)
+			turns.pass(done)
+			for next := called(queue); len(next) > 0; next = called(queue) {
+				for _, request := range next {
+					reconcile(request)
+				}
+			}
+		}
+		if len(served) != all {
+			t.Fatalf("%d of %d had their turn", len(served), all)
+		}
+	}
+}
