@@ -152,6 +152,8 @@ func TestWrongUse(t *testing.T) {
 		"no time between tries":      {run("--leader-election-retry-period", "0s"), []string{election}},
 		"less than no time":          {run("--leader-election-retry-period", "-1s"), []string{election}},
 		"an address for a network":   {run("--denied-networks", "10.0.0.0/8,10.0.0.1"), []string{"set --denied-networks to networks", `"10.0.0.1"`}},
+		"profiles for everybody":     {run("--profiling=0.0.0.0:6060"), []string{"set --profiling to a loopback address"}},
+		"profiles at a name":         {run("--profiling=localhost:6060"), []string{"set --profiling to a loopback address"}},
 		"an unknown log level":       {run("--log-level", "loud"), []string{"set --log-level to error, info, debug or trace", `"loud"`}},
 		"an unknown log format":      {run("--log-format", "xml"), []string{"set --log-format to json or console", `"xml"`}},
 		"a kubeconfig that is away":  {run("--kcp-kubeconfig", missing), []string{"cannot read the kcp kubeconfig", missing}},
@@ -199,7 +201,7 @@ func TestHelpListsEachFlag(t *testing.T) {
 			"leader-elect": "true", "leader-election-namespace": "",
 			"leader-election-lease-duration": "15s", "leader-election-renew-deadline": "10s", "leader-election-retry-period": "2s",
 			"metrics-bind-address": ":8080", "health-probe-bind-address": ":8081",
-			"kcp-qps": "2000", "kcp-burst": "4000", "target-qps": "1000", "target-burst": "2000", "denied-networks": "",
+			"kcp-qps": "2000", "kcp-burst": "4000", "target-qps": "1000", "target-burst": "2000", "denied-networks": "", "profiling": "",
 			"log-level": "info", "log-format": "json",
 		}},
 		"init": {newInitCommand(), map[string]string{

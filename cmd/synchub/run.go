@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"time"
 
@@ -72,6 +73,8 @@ type runOptions struct {
 
 	metricsAddress string
 	healthAddress  string
+	// profilingAddress is empty unless profiles are served.
+	profilingAddress string
 
 	kcpLimits    kcp.Limits
 	targetLimits kcp.Limits
@@ -116,6 +119,8 @@ func (o *runOptions) addFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.retryPeriod, "leader-election-retry-period", 2*time.Second, "how often the Lease is tried for and renewed")
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", `address of /metrics; "0" turns it off`)
 	flags.StringVar(&o.healthAddress, "health-probe-bind-address", ":8081", `address of /healthz and /readyz; "0" turns them off`)
+	flags.StringVar(&o.profilingAddress, "profiling", "", "serve profiles for `go tool pprof` below /debug/pprof/ at this loopback address")
+	flags.Lookup("profiling").NoOptDefVal = "127.0.0.1:6060"
 	flags.Float32Var(&o.kcpLimits.QPS, "kcp-qps", 2000, "requests per second to each kcp endpoint")
 	flags.IntVar(&o.kcpLimits.Burst, "kcp-burst", 4000, "requests to each kcp endpoint at once")
 	flags.Float32Var(&o.targetLimits.QPS, "target-qps", 1000, "requests per second to each target")
@@ -130,6 +135,8 @@ func (o *runOptions) validate() error {
 		return errors.New("set --kcp-kubeconfig to the kubeconfig of the hub's kcp user")
 	case o.workspace == "":
 		return errors.New("set --provider-workspace to the path of the provider workspace")
+	case o.profilingAddress != "" && !isLoopback(o.profilingAddress):
+		return errors.New("set --profiling to a loopback address such as 127.0.0.1:6060: profiles tell too much to be shown to others")
 	case !positive(o.kcpLimits) || !positive(o.targetLimits):
 		return errors.New("set --kcp-qps, --kcp-burst, --target-qps and --target-burst to positive numbers")
 	case o.renewDeadline >= o.leaseDuration || o.retryPeriod <= 0 || o.renewDeadline <= time.Duration(leaderelection.JitterFactor*float64(o.retryPeriod)):
@@ -147,6 +154,11 @@ func (o *runOptions) validate() error {
 		o.leaseNamespace = o.namespace
 	}
 	return o.logs.validate()
+}
+
+func isLoopback(address string) bool {
+	parsed, err := netip.ParseAddrPort(address)
+	return err == nil && parsed.Addr().IsLoopback()
 }
 
 // positive is false for NaN too.
@@ -188,6 +200,7 @@ func (o *runOptions) run(ctx context.Context) error {
 		GracefulShutdownTimeout:       new(drainTimeout),
 		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddress},
 		HealthProbeBindAddress:        o.healthAddress,
+		PprofBindAddress:              o.profilingAddress,
 		// Its queues may stop for ever at the end (kubernetes-sigs/controller-runtime issue 3538).
 		Controller: config.Controller{UsePriorityQueue: new(false)},
 		// The hub may read ConfigMaps of its own namespace only.
