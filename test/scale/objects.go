@@ -20,8 +20,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-
-	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 )
 
 const (
@@ -45,10 +43,7 @@ spec:
 `
 )
 
-var (
-	configMaps    = corev1.SchemeGroupVersion.WithResource("configmaps")
-	syncerConfigs = edgev2alpha1.GroupVersion.WithResource("syncerconfigs")
-)
+var configMaps = corev1.SchemeGroupVersion.WithResource("configmaps")
 
 func configMap(name string) string {
 	return fmt.Sprintf(`

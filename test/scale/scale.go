@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/onsi/gomega"
@@ -175,11 +176,11 @@ func (r *run) sync(ctx context.Context) {
 
 // fill makes the objects of a SyncTarget's mailbox, and what selects them.
 func (r *run) fill(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) error {
-	manifest := selection
+	manifests := []string{selection}
 	for i := range r.Objects {
-		manifest += configMap(fmt.Sprintf("object-%d", i))
+		manifests = append(manifests, configMap(fmt.Sprintf("object-%d", i)))
 	}
-	return framework.Apply(ctx, r.Installation.InWorkspace(syncTarget.Status.Mailbox.Workspace), manifest)
+	return framework.Apply(ctx, r.Installation.InWorkspace(syncTarget.Status.Mailbox.Workspace), strings.Join(manifests, ""))
 }
 
 // arrived returns when a target has so many objects.
