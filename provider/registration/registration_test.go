@@ -29,6 +29,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/yaml"
 
@@ -132,6 +133,32 @@ contexts: [{name: it, context: {cluster: it, user: it}}, {name: other, context: 
 clusters: [{name: it, cluster: {%s}}, {name: other, cluster: {server: 'https://other.example:6443'}}],
 users: [{name: it, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: "false", interactiveMode: Never}}}]}`
 
+// writeFiles writes files of one directory and returns where the kubeconfig among them is.
+func writeFiles(t *testing.T, files map[string]string) (kubeconfig string) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.Join(dir, "kubeconfig")
+}
+
+// hubKubeconfig returns what the hub gets of an administrator's kubeconfig.
+func hubKubeconfig(t *testing.T, admin *Admin) *clientcmdapi.Config {
+	t.Helper()
+	written, err := admin.kubeconfig("t0ken")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.Load(written)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
 func TestReadAdmin(t *testing.T) {
 	bundle, _, err := cert.GenerateSelfSignedCertKey("it.example", nil, nil)
 	if err != nil {
@@ -149,13 +176,7 @@ func TestReadAdmin(t *testing.T) {
 		"a CA that is absent": {cluster: "server: 'https://it.example:6443', certificate-authority: none.crt", refused: "none.crt"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			file := filepath.Join(dir, "kubeconfig")
-			for path, content := range map[string]string{file: fmt.Sprintf(adminKubeconfig, test.cluster), filepath.Join(dir, "ca.crt"): authority} {
-				if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
+			file := writeFiles(t, map[string]string{"kubeconfig": fmt.Sprintf(adminKubeconfig, test.cluster), "ca.crt": authority})
 			admin, err := ReadAdmin(file, test.context)
 			if test.refused != "" {
 				if err == nil || !strings.Contains(err.Error(), test.refused) {
@@ -166,14 +187,7 @@ func TestReadAdmin(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			written, err := admin.kubeconfig("t0ken")
-			if err != nil {
-				t.Fatal(err)
-			}
-			config, err := clientcmd.Load(written)
-			if err != nil {
-				t.Fatal(err)
-			}
+			config := hubKubeconfig(t, admin)
 			cluster := config.Clusters["target"]
 			if cluster.Server != test.server || cluster.CertificateAuthority != "" || strings.Contains(test.cluster, "ca.crt") != (string(cluster.CertificateAuthorityData) == authority) {
 				t.Errorf("the hub's cluster is %+v", cluster)
