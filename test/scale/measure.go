@@ -122,6 +122,9 @@ func (r *run) measure(ctx context.Context) {
 		r.figures.Connections += member.Connections()
 		r.figures.Connected += member.Tally().Connections
 	}
+	if r.Profile != nil {
+		r.Expect(r.Profile(ctx)).To(gomega.Succeed())
+	}
 	r.begun = time.Now()
 }
 

@@ -57,7 +57,9 @@ type Subject struct {
 	// Targets is how many targets are registered at the beginning, Objects how many objects each of them gets.
 	Targets, Objects int
 	// Quiet is for how long the quiet fleet is measured.
-	Quiet    time.Duration
+	Quiet time.Duration
+	// Profile is called while the fleet is quiet, after it was measured; nil does nothing.
+	Profile  func(ctx context.Context) error
 	Progress func(format string, args ...any)
 }
 

@@ -20,8 +20,11 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -101,7 +104,10 @@ func prepare(ctx context.Context, t *testing.T) scale.Subject {
 
 	synchub, err := installation.New(ctx, suite.Options, suite.KCP, suite.Targets["hosting"], filepath.Join(suite.Options.Bin, "synchub"), 1)
 	g.Expect(err).NotTo(HaveOccurred())
-	hub, err := synchub.StartHub(asInstalled...)
+	port, err := servers.FreePort()
+	g.Expect(err).NotTo(HaveOccurred())
+	profiles := fmt.Sprintf("127.0.0.1:%d", port)
+	hub, err := synchub.StartHub(append(asInstalled, "--profiling="+profiles)...)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(hub.AwaitReady(ctx)).To(Succeed())
 	t.Cleanup(func() {
@@ -118,21 +124,59 @@ func prepare(ctx context.Context, t *testing.T) scale.Subject {
 	t.Cleanup(func() { _ = gated.Close() })
 	return scale.Subject{
 		Installation: synchub, Hub: hub, Inventory: inventory, Fleet: gated,
-		Targets: *targets, Objects: *objects, Quiet: *quiet,
+		Targets: *targets, Objects: *objects, Quiet: *quiet, Profile: func(ctx context.Context) error { return profile(ctx, t, profiles) },
 		Progress: func(format string, args ...any) { progress(fmt.Sprintf(format, args...)) },
 	}
+}
+
+// reportPath is where the report is written; the profiles are beside it.
+func reportPath(t *testing.T) string {
+	t.Helper()
+	if *report != "" {
+		return *report
+	}
+	root, err := framework.RepositoryRoot()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return filepath.Join(root, "logs", "scale.md")
+}
+
+// profile writes what a quiet hub's time and memory go to.
+func profile(ctx context.Context, t *testing.T, address string) error {
+	t.Helper()
+	for name, query := range map[string]string{"cpu": fmt.Sprintf("profile?seconds=%.0f", quiet.Seconds()), "heap": "heap"} {
+		if err := fetch(ctx, "http://"+address+"/debug/pprof/"+query, strings.TrimSuffix(reportPath(t), ".md")+"."+name+".pprof"); err != nil {
+			return fmt.Errorf("cannot write the profile %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// fetch writes what a URL gives into a file.
+func fetch(ctx context.Context, url, path string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close() //nolint:errcheck // only read
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("GET %s: %s", url, response.Status)
+	}
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, content, 0o600)
 }
 
 // write writes the report.
 func write(t *testing.T, figures scale.Figures) {
 	t.Helper()
 	g := NewWithT(t)
-	path := *report
-	if path == "" {
-		root, err := framework.RepositoryRoot()
-		g.Expect(err).NotTo(HaveOccurred())
-		path = filepath.Join(root, "logs", "scale.md")
-	}
+	path := reportPath(t)
 	g.Expect(os.MkdirAll(filepath.Dir(path), 0o755)).To(Succeed())
 	file, err := os.Create(path)
 	g.Expect(err).NotTo(HaveOccurred())
