@@ -73,6 +73,14 @@ type managed struct {
 	fits, told map[schema.GroupResource]compatibility.State
 	// deaf ends the listening to the connection.
 	deaf func()
+	// resumed is when all objects were looked at last because the target had come up.
+	resumed rise
+}
+
+// rise is one time that a target came up, by one connection.
+type rise struct {
+	connection *targets.Connection
+	number     uint64
 }
 
 // connect takes over a connection, and listens to it.
@@ -86,6 +94,18 @@ func (t *managed) connect(connection *targets.Connection, listener targets.Liste
 		t.deaf()
 	}
 	t.target.Connection, t.deaf = connection, connection.Subscribe(listener)
+}
+
+// rose tells, once, that the target has come up.
+func (t *managed) rose() bool {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	now := rise{t.target.Connection, t.target.Connection.Rises()}
+	if now == t.resumed || !t.target.Connection.Up() {
+		return false
+	}
+	t.resumed = now
+	return true
 }
 
 // awaits tells whether a kind that a conversion speaks of may be served soon: a definition is announced a little before

@@ -249,16 +249,14 @@ func (m *Manager) Unassign(syncTarget types.UID) {
 	}
 }
 
-// Resume is called when a target may have come up: all its objects are looked at again.
+// Resume is called when a target may have come up: if it has, all its objects are looked at again.
 func (m *Manager) Resume(syncTarget types.UID) {
 	found, ok := m.get(syncTarget)
-	if !ok {
+	if !ok || !found.rose() {
 		return
 	}
-	if found.describe().Connection.Up() {
-		for _, controller := range found.controllers() {
-			controller.Resume()
-		}
+	for _, controller := range found.controllers() {
+		controller.Resume()
 	}
 	m.enqueue(syncTarget)
 }

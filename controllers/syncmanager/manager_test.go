@@ -34,3 +34,23 @@ func TestAssignKeepsWhatItHas(t *testing.T) {
 	manager.Resume("another")
 	manager.Resume(florin)
 }
+
+// A target that came up is made up for once, not at each heartbeat.
+func TestRose(t *testing.T) {
+	manager, _ := newManager(t)
+	manager.Assign(Target{UID: florin, Name: "florin", Mailbox: "m", Connection: connection(t)})
+	found, _ := manager.get(florin)
+	rose := func(what string, want bool) {
+		t.Helper()
+		if got := found.rose(); got != want {
+			t.Errorf("%s: it rose: want %v, got %v", what, want, got)
+		}
+	}
+	rose("away", false)
+	manager.Assign(Target{UID: florin, Name: "florin", Mailbox: "m", Connection: discovery(t)})
+	rose("up", true)
+	rose("still up", false)
+	manager.Assign(Target{UID: florin, Name: "florin", Mailbox: "m", Connection: discovery(t)})
+	rose("by another connection", true)
+	rose("still up", false)
+}

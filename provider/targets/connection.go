@@ -79,6 +79,8 @@ type Connection struct {
 
 	lock   sync.Mutex
 	health Health
+	// rises is how often the target has come up.
+	rises uint64
 	// up is closed while the target is up.
 	up chan struct{}
 	// createByApply is true once the target has shown that an apply with a resourceVersion never overwrites.

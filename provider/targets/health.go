@@ -63,6 +63,13 @@ func (c *Connection) Health() Health {
 // Up tells whether the target answers.
 func (c *Connection) Up() bool { return c.Health().Up }
 
+// Rises returns how often the target has come up: what was put off while it was away is to be made up for once each time.
+func (c *Connection) Rises() uint64 {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	return c.rises
+}
+
 // WaitUp returns when the target answers, or with ctx's error.
 func (c *Connection) WaitUp(ctx context.Context) error {
 	c.lock.Lock()
@@ -166,6 +173,7 @@ func (c *Connection) set(health Health) {
 	changed := c.health.Up != health.Up || c.health.Reason != health.Reason || c.health.Version != health.Version
 	if c.health.Up != health.Up {
 		if health.Up {
+			c.rises++
 			close(c.up)
 		} else {
 			c.up = make(chan struct{})

@@ -204,12 +204,14 @@ func TestWaitUp(t *testing.T) {
 	eventually(t, func(g Gomega) { g.Expect(connection.Health().Reason).To(Equal(ReasonUnreachable)) })
 
 	g.Expect(connection.WaitUp(ended(t))).To(MatchError(context.Canceled))
+	g.Expect(connection.Rises()).To(BeZero())
 	waited := make(chan error, 1)
 	go func() { waited <- connection.WaitUp(t.Context()) }()
 	target.set(&target.version, healthy)
 	connection.Doubt()
 	g.Eventually(waited).WithTimeout(patience).Should(Receive(BeNil()))
 	g.Expect(connection.Up()).To(BeTrue())
+	g.Expect(connection.Rises()).To(BeEquivalentTo(1))
 	g.Expect(connection.WaitUp(t.Context())).To(Succeed())
 }
 
