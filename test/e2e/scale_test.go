@@ -28,9 +28,10 @@ import (
 )
 
 // `make test-scale` does the same with hundreds of targets, and measures. Here the targets are workspaces of the suite's kcp:
-// the hub cannot tell, and another kcp takes long to start.
-var _ = Describe("a fleet", func() {
-	It("is registered and synced, and none of its targets has a part in what happens to another", SpecPriority(1), func(ctx SpecContext) {
+// the hub cannot tell, and another kcp takes long to start. It runs by itself, since so many mailboxes at once keep kcp from
+// all others' for minutes.
+var _ = Describe("a fleet", Serial, func() {
+	It("is registered and synced, and none of its targets has a part in what happens to another", func(ctx SpecContext) {
 		const name, targets = "fleet", 20
 		inventory := newInventory(ctx, name)
 		members, err := fleet.New(ctx, suite.KCP, name+"-targets", scale.Rhythm)
