@@ -103,6 +103,8 @@ type Controller struct {
 	// onTarget and inMailbox remember what was written to either side.
 	onTarget  *memory[place]
 	inMailbox *memory[types.NamespacedName]
+	// moves leads from the name under which something is to come up to the one under which it is in the mailbox still.
+	moves     gosync.Map
 	raised    *raised
 	relatives *relatives
 	waiting   *waiting

@@ -70,6 +70,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 			c.metrics.failed(before.Reason, "")
 			c.Changed()
 		}
+		c.moved(key)
 		return reconcile.Result{RequeueAfter: outcome.again}, nil
 	}
 	failure := failureOf(c.discreet(err))

@@ -235,11 +235,40 @@ func (c *Controller) lookForMissing(ctx context.Context, key types.NamespacedNam
 		return unknown, nil
 	case feed.Get(at.key) != nil:
 		// It comes up under another name by now, by another conversion.
+		if c.awaitsMove(key, side, feed.Get(at.key)) {
+			return unknown, nil
+		}
 		return decide.Source{State: decide.Deselected, Proven: !slices.Contains(c.raised.at(key), at)}, nil
 	case c.raised.hasEnded(at, mark.Source.UID):
 		return decide.Source{State: decide.Vanished, Proven: true}, nil
 	default:
 		return c.askForMissing(ctx, key, side, at)
+	}
+}
+
+// awaitsMove tells whether what came up under a name, and comes up under another one from now on, is not there yet though
+// that name is free: the new one comes before the old one goes. The old one is looked at again when the new one has come.
+func (c *Controller) awaitsMove(from types.NamespacedName, side *side, object *unstructured.Unstructured) bool {
+	to, comesUp := c.comesUpAs(side, c.matcher.Load(), object)
+	if !comesUp || to == from {
+		return false
+	}
+	isFree := func() bool {
+		held, known := c.mailboxObject(to)
+		return known && held == nil
+	}
+	if !isFree() {
+		return false
+	}
+	c.moves.Store(to, from)
+	// It may have come just before.
+	return isFree()
+}
+
+// moved has what came up under a former name looked at, now that it is there under this one.
+func (c *Controller) moved(to types.NamespacedName) {
+	if from, ok := c.moves.LoadAndDelete(to); ok {
+		c.enqueue(changePriority, from.(types.NamespacedName))
 	}
 }
 

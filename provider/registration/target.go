@@ -29,9 +29,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/synchub-dev/synchub/provider/rights"
+)
+
+const (
+	// endLimit is how long the end of the namespace is waited for, endInterval how often it is looked for.
+	endLimit    = time.Minute
+	endInterval = 500 * time.Millisecond
 )
 
 // Target is the administrator's side of a registration: one identity on one target.
@@ -57,9 +64,22 @@ func (t *Target) Granted(ctx context.Context) ([]rights.Resource, error) {
 	return rights.ParseAll(strings.Split(text, ","))
 }
 
-// Ensure makes the identity on the target what it must be.
+// Ensure makes the identity on the target what it must be. A namespace that is on its way out, such as after the end of the
+// last identity in it, is waited for.
 func (t *Target) Ensure(ctx context.Context, resources []rights.Resource, options rights.Options) error {
-	for _, wanted := range t.Objects(resources, options) {
+	for {
+		err := t.ensureAll(ctx, t.Objects(resources, options))
+		if t.DryRun || !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+			return onTarget(err)
+		}
+		if ended := t.awaitEndOfNamespace(ctx); ended != nil {
+			return errors.Join(onTarget(err), ended)
+		}
+	}
+}
+
+func (t *Target) ensureAll(ctx context.Context, objects []client.Object) error {
+	for _, wanted := range objects {
 		var change Change
 		var err error
 		if wanted.GetName() == Namespace {
@@ -72,11 +92,20 @@ func (t *Target) Ensure(ctx context.Context, resources []rights.Resource, option
 			change, err = Change{Object: wanted, Result: Created}, nil
 		}
 		if err != nil {
-			return onTarget(err)
+			return err
 		}
 		t.report(change)
 	}
 	return nil
+}
+
+// awaitEndOfNamespace returns when the namespace is not on its way out any more.
+func (t *Target) awaitEndOfNamespace(ctx context.Context) error {
+	return wait.PollUntilContextTimeout(ctx, endInterval, endLimit, true, func(ctx context.Context) (bool, error) {
+		var found corev1.Namespace
+		err := t.Client.Get(ctx, types.NamespacedName{Name: Namespace}, &found)
+		return apierrors.IsNotFound(err) || err == nil && found.DeletionTimestamp == nil, client.IgnoreNotFound(err)
+	})
 }
 
 func (t *Target) report(change Change) {
