@@ -18,7 +18,7 @@ BUILD_FLAGS := -buildvcs=false -ldflags '-X main.version=$(VERSION) -X main.comm
 UNIT_PACKAGES = $(shell go list ./... | grep -v -e /synchub/test/e2e -e /synchub/test/scale)
 
 UNIT_TIMEOUT ?= 15m
-E2E_TIMEOUT  ?= 30m
+E2E_TIMEOUT  ?= 45m
 # End-to-end specs wait most of the time, so several processes run them side by side, also on few cores, in any order but
 # those that take long first.
 E2E_PROCS    ?= 4
