@@ -224,6 +224,7 @@ func TestRegistration(t *testing.T) {
 	t.Run("a new token", f.rotates)
 	t.Run("completion offers SyncTargets", f.completes)
 	t.Run("removal", f.removes)
+	t.Run("a namespace on its way out is waited for", f.outlasts)
 	t.Run("a kubeconfig that was handed over", f.takesOver)
 }
 
@@ -389,6 +390,37 @@ func (f *fleet) removes(t *testing.T) {
 		t.Errorf("%d objects are left", len(versions))
 	}
 	fail(t, "there is no SyncTarget", "cordon", "florin")
+}
+
+// outlasts has a registration meet a namespace that is being removed. Nothing in this cluster brings that to its end but the
+// test.
+func (f *fleet) outlasts(t *testing.T) {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: registration.Namespace}}
+	if err := f.admin.Create(t.Context(), namespace); err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+	if err := f.admin.Delete(t.Context(), namespace); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan printed, 1)
+	go func() { ended <- plugin(t, f.with("--resources", "configmaps")...) }()
+	if err := wait.PollUntilContextTimeout(t.Context(), pollEach, patience, true, func(ctx context.Context) (bool, error) {
+		return f.admin.Get(ctx, types.NamespacedName{Name: "florin"}, &edgev2alpha1.SyncTarget{}) == nil, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.admin.Get(t.Context(), client.ObjectKeyFromObject(namespace), namespace); err != nil || namespace.DeletionTimestamp == nil {
+		t.Fatalf("the namespace is not being removed: %v", err)
+	}
+	namespace.Spec.Finalizers = nil
+	if err := f.admin.SubResource("finalize").Update(t.Context(), namespace); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-ended; got.err != nil {
+		t.Fatalf("%v\n%s%s", got.err, got.out, got.errs)
+	}
+	succeed(t, "unregister", "florin", "--target-kubeconfig", f.Kubeconfig)
 }
 
 func (f *fleet) takesOver(t *testing.T) {
