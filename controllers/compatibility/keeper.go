@@ -28,6 +28,7 @@ import (
 	"k8s.io/utils/clock"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/alarm"
 	"github.com/synchub-dev/synchub/provider/requests"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -60,7 +61,7 @@ type Options struct {
 type Keeper struct {
 	Options
 	limiter workqueue.TypedRateLimiter[schema.GroupResource]
-	wake    chan struct{}
+	alarm   *alarm.Alarm
 
 	lock    sync.Mutex
 	entries map[schema.GroupResource]*entry
@@ -82,7 +83,7 @@ func New(options Options) *Keeper {
 	return &Keeper{
 		Options: options,
 		limiter: workqueue.NewTypedItemExponentialFailureRateLimiter[schema.GroupResource](firstRetry, lastRetry),
-		wake:    make(chan struct{}, 1),
+		alarm:   alarm.New(options.Clock),
 		entries: map[schema.GroupResource]*entry{},
 	}
 }
@@ -109,7 +110,7 @@ func (k *Keeper) Set(wanted map[schema.GroupResource]Wanted) {
 			k.limiter.Forget(resource)
 		}
 	}
-	k.poke()
+	k.alarm.Ring()
 }
 
 // State returns what is known of a resource; ok is false if it was not compared yet.
@@ -146,7 +147,7 @@ func (k *Keeper) Run(ctx context.Context) {
 			}
 			continue
 		}
-		k.sleep(ctx, wait)
+		k.alarm.Sleep(ctx, wait)
 	}
 }
 
@@ -255,28 +256,5 @@ func (k *Keeper) again(concerned func(*entry) bool) {
 			entry.bring(k.Clock.Now().Add(settling))
 		}
 	}
-	k.poke()
-}
-
-// sleep waits until there may be something to do.
-func (k *Keeper) sleep(ctx context.Context, wait time.Duration) {
-	var expired <-chan time.Time
-	if wait > 0 {
-		timer := k.Clock.NewTimer(wait)
-		defer timer.Stop()
-		expired = timer.C()
-	}
-	select {
-	case <-ctx.Done():
-	case <-k.wake:
-	case <-expired:
-	}
-}
-
-// poke ends a sleep, or the next one.
-func (k *Keeper) poke() {
-	select {
-	case k.wake <- struct{}{}:
-	default:
-	}
+	k.alarm.Ring()
 }

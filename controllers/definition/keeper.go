@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
+	"github.com/synchub-dev/synchub/controllers/alarm"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -57,7 +58,7 @@ type Keeper struct {
 	Options
 	installer *Installer
 	limiter   workqueue.TypedRateLimiter[schema.GroupResource]
-	wake      chan struct{}
+	alarm     *alarm.Alarm
 
 	lock    sync.Mutex
 	entries map[schema.GroupResource]*entry
@@ -82,7 +83,7 @@ func New(options Options) *Keeper {
 		Options:   options,
 		installer: NewInstaller(options.Connection, options.Owner, options.Clock),
 		limiter:   workqueue.NewTypedItemExponentialFailureRateLimiter[schema.GroupResource](firstRetry, lastRetry),
-		wake:      make(chan struct{}, 1),
+		alarm:     alarm.New(options.Clock),
 		entries:   map[schema.GroupResource]*entry{},
 	}
 }
@@ -107,7 +108,7 @@ func (k *Keeper) Set(all []Wanted) {
 	for resource, one := range wanted {
 		k.want(resource, one)
 	}
-	k.poke()
+	k.alarm.Ring()
 }
 
 // want makes one definition wanted. The caller holds the lock.

@@ -36,7 +36,7 @@ func (k *Keeper) Run(ctx context.Context) {
 		for resource, wanted := range due {
 			looks.Go(func() { k.look(ctx, resource, wanted) })
 		}
-		k.sleep(ctx, wait)
+		k.alarm.Sleep(ctx, wait)
 	}
 }
 
@@ -58,21 +58,6 @@ func (k *Keeper) waitUp(ctx context.Context) bool {
 		}
 	}
 	return true
-}
-
-// sleep waits until there may be something to do.
-func (k *Keeper) sleep(ctx context.Context, wait time.Duration) {
-	var expired <-chan time.Time
-	if wait > 0 {
-		timer := k.Clock.NewTimer(wait)
-		defer timer.Stop()
-		expired = timer.C()
-	}
-	select {
-	case <-ctx.Done():
-	case <-k.wake:
-	case <-expired:
-	}
 }
 
 // next returns what to look at now, and for how long there is nothing else to do then; zero for until something happens.
@@ -108,7 +93,7 @@ func (k *Keeper) look(ctx context.Context, resource schema.GroupResource, wanted
 		k.Connection.Doubt()
 	}
 	changed := k.looked(resource, state, err)
-	k.poke()
+	k.alarm.Ring()
 	if changed && ctx.Err() == nil {
 		k.Log.Info("the state of a definition changed", "definition", resource.String(),
 			"reason", state.Reason, "message", state.Message, "ready", state.Ready, "installed", state.Installed)
@@ -160,7 +145,7 @@ func (k *Keeper) changed(resource schema.GroupResource) {
 	defer k.lock.Unlock()
 	if entry, ok := k.entries[resource]; ok && entry.wanted != nil {
 		entry.bring(k.Clock.Now().Add(settling))
-		k.poke()
+		k.alarm.Ring()
 	}
 }
 
@@ -173,13 +158,5 @@ func (k *Keeper) lookAtAll() {
 			entry.bring(k.Clock.Now().Add(settling))
 		}
 	}
-	k.poke()
-}
-
-// poke ends a sleep, or the next one.
-func (k *Keeper) poke() {
-	select {
-	case k.wake <- struct{}{}:
-	default:
-	}
+	k.alarm.Ring()
 }
