@@ -103,8 +103,7 @@ type Controller struct {
 	// onTarget and inMailbox remember what was written to either side.
 	onTarget  *memory[place]
 	inMailbox *memory[types.NamespacedName]
-	// moves leads from the name under which something is to come up to the one under which it is in the mailbox still.
-	moves     gosync.Map
+	moves     *moves
 	raised    *raised
 	relatives *relatives
 	waiting   *waiting
@@ -153,6 +152,7 @@ func New(options Options, matcher *selection.Matcher) (*Controller, error) {
 		onTarget:  newMemory[place](options.Clock),
 		inMailbox: newMemory[types.NamespacedName](options.Clock),
 		raised:    newRaised(),
+		moves:     newMoves(),
 		relatives: newRelatives(options.Register, options.Resource),
 		waiting:   newWaiting(),
 		failures:  newFailures(options.Clock),

@@ -260,15 +260,15 @@ func (c *Controller) awaitsMove(from types.NamespacedName, side *side, object *u
 	if !isFree() {
 		return false
 	}
-	c.moves.Store(to, from)
+	c.moves.await(from, to)
 	// It may have come just before.
 	return isFree()
 }
 
 // moved has what came up under a former name looked at, now that it is there under this one.
 func (c *Controller) moved(to types.NamespacedName) {
-	if from, ok := c.moves.LoadAndDelete(to); ok {
-		c.enqueue(changePriority, from.(types.NamespacedName))
+	if from, waits := c.moves.arrived(to); waits {
+		c.enqueue(changePriority, from)
 	}
 }
 
