@@ -240,17 +240,12 @@ func (c *Controller) KindOf(target schema.GroupResource) string {
 	return ""
 }
 
-// lenOf returns how many objects of the mailbox's resource the target holds as the resource given.
+// lenOf returns of how many objects of the mailbox the target holds something as the resource given. The index knows it, so
+// that no mark has to be read for it.
 func (c *Controller) lenOf(target schema.GroupResource) int {
 	side := c.sideOf(target)
 	if side == nil {
 		return 0
 	}
-	count := 0
-	for _, object := range side.cache.List() {
-		if sources, _ := c.indexBySource(object); len(sources) > 0 {
-			count++
-		}
-	}
-	return count
+	return side.cache.CountIndexed(bySource)
 }

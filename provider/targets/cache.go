@@ -94,6 +94,11 @@ func (c *Cache) ByIndex(indexer, value string) []*unstructured.Unstructured {
 	return objectsOf(items)
 }
 
+// CountIndexed returns how many values one of the Indexers gives the objects, none if there is no such indexer.
+func (c *Cache) CountIndexed(indexer string) int {
+	return len(c.informer.GetIndexer().ListIndexFuncValues(indexer))
+}
+
 // List returns all objects as the cache holds them.
 func (c *Cache) List() []*unstructured.Unstructured { return objectsOf(c.informer.GetStore().List()) }
 
