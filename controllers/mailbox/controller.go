@@ -46,6 +46,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/heartbeat"
 	"github.com/synchub-dev/synchub/controllers/notice"
 	"github.com/synchub-dev/synchub/controllers/patch"
 )
@@ -59,6 +60,8 @@ const (
 	hangingAfter = time.Minute
 	// lookAgain is how soon a mailbox that is on its way out is looked at again.
 	lookAgain = 5 * time.Second
+	// grantAgain is how often the bindings that give users their rights in a mailbox are compared: nothing tells of a change.
+	grantAgain = 10 * time.Minute
 	// workers is how many SyncTargets are looked after at once.
 	workers = 8
 )
@@ -112,7 +115,7 @@ func NewController(manager mcmanager.Manager, provider cluster.Cluster, workspac
 func (c *Controller) Register() error {
 	return mcbuilder.ControllerManagedBy(c.manager).
 		Named("mailbox").
-		For(&edgev2alpha1.SyncTarget{}).
+		For(&edgev2alpha1.SyncTarget{}, mcbuilder.WithPredicates(heartbeat.Ignored())).
 		WatchesRawSource(source.TypedKind(c.provider.GetCache(), &tenancyv1alpha1.Workspace{},
 			handler.TypedEnqueueRequestsFromMapFunc(syncTargetOf))).
 		WatchesRawSource(source.TypedFunc[mcreconcile.Request](func(_ context.Context, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]) error {
@@ -185,9 +188,11 @@ func (c *Controller) reconcile(ctx context.Context, request mcreconcile.Request)
 		return reconcile.Result{RequeueAfter: hangingAfter}, condition.Reason, nil
 	case ReasonDeleted, ReasonLost, ReasonAccessFailed:
 		return reconcile.Result{RequeueAfter: lookAgain}, condition.Reason, nil
-	default:
-		return reconcile.Result{}, condition.Reason, nil
 	}
+	if len(syncTarget.Spec.MailboxAccess) > 0 {
+		return reconcile.Result{RequeueAfter: grantAgain}, condition.Reason, nil
+	}
+	return reconcile.Result{}, condition.Reason, nil
 }
 
 // report writes the condition MailboxReady and where the mailbox is, if either changed. That a mailbox was lost is told first.

@@ -40,6 +40,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/departure"
+	"github.com/synchub-dev/synchub/controllers/heartbeat"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -95,7 +96,7 @@ func NewController(manager mcmanager.Manager, registry *targets.Registry, sync *
 func (c *Controller) Register() error {
 	return mcbuilder.ControllerManagedBy(c.manager).
 		Named("synctarget").
-		For(&edgev2alpha1.SyncTarget{}).
+		For(&edgev2alpha1.SyncTarget{}, mcbuilder.WithPredicates(heartbeat.Ignored())).
 		Watches(&corev1.Secret{}, func(name multicluster.ClusterName, inventory cluster.Cluster) mchandler.EventHandler {
 			return mchandler.EnqueueRequestsFromMapFunc(func(ctx context.Context, secret client.Object) []reconcile.Request {
 				return referrers(ctx, inventory, secret)
