@@ -27,6 +27,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -117,7 +118,9 @@ func (f *fleet) make(t *testing.T, object client.Object) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := client.IgnoreNotFound(f.admin.Delete(context.Background(), object)); err != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		defer cancel()
+		if err := client.IgnoreNotFound(f.admin.Delete(ctx, object)); err != nil {
 			t.Error(err)
 		}
 	})

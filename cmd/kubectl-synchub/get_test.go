@@ -36,14 +36,7 @@ import (
 func (f *fleet) place(t *testing.T, name string, ready metav1.ConditionStatus, reason string, failed int32) *edgev2alpha1.SyncTarget {
 	t.Helper()
 	made := &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"fleet": "test"}}}
-	if err := f.admin.Create(t.Context(), made); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := f.admin.Delete(context.Background(), made); err != nil {
-			t.Error(err)
-		}
-	})
+	f.make(t, made)
 	f.tell(t, made, ready, reason, failed)
 	return made
 }

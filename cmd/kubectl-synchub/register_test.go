@@ -17,11 +17,7 @@ limitations under the License.
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -30,181 +26,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/registration"
 	"github.com/synchub-dev/synchub/provider/rights"
-	"github.com/synchub-dev/synchub/provider/targets"
-	"github.com/synchub-dev/synchub/test/framework/servers"
 )
-
-// plugin runs the plugin as a process.
-func plugin(t *testing.T, args ...string) printed {
-	t.Helper()
-	var out, errs bytes.Buffer
-	command := exec.CommandContext(t.Context(), os.Args[0], args...) //nolint:gosec // it is this test
-	command.Env = append(os.Environ(), asPlugin+"=1")
-	command.Stdout, command.Stderr = &out, &errs
-	err := command.Run()
-	if exited, ok := errors.AsType[*exec.ExitError](err); ok && exited.ExitCode() != 1 {
-		t.Errorf("%q ended with %v", args, err)
-	}
-	return printed{out.String(), errs.String(), err}
-}
-
-func succeed(t *testing.T, args ...string) printed {
-	t.Helper()
-	got := plugin(t, args...)
-	if got.err != nil {
-		t.Fatalf("%q: %v\n%s%s", args, got.err, got.out, got.errs)
-	}
-	return got
-}
-
-func fail(t *testing.T, message string, args ...string) {
-	t.Helper()
-	if got := plugin(t, args...); got.err == nil || !strings.Contains(got.errs, message) {
-		t.Errorf("%q: want an error that says %q, got %v\n%s%s", args, message, got.err, got.out, got.errs)
-	}
-}
-
-// fleet is a cluster that is both an inventory and a target.
-type fleet struct {
-	*servers.Target
-	admin client.WithWatch
-	// name is that of the identity of florin.
-	name string
-
-	// What the first registration made.
-	uid   types.UID
-	first kubernetes.Interface
-	token string
-}
-
-func newFleet(t *testing.T) *fleet {
-	t.Helper()
-	hosting := startHosting(t)
-	crd, err := os.ReadFile("../../apis/schemas/crds/edge.kubestellar.io_synctargets.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	apply(t, hosting, string(crd))
-	admin, err := clientOf(hosting.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := wait.PollUntilContextTimeout(t.Context(), pollEach, patience, true, func(ctx context.Context) (bool, error) {
-		return admin.List(ctx, &edgev2alpha1.SyncTargetList{}) == nil, nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	inventory, err := registration.InventoryOf(t.Context(), admin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &fleet{Target: hosting, admin: admin, name: registration.Identity{SyncTarget: "florin", Inventory: inventory}.Name()}
-}
-
-// made are all objects of the registration, without content.
-func (f *fleet) made() []client.Object {
-	inside := metav1.ObjectMeta{Namespace: registration.Namespace, Name: f.name}
-	return []client.Object{
-		&edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "florin"}},
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "florin-kubeconfig"}},
-		&corev1.ServiceAccount{ObjectMeta: inside},
-		&rbacv1.Role{ObjectMeta: inside},
-		&rbacv1.RoleBinding{ObjectMeta: inside},
-		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.name}},
-		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: f.name}},
-	}
-}
-
-// versions are the resourceVersions of those objects that there are.
-func (f *fleet) versions(t *testing.T) []string {
-	t.Helper()
-	var versions []string
-	for _, object := range f.made() {
-		err := f.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object)
-		if apierrors.IsNotFound(err) {
-			continue
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		versions = append(versions, object.GetResourceVersion())
-	}
-	return versions
-}
-
-func (f *fleet) account(t *testing.T) types.UID {
-	t.Helper()
-	var account corev1.ServiceAccount
-	if err := f.admin.Get(t.Context(), types.NamespacedName{Namespace: registration.Namespace, Name: f.name}, &account); err != nil {
-		t.Fatal(err)
-	}
-	return account.UID
-}
-
-// hub is what the hub has become on the target.
-func (f *fleet) hub(t *testing.T) (kubernetes.Interface, string) {
-	t.Helper()
-	var secret corev1.Secret
-	if err := f.admin.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "florin-kubeconfig"}, &secret); err != nil {
-		t.Fatal(err)
-	}
-	if secret.Labels[edgev2alpha1.LabelCredential] != edgev2alpha1.CredentialKubeconfig {
-		t.Errorf("the hub does not see the Secret: %v", secret.Labels)
-	}
-	config, err := targets.ParseKubeconfig(secret.Data["kubeconfig"])
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.QPS, config.Burst = 100, 1000
-	hub, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return hub, config.BearerToken
-}
-
-func allowed(t *testing.T, hub kubernetes.Interface, attributes authorizationv1.ResourceAttributes) bool {
-	t.Helper()
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &attributes}}
-	answer, err := hub.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer.Status.Allowed
-}
-
-func (f *fleet) syncTarget(t *testing.T) *edgev2alpha1.SyncTarget {
-	t.Helper()
-	var syncTarget edgev2alpha1.SyncTarget
-	if err := f.admin.Get(t.Context(), types.NamespacedName{Name: "florin"}, &syncTarget); err != nil {
-		t.Fatal(err)
-	}
-	return &syncTarget
-}
-
-// says makes the hub's part of the SyncTarget say that conditions are as given.
-func (f *fleet) says(t *testing.T, status metav1.ConditionStatus, conditions ...string) {
-	t.Helper()
-	syncTarget := f.syncTarget(t)
-	for _, condition := range conditions {
-		meta.SetStatusCondition(&syncTarget.Status.Conditions, metav1.Condition{
-			Type: condition, Status: status, Reason: "Said", Message: "said so.", ObservedGeneration: syncTarget.Generation,
-		})
-	}
-	if err := f.admin.Status().Update(t.Context(), syncTarget); err != nil {
-		t.Fatal(err)
-	}
-}
 
 func TestRegistration(t *testing.T) {
 	f := newFleet(t)

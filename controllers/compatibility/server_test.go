@@ -227,18 +227,10 @@ func widget(version, spec string) string {
 // connect returns a connection to the cluster.
 func connect(t *testing.T) (connection *targets.Connection) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
 	registry := targets.NewRegistry(targets.Options{
 		FieldManager: "test", Limits: kcp.Limits{QPS: 100, Burst: 100}, Clock: clock.RealClock{}, Log: logr.Discard(), OnChange: func(types.UID) {},
 	})
-	ended := make(chan error, 1)
-	go func() { ended <- registry.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	framework.During(t, registry.Start)
 	kubeconfig, err := os.ReadFile(target.Kubeconfig)
 	if err != nil {
 		t.Fatal(err)

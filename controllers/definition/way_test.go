@@ -17,7 +17,6 @@ limitations under the License.
 package definition_test
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -40,6 +39,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/test/framework"
 )
 
 // way leads to the target, shows a test each request, and lets it interfere.
@@ -156,15 +156,7 @@ func connect(t *testing.T, server *httptest.Server, clock clock.WithTicker) (con
 		FieldManager: ownership.FieldManager(us.Hub), Limits: kcp.Limits{QPS: 1000, Burst: 2000},
 		Clock: clock, Log: logr.Discard(), OnChange: func(types.UID) {},
 	})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- registry.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	framework.During(t, registry.Start)
 	eventually(t, func(g Gomega) {
 		connection, err = registry.Connect(us.SyncTarget, kubeconfig, kcp.Limits{})
 		g.Expect(err).NotTo(HaveOccurred())

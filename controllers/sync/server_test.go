@@ -166,15 +166,7 @@ func connectBy(t *testing.T, kubeconfig []byte) (connection *targets.Connection)
 	registry := targets.NewRegistry(targets.Options{
 		FieldManager: ourManager, Limits: kcp.Limits{QPS: 1000, Burst: 2000}, Clock: clock.RealClock{}, Log: logr.Discard(), OnChange: func(types.UID) {},
 	})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- registry.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	framework.During(t, registry.Start)
 	eventually(t, "there is a connection", func(context.Context) (ok bool, err error) {
 		connection, err = registry.Connect(us.SyncTarget, kubeconfig, kcp.Limits{})
 		return err == nil, nil

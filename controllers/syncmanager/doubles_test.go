@@ -34,6 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/test/framework"
 )
 
 const florin = types.UID("florin-uid")
@@ -99,16 +100,8 @@ func connection(t *testing.T) *targets.Connection {
 // connectionTo returns a connection to a server, whose certificate nobody knows unless it is given.
 func connectionTo(t *testing.T, server string, certificate ...byte) (connection *targets.Connection) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
 	registry := targets.NewRegistry(targets.Options{FieldManager: "test", Clock: testclock.NewFakeClock(time.Unix(1000, 0)), Log: logr.Discard(), OnChange: func(types.UID) {}})
-	ended := make(chan error, 1)
-	go func() { ended <- registry.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	framework.During(t, registry.Start)
 	kubeconfig := fmt.Appendf(nil, `{"apiVersion": "v1", "kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
 		"clusters": [{"name": "c", "cluster": {"server": %q, "certificate-authority-data": %q}}], "users": [{"name": "u", "user": {"token": "none"}}]}`,
 		server, base64.StdEncoding.EncodeToString(certificate))

@@ -36,6 +36,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/test/framework"
 )
 
 func TestCredentialsOf(t *testing.T) {
@@ -88,19 +89,11 @@ func TestLimitsOf(t *testing.T) {
 // startRegistry returns a registry that makes connections until the test ends.
 func startRegistry(t *testing.T) *targets.Registry {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
 	registry := targets.NewRegistry(targets.Options{
 		FieldManager: "test", Limits: kcp.Limits{QPS: 100, Burst: 200}, Clock: testclock.NewFakeClock(time.Unix(1000, 0)), Log: logr.Discard(),
 		OnChange: func(types.UID) {},
 	})
-	ended := make(chan error, 1)
-	go func() { ended <- registry.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	framework.During(t, registry.Start)
 	return registry
 }
 

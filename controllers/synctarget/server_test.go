@@ -105,18 +105,10 @@ func newWorld(t *testing.T) *world {
 	inventory.Client, err = client.New(target.Config, client.Options{})
 	g.Expect(err).NotTo(HaveOccurred())
 
-	ctx, cancel := context.WithCancel(t.Context())
 	registry := targets.NewRegistry(targets.Options{
 		FieldManager: "test", Limits: kcp.Limits{QPS: 100, Burst: 200}, Clock: clock.RealClock{}, Log: logr.Discard(), OnChange: func(types.UID) {},
 	})
-	ended := make(chan error, 1)
-	go func() { ended <- registry.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	framework.During(t, registry.Start)
 	return &world{workspace: inventory, T: t, target: target, registry: registry}
 }
 

@@ -17,10 +17,10 @@ limitations under the License.
 package registration
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -92,20 +92,16 @@ func (a *Admin) kubeconfig(token string) ([]byte, error) {
 	return written, nil
 }
 
-// errNoToken says that a kubeconfig has no token that tells of itself.
-var errNoToken = errors.New("it has no token of a ServiceAccount")
-
-// isGood tells whether a kubeconfig leads to the cluster with a token of this ServiceAccount, by user name and UID, that has
-// more than half of its life before it.
-func (a *Admin) isGood(kubeconfig []byte, user, uid string, now time.Time) bool {
+// isGood tells whether a kubeconfig leads to the cluster with a token of this ServiceAccount that has more than half of its
+// life before it. That rests on what the token says of itself: it only tells whether the token is worth keeping.
+func (a *Admin) isGood(kubeconfig []byte, account *corev1.ServiceAccount, now time.Time) bool {
 	config, err := targets.ParseKubeconfig(kubeconfig)
 	if err != nil || config.Host != a.cluster.Server || config.ServerName != a.cluster.TLSServerName || string(config.CAData) != string(a.cluster.CertificateAuthorityData) {
 		return false
 	}
-	claims, err := claimsOf(config.BearerToken)
-	if err != nil || claims.Subject != user || claims.Kubernetes.ServiceAccount.UID != uid {
+	token, ok := targets.ParseToken(config.BearerToken)
+	if !ok || token.Namespace != account.Namespace || token.ServiceAccount != account.Name || token.UID != account.UID {
 		return false
 	}
-	issued, ends := time.Unix(claims.IssuedAt, 0), time.Unix(claims.Expires, 0)
-	return now.Before(issued.Add(ends.Sub(issued) / 2))
+	return now.Before(token.IssuedAt.Add(token.Life() / 2))
 }

@@ -27,6 +27,9 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -212,12 +215,13 @@ func TestTokensAreKeptForHalfOfTheirLife(t *testing.T) {
 		}
 		return admin
 	}
-	payload := fmt.Sprintf(`{"sub":"system:serviceaccount:synchub:x","iat":%d,"exp":%d,"kubernetes.io":{"serviceaccount":{"name":"x","uid":"u"}}}`, issued.Unix(), issued.Add(10*time.Hour).Unix())
+	payload := fmt.Sprintf(`{"iat":%d,"exp":%d,"kubernetes.io":{"namespace":"synchub","serviceaccount":{"name":"x","uid":"u"}}}`, issued.Unix(), issued.Add(10*time.Hour).Unix())
 	jwt := "h." + base64.RawURLEncoding.EncodeToString([]byte(payload)) + ".s"
 	for name, test := range map[string]struct {
-		token, context, user, uid string
-		after                     time.Duration
-		good                      bool
+		token, context, user string
+		uid                  types.UID
+		after                time.Duration
+		good                 bool
 	}{
 		"new":                       {token: jwt, user: "x", uid: "u", good: true},
 		"just before half":          {token: jwt, user: "x", uid: "u", after: 5*time.Hour - time.Second, good: true},
@@ -234,12 +238,13 @@ func TestTokensAreKeptForHalfOfTheirLife(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if good := read("").isGood(has, "system:serviceaccount:synchub:"+test.user, test.uid, issued.Add(test.after)); good != test.good {
+			account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "synchub", Name: test.user, UID: test.uid}}
+			if good := read("").isGood(has, account, issued.Add(test.after)); good != test.good {
 				t.Errorf("it is good: %v", good)
 			}
 		})
 	}
-	if read("").isGood([]byte("nonsense"), "", "", issued) {
+	if read("").isGood([]byte("nonsense"), &corev1.ServiceAccount{}, issued) {
 		t.Error("nonsense is good")
 	}
 }

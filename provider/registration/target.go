@@ -172,7 +172,7 @@ func (t *Target) Kubeconfig(ctx context.Context, admin *Admin, has []byte, lifet
 	if err != nil {
 		return nil, err
 	}
-	if has != nil && admin.isGood(has, t.user(), string(account.UID), now) {
+	if has != nil && admin.isGood(has, account, now) {
 		return has, nil
 	}
 	token, err := t.token(ctx, account, lifetime)

@@ -33,6 +33,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -50,8 +51,9 @@ var serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serv
 // Token is what a ServiceAccount's token says of itself. It holds nothing secret, and nothing of it is proven: it serves
 // to ask for a new one in time, which the target grants or refuses.
 type Token struct {
-	// Namespace and ServiceAccount say whose token it is.
+	// Namespace and ServiceAccount say whose token it is, and UID which of that name.
 	Namespace, ServiceAccount string
+	UID                       types.UID
 	// IssuedAt and ExpiresAt bound its life.
 	IssuedAt, ExpiresAt time.Time
 	// Audiences are whom it is for.
@@ -79,14 +81,16 @@ func ParseToken(token string) (claimed Token, ok bool) {
 		Kubernetes struct {
 			Namespace      string `json:"namespace"`
 			ServiceAccount struct {
-				Name string `json:"name"`
+				Name string    `json:"name"`
+				UID  types.UID `json:"uid"`
 			} `json:"serviceaccount"`
 		} `json:"kubernetes.io"`
 	}
 	if err := json.Unmarshal(payload, &claims); err != nil {
 		return Token{}, false
 	}
-	claimed = Token{Namespace: claims.Kubernetes.Namespace, ServiceAccount: claims.Kubernetes.ServiceAccount.Name, Audiences: audiences(claims.Audience)}
+	account := claims.Kubernetes.ServiceAccount
+	claimed = Token{Namespace: claims.Kubernetes.Namespace, ServiceAccount: account.Name, UID: account.UID, Audiences: audiences(claims.Audience)}
 	// They become part of a URL.
 	if len(validation.ValidateNamespaceName(claimed.Namespace, false)) > 0 || len(validation.ValidateServiceAccountName(claimed.ServiceAccount, false)) > 0 {
 		return Token{}, false
