@@ -29,14 +29,21 @@ import (
 // again is when a change that lost a race is tried again; by then the cache shows the winner's.
 const again = 200 * time.Millisecond
 
-// Status writes the status of changed, which was stored before.
+// Status writes the status of changed, which was stored before. Both must be copies of what a cache holds.
 func Status(ctx context.Context, cluster client.Client, stored, changed client.Object) (reconcile.Result, error) {
-	return Settle(cluster.Status().Patch(ctx, changed, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})))
+	return Settle(cluster.Status().Patch(ctx, changed, difference(stored, changed)))
 }
 
-// Object writes metadata and spec of changed, which was stored before.
+// Object writes metadata and spec of changed, which was stored before. Both must be copies of what a cache holds.
 func Object(ctx context.Context, cluster client.Client, stored, changed client.Object) (reconcile.Result, error) {
-	return Settle(cluster.Patch(ctx, changed, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})))
+	return Settle(cluster.Patch(ctx, changed, difference(stored, changed)))
+}
+
+// difference returns what makes the one the other. Managed fields are half of many objects, and nothing that anybody changes.
+func difference(stored, changed client.Object) client.Patch {
+	stored.SetManagedFields(nil)
+	changed.SetManagedFields(nil)
+	return client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})
 }
 
 // Settle turns a lost race into another try, and that the object is gone into nothing to do.

@@ -83,17 +83,18 @@ type rise struct {
 	number     uint64
 }
 
-// connect takes over a connection, and listens to it.
-func (t *managed) connect(connection *targets.Connection, listener targets.Listener) {
+// connect takes over a connection, and listens to it, and tells whether it is another one.
+func (t *managed) connect(connection *targets.Connection, listener targets.Listener) (isOther bool) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
 	if t.deaf != nil && t.target.Connection == connection {
-		return
+		return false
 	}
 	if t.deaf != nil {
 		t.deaf()
 	}
 	t.target.Connection, t.deaf = connection, connection.Subscribe(listener)
+	return true
 }
 
 // rose tells, once, that the target has come up.

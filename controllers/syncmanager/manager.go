@@ -229,13 +229,15 @@ func (m *Manager) Assign(target Target) {
 			controller.Uncordon()
 		}
 	}
-	found.connect(target.Connection, targets.Listener{CRD: func(schema.GroupResource) {
+	isOther := found.connect(target.Connection, targets.Listener{CRD: func(schema.GroupResource) {
 		found.announced.Store(new(m.Clock.Now()))
 		if found.unresolved.Load() {
 			m.enqueue(target.UID)
 		}
 	}})
-	m.enqueue(target.UID)
+	if isOther {
+		m.enqueue(target.UID)
+	}
 }
 
 // Unassign stops syncing a target, and returns when nothing is written to it any more.

@@ -71,6 +71,8 @@ type Connection struct {
 	signals        signals
 	resolutions    resolutions
 	identity       clusterIdentity
+	// last is the probe's alone.
+	last said
 
 	// ctx owns what the connection runs by itself; done waits for that.
 	ctx    context.Context

@@ -20,8 +20,10 @@ import "time"
 
 const (
 	// probeInterval is how often a target is asked for its version; the probe of each target is shifted at random by up
-	// to a fifth of it.
+	// to a tenth of it, and to the next beat then.
 	probeInterval = 10 * time.Second
+	// beat is what probes fall on, so that the hub is woken for those of many targets together, and not for each.
+	beat = time.Second
 	// suspectInterval is how soon it is asked again while one answer more would change what is thought of it.
 	suspectInterval = time.Second
 	// failuresUntilDown is how many probes must fail in a row.
@@ -64,4 +66,13 @@ func (c course) after(succeeded bool, now time.Time) (next course, wait time.Dur
 	}
 	c.up = true
 	return c, probeInterval
+}
+
+// untilBeat returns for how long to wait if that is to end with a beat, and not earlier.
+func untilBeat(now time.Time, wait time.Duration) time.Duration {
+	due := now.Add(wait)
+	if on := due.Truncate(beat); on.Before(due) {
+		due = on.Add(beat)
+	}
+	return due.Sub(now)
 }

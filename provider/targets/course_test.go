@@ -75,3 +75,20 @@ func TestCourseAfterTheClockWasSetBack(t *testing.T) {
 		t.Error("it is kept down until the clock has caught up")
 	}
 }
+
+func TestUntilBeat(t *testing.T) {
+	second := time.Date(2026, 1, 1, 0, 0, 5, 0, time.UTC)
+	for name, test := range map[string]struct {
+		now        time.Time
+		wait, want time.Duration
+	}{
+		"on one":        {second, 9 * time.Second, 9 * time.Second},
+		"off one":       {second.Add(200 * time.Millisecond), 9 * time.Second, 9800 * time.Millisecond},
+		"just after it": {second.Add(time.Nanosecond), 9 * time.Second, 10*time.Second - time.Nanosecond},
+		"jittered":      {second, 9300 * time.Millisecond, 10 * time.Second},
+	} {
+		if got := untilBeat(test.now, test.wait); got != test.want {
+			t.Errorf("%s: want %s, got %s", name, test.want, got)
+		}
+	}
+}

@@ -17,6 +17,7 @@ limitations under the License.
 package targets
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -108,7 +109,7 @@ func (c *Connection) probeWhile(ctx context.Context) {
 			c.onUnauthorized(c.SyncTarget)
 		}
 		if wait == probeInterval {
-			wait += time.Duration((rand.Float64() - 0.5) * 0.4 * float64(probeInterval)) //nolint:gosec // jitter needs no secrecy
+			wait = untilBeat(c.clock.Now(), wait+time.Duration((rand.Float64()-0.5)*0.2*float64(probeInterval))) //nolint:gosec // jitter needs no secrecy
 		}
 		select {
 		case <-ctx.Done():
@@ -164,7 +165,20 @@ func (c *Connection) version(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("cannot get the target's version: %w", err)
 	}
-	return gitVersion(body)
+	if c.last.version == "" || !bytes.Equal(body, c.last.body) {
+		version, err := gitVersion(body)
+		if err != nil {
+			return "", err
+		}
+		c.last = said{body, version}
+	}
+	return c.last.version, nil
+}
+
+// said is what a target said of its version, and the version that this is.
+type said struct {
+	body    []byte
+	version string
 }
 
 // set takes over the health and tells of a change.

@@ -46,7 +46,7 @@ func tokenOf(claims string) string {
 const hubClaims = `"kubernetes.io": {"namespace": "synchub", "serviceaccount": {"name": "hub", "uid": "u"}}`
 
 func TestParseToken(t *testing.T) {
-	want := Token{Namespace: "synchub", ServiceAccount: "hub", IssuedAt: time.Unix(1000, 0).UTC(), ExpiresAt: time.Unix(4600, 0).UTC(), Audiences: []string{"a", "b"}}
+	want := Token{Namespace: "synchub", ServiceAccount: "hub", UID: "u", IssuedAt: time.Unix(1000, 0).UTC(), ExpiresAt: time.Unix(4600, 0).UTC(), Audiences: []string{"a", "b"}}
 	one, none := want, want
 	one.Audiences, none.Audiences = []string{"a"}, nil
 	for name, test := range map[string]struct {
