@@ -129,7 +129,7 @@ type Controller struct {
 }
 
 // New returns a controller that selects by the matcher.
-func New(options Options, matcher *selection.Matcher) (*Controller, error) {
+func New(options Options, matcher *selection.Matcher) *Controller {
 	if options.Register == nil {
 		// Nothing is related to anything.
 		options.Register = relation.NewRegister()
@@ -167,13 +167,9 @@ func New(options Options, matcher *selection.Matcher) (*Controller, error) {
 	c.events = &events{mailboxes: options.Mailboxes, mailbox: options.Mailbox, clock: options.Clock}
 	c.matcher.Store(matcher)
 	for _, target := range options.Targets {
-		side, err := c.newSide(target)
-		if err != nil {
-			return nil, err
-		}
-		c.sides = append(c.sides, side)
+		c.sides = append(c.sides, c.newSide(target))
 	}
-	return c, nil
+	return c
 }
 
 // looksAtTarget tells whether a rule needs the values of what went down, and not only whose they are.
@@ -208,7 +204,6 @@ func (c *Controller) Run(ctx context.Context) error {
 				c.answerRoll()
 			}
 		})
-		c.running.Go(func() { side.taken.Run(ctx) })
 	}
 	c.startFeeds(ctx)
 	defer c.stopFeeds()

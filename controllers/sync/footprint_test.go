@@ -40,7 +40,6 @@ import (
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/targets"
-	"github.com/synchub-dev/synchub/test/framework"
 )
 
 // These benchmarks weigh what a hub holds while nothing happens. The target is a kube-apiserver, the mailbox a double:
@@ -165,14 +164,11 @@ func (h *bench) control(connection *targets.Connection, resource schema.GroupVer
 	synced := Resource{
 		PublishedResource: resource.Resource, GroupVersionResource: resource, Kind: kind, Namespaced: true, StatusReturn: true, StatusSubresource: true, Exported: true,
 	}
-	controller, err := New(Options{
+	controller := New(Options{
 		Resource: synced, Targets: []TargetResource{synced.OnTarget()}, Mailbox: theMailbox, Mailboxes: h.boxes, Connection: connection,
 		Owner:  ownership.Owner{Hub: us.Hub, SyncTarget: connection.SyncTarget},
 		Hasher: ownership.NewHasher([]byte("key")), SyncTarget: "florin", Changed: func() {}, Clock: clock.RealClock{}, Log: logr.Discard(),
 	}, matcher)
-	if err != nil {
-		h.b.Fatal(err)
-	}
 	h.run(controller.Run)
 	return controller
 }
