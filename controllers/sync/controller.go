@@ -31,7 +31,6 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
@@ -121,15 +120,19 @@ type Controller struct {
 	// active is how many objects are being reconciled now.
 	active atomic.Int32
 
-	lock  gosync.Mutex
-	queue priorityqueue.PriorityQueue[types.NamespacedName]
+	lock gosync.Mutex
+	// queue is nil until the controller begins.
+	queue interface {
+		AddWithOpts(options priorityqueue.AddOpts, keys ...types.NamespacedName)
+		Len() int
+	}
 	// feeding owns the feeds; it is nil while the controller does not run.
 	feeding context.Context //nolint:containedctx // feeds start and end with the matcher, within the run
 	running gosync.WaitGroup
 }
 
 // New returns a controller that selects by the matcher.
-func New(options Options, matcher *selection.Matcher) (*Controller, error) {
+func New(options Options, matcher *selection.Matcher) *Controller {
 	if options.Register == nil {
 		// Nothing is related to anything.
 		options.Register = relation.NewRegister()
@@ -167,13 +170,9 @@ func New(options Options, matcher *selection.Matcher) (*Controller, error) {
 	c.events = &events{mailboxes: options.Mailboxes, mailbox: options.Mailbox, clock: options.Clock}
 	c.matcher.Store(matcher)
 	for _, target := range options.Targets {
-		side, err := c.newSide(target)
-		if err != nil {
-			return nil, err
-		}
-		c.sides = append(c.sides, side)
+		c.sides = append(c.sides, c.newSide(target))
 	}
-	return c, nil
+	return c
 }
 
 // looksAtTarget tells whether a rule needs the values of what went down, and not only whose they are.
@@ -208,7 +207,6 @@ func (c *Controller) Run(ctx context.Context) error {
 				c.answerRoll()
 			}
 		})
-		c.running.Go(func() { side.taken.Run(ctx) })
 	}
 	c.startFeeds(ctx)
 	defer c.stopFeeds()
@@ -222,26 +220,45 @@ func (c *Controller) Run(ctx context.Context) error {
 	if !waitFor(ctx, c.After) {
 		return nil
 	}
-	worker, err := c.worker()
+	todo := newQueue(c.Clock)
+	c.begin(todo)
+	return c.workOn(ctx, todo)
+}
+
+// workOn works whenever there is something to do, until ctx ends.
+func (c *Controller) workOn(ctx context.Context, todo *queue) error {
+	for todo.awaitWork(ctx) {
+		if err := c.work(ctx, todo); err != nil {
+			return fmt.Errorf("cannot run the sync controller: %w", err)
+		}
+	}
+	return nil
+}
+
+// work works until nothing is left to do, or ctx ends.
+func (c *Controller) work(ctx context.Context, todo *queue) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	worker, err := c.worker(todo.open())
 	if err != nil {
-		return fmt.Errorf("cannot make the sync controller: %w", err)
+		return err
 	}
-	if err := worker.Watch(source.TypedFunc[types.NamespacedName](c.begin)); err != nil {
-		return fmt.Errorf("cannot watch: %w", err)
-	}
+	c.running.Go(func() {
+		defer cancel()
+		todo.awaitRest(ctx)
+	})
 	return worker.Start(ctx)
 }
 
-func (c *Controller) worker() (controller.TypedController[types.NamespacedName], error) {
+func (c *Controller) worker(shift *shift) (controller.TypedController[types.NamespacedName], error) {
 	return controller.NewTypedUnmanaged("sync", controller.TypedOptions[types.NamespacedName]{
 		// Names are never freed, and hundreds of controllers come and go.
 		SkipNameValidation:      new(true),
 		MaxConcurrentReconciles: workers,
 		ReconciliationTimeout:   reconcileTimeout,
 		Reconciler:              c,
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
-		NewQueue: func(_ string, limiter workqueue.TypedRateLimiter[types.NamespacedName]) workqueue.TypedRateLimitingInterface[types.NamespacedName] {
-			return newQueue(limiter)
+		NewQueue: func(string, workqueue.TypedRateLimiter[types.NamespacedName]) workqueue.TypedRateLimitingInterface[types.NamespacedName] {
+			return shift
 		},
 		LogConstructor: func(key *types.NamespacedName) logr.Logger {
 			if key == nil {
@@ -253,15 +270,14 @@ func (c *Controller) worker() (controller.TypedController[types.NamespacedName],
 }
 
 // begin takes over the queue and puts everything there is into it.
-func (c *Controller) begin(_ context.Context, queue workqueue.TypedRateLimitingInterface[types.NamespacedName]) error {
+func (c *Controller) begin(todo *queue) {
 	c.lock.Lock()
-	c.queue = queue.(priorityqueue.PriorityQueue[types.NamespacedName])
+	c.queue = todo
 	c.lock.Unlock()
 	keys := c.keys()
 	c.firstPass.begin(keys)
 	c.enqueue(replayPriority, keys...)
 	c.answerRoll()
-	return nil
 }
 
 // waitUntilKnown returns when it is known what the target holds; nothing may be decided before. While the target serves

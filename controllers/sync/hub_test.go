@@ -267,14 +267,11 @@ func (h *hub) run(resource Resource) {
 			forms = append(forms, form)
 		}
 	}
-	controller, err := New(Options{
+	controller := New(Options{
 		Resource: resource, Targets: forms, Mailbox: theMailbox, Mailboxes: h.boxes, Connection: h.connection, Owner: h.owner,
 		Hasher: ownership.NewHasher([]byte("key")), SyncTarget: "florin", Register: h.register, Relations: relations,
 		Demand: func(answered func() bool) { h.demand(resource, answered) }, Again: func() { h.lookAgain(resource) }, Publishes: h.publishes, Changed: func() {}, Clock: clock.RealClock{}, Log: logr.Discard(),
 	}, h.matcher)
-	if err != nil {
-		h.t.Fatal(err)
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	h.lock.Lock()

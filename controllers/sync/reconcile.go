@@ -174,6 +174,7 @@ func (c *Controller) watchName(at place, wanted bool) {
 	case side == nil:
 	case wanted:
 		side.taken.Add(at.key)
+		c.runTaken(side)
 	default:
 		side.taken.Remove(at.key)
 	}

@@ -65,7 +65,7 @@ type routed struct {
 
 func newRouted(t *testing.T, matcher *selection.Matcher) *routed {
 	clock := testclock.NewFakeClock(time.Unix(1000, 0))
-	controller, err := New(Options{
+	controller := New(Options{
 		Resource: Resource{GroupVersionResource: aboveWidgets, Kind: "Widget", Namespaced: true},
 		Targets: []TargetResource{
 			{GroupVersionResource: aboveWidgets, Kind: "Widget"}, {GroupVersionResource: belowWidgets, Kind: "Widget"},
@@ -74,9 +74,6 @@ func newRouted(t *testing.T, matcher *selection.Matcher) *routed {
 		Connection: connectAway(t), Owner: us, Hasher: ownership.NewHasher([]byte("key")), Changed: func() {}, Clock: clock, Log: logr.Discard(),
 		Register: relation.NewRegister(), Publishes: func(string) bool { return true },
 	}, matcher)
-	if err != nil {
-		t.Fatal(err)
-	}
 	queue := priorityqueue.New[types.NamespacedName]("")
 	controller.queue = queue
 	ctx, cancel := context.WithCancel(t.Context())

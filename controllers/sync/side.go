@@ -19,7 +19,6 @@ package sync
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,11 +45,12 @@ type side struct {
 	cache *targets.Cache
 	// taken watches names that somebody else has taken.
 	taken *targets.NameWatch
-	// feed is nil while nothing of the resource is selected for coming up, and kin is where it must reach for what is
-	// related. The controller's lock guards both.
-	feed *feed
-	kin  reach
-	lock func(func())
+	// takenRuns is true once a name was to be watched; feed is nil while nothing of the resource is selected for coming up,
+	// and kin is where it must reach for what is related. The controller's lock guards all three.
+	takenRuns bool
+	feed      *feed
+	kin       reach
+	lock      func(func())
 }
 
 // feed is the source of what comes up, as one matcher selects it.
@@ -64,23 +64,19 @@ type feed struct {
 // bySource is the index of a cache by the mailbox object that an object came from.
 const bySource = "source"
 
-func (c *Controller) newSide(resource TargetResource) (*side, error) {
+func (c *Controller) newSide(resource TargetResource) *side {
 	s := &side{TargetResource: resource, lock: c.locked}
-	var err error
-	s.cache, err = c.Connection.NewCache(resource.GroupVersionResource, targets.CacheOptions{
+	s.cache = c.Connection.NewCache(resource.GroupVersionResource, targets.CacheOptions{
 		Selector:       c.selector,
 		Strip:          c.strip,
 		Handler:        c.targetHandler(s),
 		Indexers:       cache.Indexers{bySource: c.indexBySource},
 		OnAvailability: c.availabilityChanged,
 	})
-	if err != nil {
-		return nil, fmt.Errorf("cannot watch %s on the target: %w", resource.GroupResource(), err)
-	}
 	s.taken = c.Connection.NewNameWatch(resource.GroupVersionResource, func(key types.NamespacedName) {
 		c.wake(place{s.GroupResource(), key})
 	})
-	return s, nil
+	return s
 }
 
 func (c *Controller) locked(do func()) {
@@ -119,6 +115,16 @@ func (c *Controller) sideOfKind(kind schema.GroupKind) *side {
 		}
 	}
 	return nil
+}
+
+// runTaken lets names be watched, until the controller ends. Most controllers never have one to watch.
+func (c *Controller) runTaken(side *side) {
+	c.locked(func() {
+		if owner := c.feeding; owner != nil && !side.takenRuns {
+			side.takenRuns = true
+			c.running.Go(func() { side.taken.Run(owner) })
+		}
+	})
 }
 
 // startFeeds begins to read what comes up, until ctx ends.
@@ -183,8 +189,7 @@ func (c *Controller) newFeed(side *side, matcher *selection.Matcher, key string)
 	ctx, cancel := context.WithCancel(c.feeding)
 	scope := side.kin.with(c.selectedScope(matcher, side))
 	started := &feed{key: key, cancel: cancel}
-	var err error
-	started.Feed, err = c.Connection.NewFeed(side.GroupVersionResource, targets.FeedOptions{
+	started.Feed = c.Connection.NewFeed(side.GroupVersionResource, targets.FeedOptions{
 		Scope: scope,
 		Keep: func(object *unstructured.Unstructured) bool {
 			_, ok := c.comesUpAs(side, c.matcher.Load(), object)
@@ -195,11 +200,6 @@ func (c *Controller) newFeed(side *side, matcher *selection.Matcher, key string)
 		Handler:        c.feedHandler(ctx, side),
 		OnAvailability: c.availabilityChanged,
 	})
-	if err != nil {
-		cancel()
-		c.Log.Error(err, "cannot read what comes up", "target", side.GroupResource())
-		return nil
-	}
 	c.running.Go(func() { started.Run(ctx) })
 	c.running.Go(func() {
 		// What came up before and is not selected any more shows only now.

@@ -213,9 +213,7 @@ func TestLeftoversOfARunningController(t *testing.T) {
 		{GroupVersionResource: widgets().GroupVersionResource, Kind: "Widget"},
 		{GroupVersionResource: schema.GroupVersionResource{Group: "old", Version: "v2", Resource: "widgets"}, Kind: "Widget"},
 	}
-	if err := f.manager.start(managed, widgets(), forms{targets: known}); err != nil {
-		t.Fatal(err)
-	}
+	f.manager.start(managed, widgets(), forms{targets: known})
 	left := managed.leftovers(widgets(), forms{targets: known[:1]})
 	want := []sync.TargetResource{
 		{GroupVersionResource: schema.GroupVersionResource{Group: "old", Version: "v2", Resource: "gadgets"}},

@@ -68,9 +68,7 @@ func (m *Manager) settle(ctx context.Context, managed *managed, published []sync
 	})
 	for _, resource := range wanted {
 		if managed.isMissing(resource) && !m.isFrozen(managed, resource) && !forms[resource.GroupResource()].unknown {
-			if err := m.start(managed, resource, forms[resource.GroupResource()]); err != nil {
-				return err
-			}
+			m.start(managed, resource, forms[resource.GroupResource()])
 		}
 	}
 	if managed.settle() {
@@ -174,13 +172,13 @@ func (m *Manager) record(ctx context.Context, managed *managed, wanted, publishe
 	return nil
 }
 
-func (m *Manager) start(managed *managed, resource sync.Resource, forms forms) error {
+func (m *Manager) start(managed *managed, resource sync.Resource, forms forms) {
 	m.lock.Lock()
 	owner := m.ctx
 	m.lock.Unlock()
 	target := managed.describe()
 	log := m.Log.WithValues("syncTarget", target.Name, "resource", resource.GroupResource().String())
-	controller, err := sync.New(sync.Options{
+	controller := sync.New(sync.Options{
 		Resource:   resource,
 		Targets:    forms.targets,
 		Unresolved: forms.unresolved,
@@ -201,9 +199,6 @@ func (m *Manager) start(managed *managed, resource sync.Resource, forms forms) e
 		Clock:      m.Clock,
 		Log:        log,
 	}, managed.matcher)
-	if err != nil {
-		return fmt.Errorf("cannot sync %s: %w", resource.GroupResource(), err)
-	}
 	ctx, cancel := context.WithCancel(owner)
 	started := &pair{controller: controller, cancel: cancel, done: make(chan struct{})}
 	managed.lock.Lock()
@@ -216,7 +211,6 @@ func (m *Manager) start(managed *managed, resource sync.Resource, forms forms) e
 			log.Error(err, "the sync controller ended")
 		}
 	}()
-	return nil
 }
 
 // before returns what tells that all has been tried that must go to the target before the resource.

@@ -67,8 +67,7 @@ func TestCacheWaitsForTheAPI(t *testing.T) {
 	}
 	told := &events{}
 	var changes atomic.Int64
-	cached, err := connection.NewCache(cogs, CacheOptions{Handler: told.handler(), OnAvailability: func() { changes.Add(1) }})
-	g.Expect(err).NotTo(HaveOccurred())
+	cached := connection.NewCache(cogs, CacheOptions{Handler: told.handler(), OnAvailability: func() { changes.Add(1) }})
 	g.Expect(cached.Availability()).To(BeZero())
 	runInTest(t, cached.Run)
 	eventually(t, func(g Gomega) { g.Expect(cached.Availability().Reason).To(Equal(ReasonNotServed)) })
@@ -117,8 +116,7 @@ func TestCacheWaitsForPermission(t *testing.T) {
 	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
 
 	told := &events{}
-	cached, err := connection.NewCache(widgets, CacheOptions{Handler: told.handler()})
-	g.Expect(err).NotTo(HaveOccurred())
+	cached := connection.NewCache(widgets, CacheOptions{Handler: told.handler()})
 	runInTest(t, cached.Run)
 	signalled := make(chan struct{}, 1)
 	defer connection.Subscribe(Listener{Namespace: func(string, bool) {}, Synced: func() { signalled <- struct{}{} }})()
@@ -166,8 +164,7 @@ func TestWhatIsNotServedIsAskedForSeldom(t *testing.T) {
 	connection, err := newRegistry(t.Context(), t, now).Connect(syncTarget, kubeconfig, kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
 	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
-	cached, err := connection.NewCache(unserved, CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}})
-	g.Expect(err).NotTo(HaveOccurred())
+	cached := connection.NewCache(unserved, CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}})
 	runInTest(t, cached.Run)
 	// Once when it starts, once when it listens for a cure, and once when the listening has begun.
 	for expected := int64(3); expected < 6; expected++ {

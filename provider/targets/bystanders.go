@@ -35,7 +35,7 @@ func (f *Feed) Bystanders() []metav1.ObjectMeta {
 	}
 	var all []metav1.ObjectMeta
 	for _, informer := range f.informers {
-		for _, item := range informer.GetStore().List() {
+		for _, item := range informer.List() {
 			if stub, ok := item.(*metav1.ObjectMeta); ok && f.Get(keyOfObject(stub)) == nil {
 				all = append(all, *stub)
 			}
@@ -85,7 +85,7 @@ func (f *Feed) Fetch(ctx context.Context, key types.NamespacedName) error {
 // hasNewer tells whether the watch has shown that an object is gone, or a newer state or another object of its name.
 func (f *Feed) hasNewer(object *unstructured.Unstructured) bool {
 	for _, informer := range f.informers {
-		item, exists, err := informer.GetStore().GetByKey(storeKey(keyOfObject(object)))
+		item, exists, err := informer.GetByKey(storeKey(keyOfObject(object)))
 		if err != nil || !exists {
 			continue
 		}

@@ -74,8 +74,7 @@ func TestBystanders(t *testing.T) {
 		Scope: Scope{Namespaces: []string{namespace}}, Keep: wished.keep, Handler: told.handler(), Bystanders: true,
 		Passed: func(stub metav1.ObjectMeta) { passedLock.Lock(); defer passedLock.Unlock(); passed[stub.Name]++ },
 	}
-	feed, err := connection.NewFeed(widgets, options)
-	g.Expect(err).NotTo(HaveOccurred())
+	feed := connection.NewFeed(widgets, options)
 	runInTest(t, feed.Run)
 	waitSynced(t, feed)
 	bystanders := func() map[string]metav1.ObjectMeta {
@@ -116,8 +115,7 @@ func TestBystanders(t *testing.T) {
 	g.Expect(feed.Fetch(ended(t), key("c"))).To(MatchError(ContainSubstring(namespace + "/c")))
 	options.Bystanders = false
 	options.Passed = func(metav1.ObjectMeta) { t.Error("a feed that remembers no bystanders tells of one") }
-	other, err := connection.NewFeed(widgets, options)
-	g.Expect(err).NotTo(HaveOccurred())
+	other := connection.NewFeed(widgets, options)
 	runInTest(t, other.Run)
 	waitSynced(t, other)
 	g.Expect(namesIn(other)).To(Equal([]string{"a", "b"}))

@@ -49,14 +49,10 @@ type Cache struct {
 
 // NewCache returns a cache that is empty until [Cache.Run]. While the target is down, does not serve the resource or
 // does not let the hub read it, the cache waits and holds what it held.
-func (c *Connection) NewCache(resource schema.GroupVersionResource, options CacheOptions) (*Cache, error) {
+func (c *Connection) NewCache(resource schema.GroupVersionResource, options CacheOptions) *Cache {
 	all := c.objects(resource, "")
 	all.labels = options.Selector
-	informer, err := c.newInformer(all, c.newGate(resource, options.OnAvailability), options.Strip, options.Indexers, options.Handler)
-	if err != nil {
-		return nil, err
-	}
-	return &Cache{informer: informer}, nil
+	return &Cache{c.newInformer(all, c.newGate(resource, options.OnAvailability), options.Strip, options.Indexers, options.Handler)}
 }
 
 // Run keeps the cache in step with the target until ctx ends.
@@ -67,7 +63,7 @@ func (c *Cache) Synced() bool { return c.informer.Synced() }
 
 // WaitSynced returns true when the cache is synced, false when ctx ends first.
 func (c *Cache) WaitSynced(ctx context.Context) bool {
-	return cache.WaitForCacheSync(ctx.Done(), c.informer.Synced)
+	return c.informer.WaitSynced(ctx)
 }
 
 // Availability tells why the target does not let the cache be filled, or kept in step.
@@ -75,7 +71,7 @@ func (c *Cache) Availability() Availability { return c.informer.Availability() }
 
 // Get returns an object as the cache holds it, which must not be changed, or nil.
 func (c *Cache) Get(key types.NamespacedName) *unstructured.Unstructured {
-	found, exists, err := c.informer.GetStore().GetByKey(storeKey(key))
+	found, exists, err := c.informer.GetByKey(storeKey(key))
 	if err != nil || !exists {
 		return nil
 	}
@@ -87,7 +83,7 @@ func storeKey(key types.NamespacedName) string { return cache.ObjectName(key).St
 
 // ByIndex returns the objects that one of the Indexers gives the value, none if there is no such indexer.
 func (c *Cache) ByIndex(indexer, value string) []*unstructured.Unstructured {
-	items, err := c.informer.GetIndexer().ByIndex(indexer, value)
+	items, err := c.informer.ByIndex(indexer, value)
 	if err != nil {
 		return nil
 	}
@@ -96,14 +92,14 @@ func (c *Cache) ByIndex(indexer, value string) []*unstructured.Unstructured {
 
 // CountIndexed returns how many values one of the Indexers gives the objects, none if there is no such indexer.
 func (c *Cache) CountIndexed(indexer string) int {
-	return len(c.informer.GetIndexer().ListIndexFuncValues(indexer))
+	return len(c.informer.ListIndexFuncValues(indexer))
 }
 
 // List returns all objects as the cache holds them.
-func (c *Cache) List() []*unstructured.Unstructured { return objectsOf(c.informer.GetStore().List()) }
+func (c *Cache) List() []*unstructured.Unstructured { return objectsOf(c.informer.List()) }
 
 // Len returns how many objects the cache holds.
-func (c *Cache) Len() int { return len(c.informer.GetStore().ListKeys()) }
+func (c *Cache) Len() int { return len(c.informer.ListKeys()) }
 
 func objectsOf(items []any) []*unstructured.Unstructured {
 	objects := make([]*unstructured.Unstructured, 0, len(items))

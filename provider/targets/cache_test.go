@@ -71,14 +71,11 @@ func startCache(t *testing.T, connection *Connection, selector string) (*Cache, 
 		unstructured.RemoveNestedField(object.(*unstructured.Unstructured).Object, "data")
 		return object, nil
 	}
-	cached, err := connection.NewCache(configMaps, CacheOptions{Selector: selector, Strip: withoutData, Handler: told.handler(), Indexers: cache.Indexers{
+	cached := connection.NewCache(configMaps, CacheOptions{Selector: selector, Strip: withoutData, Handler: told.handler(), Indexers: cache.Indexers{
 		byLength: func(object any) ([]string, error) {
 			return []string{strconv.Itoa(len(object.(*unstructured.Unstructured).GetName()))}, nil
 		},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	runInTest(t, cached.Run)
 	waitSynced(t, cached)
 	return cached, told
@@ -189,15 +186,14 @@ func TestCacheWaitsForTheTarget(t *testing.T) {
 		connection.Doubt()
 		g.Expect(connection.Up()).To(BeFalse())
 	})
-	cached, err := connection.NewCache(configMaps, CacheOptions{Selector: owned, Handler: cache.ResourceEventHandlerFuncs{}})
-	g.Expect(err).NotTo(HaveOccurred())
+	cached := connection.NewCache(configMaps, CacheOptions{Selector: owned, Handler: cache.ResourceEventHandlerFuncs{}})
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { cached.Run(ctx) })
 	g.Expect(cached.Synced()).To(BeFalse())
 	g.Expect(cached.Len()).To(BeZero())
 
-	_, err = administrator(t, target).Resource(configMaps).Namespace(namespace).Create(ctx, kinds[0].object(namespace, "a"), metav1.CreateOptions{})
+	_, err := administrator(t, target).Resource(configMaps).Namespace(namespace).Create(ctx, kinds[0].object(namespace, "a"), metav1.CreateOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 	way.Mend(t)
 	connection.Doubt()

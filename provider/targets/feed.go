@@ -74,20 +74,16 @@ type Feed struct {
 }
 
 // NewFeed returns a feed that is empty until [Feed.Run]. Like a [Cache] it waits while the target cannot be read.
-func (c *Connection) NewFeed(resource schema.GroupVersionResource, options FeedOptions) (*Feed, error) {
+func (c *Connection) NewFeed(resource schema.GroupVersionResource, options FeedOptions) *Feed {
 	feed := &Feed{options: options, kept: map[types.NamespacedName]*unstructured.Unstructured{}}
 	feed.get = func(ctx context.Context, key types.NamespacedName) (*unstructured.Unstructured, error) {
 		return c.Get(ctx, resource, key)
 	}
 	for _, part := range c.partsOf(resource, options.Scope) {
 		gate := c.newGate(resource, options.OnAvailability)
-		informer, err := c.newInformer(part, gate, feed.reduce, nil, feed.handler())
-		if err != nil {
-			return nil, err
-		}
-		feed.informers = append(feed.informers, informer)
+		feed.informers = append(feed.informers, c.newInformer(part, gate, feed.reduce, nil, feed.handler()))
 	}
-	return feed, nil
+	return feed
 }
 
 // partsOf returns sources that have no object in common.
@@ -130,7 +126,7 @@ func (f *Feed) Synced() bool {
 
 // WaitSynced returns true when the feed is synced, false when ctx ends first.
 func (f *Feed) WaitSynced(ctx context.Context) bool {
-	return cache.WaitForCacheSync(ctx.Done(), f.Synced)
+	return !slices.ContainsFunc(f.informers, func(informer *informer) bool { return !informer.WaitSynced(ctx) })
 }
 
 // Availability tells why the target does not let the feed be filled, or kept in step; if it is only a part of it that

@@ -41,7 +41,7 @@ func widget(namespace, name, interesting string) string {
 func startFeed(t *testing.T, connection *Connection, scope Scope) (*Feed, *events) {
 	t.Helper()
 	told := &events{}
-	feed, err := connection.NewFeed(widgets, FeedOptions{
+	feed := connection.NewFeed(widgets, FeedOptions{
 		Scope: scope,
 		Keep:  func(object *unstructured.Unstructured) bool { return object.GetLabels()[interest] == "true" },
 		Strip: func(object any) (any, error) {
@@ -54,9 +54,6 @@ func startFeed(t *testing.T, connection *Connection, scope Scope) (*Feed, *event
 			DeleteFunc: func(object any) { told.add("deleted", object.(*unstructured.Unstructured)) },
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	runInTest(t, feed.Run)
 	waitSynced(t, feed)
 	return feed, told
@@ -187,12 +184,11 @@ func TestFeedAvailability(t *testing.T) {
 	connection := connect(t, target)
 	var lock sync.Mutex
 	calls := 0
-	feed, err := connection.NewFeed(unserved.GroupResource().WithVersion("v9"), FeedOptions{
+	feed := connection.NewFeed(unserved.GroupResource().WithVersion("v9"), FeedOptions{
 		Scope:          Scope{Namespaces: []string{"default", "kube-system"}},
 		Handler:        cache.ResourceEventHandlerFuncs{},
 		OnAvailability: func() { lock.Lock(); defer lock.Unlock(); calls++ },
 	})
-	g.Expect(err).NotTo(HaveOccurred())
 	runInTest(t, feed.Run)
 	eventually(t, func(g Gomega) {
 		g.Expect(feed.Availability().Reason).To(Equal(ReasonNotServed))

@@ -52,11 +52,11 @@ type staged struct {
 func newStaged(t *testing.T) *staged {
 	t.Helper()
 	w := &staged{t: t, wished: &wishes{}, target: map[string]*unstructured.Unstructured{}, told: map[string]*unstructured.Unstructured{}, asked: func() {}}
-	shared := cache.NewSharedIndexInformer(&cache.ListWatch{}, &unstructured.Unstructured{}, 0, cache.Indexers{})
-	w.store = shared.GetStore()
+	held := newStore(nil, nil, nil)
+	w.store = held.Indexer
 	w.Feed = &Feed{
 		options:   FeedOptions{Keep: w.wished.keep, Bystanders: true, Handler: w},
-		informers: []*informer{{SharedIndexInformer: shared}},
+		informers: []*informer{{store: held}},
 		kept:      map[types.NamespacedName]*unstructured.Unstructured{},
 		get:       w.read,
 	}

@@ -19,8 +19,8 @@ package targets
 import (
 	"context"
 	"errors"
-	"fmt"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,6 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 )
 
 // source is what an informer lists and watches.
@@ -74,20 +75,26 @@ func (s source) named(name string) source {
 
 // informer keeps objects in step with a target.
 type informer struct {
-	cache.SharedIndexInformer
+	*store
 	*gate
-	handlers cache.ResourceEventHandlerRegistration
+	reflector *cache.Reflector
 }
 
 // newInformer returns an informer whose requests pass the gate. It does nothing until it is run.
-func (c *Connection) newInformer(from source, gate *gate, transform cache.TransformFunc, indexers cache.Indexers, handler cache.ResourceEventHandler) (*informer, error) {
-	if indexers == nil {
-		indexers = cache.Indexers{}
+func (c *Connection) newInformer(from source, gate *gate, transform cache.TransformFunc, indexers cache.Indexers, handler cache.ResourceEventHandler) *informer {
+	log := c.log.WithValues("resource", gate.resource.String())
+	pass := func(ctx context.Context, request func() error) error {
+		err := gate.pass(ctx, request)
+		if err != nil && ctx.Err() == nil {
+			log.V(1).Info("the watch ended and will be taken up again", "error", err.Error())
+			c.Doubt()
+		}
+		return err
 	}
-	shared := cache.NewSharedIndexInformer(&cache.ListWatch{
+	requests := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (list runtime.Object, err error) {
 			options.LabelSelector, options.FieldSelector = from.labels, from.fields
-			err = gate.pass(ctx, func() (err error) {
+			err = pass(ctx, func() (err error) {
 				list, err = from.list(ctx, options)
 				return err
 			})
@@ -95,7 +102,7 @@ func (c *Connection) newInformer(from source, gate *gate, transform cache.Transf
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (events watch.Interface, err error) {
 			options.LabelSelector, options.FieldSelector = from.labels, from.fields
-			err = gate.pass(ctx, func() (err error) {
+			err = pass(ctx, func() (err error) {
 				events, err = from.watch(ctx, options)
 				return err
 			})
@@ -105,40 +112,34 @@ func (c *Connection) newInformer(from source, gate *gate, transform cache.Transf
 			}
 			return events, err
 		},
-	}, from.example, 0, indexers)
-	log := c.log.WithValues("resource", gate.resource.String())
-	if transform != nil {
-		if err := shared.SetTransform(transform); err != nil {
-			return nil, fmt.Errorf("cannot watch %s: %w", gate.resource, err)
-		}
 	}
-	if err := shared.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
-		if ctx.Err() == nil {
-			log.V(1).Info("the watch ended and will be taken up again", "error", err.Error())
-			c.Doubt()
-		}
-	}); err != nil {
-		return nil, fmt.Errorf("cannot watch %s: %w", gate.resource, err)
-	}
-	handlers, err := shared.AddEventHandler(handler)
-	if err != nil {
-		return nil, fmt.Errorf("cannot watch %s: %w", gate.resource, err)
-	}
-	return &informer{SharedIndexInformer: shared, gate: gate, handlers: handlers}, nil
+	store := newStore(transform, indexers, handler)
+	return &informer{store: store, gate: gate, reflector: cache.NewReflectorWithOptions(requests, from.example, store, cache.ReflectorOptions{
+		Name: gate.resource.String(), Logger: new(logr.Discard()),
+	})}
 }
 
-// Synced tells whether the informer was filled and the handler has been told of all that was there.
-func (i *informer) Synced() bool { return i.handlers.HasSynced() }
+// RunWithContext keeps the objects in step until ctx ends. What the reflector has to say is said by the requests already.
+func (i *informer) RunWithContext(ctx context.Context) {
+	i.reflector.RunWithContext(klog.NewContext(ctx, logr.Discard()))
+}
+
+// WaitSynced returns true when the informer is synced, false when ctx ends first.
+func (i *informer) WaitSynced(ctx context.Context) bool {
+	select {
+	case <-i.synced:
+	case <-ctx.Done():
+	}
+	return i.Synced()
+}
 
 // runAnd runs the informer until ctx ends, and calls synced once it is.
 func (i *informer) runAnd(ctx context.Context, synced func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		select {
-		case <-i.handlers.HasSyncedChecker().Done():
+		if i.WaitSynced(ctx) {
 			synced()
-		case <-ctx.Done():
 		}
 	}()
 	i.RunWithContext(ctx)

@@ -188,15 +188,11 @@ func (w *NameWatch) watch(ctx context.Context, which single) {
 		from = from.named(which.Name)
 	}
 	note := func(object any) { w.note(keyOfObject(object), fingerprintOf(object)) }
-	informer, err := w.connection.newInformer(from, w.connection.newGate(w.resource, nil), onlyFingerprint, nil, cache.ResourceEventHandlerFuncs{
+	informer := w.connection.newInformer(from, w.connection.newGate(w.resource, nil), onlyFingerprint, nil, cache.ResourceEventHandlerFuncs{
 		AddFunc:    note,
 		UpdateFunc: func(_, object any) { note(object) },
 		DeleteFunc: func(object any) { w.note(keyOfObject(object), "") },
 	})
-	if err != nil {
-		w.connection.log.Error(err, "a taken name is not watched", "name", which.String())
-		return
-	}
 	informer.runAnd(ctx, func() {
 		if which != (single{}) {
 			w.look(informer, which.NamespacedName)
@@ -226,7 +222,7 @@ func (w *NameWatch) take(ctx context.Context, informer *informer) []types.Namesp
 func (w *NameWatch) look(informer *informer, key types.NamespacedName) {
 	w.lock.Lock()
 	// The store and what is known are compared at one moment; a store that is asked before could be older.
-	object, exists, err := informer.GetStore().GetByKey(cache.ObjectName(key).String())
+	object, exists, err := informer.GetByKey(cache.ObjectName(key).String())
 	changed := false
 	switch {
 	case err != nil:

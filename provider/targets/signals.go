@@ -84,7 +84,7 @@ func (c *Connection) NamespaceLabels(name string) (labels map[string]string, kno
 	if watching == nil || !watching.Synced() {
 		return nil, false
 	}
-	found, exists, err := watching.GetStore().GetByKey(name)
+	found, exists, err := watching.GetByKey(name)
 	if err != nil || !exists {
 		// An object can be seen before its namespace.
 		return nil, false
@@ -94,11 +94,7 @@ func (c *Connection) NamespaceLabels(name string) (labels map[string]string, kno
 
 // signal watches the metadata of a resource while the connection lasts.
 func (c *Connection) signal(resource schema.GroupVersionResource, strip cache.TransformFunc, handler cache.ResourceEventHandler) *informer {
-	informer, err := c.newInformer(c.metadataOf(resource, metav1.NamespaceAll), c.newGate(resource, nil), strip, nil, handler)
-	if err != nil {
-		c.log.Error(err, "what waits for this resource will only be tried again after a while")
-		return nil
-	}
+	informer := c.newInformer(c.metadataOf(resource, metav1.NamespaceAll), c.newGate(resource, nil), strip, nil, handler)
 	c.run(func(ctx context.Context) {
 		informer.runAnd(requests.As(ctx, requests.Background), func() {
 			c.signals.tell(func(listener *Listener) {

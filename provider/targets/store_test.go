@@ -1,0 +1,96 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+)
+
+// told is a handler that writes down what it is told of a store, and whether the store was synced then.
+type told struct {
+	store *store
+	all   []string
+}
+
+func (h *told) note(what string, object any) {
+	name := object.(*unstructured.Unstructured).GetName()
+	if h.store.Synced() {
+		what += " since"
+	}
+	h.all = append(h.all, fmt.Sprintf("%s %s", what, name))
+}
+
+func (h *told) OnAdd(object any, initial bool) {
+	h.note(fmt.Sprintf("added (initial: %t)", initial), object)
+}
+
+func (h *told) OnUpdate(before, after any) {
+	h.note("updated from "+before.(*unstructured.Unstructured).GetResourceVersion(), after)
+}
+
+func (h *told) OnDelete(object any) {
+	if tombstone, unseen := object.(cache.DeletedFinalStateUnknown); unseen {
+		h.note("missed "+tombstone.Key, tombstone.Obj)
+		return
+	}
+	h.note("deleted", object)
+}
+
+func TestStoreTellsOfWhatChanged(t *testing.T) {
+	handler := &told{}
+	strip := func(object any) (any, error) {
+		if object.(*unstructured.Unstructured).GetName() == "bad" {
+			return nil, errors.New("bad")
+		}
+		return object, nil
+	}
+	store := newStore(strip, nil, handler)
+	handler.store = store
+	a, b, c := state("a", "1", 1, ""), state("b", "2", 2, ""), state("c", "3", 3, "")
+	later, bad := state("a", "1", 4, ""), state("bad", "5", 5, "")
+	for _, step := range []struct {
+		name  string
+		do    func() error
+		fails bool
+		want  []string
+	}{
+		{"a list that cannot be kept", func() error { return store.Replace([]any{a, bad}, "1") }, true, nil},
+		{"the first list", func() error { return store.Replace([]any{a, b}, "2") }, false, []string{"added (initial: true) a", "added (initial: true) b"}},
+		{"one appears", func() error { return store.Add(c) }, false, []string{"added (initial: false) since c"}},
+		{"one appears that cannot be kept", func() error { return store.Add(bad) }, true, nil},
+		{"one changes", func() error { return store.Update(later) }, false, []string{"updated from 1 since a"}},
+		{"one goes", func() error { return store.Delete(b) }, false, []string{"deleted since b"}},
+		{"a list with another one", func() error { return store.Replace([]any{b, later}, "6") }, false, []string{"missed c since c", "added (initial: false) since b", "updated from 4 since a"}},
+	} {
+		handler.all = nil
+		if err := step.do(); (err != nil) != step.fails {
+			t.Errorf("%s: %v", step.name, err)
+		}
+		if !slices.Equal(handler.all, step.want) {
+			t.Errorf("%s: want %q, got %q", step.name, step.want, handler.all)
+		}
+	}
+	if keys := store.ListKeys(); len(keys) != 2 || !slices.Contains(keys, "a") || !slices.Contains(keys, "b") {
+		t.Errorf("the store holds %v", keys)
+	}
+}
