@@ -30,6 +30,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/synchub-dev/synchub/provider/holdings"
 )
 
 // source is what an informer lists and watches.
@@ -76,7 +78,9 @@ func (s source) named(name string) source {
 type informer struct {
 	cache.SharedIndexInformer
 	*gate
-	handlers cache.ResourceEventHandlerRegistration
+	handlers   cache.ResourceEventHandlerRegistration
+	connection *Connection
+	held       holdings.Holdings
 }
 
 // newInformer returns an informer whose requests pass the gate. It does nothing until it is run.
@@ -120,11 +124,19 @@ func (c *Connection) newInformer(from source, gate *gate, transform cache.Transf
 	}); err != nil {
 		return nil, fmt.Errorf("cannot watch %s: %w", gate.resource, err)
 	}
-	handlers, err := shared.AddEventHandler(handler)
+	made := &informer{SharedIndexInformer: shared, gate: gate, connection: c}
+	handlers, err := shared.AddEventHandler(made.held.Counting(handler))
 	if err != nil {
 		return nil, fmt.Errorf("cannot watch %s: %w", gate.resource, err)
 	}
-	return &informer{SharedIndexInformer: shared, gate: gate, handlers: handlers}, nil
+	made.handlers = handlers
+	return made, nil
+}
+
+// RunWithContext keeps the objects in step until ctx ends. For that long they count among what the hub holds.
+func (i *informer) RunWithContext(ctx context.Context) {
+	defer i.connection.holds(i)()
+	i.SharedIndexInformer.RunWithContext(ctx)
 }
 
 // Synced tells whether the informer was filled and the handler has been told of all that was there.
