@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	dto "github.com/prometheus/client_model/go"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -187,7 +188,10 @@ func TestLatencyOfWhatComesUp(t *testing.T) {
 	put(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: first, namespace: "+h.namespace+"}, data: {a: b}}")
 	h.comesUp(configMapsV1, "first")
 	h.measured("configmaps", map[string]uint64{"up": 1})
-	h.restart()
+	h.stop()
+	put(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: second, namespace: "+h.namespace+"}, data: {a: b}}")
+	h.start()
+	h.comesUp(configMapsV1, "second")
 	h.measured("configmaps", map[string]uint64{})
 	h.unmadeBelow(configMapsV1, "first")
 	h.until("it is gone from the mailbox", func() bool { return h.above("first") == nil })
@@ -207,6 +211,9 @@ func TestReadings(t *testing.T) {
 	h.quiet()
 	if got := read(); !slices.Equal(got, []float64{0, 0, 0}) {
 		t.Errorf("at rest: %v", got)
+	}
+	if problems, err := testutil.CollectAndLint(controllers); err != nil || len(problems) > 0 {
+		t.Errorf("%v, %v", problems, err)
 	}
 	h.stop()
 	if got := read(); len(got) > 0 {

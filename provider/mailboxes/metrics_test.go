@@ -22,6 +22,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
 // scrape returns what is told of an endpoint, by name and resource.
@@ -66,6 +67,9 @@ func TestMetricsOfCaches(t *testing.T) {
 	g.Eventually(func() map[string]float64 { return scrape(t, shard.url()) }).WithTimeout(patience).Should(And(
 		HaveKeyWithValue("endpoint_up", 1.0), HaveKeyWithValue("cache_objects configmaps", 3.0),
 		HaveKeyWithValue("cache_bytes configmaps", BeNumerically(">", 3*300)), HaveKeyWithValue("cache_objects apibindings.apis.kcp.io", 1.0)))
+	problems, err := testutil.CollectAndLint(started)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(problems).To(BeEmpty())
 	mailboxes.setEndpoints(nil)
 	g.Expect(scrape(t, shard.url())).To(BeEmpty())
 }

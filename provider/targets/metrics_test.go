@@ -17,6 +17,7 @@ limitations under the License.
 package targets
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -61,9 +62,9 @@ func scrape(t *testing.T, syncTarget types.UID) map[string]float64 {
 }
 
 // hubOf is a registry whose only SyncTarget no other test has.
-func hubOf(t *testing.T) (*Registry, types.UID) {
+func hubOf(ctx context.Context, t *testing.T) (*Registry, types.UID) {
 	t.Helper()
-	registry := newRegistry(t.Context(), t, clock.RealClock{}).Registry
+	registry := newRegistry(ctx, t, clock.RealClock{}).Registry
 	registry.options.OnChange = func(types.UID) {}
 	return registry, types.UID("metrics of " + t.Name())
 }
@@ -71,7 +72,9 @@ func hubOf(t *testing.T) (*Registry, types.UID) {
 // What is told of a target is how it is now, and nothing once it is not connected any more.
 func TestMetricsOfAConnection(t *testing.T) {
 	g := NewWithT(t)
-	registry, uid := hubOf(t)
+	leading, endLead := context.WithCancel(t.Context())
+	defer endLead()
+	registry, uid := hubOf(leading, t)
 	g.Expect(scrape(t, uid)).To(BeEmpty())
 	target := startTarget(t, steady)
 	way := newLine(t, target)
@@ -82,6 +85,10 @@ func TestMetricsOfAConnection(t *testing.T) {
 	g.Expect(told).To(And(HaveKeyWithValue("state Connected", 1.0), HaveKeyWithValue("rises_total", 1.0)))
 	g.Expect(told["last_answer_timestamp_seconds"]).To(BeNumerically("~", time.Now().Unix(), patience.Seconds()))
 
+	problems, err := testutil.CollectAndLint(registries)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(problems).To(BeEmpty())
+
 	registry.Disconnect(uid)
 	g.Expect(scrape(t, uid)).To(BeEmpty())
 	_, err = registry.Connect(uid, kubeconfigAt(t, target, "https://127.0.0.1:1"), kcp.Limits{})
@@ -89,12 +96,14 @@ func TestMetricsOfAConnection(t *testing.T) {
 	eventually(t, func(g Gomega) {
 		g.Expect(scrape(t, uid)).To(Equal(map[string]float64{"up": 0, "state TargetUnreachable": 1, "rises_total": 0}))
 	})
+	endLead()
+	eventually(t, func(g Gomega) { g.Expect(scrape(t, uid)).To(BeEmpty(), "it does not lead any more") })
 }
 
 // What a cache holds is counted while it runs: when all objects are gone, no byte is left.
 func TestMetricsOfCaches(t *testing.T) {
 	g := NewWithT(t)
-	registry, uid := hubOf(t)
+	registry, uid := hubOf(t.Context(), t)
 	target := startTarget(t, steady)
 	connection, err := registry.Connect(uid, kubeconfigAt(t, target, target.Config.Host), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -114,10 +123,12 @@ func TestMetricsOfCaches(t *testing.T) {
 	}
 	g.Expect(framework.Apply(t.Context(), target.Config, box("metrics-first", "x"))).To(Succeed())
 	told := &events{}
+	ctx, endCaches := context.WithCancel(t.Context())
+	defer endCaches()
 	for range 2 {
 		cached, err := connection.NewCache(configMaps, CacheOptions{Selector: selector, Handler: told.handler()})
 		g.Expect(err).NotTo(HaveOccurred())
-		runInTest(t, cached.Run)
+		runInTest(t, func(context.Context) { cached.Run(ctx) })
 		waitSynced(t, cached)
 	}
 	small := holds(2, "each cache counts")
@@ -130,14 +141,6 @@ func TestMetricsOfCaches(t *testing.T) {
 	g.Expect(holds(2)).To(And(BeNumerically("<", both-10_000), Equal(small+2*float64(len("second")-len("first")))), "what went is what came")
 	g.Expect(framework.Delete(t.Context(), target.Config, configMaps, "default", "metrics-second")).To(Succeed())
 	g.Expect(holds(0)).To(BeZero())
-}
-
-// A hub that does not lead tells nothing, and names follow the conventions by which their kind is known.
-func TestMetricsAreWellNamed(t *testing.T) {
-	_, uid := hubOf(t)
-	NewWithT(t).Expect(scrape(t, uid)).To(BeEmpty())
-	problems, err := testutil.CollectAndLint(registries)
-	if err != nil || len(problems) > 0 {
-		t.Errorf("%v, %v", problems, err)
-	}
+	endCaches()
+	eventually(t, func(g Gomega) { g.Expect(scrape(t, uid)).NotTo(HaveKey("cache_objects configmaps")) })
 }
