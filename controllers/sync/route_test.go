@@ -347,6 +347,27 @@ func TestWhatWaitsForTheTarget(t *testing.T) {
 	}
 }
 
+// What the target shows at the start has not changed, neither below nor on its way up.
+func TestWhatIsThereAtTheStartIsNotMeasured(t *testing.T) {
+	r := newRouted(t, raising(map[string]string{"first": "first"}))
+	widget := &unstructured.Unstructured{}
+	widget.SetAPIVersion("old/v2")
+	widget.SetKind("Widget")
+	widget.SetNamespace("shop")
+	widget.SetName("first")
+	for name, handler := range map[string]cache.ResourceEventHandler{
+		"what went down": r.targetHandler(r.sides[1]), "what comes up": r.feedHandler(t.Context(), r.sides[1]),
+	} {
+		for _, initial := range []bool{true, false} {
+			handler.OnAdd(widget, initial)
+			r.looks("first")
+			if seen, waits := r.pending.take(shop("first")); !waits || seen.target.IsZero() != initial {
+				t.Errorf("%s, at the start: %v: %v, %v", name, initial, seen, waits)
+			}
+		}
+	}
+}
+
 // What an event costs before its object is looked at: the queue keeps the key and its priority, and nothing else is allocated.
 func BenchmarkEvent(b *testing.B) {
 	c := &Controller{pending: newPending(), queue: discarding{}}
