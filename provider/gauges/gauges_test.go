@@ -27,7 +27,7 @@ import (
 )
 
 func TestWhatRunsIsReadAtEachScrape(t *testing.T) {
-	described := prometheus.NewDesc("test_sum", "The sum of what runs.", []string{"parity"}, nil)
+	described := prometheus.NewDesc("test_value", "The sum of what runs.", []string{"parity"}, nil)
 	collector := gauges.New(func(running []int, metrics chan<- prometheus.Metric) {
 		sums := map[string]int{}
 		for _, one := range running {
@@ -40,7 +40,7 @@ func TestWhatRunsIsReadAtEachScrape(t *testing.T) {
 	expect := func(when, want string) {
 		t.Helper()
 		if want != "" {
-			want = "# HELP test_sum The sum of what runs.\n# TYPE test_sum gauge\n" + want
+			want = "# HELP test_value The sum of what runs.\n# TYPE test_value gauge\n" + want
 		}
 		if err := testutil.CollectAndCompare(collector, strings.NewReader(want)); err != nil {
 			t.Errorf("%s: %v", when, err)
@@ -48,11 +48,11 @@ func TestWhatRunsIsReadAtEachScrape(t *testing.T) {
 	}
 	expect("nothing runs", "")
 	removeOne, removeTwo, removeThree := collector.Add(1), collector.Add(2), collector.Add(3)
-	expect("three run", "test_sum{parity=\"even\"} 2\ntest_sum{parity=\"odd\"} 4\n")
+	expect("three run", "test_value{parity=\"even\"} 2\ntest_value{parity=\"odd\"} 4\n")
 	removeTwo()
 	removeThree()
 	removeThree()
-	expect("two have ended", "test_sum{parity=\"odd\"} 1\n")
+	expect("two have ended", "test_value{parity=\"odd\"} 1\n")
 	removeOne()
 	expect("all have ended", "")
 }
