@@ -23,8 +23,10 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
@@ -43,6 +45,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers"
 	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/synctarget"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/requests"
@@ -186,7 +189,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	registerMetrics()
+	ctrlmetrics.Registry.MustRegister(collectors()...)
 	hosting, err := ctrl.NewManager(hostingConfig, manager.Options{
 		Scheme:                        controllers.Scheme(),
 		Logger:                        log,
@@ -250,8 +253,7 @@ func (o *runOptions) hostingConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-func registerMetrics() {
-	ctrlmetrics.Registry.MustRegister(requests.Collectors()...)
-	ctrlmetrics.Registry.MustRegister(mailboxes.Collectors()...)
-	ctrlmetrics.Registry.MustRegister(sync.Collectors()...)
+// collectors returns the hub's own metrics.
+func collectors() []prometheus.Collector {
+	return slices.Concat(requests.Collectors(), mailboxes.Collectors(), targets.Collectors(), synctarget.Collectors(), sync.Collectors())
 }

@@ -131,7 +131,8 @@ func (c *Controller) rememberAbove(ctx context.Context, key types.NamespacedName
 	c.inMailbox.wrote(key, answer)
 	c.inMailbox.setDropped(key, transform.Missing(desired.Object.Object, answer.Object))
 	c.Changed()
-	return c.raiseStatus(ctx, key, answer, object)
+	_, err = c.raiseStatus(ctx, key, answer, object)
+	return err
 }
 
 // withStatus adds the status where it is part of the object; as a subresource it is written by itself.

@@ -196,6 +196,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer c.metrics.remove()
+	defer controllers.Add(c)()
 	defer c.firstPass.end()
 	defer c.Connection.Subscribe(c.listener(ctx))()
 

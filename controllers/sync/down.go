@@ -115,13 +115,16 @@ func (c *Controller) bringDown(ctx context.Context, key types.NamespacedName, so
 	if err != nil {
 		return outcome{decision: decision}, err
 	}
-	returnStatus := func() error { return c.returnStatus(ctx, key, source, here, desired, chosen) }
+	returnStatus := func() (bool, error) { return c.returnStatus(ctx, key, source, here, desired, chosen) }
 	if decision.Cause == decide.InStep {
-		return outcome{decision: decision}, errors.Join(related, returnStatus(), c.removeStrays(ctx, here, seen))
+		returned, err := returnStatus()
+		return outcome{decision: decision, returned: returned}, errors.Join(related, err, c.removeStrays(ctx, here, seen))
 	}
 	if restless := c.isRestless(key, source, wish, decision); restless || decision.Cause == decide.Drifted {
 		if wait := c.failures.repair(key); wait > 0 {
-			return outcome{decision: decision, again: wait}, errors.Join(c.contended(ctx, here, desired.Object, decision.Fields), returnStatus())
+			contended := c.contended(ctx, here, desired.Object, decision.Fields)
+			_, err := returnStatus()
+			return outcome{decision: decision, again: wait}, errors.Join(contended, err)
 		}
 	}
 	result := outcome{decision: decision}
@@ -134,7 +137,8 @@ func (c *Controller) bringDown(ctx context.Context, key types.NamespacedName, so
 	}
 	if err != nil && decision.Action == decide.Apply {
 		// What the target holds lives on although it could not be changed.
-		err = errors.Join(err, returnStatus())
+		_, failed := returnStatus()
+		err = errors.Join(err, failed)
 	}
 	return result, errors.Join(err, related)
 }

@@ -33,7 +33,7 @@ import (
 func seriesOf(t *testing.T, syncTarget string) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(actions, failing)
+	registry.MustRegister(actions, failing, latencies)
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func seriesOf(t *testing.T, syncTarget string) map[string]float64 {
 					labels = append(labels, label.GetValue())
 				}
 			}
-			found[strings.Join(labels, " ")] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
+			found[strings.Join(labels, " ")] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + float64(metric.GetHistogram().GetSampleCount())
 		}
 	}
 	return found
@@ -62,15 +62,16 @@ func seriesOf(t *testing.T, syncTarget string) map[string]float64 {
 func TestMetrics(t *testing.T) {
 	resource := Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}}
 	florin, guilder := newMetrics("florin", resource), newMetrics("guilder", resource)
-	florin.reconciled(outcome{decision: decide.Decision{Action: decide.Create}}, time.Second, nil)
-	florin.reconciled(outcome{decision: decide.Decision{Action: decide.Create}, up: true}, time.Second, errContended)
+	florin.reconciled(outcome{decision: decide.Decision{Action: decide.Create, Cause: decide.Missing}}, time.Second, nil)
+	florin.reconciled(outcome{decision: decide.Decision{Action: decide.Create, Cause: decide.Missing}, up: true}, time.Second, errContended)
+	florin.acknowledged(outcome{decision: decide.Decision{Action: decide.Create}}, change{mailbox: time.Unix(1, 0)}, time.Unix(2, 0))
 	florin.failed("", ReasonForbidden)
 	florin.failed("", ReasonConflict)
 	florin.failed(ReasonConflict, ReasonForbidden)
 	florin.failed(ReasonForbidden, "")
 	guilder.failed("", ReasonForbidden)
 	want := map[string]float64{
-		"Create down configmaps done": 1, "Create up configmaps failed": 1,
+		"Create Missing down configmaps done": 1, "Create Missing up configmaps failed": 1, "down configmaps": 1,
 		"Forbidden configmaps": 1, "Conflict configmaps": 0,
 	}
 	got := seriesOf(t, "florin")

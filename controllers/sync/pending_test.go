@@ -19,6 +19,8 @@ package sync
 import (
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func TestPending(t *testing.T) {
@@ -31,22 +33,22 @@ func TestPending(t *testing.T) {
 		}
 	}
 	expect("at rest", time.Time{})
-	p.note(at(1), shop("one"), shop("two"))
-	p.note(at(2), shop("one"), shop("three"))
+	p.note(at(1), seenElsewhere, shop("one"), shop("two"))
+	p.note(at(2), seenElsewhere, shop("one"), shop("three"))
 	expect("three wait", at(1))
-	since, waits := p.take(shop("one"))
-	if !waits || !since.Equal(at(1)) {
-		t.Errorf("the first waits since %v, %v", since, waits)
+	one, waits := p.take(shop("one"))
+	if !waits || !one.since.Equal(at(1)) {
+		t.Errorf("the first waits since %v, %v", one, waits)
 	}
 	expect("one is tried", at(1))
 	p.take(shop("two"))
 	expect("two are tried", at(2))
-	p.putBack(shop("one"), since)
+	p.putBack(shop("one"), one)
 	expect("one failed", at(1))
-	p.note(at(3), shop("one"))
+	p.note(at(3), seenElsewhere, shop("one"))
 	expect("and changed once more", at(1))
 	p.take(shop("one"))
-	p.note(at(4), shop("one"))
+	p.note(at(4), seenElsewhere, shop("one"))
 	p.take(shop("three"))
 	expect("and once more while it was tried", at(4))
 	p.take(shop("one"))
@@ -54,4 +56,98 @@ func TestPending(t *testing.T) {
 		t.Error("what was taken waits")
 	}
 	expect("at the end", time.Time{})
+}
+
+// What a write is measured from is when the change was first seen on the side that it comes from.
+func TestMomentsOfAChange(t *testing.T) {
+	start := time.Unix(1000, 0)
+	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
+	one := shop("one")
+	for name, test := range map[string]struct {
+		do   func(p *pending)
+		want change
+	}{
+		"nothing":  {func(*pending) {}, change{}},
+		"a config": {func(p *pending) { p.note(at(1), seenElsewhere, one) }, change{since: at(1)}},
+		"twice in the mailbox": {func(p *pending) {
+			p.note(at(1), seenInMailbox, one)
+			p.note(at(2), seenInMailbox, one)
+		}, change{since: at(1), mailbox: at(1)}},
+		"on the target after a config": {func(p *pending) {
+			p.note(at(1), seenElsewhere, one)
+			p.note(at(2), seenOnTarget, one)
+		}, change{since: at(1), target: at(2)}},
+		"on both sides": {func(p *pending) {
+			p.note(at(1), seenOnTarget, one)
+			p.note(at(2), seenInMailbox, one, shop("two"))
+		}, change{since: at(1), target: at(1), mailbox: at(2)}},
+		"while the target was away": {func(p *pending) {
+			p.note(at(1), seenInMailbox, one)
+			p.awaitTarget(one)
+		}, change{since: at(1)}},
+		"once more when it is back": {func(p *pending) {
+			p.note(at(1), seenInMailbox, one)
+			p.awaitTarget(one)
+			p.note(at(3), seenInMailbox, one)
+		}, change{since: at(1), mailbox: at(3)}},
+		"as the target went away": {func(p *pending) {
+			p.note(at(1), seenInMailbox, one)
+			seen, _ := p.take(one)
+			p.note(at(2), seenInMailbox, one)
+			p.putBack(one, seen)
+		}, change{since: at(1)}},
+		"until it is proven": {func(p *pending) {
+			p.note(at(1), seenInMailbox, one)
+			seen, _ := p.take(one)
+			p.decideLater(one, seen)
+			p.note(at(5), seenElsewhere, one)
+		}, change{since: at(5), mailbox: at(1)}},
+		"of which nothing is left to prove": {func(p *pending) {
+			p.note(at(1), seenElsewhere, one)
+			seen, _ := p.take(one)
+			p.decideLater(one, seen)
+		}, change{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPending()
+			test.do(p)
+			got, waits := p.take(one)
+			if !got.since.Equal(test.want.since) || !got.mailbox.Equal(test.want.mailbox) || !got.target.Equal(test.want.target) || waits == test.want.since.IsZero() {
+				t.Errorf("want %v, got %v, %v", test.want, got, waits)
+			}
+			p.take(shop("two"))
+			if len(p.changes) > 0 {
+				t.Errorf("what was taken is kept: %v", p.changes)
+			}
+		})
+	}
+}
+
+// What is only to be decided once more does not wait for the hub.
+func TestWhatIsToBeProvenDoesNotWait(t *testing.T) {
+	p, now := newPending(), time.Unix(1000, 0)
+	p.note(now, seenInMailbox, shop("one"))
+	seen, _ := p.take(shop("one"))
+	p.decideLater(shop("one"), seen)
+	if count, since := p.count(); count != 0 || !since.IsZero() {
+		t.Errorf("%d wait since %v", count, since)
+	}
+	p.awaitTarget(shop("one"))
+	if len(p.changes) > 0 {
+		t.Errorf("it is kept for a target that is away: %v", p.changes)
+	}
+}
+
+// An event costs no memory while its object waits already, and none that stays once it is taken.
+func TestAnEventOfWhatWaitsAllocatesNothing(t *testing.T) {
+	p, now, keys := newPending(), time.Now(), []types.NamespacedName{shop("one")}
+	if allocated := testing.AllocsPerRun(100, func() {
+		p.note(now, seenInMailbox, keys...)
+		p.note(now, seenOnTarget, keys...)
+		seen, _ := p.take(keys[0])
+		p.decideLater(keys[0], seen)
+		p.take(keys[0])
+	}); allocated > 0 {
+		t.Errorf("%v allocations", allocated)
+	}
 }

@@ -43,22 +43,28 @@ type outcome struct {
 	up bool
 	// again is when to look at the object again though nothing happens; zero for never.
 	again time.Duration
+	// late is true if the write came too late: the cache is about to show what came between.
+	late bool
+	// returned is true if a status was written to the mailbox.
+	returned bool
 }
 
 // Reconcile brings one object in step. While the target is away it does nothing; [Controller.Resume] makes up for it.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (reconcile.Result, error) {
 	defer c.firstPass.tried(key)
 	if !c.Connection.Up() && !c.Resource.Leaving {
+		c.pending.awaitTarget(key)
 		return reconcile.Result{}, nil
 	}
 	// Before the matcher is looked at: see Empty.
 	c.active.Add(1)
 	defer c.active.Add(-1)
 	ctx = requests.As(ctx, requests.Object)
-	since, waits := c.pending.take(key)
+	seen, waits := c.pending.take(key)
 	started := c.Clock.Now()
 	outcome, err := c.reconcile(ctx, key)
-	c.metrics.reconciled(outcome, c.Clock.Since(started), err)
+	ended := c.Clock.Now()
+	c.metrics.reconciled(outcome, ended.Sub(started), err)
 	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		// The controller is being stopped; the object has done nothing wrong.
 		return reconcile.Result{}, nil
@@ -66,6 +72,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 	c.awaitName(key, err)
 	c.failures.keep(key, err == nil && outcome.decision.Cause == decide.FormerMailbox)
 	if err == nil {
+		c.acknowledged(key, outcome, seen, ended)
 		if before, failed := c.failures.clear(key); failed {
 			c.metrics.failed(before.Reason, "")
 			c.Changed()
@@ -77,7 +84,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 	if failure.Reason == ReasonTargetUnreachable || apierrors.IsUnauthorized(err) {
 		c.Connection.Doubt()
 		if waits {
-			c.pending.putBack(key, since)
+			c.pending.putBack(key, seen)
 		}
 	}
 	if before, changed := c.failures.set(key, failure); changed {
@@ -93,6 +100,15 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 		return reconcile.Result{RequeueAfter: after}, nil
 	}
 	return reconcile.Result{}, fmt.Errorf("%s %s: %w", c.Resource.Resource, key, c.discreet(err))
+}
+
+// acknowledged is called when what was to be done about an object is done, or is put off until it is decided once more.
+func (c *Controller) acknowledged(key types.NamespacedName, outcome outcome, seen change, now time.Time) {
+	if outcome.late || outcome.decision.Action == decide.Prove {
+		c.pending.decideLater(key, seen)
+		return
+	}
+	c.metrics.acknowledged(outcome, seen, now)
 }
 
 // retryAfter returns when to try again what failed; zero leaves that to the queue, which tries less and less often.

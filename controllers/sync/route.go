@@ -42,8 +42,12 @@ const (
 	changePriority = 100
 )
 
-// Resume makes the controller look at all objects again, after the target was away.
-func (c *Controller) Resume() { c.enqueueAll() }
+// Resume makes the controller look at all objects again, after the target was away, and at what changed meanwhile and is
+// none of them any more.
+func (c *Controller) Resume() {
+	c.enqueueAll()
+	c.enqueue(replayPriority, c.pending.keys()...)
+}
 
 // OnReset is called when the mailbox's cache was filled anew.
 func (c *Controller) OnReset() {
@@ -67,26 +71,28 @@ func (c *Controller) OnEvent(event mailboxes.Event) {
 	case event.Initial:
 		c.enqueue(replayPriority, event.Key)
 	case event.Old == nil:
-		c.enqueue(createPriority, event.Key)
+		c.saw(seenInMailbox, createPriority, event.Key)
 	default:
 		if event.New == nil {
 			c.inMailbox.gone(event.Key, event.Old.GetUID())
 		}
-		c.enqueue(changePriority, event.Key)
+		c.saw(seenInMailbox, changePriority, event.Key)
 	}
 }
 
 // targetHandler passes on each change of what went down.
 func (c *Controller) targetHandler(side *side) cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) { c.enqueue(changePriority, c.sourcesOf(obj.(*unstructured.Unstructured))...) },
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(obj any, initial bool) {
+			c.saw(targetOrigin(initial), changePriority, c.sourcesOf(obj.(*unstructured.Unstructured))...)
+		},
 		UpdateFunc: func(oldObj, obj any) {
 			old, object := oldObj.(*unstructured.Unstructured), obj.(*unstructured.Unstructured)
 			if old.GetResourceVersion() != object.GetResourceVersion() {
-				c.enqueue(changePriority, c.sourcesOf(object)...)
+				c.saw(seenOnTarget, changePriority, c.sourcesOf(object)...)
 				if old.GetAnnotations()[ownership.MarkAnnotation] != object.GetAnnotations()[ownership.MarkAnnotation] {
 					// Somebody may have taken the mark off.
-					c.enqueue(changePriority, c.sourcesOf(old)...)
+					c.saw(seenOnTarget, changePriority, c.sourcesOf(old)...)
 				}
 			}
 		},
@@ -97,7 +103,7 @@ func (c *Controller) targetHandler(side *side) cache.ResourceEventHandler {
 			object := obj.(*unstructured.Unstructured)
 			at := side.at(keyOf(object))
 			c.onTarget.gone(at, object.GetUID())
-			c.enqueue(changePriority, c.sourcesOf(object)...)
+			c.saw(seenOnTarget, changePriority, c.sourcesOf(object)...)
 			c.wake(at)
 			c.Changed()
 		},
@@ -115,16 +121,16 @@ func (c *Controller) feedHandler(ctx context.Context, side *side) cache.Resource
 		})
 		return current
 	}
-	changed := func(obj any) {
+	changed := func(obj any, initial bool) {
 		object := obj.(*unstructured.Unstructured)
 		key, ok := c.comesUpAs(side, c.matcher.Load(), object)
 		if ok && whileCurrent(func() { c.raised.add(key, side.at(keyOf(object))) }) {
-			c.enqueue(changePriority, key)
+			c.saw(targetOrigin(initial), changePriority, key)
 		}
 	}
-	return cache.ResourceEventHandlerFuncs{
+	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc:    changed,
-		UpdateFunc: func(_, obj any) { changed(obj) },
+		UpdateFunc: func(_, obj any) { changed(obj, false) },
 		DeleteFunc: func(obj any) {
 			tombstone, unseen := obj.(cache.DeletedFinalStateUnknown)
 			if unseen {
@@ -141,7 +147,7 @@ func (c *Controller) feedHandler(ctx context.Context, side *side) cache.Resource
 				}
 			})
 			if current {
-				c.enqueue(changePriority, keys...)
+				c.saw(seenOnTarget, changePriority, keys...)
 				c.Changed()
 			}
 		},
@@ -342,13 +348,27 @@ func (c *Controller) isWorking() (working bool) {
 	return working
 }
 
+// targetOrigin is that of an object that the target shows. What was there at the start has not changed.
+func targetOrigin(initial bool) origin {
+	if initial {
+		return seenElsewhere
+	}
+	return seenOnTarget
+}
+
+// enqueue has objects looked at that have not changed themselves.
 func (c *Controller) enqueue(priority int, keys ...types.NamespacedName) {
+	c.saw(seenElsewhere, priority, keys...)
+}
+
+// saw has objects looked at that have changed.
+func (c *Controller) saw(from origin, priority int, keys ...types.NamespacedName) {
 	c.lock.Lock()
 	queue := c.queue
 	c.lock.Unlock()
 	if queue != nil && len(keys) > 0 {
 		if priority > replayPriority {
-			c.pending.note(c.Clock.Now(), keys...)
+			c.pending.note(c.Clock.Now(), from, keys...)
 		}
 		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, keys...)
 	}

@@ -300,3 +300,86 @@ func TestEventsOfTheMailbox(t *testing.T) {
 		t.Errorf("%s is still remembered", describeVersion(object))
 	}
 }
+
+// reading is what a scrape would read off the controller.
+func (r *routed) reading() reading {
+	var got reading
+	r.read(&got)
+	return got
+}
+
+// What changed while the target is away waits, and is looked at when it is back even if nothing else speaks of it.
+func TestWhatWaitsForTheTarget(t *testing.T) {
+	r := newRouted(t, selection.Compile(nil, nil))
+	clock := r.Clock.(*testclock.FakeClock)
+	start := clock.Now()
+	event := func(name string, initial bool) {
+		r.OnEvent(mailboxes.Event{Key: shop(name), New: &unstructured.Unstructured{}, Initial: initial})
+	}
+	event("there", true)
+	if got := r.reading(); got != (reading{depth: 1, now: start}) {
+		t.Errorf("what was there at the start: %+v", got)
+	}
+	r.looks("there")
+	event("first", false)
+	clock.Step(time.Minute)
+	event("second", false)
+	if got := r.reading(); got != (reading{depth: 2, waiting: 2, since: start, now: start.Add(time.Minute)}) {
+		t.Errorf("two wait: %+v", got)
+	}
+	r.looks("first", "second")
+	if result, err := r.Reconcile(t.Context(), shop("first")); err != nil || !result.IsZero() {
+		t.Errorf("%v, %v", result, err)
+	}
+	if got := r.reading(); got != (reading{waiting: 2, since: start, now: start.Add(time.Minute)}) {
+		t.Errorf("the target is away: %+v", got)
+	}
+	r.Resume()
+	r.looks("first", "second")
+	if seen, waits := r.pending.take(shop("first")); !waits || !seen.mailbox.IsZero() {
+		t.Errorf("how long the target was away would be measured: %v", seen)
+	}
+	if seen, waits := r.pending.take(shop("second")); !waits || seen.mailbox.IsZero() {
+		t.Errorf("how long it took would not be measured: %v", seen)
+	}
+}
+
+// What the target shows at the start has not changed, neither below nor on its way up.
+func TestWhatIsThereAtTheStartIsNotMeasured(t *testing.T) {
+	r := newRouted(t, raising(map[string]string{"first": "first"}))
+	widget := &unstructured.Unstructured{}
+	widget.SetAPIVersion("old/v2")
+	widget.SetKind("Widget")
+	widget.SetNamespace("shop")
+	widget.SetName("first")
+	for name, handler := range map[string]cache.ResourceEventHandler{
+		"what went down": r.targetHandler(r.sides[1]), "what comes up": r.feedHandler(t.Context(), r.sides[1]),
+	} {
+		for _, initial := range []bool{true, false} {
+			handler.OnAdd(widget, initial)
+			r.looks("first")
+			if seen, waits := r.pending.take(shop("first")); !waits || seen.target.IsZero() != initial {
+				t.Errorf("%s, at the start: %v: %v, %v", name, initial, seen, waits)
+			}
+		}
+	}
+}
+
+// What an event costs before its object is looked at: the queue keeps the key and its priority, and nothing else is allocated.
+func BenchmarkEvent(b *testing.B) {
+	c := &Controller{pending: newPending(), queue: discarding{}}
+	c.Clock = testclock.NewFakeClock(time.Unix(1000, 0))
+	event := mailboxes.Event{Key: shop("first"), Old: &unstructured.Unstructured{}, New: &unstructured.Unstructured{}}
+	b.ReportAllocs()
+	for b.Loop() {
+		c.OnEvent(event)
+		c.pending.take(event.Key)
+	}
+}
+
+// discarding is a queue that holds nothing.
+type discarding struct {
+	priorityqueue.PriorityQueue[types.NamespacedName]
+}
+
+func (discarding) AddWithOpts(priorityqueue.AddOpts, ...types.NamespacedName) {}

@@ -33,13 +33,13 @@ import (
 )
 
 // returnStatus writes the status of the target's object to its source, if it is to and they differ.
-func (c *Controller) returnStatus(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured, here placed, desired *transform.Desired, chosen choice) error {
+func (c *Controller) returnStatus(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured, here placed, desired *transform.Desired, chosen choice) (written bool, err error) {
 	if !chosen.StatusReturn || !c.Resource.StatusReturn {
-		return nil
+		return false, nil
 	}
 	below, err := c.mutatedStatus(here.object, source, chosen)
 	if err != nil {
-		return err
+		return false, err
 	}
 	return c.writeStatus(ctx, key, source, below, here.observed.Mark.Hash == desired.Mark.Hash)
 }
@@ -65,47 +65,47 @@ func (c *Controller) mutatedStatus(below, above *unstructured.Unstructured, chos
 func (c *Controller) resourceUp() *mutation.Program { return c.Resource.rules().Up }
 
 // raiseStatus writes the status of the target's object to what came up of it, if they differ.
-func (c *Controller) raiseStatus(ctx context.Context, key types.NamespacedName, held, object *unstructured.Unstructured) error {
+func (c *Controller) raiseStatus(ctx context.Context, key types.NamespacedName, held, object *unstructured.Unstructured) (written bool, err error) {
 	if c.Resource.Native {
-		return nil
+		return false, nil
 	}
 	chosen := c.chooseBelow(key, held, object)
 	below, err := c.mutatedStatus(object, held, chosen)
 	if err != nil {
-		return err
+		return false, err
 	}
 	return c.writeStatus(ctx, key, held, below, true)
 }
 
 // writeStatus makes the status of a mailbox object that of the target's; applied tells whether the target's object is
 // what the mailbox's says.
-func (c *Controller) writeStatus(ctx context.Context, key types.NamespacedName, above, below *unstructured.Unstructured, applied bool) error {
+func (c *Controller) writeStatus(ctx context.Context, key types.NamespacedName, above, below *unstructured.Unstructured, applied bool) (written bool, err error) {
 	current, wanted := transform.PlainStatus(above.Object["status"]), c.Resource.StatusAbove(above, below, applied)
 	var subresources []string
 	if c.Resource.StatusSubresource {
 		subresources = append(subresources, "status")
 	}
 	if apiequality.Semantic.DeepEqual(current, wanted) {
-		return nil
+		return false, nil
 	}
 	patch, err := statusPatch(above.GetUID(), current, wanted)
 	if err != nil {
-		return fmt.Errorf("cannot compare the status: %w", err)
+		return false, fmt.Errorf("cannot compare the status: %w", err)
 	}
 	client, err := c.mailbox(key.Namespace)
 	if err != nil {
 		// The mailbox became unknown; all its objects are looked at again when it is back.
-		return nil //nolint:nilerr // see above
+		return false, nil //nolint:nilerr // see above
 	}
 	c.inMailbox.begin(key)
 	updated, err := client.Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: c.manager}, subresources...)
 	if err != nil {
 		c.inMailbox.wrote(key, nil)
-		return fmt.Errorf("%w: cannot write the status: %w", errMailbox, err)
+		return false, fmt.Errorf("%w: cannot write the status: %w", errMailbox, err)
 	}
 	updated.SetManagedFields(nil)
 	c.inMailbox.wrote(key, updated)
-	return nil
+	return true, nil
 }
 
 // statusPatch is a merge patch (RFC 7386) that turns one status into the other, fenced by the source's UID.

@@ -71,7 +71,9 @@ func (c *Controller) actUp(ctx context.Context, key types.NamespacedName, decisi
 	switch decision.Action {
 	case decide.None:
 		if decision.Cause == decide.InStep {
-			return result, errors.Join(c.raiseStatus(ctx, key, held, object), c.relateRaised(key, held, object), c.rivals(key, held))
+			returned, err := c.raiseStatus(ctx, key, held, object)
+			result.returned = returned
+			return result, errors.Join(err, c.relateRaised(key, held, object), c.rivals(key, held))
 		}
 		return result, nil
 	case decide.Create:
@@ -96,7 +98,7 @@ func (c *Controller) actUp(ctx context.Context, key types.NamespacedName, decisi
 // retried makes of a write that came too late no failure: the cache is about to show what came between.
 func retried(result outcome, err error) (outcome, error) {
 	if errors.Is(err, errStale) {
-		result.again, err = echoTimeout, nil
+		result.again, result.late, err = echoTimeout, true, nil
 	}
 	return result, err
 }

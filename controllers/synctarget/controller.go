@@ -229,7 +229,9 @@ func (c *Controller) see(request mcreconcile.Request, uid types.UID) {
 	if ok && before != uid {
 		delete(c.requests, before)
 		delete(c.memories, before)
+		forgetInfo(before)
 	}
+	setInfo(uid, request)
 	if c.memories[uid] == nil {
 		c.memories[uid] = &memory{since: c.clock.Now()}
 	}
@@ -246,6 +248,7 @@ func (c *Controller) lose(request mcreconcile.Request) {
 	delete(c.uids, request)
 	delete(c.requests, uid)
 	delete(c.memories, uid)
+	forgetInfo(uid)
 	c.lock.Unlock()
 	if ok {
 		c.Stop(uid)

@@ -101,6 +101,7 @@ func (m *Mailboxes) Start(ctx context.Context) error {
 	m.lock.Lock()
 	m.ctx = ctx
 	m.lock.Unlock()
+	defer started.Add(m)()
 	defer m.stopAll()
 	return m.watchSlice(ctx, client)
 }

@@ -16,15 +16,31 @@ limitations under the License.
 
 package mailboxes
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"maps"
+	"slices"
 
-var endpointUp = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-	Name: "synchub_mailbox_endpoint_up",
-	Help: "Whether the endpoint (a kcp shard) of the mailbox export answered the last time: 1, or 0 if it cannot be watched.",
-}, []string{"endpoint"})
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/synchub-dev/synchub/provider/gauges"
+)
+
+var (
+	endpointUp = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "synchub_mailbox_endpoint_up",
+		Help: "Whether the endpoint (a kcp shard) of the mailbox export answered the last time: 1, or 0 if it cannot be watched.",
+	}, []string{"endpoint"})
+	cacheObjects = prometheus.NewDesc("synchub_mailbox_cache_objects",
+		"Objects of mailboxes that the hub holds.", []string{"endpoint", "resource"}, nil)
+	cacheBytes = prometheus.NewDesc("synchub_mailbox_cache_bytes",
+		"Estimate of the memory that those take.", []string{"endpoint", "resource"}, nil)
+)
+
+// started are the mailboxes that are watched: none on a hub that does not lead.
+var started = gauges.New(readMailboxes, cacheObjects, cacheBytes)
 
 // Collectors returns the package's metrics, to be registered once.
-func Collectors() []prometheus.Collector { return []prometheus.Collector{endpointUp} }
+func Collectors() []prometheus.Collector { return []prometheus.Collector{endpointUp, started} }
 
 func setUp(url string, isUp bool) {
 	value := 0.0
@@ -32,4 +48,35 @@ func setUp(url string, isUp bool) {
 		value = 1
 	}
 	endpointUp.WithLabelValues(url).Set(value)
+}
+
+// held tells what is held of a resource at an endpoint.
+type held struct{ endpoint, resource string }
+
+func readMailboxes(started []*Mailboxes, metrics chan<- prometheus.Metric) {
+	objects, bytes := map[held]int64{}, map[held]int64{}
+	for _, mailboxes := range started {
+		for _, watching := range mailboxes.watchings() {
+			of := held{watching.endpoint.url, watching.resource.GroupResource().String()}
+			objects[of] += watching.held.Objects()
+			bytes[of] += watching.held.Bytes()
+		}
+	}
+	for of := range objects {
+		for described, sum := range map[*prometheus.Desc]int64{cacheObjects: objects[of], cacheBytes: bytes[of]} {
+			metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, float64(sum), of.endpoint, of.resource)
+		}
+	}
+}
+
+// watchings returns all wildcard watches there are.
+func (m *Mailboxes) watchings() (all []*watching) {
+	m.lock.RLock()
+	defer m.lock.RUnlock()
+	for _, endpoint := range m.endpoints {
+		endpoint.lock.RLock()
+		all = slices.AppendSeq(all, maps.Values(endpoint.watches))
+		endpoint.lock.RUnlock()
+	}
+	return all
 }

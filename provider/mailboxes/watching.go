@@ -34,6 +34,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/synchub-dev/synchub/provider/holdings"
 )
 
 // watching is the wildcard list and watch of one resource at one endpoint.
@@ -42,6 +44,7 @@ type watching struct {
 	resource schema.GroupVersionResource
 	informer kcpcache.ScopeableSharedIndexInformer
 	log      logr.Logger
+	held     holdings.Holdings
 	// failed is set when an attempt to fill the cache fails. Attempts go on.
 	failed atomic.Bool
 
@@ -65,7 +68,7 @@ func startWatching(endpoint *endpoint, resource schema.GroupVersionResource) *wa
 	_ = w.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
 		w.log.V(1).Info("the watch ended and will be taken up again", "error", err.Error())
 	})
-	handled, _ := w.informer.AddEventHandler(endpoint.handler(resource))
+	handled, _ := w.informer.AddEventHandler(w.held.Counting(endpoint.handler(resource)))
 	w.running.Go(func() { w.informer.RunWithContext(w.ctx) })
 	w.running.Go(func() {
 		select {

@@ -87,6 +87,8 @@ type Connection struct {
 	up chan struct{}
 	// createByApply is true once the target has shown that an apply with a resourceVersion never overwrites.
 	createByApply bool
+	// informers are those that run.
+	informers map[*informer]struct{}
 
 	access access
 }
@@ -114,6 +116,7 @@ func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Confi
 		cancel:         cancel,
 		poke:           make(chan struct{}, 1),
 		up:             make(chan struct{}),
+		informers:      map[*informer]struct{}{},
 	}
 	if err := connection.makeClients(ctx, config, options.Limits); err != nil {
 		cancel()

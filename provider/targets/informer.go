@@ -31,6 +31,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/synchub-dev/synchub/provider/holdings"
 )
 
 // source is what an informer lists and watches.
@@ -77,7 +79,9 @@ func (s source) named(name string) source {
 type informer struct {
 	*store
 	*gate
-	reflector *cache.Reflector
+	reflector  *cache.Reflector
+	connection *Connection
+	held       holdings.Holdings
 }
 
 // newInformer returns an informer whose requests pass the gate. It does nothing until it is run.
@@ -113,14 +117,18 @@ func (c *Connection) newInformer(from source, gate *gate, transform cache.Transf
 			return events, err
 		},
 	}
-	store := newStore(transform, indexers, handler)
-	return &informer{store: store, gate: gate, reflector: cache.NewReflectorWithOptions(requests, from.example, store, cache.ReflectorOptions{
+	made := &informer{gate: gate, connection: c}
+	made.store = newStore(transform, indexers, made.held.Counting(handler))
+	made.reflector = cache.NewReflectorWithOptions(requests, from.example, made.store, cache.ReflectorOptions{
 		Name: gate.resource.String(), Logger: new(logr.Discard()),
-	})}
+	})
+	return made
 }
 
-// RunWithContext keeps the objects in step until ctx ends. What the reflector has to say is said by the requests already.
+// RunWithContext keeps the objects in step until ctx ends. For that long they count among what the hub holds. What the
+// reflector has to say is said by the requests already.
 func (i *informer) RunWithContext(ctx context.Context) {
+	defer i.connection.holds(i)()
 	i.reflector.RunWithContext(klog.NewContext(ctx, logr.Discard()))
 }
 

@@ -60,6 +60,7 @@ func (r *Registry) Start(ctx context.Context) error {
 	r.lock.Lock()
 	r.ctx = ctx
 	r.lock.Unlock()
+	defer registries.Add(r)()
 	<-ctx.Done()
 	r.lock.Lock()
 	connections, successors := r.connections, r.successors

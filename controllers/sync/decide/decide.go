@@ -48,6 +48,16 @@ const (
 	Prove Action = "Prove"
 )
 
+// Writes tells whether an action is a write to the other side.
+func (a Action) Writes() bool {
+	switch a {
+	case Create, Apply, Delete, Remark, Release, Update:
+		return true
+	default:
+		return false
+	}
+}
+
 // Cause is why an action is taken, or why none is.
 type Cause string
 

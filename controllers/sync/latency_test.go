@@ -1,0 +1,222 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sync
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/sync/decide"
+)
+
+// What is measured is a write, from the change on the side that it comes from.
+func TestWhichLatencyIsMeasured(t *testing.T) {
+	below, above, now := time.Unix(1, 0), time.Unix(3, 0), time.Unix(7, 0)
+	decided := func(action decide.Action) outcome { return outcome{decision: decide.Decision{Action: action}} }
+	up := func(action decide.Action) outcome {
+		return outcome{decision: decide.Decision{Action: action}, up: true}
+	}
+	both := change{mailbox: above, target: below}
+	for name, test := range map[string]struct {
+		outcome outcome
+		seen    change
+		want    map[string]float64
+	}{
+		"a create":                  {decided(decide.Create), both, map[string]float64{"down": 4}},
+		"a deletion":                {decided(decide.Delete), change{mailbox: above}, map[string]float64{"down": 4}},
+		"a repair":                  {decided(decide.Apply), change{target: below}, nil},
+		"what a config selects":     {decided(decide.Create), change{since: below}, nil},
+		"nothing to do":             {decided(decide.None), both, nil},
+		"a name that is taken":      {decided(decide.Conflict), both, nil},
+		"an object that comes up":   {up(decide.Create), both, map[string]float64{"up": 6}},
+		"a repair in the mailbox":   {up(decide.Update), change{mailbox: above}, nil},
+		"nothing comes up":          {up(decide.None), both, nil},
+		"a status":                  {outcome{decision: decide.Decision{Action: decide.None}, returned: true}, both, map[string]float64{"status": 6}},
+		"a status of what comes up": {outcome{decision: decide.Decision{Action: decide.None}, up: true, returned: true}, both, map[string]float64{"status": 6}},
+		"a status that was undone":  {outcome{decision: decide.Decision{Action: decide.None}, returned: true}, change{mailbox: above}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMetrics(types.UID(unique("target")), Resource{GroupVersionResource: configMapsV1})
+			defer m.remove()
+			m.acknowledged(test.outcome, test.seen, now)
+			got := map[string]float64{}
+			for direction, histogram := range latenciesOf(t, m.syncTarget, "configmaps") {
+				got[direction] = histogram.GetSampleSum()
+			}
+			if !maps.Equal(got, test.want) {
+				t.Errorf("want %v, got %v", test.want, got)
+			}
+		})
+	}
+}
+
+// latenciesOf returns the histograms of a target and resource by direction.
+func latenciesOf(t *testing.T, syncTarget, resource string) map[string]*dto.Histogram {
+	t.Helper()
+	found := map[string]*dto.Histogram{}
+	for _, metric := range gather(t, latencies, syncTarget, resource) {
+		found[labelOf(metric, "direction")] = metric.GetHistogram()
+	}
+	return found
+}
+
+// gather returns the metrics of a target and resource.
+func gather(t *testing.T, collector prometheus.Collector, syncTarget, resource string) (found []*dto.Metric) {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(collector)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if labelOf(metric, "sync_target") == syncTarget && labelOf(metric, "resource") == resource {
+				found = append(found, metric)
+			}
+		}
+	}
+	return found
+}
+
+func labelOf(metric *dto.Metric, name string) string {
+	for _, label := range metric.GetLabel() {
+		if label.GetName() == name {
+			return label.GetValue()
+		}
+	}
+	return ""
+}
+
+// measures waits until so many writes of each direction have been measured.
+func (h *hub) measures(resource string, want map[string]uint64) {
+	h.t.Helper()
+	h.until(fmt.Sprintf("measured are %v", want), func() bool {
+		got := map[string]uint64{}
+		for direction, histogram := range latenciesOf(h.t, string(h.owner.SyncTarget), resource) {
+			got[direction] = histogram.GetSampleCount()
+			if sum := histogram.GetSampleSum(); sum < 0 || sum > time.Hour.Seconds() {
+				h.t.Errorf("%s took %v seconds", direction, sum)
+			}
+		}
+		return maps.Equal(got, want)
+	})
+}
+
+// measured fails the test unless no more than that have been measured once the hub is quiet.
+func (h *hub) measured(resource string, want map[string]uint64) {
+	h.t.Helper()
+	h.quiet()
+	h.measures(resource, want)
+}
+
+// Each change is measured once: neither its echo, nor a repair, nor what a hub finds at its start.
+func TestLatencyOfEachChange(t *testing.T) {
+	h := scalingHub(t, "")
+	expect := func(want map[string]uint64) {
+		t.Helper()
+		h.measures("deployments.apps", want)
+	}
+	h.quiet()
+	h.deployment("a", "")
+	h.goesDown(deploymentsV1, "web", runsAs("a", 1))
+	expect(map[string]uint64{"down": 1})
+	h.deployment("b", "")
+	h.goesDown(deploymentsV1, "web", runsAs("b", 1))
+	expect(map[string]uint64{"down": 2})
+	h.reports(5)
+	expect(map[string]uint64{"down": 2, "status": 1})
+	h.deployment("b", "replicas: 2, ")
+	h.goesDown(deploymentsV1, "web", runsAs("b", 2))
+	expect(map[string]uint64{"down": 3, "status": 1})
+	h.scale(3)
+	h.goesDown(deploymentsV1, "web", runsAs("b", 2))
+	h.measured("deployments.apps", map[string]uint64{"down": 3, "status": 1})
+
+	h.restart()
+	h.measured("deployments.apps", map[string]uint64{})
+	h.drop(deploymentsV1, h.namespace, "web")
+	h.leaves(deploymentsV1, "web")
+	expect(map[string]uint64{"down": 1})
+	h.configure()
+	h.deployment("b", "")
+	h.quiet()
+	h.configure(deploymentsTravel)
+	h.goesDown(deploymentsV1, "web", runsAs("b", 1))
+	h.measured("deployments.apps", map[string]uint64{"down": 1})
+}
+
+// reports writes a status to the target's Deployment, and waits until the mailbox has it.
+func (h *hub) reports(observed int) {
+	h.t.Helper()
+	patch := fmt.Appendf(nil, `{"status": {"collisionCount": %d}}`, observed)
+	if _, err := administrator(h.t).Resource(deploymentsV1).Namespace(h.namespace).Patch(h.t.Context(), "web", types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+		h.t.Fatal(err)
+	}
+	h.until("the mailbox has the status", func() bool {
+		status, _ := h.get(deploymentsV1, h.namespace, "web").Object["status"].(map[string]any)
+		return fmt.Sprint(status["collisionCount"]) == fmt.Sprint(observed)
+	})
+}
+
+func TestLatencyOfWhatComesUp(t *testing.T) {
+	h := newHub(t, []Resource{resourceNamed(t, configMapsV1, "")}, "upsync: [{apiGroup: '', resources: [configmaps], namespaces: [NS], names: ['*']}]")
+	h.quiet()
+	put(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: first, namespace: "+h.namespace+"}, data: {a: b}}")
+	h.comesUp(configMapsV1, "first")
+	h.measured("configmaps", map[string]uint64{"up": 1})
+	h.stop()
+	put(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: second, namespace: "+h.namespace+"}, data: {a: b}}")
+	h.start()
+	h.comesUp(configMapsV1, "second")
+	h.measured("configmaps", map[string]uint64{})
+	h.unmadeBelow(configMapsV1, "first")
+	h.until("it is gone from the mailbox", func() bool { return h.above("first") == nil })
+	h.measured("configmaps", map[string]uint64{"up": 1})
+}
+
+// What runs is read at each scrape, and leaves nothing.
+func TestReadings(t *testing.T) {
+	h := newHub(t, []Resource{resourceNamed(t, configMapsV1, "")}, configMapsTravel)
+	syncTarget := string(h.owner.SyncTarget)
+	read := func() (values []float64) {
+		for _, metric := range gather(t, controllers, syncTarget, "configmaps") {
+			values = append(values, metric.GetGauge().GetValue())
+		}
+		return values
+	}
+	h.quiet()
+	if got := read(); !slices.Equal(got, []float64{0, 0, 0}) {
+		t.Errorf("at rest: %v", got)
+	}
+	if problems, err := testutil.CollectAndLint(controllers); err != nil || len(problems) > 0 {
+		t.Errorf("%v, %v", problems, err)
+	}
+	h.stop()
+	if got := read(); len(got) > 0 {
+		t.Errorf("after the end there are still %v", got)
+	}
+}

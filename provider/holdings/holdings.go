@@ -1,0 +1,76 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package holdings
+
+import (
+	"sync/atomic"
+
+	"k8s.io/client-go/tools/cache"
+)
+
+// Holdings is what one cache holds. The zero value is that of an empty one.
+type Holdings struct {
+	objects, bytes atomic.Int64
+}
+
+// Objects returns how many objects the cache holds.
+func (h *Holdings) Objects() int64 { return h.objects.Load() }
+
+// Bytes returns about how many bytes those take.
+func (h *Holdings) Bytes() int64 { return h.bytes.Load() }
+
+// Counting returns a handler that counts what it is told and passes it on. It must be told all that the cache holds, and by
+// one goroutine at a time, as informers do.
+func (h *Holdings) Counting(handler cache.ResourceEventHandler) cache.ResourceEventHandler {
+	return counting{h, handler}
+}
+
+type counting struct {
+	held    *Holdings
+	handler cache.ResourceEventHandler
+}
+
+// OnAdd implements [cache.ResourceEventHandler].
+func (c counting) OnAdd(object any, initial bool) {
+	c.held.change(1, SizeOf(object))
+	c.handler.OnAdd(object, initial)
+}
+
+// OnUpdate implements [cache.ResourceEventHandler].
+func (c counting) OnUpdate(before, after any) {
+	c.held.change(0, SizeOf(after)-SizeOf(before))
+	c.handler.OnUpdate(before, after)
+}
+
+// OnDelete implements [cache.ResourceEventHandler].
+func (c counting) OnDelete(object any) {
+	held := object
+	if tombstone, unseen := object.(cache.DeletedFinalStateUnknown); unseen {
+		held = tombstone.Obj
+	}
+	c.held.change(-1, -SizeOf(held))
+	c.handler.OnDelete(object)
+}
+
+func (h *Holdings) change(objects, bytes int64) {
+	if h.objects.Add(objects) <= 0 {
+		// The last state of an object that is deleted need not be quite the one that was held.
+		h.bytes.Store(0)
+		return
+	}
+	h.bytes.Add(bytes)
+}

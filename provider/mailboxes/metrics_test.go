@@ -1,0 +1,75 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailboxes
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+)
+
+// scrape returns what is told of an endpoint, by name and resource.
+func scrape(t *testing.T, endpoint string) map[string]float64 {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(Collectors()...)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]float64{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			name, about := strings.TrimPrefix(family.GetName(), "synchub_mailbox_"), false
+			for _, label := range metric.GetLabel() {
+				if label.GetName() == "endpoint" {
+					about = label.GetValue() == endpoint
+				} else {
+					name += " " + label.GetValue()
+				}
+			}
+			if about {
+				found[name] = metric.GetGauge().GetValue()
+			}
+		}
+	}
+	return found
+}
+
+// What the hub holds of mailboxes is told by endpoint and resource, and not at all by a hub that does not lead.
+func TestMetricsOfCaches(t *testing.T) {
+	g := NewWithT(t)
+	shard := newShard(t, caches{bindingsResource: bindings(here), configMaps: objects(here, 3), secrets: nil})
+	mailboxes := startMailboxes(t, configMaps)
+	mailboxes.setEndpoints([]string{shard.url()})
+	g.Eventually(mailboxes.Synced).WithTimeout(patience).Should(BeTrue())
+	g.Expect(scrape(t, shard.url())).To(HaveLen(1), "only whether the endpoint answers: nobody leads")
+
+	stop := started.Add(mailboxes)
+	defer stop()
+	g.Eventually(func() map[string]float64 { return scrape(t, shard.url()) }).WithTimeout(patience).Should(And(
+		HaveKeyWithValue("endpoint_up", 1.0), HaveKeyWithValue("cache_objects configmaps", 3.0),
+		HaveKeyWithValue("cache_bytes configmaps", BeNumerically(">", 3*300)), HaveKeyWithValue("cache_objects apibindings.apis.kcp.io", 1.0)))
+	problems, err := testutil.CollectAndLint(started)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(problems).To(BeEmpty())
+	mailboxes.setEndpoints(nil)
+	g.Expect(scrape(t, shard.url())).To(BeEmpty())
+}

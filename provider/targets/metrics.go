@@ -1,0 +1,108 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/provider/gauges"
+)
+
+var (
+	targetUp = prometheus.NewDesc("synchub_target_up",
+		"Whether the target answers: 1 or 0.", []string{"sync_target"}, nil)
+	targetState = prometheus.NewDesc("synchub_target_state",
+		"1 for the reason that the condition of the connection has now.", []string{"sync_target", "reason"}, nil)
+	targetRises = prometheus.NewDesc("synchub_target_rises_total",
+		"How often the target has come up.", []string{"sync_target"}, nil)
+	lastAnswer = prometheus.NewDesc("synchub_target_last_answer_timestamp_seconds",
+		"When the target last answered a probe, in seconds since 1970. None if it never has.", []string{"sync_target"}, nil)
+	cacheObjects = prometheus.NewDesc("synchub_target_cache_objects",
+		"Objects of the target that the hub holds.", []string{"sync_target", "resource"}, nil)
+	cacheBytes = prometheus.NewDesc("synchub_target_cache_bytes",
+		"Estimate of the memory that those take.", []string{"sync_target", "resource"}, nil)
+)
+
+// registries are those that run: none on a hub that does not lead.
+var registries = gauges.New(readRegistries, targetUp, targetState, targetRises, lastAnswer, cacheObjects, cacheBytes)
+
+// Collectors returns the package's metrics, to be registered once.
+func Collectors() []prometheus.Collector { return []prometheus.Collector{registries} }
+
+func readRegistries(running []*Registry, metrics chan<- prometheus.Metric) {
+	connections := map[types.UID]*Connection{}
+	for _, registry := range running {
+		registry.lock.RLock()
+		maps.Copy(connections, registry.connections)
+		registry.lock.RUnlock()
+	}
+	for _, connection := range connections {
+		connection.readHealth(metrics)
+		connection.readHoldings(metrics)
+	}
+}
+
+func (c *Connection) readHealth(metrics chan<- prometheus.Metric) {
+	health, syncTarget := c.Health(), string(c.SyncTarget)
+	gauge := func(described *prometheus.Desc, value float64, labels ...string) {
+		metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, value, labels...)
+	}
+	up := 0.0
+	if health.Up {
+		up = 1
+	}
+	gauge(targetUp, up, syncTarget)
+	gauge(targetState, 1, syncTarget, health.Reason)
+	metrics <- prometheus.MustNewConstMetric(targetRises, prometheus.CounterValue, float64(c.Rises()), syncTarget)
+	if !health.LastSeen.IsZero() {
+		gauge(lastAnswer, float64(health.LastSeen.UnixMilli())/1000, syncTarget)
+	}
+}
+
+// readHoldings adds up what the informers of each resource hold.
+func (c *Connection) readHoldings(metrics chan<- prometheus.Metric) {
+	c.lock.Lock()
+	informers := slices.Collect(maps.Keys(c.informers))
+	c.lock.Unlock()
+	objects, bytes := map[string]int64{}, map[string]int64{}
+	for _, informer := range informers {
+		resource := informer.resource.String()
+		objects[resource] += informer.held.Objects()
+		bytes[resource] += informer.held.Bytes()
+	}
+	for resource := range objects {
+		for described, sum := range map[*prometheus.Desc]int64{cacheObjects: objects[resource], cacheBytes: bytes[resource]} {
+			metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, float64(sum), string(c.SyncTarget), resource)
+		}
+	}
+}
+
+// holds counts what an informer holds among what the hub does, until it lets go.
+func (c *Connection) holds(informer *informer) (letGo func()) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	c.informers[informer] = struct{}{}
+	return func() {
+		c.lock.Lock()
+		defer c.lock.Unlock()
+		delete(c.informers, informer)
+	}
+}

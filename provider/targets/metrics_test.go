@@ -1,0 +1,146 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/test/framework"
+)
+
+// scrape returns what is told of a SyncTarget, by name and the labels beside it.
+func scrape(t *testing.T, syncTarget types.UID) map[string]float64 {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(Collectors()...)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]float64{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			name, about := strings.TrimPrefix(family.GetName(), "synchub_target_"), false
+			for _, label := range metric.GetLabel() {
+				if label.GetName() == "sync_target" {
+					about = label.GetValue() == string(syncTarget)
+				} else {
+					name += " " + label.GetValue()
+				}
+			}
+			if about {
+				found[name] = metric.GetGauge().GetValue() + metric.GetCounter().GetValue()
+			}
+		}
+	}
+	return found
+}
+
+// hubOf is a registry whose only SyncTarget no other test has.
+func hubOf(ctx context.Context, t *testing.T) (*Registry, types.UID) {
+	t.Helper()
+	registry := newRegistry(ctx, t, clock.RealClock{}).Registry
+	registry.options.OnChange = func(types.UID) {}
+	return registry, types.UID("metrics of " + t.Name())
+}
+
+// What is told of a target is how it is now, and nothing once it is not connected any more.
+func TestMetricsOfAConnection(t *testing.T) {
+	g := NewWithT(t)
+	leading, endLead := context.WithCancel(t.Context())
+	defer endLead()
+	registry, uid := hubOf(leading, t)
+	g.Expect(scrape(t, uid)).To(BeEmpty())
+	target := startTarget(t, steady)
+	way := newLine(t, target)
+	_, err := registry.Connect(uid, kubeconfigAt(t, target, way.URL()), kcp.Limits{})
+	g.Expect(err).NotTo(HaveOccurred())
+	eventually(t, func(g Gomega) { g.Expect(scrape(t, uid)).To(HaveKeyWithValue("up", 1.0)) })
+	told := scrape(t, uid)
+	g.Expect(told).To(And(HaveKeyWithValue("state Connected", 1.0), HaveKeyWithValue("rises_total", 1.0)))
+	g.Expect(told["last_answer_timestamp_seconds"]).To(BeNumerically("~", time.Now().Unix(), patience.Seconds()))
+
+	problems, err := testutil.CollectAndLint(registries)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(problems).To(BeEmpty())
+
+	registry.Disconnect(uid)
+	g.Expect(scrape(t, uid)).To(BeEmpty())
+	_, err = registry.Connect(uid, kubeconfigAt(t, target, "https://127.0.0.1:1"), kcp.Limits{})
+	g.Expect(err).NotTo(HaveOccurred())
+	eventually(t, func(g Gomega) {
+		g.Expect(scrape(t, uid)).To(Equal(map[string]float64{"up": 0, "state TargetUnreachable": 1, "rises_total": 0}))
+	})
+	endLead()
+	eventually(t, func(g Gomega) { g.Expect(scrape(t, uid)).To(BeEmpty(), "it does not lead any more") })
+}
+
+// What a cache holds is counted while it runs: when all objects are gone, no byte is left.
+func TestMetricsOfCaches(t *testing.T) {
+	g := NewWithT(t)
+	registry, uid := hubOf(t.Context(), t)
+	target := startTarget(t, steady)
+	connection, err := registry.Connect(uid, kubeconfigAt(t, target, target.Config.Host), kcp.Limits{})
+	g.Expect(err).NotTo(HaveOccurred())
+	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
+	const selector = "metrics.example.org/held=true"
+	box := func(name, data string) string {
+		return fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: default, labels: {metrics.example.org/held: 'true'}}, data: {a: %s}}", name, data)
+	}
+	holds := func(objects int, more ...any) (bytes float64) {
+		t.Helper()
+		eventually(t, func(g Gomega) {
+			told := scrape(t, uid)
+			g.Expect(told).To(HaveKeyWithValue("cache_objects configmaps", float64(objects)), fmt.Sprint(more...))
+			bytes = told["cache_bytes configmaps"]
+		})
+		return bytes
+	}
+	g.Expect(framework.Apply(t.Context(), target.Config, box("metrics-first", "x"))).To(Succeed())
+	told := &events{}
+	ctx, endCaches := context.WithCancel(t.Context())
+	defer endCaches()
+	for range 2 {
+		cached, err := connection.NewCache(configMaps, CacheOptions{Selector: selector, Handler: told.handler()})
+		g.Expect(err).NotTo(HaveOccurred())
+		runInTest(t, func(context.Context) { cached.Run(ctx) })
+		waitSynced(t, cached)
+	}
+	small := holds(2, "each cache counts")
+	g.Expect(small).To(BeNumerically(">", 500))
+	g.Expect(framework.Apply(t.Context(), target.Config, box("metrics-first", strings.Repeat("x", 5001)))).To(Succeed())
+	eventually(t, func(g Gomega) { g.Expect(holds(2)).To(BeNumerically(">=", small+10_000)) })
+	g.Expect(framework.Apply(t.Context(), target.Config, box("metrics-second", "x"))).To(Succeed())
+	both := holds(4)
+	g.Expect(framework.Delete(t.Context(), target.Config, configMaps, "default", "metrics-first")).To(Succeed())
+	g.Expect(holds(2)).To(And(BeNumerically("<", both-10_000), Equal(small+2*float64(len("second")-len("first")))), "what went is what came")
+	g.Expect(framework.Delete(t.Context(), target.Config, configMaps, "default", "metrics-second")).To(Succeed())
+	g.Expect(holds(0)).To(BeZero())
+	endCaches()
+	eventually(t, func(g Gomega) { g.Expect(scrape(t, uid)).NotTo(HaveKey("cache_objects configmaps")) })
+}

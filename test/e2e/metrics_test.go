@@ -1,0 +1,121 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+var _ = Describe("metrics", func() {
+	It("tells how changes fare and how a target is, as long as there is a SyncTarget", func(ctx SpecContext) {
+		const ns = "metrics"
+		inventory := newInventory(ctx, ns)
+		mailbox := register(ctx, inventory, "quiet", "hosting")
+		hosting := target("hosting")
+		apply(ctx, mailbox, documents(namespace(ns), everythingIn(ns), configMap(ns, "first", "x"), deployment(ns, "web")))
+		eventuallyExists(ctx, hosting, configMaps, ns, "first")
+		eventuallyExists(ctx, hosting, deployments, ns, "web")
+		quiet(ctx)
+		syncTarget, err := inventory.SyncTarget(ctx, "quiet")
+		Expect(err).NotTo(HaveOccurred())
+		uid := string(syncTarget.UID)
+		told := func(name string, labels ...string) func() float64 {
+			return func() float64 { return samples(ctx, name, append(labels, fmt.Sprintf("sync_target=%q", uid))...) }
+		}
+		expect := func(want any, name string, labels ...string) {
+			GinkgoHelper()
+			Eventually(told(name, labels...)).WithContext(ctx).Should(BeEquivalentTo(want), "%s %v", name, labels)
+		}
+
+		By("measuring each change once, from the side on which it was seen")
+		before := told("synchub_sync_latency_seconds_count", `resource="configmaps"`, `direction="down"`)()
+		apply(ctx, mailbox, configMap(ns, "second", "x"))
+		expect(before+1, "synchub_sync_latency_seconds_count", `resource="configmaps"`, `direction="down"`)
+		patch(ctx, mailbox, configMaps, ns, "second", `{"data": {"entry": "y"}}`)
+		expect(before+2, "synchub_sync_latency_seconds_count", `resource="configmaps"`, `direction="down"`)
+		remove(ctx, mailbox, configMaps, ns, "second")
+		expect(before+3, "synchub_sync_latency_seconds_count", `resource="configmaps"`, `direction="down"`)
+		patch(ctx, hosting, deployments, ns, "web", `{"status": {"replicas": 2}}`, "status")
+		expect(1, "synchub_sync_latency_seconds_count", `resource="deployments.apps"`, `direction="status"`)
+		By("counting a repair as one")
+		patch(ctx, hosting, configMaps, ns, "first", `{"data": {"entry": "red"}}`)
+		expect(1, "synchub_sync_actions_total", `resource="configmaps"`, `action="Apply"`, `cause="Drifted"`, `result="done"`)
+		quiet(ctx)
+		expect(before+3, "synchub_sync_latency_seconds_count", `resource="configmaps"`, `direction="down"`)
+
+		By("telling how the target is, and what is held of it")
+		expect(1, "synchub_target_up")
+		expect(1, "synchub_target_state", `reason="Connected"`)
+		expect(1, "synchub_sync_target_info", `name="quiet"`)
+		expect(1, "synchub_target_cache_objects", `resource="deployments.apps"`)
+		Expect(told("synchub_target_cache_bytes", `resource="deployments.apps"`)()).To(BeNumerically(">", 1000))
+		Expect(samples(ctx, "synchub_mailbox_cache_bytes", `resource="deployments.apps"`)).To(BeNumerically(">", 1000))
+		expect(0, "synchub_sync_queue_depth")
+		expect(0, "synchub_sync_waiting_objects")
+		By("telling nothing that is not on the page, by no other labels")
+		expectOnPage(ctx)
+
+		remove(ctx, inventory.Config, syncTargets, "", "quiet")
+		eventuallyGone(ctx, inventory.Config, syncTargets, "", "quiet")
+		Eventually(seriesOf).WithContext(ctx).WithArguments(uid).Should(BeZero())
+	}, NodeTimeout(3*time.Minute))
+})
+
+var (
+	documentedMetric = regexp.MustCompile("(?m)^\\| `(synchub_\\w+)` \\| \\w+ \\| ([^|]*) \\|")
+	sampleLabel      = regexp.MustCompile(`(\w+)="`)
+)
+
+// expectOnPage expects each series of the hub to have the labels that docs/metrics.md says.
+func expectOnPage(ctx context.Context) {
+	GinkgoHelper()
+	labelsOf := map[string][]string{}
+	for _, row := range documentedMetric.FindAllStringSubmatch(page("metrics.md"), -1) {
+		labels := strings.Split(strings.ReplaceAll(row[2], "`", ""), ", ")
+		slices.Sort(labels)
+		labelsOf[row[1]] = labels
+	}
+	all, err := hub.Metrics(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	seen := map[string]bool{}
+	for sample := range all {
+		name, rest, _ := strings.Cut(sample, "{")
+		if !strings.HasPrefix(name, "synchub_") {
+			continue
+		}
+		for _, part := range []string{"_bucket", "_sum", "_count"} {
+			name = strings.TrimSuffix(name, part)
+		}
+		labels := map[string]bool{}
+		for _, label := range sampleLabel.FindAllStringSubmatch(rest, -1) {
+			labels[label[1]] = label[1] != "le"
+		}
+		maps.DeleteFunc(labels, func(_ string, is bool) bool { return !is })
+		Expect(slices.Sorted(maps.Keys(labels))).To(Equal(labelsOf[name]), sample)
+		seen[name] = true
+	}
+	Expect(len(seen)).To(BeNumerically(">", 15), "%v", seen)
+}
