@@ -80,7 +80,7 @@ metadata: {name: served}
 `
 
 // manifestOf reads YAML as a client reads what a server sends.
-func manifestOf(t *testing.T, text string) *unstructured.Unstructured {
+func manifestOf(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil {

@@ -82,7 +82,7 @@ func cleanUp(passed bool) error {
 }
 
 // startTarget returns the cluster of this package.
-func startTarget(t *testing.T) *servers.Target {
+func startTarget(t testing.TB) *servers.Target {
 	t.Helper()
 	shared.Lock()
 	defer shared.Unlock()
@@ -111,7 +111,7 @@ func startShared(ctx context.Context) error {
 }
 
 // put applies manifests as somebody who is not the hub.
-func put(t *testing.T, manifest string) {
+func put(t testing.TB, manifest string) {
 	t.Helper()
 	if err := framework.Apply(t.Context(), startTarget(t).Config, manifest); err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ var runs atomic.Int64
 func unique(name string) string { return fmt.Sprintf("%s-%d", name, runs.Add(1)) }
 
 // administrator returns a client that is not the hub's.
-func administrator(t *testing.T) dynamic.Interface {
+func administrator(t testing.TB) dynamic.Interface {
 	t.Helper()
 	client, err := dynamic.NewForConfig(startTarget(t).Config)
 	if err != nil {
@@ -135,7 +135,7 @@ func administrator(t *testing.T) dynamic.Interface {
 }
 
 // eventually waits until the condition holds.
-func eventually(t *testing.T, what string, condition func(ctx context.Context) (bool, error)) {
+func eventually(t testing.TB, what string, condition func(ctx context.Context) (bool, error)) {
 	t.Helper()
 	if err := wait.PollUntilContextTimeout(t.Context(), pollEach, patience, true, condition); err != nil {
 		t.Fatalf("waiting until %s: %v", what, err)
@@ -143,7 +143,7 @@ func eventually(t *testing.T, what string, condition func(ctx context.Context) (
 }
 
 // connect returns the hub's connection to the cluster, which is up.
-func connect(t *testing.T) *targets.Connection {
+func connect(t testing.TB) *targets.Connection {
 	t.Helper()
 	kubeconfig, err := os.ReadFile(startTarget(t).Kubeconfig)
 	if err != nil {
@@ -161,7 +161,7 @@ func connectAway(t *testing.T) *targets.Connection {
 		"clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}], "users": [{"name": "u", "user": {"token": "none"}}]}`))
 }
 
-func connectBy(t *testing.T, kubeconfig []byte) (connection *targets.Connection) {
+func connectBy(t testing.TB, kubeconfig []byte) (connection *targets.Connection) {
 	t.Helper()
 	registry := targets.NewRegistry(targets.Options{
 		FieldManager: ourManager, Limits: kcp.Limits{QPS: 1000, Burst: 2000}, Clock: clock.RealClock{}, Log: logr.Discard(), OnChange: func(types.UID) {},

@@ -46,7 +46,7 @@ const theMailbox = "mailbox"
 // workspace is a double of kcp, as far as a hub sees one mailbox of it: the slice with one endpoint, the binding, and the
 // objects of any resource that is served, with what an API server knows of versions, preconditions, finalizers and status.
 type workspace struct {
-	t      *testing.T
+	t      testing.TB
 	server *httptest.Server
 
 	lock    gosync.Mutex
@@ -81,7 +81,7 @@ var (
 )
 
 // newWorkspace starts a mailbox that is bound and has these resources.
-func newWorkspace(t *testing.T, resources ...schema.GroupVersionResource) *workspace {
+func newWorkspace(t testing.TB, resources ...schema.GroupVersionResource) *workspace {
 	w := &workspace{
 		t: t, version: 100, hidden: map[schema.GroupVersionResource]bool{}, veiled: map[string]bool{},
 		objects: map[schema.GroupVersionResource]map[types.NamespacedName]*unstructured.Unstructured{},
