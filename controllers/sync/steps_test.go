@@ -121,6 +121,47 @@ func matcherOf(tb testing.TB, spec string) *selection.Matcher {
 	return selection.Compile([]*edgev2alpha1.SyncerConfig{config}, nil)
 }
 
+// allowed is how many allocations each step may make for each specimen in turn: a tenth more than it makes with the race
+// detector, under which pools forget. Who meets a bound here makes each event dearer; who gets far below one lowers it.
+var allowed = map[string][2]float64{
+	"compare the status": {2, 80},
+	"decide":             {120, 1160},
+	"hash":               {66, 410},
+	"index":              {29, 31},
+	"look why it stays":  {7, 7},
+	"observe":            {35, 37},
+	"read the mark":      {24, 26},
+	"reconcile":          {295, 1900},
+	"select":             {8, 8},
+	"strip":              {64, 450},
+	"transform down":     {103, 605},
+	"transform up":       {100, 675},
+	"uncovered":          {120, 1160},
+	"write the mark":     {7, 7},
+}
+
+// It counts and measures no time, so it says the same on every machine. BenchmarkSteps with -memprofile says where they are.
+func TestAllocations(t *testing.T) {
+	for i, kind := range specimen.All() {
+		all := steps(t, kind)
+		all["reconcile"] = inStep(t, kind)
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			if made := allocations(all[name]); made > allowed[name][i] {
+				t.Errorf("%q of a %s makes %v allocations, %v at most are allowed", name, kind.Kind, made, allowed[name][i])
+			}
+		}
+	}
+}
+
+// allocations returns how many allocations something makes. Others' are counted too, so the least of several counts says it.
+func allocations(run func()) float64 {
+	least := testing.AllocsPerRun(20, run)
+	for range 4 {
+		least = min(least, testing.AllocsPerRun(20, run))
+	}
+	return least
+}
+
 func BenchmarkSteps(b *testing.B) {
 	for _, kind := range specimen.All() {
 		all := steps(b, kind)
