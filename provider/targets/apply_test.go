@@ -22,9 +22,9 @@ import (
 	"net/http"
 	"testing"
 
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/synchub-dev/synchub/provider/decoding"
 	"github.com/synchub-dev/synchub/test/specimen"
 )
 
@@ -55,7 +55,7 @@ func applying(tb testing.TB, kind specimen.Specimen) (target *answering, apply f
 		tb.Fatal(err)
 	}
 	target = &answering{answer: answer}
-	client, err := dynamic.NewForConfig(&rest.Config{Host: "https://target.example.com", Transport: target, QPS: -1})
+	client, err := decoding.NewDynamic(&rest.Config{Host: "https://target.example.com", QPS: -1}, &http.Client{Transport: target})
 	if err != nil {
 		tb.Fatal(err)
 	}

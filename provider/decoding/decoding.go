@@ -1,0 +1,72 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package decoding
+
+import (
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+// NewDynamic is [dynamic.NewForConfigAndClient] for a client that decodes once.
+func NewDynamic(config *rest.Config, client *http.Client) (dynamic.Interface, error) {
+	config = dynamic.ConfigFor(config)
+	config.NegotiatedSerializer = negotiated{config.NegotiatedSerializer}
+	config.GroupVersion = nil
+	// The client writes each path itself.
+	config.APIPath = "/unused"
+	direct, err := rest.UnversionedRESTClientForConfigAndClient(config, client)
+	if err != nil {
+		return nil, err
+	}
+	return dynamic.New(direct), nil
+}
+
+type negotiated struct{ runtime.NegotiatedSerializer }
+
+// SupportedMediaTypes are the dynamic client's, with another decoder of JSON.
+func (n negotiated) SupportedMediaTypes() []runtime.SerializerInfo {
+	all := n.NegotiatedSerializer.SupportedMediaTypes()
+	for i := range all {
+		if all[i].MediaType == runtime.ContentTypeJSON {
+			all[i].Serializer = once{all[i].Serializer}
+		}
+	}
+	return all
+}
+
+// once decodes objects and lists by itself, and leaves all else, and what is wrong, to the serializer that it stands for.
+type once struct{ runtime.Serializer }
+
+// Decode decodes an object. Into is nil for what a watch tells, and for answers that may be errors.
+func (o once) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	object := into
+	if into == nil {
+		object = &unstructured.Unstructured{}
+	}
+	if _, ok := object.(runtime.Unstructured); ok {
+		_, kind, err := unstructured.UnstructuredJSONScheme.Decode(data, defaults, object)
+		if err == nil && kind.Version != "" && (into != nil || kind.Kind != "Status") {
+			return object, kind, nil
+		}
+	}
+	return o.Serializer.Decode(data, defaults, into)
+}
