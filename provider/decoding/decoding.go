@@ -18,6 +18,7 @@ package decoding
 
 import (
 	"net/http"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -29,7 +30,7 @@ import (
 // NewDynamic is [dynamic.NewForConfigAndClient] for a client that decodes once.
 func NewDynamic(config *rest.Config, client *http.Client) (dynamic.Interface, error) {
 	config = dynamic.ConfigFor(config)
-	config.NegotiatedSerializer = negotiated{config.NegotiatedSerializer}
+	config.NegotiatedSerializer = decodingOnce(config.NegotiatedSerializer)
 	config.GroupVersion = nil
 	// The client writes each path itself.
 	config.APIPath = "/unused"
@@ -40,17 +41,24 @@ func NewDynamic(config *rest.Config, client *http.Client) (dynamic.Interface, er
 	return dynamic.New(direct), nil
 }
 
-type negotiated struct{ runtime.NegotiatedSerializer }
+// negotiated is the dynamic client's serializer with other media types.
+type negotiated struct {
+	runtime.NegotiatedSerializer
+	types []runtime.SerializerInfo
+}
 
-// SupportedMediaTypes are the dynamic client's, with another decoder of JSON.
-func (n negotiated) SupportedMediaTypes() []runtime.SerializerInfo {
-	all := n.NegotiatedSerializer.SupportedMediaTypes()
-	for i := range all {
-		if all[i].MediaType == runtime.ContentTypeJSON {
-			all[i].Serializer = once{all[i].Serializer}
+// SupportedMediaTypes is asked by each request.
+func (n negotiated) SupportedMediaTypes() []runtime.SerializerInfo { return n.types }
+
+// decodingOnce returns the same with another decoder of JSON.
+func decodingOnce(usual runtime.NegotiatedSerializer) runtime.NegotiatedSerializer {
+	types := slices.Clone(usual.SupportedMediaTypes())
+	for i := range types {
+		if types[i].MediaType == runtime.ContentTypeJSON {
+			types[i].Serializer = once{types[i].Serializer}
 		}
 	}
-	return all
+	return negotiated{usual, types}
 }
 
 // once decodes objects and lists by itself, and leaves all else, and what is wrong, to the serializer that it stands for.

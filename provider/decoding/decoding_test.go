@@ -19,6 +19,8 @@ package decoding
 import (
 	"fmt"
 	"reflect"
+	"slices"
+	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -79,6 +81,27 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The media types are asked for by all requests at once, and are what they were at first: the usual ones are nobody's to change.
+func TestMediaTypes(t *testing.T) {
+	usual := dynamic.ConfigFor(&rest.Config{}).NegotiatedSerializer
+	before := slices.Clone(usual.SupportedMediaTypes())
+	ours := decodingOnce(usual)
+	var asking sync.WaitGroup
+	for range 4 {
+		asking.Go(func() {
+			for _, info := range ours.SupportedMediaTypes() {
+				if serializer, ok := info.Serializer.(once); !ok || reflect.TypeOf(serializer.Serializer) == reflect.TypeFor[once]() {
+					t.Errorf("%s is decoded by %T", info.MediaType, info.Serializer)
+				}
+			}
+		})
+	}
+	asking.Wait()
+	if !reflect.DeepEqual(usual.SupportedMediaTypes(), before) {
+		t.Error("the usual media types have changed")
+	}
 }
 
 func BenchmarkDecode(b *testing.B) {
