@@ -90,7 +90,7 @@ func (c *chooser) box(key string) {
 }
 
 // secretIn is a Secret of the mailbox, which need not be there.
-func secretIn(t *testing.T, namespace, name, metadata string) *unstructured.Unstructured {
+func secretIn(t testing.TB, namespace, name, metadata string) *unstructured.Unstructured {
 	t.Helper()
 	return manifestOf(t, "{apiVersion: v1, kind: Secret, metadata: {name: "+name+", namespace: "+namespace+", uid: u"+metadata+"}, type: Opaque, data: {flag: eA==}}")
 }

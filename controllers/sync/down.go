@@ -95,7 +95,7 @@ func (c *Controller) takeLeave(ctx context.Context, key types.NamespacedName, so
 
 // bringDown brings in step an object of the mailbox that goes down.
 func (c *Controller) bringDown(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured, chosen choice, seen []placed) (outcome, error) {
-	here, wish, err := c.destination(source, chosen)
+	here, wish, err := c.destination(source, chosen, seen)
 	if err != nil {
 		c.relatives.doubt(key)
 		c.spoke(key)
@@ -144,8 +144,8 @@ func (c *Controller) bringDown(ctx context.Context, key types.NamespacedName, so
 }
 
 // destination returns where an object of the mailbox belongs on the target, with what is there of ours, and what it is to
-// be there.
-func (c *Controller) destination(source *unstructured.Unstructured, chosen choice) (placed, transform.Wish, error) {
+// be there; seen is what came from it.
+func (c *Controller) destination(source *unstructured.Unstructured, chosen choice, seen []placed) (placed, transform.Wish, error) {
 	wish, err := c.wishDown(chosen, source)
 	if err != nil {
 		return placed{}, wish, err
@@ -154,7 +154,7 @@ func (c *Controller) destination(source *unstructured.Unstructured, chosen choic
 	if err != nil {
 		return placed{}, wish, err
 	}
-	here, err := c.placeOf(name)
+	here, err := c.placeOf(name, seen)
 	if err == nil && here.object != nil && c.wholeOnTarget {
 		wish.Other = here.object.Object
 	}
@@ -163,7 +163,7 @@ func (c *Controller) destination(source *unstructured.Unstructured, chosen choic
 
 // desire returns what the target must hold for an object of the mailbox, given what it holds.
 func (c *Controller) desire(source *unstructured.Unstructured, wish transform.Wish, observed *decide.Observed) (*transform.Desired, error) {
-	if observed != nil {
+	if observed != nil && wish.Relation != "" {
 		wish.Relation = c.relationOf(synchubv1alpha1.RelatedOriginMailbox, c.Resource.GroupResource(), c.candidateAbove(c.matcher.Load(), source), wish.Relation, observed.Mark.Relation)
 	}
 	desired, err := c.down.Desire(source, wish)

@@ -122,7 +122,7 @@ func (h *hub) stays(resource schema.GroupVersionResource, before ...*unstructure
 }
 
 // belowIn returns an object of the target, or nil.
-func belowIn(t *testing.T, resource schema.GroupVersionResource, namespace, name string) *unstructured.Unstructured {
+func belowIn(t testing.TB, resource schema.GroupVersionResource, namespace, name string) *unstructured.Unstructured {
 	t.Helper()
 	found, err := administrator(t).Resource(resource).Namespace(namespace).Get(t.Context(), name, metav1.GetOptions{})
 	switch {

@@ -56,7 +56,7 @@ var (
 // manager does.
 type hub struct {
 	*workspace
-	t          *testing.T
+	t          testing.TB
 	connection *targets.Connection
 	owner      ownership.Owner
 	// namespace is that of the test, on both sides.
@@ -77,7 +77,7 @@ type hub struct {
 
 // newHub starts a hub that publishes the resources, for a mailbox in which a namespace is selected by the configs, each the
 // spec of a SyncerConfig in which NS stands for the namespace.
-func newHub(t *testing.T, resources []Resource, configs ...string) *hub {
+func newHub(t testing.TB, resources []Resource, configs ...string) *hub {
 	t.Helper()
 	all := []schema.GroupVersionResource{namespaces}
 	for _, resource := range resources {
@@ -299,7 +299,7 @@ func (h *hub) configure(configs ...string) {
 }
 
 // rulesOf compiles what the spec of a PublishedResource, in YAML, says about objects on their way.
-func rulesOf(t *testing.T, text string) *Rules {
+func rulesOf(t testing.TB, text string) *Rules {
 	t.Helper()
 	var spec synchubv1alpha1.PublishedResourceSpec
 	if err := yaml.UnmarshalStrict([]byte(text), &spec); err != nil {
@@ -328,7 +328,7 @@ func rulesOf(t *testing.T, text string) *Rules {
 }
 
 // resourceNamed is a resource of the core group, or of apps, as a PublishedResource of its name publishes it.
-func resourceNamed(t *testing.T, resource schema.GroupVersionResource, spec string) Resource {
+func resourceNamed(t testing.TB, resource schema.GroupVersionResource, spec string) Resource {
 	t.Helper()
 	return Resource{
 		PublishedResource: resource.Resource, GroupVersionResource: resource, Kind: kindsBelow[resource.Resource], Namespaced: true,

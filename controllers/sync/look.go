@@ -17,6 +17,8 @@ limitations under the License.
 package sync
 
 import (
+	"encoding/json"
+
 	"github.com/kcp-dev/logicalcluster/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -49,10 +51,11 @@ func StaysAbove(owner ownership.Owner, source *unstructured.Unstructured) Stay {
 	if _, ok := source.GetLabels()[edgev2alpha1.LabelMailboxAccess]; ok {
 		return StayAccess
 	}
+	ensuredBy, ensured := source.GetAnnotations()[ownership.EnsuredAnnotation]
 	switch {
 	case cameUp(owner, source):
 		return StayCameUp
-	case source.GetAnnotations()[ownership.EnsuredAnnotation] == owner.LabelValue():
+	case ensured && ensuredBy == owner.LabelValue():
 		return StayEnsured
 	default:
 		return ""
@@ -124,14 +127,33 @@ func (r Resource) Observe(owner ownership.Owner, mailbox logicalcluster.Name, ob
 	}, nil
 }
 
-// appliedFields returns the manager's managedFields entry on an object, in the form FieldsV1.
-func appliedFields(object *unstructured.Unstructured, manager string) []byte {
-	for _, entry := range object.GetManagedFields() {
-		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" && entry.FieldsV1 != nil {
-			return entry.FieldsV1.GetRawBytes()
+// appliedEntry returns the manager's managedFields entry on an object, nil if there is none.
+func appliedEntry(object *unstructured.Unstructured, manager string) map[string]any {
+	found, _, _ := unstructured.NestedFieldNoCopy(object.Object, "metadata", "managedFields")
+	entries, _ := found.([]any)
+	for _, item := range entries {
+		entry, _ := item.(map[string]any)
+		subresource, _ := entry["subresource"].(string)
+		if entry["manager"] == manager && entry["operation"] == string(metav1.ManagedFieldsOperationApply) && subresource == "" {
+			return entry
 		}
 	}
 	return nil
+}
+
+// appliedFields returns what the manager's managedFields entry on an object holds, in the form FieldsV1.
+func appliedFields(object *unstructured.Unstructured, manager string) []byte {
+	switch fields := appliedEntry(object, manager)["fieldsV1"].(type) {
+	case string:
+		// So it is kept, see [Controller.strip].
+		return []byte(fields)
+	case map[string]any:
+		// What came as JSON can be written as JSON.
+		text, _ := json.Marshal(fields)
+		return text
+	default:
+		return nil
+	}
 }
 
 // StatusAbove returns the status that the mailbox's object must show; applied tells whether the target's object is what the

@@ -19,7 +19,6 @@ package sync
 import (
 	"fmt"
 	"maps"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -80,45 +79,59 @@ func (c *Controller) strip(obj any) (any, error) {
 }
 
 func (c *Controller) stripped(object *unstructured.Unstructured) *unstructured.Unstructured {
-	ours := slices.DeleteFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
-		return entry.Manager != c.manager || entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != ""
-	})
+	all, _ := object.Object["metadata"].(map[string]any)
+	var content, metadata map[string]any
 	if c.wholeOnTarget {
-		kept := &unstructured.Unstructured{Object: maps.Clone(object.Object)}
-		metadata, _ := object.Object["metadata"].(map[string]any)
-		kept.Object["metadata"] = maps.Clone(metadata)
-		kept.SetManagedFields(ours)
-		return kept
+		content, metadata = maps.Clone(object.Object), maps.Clone(all)
+		delete(metadata, "managedFields")
+	} else {
+		content = partOf(object.Object, "apiVersion", "kind")
+		metadata = partOf(all, "namespace", "name", "uid", "resourceVersion", "generation", "deletionTimestamp")
+		for field, key := range map[string]string{"labels": ownership.OwnerLabel, "annotations": ownership.MarkAnnotation} {
+			entries, _ := all[field].(map[string]any)
+			if ours := partOf(entries, key); len(ours) > 0 {
+				metadata[field] = ours
+			}
+		}
+		if status, ok := object.Object["status"]; ok && c.Resource.StatusReturn {
+			content["status"] = status
+		}
 	}
-	kept := &unstructured.Unstructured{Object: map[string]any{"apiVersion": object.GetAPIVersion(), "kind": object.GetKind()}}
-	kept.SetNamespace(object.GetNamespace())
-	kept.SetName(object.GetName())
-	kept.SetUID(object.GetUID())
-	kept.SetResourceVersion(object.GetResourceVersion())
-	kept.SetGeneration(object.GetGeneration())
-	if deleted := object.GetDeletionTimestamp(); deleted != nil {
-		kept.SetDeletionTimestamp(deleted)
+	if fields := appliedFields(object, c.manager); fields != nil {
+		// As text they take a fraction of what they take as maps, and only as text can they be read.
+		metadata["managedFields"] = []any{map[string]any{
+			"manager": c.manager, "operation": string(metav1.ManagedFieldsOperationApply), "fieldsV1": string(fields),
+		}}
 	}
-	if owner, ok := object.GetLabels()[ownership.OwnerLabel]; ok {
-		kept.SetLabels(map[string]string{ownership.OwnerLabel: owner})
-	}
-	if mark, ok := object.GetAnnotations()[ownership.MarkAnnotation]; ok {
-		kept.SetAnnotations(map[string]string{ownership.MarkAnnotation: mark})
-	}
-	kept.SetManagedFields(ours)
-	if status, ok := object.Object["status"]; ok && c.Resource.StatusReturn {
-		kept.Object["status"] = status
-	}
-	return kept
+	content["metadata"] = metadata
+	return &unstructured.Unstructured{Object: content}
 }
 
-// placeOf returns where an object of that name belongs on the target, with what is there of ours.
-func (c *Controller) placeOf(name conversion.Name) (placed, error) {
+// partOf returns a map with some entries of another one, as far as there are any.
+func partOf(all map[string]any, keys ...string) map[string]any {
+	some := make(map[string]any, len(keys))
+	for _, key := range keys {
+		if value, ok := all[key]; ok {
+			some[key] = value
+		}
+	}
+	return some
+}
+
+// placeOf returns where an object of that name belongs on the target, with what is there of ours. What was seen already is
+// not looked at again.
+func (c *Controller) placeOf(name conversion.Name, seen []placed) (placed, error) {
 	side := c.sideOfKind(name.GVK.GroupKind())
 	if side == nil {
 		return placed{}, fmt.Errorf("%w: %s, which the object is to be there", errNotServed, name.GVK.GroupKind())
 	}
-	return c.observe(side, types.NamespacedName{Namespace: name.Namespace, Name: name.Name}), nil
+	key := types.NamespacedName{Namespace: name.Namespace, Name: name.Name}
+	for _, placed := range seen {
+		if placed.at() == side.at(key) {
+			return placed, nil
+		}
+	}
+	return c.observe(side, key), nil
 }
 
 // placedFrom returns all that came from an object of the mailbox.

@@ -99,8 +99,7 @@ func TestStripped(t *testing.T) {
 					"labels":            map[string]any{ownership.OwnerLabel: us.LabelValue()},
 					"annotations":       map[string]any{ownership.MarkAnnotation: someMark.String()},
 					"managedFields": []any{map[string]any{
-						"manager": ourManager, "operation": "Apply", "apiVersion": "apps/v1", "time": "2026-01-02T03:04:05Z",
-						"fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:spec": map[string]any{"f:replicas": map[string]any{}}},
+						"manager": ourManager, "operation": "Apply", "fieldsV1": `{"f:spec":{"f:replicas":{}}}`,
 					}},
 				},
 			}

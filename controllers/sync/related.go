@@ -253,7 +253,7 @@ func (c *Controller) relateSuspended(key types.NamespacedName, source *unstructu
 	case len(seen) > 0:
 		here, err = seen[0], nil
 	default:
-		here, _, err = c.destination(source, chosen)
+		here, _, err = c.destination(source, chosen, nil)
 	}
 	if err != nil {
 		c.relatives.doubt(key)

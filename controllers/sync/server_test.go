@@ -125,7 +125,7 @@ var runs atomic.Int64
 func unique(name string) string { return fmt.Sprintf("%s-%d", name, runs.Add(1)) }
 
 // administrator returns a client that is not the hub's.
-func administrator(t *testing.T) dynamic.Interface {
+func administrator(t testing.TB) dynamic.Interface {
 	t.Helper()
 	client, err := dynamic.NewForConfig(startTarget(t).Config)
 	if err != nil {

@@ -100,7 +100,7 @@ func (c *Controller) countDown(tallies map[string]*Tally, source *unstructured.U
 
 // staysAbove tells whether an object is left out since one of its name is selected for coming up.
 func (c *Controller) staysAbove(source *unstructured.Unstructured, chosen choice) bool {
-	here, _, err := c.destination(source, chosen)
+	here, _, err := c.destination(source, chosen, nil)
 	return err == nil && c.isLeftOut(source, here)
 }
 

@@ -85,7 +85,7 @@ func bindings(mailboxes ...logicalcluster.Name) (all []*unstructured.Unstructure
 }
 
 // addEndpoint gives the mailboxes an endpoint whose caches hold the objects.
-func addEndpoint(t *testing.T, mailboxes *Mailboxes, url string, caches map[schema.GroupVersionResource][]*unstructured.Unstructured) *endpoint {
+func addEndpoint(t testing.TB, mailboxes *Mailboxes, url string, caches map[schema.GroupVersionResource][]*unstructured.Unstructured) *endpoint {
 	t.Helper()
 	added := &endpoint{owner: mailboxes, url: url, log: mailboxes.log, watches: map[schema.GroupVersionResource]*watching{}}
 	for resource, held := range caches {
@@ -98,7 +98,7 @@ func addEndpoint(t *testing.T, mailboxes *Mailboxes, url string, caches map[sche
 }
 
 // filled returns the cache of an informer that found the objects.
-func filled(t *testing.T, held []*unstructured.Unstructured) kcpcache.ScopeableSharedIndexInformer {
+func filled(t testing.TB, held []*unstructured.Unstructured) kcpcache.ScopeableSharedIndexInformer {
 	t.Helper()
 	list := &unstructured.UnstructuredList{}
 	list.SetResourceVersion("1")

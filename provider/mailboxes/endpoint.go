@@ -28,12 +28,15 @@ import (
 
 	"github.com/go-logr/logr"
 	kcpcache "github.com/kcp-dev/apimachinery/v2/pkg/cache"
-	kcpdynamic "github.com/kcp-dev/client-go/dynamic"
+	kcpclient "github.com/kcp-dev/apimachinery/v2/pkg/client"
 	"github.com/kcp-dev/logicalcluster/v3"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
+	"github.com/synchub-dev/synchub/provider/decoding"
 	"github.com/synchub-dev/synchub/provider/requests"
 )
 
@@ -41,13 +44,13 @@ var bindingsResource = apisv1alpha2.SchemeGroupVersion.WithResource("apibindings
 
 // endpoint is one URL of the virtual workspace: the mailboxes on one kcp shard.
 type endpoint struct {
-	owner  *Mailboxes
-	url    string
-	client kcpdynamic.ClusterInterface
-	log    logr.Logger
-	ctx    context.Context
-	cancel context.CancelFunc
-	bound  *bound
+	owner   *Mailboxes
+	url     string
+	clients kcpclient.Cache[dynamic.Interface]
+	log     logr.Logger
+	ctx     context.Context
+	cancel  context.CancelFunc
+	bound   *bound
 	// rewatching are the watches that are being started anew.
 	rewatching sync.WaitGroup
 	// silent is true while requests for bindings, which every endpoint serves, fail.
@@ -57,17 +60,28 @@ type endpoint struct {
 	watches map[schema.GroupVersionResource]*watching
 }
 
+// in returns a client for one mailbox.
+func (e *endpoint) in(mailbox logicalcluster.Name) dynamic.Interface {
+	return e.clients.ClusterOrDie(mailbox.Path())
+}
+
 // newEndpoint returns the endpoint of a URL that checkURL has accepted.
 func newEndpoint(ctx context.Context, owner *Mailboxes, url string) (*endpoint, error) {
-	client, err := kcpdynamic.NewForConfig(owner.access.At(url, requests.Mailbox))
+	config := owner.access.At(url, requests.Mailbox)
+	client, err := rest.HTTPClientFor(config)
 	if err != nil {
+		return nil, fmt.Errorf("cannot make a client for the endpoint %s: %w", url, err)
+	}
+	clients := kcpclient.NewCache(config, client, &kcpclient.Constructor[dynamic.Interface]{NewForConfigAndClient: decoding.NewDynamic})
+	// What can be said about one mailbox's client can be said about all.
+	if _, err := clients.Cluster(logicalcluster.Wildcard); err != nil {
 		return nil, fmt.Errorf("cannot make a client for the endpoint %s: %w", url, err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	return &endpoint{
 		owner:   owner,
 		url:     url,
-		client:  client,
+		clients: clients,
 		log:     owner.log.WithValues("endpoint", url),
 		bound:   newBound(),
 		ctx:     ctx,

@@ -35,14 +35,14 @@ func (e *endpoint) handler(resource schema.GroupVersionResource) cache.ResourceE
 	}
 	hand := func(object *unstructured.Unstructured, event Event) {
 		event.Key = types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
-		for _, subscription := range e.owner.subscribers.of(route{resource, logicalcluster.From(object)}) {
+		for _, subscription := range e.owner.subscribers.of(route{resource, mailboxOf(object)}) {
 			subscription.OnEvent(event)
 		}
 	}
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
 			object := obj.(*unstructured.Unstructured)
-			e.owner.prover.absolve(logicalcluster.From(object), suspectOf(resource, object))
+			e.owner.prover.absolve(mailboxOf(object), suspectOf(resource, object))
 			hand(object, Event{New: object, Initial: initial})
 		},
 		UpdateFunc: func(oldObj, obj any) {
@@ -61,6 +61,12 @@ func (e *endpoint) handler(resource schema.GroupVersionResource) cache.ResourceE
 			hand(object, Event{Old: object})
 		},
 	}
+}
+
+// mailboxOf returns the mailbox that an object is in. [logicalcluster.From] does so too, and copies all annotations for it.
+func mailboxOf(object *unstructured.Unstructured) logicalcluster.Name {
+	name, _, _ := unstructured.NestedString(object.Object, "metadata", "annotations", logicalcluster.AnnotationKey)
+	return logicalcluster.Name(name)
 }
 
 func (e *endpoint) bindingChanged(old, object any) {

@@ -164,7 +164,7 @@ func (m *Mailboxes) Client(mailbox logicalcluster.Name) (client dynamic.Interfac
 	if endpoint == nil {
 		return nil, false
 	}
-	return endpoint.client.Cluster(mailbox.Path()), true
+	return endpoint.in(mailbox), true
 }
 
 // informer returns the filled cache of a resource on the endpoint that serves the mailbox.

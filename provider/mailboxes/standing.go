@@ -52,7 +52,7 @@ func (p *prover) look(ctx context.Context, mailbox logicalcluster.Name) (*standi
 	if cached == nil {
 		return nil, errNotShown
 	}
-	client := endpoint.client.Cluster(mailbox.Path())
+	client := endpoint.in(mailbox)
 	var binding apisv1alpha2.APIBinding
 	if err := get(ctx, client, bindingsResource, cached.GetName(), &binding); err != nil {
 		return nil, err

@@ -26,6 +26,7 @@ import (
 	"github.com/go-logr/logr"
 	kcpcache "github.com/kcp-dev/apimachinery/v2/pkg/cache"
 	kcpinformers "github.com/kcp-dev/apimachinery/v2/third_party/informers"
+	"github.com/kcp-dev/logicalcluster/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -100,7 +101,7 @@ func (w *watching) isFilling() bool { return !w.informer.HasSynced() && !w.faile
 func (w *watching) list(ctx context.Context, options metav1.ListOptions) (list runtime.Object, err error) {
 	untilServed := wait.Backoff{Duration: 250 * time.Millisecond, Factor: 1.2, Steps: 20, Cap: 5 * time.Second}.DelayFunc()
 	err = untilServed.Until(ctx, true, true, func(ctx context.Context) (bool, error) {
-		list, err = w.endpoint.client.Resource(w.resource).List(ctx, options)
+		list, err = w.endpoint.clients.ClusterOrDie(logicalcluster.Wildcard).Resource(w.resource).List(ctx, options)
 		w.answered(err)
 		if apierrors.IsNotFound(err) {
 			return false, nil
@@ -111,7 +112,7 @@ func (w *watching) list(ctx context.Context, options metav1.ListOptions) (list r
 }
 
 func (w *watching) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	stream, err := w.endpoint.client.Resource(w.resource).Watch(ctx, options)
+	stream, err := w.endpoint.clients.ClusterOrDie(logicalcluster.Wildcard).Resource(w.resource).Watch(ctx, options)
 	// A server that refuses a watch, perhaps because it does not list by watches, is asked for a list next.
 	if _, isRefused := errors.AsType[*apierrors.StatusError](err); !isRefused {
 		w.answered(err)

@@ -35,6 +35,7 @@ import (
 	"k8s.io/client-go/util/connrotation"
 	"k8s.io/utils/clock"
 
+	"github.com/synchub-dev/synchub/provider/decoding"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/requests"
 )
@@ -140,7 +141,7 @@ func (c *Connection) makeClients(ctx context.Context, config *rest.Config, limit
 	}
 	// A redirect would lead away from the server that the kubeconfig names.
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	if c.client, err = dynamic.NewForConfigAndClient(config, client); err != nil {
+	if c.client, err = decoding.NewDynamic(config, client); err != nil {
 		return fmt.Errorf("cannot make a client from the kubeconfig: %w", err)
 	}
 	if c.metadata, err = metadata.NewForConfigAndClient(config, client); err != nil {

@@ -97,6 +97,7 @@ func recorded(object map[string]any) map[string]any {
 	return result
 }
 
+// reporter must not keep the path: it is written over afterwards.
 type reporter func(path fieldpath.Path, desired any)
 
 func uncovered(desired any, element fieldpath.PathElement, owned *fieldpath.Set, path fieldpath.Path, report reporter) {
@@ -142,17 +143,14 @@ func claimsNothing(desired any) bool {
 func uncoveredMap(desired map[string]any, owned *fieldpath.Set, path fieldpath.Path, report reporter) {
 	for key, val := range desired {
 		element := fieldpath.FieldNameElement(key)
-		uncovered(val, element, owned, append(slices.Clone(path), element), report)
+		uncovered(val, element, owned, append(path, element), report)
 	}
 }
 
 func uncoveredList(desired []any, owned *fieldpath.Set, path fieldpath.Path, report reporter) {
-	// Who owns a field of an item need not own the item.
-	elements := owned.Members.Copy()
-	owned.Children.Iterate(elements.Insert)
+	// All elements are called alike.
 	var sample fieldpath.PathElement
-	elements.Iterate(func(element fieldpath.PathElement) { sample = element })
-
+	eachElement(owned, func(element fieldpath.PathElement) { sample = element })
 	var named fieldpath.PathElementSet
 	var defaulted []int
 	for index, item := range desired {
@@ -162,22 +160,36 @@ func uncoveredList(desired []any, owned *fieldpath.Set, path fieldpath.Path, rep
 			continue
 		}
 		named.Insert(element)
-		uncovered(item, element, owned, append(slices.Clone(path), step(element, index)), report)
+		uncovered(item, element, owned, append(path, step(element, index)), report)
+	}
+	if len(defaulted) == 0 {
+		return
 	}
 	// An item that leaves a key to the server comes last, so that it cannot take the place of one that names it.
 	var free []fieldpath.PathElement
-	elements.Difference(&named).Iterate(func(element fieldpath.PathElement) { free = append(free, element) })
+	eachElement(owned, func(element fieldpath.PathElement) {
+		if !named.Has(element) {
+			named.Insert(element)
+			free = append(free, element)
+		}
+	})
 	for _, index := range defaulted {
 		item := desired[index]
 		position := slices.IndexFunc(free, func(element fieldpath.PathElement) bool { return canBe(element, item) })
 		if position < 0 {
-			report(append(slices.Clone(path), fieldpath.IndexElement(index)), item)
+			report(append(path, fieldpath.IndexElement(index)), item)
 			continue
 		}
 		element := free[position]
 		free = slices.Delete(free, position, position+1)
-		uncovered(item, element, owned, append(slices.Clone(path), step(element, index)), report)
+		uncovered(item, element, owned, append(path, step(element, index)), report)
 	}
+}
+
+// eachElement goes through the elements of a list, through some twice. Who owns a field of an item need not own the item.
+func eachElement(list *fieldpath.Set, do func(fieldpath.PathElement)) {
+	list.Members.Iterate(do)
+	list.Children.Iterate(do)
 }
 
 // identity returns what an item is called in a list whose elements are called like sample. It fails if the item lacks a

@@ -17,11 +17,12 @@ limitations under the License.
 package ownership
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
+	strictjson "sigs.k8s.io/json"
 )
 
 const (
@@ -114,20 +115,17 @@ func (m Mark) String() string {
 // ParseMark reads the value of [MarkAnnotation]. It fails on malformed JSON, on fields it does not know and on a
 // version other than [MarkVersion]: what we cannot read completely is not ours to touch.
 func ParseMark(annotation string) (Mark, error) {
+	var mark Mark
+	unknown, err := strictjson.UnmarshalStrict([]byte(annotation), &mark, strictjson.DisallowUnknownFields)
+	if err == nil && len(unknown) == 0 && mark.Version == MarkVersion {
+		return mark, nil
+	}
+	// A mark of another version may well have other fields, and of other types.
 	var version struct {
 		Version int `json:"v"`
 	}
-	if err := json.Unmarshal([]byte(annotation), &version); err != nil {
-		return Mark{}, fmt.Errorf("the annotation %s is not a mark: %w", MarkAnnotation, err)
-	}
-	if version.Version != MarkVersion {
+	if json.Unmarshal([]byte(annotation), &version) == nil && version.Version != MarkVersion {
 		return Mark{}, fmt.Errorf("the annotation %s has version %d, this hub knows version %d: %w", MarkAnnotation, version.Version, MarkVersion, ErrUnknownVersion)
 	}
-	var mark Mark
-	decoder := json.NewDecoder(bytes.NewReader([]byte(annotation)))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&mark); err != nil {
-		return Mark{}, fmt.Errorf("the annotation %s is not a mark: %w", MarkAnnotation, err)
-	}
-	return mark, nil
+	return Mark{}, fmt.Errorf("the annotation %s is not a mark: %w", MarkAnnotation, errors.Join(append(unknown, err)...))
 }

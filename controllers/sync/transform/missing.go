@@ -42,7 +42,7 @@ func Missing(desired, actual map[string]any) []string {
 			wanted, _ := wanted.(map[string]any)
 			held, _ := actual[key].(map[string]any)
 			for _, field := range []string{"labels", "annotations"} {
-				missingFrom(wanted[field], held[field], append(slices.Clone(path), fieldpath.FieldNameElement(field)), report)
+				missingFrom(wanted[field], held[field], append(path, fieldpath.FieldNameElement(field)), report)
 			}
 		default:
 			missingFrom(wanted, actual[key], path, report)
@@ -67,7 +67,7 @@ func missingFrom(desired, actual any, path fieldpath.Path, report func(fieldpath
 			return
 		}
 		for key, item := range wanted {
-			missingFrom(item, held[key], append(slices.Clone(path), fieldpath.FieldNameElement(key)), report)
+			missingFrom(item, held[key], append(path, fieldpath.FieldNameElement(key)), report)
 		}
 	case []any:
 		held, ok := actual.([]any)
@@ -76,7 +76,7 @@ func missingFrom(desired, actual any, path fieldpath.Path, report func(fieldpath
 			return
 		}
 		for index, item := range wanted {
-			missingFrom(item, held[index], append(slices.Clone(path), fieldpath.IndexElement(index)), report)
+			missingFrom(item, held[index], append(path, fieldpath.IndexElement(index)), report)
 		}
 	default:
 		if desired != nil && !value.Equals(value.NewValueInterface(desired), value.NewValueInterface(actual)) {

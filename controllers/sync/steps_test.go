@@ -1,0 +1,208 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sync
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/yaml"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/sync/decide"
+	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/controllers/sync/transform"
+	"github.com/synchub-dev/synchub/test/specimen"
+)
+
+// selecting selects the specimens, among others.
+const selecting = `
+namespaceScope:
+  namespaces: [shop, tools]
+  resources:
+  - {group: "", resource: configmaps}
+  - {group: "", resource: secrets}
+  - {group: apps, resource: deployments, labelSelector: {matchLabels: {app.kubernetes.io/managed-by: kustomize}}}
+namespacedObjects:
+- {group: apps, resource: deployments, objectsByNamespace: [{namespace: tools, names: [scanner, mailer]}]}
+upsync:
+- {apiGroup: "", resources: [configmaps], namespaces: [reports], names: ["*"]}
+`
+
+// steps are what is done about a specimen that is in step, one by one. None of them changes anything.
+func steps(tb testing.TB, kind specimen.Specimen) map[string]func() {
+	tb.Helper()
+	resource := resourceOfKind(kind)
+	down := transform.Down{
+		Owner: us, Mailbox: "mailbox", SyncTarget: "florin", Resource: kind.Resource.GroupResource(), Namespaced: true,
+		Hasher: ownership.NewHasher([]byte("key")),
+	}
+	up := transform.Up{
+		Owner: us, Mailbox: "mailbox", SyncTarget: "florin", Resource: kind.Resource.GroupResource(), Namespaced: true,
+		Version: kind.Resource.Version, Kind: kind.Kind, Hasher: down.Hasher,
+	}
+	controller := &Controller{
+		Options: Options{Resource: resource, Owner: us, Mailbox: "mailbox", Clock: clock.RealClock{}}, manager: ourManager, down: down,
+	}
+	matcher := matcherOf(tb, selecting)
+	source := kind.Above(tb)
+	wish := resource.WishDown(ownership.PolicyDelete, nil)
+	desired := must(down.Desire(source, wish))(tb)
+	below := kind.Below(tb, ourManager, desired.Object)
+	kept := controller.stripped(below)
+	observed := must(controller.verify(kept))(tb)
+	if decision := must(decide.Down(decide.Source{State: decide.InStep, Desired: desired}, observed, nil))(tb); decision.Cause != decide.InStep {
+		tb.Fatalf("the specimen is not in step: %v", decision)
+	}
+	mark := desired.Mark.String()
+	return map[string]func(){
+		"select":             func() { _, _ = resource.Selects(matcher, source) },
+		"look why it stays":  func() { _ = StaysAbove(us, source) },
+		"transform down":     func() { _, _ = down.Desire(source, wish) },
+		"transform up":       func() { _, _ = up.Desire(below, kind.Resource.GroupResource(), wish) },
+		"hash":               func() { _, _ = down.Hasher.Hash(desired.Object.Object) },
+		"write the mark":     func() { _ = desired.Mark.String() },
+		"read the mark":      func() { _, _ = ownership.ParseMark(mark) },
+		"strip":              func() { _ = controller.stripped(below) },
+		"index":              func() { _, _ = controller.indexBySource(kept) },
+		"observe":            func() { _, _ = controller.verify(kept) },
+		"uncovered":          func() { _, _ = ownership.Uncovered(desired.Object.Object, observed.Fields) },
+		"decide":             func() { _, _ = decide.Down(decide.Source{State: decide.InStep, Desired: desired}, observed, nil) },
+		"compare the status": func() { _ = controller.writeStatus(tb.Context(), keyOf(source), source, kept, true) },
+	}
+}
+
+// resourceOfKind is the resource of a specimen as a PublishedResource that says nothing special publishes it.
+func resourceOfKind(kind specimen.Specimen) Resource {
+	return Resource{
+		PublishedResource: kind.Resource.Resource, GroupVersionResource: kind.Resource, Kind: kind.Kind, Namespaced: true, Exported: true,
+		StatusReturn: true, StatusSubresource: kind == specimen.Deployment,
+	}
+}
+
+// must returns what comes without an error.
+func must[T any](result T, err error) func(testing.TB) T {
+	return func(tb testing.TB) T {
+		tb.Helper()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return result
+	}
+}
+
+// matcherOf compiles the spec of one SyncerConfig.
+func matcherOf(tb testing.TB, spec string) *selection.Matcher {
+	tb.Helper()
+	config := &edgev2alpha1.SyncerConfig{}
+	config.Name = "the-one"
+	if err := yaml.UnmarshalStrict([]byte(spec), &config.Spec); err != nil {
+		tb.Fatal(err)
+	}
+	return selection.Compile([]*edgev2alpha1.SyncerConfig{config}, nil)
+}
+
+// allowed is how many allocations each step may make for each specimen in turn: a tenth more than it makes with the race
+// detector, under which pools forget. Who meets a bound here makes each event dearer; who gets far below one lowers it.
+var allowed = map[string][2]float64{
+	"compare the status": {2, 80},
+	"decide":             {120, 1160},
+	"hash":               {66, 410},
+	"index":              {29, 31},
+	"look why it stays":  {7, 7},
+	"observe":            {35, 37},
+	"read the mark":      {24, 26},
+	"reconcile":          {295, 1900},
+	"select":             {8, 8},
+	"strip":              {64, 450},
+	"transform down":     {103, 605},
+	"transform up":       {100, 675},
+	"uncovered":          {120, 1160},
+	"write the mark":     {7, 7},
+}
+
+// It counts and measures no time, so it says the same on every machine. BenchmarkSteps with -memprofile says where they are.
+func TestAllocations(t *testing.T) {
+	for i, kind := range specimen.All() {
+		all := steps(t, kind)
+		all["reconcile"] = inStep(t, kind)
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			if made := allocations(all[name]); made > allowed[name][i] {
+				t.Errorf("%q of a %s makes %v allocations, %v at most are allowed", name, kind.Kind, made, allowed[name][i])
+			}
+		}
+	}
+}
+
+// allocations returns how many allocations something makes. Others' are counted too, so the least of several counts says it.
+func allocations(run func()) float64 {
+	least := testing.AllocsPerRun(20, run)
+	for range 4 {
+		least = min(least, testing.AllocsPerRun(20, run))
+	}
+	return least
+}
+
+func BenchmarkSteps(b *testing.B) {
+	for _, kind := range specimen.All() {
+		all := steps(b, kind)
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			b.Run(name+"/"+kind.Kind, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					all[name]()
+				}
+			})
+		}
+	}
+}
+
+// A key that is in step, looked at as a whole: what the hub does for each event that brings nothing new.
+func BenchmarkReconcileInStep(b *testing.B) {
+	for _, kind := range specimen.All() {
+		b.Run(kind.Kind, func(b *testing.B) {
+			reconcile := inStep(b, kind)
+			b.ReportAllocs()
+			for b.Loop() {
+				reconcile()
+			}
+		})
+	}
+}
+
+// inStep returns the reconcile of a specimen that is in step on a real target.
+func inStep(tb testing.TB, kind specimen.Specimen) (reconcile func()) {
+	tb.Helper()
+	resource := resourceOfKind(kind)
+	h := newHub(tb, []Resource{resource}, strings.ReplaceAll(selecting, "shop", "NS"))
+	source := kind.Above(tb)
+	source.SetNamespace(h.namespace)
+	manifest := must(yaml.Marshal(source.Object))(tb)
+	h.put(kind.Resource, string(manifest))
+	controller := h.controllers[kind.Resource]
+	eventually(tb, "the specimen is in step", func(ctx context.Context) (bool, error) {
+		outcome, err := controller.reconcile(ctx, keyOf(source))
+		return outcome.decision.Cause == decide.InStep, err
+	})
+	ctx := tb.Context()
+	return func() { _, _ = controller.Reconcile(ctx, keyOf(source)) }
+}
