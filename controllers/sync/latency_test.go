@@ -74,7 +74,7 @@ func TestWhichLatencyIsMeasured(t *testing.T) {
 }
 
 // latenciesOf returns the histograms of a target and resource by direction.
-func latenciesOf(t *testing.T, syncTarget, resource string) map[string]*dto.Histogram {
+func latenciesOf(t testing.TB, syncTarget, resource string) map[string]*dto.Histogram {
 	t.Helper()
 	found := map[string]*dto.Histogram{}
 	for _, metric := range gather(t, latencies, syncTarget, resource) {
@@ -84,7 +84,7 @@ func latenciesOf(t *testing.T, syncTarget, resource string) map[string]*dto.Hist
 }
 
 // gather returns the metrics of a target and resource.
-func gather(t *testing.T, collector prometheus.Collector, syncTarget, resource string) (found []*dto.Metric) {
+func gather(t testing.TB, collector prometheus.Collector, syncTarget, resource string) (found []*dto.Metric) {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(collector)

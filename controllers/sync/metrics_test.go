@@ -30,7 +30,7 @@ import (
 )
 
 // seriesOf returns the values of all series about a SyncTarget, by their other labels.
-func seriesOf(t *testing.T, syncTarget string) map[string]float64 {
+func seriesOf(t testing.TB, syncTarget string) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(actions, failing, latencies)

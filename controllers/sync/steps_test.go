@@ -34,8 +34,8 @@ import (
 	"github.com/synchub-dev/synchub/test/specimen"
 )
 
-// selecting selects the specimens, among others.
-const selecting = `
+// selectingSpecimens selects them, among others.
+const selectingSpecimens = `
 namespaceScope:
   namespaces: [shop, tools]
   resources:
@@ -63,7 +63,7 @@ func steps(tb testing.TB, kind specimen.Specimen) map[string]func() {
 	controller := &Controller{
 		Options: Options{Resource: resource, Owner: us, Mailbox: "mailbox", Clock: clock.RealClock{}}, manager: ourManager, down: down,
 	}
-	matcher := matcherOf(tb, selecting)
+	matcher := matcherOf(tb, selectingSpecimens)
 	source := kind.Above(tb)
 	wish := resource.WishDown(ownership.PolicyDelete, nil)
 	desired := must(down.Desire(source, wish))(tb)
@@ -87,7 +87,7 @@ func steps(tb testing.TB, kind specimen.Specimen) map[string]func() {
 		"observe":            func() { _, _ = controller.verify(kept) },
 		"uncovered":          func() { _, _ = ownership.Uncovered(desired.Object.Object, observed.Fields) },
 		"decide":             func() { _, _ = decide.Down(decide.Source{State: decide.InStep, Desired: desired}, observed, nil) },
-		"compare the status": func() { _ = controller.writeStatus(tb.Context(), keyOf(source), source, kept, true) },
+		"compare the status": func() { _, _ = controller.writeStatus(tb.Context(), keyOf(source), source, kept, true) },
 	}
 }
 
@@ -193,7 +193,7 @@ func BenchmarkReconcileInStep(b *testing.B) {
 func inStep(tb testing.TB, kind specimen.Specimen) (reconcile func()) {
 	tb.Helper()
 	resource := resourceOfKind(kind)
-	h := newHub(tb, []Resource{resource}, strings.ReplaceAll(selecting, "shop", "NS"))
+	h := newHub(tb, []Resource{resource}, strings.ReplaceAll(selectingSpecimens, "shop", "NS"))
 	source := kind.Above(tb)
 	source.SetNamespace(h.namespace)
 	manifest := must(yaml.Marshal(source.Object))(tb)

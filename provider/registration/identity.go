@@ -68,9 +68,6 @@ func (i Identity) Name() string {
 
 func (i Identity) owner() string { return i.Inventory + "/" + i.SyncTarget }
 
-// user is the identity's name in requests.
-func (i Identity) user() string { return "system:serviceaccount:" + Namespace + ":" + i.Name() }
-
 func (i Identity) meta(namespace string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace:   namespace,

@@ -126,8 +126,7 @@ func TestMetricsOfCaches(t *testing.T) {
 	ctx, endCaches := context.WithCancel(t.Context())
 	defer endCaches()
 	for range 2 {
-		cached, err := connection.NewCache(configMaps, CacheOptions{Selector: selector, Handler: told.handler()})
-		g.Expect(err).NotTo(HaveOccurred())
+		cached := connection.NewCache(configMaps, CacheOptions{Selector: selector, Handler: told.handler()})
 		runInTest(t, func(context.Context) { cached.Run(ctx) })
 		waitSynced(t, cached)
 	}
