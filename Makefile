@@ -59,7 +59,7 @@ schemas: ## Take the schemas of Kubernetes' APIs that the chart brings from the 
 
 .PHONY: clean
 clean: ## Remove what was built of the hub, logs and the demo's data, but not the tools, which take long to build
-	rm -rf bin/synchub bin/kubectl-synchub bin/synchub-race bin/synchub-demo logs .demo cover.out
+	rm -rf bin/synchub bin/kubectl-synchub bin/synchub-race bin/synchub-demo bin/synchub-bench logs .demo cover.out
 
 .PHONY: clean-all
 clean-all: clean ## Remove the tools too
@@ -110,7 +110,14 @@ fuzz: ## Run each fuzz test for FUZZTIME (10s)
 	done
 
 .PHONY: bench
-bench: ## Run the benchmarks beside the code
+bench: ## Measure the hub against the same work done directly; SCENARIO=<regular expression>, QUICK=1 ends within ten minutes
+	go run ./hack/buildtools -for test
+	go build $(BUILD_FLAGS) -o bin/synchub ./cmd/synchub
+	go build -buildvcs=false -o bin/synchub-bench ./test/bench
+	exec bin/synchub-bench -commit=$(VERSION) -scenario='$(SCENARIO)' $(if $(QUICK),-quick)
+
+.PHONY: bench-steps
+bench-steps: ## Run the benchmarks beside the code
 	go test -run '^$$' -bench . -benchmem $(UNIT_PACKAGES)
 
 ##@ Check

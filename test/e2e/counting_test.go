@@ -18,9 +18,7 @@ package e2e
 
 import (
 	"context"
-	"fmt"
 	"maps"
-	"regexp"
 	"strings"
 	"time"
 
@@ -115,21 +113,17 @@ func expectIdleStart(ctx context.Context, inventory *installation.Inventory, nam
 	Expect(requestCounts(ctx)).To(BeEmpty(), "no object and no extra request across a restart with nothing changed")
 }
 
-var requestSample = regexp.MustCompile(`^synchub_requests_total\{class="(\w+)", code="\w+", resource="([^"]*)", side="(\w+)", verb="([^"]*)"\}$`)
-
 // requestCounts returns the requests that the hub has made for changes, by side, class, verb and resource. The status of
 // SyncerConfigs is left out: it is bounded by time, not by changes.
 func requestCounts(ctx context.Context) map[string]float64 {
 	GinkgoHelper()
-	samples, err := hub.Metrics(ctx)
+	requests, err := hub.Requests(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	counts := map[string]float64{}
-	for sample, count := range samples {
-		match := requestSample.FindStringSubmatch(sample)
-		if match == nil || match[1] == "background" || match[2] == "syncerconfigs/status" {
-			continue
+	for kind, count := range requests {
+		if kind.Class != "background" && kind.Resource != "syncerconfigs/status" {
+			counts[kind.String()] += count
 		}
-		counts[fmt.Sprintf("%s %s %s %s", match[3], match[1], match[4], match[2])] += count
 	}
 	return counts
 }

@@ -20,12 +20,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
-	"runtime"
 	"slices"
-	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/synchub-dev/synchub/test/framework"
 )
 
 // Figures are what a run has measured. Steps that were not reached are zero.
@@ -85,7 +84,7 @@ const mebi = 1 << 20
 func (f Figures) Report(to io.Writer, commit string) error {
 	out := tabwriter.NewWriter(to, 0, 0, 1, ' ', 0)
 	fmt.Fprintf(out, "| figure\t| value\t|\n| ---\t| ---\t|\n")
-	fmt.Fprintf(out, "| commit\t| %s\t|\n| machine\t| %s\t|\n", commit, machine())
+	fmt.Fprintf(out, "| commit\t| %s\t|\n| machine\t| %s\t|\n", commit, framework.Machine())
 	for _, row := range f.rows() {
 		fmt.Fprintf(out, "| %s\t| %s\t|\n", row[0], row[1])
 	}
@@ -94,16 +93,4 @@ func (f Figures) Report(to io.Writer, commit string) error {
 		fmt.Fprintf(out, "    %.1f a minute:\t%s\n", f.Kinds[kind], kind)
 	}
 	return out.Flush()
-}
-
-// machine says how many processors and how much memory there are, and which Go.
-func machine() string {
-	memory := "unknown memory"
-	if content, err := os.ReadFile("/proc/meminfo"); err == nil {
-		var kibi float64
-		if _, err := fmt.Sscanf(strings.TrimSpace(string(content)), "MemTotal: %f kB", &kibi); err == nil {
-			memory = fmt.Sprintf("%.0f GiB", kibi/mebi)
-		}
-	}
-	return fmt.Sprintf("%d cores, %s, %s %s/%s", runtime.NumCPU(), memory, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

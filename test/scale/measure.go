@@ -19,16 +19,13 @@ package scale
 import (
 	"context"
 	"maps"
-	"regexp"
 	"time"
 
 	"github.com/onsi/gomega"
 
 	"github.com/synchub-dev/synchub/test/framework/fleet"
+	"github.com/synchub-dev/synchub/test/framework/installation"
 )
-
-// requestSample is the hub's own count of its requests, by class and side; see provider/requests.
-var requestSample = regexp.MustCompile(`^synchub_requests_total\{class="(\w+)", code="\w+", resource="([^"]*)", side="(\w+)", verb="([^"]*)"\}$`)
 
 // observation is what is known of the hub at one time.
 type observation struct {
@@ -48,30 +45,30 @@ func (r *run) observe(ctx context.Context) observation {
 	return observation{at: time.Now(), cpu: samples["process_cpu_seconds_total"], samples: samples, tallies: tallies}
 }
 
-// requests returns the requests of one class, or of all if that is empty, by what key returns for a match.
-func (o observation) requests(key func(class, side, verb, resource string) string) map[string]float64 {
+// requests returns how many requests there were by what key returns for each kind; those for which that is empty are left out.
+func (o observation) requests(key func(installation.Request) string) map[string]float64 {
 	counts := map[string]float64{}
-	for sample, count := range o.samples {
-		if match := requestSample.FindStringSubmatch(sample); match != nil {
-			if name := key(match[1], match[3], match[4], match[2]); name != "" {
-				counts[name] += count
-			}
+	for kind, count := range installation.RequestsIn(o.samples) {
+		if name := key(kind); name != "" {
+			counts[name] += count
 		}
 	}
 	return counts
 }
 
 // changes are requests that something must have caused.
-func changes(class, side, verb, resource string) string {
-	if class == "background" {
+func changes(kind installation.Request) string {
+	if kind.Class == "background" {
 		return ""
 	}
-	return side + " " + verb + " " + resource
+	return byKind(kind)
 }
 
-func bySide(_, side, _, _ string) string { return side }
+func bySide(kind installation.Request) string { return kind.Side }
 
-func byKind(_, side, verb, resource string) string { return side + " " + verb + " " + resource }
+func byKind(kind installation.Request) string {
+	return kind.Side + " " + kind.Verb + " " + kind.Resource
+}
 
 // settle returns when the hub has made no request for a while that something must have caused.
 func (r *run) settle(ctx context.Context) {

@@ -31,9 +31,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/synchub-dev/synchub/test/framework"
-	"github.com/synchub-dev/synchub/test/framework/fleet"
-	"github.com/synchub-dev/synchub/test/framework/installation"
-	"github.com/synchub-dev/synchub/test/framework/servers"
+	"github.com/synchub-dev/synchub/test/framework/stage"
 	"github.com/synchub-dev/synchub/test/scale"
 )
 
@@ -51,12 +49,6 @@ const (
 	// moreWrites is how much a minute's status writes may exceed one per target, since they do not begin with the minute.
 	moreWrites = 1.1
 )
-
-// asInstalled is how the chart runs the hub, where the framework would have it lead and log more eagerly.
-var asInstalled = []string{
-	"--leader-election-lease-duration", "15s", "--leader-election-renew-deadline", "10s", "--leader-election-retry-period", "2s",
-	"--log-level", "info", "--log-format", "json",
-}
 
 // TestScale is not part of `make test`: it takes long, wants the machine for itself, and asserts how much time the hub takes.
 func TestScale(t *testing.T) {
@@ -81,50 +73,18 @@ func TestScale(t *testing.T) {
 // prepare starts two kcps, one for the hub and one whose workspaces are the targets, a hosting cluster and the hub.
 func prepare(ctx context.Context, t *testing.T) scale.Subject {
 	t.Helper()
-	g := NewWithT(t)
 	progress := func(line string) { t.Log(time.Now().Format(time.TimeOnly), line) }
-	suite, err := framework.StartSuite(ctx, "scale", map[string]servers.TargetOptions{"hosting": {}}, progress)
-	g.Expect(err).NotTo(HaveOccurred())
+	staged, err := stage.New(ctx, stage.Options{Name: "scale", Rhythm: scale.Rhythm, Progress: progress})
 	t.Cleanup(func() {
-		logs, err := suite.Finish(t.Failed())
+		logs, err := staged.Close(ctx, t.Failed())
 		if err != nil || logs != "" {
 			t.Log("logs:", logs, err)
 		}
 	})
-	targetOptions := suite.Options
-	targetOptions.Dir = filepath.Join(suite.Options.Dir, "logs", "targets")
-	second, err := servers.StartKCP(ctx, targetOptions)
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() {
-		if err := second.Stop(); err != nil {
-			t.Log(err)
-		}
-		_ = os.RemoveAll(filepath.Join(targetOptions.Dir, "kcp"))
-	})
-
-	synchub, err := installation.New(ctx, suite.Options, suite.KCP, suite.Targets["hosting"], filepath.Join(suite.Options.Bin, "synchub"), 1)
-	g.Expect(err).NotTo(HaveOccurred())
-	port, err := servers.FreePort()
-	g.Expect(err).NotTo(HaveOccurred())
-	profiles := fmt.Sprintf("127.0.0.1:%d", port)
-	hub, err := synchub.StartHub(append(asInstalled, "--profiling="+profiles)...)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(hub.AwaitReady(ctx)).To(Succeed())
-	t.Cleanup(func() {
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-		defer cancel()
-		if _, err := hub.Terminate(ending); err != nil {
-			t.Log(err)
-		}
-	})
-	inventory, err := synchub.NewInventory(ctx, "inventory")
-	g.Expect(err).NotTo(HaveOccurred())
-	gated, err := fleet.New(ctx, second, "fleet", scale.Rhythm)
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { _ = gated.Close() })
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return scale.Subject{
-		Installation: synchub, Hub: hub, Inventory: inventory, Fleet: gated,
-		Targets: *targets, Objects: *objects, Quiet: *quiet, Profile: func(ctx context.Context) error { return profile(ctx, t, profiles) },
+		Installation: staged.Installation, Hub: staged.Hub, Inventory: staged.Inventory, Fleet: staged.Fleet,
+		Targets: *targets, Objects: *objects, Quiet: *quiet, Profile: func(ctx context.Context) error { return profile(ctx, t, staged.Profiles) },
 		Progress: func(format string, args ...any) { progress(fmt.Sprintf(format, args...)) },
 	}
 }

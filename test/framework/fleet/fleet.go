@@ -68,8 +68,8 @@ type Member struct {
 	Name string
 	// Config is an administrator's, past the gate.
 	Config *rest.Config
-	// Kubeconfig leads through the gate.
-	Kubeconfig []byte
+	// Kubeconfig leads through the gate, Straight past it.
+	Kubeconfig, Straight []byte
 }
 
 // New makes a fleet without members, whose workspaces will be children of the workspace root:<name>.
@@ -131,15 +131,23 @@ func (f *Fleet) newMember(ctx context.Context, name string) (*Member, error) {
 		Name:   name,
 		Config: f.kcp.Workspace(f.parent + ":" + name),
 	}
-	if member.Kubeconfig, err = f.kubeconfig(member.URL() + "/clusters/" + f.parent + ":" + name); err != nil {
+	// Every cluster has it; by it the hub finds out how a target creates.
+	if err := framework.Apply(ctx, member.Config, "{apiVersion: v1, kind: Namespace, metadata: {name: default}}"); err != nil {
+		return nil, err
+	}
+	path := "/clusters/" + f.parent + ":" + name
+	if member.Kubeconfig, err = f.kubeconfig(member.URL()+path, f.ca); err != nil {
+		return nil, err
+	}
+	if member.Straight, err = f.kubeconfig(f.kcp.Config.Host+path, f.kcp.Config.CAData); err != nil {
 		return nil, err
 	}
 	return member, member.Open(ctx)
 }
 
-func (f *Fleet) kubeconfig(server string) ([]byte, error) {
+func (f *Fleet) kubeconfig(server string, ca []byte) ([]byte, error) {
 	config := clientcmdapi.NewConfig()
-	config.Clusters["target"] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: f.ca}
+	config.Clusters["target"] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: ca}
 	config.AuthInfos["admin"] = &clientcmdapi.AuthInfo{Token: f.kcp.Config.BearerToken}
 	config.Contexts["target"] = &clientcmdapi.Context{Cluster: "target", AuthInfo: "admin"}
 	config.CurrentContext = "target"

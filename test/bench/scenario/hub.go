@@ -1,0 +1,125 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/synchub-dev/synchub/test/framework/installation"
+)
+
+// stillness is for how long the hub may have made no request for a change to count as at rest.
+const stillness = 3 * time.Second
+
+// counts returns the requests that something must have caused.
+func (w *World) counts(ctx context.Context) (map[string]float64, error) {
+	requests, err := w.Hub.Requests(ctx)
+	counts := map[string]float64{}
+	for kind, count := range requests {
+		if kind.Class != "background" {
+			counts[kind.String()] += count
+		}
+	}
+	return counts, err
+}
+
+// rest returns when the hub has made no request for a while that something must have caused.
+func (w *World) rest(ctx context.Context) error {
+	last, err := w.counts(ctx)
+	if err != nil {
+		return err
+	}
+	since := time.Now()
+	return poll(ctx, 250*time.Millisecond, func() (bool, error) {
+		now, err := w.counts(ctx)
+		if err == nil && !maps.Equal(now, last) {
+			last, since = now, time.Now()
+		}
+		return time.Since(since) >= stillness, err
+	})
+}
+
+// applied returns how many applies of ConfigMaps targets have accepted.
+func (w *World) applied(ctx context.Context) (count float64, err error) {
+	requests, err := w.Hub.Requests(ctx)
+	for kind, made := range requests {
+		if kind.Side == "target" && kind.Verb == "apply" && kind.Resource == configMaps.Resource && strings.HasPrefix(kind.Code, "2") {
+			count += made
+		}
+	}
+	return count, err
+}
+
+// looked returns how many objects the hub has found in step.
+func (w *World) looked(ctx context.Context) (count float64, err error) {
+	samples, err := w.Hub.Metrics(ctx)
+	for sample, made := range samples {
+		if strings.HasPrefix(sample, "synchub_sync_actions_total{") && strings.Contains(sample, `action="None"`) {
+			count += made
+		}
+	}
+	return count, err
+}
+
+// processorTime returns what the hub has taken so far.
+func (w *World) processorTime(ctx context.Context) (time.Duration, error) {
+	samples, err := w.Hub.Metrics(ctx)
+	return time.Duration(samples["process_cpu_seconds_total"] * float64(time.Second)), err
+}
+
+// footprint is what the hub holds, in bytes.
+type footprint struct{ heap, stacks, resident float64 }
+
+// footprint collects garbage first.
+func (w *World) footprint(ctx context.Context) (footprint, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.Profiles+"/debug/pprof/heap?gc=1", nil)
+	if err != nil {
+		return footprint{}, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return footprint{}, err
+	}
+	defer response.Body.Close() //nolint:errcheck // only read
+	if _, err := io.Copy(io.Discard, response.Body); err != nil || response.StatusCode != http.StatusOK {
+		return footprint{}, fmt.Errorf("have garbage collected: %s, %w", response.Status, err)
+	}
+	samples, err := w.Hub.Metrics(ctx)
+	return footprint{
+		heap: samples["go_memstats_heap_alloc_bytes"], stacks: samples["go_memstats_stack_inuse_bytes"], resident: samples["process_resident_memory_bytes"],
+	}, err
+}
+
+// readsAndWrites returns the hub's requests so far that read something other than by a list, a watch, discovery, or to see whether a
+// target is well, and writes those that write an object of a mailbox or a target.
+func readsAndWrites(requests map[installation.Request]float64) (reads, writes float64) {
+	for kind, count := range requests {
+		switch {
+		case kind.Verb == "get" && kind.Resource != "none":
+			reads += count
+		case kind.Class != "background" && kind.Verb != "get" && kind.Verb != "list" && kind.Verb != "watch":
+			writes += count
+		}
+	}
+	return reads, writes
+}

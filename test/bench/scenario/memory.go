@@ -1,0 +1,146 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/test/bench/figures"
+)
+
+const kibi, mebi = 1 << 10, 1 << 20
+
+// idle are resources of which no mailbox of the fleet has an object that is selected.
+var idle = []schema.GroupVersionResource{
+	corev1.SchemeGroupVersion.WithResource("secrets"),
+	corev1.SchemeGroupVersion.WithResource("serviceaccounts"),
+	rbacv1.SchemeGroupVersion.WithResource("roles"),
+	rbacv1.SchemeGroupVersion.WithResource("rolebindings"),
+}
+
+// memory measures what the hub holds before and after it got something to hold.
+func memory(ctx context.Context, w *World) ([]figures.Row, error) {
+	before, err := w.footprint(ctx)
+	if err != nil {
+		return nil, err
+	}
+	base := figures.Row{
+		What: fmt.Sprintf("resident, with %d targets and %d objects in step", len(w.all()), w.inStep), Unit: "MiB", Hub: []float64{before.resident / mebi},
+	}
+	if err := w.idlePairs(ctx); err != nil {
+		return nil, err
+	}
+	after, err := w.footprint(ctx)
+	if err != nil {
+		return nil, err
+	}
+	pairs := float64(len(w.fleet) * len(idle))
+	pair := figures.Row{
+		What: fmt.Sprintf("heap and stacks of an idle pair of a target and a resource, by %.0f", pairs), Unit: "KiB", Limit: new(64.0),
+		Hub: []float64{(after.heap + after.stacks - before.heap - before.stacks) / pairs / kibi},
+	}
+	each := w.Memory / len(w.clusters)
+	objects := float64(each * len(w.clusters))
+	if err := w.hold(ctx, each); err != nil {
+		return nil, err
+	}
+	full, err := w.footprint(ctx)
+	if err != nil {
+		return nil, err
+	}
+	object := figures.Row{
+		What: fmt.Sprintf("heap of a synced object of 2 KB, by %.0f", objects), Unit: "KiB", Limit: new(10.0),
+		Hub: []float64{(full.heap - after.heap) / objects / kibi},
+	}
+	return []figures.Row{base, pair, object}, nil
+}
+
+// idlePairs has resources synced of which there are no objects.
+func (w *World) idlePairs(ctx context.Context) error {
+	const namespace = "hub-idle"
+	before, err := w.watches(ctx)
+	if err != nil {
+		return err
+	}
+	err = w.each(ctx, w.fleet, func(ctx context.Context, at *place) error {
+		if err := at.prepare(ctx, namespace); err != nil {
+			return err
+		}
+		return at.configure(ctx, config(namespace, false, idle...))
+	})
+	if err != nil {
+		return err
+	}
+	err = poll(ctx, time.Second, func() (bool, error) {
+		now, err := w.watches(ctx)
+		return now-before >= float64(len(w.fleet)*len(idle)), err
+	})
+	if err != nil {
+		return err
+	}
+	return w.rest(ctx)
+}
+
+// watches returns how often the hub has begun to watch one of the idle resources on a target.
+func (w *World) watches(ctx context.Context) (count float64, err error) {
+	requests, err := w.Hub.Requests(ctx)
+	for kind, made := range requests {
+		for _, resource := range idle {
+			if kind.Side == "target" && kind.Verb == "watch" && kind.Resource == resource.Resource {
+				count += made
+			}
+		}
+	}
+	return count, err
+}
+
+// hold has so many objects put in step on each of the whole clusters.
+func (w *World) hold(ctx context.Context, each int) error {
+	const namespace = "hub-memory"
+	before, err := w.applied(ctx)
+	if err != nil {
+		return err
+	}
+	err = w.each(ctx, w.clusters, func(ctx context.Context, at *place) error {
+		if err := at.prepare(ctx, namespace); err != nil {
+			return err
+		}
+		if err := at.configure(ctx, config(namespace, false, configMaps)); err != nil {
+			return err
+		}
+		return at.fill(ctx, configMaps, configMapsOf(namespace, each)...)
+	})
+	if err != nil {
+		return err
+	}
+	objects := each * len(w.clusters)
+	w.inStep += objects
+	err = poll(ctx, 250*time.Millisecond, func() (bool, error) {
+		now, err := w.applied(ctx)
+		return now-before >= float64(objects), err
+	})
+	if err != nil {
+		return err
+	}
+	return w.rest(ctx)
+}

@@ -1,0 +1,73 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package scenario
+
+import (
+	"context"
+
+	"github.com/synchub-dev/synchub/test/bench/figures"
+)
+
+// Scenario is one thing that is measured.
+type Scenario struct {
+	// Name is how it is selected, About what it measures.
+	Name, About string
+
+	run func(context.Context, *World) ([]figures.Row, error)
+}
+
+// Run measures, and returns what was found.
+func (s Scenario) Run(ctx context.Context, world *World) ([]figures.Row, error) {
+	if err := world.rest(ctx); err != nil {
+		return nil, err
+	}
+	rows, err := s.run(ctx, world)
+	for i := range rows {
+		rows[i].Scenario = s.Name
+	}
+	return rows, err
+}
+
+// All are the scenarios in the order in which they are run: those that want few objects come first.
+var All = []Scenario{
+	{"requests", "what the hub asks for a create, an update, a status and a delete of one object", requests},
+	{"edit", "from a mailbox to its target, one change at a time", edits},
+	{"status", "from a target to its mailbox, one status at a time", statuses},
+	{"restart", "a restart with nothing changed", restarts},
+	{"burst", "many objects at once, over a fleet", fleetBurst},
+	{"burst-clusters", "many objects at once, over two whole clusters", clusterBurst},
+	{"memory", "what objects, and idle pairs of a target and a resource, take", memory},
+}
+
+// Size is how much is done.
+type Size struct {
+	// Targets is how many targets the fleet has, Rounds how often each comparison is made.
+	Targets, Rounds int
+	// Burst is how many objects a burst has, over all targets; Edits how many single changes a round has.
+	Burst, Edits int
+	// Restarts are the numbers of objects in step with which the hub is started again.
+	Restarts []int
+	// Memory is how many objects are made to see what one takes.
+	Memory int
+}
+
+var (
+	// Full is what figures are quoted from.
+	Full = Size{Targets: 100, Rounds: 3, Burst: 10_000, Edits: 200, Restarts: []int{1_000, 10_000}, Memory: 5_000}
+	// Quick ends within ten minutes.
+	Quick = Size{Targets: 20, Rounds: 2, Burst: 2_000, Edits: 100, Restarts: []int{1_000}, Memory: 2_000}
+)

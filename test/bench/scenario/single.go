@@ -1,0 +1,180 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/synchub-dev/synchub/test/bench/bare"
+	"github.com/synchub-dev/synchub/test/bench/figures"
+)
+
+// track is one object that is changed on one side, and watched on the other.
+type track struct {
+	from     dynamic.ResourceInterface
+	name     string
+	arrivals *watcher
+}
+
+// change is how an object is changed to show a number, and where it shows it.
+type change struct {
+	resource    schema.GroupVersionResource
+	patch       func(number int) string
+	subresource []string
+	shows       func(*unstructured.Unstructured) string
+}
+
+// edits are changes of ConfigMaps in mailboxes.
+func edits(ctx context.Context, w *World) ([]figures.Row, error) {
+	change := change{
+		resource: configMaps,
+		patch:    func(number int) string { return fmt.Sprintf(`{"data": {"entry": "%d"}}`, number) },
+		shows: func(object *unstructured.Unstructured) string {
+			entry, _, _ := unstructured.NestedString(object.Object, "data", "entry")
+			return entry
+		},
+	}
+	return w.singles(ctx, "edit", w.fleet[:min(10, len(w.fleet))], change, func(at *place) (from, to dynamic.Interface) { return at.above, at.below })
+}
+
+// statuses are changes of Deployments' statuses on targets.
+func statuses(ctx context.Context, w *World) ([]figures.Row, error) {
+	change := change{
+		resource: deployments,
+		patch: func(number int) string {
+			return fmt.Sprintf(`{"status": {"observedGeneration": 1, "replicas": %d}}`, number)
+		},
+		subresource: []string{"status"},
+		shows: func(object *unstructured.Unstructured) string {
+			replicas, _, _ := unstructured.NestedFieldNoCopy(object.Object, "status", "replicas")
+			return fmt.Sprint(replicas)
+		},
+	}
+	return w.singles(ctx, "status", w.clusters, change, func(at *place) (from, to dynamic.Interface) { return at.below, at.above })
+}
+
+// singles makes one change after the other, for the hub and for the bare syncer in turn, and measures from the answer on one
+// side to the event on the other. An event may come before the answer; the change counts as having taken no time then.
+func (w *World) singles(ctx context.Context, name string, places []*place, change change, sides func(*place) (from, to dynamic.Interface)) ([]figures.Row, error) {
+	tracks := map[string][]*track{}
+	for _, who := range []string{"hub", "bare"} {
+		made, err := w.tracks(ctx, who+"-"+name, places, change.resource, sides)
+		if err != nil {
+			return nil, err
+		}
+		tracks[who] = made
+	}
+	if _, err := w.bare.Carry(bare.Order{Do: bare.Follow, Namespace: "bare-" + name}); err != nil {
+		return nil, err
+	}
+	if err := w.rest(ctx); err != nil {
+		return nil, err
+	}
+	what := fmt.Sprintf("%d targets connected, from the answer on one side to the event on the other: ", len(w.all()))
+	half := figures.Row{What: what + "p50", Unit: "ms", Limit: new(2.0)}
+	most := figures.Row{What: what + "p99", Unit: "ms", Limit: new(3.0)}
+	number := 0
+	for range w.Rounds {
+		latencies := map[string][]float64{}
+		for i := range w.Edits {
+			for _, who := range []string{"hub", "bare"} {
+				number++
+				one := tracks[who][i%len(places)]
+				latency, err := one.measure(ctx, change, number)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", who, err)
+				}
+				latencies[who] = append(latencies[who], latency.Seconds()*1000)
+			}
+		}
+		half.Hub, half.Direct = append(half.Hub, figures.Percentile(latencies["hub"], 50)), append(half.Direct, figures.Percentile(latencies["bare"], 50))
+		most.Hub, most.Direct = append(most.Hub, figures.Percentile(latencies["hub"], 99)), append(most.Direct, figures.Percentile(latencies["bare"], 99))
+	}
+	return []figures.Row{half, most}, nil
+}
+
+// tracks makes an object in each mailbox, has it synced, and watches it on the other side.
+func (w *World) tracks(ctx context.Context, namespace string, places []*place, resource schema.GroupVersionResource, sides func(*place) (from, to dynamic.Interface)) ([]*track, error) {
+	err := w.each(ctx, places, func(ctx context.Context, at *place) error {
+		if err := at.prepare(ctx, namespace); err != nil {
+			return err
+		}
+		if err := at.fill(ctx, resource, newObject(resource, namespace, "single")); err != nil {
+			return err
+		}
+		if isHubs(namespace) {
+			return at.configure(ctx, config(namespace, false, resource))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if isHubs(namespace) {
+		w.inStep += len(places)
+	} else if err := w.place(ctx, resource, namespace, len(places)); err != nil {
+		return nil, err
+	}
+	tracks := make([]*track, len(places))
+	for i, at := range places {
+		from, to := sides(at)
+		if err := exists(ctx, at.below.Resource(resource).Namespace(namespace), "single"); err != nil {
+			return nil, err
+		}
+		arrivals, err := newWatcher(ctx, to, resource, namespace)
+		if err != nil {
+			return nil, err
+		}
+		tracks[i] = &track{from: from.Resource(resource).Namespace(namespace), name: "single", arrivals: arrivals}
+	}
+	return tracks, nil
+}
+
+// place has the bare syncer write all objects of a namespace once it sees them.
+func (w *World) place(ctx context.Context, resource schema.GroupVersionResource, namespace string, objects int) error {
+	return poll(ctx, 100*time.Millisecond, func() (bool, error) {
+		answer, err := w.bare.Carry(bare.Order{Do: bare.Burst, Resource: resource, Namespace: namespace, Workers: inFlight})
+		return answer.Objects == objects, err
+	})
+}
+
+// exists returns when an object is there.
+func exists(ctx context.Context, client dynamic.ResourceInterface, name string) error {
+	return poll(ctx, 50*time.Millisecond, func() (bool, error) {
+		_, err := client.Get(ctx, name, metav1.GetOptions{})
+		return err == nil, ignoreNotFound(err)
+	})
+}
+
+// measure makes a change, and returns how long it took to arrive.
+func (t *track) measure(ctx context.Context, change change, number int) (time.Duration, error) {
+	_, err := t.from.Patch(ctx, t.name, types.MergePatchType, []byte(change.patch(number)), metav1.PatchOptions{}, change.subresource...)
+	answered := time.Now()
+	if err != nil {
+		return 0, err
+	}
+	arrived, err := t.arrivals.until(ctx, func(object *unstructured.Unstructured) bool { return change.shows(object) == fmt.Sprint(number) })
+	return max(arrived.Sub(answered), 0), err
+}

@@ -1,0 +1,47 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package installation
+
+import (
+	"context"
+	"regexp"
+)
+
+// Request is a kind of request, as the hub counts it; see provider/requests.
+type Request struct{ Side, Class, Verb, Resource, Code string }
+
+// String leaves out how it was answered.
+func (r Request) String() string { return r.Side + " " + r.Class + " " + r.Verb + " " + r.Resource }
+
+var requestSample = regexp.MustCompile(`^synchub_requests_total\{class="(\w+)", code="(\w+)", resource="([^"]*)", side="(\w+)", verb="([^"]*)"\}$`)
+
+// RequestsIn returns how many requests of each kind there are among a replica's samples.
+func RequestsIn(samples map[string]float64) map[Request]float64 {
+	requests := map[Request]float64{}
+	for sample, count := range samples {
+		if match := requestSample.FindStringSubmatch(sample); match != nil {
+			requests[Request{Class: match[1], Code: match[2], Resource: match[3], Side: match[4], Verb: match[5]}] = count
+		}
+	}
+	return requests
+}
+
+// Requests returns how many requests of each kind the replica has made.
+func (h *Hub) Requests(ctx context.Context) (map[Request]float64, error) {
+	samples, err := h.Metrics(ctx)
+	return RequestsIn(samples), err
+}
