@@ -284,7 +284,8 @@ func (c *Controller) lookForMissingKin(ctx context.Context, key types.Namespaced
 	}
 	switch {
 	case !c.Register.Settled(synchubv1alpha1.RelatedOriginTarget, at.resource):
-		c.Demand(func() bool { return slices.Contains(c.raised.at(key), at) })
+		// A feed that is being filled by now, because a primary has spoken meanwhile, asks again when it is.
+		c.Demand(func() bool { return !c.showsKin(side) || slices.Contains(c.raised.at(key), at) })
 		return unknown, nil
 	case c.raised.hasEnded(at, mark.Source.UID):
 		return decide.Source{State: decide.Vanished, Proven: true}, nil
