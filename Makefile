@@ -78,6 +78,7 @@ test: test-tools ## Run all tests on real servers, building what they need
 	@nice -n 19 $(unit_tests) >logs/unit.log 2>&1 & unit=$$!; \
 	$(e2e_tests); e2e=$$?; \
 	wait $$unit; unit=$$?; cat logs/unit.log; \
+	[ $$unit = 0 ] || { echo "In logs/unit.log, of which status $$unit is left:"; grep -nE '^(panic: |FAIL| *--- FAIL)' logs/unit.log; }; \
 	exit $$((e2e + unit))
 
 .PHONY: test-tools

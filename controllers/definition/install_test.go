@@ -21,7 +21,6 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	"github.com/prometheus/client_golang/prometheus"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -93,24 +92,10 @@ func TestInstall(t *testing.T) {
 // expectClasses looks at what this package's tests have asked all targets for.
 func expectClasses(t *testing.T) {
 	t.Helper()
-	registry := prometheus.NewRegistry()
-	for _, collector := range requests.Collectors() {
-		registry.MustRegister(collector)
-	}
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
 	seen := map[string]int{}
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			labels := map[string]string{}
-			for _, pair := range metric.GetLabel() {
-				labels[pair.GetName()] = pair.GetValue()
-			}
-			if labels["resource"] == "customresourcedefinitions" {
-				seen[labels["verb"]+" "+labels["class"]]++
-			}
+	for _, one := range framework.Gather(t, requests.Collectors()...) {
+		if one.Labels["resource"] == "customresourcedefinitions" {
+			seen[one.Labels["verb"]+" "+one.Labels["class"]]++
 		}
 	}
 	g := NewWithT(t)

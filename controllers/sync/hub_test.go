@@ -29,6 +29,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/yaml"
@@ -65,6 +66,8 @@ type hub struct {
 	// What a test may change while the hub is stopped, or before [hub.publish].
 	resources []Resource
 	matcher   *selection.Matcher
+	// demandsLate has all primaries speak between the decision to ask them and the question.
+	demandsLate bool
 
 	register    *relation.Register
 	boxes       *mailboxes.Mailboxes
@@ -233,9 +236,26 @@ func (h *hub) publishes(publishedResource string) bool {
 
 // demand asks all controllers whether all has been said that there is to say about a resource.
 func (h *hub) demand(related Resource, answered func() bool) {
-	Confirm(slices.DeleteFunc(h.running(), func(controller *Controller) bool {
+	primaries := slices.DeleteFunc(h.running(), func(controller *Controller) bool {
 		return len(relationsOf([]Resource{controller.Resource}, related)) == 0
-	}), answered)
+	})
+	if h.demandsLate {
+		h.hear(primaries)
+	}
+	Confirm(primaries, answered)
+}
+
+// hear returns when all that is seen of primaries has spoken.
+func (h *hub) hear(primaries []*Controller) {
+	for _, primary := range primaries {
+		primary.Hear()
+	}
+	err := wait.PollUntilContextTimeout(h.t.Context(), time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		return !slices.ContainsFunc(primaries, func(primary *Controller) bool { return !primary.relatives.isHeard() }), nil
+	})
+	if err != nil {
+		h.t.Errorf("the primaries do not speak: %v", err)
+	}
 }
 
 // lookAgain has looked again at all that may be related to objects of a resource.

@@ -30,6 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/sync/decide"
+	"github.com/synchub-dev/synchub/test/framework"
 )
 
 // What is measured is a write, from the change on the side that it comes from.
@@ -77,38 +78,18 @@ func TestWhichLatencyIsMeasured(t *testing.T) {
 func latenciesOf(t testing.TB, syncTarget, resource string) map[string]*dto.Histogram {
 	t.Helper()
 	found := map[string]*dto.Histogram{}
-	for _, metric := range gather(t, latencies, syncTarget, resource) {
-		found[labelOf(metric, "direction")] = metric.GetHistogram()
+	for _, one := range gather(t, latencies, syncTarget, resource) {
+		found[one.Labels["direction"]] = one.Histogram
 	}
 	return found
 }
 
-// gather returns the metrics of a target and resource.
-func gather(t testing.TB, collector prometheus.Collector, syncTarget, resource string) (found []*dto.Metric) {
+// gather returns the series of a target and resource.
+func gather(t testing.TB, collector prometheus.Collector, syncTarget, resource string) []framework.Series {
 	t.Helper()
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(collector)
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			if labelOf(metric, "sync_target") == syncTarget && labelOf(metric, "resource") == resource {
-				found = append(found, metric)
-			}
-		}
-	}
-	return found
-}
-
-func labelOf(metric *dto.Metric, name string) string {
-	for _, label := range metric.GetLabel() {
-		if label.GetName() == name {
-			return label.GetValue()
-		}
-	}
-	return ""
+	return slices.DeleteFunc(framework.Gather(t, collector), func(one framework.Series) bool {
+		return one.Labels["sync_target"] != syncTarget || one.Labels["resource"] != resource
+	})
 }
 
 // measures waits until so many writes of each direction have been measured.
@@ -203,8 +184,8 @@ func TestReadings(t *testing.T) {
 	h := newHub(t, []Resource{resourceNamed(t, configMapsV1, "")}, configMapsTravel)
 	syncTarget := string(h.owner.SyncTarget)
 	read := func() (values []float64) {
-		for _, metric := range gather(t, controllers, syncTarget, "configmaps") {
-			values = append(values, metric.GetGauge().GetValue())
+		for _, one := range gather(t, controllers, syncTarget, "configmaps") {
+			values = append(values, one.Value)
 		}
 		return values
 	}

@@ -17,46 +17,19 @@ limitations under the License.
 package sync
 
 import (
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/controllers/sync/decide"
+	"github.com/synchub-dev/synchub/test/framework"
 )
 
 // seriesOf returns the values of all series about a SyncTarget, by their other labels.
 func seriesOf(t testing.TB, syncTarget string) map[string]float64 {
 	t.Helper()
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(actions, failing, latencies)
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := map[string]float64{}
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			isAbout := func(label *dto.LabelPair) bool {
-				return label.GetName() == "sync_target" && label.GetValue() == syncTarget
-			}
-			if !slices.ContainsFunc(metric.GetLabel(), isAbout) {
-				continue
-			}
-			var labels []string
-			for _, label := range metric.GetLabel() {
-				if !isAbout(label) {
-					labels = append(labels, label.GetValue())
-				}
-			}
-			found[strings.Join(labels, " ")] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + float64(metric.GetHistogram().GetSampleCount())
-		}
-	}
-	return found
+	return framework.About(framework.Gather(t, actions, failing, latencies), "sync_target", syncTarget, "synchub_sync_")
 }
 
 func TestMetrics(t *testing.T) {
@@ -71,8 +44,8 @@ func TestMetrics(t *testing.T) {
 	florin.failed(ReasonForbidden, "")
 	guilder.failed("", ReasonForbidden)
 	want := map[string]float64{
-		"Create Missing down configmaps done": 1, "Create Missing up configmaps failed": 1, "down configmaps": 1,
-		"Forbidden configmaps": 1, "Conflict configmaps": 0,
+		"actions_total Create Missing down configmaps done": 1, "actions_total Create Missing up configmaps failed": 1, "latency_seconds down configmaps": 1,
+		"failing_objects Forbidden configmaps": 1, "failing_objects Conflict configmaps": 0,
 	}
 	got := seriesOf(t, "florin")
 	for labels, value := range want {

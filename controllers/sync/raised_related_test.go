@@ -149,7 +149,15 @@ func TestManyRelatedObjectsComeUp(t *testing.T) {
 
 // A hub that begins anew finds all as it was, and writes nothing.
 func TestRaisedRelativesAcrossAnIdleRestart(t *testing.T) {
+	for name, late := range map[string]bool{"whenever primaries speak": false, "after primaries have spoken": true} {
+		t.Run(name, func(t *testing.T) { expectIdleRestarts(t, late) })
+	}
+}
+
+func expectIdleRestarts(t *testing.T, demandsLate bool) {
+	t.Helper()
 	h := keyedHub(t, returning, configMapsTravel)
+	h.demandsLate = demandsLate
 	h.made("named", "", "a: eA==")
 	h.made("labelled", ", labels: {box: second}", "a: eA==")
 	h.box("first", "key: named")

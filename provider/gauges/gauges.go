@@ -14,8 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package gauges makes metrics of what runs at the moment they are asked for. Nothing is kept up to date between two
-// scrapes, and nothing is left of what has ended: a hub that does not lead has no series at all.
 package gauges
 
 import (

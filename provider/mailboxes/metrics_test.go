@@ -17,40 +17,18 @@ limitations under the License.
 package mailboxes
 
 import (
-	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/synchub-dev/synchub/test/framework"
 )
 
 // scrape returns what is told of an endpoint, by name and resource.
 func scrape(t *testing.T, endpoint string) map[string]float64 {
 	t.Helper()
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(Collectors()...)
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := map[string]float64{}
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			name, about := strings.TrimPrefix(family.GetName(), "synchub_mailbox_"), false
-			for _, label := range metric.GetLabel() {
-				if label.GetName() == "endpoint" {
-					about = label.GetValue() == endpoint
-				} else {
-					name += " " + label.GetValue()
-				}
-			}
-			if about {
-				found[name] = metric.GetGauge().GetValue()
-			}
-		}
-	}
-	return found
+	return framework.About(framework.Gather(t, Collectors()...), "endpoint", endpoint, "synchub_mailbox_")
 }
 
 // What the hub holds of mailboxes is told by endpoint and resource, and not at all by a hub that does not lead.

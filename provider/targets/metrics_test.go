@@ -24,7 +24,6 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -36,29 +35,7 @@ import (
 // scrape returns what is told of a SyncTarget, by name and the labels beside it.
 func scrape(t *testing.T, syncTarget types.UID) map[string]float64 {
 	t.Helper()
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(Collectors()...)
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := map[string]float64{}
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			name, about := strings.TrimPrefix(family.GetName(), "synchub_target_"), false
-			for _, label := range metric.GetLabel() {
-				if label.GetName() == "sync_target" {
-					about = label.GetValue() == string(syncTarget)
-				} else {
-					name += " " + label.GetValue()
-				}
-			}
-			if about {
-				found[name] = metric.GetGauge().GetValue() + metric.GetCounter().GetValue()
-			}
-		}
-	}
-	return found
+	return framework.About(framework.Gather(t, Collectors()...), "sync_target", string(syncTarget), "synchub_target_")
 }
 
 // hubOf is a registry whose only SyncTarget no other test has.

@@ -18,11 +18,11 @@ package targets
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
-	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -131,28 +131,14 @@ func TestSignals(t *testing.T) {
 // expectBackground looks at what this package's tests have asked all targets for.
 func expectBackground(t *testing.T, resource string, verbs ...string) {
 	t.Helper()
-	registry := prometheus.NewRegistry()
-	for _, collector := range requests.Collectors() {
-		registry.MustRegister(collector)
-	}
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
 	seen := 0
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			labels := map[string]string{}
-			for _, pair := range metric.GetLabel() {
-				labels[pair.GetName()] = pair.GetValue()
-			}
-			if labels["resource"] != resource || !strings.Contains(strings.Join(verbs, " "), labels["verb"]) {
-				continue
-			}
-			seen++
-			if labels["class"] != string(requests.Background) {
-				t.Errorf("a request counts as another class: %v", labels)
-			}
+	for _, one := range framework.Gather(t, requests.Collectors()...) {
+		if one.Labels["resource"] != resource || !slices.Contains(verbs, one.Labels["verb"]) {
+			continue
+		}
+		seen++
+		if one.Labels["class"] != string(requests.Background) {
+			t.Errorf("a request counts as another class: %v", one.Labels)
 		}
 	}
 	if seen == 0 {

@@ -18,7 +18,6 @@ package e2e
 
 import (
 	"context"
-	"maps"
 	"strings"
 	"time"
 
@@ -113,19 +112,15 @@ func expectIdleStart(ctx context.Context, inventory *installation.Inventory, nam
 	Expect(requestCounts(ctx)).To(BeEmpty(), "no object and no extra request across a restart with nothing changed")
 }
 
-// requestCounts returns the requests that the hub has made for changes, by side, class, verb and resource. The status of
-// SyncerConfigs is left out: it is bounded by time, not by changes.
+// boundedByTime is what the hub writes not more often than so, however much changes.
+const boundedByTime = "syncerconfigs/status"
+
+// requestCounts returns the requests that the hub has made for changes, by side, class, verb and resource.
 func requestCounts(ctx context.Context) map[string]float64 {
 	GinkgoHelper()
 	requests, err := hub.Requests(ctx)
 	Expect(err).NotTo(HaveOccurred())
-	counts := map[string]float64{}
-	for kind, count := range requests {
-		if kind.Class != "background" && kind.Resource != "syncerconfigs/status" {
-			counts[kind.String()] += count
-		}
-	}
-	return counts
+	return installation.Caused(requests, boundedByTime)
 }
 
 func difference(before, after map[string]float64) map[string]float64 {
@@ -141,16 +136,9 @@ func difference(before, after map[string]float64) map[string]float64 {
 // quiet returns when the hub has made no request for a change for a while.
 func quiet(ctx context.Context) {
 	GinkgoHelper()
-	const polls = 5
-	same, last := 0, requestCounts(ctx)
-	Eventually(func() int {
-		now := requestCounts(ctx)
-		if !maps.Equal(now, last) {
-			same, last = 0, now
-		}
-		same++
-		return same
-	}).WithContext(ctx).WithPolling(250 * time.Millisecond).Should(BeNumerically(">=", polls))
+	ctx, cancel := context.WithTimeout(ctx, 90*time.Second)
+	defer cancel()
+	Expect(hub.AwaitRest(ctx, time.Second, boundedByTime)).To(Succeed())
 }
 
 // looked returns how many objects were looked at for a SyncTarget.

@@ -47,11 +47,7 @@ func (r *run) comeAndGo(ctx context.Context) {
 		step.do()
 		r.settle(ctx)
 		// All are compared with the beginning, so what happens late is seen too.
-		after := map[string]fleet.Tally{}
-		for _, member := range others {
-			after[member.Name] = member.Tally()
-		}
-		r.Expect(disturbed(before, after)).To(gomega.BeEmpty(), "%s must make no request to another, nor connect to it again", step.what)
+		r.Expect(disturbed(before, talliesOf(others))).To(gomega.BeEmpty(), "%s must make no request to another, nor connect to it again", step.what)
 		r.Progress("%s left all others alone", step.what)
 	}
 	r.figures.Isolated = true

@@ -18,7 +18,6 @@ package scale
 
 import (
 	"context"
-	"maps"
 	"time"
 
 	"github.com/onsi/gomega"
@@ -36,32 +35,32 @@ type observation struct {
 }
 
 func (r *run) observe(ctx context.Context) observation {
-	tallies := map[string]fleet.Tally{}
-	for _, member := range r.Fleet.Members {
-		tallies[member.Name] = member.Tally()
-	}
+	tallies := talliesOf(r.Fleet.Members)
 	samples, err := r.Hub.Metrics(ctx)
 	r.Expect(err).NotTo(gomega.HaveOccurred())
 	return observation{at: time.Now(), cpu: samples["process_cpu_seconds_total"], samples: samples, tallies: tallies}
 }
 
-// requests returns how many requests there were by what key returns for each kind; those for which that is empty are left out.
+func talliesOf(members []*fleet.Member) map[string]fleet.Tally {
+	tallies := map[string]fleet.Tally{}
+	for _, member := range members {
+		tallies[member.Name] = member.Tally()
+	}
+	return tallies
+}
+
+// requests returns how many requests there were by what key returns for each kind.
 func (o observation) requests(key func(installation.Request) string) map[string]float64 {
 	counts := map[string]float64{}
 	for kind, count := range installation.RequestsIn(o.samples) {
-		if name := key(kind); name != "" {
-			counts[name] += count
-		}
+		counts[key(kind)] += count
 	}
 	return counts
 }
 
-// changes are requests that something must have caused.
-func changes(kind installation.Request) string {
-	if kind.Class == "background" {
-		return ""
-	}
-	return byKind(kind)
+// caused returns how many requests there were that something must have caused.
+func (o observation) caused() map[string]float64 {
+	return installation.Caused(installation.RequestsIn(o.samples))
 }
 
 func bySide(kind installation.Request) string { return kind.Side }
@@ -70,17 +69,14 @@ func byKind(kind installation.Request) string {
 	return kind.Side + " " + kind.Verb + " " + kind.Resource
 }
 
-// settle returns when the hub has made no request for a while that something must have caused.
+// settle returns when the hub has made no request for a while that something must have caused, and none that is not usual
+// has passed the gates.
 func (r *run) settle(ctx context.Context) {
-	last, since := r.observe(ctx), time.Now()
-	r.Eventually(func() time.Duration {
-		next := r.observe(ctx)
-		if !maps.Equal(last.requests(changes), next.requests(changes)) || len(disturbed(last.tallies, next.tallies)) > 0 {
-			since = time.Now()
-		}
-		last = next
-		return time.Since(since)
-	}).WithContext(ctx).WithPolling(time.Second).Should(gomega.BeNumerically(">=", stillness), "the hub must come to rest")
+	r.Eventually(func() (map[string]fleet.Tally, error) {
+		before := talliesOf(r.Fleet.Members)
+		err := r.Hub.AwaitRest(ctx, stillness)
+		return disturbed(before, talliesOf(r.Fleet.Members)), err
+	}).WithContext(ctx).Should(gomega.BeEmpty(), "the hub must come to rest")
 }
 
 // disturbed returns what has passed the gates that is not usual.
@@ -105,7 +101,7 @@ func (r *run) measure(ctx context.Context) {
 	}
 	after := r.observe(ctx)
 	r.Expect(disturbed(before.tallies, after.tallies)).To(gomega.BeEmpty(), "at rest")
-	r.Expect(after.requests(changes)).To(gomega.Equal(before.requests(changes)), "at rest")
+	r.Expect(after.caused()).To(gomega.Equal(before.caused()), "at rest")
 
 	minutes := after.at.Sub(before.at).Minutes()
 	r.figures.IdleCPU = (after.cpu - before.cpu) / after.at.Sub(before.at).Seconds()

@@ -139,7 +139,7 @@ func (s *syncer) watchMailboxes(ctx context.Context, resource schema.GroupVersio
 		},
 	}, &unstructured.Unstructured{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	// It fails only on an informer that has been started.
-	_, _ = informer.AddEventHandler(s.handler(func(ctx context.Context, object *unstructured.Unstructured) error {
+	_, _ = informer.AddEventHandler(s.handler(ctx, func(ctx context.Context, object *unstructured.Unstructured) error {
 		if to := s.targets[logicalcluster.From(object)]; to != nil {
 			return to.apply(ctx, resource, object)
 		}
@@ -153,7 +153,7 @@ func (s *syncer) watchMailboxes(ctx context.Context, resource schema.GroupVersio
 func (s *syncer) watchTarget(ctx context.Context, of *target, resource schema.GroupVersionResource) cache.InformerSynced {
 	informer := dynamicinformer.NewFilteredDynamicInformer(of.below, resource, metav1.NamespaceAll, 0, cache.Indexers{},
 		func(options *metav1.ListOptions) { options.LabelSelector = Label + "=true" }).Informer()
-	_, _ = informer.AddEventHandler(s.handler(func(ctx context.Context, object *unstructured.Unstructured) error {
+	_, _ = informer.AddEventHandler(s.handler(ctx, func(ctx context.Context, object *unstructured.Unstructured) error {
 		return s.returnStatus(ctx, of, resource, object)
 	}))
 	go informer.RunWithContext(ctx)
@@ -161,13 +161,13 @@ func (s *syncer) watchTarget(ctx context.Context, of *target, resource schema.Gr
 }
 
 // handler does something about each object of the followed namespace that changes. What fails is told and left.
-func (s *syncer) handler(do func(context.Context, *unstructured.Unstructured) error) cache.ResourceEventHandler {
+func (s *syncer) handler(ctx context.Context, do func(context.Context, *unstructured.Unstructured) error) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, changed any) {
 		object := changed.(*unstructured.Unstructured)
 		if namespace := s.followed.Load(); namespace == nil || object.GetNamespace() != *namespace {
 			return
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
 		if err := do(ctx, object); err != nil {
 			fmt.Fprintln(os.Stderr, "bare:", object.GetName(), err)

@@ -20,7 +20,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -31,32 +30,10 @@ import (
 // stillness is for how long the hub may have made no request for a change to count as at rest.
 const stillness = 3 * time.Second
 
-// counts returns the requests that something must have caused.
-func (w *World) counts(ctx context.Context) (map[string]float64, error) {
-	requests, err := w.Hub.Requests(ctx)
-	counts := map[string]float64{}
-	for kind, count := range requests {
-		if kind.Class != "background" {
-			counts[kind.String()] += count
-		}
-	}
-	return counts, err
-}
-
-// rest returns when the hub has made no request for a while that something must have caused.
 func (w *World) rest(ctx context.Context) error {
-	last, err := w.counts(ctx)
-	if err != nil {
-		return err
-	}
-	since := time.Now()
-	return poll(ctx, 250*time.Millisecond, func() (bool, error) {
-		now, err := w.counts(ctx)
-		if err == nil && !maps.Equal(now, last) {
-			last, since = now, time.Now()
-		}
-		return time.Since(since) >= stillness, err
-	})
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return w.Hub.AwaitRest(ctx, stillness)
 }
 
 // applied returns how many applies of ConfigMaps targets have accepted.

@@ -118,18 +118,6 @@ func parse(manifest string) *unstructured.Unstructured {
 	return object
 }
 
-func urlsOf(slice *unstructured.Unstructured) (urls []string) {
-	endpoints, _, _ := unstructured.NestedSlice(slice.Object, "status", "endpoints")
-	for _, endpoint := range endpoints {
-		if fields, ok := endpoint.(map[string]any); ok {
-			if url, ok := fields["url"].(string); ok {
-				urls = append(urls, url)
-			}
-		}
-	}
-	return urls
-}
-
 // prepare makes namespaces in the mailbox and on the target.
 func (at *place) prepare(ctx context.Context, names ...string) error {
 	for _, name := range names {

@@ -23,6 +23,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/test/bench/figures"
@@ -83,7 +84,11 @@ func requests(ctx context.Context, w *World) ([]figures.Row, error) {
 			return err
 		}, func() (bool, error) {
 			object, err := below.Get(ctx, "one", metav1.GetOptions{})
-			return err == nil && fmt.Sprint(object.Object["data"].(map[string]any)["entry"]) == "1", err
+			if err != nil {
+				return false, err
+			}
+			entry, _, _ := unstructured.NestedString(object.Object, "data", "entry")
+			return entry == "1", nil
 		}},
 		{"status", func() error {
 			_, err := workloads.Patch(ctx, "web", types.MergePatchType, []byte(`{"status": {"observedGeneration": 1, "replicas": 2}}`), metav1.PatchOptions{}, "status")
@@ -93,8 +98,8 @@ func requests(ctx context.Context, w *World) ([]figures.Row, error) {
 			if err != nil {
 				return false, err
 			}
-			status, _ := object.Object["status"].(map[string]any)
-			return fmt.Sprint(status["replicas"]) == "2", nil
+			replicas, _, _ := unstructured.NestedInt64(object.Object, "status", "replicas")
+			return replicas == 2, nil
 		}},
 		{"delete", func() error { return remove("one") }, isGone("one")},
 	} {

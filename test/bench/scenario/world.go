@@ -24,7 +24,9 @@ import (
 	"slices"
 	"time"
 
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
@@ -177,11 +179,14 @@ func (w *World) endpoint(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	urls := urlsOf(object)
-	if len(urls) != 1 {
-		return "", fmt.Errorf("the export has %d endpoints, where one is expected", len(urls))
+	var slice apisv1alpha1.APIExportEndpointSlice
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &slice); err != nil {
+		return "", fmt.Errorf("read the export's endpoints: %w", err)
 	}
-	return urls[0], nil
+	if endpoints := slice.Status.APIExportEndpoints; len(endpoints) != 1 {
+		return "", fmt.Errorf("the export has %d endpoints, where one is expected", len(endpoints))
+	}
+	return slice.Status.APIExportEndpoints[0].URL, nil
 }
 
 // each does something for all places, several at once.

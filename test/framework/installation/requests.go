@@ -18,7 +18,13 @@ package installation
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"regexp"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // Request is a kind of request, as the hub counts it; see provider/requests.
@@ -44,4 +50,33 @@ func RequestsIn(samples map[string]float64) map[Request]float64 {
 func (h *Hub) Requests(ctx context.Context) (map[Request]float64, error) {
 	samples, err := h.Metrics(ctx)
 	return RequestsIn(samples), err
+}
+
+// Caused returns how many requests of each kind there were that something must have caused. Those for the resources that
+// are left out do not count.
+func Caused(requests map[Request]float64, leftOut ...string) map[string]float64 {
+	counts := map[string]float64{}
+	for kind, count := range requests {
+		if kind.Class != "background" && !slices.Contains(leftOut, kind.Resource) {
+			counts[kind.String()] += count
+		}
+	}
+	return counts
+}
+
+// AwaitRest returns when the replica has for so long made no request that something must have caused, see [Caused].
+func (h *Hub) AwaitRest(ctx context.Context, stillness time.Duration, leftOut ...string) error {
+	var last map[string]float64
+	var since time.Time
+	err := wait.PollUntilContextCancel(ctx, 250*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		requests, err := h.Requests(ctx)
+		if now := Caused(requests, leftOut...); !maps.Equal(now, last) || last == nil {
+			last, since = now, time.Now()
+		}
+		return time.Since(since) >= stillness, err
+	})
+	if err != nil {
+		return fmt.Errorf("wait until the hub is at rest: %w", err)
+	}
+	return nil
 }
