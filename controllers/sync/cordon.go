@@ -25,7 +25,7 @@ func (c *Controller) isCordoned() bool { return c.Cordoned != nil && c.Cordoned(
 
 // Uncordon makes the controller look again at all that waits for the end of a cordon.
 func (c *Controller) Uncordon() {
-	c.enqueue(changePriority, c.failures.failing(func(_ types.NamespacedName, failure Failure) bool {
+	c.enqueue(createPriority, c.failures.failing(func(_ types.NamespacedName, failure Failure) bool {
 		return failure.Reason == ReasonTargetCordoned
 	})...)
 }

@@ -204,13 +204,13 @@ func (c *Controller) kinChangedAbove(change relation.Change) {
 	sources, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
 	for _, source := range sources {
 		if key := keyOf(source); change.Concerns(key) {
-			c.enqueue(changePriority, key)
+			c.enqueue(createPriority, key)
 		}
 	}
 	// What is gone from the mailbox may have been kept until now.
 	for _, side := range c.sides {
 		for _, object := range side.cache.List() {
-			c.enqueue(changePriority, slices.DeleteFunc(c.sourcesOf(object), func(key types.NamespacedName) bool { return !change.Concerns(key) })...)
+			c.enqueue(createPriority, slices.DeleteFunc(c.sourcesOf(object), func(key types.NamespacedName) bool { return !change.Concerns(key) })...)
 		}
 	}
 }
@@ -235,7 +235,7 @@ func (c *Controller) kinChangedBelow(ctx context.Context, side *side, change rel
 	if c.setFeed(side, matcher) {
 		return
 	}
-	c.enqueue(changePriority, c.raisedKin(side, change)...)
+	c.enqueue(createPriority, c.raisedKin(side, change)...)
 	feed := side.feeding()
 	if feed == nil {
 		return
@@ -290,7 +290,7 @@ func (c *Controller) raisedKin(side *side, change relation.Change) (keys []types
 // reroute notes anew under which name an object of the target comes up, if it does.
 func (c *Controller) reroute(side *side, matcher *selection.Matcher, at place, object *unstructured.Unstructured) {
 	key, ok := c.comesUpAs(side, matcher, object)
-	c.enqueue(changePriority, c.raised.move(at, key, ok)...)
+	c.enqueue(createPriority, c.raised.move(at, key, ok)...)
 }
 
 // fetching is how an object is asked for that the feed has passed over. If all tries fail, the watch shows it as soon as it

@@ -268,7 +268,7 @@ func (c *Controller) relateSuspended(key types.NamespacedName, source *unstructu
 func (c *Controller) LookAgain() {
 	c.kinChangedAbove(relation.Change{All: true})
 	for _, side := range c.sides {
-		c.enqueue(changePriority, c.raisedKin(side, relation.Change{All: true})...)
+		c.enqueue(createPriority, c.raisedKin(side, relation.Change{All: true})...)
 	}
 }
 

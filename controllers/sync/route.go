@@ -35,10 +35,14 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// Priorities of keys in the queue: replays give way to new objects, and those to changes of objects known.
+// Priorities of keys in the queue. Whatever may concern very many objects at once gives way to a change of one.
 const (
+	// replayPriority is for what is looked at although nothing is known to have changed.
 	replayPriority = -100
+	// createPriority is for objects that are new, and for those of which something else has changed that decides about them:
+	// a config, a relation, a namespace, or what they failed by.
 	createPriority = 0
+	// changePriority is for changes of objects known.
 	changePriority = 100
 )
 
@@ -84,7 +88,7 @@ func (c *Controller) OnEvent(event mailboxes.Event) {
 func (c *Controller) targetHandler(side *side) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
-			c.saw(targetOrigin(initial), changePriority, c.sourcesOf(obj.(*unstructured.Unstructured))...)
+			c.sawOnTarget(initial, c.sourcesOf(obj.(*unstructured.Unstructured))...)
 		},
 		UpdateFunc: func(oldObj, obj any) {
 			old, object := oldObj.(*unstructured.Unstructured), obj.(*unstructured.Unstructured)
@@ -125,7 +129,7 @@ func (c *Controller) feedHandler(ctx context.Context, side *side) cache.Resource
 		object := obj.(*unstructured.Unstructured)
 		key, ok := c.comesUpAs(side, c.matcher.Load(), object)
 		if ok && whileCurrent(func() { c.raised.add(key, side.at(keyOf(object))) }) {
-			c.saw(targetOrigin(initial), changePriority, key)
+			c.sawOnTarget(initial, key)
 		}
 	}
 	return cache.ResourceEventHandlerDetailedFuncs{
@@ -184,7 +188,7 @@ func (c *Controller) lookInto(namespace string) {
 	sources, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
 	for _, source := range sources {
 		if source.GetNamespace() == namespace {
-			c.enqueue(changePriority, keyOf(source))
+			c.enqueue(createPriority, keyOf(source))
 		}
 	}
 }
@@ -211,7 +215,7 @@ func (c *Controller) listener(ctx context.Context) targets.Listener {
 	return targets.Listener{
 		Namespace: func(name string, gone bool) {
 			if gone {
-				c.enqueue(changePriority, c.failures.failing(func(key types.NamespacedName, failure Failure) bool {
+				c.enqueue(createPriority, c.failures.failing(func(key types.NamespacedName, failure Failure) bool {
 					// Where rules name the namespaces, any of them may be meant.
 					return failure.Reason == ReasonNamespaceTerminating && (key.Namespace == name || c.renames())
 				})...)
@@ -231,7 +235,7 @@ func (c *Controller) listener(ctx context.Context) targets.Listener {
 		},
 		CRD: func(resource schema.GroupResource) {
 			if c.sideOf(resource) != nil {
-				c.enqueue(changePriority, c.failures.failing(func(_ types.NamespacedName, failure Failure) bool {
+				c.enqueue(createPriority, c.failures.failing(func(_ types.NamespacedName, failure Failure) bool {
 					return failure.Reason == ReasonNotServed
 				})...)
 			}
@@ -287,15 +291,15 @@ func (c *Controller) SetMatcher(matcher *selection.Matcher) {
 		after, is := c.chooseDown(matcher, source)
 		// Suspension and policies of what comes up change without another feed, and there are few of it.
 		if was != is || !before.equal(after) || upChanged && is || c.cameUp(source) {
-			c.enqueue(changePriority, keyOf(source))
+			c.enqueue(createPriority, keyOf(source))
 		}
 	}
 	for _, side := range c.sides {
 		for _, object := range side.cache.List() {
-			c.enqueue(changePriority, c.thawed(old, matcher, c.sourcesOf(object))...)
+			c.enqueue(createPriority, c.thawed(old, matcher, c.sourcesOf(object))...)
 		}
 	}
-	c.enqueue(changePriority, raised...)
+	c.enqueue(createPriority, raised...)
 	if len(c.Relations) > 0 {
 		// Which namespaces they may be in hangs on the configs.
 		if owner := c.feedOwner(); owner != nil {
@@ -348,12 +352,13 @@ func (c *Controller) isWorking() (working bool) {
 	return working
 }
 
-// targetOrigin is that of an object that the target shows. What was there at the start has not changed.
-func targetOrigin(initial bool) origin {
+// sawOnTarget has objects looked at of which the target shows something. What was there at the start has not changed.
+func (c *Controller) sawOnTarget(initial bool, keys ...types.NamespacedName) {
 	if initial {
-		return seenElsewhere
+		c.enqueue(replayPriority, keys...)
+	} else {
+		c.saw(seenOnTarget, changePriority, keys...)
 	}
-	return seenOnTarget
 }
 
 // enqueue has objects looked at that have not changed themselves.

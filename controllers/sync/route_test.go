@@ -358,10 +358,63 @@ func TestWhatIsThereAtTheStartIsNotMeasured(t *testing.T) {
 		for _, initial := range []bool{true, false} {
 			handler.OnAdd(widget, initial)
 			r.looks("first")
-			if seen, waits := r.pending.take(shop("first")); !waits || seen.target.IsZero() != initial {
+			if seen, waits := r.pending.take(shop("first")); waits == initial || seen.target.IsZero() != initial {
 				t.Errorf("%s, at the start: %v: %v, %v", name, initial, seen, waits)
 			}
 		}
+	}
+}
+
+// However many objects are to be looked at for whatever reason, a change of one comes first.
+func TestAChangeComesFirst(t *testing.T) {
+	many := map[string]string{"a": "a", "b": "b", "c": "c"}
+	for name, cause := range map[string]func(*routed){
+		"a config changes": func(r *routed) {
+			for name := range many {
+				r.raised.add(shop(name), r.below().at(shop(name)))
+			}
+			r.SetMatcher(raising(nil))
+		},
+		"the target's list": func(r *routed) {
+			for name := range many {
+				r.feedHandler(t.Context(), r.below()).OnAdd(widget(t, name, nil), true)
+			}
+		},
+		"the mailbox's list": func(r *routed) {
+			for name := range many {
+				r.OnEvent(mailboxes.Event{Key: shop(name), New: widget(t, name, nil), Initial: true})
+			}
+		},
+		"objects are made": func(r *routed) {
+			for name := range many {
+				r.OnEvent(mailboxes.Event{Key: shop(name), New: widget(t, name, nil)})
+			}
+		},
+		"the cordon ends": func(r *routed) {
+			for name := range many {
+				r.failures.set(shop(name), Failure{Reason: ReasonTargetCordoned})
+			}
+			r.Uncordon()
+		},
+		"the target is back": func(r *routed) {
+			for name := range many {
+				r.pending.note(r.Clock.Now(), seenInMailbox, shop(name))
+			}
+			r.Resume()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRouted(t, raising(many))
+			cause(r)
+			if waiting := r.queue.Len(); waiting != len(many) {
+				t.Fatalf("%d objects are to be looked at, want %d", waiting, len(many))
+			}
+			r.OnEvent(mailboxes.Event{Key: shop("edited"), Old: widget(t, "edited", nil), New: widget(t, "edited", nil)})
+			key, _ := r.queue.Get()
+			if r.queue.Done(key); key != shop("edited") {
+				t.Errorf("%s is looked at before what was edited", key)
+			}
+		})
 	}
 }
 
