@@ -23,8 +23,9 @@ E2E_TIMEOUT  ?= 45m
 # those that take long first.
 E2E_PROCS    ?= 4
 FUZZTIME     ?= 10s
-# How many targets test-scale has.
+# How many targets test-scale has, and of how many resources objects are synced.
 TARGETS      ?= 300
+RESOURCES    ?= 1
 SCALE_TIMEOUT ?= 2h
 
 ##@ Try it
@@ -100,7 +101,7 @@ test-e2e: test-tools ## Run the end-to-end tests; FOCUS=<regular expression> sel
 test-scale: ## Run the hub with TARGETS (300) targets and measure it: about half an hour; the report is logs/scale.md
 	go run ./hack/buildtools -for test
 	go build $(BUILD_FLAGS) -o bin/synchub ./cmd/synchub
-	go test ./test/scale -count=1 -timeout $(SCALE_TIMEOUT) -v -args -targets=$(TARGETS) -commit=$(VERSION)
+	go test ./test/scale -count=1 -timeout $(SCALE_TIMEOUT) -v -args -targets=$(TARGETS) -resources=$(RESOURCES) -commit=$(VERSION)
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz test for FUZZTIME (10s)

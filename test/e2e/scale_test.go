@@ -39,7 +39,7 @@ var _ = Describe("a fleet", Serial, func() {
 		DeferCleanup(func() { Expect(members.Close()).To(Succeed()) })
 		scale.Run(ctx, NewGomega(Fail), scale.Subject{
 			Installation: synchub, Hub: hub, Inventory: inventory, Fleet: members,
-			Targets: targets, Objects: 3, Quiet: 5 * time.Second,
+			Targets: targets, Objects: 3, Resources: 3, Quiet: 5 * time.Second,
 			Progress: func(format string, args ...any) { progress(fmt.Sprintf(format, args...)) },
 		}, func(figures scale.Figures) { Expect(figures.Report(GinkgoWriter, "as built")).To(Succeed()) })
 	}, NodeTimeout(8*time.Minute))

@@ -29,7 +29,7 @@ import (
 
 // Figures are what a run has measured. Steps that were not reached are zero.
 type Figures struct {
-	Targets, Objects int
+	Targets, Objects, Resources int
 	// How long each step took, from the end of the one before.
 	Workspaces, Registered, Mailboxes, Ready, Filled, Synced, Settled time.Duration
 	// IdleCPU is the part of one processor that the hub takes while nothing happens.
@@ -57,7 +57,7 @@ func (f Figures) rows() [][2]string {
 		return fmt.Sprintf("%.1f s", d.Seconds())
 	}
 	rows := [][2]string{
-		{"targets, objects on each", fmt.Sprintf("%d, %d", f.Targets, f.Objects)},
+		{"targets, objects on each, resources that are synced", fmt.Sprintf("%d, %d, %d", f.Targets, f.Objects, f.Resources)},
 		{"making the targets' workspaces (not the hub's work)", seconds(f.Workspaces)},
 		{"creating all Secrets and SyncTargets", seconds(f.Registered)},
 		{"then until all mailboxes are there", seconds(f.Mailboxes)},

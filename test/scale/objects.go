@@ -18,6 +18,7 @@ package scale
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -26,8 +27,32 @@ const (
 	namespace = "fleet"
 	// ours is the label of what the test makes: a workspace has ConfigMaps of its own in each namespace.
 	ours = "fleet=scale"
+)
 
-	selection = `
+var configMaps = corev1.SchemeGroupVersion.WithResource("configmaps")
+
+// Publication is what the chart does not publish of the resources that can be synced, in the hosting cluster.
+const Publication = `
+apiVersion: synchub.dev/v1alpha1
+kind: PublishedResource
+metadata: {name: resourcequotas}
+spec: {resource: {group: "", resource: resourcequotas}, api: {source: Auto}}
+`
+
+// namespaced and clusterScoped are what a workspace serves and the hub can sync. All but the ConfigMaps are synced without an
+// object of theirs being selected.
+var (
+	namespaced    = []string{"configmaps", "secrets", "serviceaccounts", "roles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io", "resourcequotas"}
+	clusterScoped = []string{"clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io", "customresourcedefinitions.apiextensions.k8s.io", "namespaces"}
+)
+
+// MostResources is how many resources can be synced.
+var MostResources = len(namespaced) + len(clusterScoped)
+
+// selection selects what the test makes, of so many resources.
+func selection(resources int) string {
+	inNamespaces := min(resources, len(namespaced))
+	return `
 apiVersion: v1
 kind: Namespace
 metadata: {name: ` + namespace + `}
@@ -38,12 +63,21 @@ metadata: {name: fleet}
 spec:
   namespaceScope:
     namespaces: [` + namespace + `]
-    resources:
-    - {group: "", resource: configmaps, apiVersion: v1, labelSelector: {matchLabels: {fleet: scale}}}
-`
-)
+    resources:` + selected(namespaced[:inNamespaces]) + `
+  clusterScope:` + selected(clusterScoped[:resources-inNamespaces]) + "\n"
+}
 
-var configMaps = corev1.SchemeGroupVersion.WithResource("configmaps")
+func selected(resources []string) string {
+	if len(resources) == 0 {
+		return " []"
+	}
+	var all strings.Builder
+	for _, resource := range resources {
+		name, group, _ := strings.Cut(resource, ".")
+		fmt.Fprintf(&all, "\n    - {group: %q, resource: %s, apiVersion: v1, labelSelector: {matchLabels: {fleet: scale}}}", group, name)
+	}
+	return all.String()
+}
 
 func configMap(name string) string {
 	return fmt.Sprintf(`

@@ -54,8 +54,9 @@ type Subject struct {
 	Hub          *installation.Hub
 	Inventory    *installation.Inventory
 	Fleet        *fleet.Fleet
-	// Targets is how many targets are registered at the beginning, Objects how many objects each of them gets.
-	Targets, Objects int
+	// Targets is how many targets are registered at the beginning, Objects how many objects each of them gets, Resources of how
+	// many resources objects are synced, at least 1 and at most [MostResources].
+	Targets, Objects, Resources int
 	// Quiet is for how long the quiet fleet is measured.
 	Quiet time.Duration
 	// Profile is called while the fleet is quiet, after it was measured; nil does nothing.
@@ -74,7 +75,7 @@ type run struct {
 // Run registers a fleet, has it synced, measures it while it is quiet, and has targets come and go. It returns the figures
 // that it has, also when an assertion panics.
 func Run(ctx context.Context, g gomega.Gomega, subject Subject, figures func(Figures)) {
-	r := &run{Subject: subject, Gomega: g, begun: time.Now(), figures: Figures{Targets: subject.Targets, Objects: subject.Objects}}
+	r := &run{Subject: subject, Gomega: g, begun: time.Now(), figures: Figures{Targets: subject.Targets, Objects: subject.Objects, Resources: subject.Resources}}
 	defer func() { figures(r.figures) }()
 	_, err := r.Fleet.Grow(ctx, r.Targets)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
@@ -178,7 +179,7 @@ func (r *run) sync(ctx context.Context) {
 
 // fill makes the objects of a SyncTarget's mailbox, and what selects them.
 func (r *run) fill(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) error {
-	manifests := []string{selection}
+	manifests := []string{selection(r.Resources)}
 	for i := range r.Objects {
 		manifests = append(manifests, configMap(fmt.Sprintf("object-%d", i)))
 	}

@@ -38,6 +38,7 @@ import (
 var (
 	targets = flag.Int("targets", 300, "how many targets there are")
 	objects = flag.Int("objects", 10, "how many objects each of them gets")
+	synced  = flag.Int("resources", 1, fmt.Sprintf("of how many resources objects are synced, at most %d", scale.MostResources))
 	quiet   = flag.Duration("quiet", time.Minute, "for how long the quiet fleet is measured")
 	commit  = flag.String("commit", "unknown", "what is tested, for the report")
 	report  = flag.String("report", "", "where the report is written (default: logs/scale.md)")
@@ -53,6 +54,9 @@ const (
 // TestScale is not part of `make test`: it takes long, wants the machine for itself, and asserts how much time the hub takes.
 func TestScale(t *testing.T) {
 	g := NewWithT(t)
+	if *synced < 1 || *synced > scale.MostResources {
+		t.Fatalf("-resources=%d: between 1 and %d can be synced", *synced, scale.MostResources)
+	}
 	ctx := t.Context()
 	if deadline, ok := t.Deadline(); ok {
 		// What is left is for the report and the servers' end.
@@ -82,9 +86,10 @@ func prepare(ctx context.Context, t *testing.T) scale.Subject {
 		}
 	})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(framework.Apply(ctx, staged.Targets[stage.Hosting].Config, scale.Publication)).To(Succeed())
 	return scale.Subject{
 		Installation: staged.Installation, Hub: staged.Hub, Inventory: staged.Inventory, Fleet: staged.Fleet,
-		Targets: *targets, Objects: *objects, Quiet: *quiet, Profile: func(ctx context.Context) error { return profile(ctx, t, staged.Profiles) },
+		Targets: *targets, Objects: *objects, Resources: *synced, Quiet: *quiet, Profile: func(ctx context.Context) error { return profile(ctx, t, staged.Profiles) },
 		Progress: func(format string, args ...any) { progress(fmt.Sprintf(format, args...)) },
 	}
 }

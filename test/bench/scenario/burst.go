@@ -48,20 +48,10 @@ func (w *World) bursts(ctx context.Context, name string, places []*place) ([]fig
 	cpu := figures.Row{What: what + "processor time for 1,000 objects", Unit: "s", Limit: new(1.5)}
 	for round := range w.Rounds {
 		hub, direct := fmt.Sprintf("hub-burst-%s-%d", name, round), fmt.Sprintf("bare-burst-%s-%d", name, round)
-		err := w.each(ctx, places, func(ctx context.Context, at *place) error {
-			if err := at.prepare(ctx, hub, direct); err != nil {
-				return err
+		for _, namespace := range []string{hub, direct} {
+			if err := w.fillSuspended(ctx, places, namespace, each); err != nil {
+				return nil, err
 			}
-			if err := at.configure(ctx, config(hub, true, configMaps)); err != nil {
-				return err
-			}
-			if err := at.fill(ctx, configMaps, configMapsOf(direct, each)...); err != nil {
-				return err
-			}
-			return at.fill(ctx, configMaps, configMapsOf(hub, each)...)
-		})
-		if err != nil {
-			return nil, err
 		}
 		runs := []func() error{
 			func() error { return add(&elapsed.Direct, &cpu.Direct, objects)(w.burstDirectly(ctx, direct, objects)) },
@@ -80,6 +70,21 @@ func (w *World) bursts(ctx context.Context, name string, places []*place) ([]fig
 		w.progress("round %d: the hub took %.2f s, a direct client %.2f s", round+1, elapsed.Hub[round], elapsed.Direct[round])
 	}
 	return []figures.Row{elapsed, cpu}, nil
+}
+
+// fillSuspended makes so many objects in each mailbox, which the hub, if they are its own, syncs when that is resumed.
+func (w *World) fillSuspended(ctx context.Context, places []*place, namespace string, each int) error {
+	return w.each(ctx, places, func(ctx context.Context, at *place) error {
+		if err := at.prepare(ctx, namespace); err != nil {
+			return err
+		}
+		if isHubs(namespace) {
+			if err := at.configure(ctx, config(namespace, true, configMaps)); err != nil {
+				return err
+			}
+		}
+		return at.fill(ctx, configMaps, configMapsOf(namespace, each)...)
+	})
 }
 
 // add notes what something cost; processor time is noted for a thousand objects.
@@ -112,7 +117,7 @@ func (w *World) burstDirectly(ctx context.Context, namespace string, objects int
 }
 
 func (w *World) burstByHub(ctx context.Context, namespace string, places []*place, objects int) (took, error) {
-	before, err := w.applied(ctx)
+	before, err := w.created(ctx)
 	if err != nil {
 		return took{}, err
 	}
@@ -125,12 +130,7 @@ func (w *World) burstByHub(ctx context.Context, namespace string, places []*plac
 	if err != nil {
 		return took{}, err
 	}
-	var elapsed time.Duration
-	err = poll(ctx, 100*time.Millisecond, func() (bool, error) {
-		now, err := w.applied(ctx)
-		elapsed = time.Since(started)
-		return now-before >= float64(objects), err
-	})
+	elapsed, err := w.await(ctx, started, w.created, before+float64(objects))
 	if err != nil {
 		return took{}, err
 	}

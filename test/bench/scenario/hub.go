@@ -36,26 +36,46 @@ func (w *World) rest(ctx context.Context) error {
 	return w.Hub.AwaitRest(ctx, stillness)
 }
 
-// applied returns how many applies of ConfigMaps targets have accepted.
-func (w *World) applied(ctx context.Context) (count float64, err error) {
-	requests, err := w.Hub.Requests(ctx)
-	for kind, made := range requests {
-		if kind.Side == "target" && kind.Verb == "apply" && kind.Resource == configMaps.Resource && strings.HasPrefix(kind.Code, "2") {
+// created returns how many objects the hub has created on targets.
+func (w *World) created(ctx context.Context) (float64, error) { return w.decided(ctx, "Create") }
+
+// looked returns how many objects the hub has found in step.
+func (w *World) looked(ctx context.Context) (float64, error) { return w.decided(ctx, "None") }
+
+// decided returns how often the hub has carried out a decision.
+func (w *World) decided(ctx context.Context, action string) (count float64, err error) {
+	samples, err := w.Hub.Metrics(ctx)
+	for sample, made := range samples {
+		if strings.HasPrefix(sample, "synchub_sync_actions_total{") && strings.Contains(sample, `action="`+action+`"`) && strings.Contains(sample, `result="done"`) {
 			count += made
 		}
 	}
 	return count, err
 }
 
-// looked returns how many objects the hub has found in step.
-func (w *World) looked(ctx context.Context) (count float64, err error) {
-	samples, err := w.Hub.Metrics(ctx)
-	for sample, made := range samples {
-		if strings.HasPrefix(sample, "synchub_sync_actions_total{") && strings.Contains(sample, `action="None"`) {
-			count += made
+// await returns how long it took from the start until the hub has done something so often. It asks seldom while much is
+// missing: to answer takes the hub time.
+func (w *World) await(ctx context.Context, started time.Time, done func(context.Context) (float64, error), often float64) (time.Duration, error) {
+	const soonest, latest = 50 * time.Millisecond, 500 * time.Millisecond
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	before, err := done(ctx)
+	for next := soonest; err == nil; {
+		select {
+		case <-ctx.Done():
+			return 0, fmt.Errorf("%.0f of %.0f are done: %w", before, often, ctx.Err())
+		case <-time.After(next):
 		}
+		var now float64
+		now, err = done(ctx)
+		elapsed := time.Since(started)
+		if now >= often {
+			return elapsed, err
+		}
+		rest := time.Duration(float64(elapsed) * (often - now) / max(now-before, 1))
+		next = max(soonest, min(rest/2, max(latest, elapsed/10)))
 	}
-	return count, err
+	return 0, err
 }
 
 // processorTime returns what the hub has taken so far.
@@ -64,8 +84,8 @@ func (w *World) processorTime(ctx context.Context) (time.Duration, error) {
 	return time.Duration(samples["process_cpu_seconds_total"] * float64(time.Second)), err
 }
 
-// footprint is what the hub holds, in bytes.
-type footprint struct{ heap, stacks, resident float64 }
+// footprint is what the hub holds; memory is in bytes.
+type footprint struct{ heap, stacks, resident, goroutines float64 }
 
 // footprint collects garbage first.
 func (w *World) footprint(ctx context.Context) (footprint, error) {
@@ -84,6 +104,7 @@ func (w *World) footprint(ctx context.Context) (footprint, error) {
 	samples, err := w.Hub.Metrics(ctx)
 	return footprint{
 		heap: samples["go_memstats_heap_alloc_bytes"], stacks: samples["go_memstats_stack_inuse_bytes"], resident: samples["process_resident_memory_bytes"],
+		goroutines: samples["go_goroutines"],
 	}, err
 }
 

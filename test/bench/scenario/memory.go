@@ -117,7 +117,8 @@ func (w *World) watches(ctx context.Context) (count float64, err error) {
 // hold has so many objects put in step on each of the whole clusters.
 func (w *World) hold(ctx context.Context, each int) error {
 	const namespace = "hub-memory"
-	before, err := w.applied(ctx)
+	before, err := w.created(ctx)
+	started := time.Now()
 	if err != nil {
 		return err
 	}
@@ -135,11 +136,7 @@ func (w *World) hold(ctx context.Context, each int) error {
 	}
 	objects := each * len(w.clusters)
 	w.inStep += objects
-	err = poll(ctx, 250*time.Millisecond, func() (bool, error) {
-		now, err := w.applied(ctx)
-		return now-before >= float64(objects), err
-	})
-	if err != nil {
+	if _, err := w.await(ctx, started, w.created, before+float64(objects)); err != nil {
 		return err
 	}
 	return w.rest(ctx)

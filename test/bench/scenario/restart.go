@@ -95,12 +95,7 @@ func (w *World) restart(ctx context.Context) (time.Duration, error) {
 	if err := w.StartHub(ctx); err != nil {
 		return 0, err
 	}
-	var elapsed time.Duration
-	err := poll(ctx, 100*time.Millisecond, func() (bool, error) {
-		looked, err := w.looked(ctx)
-		elapsed = time.Since(started)
-		return looked >= float64(w.inStep), err
-	})
+	elapsed, err := w.await(ctx, started, w.looked, float64(w.inStep))
 	if err != nil {
 		return 0, err
 	}

@@ -18,6 +18,7 @@ package scenario
 
 import (
 	"context"
+	"time"
 
 	"github.com/synchub-dev/synchub/test/bench/figures"
 )
@@ -51,6 +52,9 @@ var All = []Scenario{
 	{"burst", "many objects at once, over a fleet", fleetBurst},
 	{"burst-clusters", "many objects at once, over two whole clusters", clusterBurst},
 	{"memory", "what objects, and idle pairs of a target and a resource, take", memory},
+	{"busy", "an edit while many objects of another mailbox, or of the same, are synced", busy},
+	{"fleet", "what an event costs with more mailboxes", events},
+	{"long", "what is left after a long time in which much changes and targets come and go", long},
 }
 
 // Size is how much is done.
@@ -61,13 +65,16 @@ type Size struct {
 	Burst, Edits int
 	// Restarts are the numbers of objects in step with which the hub is started again.
 	Restarts []int
-	// Memory is how many objects are made to see what one takes.
-	Memory int
+	// Memory is how many objects are made to see what one takes, Busy how many are synced while one of them is edited.
+	Memory, Busy int
+	// Long is how long targets come and go in the long run, Parts how often it is looked at meanwhile.
+	Long  time.Duration
+	Parts int
 }
 
 var (
 	// Full is what figures are quoted from.
-	Full = Size{Targets: 100, Rounds: 3, Burst: 10_000, Edits: 200, Restarts: []int{1_000, 10_000}, Memory: 5_000}
+	Full = Size{Targets: 100, Rounds: 3, Burst: 10_000, Edits: 200, Restarts: []int{1_000, 10_000}, Memory: 5_000, Busy: 10_000, Long: 20 * time.Minute, Parts: 4}
 	// Quick ends within ten minutes.
-	Quick = Size{Targets: 20, Rounds: 2, Burst: 2_000, Edits: 100, Restarts: []int{1_000}, Memory: 2_000}
+	Quick = Size{Targets: 20, Rounds: 2, Burst: 2_000, Edits: 100, Restarts: []int{1_000}, Memory: 2_000, Busy: 2_000, Long: time.Minute, Parts: 1}
 )

@@ -46,17 +46,20 @@ type change struct {
 	shows       func(*unstructured.Unstructured) string
 }
 
-// edits are changes of ConfigMaps in mailboxes.
+// edit is a change of a ConfigMap in a mailbox.
+var edit = change{
+	resource: configMaps,
+	patch:    func(number int) string { return fmt.Sprintf(`{"data": {"entry": "%d"}}`, number) },
+	shows: func(object *unstructured.Unstructured) string {
+		entry, _, _ := unstructured.NestedString(object.Object, "data", "entry")
+		return entry
+	},
+}
+
+func downwards(at *place) (from, to dynamic.Interface) { return at.above, at.below }
+
 func edits(ctx context.Context, w *World) ([]figures.Row, error) {
-	change := change{
-		resource: configMaps,
-		patch:    func(number int) string { return fmt.Sprintf(`{"data": {"entry": "%d"}}`, number) },
-		shows: func(object *unstructured.Unstructured) string {
-			entry, _, _ := unstructured.NestedString(object.Object, "data", "entry")
-			return entry
-		},
-	}
-	return w.singles(ctx, "edit", w.fleet[:min(10, len(w.fleet))], change, func(at *place) (from, to dynamic.Interface) { return at.above, at.below })
+	return w.singles(ctx, "edit", w.fleet[:min(10, len(w.fleet))], edit, downwards)
 }
 
 // statuses are changes of Deployments' statuses on targets.
@@ -76,7 +79,7 @@ func statuses(ctx context.Context, w *World) ([]figures.Row, error) {
 }
 
 // singles makes one change after the other, for the hub and for the bare syncer in turn, and measures from the answer on one
-// side to the event on the other. An event may come before the answer; the change counts as having taken no time then.
+// side to the event on the other.
 func (w *World) singles(ctx context.Context, name string, places []*place, change change, sides func(*place) (from, to dynamic.Interface)) ([]figures.Row, error) {
 	tracks := map[string][]*track{}
 	for _, who := range []string{"hub", "bare"} {
@@ -168,7 +171,7 @@ func exists(ctx context.Context, client dynamic.ResourceInterface, name string) 
 	})
 }
 
-// measure makes a change, and returns how long it took to arrive.
+// measure makes a change, and returns how long it took to arrive: less than nothing if its event overtook the answer.
 func (t *track) measure(ctx context.Context, change change, number int) (time.Duration, error) {
 	_, err := t.from.Patch(ctx, t.name, types.MergePatchType, []byte(change.patch(number)), metav1.PatchOptions{}, change.subresource...)
 	answered := time.Now()
@@ -176,5 +179,5 @@ func (t *track) measure(ctx context.Context, change change, number int) (time.Du
 		return 0, err
 	}
 	arrived, err := t.arrivals.until(ctx, func(object *unstructured.Unstructured) bool { return change.shows(object) == fmt.Sprint(number) })
-	return max(arrived.Sub(answered), 0), err
+	return arrived.Sub(answered), err
 }

@@ -79,8 +79,8 @@ type Gate struct {
 	lock   sync.Mutex
 	server *http.Server
 	tally  Tally
-	// open is how many connections there are now.
-	open int
+	// open is how many connections there are now, watching how many watches.
+	open, watching int
 	// last is when something of the rhythm was asked last.
 	last map[string]time.Time
 	// ended counts the watches of a path that the server has ended, each of which may be followed by another.
@@ -160,6 +160,13 @@ func (g *Gate) Connections() int {
 	return g.open
 }
 
+// Watches returns how many watches there are now.
+func (g *Gate) Watches() int {
+	g.lock.Lock()
+	defer g.lock.Unlock()
+	return g.watching
+}
+
 func (g *Gate) connection(_ net.Conn, state http.ConnState) {
 	g.lock.Lock()
 	defer g.lock.Unlock()
@@ -178,10 +185,25 @@ func (g *Gate) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 	isWatch := request.URL.Query().Get("watch") == "true"
 	what := describe(request, isWatch)
 	g.count(what, path.Base(request.URL.Path), isWatch, time.Now())
+	if isWatch {
+		g.begin()
+		// Also when the proxy panics because a client has broken off.
+		defer func() { g.end(what, request.Context().Err() == nil) }()
+	}
 	g.proxy.ServeHTTP(writer, request)
-	if isWatch && request.Context().Err() == nil {
-		g.lock.Lock()
-		defer g.lock.Unlock()
+}
+
+func (g *Gate) begin() {
+	g.lock.Lock()
+	defer g.lock.Unlock()
+	g.watching++
+}
+
+func (g *Gate) end(what string, byServer bool) {
+	g.lock.Lock()
+	defer g.lock.Unlock()
+	g.watching--
+	if byServer {
 		g.ended[what]++
 	}
 }

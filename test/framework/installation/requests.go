@@ -68,7 +68,7 @@ func Caused(requests map[Request]float64, leftOut ...string) map[string]float64 
 func (h *Hub) AwaitRest(ctx context.Context, stillness time.Duration, leftOut ...string) error {
 	var last map[string]float64
 	var since time.Time
-	err := wait.PollUntilContextCancel(ctx, 250*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, stillness/4, true, func(ctx context.Context) (bool, error) {
 		requests, err := h.Requests(ctx)
 		if now := Caused(requests, leftOut...); !maps.Equal(now, last) || last == nil {
 			last, since = now, time.Now()

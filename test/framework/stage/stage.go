@@ -32,7 +32,8 @@ import (
 )
 
 const (
-	hosting = "hosting"
+	// Hosting is the name of the hosting cluster.
+	Hosting = "hosting"
 	// endLimit bounds the end of a hub.
 	endLimit = time.Minute
 )
@@ -72,7 +73,7 @@ type Stage struct {
 // New returns a stage, to be closed by [Stage.Close] also after an error.
 func New(ctx context.Context, options Options) (*Stage, error) {
 	s := &Stage{}
-	clusters := map[string]servers.TargetOptions{hosting: {}}
+	clusters := map[string]servers.TargetOptions{Hosting: {}}
 	maps.Copy(clusters, options.Clusters)
 	var err error
 	if s.Suite, err = framework.StartSuite(ctx, options.Name, clusters, options.Progress); err != nil {
@@ -87,7 +88,7 @@ func New(ctx context.Context, options Options) (*Stage, error) {
 	if s.Fleet, err = fleet.New(ctx, s.second, "fleet", options.Rhythm); err != nil {
 		return s, err
 	}
-	s.Installation, err = installation.New(ctx, s.Options, s.KCP, s.Targets[hosting], filepath.Join(s.Options.Bin, "synchub"), 1)
+	s.Installation, err = installation.New(ctx, s.Options, s.KCP, s.Targets[Hosting], filepath.Join(s.Options.Bin, "synchub"), 1)
 	if err != nil {
 		return s, err
 	}
