@@ -76,7 +76,7 @@ e2e_tests = go run github.com/onsi/ginkgo/v2/ginkgo -v -race -timeout=$(E2E_TIME
 .PHONY: test
 test: test-tools ## Run all tests on real servers, building what they need
 	@mkdir -p logs
-	@nice -n 19 $(unit_tests) >logs/unit.log 2>&1 & beside=$$!; unit=0; e2e=0; \
+	@nice -n 10 $(unit_tests) >logs/unit.log 2>&1 & beside=$$!; unit=0; e2e=0; \
 	$(e2e_tests) || e2e=$$?; \
 	wait $$beside || unit=$$?; \
 	cat logs/unit.log; \

@@ -40,7 +40,7 @@ import (
 const (
 	startLimit = 5 * time.Minute
 	// patience is how long a test waits for what must happen.
-	patience = time.Minute
+	patience = 3 * time.Minute
 	pollEach = 50 * time.Millisecond
 )
 

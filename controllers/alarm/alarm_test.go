@@ -26,7 +26,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/alarm"
 )
 
-const patience = 10 * time.Second
+const patience = 3 * time.Minute
 
 // sleeping returns a channel that is closed when a sleep ends that has begun.
 func sleeping(ctx context.Context, of *alarm.Alarm, limit time.Duration) <-chan struct{} {

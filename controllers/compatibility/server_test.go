@@ -50,7 +50,7 @@ import (
 const (
 	startLimit = 5 * time.Minute
 	// patience is how long a test waits for what must happen.
-	patience = time.Minute
+	patience = 3 * time.Minute
 )
 
 // target is the cluster of this package.

@@ -43,7 +43,7 @@ import (
 const (
 	startLimit = 5 * time.Minute
 	// patience is how long a test waits for what must happen.
-	patience = time.Minute
+	patience = 3 * time.Minute
 	pollEach = 20 * time.Millisecond
 )
 

@@ -58,7 +58,7 @@ const (
 
 	startLimit = 5 * time.Minute
 	// patience is how long a test waits for what must happen, however busy the machine is.
-	patience = 2 * time.Minute
+	patience = 3 * time.Minute
 	pollEach = 50 * time.Millisecond
 
 	// twin is a mailbox of the same name on both shards.

@@ -44,7 +44,7 @@ import (
 
 const (
 	// patience is how long a test waits for what must happen.
-	patience = time.Minute
+	patience = 3 * time.Minute
 	pollEach = 10 * time.Millisecond
 	// nowhere is an address at which nothing listens.
 	nowhere = "https://127.0.0.1:1/services/apiexport/a/b"

@@ -37,7 +37,7 @@ import (
 
 const (
 	startLimit = 5 * time.Minute
-	patience   = time.Minute
+	patience   = 3 * time.Minute
 	otherHub   = "other-hub"
 )
 

@@ -41,7 +41,7 @@ import (
 
 const (
 	startLimit = 5 * time.Minute
-	patience   = time.Minute
+	patience   = 3 * time.Minute
 
 	hubManager = "synchub-test"
 	namespace  = "shop"

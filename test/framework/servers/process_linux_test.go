@@ -29,7 +29,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-const patience = 20 * time.Second
+const patience = 3 * time.Minute
 
 func startRole(t *testing.T, dir, role string, args ...string) *Process {
 	t.Helper()
