@@ -134,7 +134,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 		Clock:     realClock,
 		Log:       options.Log.WithName("sync"),
 	})
-	reports := syncerconfig.NewController(boxes, sync, options.Log.WithName("syncerconfig"))
+	reports := syncerconfig.NewController(boxes, sync, realClock, options.Log.WithName("syncerconfig"))
 	sync.SetObserver(reports)
 	syncTargets = synctarget.NewController(multi, registry, sync, realClock)
 	recorder.Recorder = syncTargets

@@ -163,12 +163,7 @@ func readControllers(running []*Controller, metrics chan<- prometheus.Metric) {
 
 // read adds what there is to read off a controller.
 func (c *Controller) read(to *reading) {
-	c.lock.Lock()
-	queue := c.queue
-	c.lock.Unlock()
-	if queue != nil {
-		to.depth += queue.Len()
-	}
+	to.depth += c.Backlog()
 	waiting, since := c.pending.count()
 	to.waiting += waiting
 	if to.since.IsZero() || waiting > 0 && since.Before(to.since) {

@@ -187,6 +187,17 @@ func (c *Controller) Sum() Sum {
 	return sum
 }
 
+// Backlog returns how many objects are to be looked at.
+func (c *Controller) Backlog() int {
+	c.lock.Lock()
+	queue := c.queue
+	c.lock.Unlock()
+	if queue == nil {
+		return 0
+	}
+	return queue.Len()
+}
+
 // Empty tells whether neither side is known to hold an object that the hub brought there, and none is being made. A
 // reconcile that begins after [Controller.SetMatcher] selects by the new matcher, so what is empty under a matcher that
 // selects nothing stays empty.

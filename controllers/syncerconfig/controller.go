@@ -35,6 +35,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -50,6 +51,12 @@ import (
 const (
 	// interval is how often the configs of one mailbox are written at most (rule 1 of the design).
 	interval = 5 * time.Second
+	// busyInterval is the same while many objects wait, for to count all of them again and again, and to write that, takes the
+	// servers and the hub time that these need; and while not all has been looked at that was there at the start, for what was
+	// written before is nearer to the truth than what is half known.
+	busyInterval = 15 * time.Second
+	// many is how many objects must wait for that.
+	many = 100
 	// soon is how long the first change waits for others. The status after a quiet time is thus nearly immediate.
 	soon         = 200 * time.Millisecond
 	writeTimeout = 30 * time.Second
@@ -60,19 +67,22 @@ const (
 type Controller struct {
 	mailboxes *mailboxes.Mailboxes
 	manager   *syncmanager.Manager
+	clock     clock.Clock
 	log       logr.Logger
 
 	lock  gosync.Mutex
 	queue priorityqueue.PriorityQueue[types.UID]
-	// written is when the configs of a SyncTarget's mailbox were last looked at.
-	written map[types.UID]time.Time
+	looks map[types.UID]look // by SyncTarget
 }
+
+// look is when the configs of a mailbox were last looked at, or first to be, and when they are again at the soonest.
+type look struct{ last, next time.Time }
 
 var _ syncmanager.Observer = &Controller{}
 
 // NewController returns a controller that reports what the manager's sync controllers do.
-func NewController(mailboxes *mailboxes.Mailboxes, manager *syncmanager.Manager, log logr.Logger) *Controller {
-	return &Controller{mailboxes: mailboxes, manager: manager, log: log, written: map[types.UID]time.Time{}}
+func NewController(mailboxes *mailboxes.Mailboxes, manager *syncmanager.Manager, clock clock.Clock, log logr.Logger) *Controller {
+	return &Controller{mailboxes: mailboxes, manager: manager, clock: clock, log: log, looks: map[types.UID]look{}}
 }
 
 // NeedLeaderElection makes the manager run the controller on the leader only.
@@ -114,22 +124,21 @@ func (c *Controller) Changed(syncTarget types.UID) {
 	if c.queue == nil {
 		return
 	}
-	delay := max(soon, interval-time.Since(c.written[syncTarget]))
+	delay := max(soon, c.looks[syncTarget].next.Sub(c.clock.Now()))
 	c.queue.AddWithOpts(priorityqueue.AddOpts{After: delay}, syncTarget)
 }
 
 // Reconcile writes the status of the configs of one mailbox where it differs.
 func (c *Controller) Reconcile(ctx context.Context, syncTarget types.UID) (reconcile.Result, error) {
 	view, ok := c.manager.View(syncTarget)
-	c.lock.Lock()
-	if ok {
-		c.written[syncTarget] = time.Now()
-	} else {
-		delete(c.written, syncTarget)
-	}
-	c.lock.Unlock()
 	if !ok {
+		c.lock.Lock()
+		defer c.lock.Unlock()
+		delete(c.looks, syncTarget)
 		return reconcile.Result{}, nil
+	}
+	if later := c.begin(syncTarget, view); later > 0 {
+		return reconcile.Result{RequeueAfter: later}, nil
 	}
 	report := newReport(view)
 	var errs []error
@@ -143,6 +152,41 @@ func (c *Controller) Reconcile(ctx context.Context, syncTarget types.UID) (recon
 		}
 	}
 	return reconcile.Result{}, errors.Join(errs...)
+}
+
+// begin notes that a mailbox's configs are being looked at, unless it returns how much later that is to be.
+func (c *Controller) begin(syncTarget types.UID, view syncmanager.View) (later time.Duration) {
+	waiting, known := 0, true
+	for _, controller := range view.Controllers {
+		waiting += controller.Backlog()
+		known = known && controller.HasPassed()
+	}
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	now, seen := c.clock.Now(), c.looks[syncTarget]
+	if seen.last.IsZero() && !known {
+		seen.last = now
+	}
+	if later = putOff(now.Sub(seen.last), waiting, known); later > 0 {
+		seen.next = now.Add(later)
+	} else {
+		seen = look{last: now, next: now.Add(interval)}
+	}
+	c.looks[syncTarget] = seen
+	return later
+}
+
+// putOff returns how long to wait before configs are looked at that were so long ago, while so many objects wait, or not all
+// that was there at the start is known. It is short enough not to miss for long that this is over.
+func putOff(last time.Duration, waiting int, known bool) time.Duration {
+	switch {
+	case !known:
+		return max(0, min(soon, busyInterval-last))
+	case waiting >= many:
+		return max(0, min(interval, busyInterval-last))
+	default:
+		return 0
+	}
 }
 
 func (c *Controller) write(ctx context.Context, report report, resource schema.GroupVersionResource, object *unstructured.Unstructured) error {

@@ -22,6 +22,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
 	strictjson "sigs.k8s.io/json"
 )
 
@@ -112,9 +113,25 @@ func (m Mark) String() string {
 	return string(data)
 }
 
+// recent are the marks that were read last, by their text. The mark of an object that changes is read by the index, the
+// router, each decision and each report, from the same text, and to read it takes longer than all else about an object in
+// step. They take 5 MiB at most.
+var recent = lru.New(4096)
+
 // ParseMark reads the value of [MarkAnnotation]. It fails on malformed JSON, on fields it does not know and on a
 // version other than [MarkVersion]: what we cannot read completely is not ours to touch.
 func ParseMark(annotation string) (Mark, error) {
+	if mark, ok := recent.Get(annotation); ok {
+		return mark.(Mark), nil
+	}
+	mark, err := parseMark(annotation)
+	if err == nil {
+		recent.Add(annotation, mark)
+	}
+	return mark, err
+}
+
+func parseMark(annotation string) (Mark, error) {
 	var mark Mark
 	unknown, err := strictjson.UnmarshalStrict([]byte(annotation), &mark, strictjson.DisallowUnknownFields)
 	if err == nil && len(unknown) == 0 && mark.Version == MarkVersion {

@@ -117,20 +117,11 @@ func (w *World) burstDirectly(ctx context.Context, namespace string, objects int
 }
 
 func (w *World) burstByHub(ctx context.Context, namespace string, places []*place, objects int) (took, error) {
-	before, err := w.created(ctx)
-	if err != nil {
-		return took{}, err
-	}
 	used, err := w.processorTime(ctx)
 	if err != nil {
 		return took{}, err
 	}
-	started := time.Now()
-	err = w.each(ctx, places, func(ctx context.Context, at *place) error { return at.resume(ctx, namespace) })
-	if err != nil {
-		return took{}, err
-	}
-	elapsed, err := w.await(ctx, started, w.created, before+float64(objects))
+	elapsed, err := w.resume(ctx, namespace, places, objects)
 	if err != nil {
 		return took{}, err
 	}
@@ -139,4 +130,18 @@ func (w *World) burstByHub(ctx context.Context, namespace string, places []*plac
 	}
 	total, err := w.processorTime(ctx)
 	return took{elapsed, total - used}, err
+}
+
+// resume takes away the suspension of mailboxes, and returns how long it took until their objects were created.
+func (w *World) resume(ctx context.Context, namespace string, places []*place, objects int) (time.Duration, error) {
+	before, err := w.created(ctx)
+	if err != nil {
+		return 0, err
+	}
+	started := time.Now()
+	err = w.each(ctx, places, func(ctx context.Context, at *place) error { return at.resume(ctx, namespace) })
+	if err != nil {
+		return 0, err
+	}
+	return w.await(ctx, started, w.created, before+float64(objects))
 }

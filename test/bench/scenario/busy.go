@@ -33,6 +33,7 @@ func busy(ctx context.Context, w *World) ([]figures.Row, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer stopAll(tracks)
 	edited := &editing{track: tracks[0]}
 	what := fmt.Sprintf("p99 of an edit while %d objects of ", w.Busy)
 	others := figures.Row{What: what + "another mailbox are synced, against when nothing is", Unit: "ms", Limit: new(2.0)}
@@ -64,19 +65,21 @@ func (w *World) editsDuring(ctx context.Context, edited *editing, at *place, nam
 		return nil, err
 	}
 	synced := make(chan struct{})
-	group, ctx := errgroup.WithContext(ctx)
+	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		defer close(synced)
-		_, err := w.burstByHub(ctx, namespace, places, w.Busy)
+		_, err := w.resume(groupCtx, namespace, places, w.Busy)
 		return err
 	})
 	group.Go(func() error {
-		latencies, err = edited.until(ctx, synced)
+		latencies, err = edited.until(groupCtx, synced)
 		return err
 	})
-	err = group.Wait()
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
 	w.inStep += w.Busy
-	return latencies, err
+	return latencies, w.rest(ctx)
 }
 
 // editing is an object that is edited again and again.

@@ -108,16 +108,24 @@ func (w *World) footprint(ctx context.Context) (footprint, error) {
 	}, err
 }
 
-// readsAndWrites returns the hub's requests so far that read something other than by a list, a watch, discovery, or to see whether a
+// readsAndWrites returns, by kind, the hub's requests so far that read something other than by a list, a watch, discovery, or to see whether a
 // target is well, and writes those that write an object of a mailbox or a target.
-func readsAndWrites(requests map[installation.Request]float64) (reads, writes float64) {
+func readsAndWrites(requests map[installation.Request]float64) (reads, writes map[string]float64) {
+	reads, writes = map[string]float64{}, map[string]float64{}
 	for kind, count := range requests {
 		switch {
 		case kind.Verb == "get" && kind.Resource != "none":
-			reads += count
+			reads[kind.String()] += count
 		case kind.Class != "background" && kind.Verb != "get" && kind.Verb != "list" && kind.Verb != "watch":
-			writes += count
+			writes[kind.String()] += count
 		}
 	}
 	return reads, writes
+}
+
+func sum(counts map[string]float64) (total float64) {
+	for _, count := range counts {
+		total += count
+	}
+	return total
 }

@@ -50,7 +50,8 @@ func restarts(ctx context.Context, w *World) (rows []figures.Row, err error) {
 				return rows, err
 			}
 			read, written := readsAndWrites(requests)
-			reads.Hub, writes.Hub = append(reads.Hub, read), append(writes.Hub, written)
+			reads.Hub, writes.Hub = append(reads.Hub, sum(read)), append(writes.Hub, sum(written))
+			w.progress("the hub took %.2f s, lists %.2f s; it read %v and wrote %v", elapsed.Seconds(), known.Direct[len(known.Direct)-1], read, written)
 		}
 		rows = append(rows, writes, reads, known)
 	}

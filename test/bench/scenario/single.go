@@ -87,6 +87,7 @@ func (w *World) singles(ctx context.Context, name string, places []*place, chang
 		if err != nil {
 			return nil, err
 		}
+		defer stopAll(made)
 		tracks[who] = made
 	}
 	if _, err := w.bare.Carry(bare.Order{Do: bare.Follow, Namespace: "bare-" + name}); err != nil {
@@ -153,6 +154,12 @@ func (w *World) tracks(ctx context.Context, namespace string, places []*place, r
 		tracks[i] = &track{from: from.Resource(resource).Namespace(namespace), name: "single", arrivals: arrivals}
 	}
 	return tracks, nil
+}
+
+func stopAll(tracks []*track) {
+	for _, one := range tracks {
+		one.arrivals.stream.Stop()
+	}
 }
 
 // place has the bare syncer write all objects of a namespace once it sees them.
