@@ -42,6 +42,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/compatibility"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
@@ -160,6 +161,9 @@ func (c *Controller) begin(syncTarget types.UID, view syncmanager.View) (later t
 	for _, controller := range view.Controllers {
 		waiting += controller.Backlog()
 		known = known && controller.HasPassed()
+	}
+	for _, state := range view.Frozen {
+		known = known && state.Reason != compatibility.ReasonPending
 	}
 	c.lock.Lock()
 	defer c.lock.Unlock()
