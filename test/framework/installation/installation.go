@@ -161,13 +161,17 @@ func (i *Installation) StartHub(args ...string) (*Hub, error) {
 	return &Hub{Process: process, metricsPort: metrics, healthPort: health}, nil
 }
 
-// AwaitReady returns when the replica's /readyz says so.
+// AwaitReady returns when the replica's /readyz says so, and it tells its metrics, which may be a moment later.
 func (h *Hub) AwaitReady(ctx context.Context) error {
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, stepTimeout, true, func(ctx context.Context) (bool, error) {
 		if h.Ended() {
 			return false, fmt.Errorf("the hub ended")
 		}
-		return h.get(ctx, "/readyz") == http.StatusOK, nil
+		if h.get(ctx, "/readyz") != http.StatusOK {
+			return false, nil
+		}
+		_, err := h.Metrics(ctx)
+		return err == nil, nil
 	})
 	if err != nil {
 		return fmt.Errorf("the hub does not become ready: %w\n%s", err, h.LogTail(30))
