@@ -60,13 +60,13 @@ func (w *World) await(ctx context.Context, started time.Time, done func(context.
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	before, err := done(ctx)
+	now := before
 	for next := soonest; err == nil; {
 		select {
 		case <-ctx.Done():
-			return 0, fmt.Errorf("%.0f of %.0f are done: %w", before, often, ctx.Err())
+			return 0, fmt.Errorf("the hub has done it %.0f times of %.0f: %w", now, often, ctx.Err())
 		case <-time.After(next):
 		}
-		var now float64
 		now, err = done(ctx)
 		elapsed := time.Since(started)
 		if now >= often {
