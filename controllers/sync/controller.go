@@ -342,14 +342,16 @@ func (c *Controller) Synced() bool {
 // FirstPass is closed when everything there was at the start has been tried once, or could not be.
 func (c *Controller) FirstPass() <-chan struct{} { return c.firstPass.ended }
 
-// HasPassed tells whether everything there was at the start has been tried once, or could not be.
-func (c *Controller) HasPassed() bool {
+// Knows tells whether the mailbox's objects can be seen, and everything there was at the start has been tried once, or could
+// not be.
+func (c *Controller) Knows() bool {
 	select {
 	case <-c.firstPass.ended:
-		return true
 	default:
 		return false
 	}
+	_, state := c.Mailboxes.Get(c.Resource.GroupVersionResource, c.Mailbox, types.NamespacedName{})
+	return state != mailboxes.Unknown
 }
 
 // Unavailable returns what of the controller's resource the target does not serve, or not to the hub.

@@ -160,7 +160,7 @@ func (c *Controller) begin(syncTarget types.UID, view syncmanager.View) (later t
 	waiting, known := 0, true
 	for _, controller := range view.Controllers {
 		waiting += controller.Backlog()
-		known = known && controller.HasPassed()
+		known = known && controller.Knows()
 	}
 	for _, state := range view.Frozen {
 		known = known && state.Reason != compatibility.ReasonPending
