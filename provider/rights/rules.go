@@ -70,7 +70,7 @@ func (t table) add(resource schema.GroupResource, verbs ...string) {
 func tableOf(resources []Resource) table {
 	needed := table{}
 	// Namespaces are watched, since what waits for one is woken by it, and made for their contents; the mark of such a one is
-	// taken off by a patch. At connect a dry run of two applies to namespaces tells how the target creates.
+	// taken off by a patch. Before the first creation, a dry run of two applies to namespaces tells how the target creates.
 	needed.add(namespaces, reading...)
 	needed.add(namespaces, "create", "patch")
 	needed.add(definitions, reading...)

@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/sync/singleflight"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -72,6 +73,7 @@ type Connection struct {
 	signals        signals
 	resolutions    resolutions
 	identity       clusterIdentity
+	proofs         singleflight.Group
 	// last is the probe's alone.
 	last said
 
@@ -86,8 +88,8 @@ type Connection struct {
 	rises uint64
 	// up is closed while the target is up.
 	up chan struct{}
-	// createByApply is true once the target has shown that an apply with a resourceVersion never overwrites.
-	createByApply bool
+	// creation is nil until something was to be created.
+	creation *creation
 	// informers are those that run.
 	informers map[*informer]struct{}
 

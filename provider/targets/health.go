@@ -96,8 +96,7 @@ func (c *Connection) probeWhile(ctx context.Context) {
 	state := course{}
 	for {
 		now := c.clock.Now()
-		rising, _ := state.after(true, now)
-		health, err := c.probe(ctx, rising.up && !state.up)
+		health, err := c.probe(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -120,15 +119,11 @@ func (c *Connection) probeWhile(ctx context.Context) {
 	}
 }
 
-// probe asks the target for its version and, if it comes up by that, how it creates. It returns what is to be thought of
-// the target if the answer counts.
-func (c *Connection) probe(ctx context.Context, rises bool) (Health, error) {
+// probe asks the target for its version. It returns what is to be thought of the target if the answer counts.
+func (c *Connection) probe(ctx context.Context) (Health, error) {
 	ctx, cancel := context.WithTimeout(requests.As(ctx, requests.Background), probeTimeout)
 	defer cancel()
 	version, err := c.version(ctx)
-	if err == nil && rises {
-		err = c.proveCreation(ctx)
-	}
 	if err != nil {
 		health := c.Health()
 		health.Up, health.Reason, health.Message = false, reasonOf(err), c.Describe(err)
@@ -147,16 +142,6 @@ func reasonOf(err error) string {
 	default:
 		return ReasonUnreachable
 	}
-}
-
-func (c *Connection) proveCreation(ctx context.Context) error {
-	byApply, err := c.proveCreateByApply(ctx)
-	if err == nil {
-		c.lock.Lock()
-		c.createByApply = byApply
-		c.lock.Unlock()
-	}
-	return err
 }
 
 func (c *Connection) version(ctx context.Context) (string, error) {

@@ -229,8 +229,9 @@ func TestDescribeWithholdsCredentials(t *testing.T) {
 	target.set(&target.present, refusal)
 	connection, err := newRegistry(t.Context(), t, clock.RealClock{}).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(connection.Health().Reason).To(Equal(ReasonUnreachable)) })
-	message := connection.Health().Message
+	_, err = connection.createsByApply()
+	g.Expect(err).To(HaveOccurred())
+	message := connection.Describe(err)
 	g.Expect(message).To(ContainSubstring("you sent (withheld)"))
 	g.Expect(len(message)).To(BeNumerically("<=", maxMessage+len("...")))
 	expectNoSecret(t, message)

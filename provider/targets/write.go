@@ -29,7 +29,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/csaupgrade"
@@ -41,18 +40,15 @@ var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespace
 // ErrExists means that an object of the name is there already; nothing was written.
 var ErrExists = errors.New("an object of this name exists")
 
-// neverExists is a resourceVersion that no stored object has. A server-side apply that carries it creates an absent
-// object and is refused for any other (tried with Kubernetes 1.35; proven for each target by proveCreateByApply).
-const neverExists = "1"
-
 // Create creates the object unless one of its name exists: then the error wraps [ErrExists], and nothing was written.
 // A missing namespace is reported as the API server does, by a NotFound error.
 func (c *Connection) Create(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	c.lock.Lock()
-	byApply := c.createByApply
-	c.lock.Unlock()
+	byApply, err := c.createsByApply()
+	if err != nil {
+		return nil, err
+	}
 	client := c.resource(resource, object.GetNamespace())
 	if !byApply {
 		return c.createByPost(ctx, client, object)
@@ -171,42 +167,6 @@ func (c *Connection) EnsureNamespace(ctx context.Context, name string, annotatio
 		return nil
 	}
 	return err
-}
-
-// proveCreateByApply asks the target, in two dry runs, whether an apply that carries neverExists is refused for an
-// object that exists and creates one that does not. That is how the API server's store works, but nowhere promised.
-// A target that does not allow the question is served by POST.
-func (c *Connection) proveCreateByApply(ctx context.Context) (bool, error) {
-	attempt := func(name string) error {
-		namespace := &unstructured.Unstructured{}
-		namespace.SetAPIVersion("v1")
-		namespace.SetKind("Namespace")
-		namespace.SetName(name)
-		namespace.SetResourceVersion(neverExists)
-		_, err := c.client.Resource(namespaces).Apply(ctx, name, namespace, metav1.ApplyOptions{
-			FieldManager: c.fieldManager, Force: true, DryRun: []string{metav1.DryRunAll},
-		})
-		return err
-	}
-	present := attempt(metav1.NamespaceDefault)
-	absent := attempt("synchub-probe-" + string(uuid.NewUUID()))
-	for _, err := range []error{present, absent} {
-		if cannotAnswer(err) {
-			return false, fmt.Errorf("cannot find out how the target creates by apply: %w", err)
-		}
-	}
-	return apierrors.IsConflict(present) && absent == nil, nil
-}
-
-// cannotAnswer tells whether the error is about the target as it is now, and no answer to what was asked.
-func cannotAnswer(err error) bool {
-	switch apierrors.ReasonForError(err) {
-	case metav1.StatusReasonUnknown, metav1.StatusReasonServiceUnavailable, metav1.StatusReasonTooManyRequests,
-		metav1.StatusReasonTimeout, metav1.StatusReasonServerTimeout:
-		return err != nil
-	default:
-		return false
-	}
 }
 
 func (c *Connection) resource(resource schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {

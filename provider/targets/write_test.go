@@ -99,7 +99,7 @@ func keyOf(object *unstructured.Unstructured) types.NamespacedName {
 func setCreateByApply(connection *Connection, byApply bool) {
 	connection.lock.Lock()
 	defer connection.lock.Unlock()
-	connection.createByApply = byApply
+	connection.creation = &creation{rises: connection.rises, byApply: byApply}
 }
 
 // eachWay runs a test for each kind with each of the two ways to create.

@@ -18,6 +18,7 @@ package targets
 
 import (
 	"net/http"
+	"sync"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -33,8 +34,8 @@ func TestProveCreateByApply(t *testing.T) {
 	conflict := status(http.StatusConflict, metav1.StatusReasonConflict)
 	forbidden := status(http.StatusForbidden, metav1.StatusReasonForbidden)
 	for name, tt := range map[string]struct {
-		present, absent answer
-		up, byApply     bool
+		present, absent  answer
+		answers, byApply bool
 	}{
 		"it does":                        {conflict, created(), true, true},
 		"it would overwrite":             {created(), created(), true, false},
@@ -58,28 +59,46 @@ func TestProveCreateByApply(t *testing.T) {
 			target.set(&target.absent, tt.absent)
 			connection, err := newRegistry(t.Context(), t, clock.RealClock{}).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
 			g.Expect(err).NotTo(HaveOccurred())
-			eventually(t, func(g Gomega) { g.Expect(connection.Health().Reason).NotTo(Equal(ReasonConnecting)) })
-			g.Expect(connection.Up()).To(Equal(tt.up), "%+v", connection.Health())
-			g.Expect(createsByApply(connection)).To(Equal(tt.byApply))
-			if tt.up {
+			byApply, err := connection.createsByApply()
+			g.Expect(byApply).To(Equal(tt.byApply))
+			if tt.answers {
+				g.Expect(err).NotTo(HaveOccurred())
 				return
 			}
-			g.Expect(connection.Health().Reason).To(Equal(ReasonUnreachable))
+			g.Expect(err).To(HaveOccurred())
 
-			// It is asked again, and counts as up only then.
+			// It is asked again.
 			target.set(&target.present, conflict)
 			target.set(&target.absent, created())
-			connection.Doubt()
-			eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
-			g.Expect(createsByApply(connection)).To(BeTrue())
+			g.Expect(connection.createsByApply()).To(BeTrue())
 		})
 	}
 }
 
-func createsByApply(connection *Connection) bool {
-	connection.lock.Lock()
-	defer connection.lock.Unlock()
-	return connection.createByApply
+// It is asked once each time the target has come up, when something is to be created, and by one for all who want to.
+func TestItIsAskedOnceHowATargetCreates(t *testing.T) {
+	g := NewWithT(t)
+	target := newScript(t)
+	connection, err := newRegistry(t.Context(), t, clock.RealClock{}).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
+	g.Expect(err).NotTo(HaveOccurred())
+	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
+	g.Expect(target.questions.Load()).To(BeZero())
+	for rise := range int64(2) {
+		var asking sync.WaitGroup
+		for range 10 {
+			asking.Go(func() {
+				if byApply, err := connection.createsByApply(); err != nil || !byApply {
+					t.Errorf("it creates by apply: %v, %v", byApply, err)
+				}
+			})
+		}
+		asking.Wait()
+		g.Expect(target.questions.Load()).To(Equal(rise + 1))
+		connection.set(Health{Reason: ReasonUnreachable})
+		connection.set(Health{Up: true, Reason: ReasonConnected})
+	}
+	g.Expect(connection.createsByApply()).To(BeTrue())
+	g.Expect(target.questions.Load()).To(BeEquivalentTo(3))
 }
 
 // This is what the whole house stands on: the API server's store behaves as was tried.
@@ -87,7 +106,7 @@ func TestAPIServerCreatesByApply(t *testing.T) {
 	g := NewWithT(t)
 	target := startTarget(t, steady)
 	connection := connect(t, target)
-	g.Expect(createsByApply(connection)).To(BeTrue())
+	g.Expect(connection.createsByApply()).To(BeTrue())
 	g.Expect(connection.Health().Version).To(HavePrefix("v1."))
 	found, err := framework.List(t.Context(), target.Config, namespaces, "", "")
 	g.Expect(err).NotTo(HaveOccurred())
