@@ -51,7 +51,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	chosen := flags.String("scenario", "", "run only the scenarios that match this regular expression as a whole")
-	quick := flags.Bool("quick", false, "use few targets, objects and rounds")
+	quick := flags.Bool("quick", false, "use few targets, objects and rounds, and leave out the long run unless it is named")
 	commit := flags.String("commit", "unknown", "what is measured, for the report")
 	list := flags.Bool("list", false, "name the scenarios and end")
 	if err := flags.Parse(args); err != nil {
@@ -61,12 +61,18 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("--scenario: %w", err)
 	}
+	wanted := func(one scenario.Scenario) bool {
+		if *chosen == "" {
+			return !*quick || !one.Patient
+		}
+		return pattern.MatchString(one.Name)
+	}
 	var scenarios []scenario.Scenario
 	for _, one := range scenario.All {
 		if *list {
 			fmt.Printf("%-16s %s\n", one.Name, one.About)
 		}
-		if *chosen == "" || pattern.MatchString(one.Name) {
+		if wanted(one) {
 			scenarios = append(scenarios, one)
 		}
 	}

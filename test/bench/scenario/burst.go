@@ -74,6 +74,8 @@ func (w *World) bursts(ctx context.Context, name string, places []*place) ([]fig
 
 // fillSuspended makes so many objects in each mailbox, which the hub, if they are its own, syncs when that is resumed.
 func (w *World) fillSuspended(ctx context.Context, places []*place, namespace string, each int) error {
+	started := time.Now()
+	defer func() { w.progress("%d objects made in %.1f s", each*len(places), time.Since(started).Seconds()) }()
 	return w.each(ctx, places, func(ctx context.Context, at *place) error {
 		if err := at.prepare(ctx, namespace); err != nil {
 			return err

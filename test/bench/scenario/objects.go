@@ -136,7 +136,7 @@ func (at *place) prepare(ctx context.Context, names ...string) error {
 // fill makes objects in the mailbox.
 func (at *place) fill(ctx context.Context, resource schema.GroupVersionResource, objects ...*unstructured.Unstructured) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(writers)
+	group.SetLimit(fillers)
 	for _, object := range objects {
 		group.Go(func() error {
 			_, err := at.above.Resource(resource).Namespace(object.GetNamespace()).Create(ctx, object, metav1.CreateOptions{})

@@ -41,8 +41,8 @@ import (
 )
 
 const (
-	// writers is how many requests of the world's own are in flight at once.
-	writers = 16
+	// workers is how many places the world does something with at once, fillers how many objects it makes at once in a place.
+	workers, fillers = 16, 8
 	// limit is how long anything may take that is waited for.
 	limit = 10 * time.Minute
 )
@@ -192,7 +192,7 @@ func (w *World) endpoint(ctx context.Context) (string, error) {
 // each does something for all places, several at once.
 func (w *World) each(ctx context.Context, places []*place, do func(context.Context, *place) error) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(writers)
+	group.SetLimit(workers)
 	for _, at := range places {
 		group.Go(func() error {
 			if err := do(ctx, at); err != nil {

@@ -148,7 +148,7 @@ func (f *Fleet) newMember(ctx context.Context, name string) (*Member, error) {
 func (f *Fleet) kubeconfig(server string, ca []byte) ([]byte, error) {
 	config := clientcmdapi.NewConfig()
 	config.Clusters["target"] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: ca}
-	config.AuthInfos["admin"] = &clientcmdapi.AuthInfo{Token: f.kcp.Config.BearerToken}
+	config.AuthInfos["admin"] = &clientcmdapi.AuthInfo{Token: f.kcp.MasterToken()}
 	config.Contexts["target"] = &clientcmdapi.Context{Cluster: "target", AuthInfo: "admin"}
 	config.CurrentContext = "target"
 	content, err := clientcmd.Write(*config)

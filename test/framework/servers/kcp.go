@@ -34,9 +34,13 @@ const (
 	HubGroup = "synchub:hub"
 )
 
-// kcpAdminGroup may do everything in every workspace. The admin that kcp itself makes gets a new token at each start,
-// ours keeps its token across a restart.
-const kcpAdminGroup = "system:kcp:admin"
+// newAdmin may do everything in every workspace. The admin that kcp itself makes gets a new token at each start, ours keeps
+// its token across a restart.
+func newAdmin() user { return newUser("admin", "system:kcp:admin") }
+
+// newMaster may do everything too, and more at once than a kcp allows others. kcp leaves much undone that it does for others
+// who make workspaces.
+func newMaster() user { return newUser("master", "system:kcp:admin", "system:masters") }
 
 // lavish lets kcp take more memory, and less time for collecting garbage: that was a fifth of its time in a test suite.
 var lavish = []string{"GOGC=200"}
@@ -52,9 +56,9 @@ type KCP struct {
 	Config    *rest.Config
 	HubConfig *rest.Config
 
-	dir   string
-	admin user
-	ca    []byte
+	dir           string
+	admin, master user
+	ca            []byte
 }
 
 // StartKCP starts a kcp and returns when workspaces can be made in it, which takes 10 to 90 seconds. moreHubUsers are the
@@ -64,14 +68,14 @@ func StartKCP(ctx context.Context, opts Options, moreHubUsers ...string) (*KCP, 
 	for _, name := range moreHubUsers {
 		hubs = append(hubs, newUser(name, HubGroup))
 	}
-	return startKCP(ctx, opts, newUser("admin", kcpAdminGroup), hubs...)
+	return startKCP(ctx, opts, newAdmin(), hubs...)
 }
 
 // StartKCPs starts a kcp for each of the options, all at the same time, that know the same users by the same tokens, as
 // the shards of one kcp would. Else they have nothing in common; each has its own serving certificate. After an error
 // nothing runs.
 func StartKCPs(ctx context.Context, opts ...Options) ([]*KCP, error) {
-	admin, hub := newUser("admin", kcpAdminGroup), newUser(HubUser, HubGroup)
+	admin, hub := newAdmin(), newUser(HubUser, HubGroup)
 	all := make([]*KCP, len(opts))
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range opts {
@@ -102,9 +106,9 @@ func startKCP(ctx context.Context, opts Options, admin user, hubs ...user) (*KCP
 		return nil, fmt.Errorf("prepare kcp: %w", err)
 	}
 	k := newKCP(dir)
-	k.admin, k.ca = admin, pki.ca
+	k.admin, k.master, k.ca = admin, newMaster(), pki.ca
 	tokens := filepath.Join(dir, "tokens.csv")
-	if err := writeTokenFile(tokens, append([]user{admin}, hubs...)...); err != nil {
+	if err := writeTokenFile(tokens, append([]user{k.admin, k.master}, hubs...)...); err != nil {
 		return nil, fmt.Errorf("prepare kcp: %w", err)
 	}
 	k.Server, err = startServer(ctx, opts, "kcp", 3, func(ports []int) (launch, error) {
@@ -147,6 +151,9 @@ func (k *KCP) writeKubeconfigs(hubs []user) error {
 	if err := writeKubeconfig(k.Kubeconfig, "root", k.Workspace("root").Host, k.ca, k.admin); err != nil {
 		return err
 	}
+	if err := writeKubeconfig(k.masterKubeconfig(), "kcp", k.Config.Host, k.ca, k.master); err != nil {
+		return err
+	}
 	for _, hub := range hubs {
 		if err := writeKubeconfig(k.HubKubeconfigOf(hub.name), "kcp", k.Config.Host, k.ca, hub); err != nil {
 			return err
@@ -154,6 +161,12 @@ func (k *KCP) writeKubeconfigs(hubs []user) error {
 	}
 	return nil
 }
+
+func (k *KCP) masterKubeconfig() string { return filepath.Join(k.dir, "kcp-master.kubeconfig") }
+
+// MasterToken is for the workspaces of a kcp that stands for many clusters, each of which would have a limit of its own of how
+// many requests it answers at once.
+func (k *KCP) MasterToken() string { return k.master.token }
 
 // HubKubeconfigOf returns the path of the kubeconfig of HubUser or of another hub's user.
 func (k *KCP) HubKubeconfigOf(user string) string { return filepath.Join(k.dir, user+".kubeconfig") }

@@ -53,7 +53,11 @@ func openKCP(opts Options) (*KCP, error) {
 		return nil, err
 	}
 	k.Config.Host = k.HubConfig.Host // without a workspace
-	k.ca, k.admin = k.Config.CAData, user{name: "admin", token: k.Config.BearerToken}
+	master, err := readKubeconfig(k.masterKubeconfig())
+	if err != nil {
+		return nil, err
+	}
+	k.ca, k.admin, k.master = k.Config.CAData, user{name: "admin", token: k.Config.BearerToken}, user{name: "master", token: master.BearerToken}
 	return k, nil
 }
 
