@@ -276,7 +276,7 @@ func (c *Controller) passed(ctx context.Context, side *side, bystander metav1.Ob
 func (c *Controller) raisedKin(side *side, change relation.Change) (keys []types.NamespacedName) {
 	above, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
 	for _, object := range above {
-		mark, err := c.Owner.VerifyUp(object.GetAnnotations(), transform.SelfOf(object))
+		mark, err := c.Owner.VerifyUp(markOn(object), transform.SelfOf(object))
 		if err != nil || mark.Relation == "" {
 			continue
 		}

@@ -48,10 +48,10 @@ const (
 
 // StaysAbove returns why an object of the owner's mailbox never goes down; empty if it may.
 func StaysAbove(owner ownership.Owner, source *unstructured.Unstructured) Stay {
-	if _, ok := source.GetLabels()[edgev2alpha1.LabelMailboxAccess]; ok {
+	if _, ok := label(source, edgev2alpha1.LabelMailboxAccess); ok {
 		return StayAccess
 	}
-	ensuredBy, ensured := source.GetAnnotations()[ownership.EnsuredAnnotation]
+	ensuredBy, ensured := annotation(source, ownership.EnsuredAnnotation)
 	switch {
 	case cameUp(owner, source):
 		return StayCameUp
@@ -63,8 +63,37 @@ func StaysAbove(owner ownership.Owner, source *unstructured.Unstructured) Stay {
 }
 
 func cameUp(owner ownership.Owner, object *unstructured.Unstructured) bool {
-	_, err := owner.VerifyUp(object.GetAnnotations(), transform.SelfOf(object))
+	_, err := owner.VerifyUp(markOn(object), transform.SelfOf(object))
 	return err == nil
+}
+
+// markOn returns the mark alone of an object's annotations, which all together would have to be copied.
+func markOn(object *unstructured.Unstructured) map[string]string {
+	mark, ok := annotation(object, ownership.MarkAnnotation)
+	if !ok {
+		return nil
+	}
+	return map[string]string{ownership.MarkAnnotation: mark}
+}
+
+func annotation(object *unstructured.Unstructured, key string) (string, bool) {
+	return entryOf(object, "annotations", key)
+}
+
+func label(object *unstructured.Unstructured, key string) (string, bool) {
+	return entryOf(object, "labels", key)
+}
+
+// entryOf returns one entry of a map in the object's metadata. Null is the empty string there.
+func entryOf(object *unstructured.Unstructured, field, key string) (string, bool) {
+	value, ok, _ := unstructured.NestedFieldNoCopy(object.Object, "metadata", field, key)
+	text, _ := value.(string)
+	return text, ok
+}
+
+func isLabelled(object *unstructured.Unstructured, owner ownership.Owner) bool {
+	value, _ := label(object, ownership.OwnerLabel)
+	return value == owner.LabelValue()
 }
 
 // Describe is what selection needs to know of an object of the mailbox.
@@ -111,14 +140,14 @@ func (r Resource) IsLeftOut(matcher *selection.Matcher, source *unstructured.Uns
 
 // Observe returns what there is to decide by if an object of the target is the owner's, else why it is not.
 func (r Resource) Observe(owner ownership.Owner, mailbox logicalcluster.Name, object *unstructured.Unstructured) (*decide.Observed, error) {
-	mark, err := owner.Verify(object.GetAnnotations(), transform.SelfOf(object))
+	mark, err := owner.Verify(markOn(object), transform.SelfOf(object))
 	if err != nil {
 		return nil, err
 	}
 	return &decide.Observed{
 		UID:         object.GetUID(),
 		Mark:        mark,
-		Labelled:    object.GetLabels()[ownership.OwnerLabel] == owner.LabelValue(),
+		Labelled:    isLabelled(object, owner),
 		Terminating: object.GetDeletionTimestamp() != nil,
 		Former:      mark.Mailbox != mailbox.String(),
 		// Only what the hub created goes with all that it holds.

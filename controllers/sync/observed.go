@@ -150,7 +150,7 @@ func (c *Controller) placedFrom(source types.NamespacedName) []placed {
 // isBeingPlaced tells whether something was made of an object of the mailbox that the cache does not show yet.
 func (c *Controller) isBeingPlaced(source types.NamespacedName) bool {
 	return c.onTarget.has(func(object *unstructured.Unstructured) bool {
-		mark, err := c.Owner.Verify(object.GetAnnotations(), transform.SelfOf(object))
+		mark, err := c.Owner.Verify(markOn(object), transform.SelfOf(object))
 		return err == nil && keyOfSource(mark) == source
 	})
 }

@@ -94,7 +94,7 @@ func (c *Controller) targetHandler(side *side) cache.ResourceEventHandler {
 			old, object := oldObj.(*unstructured.Unstructured), obj.(*unstructured.Unstructured)
 			if old.GetResourceVersion() != object.GetResourceVersion() {
 				c.saw(seenOnTarget, changePriority, c.sourcesOf(object)...)
-				if old.GetAnnotations()[ownership.MarkAnnotation] != object.GetAnnotations()[ownership.MarkAnnotation] {
+				if !maps.Equal(markOn(old), markOn(object)) {
 					// Somebody may have taken the mark off.
 					c.saw(seenOnTarget, changePriority, c.sourcesOf(old)...)
 				}
@@ -253,7 +253,7 @@ func keyOf(object *unstructured.Unstructured) types.NamespacedName {
 // sourcesOf returns the name in the mailbox of what an object on the target came from. One whose mark is lost is taken
 // for that of the same name.
 func (c *Controller) sourcesOf(object *unstructured.Unstructured) []types.NamespacedName {
-	mark, err := c.Owner.Verify(object.GetAnnotations(), transform.SelfOf(object))
+	mark, err := c.Owner.Verify(markOn(object), transform.SelfOf(object))
 	switch {
 	case err != nil:
 		return []types.NamespacedName{keyOf(object)}
@@ -273,7 +273,7 @@ func (c *Controller) indexBySource(obj any) ([]string, error) {
 	if !ok {
 		return nil, nil
 	}
-	mark, err := c.Owner.Verify(object.GetAnnotations(), transform.SelfOf(object))
+	mark, err := c.Owner.Verify(markOn(object), transform.SelfOf(object))
 	if err != nil || !c.isSource(mark.Source) {
 		return nil, nil //nolint:nilerr // what is not ours has no source
 	}

@@ -233,7 +233,7 @@ func (c *Controller) EmptyOf(target schema.GroupResource) bool {
 	}
 	above, known := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
 	return known && !slices.ContainsFunc(above, func(object *unstructured.Unstructured) bool {
-		mark, err := c.Owner.VerifyUp(object.GetAnnotations(), transform.SelfOf(object))
+		mark, err := c.Owner.VerifyUp(markOn(object), transform.SelfOf(object))
 		return err == nil && placeBelow(mark).resource == target
 	})
 }
