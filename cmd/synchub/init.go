@@ -19,6 +19,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
@@ -50,7 +51,7 @@ func newInitCommand() *cobra.Command {
 			case options.HubUser == "":
 				return errors.New("set --hub-user to the name of the hub's kcp user, so that it gets its rights")
 			}
-			ctrl.SetLogger((&logOptions{level: "error", format: "console"}).logger())
+			ctrl.SetLogger((&logOptions{level: "error", format: "console"}).logger(os.Stderr))
 			access, err := kcp.Load(kubeconfig, initLimits)
 			if err != nil {
 				return err

@@ -18,9 +18,11 @@ package main
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
+	uberzap "go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
@@ -48,10 +50,19 @@ func (o *logOptions) validate() error {
 	return nil
 }
 
-func (o *logOptions) logger() logr.Logger {
+func (o *logOptions) logger(to io.Writer) logr.Logger {
 	encoder := zap.JSONEncoder()
 	if o.format == "console" {
 		encoder = zap.ConsoleEncoder()
 	}
-	return zap.New(encoder, zap.Level(levels[o.level]), zap.StacktraceLevel(zapcore.PanicLevel))
+	reticently := zap.RawZapOpts(uberzap.WrapCore(func(core zapcore.Core) zapcore.Core { return reticent{core} }))
+	return zap.New(encoder, zap.WriteTo(to), zap.Level(levels[o.level]), zap.StacktraceLevel(zapcore.PanicLevel), reticently)
+}
+
+// reticent puts what a logger was given into words when that says something. Each reconcile has a logger of its own, and
+// hardly any says a word.
+type reticent struct{ zapcore.Core }
+
+func (r reticent) With(fields []zapcore.Field) zapcore.Core {
+	return reticent{zapcore.NewLazyWith(r.Core, fields)}
 }

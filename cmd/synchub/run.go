@@ -177,7 +177,7 @@ func podNamespace() string {
 }
 
 func (o *runOptions) run(ctx context.Context) error {
-	log := o.logs.logger()
+	log := o.logs.logger(os.Stderr)
 	ctrl.SetLogger(log)
 	klog.SetLogger(log.WithName("client-go"))
 

@@ -1,0 +1,48 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// spoken counts how often it is put into words.
+type spoken struct{ times int }
+
+func (s *spoken) String() string {
+	s.times++
+	return "a word"
+}
+
+func TestALoggerIsPutIntoWordsWhenItSaysSomething(t *testing.T) {
+	var output bytes.Buffer
+	options := logOptions{level: "info", format: "json"}
+	word := &spoken{}
+	log := options.logger(&output).WithValues("first", word).WithName("one").WithValues("second", word)
+	log.V(1).Info("nobody hears this")
+	if word.times != 0 || output.Len() != 0 {
+		t.Errorf("nothing was said, and was put into words %d times: %q", word.times, &output)
+	}
+	log.Info("this is heard", "third", word)
+	for _, part := range []string{`"logger":"one"`, `"msg":"this is heard"`, `"first":"a word"`, `"second":"a word"`, `"third":"a word"`} {
+		if !strings.Contains(output.String(), part) {
+			t.Errorf("%s is missing in %s", part, &output)
+		}
+	}
+}
