@@ -20,15 +20,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
-	"k8s.io/client-go/rest"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 )
@@ -36,56 +34,30 @@ import (
 // bindingPrefix is what the names of the bindings begin with that give users their rights in a mailbox.
 const bindingPrefix = "synchub:"
 
-// access gives users their rights in mailboxes. The hub made the workspaces and may do so itself; through the export it could
-// not, since most mailboxes have no claim on bindings.
-type access struct {
-	config func(workspace string) *rest.Config
-
-	lock sync.Mutex
-	// none holds the SyncTargets that were found without any binding, and grant none.
-	none map[types.UID]bool
-}
-
-// grant makes the bindings of a mailbox what the SyncTarget says, and returns the condition that tells if it cannot.
+// grant gives users their rights in a mailbox, as the SyncTarget says, and returns the condition that tells if it cannot. The hub
+// made the workspace and may do so itself; through the export it could not, since most mailboxes have no claim on bindings.
 func (c *Controller) grant(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, condition metav1.Condition, mailbox *edgev2alpha1.MailboxStatus) metav1.Condition {
-	if err := c.access.ensure(ctx, syncTarget, mailbox.Cluster); err != nil {
+	if isWithoutBindings(syncTarget, mailbox) {
+		return condition
+	}
+	client, err := rbacclient.NewForConfig(c.work.Config(mailbox.Cluster))
+	if err == nil {
+		err = settle(ctx, client.ClusterRoleBindings(), syncTarget.Spec.MailboxAccess)
+	}
+	if err != nil {
 		return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonAccessFailed,
 			Message: fmt.Sprintf("spec.mailboxAccess cannot be put into effect: %v.", err)}
 	}
 	return condition
 }
 
-func (a *access) ensure(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, mailbox string) error {
-	grants := syncTarget.Spec.MailboxAccess
-	a.lock.Lock()
-	known := a.none[syncTarget.UID]
-	a.lock.Unlock()
-	if known && len(grants) == 0 {
-		return nil
-	}
-	client, err := rbacclient.NewForConfig(a.config(mailbox))
-	if err != nil {
-		return err
-	}
-	if err := settle(ctx, client.ClusterRoleBindings(), grants); err != nil {
-		return err
-	}
-	a.lock.Lock()
-	defer a.lock.Unlock()
-	if a.none == nil {
-		a.none = map[types.UID]bool{}
-	}
-	if a.none[syncTarget.UID] = true; len(grants) > 0 {
-		delete(a.none, syncTarget.UID)
-	}
-	return nil
-}
-
-// forget drops what is remembered of a SyncTarget that goes.
-func (a *access) forget(syncTarget types.UID) {
-	a.lock.Lock()
-	defer a.lock.Unlock()
-	delete(a.none, syncTarget)
+// isWithoutBindings tells whether nothing is granted, and the status says that this is in effect: so a start of the hub asks
+// nothing of mailboxes that have no bindings.
+func isWithoutBindings(syncTarget *edgev2alpha1.SyncTarget, mailbox *edgev2alpha1.MailboxStatus) bool {
+	ready := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionMailboxReady)
+	return len(syncTarget.Spec.MailboxAccess) == 0 &&
+		ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == syncTarget.Generation &&
+		syncTarget.Status.Mailbox != nil && *syncTarget.Status.Mailbox == *mailbox
 }
 
 // settle makes the bindings that carry our label those that are granted.

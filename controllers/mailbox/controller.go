@@ -89,7 +89,6 @@ type Controller struct {
 	// workspace is the path of the provider workspace.
 	workspace string
 	work      Work
-	access    access
 	turns     *turns
 	clock     clock.Clock
 }
@@ -108,7 +107,7 @@ type Work struct {
 
 // NewController returns a controller that makes mailboxes in the provider workspace, which the cluster stands for.
 func NewController(manager mcmanager.Manager, provider cluster.Cluster, workspace string, clock clock.Clock, work Work) *Controller {
-	return &Controller{manager: manager, provider: provider, workspace: workspace, clock: clock, work: work, access: access{config: work.Config}, turns: newTurns()}
+	return &Controller{manager: manager, provider: provider, workspace: workspace, clock: clock, work: work, turns: newTurns()}
 }
 
 // Register adds the controller to the manager.

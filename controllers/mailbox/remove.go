@@ -61,7 +61,6 @@ func (c *Controller) remove(ctx context.Context, inventory cluster.Cluster, sync
 			return reconcile.Result{RequeueAfter: lookAgain}, err
 		}
 	}
-	c.access.forget(syncTarget.UID)
 	stored := syncTarget.DeepCopy()
 	controllerutil.RemoveFinalizer(syncTarget, Finalizer)
 	return patch.Object(ctx, inventory.GetClient(), stored, syncTarget)
