@@ -45,8 +45,8 @@ import (
 )
 
 const (
-	// workers is how many SyncTargets are looked at together.
-	workers = 8
+	// workers is how many SyncTargets are looked at together: a look waits for what its target says of its APIs.
+	workers = 32
 	// lookAgain is how soon a pair that is being emptied is looked at after something happened to it.
 	lookAgain = 500 * time.Millisecond
 	// announcedLimit is for how long after a definition was announced its kind is asked for.

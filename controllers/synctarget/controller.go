@@ -49,8 +49,9 @@ import (
 // heartbeatInterval is how often a healthy target's heartbeat is written, and so how often a quiet SyncTarget's status.
 const heartbeatInterval = time.Minute
 
-// workers is how many SyncTargets are looked after at once: one that answers slowly must not hold up the others.
-const workers = 8
+// workers is how many SyncTargets are looked after at once: one that answers slowly must not hold up the others, and a look at
+// one that has come up waits until it has said which cluster it is.
+const workers = 32
 
 // Controller connects SyncTargets.
 type Controller struct {
