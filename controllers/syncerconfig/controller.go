@@ -56,8 +56,8 @@ const (
 	// servers and the hub time that these need; and while not all has been looked at that was there at the start, for what was
 	// written before is nearer to the truth than what is half known.
 	busyInterval = 15 * time.Second
-	// many is how many objects must wait for that.
-	many = 100
+	// many is how many objects of a mailbox must wait for that.
+	many = 10
 	// soon is how long the first change waits for others. The status after a quiet time is thus nearly immediate.
 	soon         = 200 * time.Millisecond
 	writeTimeout = 30 * time.Second

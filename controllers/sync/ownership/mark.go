@@ -20,6 +20,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"unique"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
@@ -115,8 +116,9 @@ func (m Mark) String() string {
 
 // recent are the marks that were read last, by their text. The mark of an object that changes is read by the index, the
 // router, each decision and each report, from the same text, and to read it takes longer than all else about an object in
-// step. They take 5 MiB at most.
-var recent = lru.New(4096)
+// step. A report reads the marks of a whole mailbox one after the other: fewer than several mailboxes hold would always be
+// forgotten before they are wanted again. They take 35 MiB at most.
+var recent = lru.New(32 << 10)
 
 // ParseMark reads the value of [MarkAnnotation]. It fails on malformed JSON, on fields it does not know and on a
 // version other than [MarkVersion]: what we cannot read completely is not ours to touch.
@@ -131,11 +133,22 @@ func ParseMark(annotation string) (Mark, error) {
 	return mark, err
 }
 
+// shared returns the same mark with one copy of what many marks say.
+func (m Mark) shared() Mark {
+	m.Hub, m.SyncTarget, m.Mailbox = intern(m.Hub), intern(m.SyncTarget), intern(m.Mailbox)
+	m.Source.Group, m.Source.Resource, m.Source.Namespace = intern(m.Source.Group), intern(m.Source.Resource), intern(m.Source.Namespace)
+	m.Self.Group, m.Self.Kind, m.Self.Namespace = intern(m.Self.Group), intern(m.Self.Kind), intern(m.Self.Namespace)
+	m.Policy, m.Direction, m.Relation = intern(m.Policy), intern(m.Direction), intern(m.Relation)
+	return m
+}
+
+func intern[T ~string](text T) T { return unique.Make(text).Value() }
+
 func parseMark(annotation string) (Mark, error) {
 	var mark Mark
 	unknown, err := strictjson.UnmarshalStrict([]byte(annotation), &mark, strictjson.DisallowUnknownFields)
 	if err == nil && len(unknown) == 0 && mark.Version == MarkVersion {
-		return mark, nil
+		return mark.shared(), nil
 	}
 	// A mark of another version may well have other fields, and of other types.
 	var version struct {
