@@ -102,6 +102,7 @@ func publish(t *testing.T, workspace string, all []definition, natives map[schem
 	}
 	apis := published{config: config, client: dynamicClient(t, config), names: map[schema.GroupResource]schema.GroupResource{}}
 	export := &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: workspace}}
+	var served []schema.GroupVersionResource
 	for _, definition := range all {
 		original := schema.GroupResource{Group: definition.crd.Spec.Group, Resource: definition.crd.Spec.Names.Plural}
 		if natives[original] {
@@ -124,11 +125,23 @@ func publish(t *testing.T, workspace string, all []definition, natives map[schem
 		}
 		apis.names[original] = schema.GroupResource{Group: resource.Spec.Group, Resource: resource.Spec.Names.Plural}
 		export.Spec.Resources = append(export.Spec.Resources, resourceSchema(resource))
+		for _, version := range resource.Spec.Versions {
+			if version.Served {
+				served = append(served, schema.GroupVersionResource{Group: resource.Spec.Group, Version: version.Name, Resource: resource.Spec.Names.Plural})
+			}
+		}
 	}
 	if err := admin.Create(ctx, export); err != nil {
 		t.Fatal(err)
 	}
 	bind(ctx, t, admin, workspace)
+	// kcp serves what is bound a moment later.
+	for _, resource := range served {
+		eventually(t, func(g Gomega) {
+			_, err := apis.client.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1})
+			g.Expect(err).NotTo(HaveOccurred())
+		})
+	}
 	return apis
 }
 
@@ -139,7 +152,7 @@ func resourceSchema(resource *apisv1alpha1.APIResourceSchema) apisv1alpha2.Resou
 	}
 }
 
-// bind binds an export of the workspace in itself and returns when all its APIs are served.
+// bind binds an export of the workspace in itself and returns when kcp says that all its APIs are bound.
 func bind(ctx context.Context, t *testing.T, admin client.Client, export string) {
 	t.Helper()
 	binding := &apisv1alpha2.APIBinding{
