@@ -125,18 +125,18 @@ func matcherOf(tb testing.TB, spec string) *selection.Matcher {
 // detector, under which pools forget. Who meets a bound here makes each event dearer; who gets far below one lowers it.
 var allowed = map[string][2]float64{
 	"compare the status": {2, 80},
-	"decide":             {120, 1160},
+	"decide":             {43, 275},
 	"hash":               {66, 410},
 	"index":              {5, 5},
 	"look why it stays":  {0, 0},
 	"observe":            {9, 9},
 	"read the mark":      {0, 0},
-	"reconcile":          {252, 1805},
+	"reconcile":          {175, 912},
 	"select":             {8, 8},
 	"strip":              {64, 450},
 	"transform down":     {103, 605},
 	"transform up":       {100, 675},
-	"uncovered":          {120, 1160},
+	"uncovered":          {43, 275},
 	"write the mark":     {5, 5},
 }
 
