@@ -152,8 +152,6 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 		},
 		selector:  Selector(options.Owner),
 		manager:   ownership.FieldManager(options.Owner.Hub),
-		onTarget:  newMemory[place](options.Clock),
-		inMailbox: newMemory[types.NamespacedName](options.Clock),
 		raised:    newRaised(),
 		moves:     newMoves(),
 		relatives: newRelatives(options.Register, options.Resource),
@@ -164,6 +162,11 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 		firstPass: newFirstPass(),
 		poked:     make(chan struct{}, 1),
 	}
+	c.onTarget = newMemory(options.Clock, func(at place, resourceVersion string) bool {
+		return c.sideOf(at.resource).cache.HasReached(resourceVersion)
+	})
+	// The caches of mailboxes do not tell how far they have got.
+	c.inMailbox = newMemory(options.Clock, func(types.NamespacedName, string) bool { return true })
 	c.wholeOnTarget = looksAtTarget(options)
 	c.looksAtOther = options.Resource.rules().Up.UsesOther() ||
 		slices.ContainsFunc(options.Relations, func(r *relation.Relation) bool { return r.Up.UsesOther() })

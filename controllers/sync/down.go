@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -41,9 +42,19 @@ type placed struct {
 	key      types.NamespacedName
 	object   *unstructured.Unstructured
 	observed *decide.Observed
+	// awaitsEcho is true if the cache does not show the object yet, which was created a moment ago.
+	awaitsEcho bool
 }
 
 func (p placed) at() place { return p.side.at(p.key) }
+
+// again returns when to look whether the echo has come; zero if none is awaited.
+func (p placed) again() time.Duration {
+	if p.awaitsEcho {
+		return echoTimeout
+	}
+	return 0
+}
 
 // reconcileDown brings in step what an object of the mailbox is on the target. source is nil if there is none.
 func (c *Controller) reconcileDown(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured) (outcome, error) {
@@ -118,7 +129,7 @@ func (c *Controller) bringDown(ctx context.Context, key types.NamespacedName, so
 	returnStatus := func() (bool, error) { return c.returnStatus(ctx, key, source, here, desired, chosen) }
 	if decision.Cause == decide.InStep {
 		returned, err := returnStatus()
-		return outcome{decision: decision, returned: returned}, errors.Join(related, err, c.removeStrays(ctx, here, seen))
+		return outcome{decision: decision, returned: returned, again: here.again()}, errors.Join(related, err, c.removeStrays(ctx, here, seen))
 	}
 	if restless := c.isRestless(key, source, wish, decision); restless || decision.Cause == decide.Drifted {
 		if wait := c.failures.repair(key); wait > 0 {
@@ -127,7 +138,7 @@ func (c *Controller) bringDown(ctx context.Context, key types.NamespacedName, so
 			return outcome{decision: decision, again: wait}, errors.Join(contended, err)
 		}
 	}
-	result := outcome{decision: decision}
+	result := outcome{decision: decision, again: here.again()}
 	if decision.Action == decide.Create {
 		result.again = echoTimeout
 	}

@@ -28,13 +28,20 @@ import (
 )
 
 // echoTimeout is how long the echo of a create is waited for. It never comes if the watch breaks before it and the object
-// is deleted before the next list; without an end to the wait nobody would notice that the object is missing.
-const echoTimeout = 30 * time.Second
+// is deleted before the next list; without an end to the wait nobody would notice that the object is missing. While the cache
+// has not got as far as the create it is waited for up to lateEchoTimeout: a server that is too busy to tell of what was
+// made must not be asked to make it again. That ends too, since a server may count anew, as after a restore.
+const (
+	echoTimeout     = 30 * time.Second
+	lateEchoTimeout = 5 * time.Minute
+)
 
 // memory holds what was written to one side until its cache shows it. Without it, an event that comes between a write and
 // its echo would be decided by the state before the write.
 type memory[K comparable] struct {
 	clock clock.Clock
+	// reached tells whether the cache has got as far as a resourceVersion, or may have.
+	reached func(key K, resourceVersion string) bool
 
 	lock    gosync.Mutex
 	written map[K]*written
@@ -53,8 +60,8 @@ type written struct {
 	gone []types.UID
 }
 
-func newMemory[K comparable](clock clock.Clock) *memory[K] {
-	return &memory[K]{clock: clock, written: map[K]*written{}, dropped: map[K][]string{}}
+func newMemory[K comparable](clock clock.Clock, reached func(key K, resourceVersion string) bool) *memory[K] {
+	return &memory[K]{clock: clock, reached: reached, written: map[K]*written{}, dropped: map[K][]string{}}
 }
 
 // begin is called before a write.
@@ -119,12 +126,18 @@ func (m *memory[K]) current(key K, cached *unstructured.Unstructured) (object *u
 		return cached, true
 	case entry.object == nil:
 		return cached, false
-	case cached != nil && !older(cached, entry.object), cached == nil && m.clock.Since(entry.at) >= echoTimeout:
+	case cached != nil && !older(cached, entry.object), cached == nil && m.isLost(key, entry):
 		delete(m.written, key)
 		return cached, false
 	default:
 		return entry.object, false
 	}
+}
+
+// isLost tells whether the echo of a create is not to be waited for any longer.
+func (m *memory[K]) isLost(key K, entry *written) bool {
+	waited := m.clock.Since(entry.at)
+	return waited >= echoTimeout && (waited >= lateEchoTimeout || m.reached(key, entry.object.GetResourceVersion()))
 }
 
 // has tells whether an object that was written, and that the cache does not show yet, is one of those asked for.

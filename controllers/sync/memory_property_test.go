@@ -143,7 +143,7 @@ func (w *world) delete() {
 // shows it, and in the end believes what the cache shows.
 func TestMemoryOfAnyHistory(t *testing.T) {
 	for seed := range uint64(3000) {
-		w := &world{t: t, random: rand.New(rand.NewPCG(seed, 1)), memory: newMemory[types.NamespacedName](clocktesting.NewFakeClock(time.Unix(0, 0)))} //nolint:gosec // a repeatable history
+		w := &world{t: t, random: rand.New(rand.NewPCG(seed, 1)), memory: newMemory(clocktesting.NewFakeClock(time.Unix(0, 0)), reached[types.NamespacedName])} //nolint:gosec // a repeatable history
 		for range 12 {
 			switch w.random.IntN(6) {
 			case 0, 1:

@@ -163,7 +163,8 @@ func keyOfSource(mark ownership.Mark) types.NamespacedName {
 // it holds nothing of ours. What was written a moment ago counts even if the cache does not show it yet.
 func (c *Controller) observe(side *side, key types.NamespacedName) placed {
 	found := placed{side: side, key: key}
-	object, deleted := c.onTarget.current(found.at(), side.cache.Get(key))
+	cached := side.cache.Get(key)
+	object, deleted := c.onTarget.current(found.at(), cached)
 	if object == nil {
 		return found
 	}
@@ -172,7 +173,7 @@ func (c *Controller) observe(side *side, key types.NamespacedName) placed {
 		return found
 	}
 	observed.Terminating = observed.Terminating || deleted
-	found.object, found.observed = object, observed
+	found.object, found.observed, found.awaitsEcho = object, observed, cached == nil
 	return found
 }
 

@@ -187,7 +187,7 @@ func newHand(t *testing.T, connection *targets.Connection, resource schema.Group
 		Options:  Options{Resource: policies, Owner: us, Mailbox: "mailbox", Connection: connection, Changed: func() {}},
 		manager:  ourManager,
 		down:     transform.Down{Owner: us, Mailbox: "mailbox", Resource: resource.GroupResource(), Hasher: ownership.NewHasher([]byte("key"))},
-		onTarget: newMemory[place](clock.RealClock{}),
+		onTarget: newMemory(clock.RealClock{}, reached[place]),
 	}
 	return &hand{controller, t, &side{TargetResource: TargetResource{GroupVersionResource: resource, Kind: kind}}}
 }

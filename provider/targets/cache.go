@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -64,6 +65,13 @@ func (c *Cache) Synced() bool { return c.informer.Synced() }
 // WaitSynced returns true when the cache is synced, false when ctx ends first.
 func (c *Cache) WaitSynced(ctx context.Context) bool {
 	return c.informer.WaitSynced(ctx)
+}
+
+// HasReached tells whether the cache shows all that happened up to a resourceVersion of its resource. It is true, too, where
+// that cannot be told.
+func (c *Cache) HasReached(resourceVersion string) bool {
+	order, err := resourceversion.CompareResourceVersion(c.informer.reflector.LastSyncResourceVersion(), resourceVersion)
+	return err != nil || order >= 0
 }
 
 // Availability tells why the target does not let the cache be filled, or kept in step.
