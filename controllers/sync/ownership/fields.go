@@ -59,9 +59,12 @@ type gap struct {
 }
 
 // recentSets are the entries that were read last, by their text. Objects of one make have the same, and to read it is most of
-// what it takes to compare an object with what it is to be. They are read by many at once and changed by nobody. Those of
-// Deployments take 10 MiB at most.
+// what it takes to compare an object with what it is to be. They are read by many at once and changed by nobody. Long ones are
+// not kept, so that nobody's objects fill the memory; what is kept takes tens of MiB at most.
 var recentSets = lru.New(128)
+
+// longestSet is the length in bytes of the longest text that is kept; that of a Deployment has about 2,000.
+const longestSet = 8 << 10
 
 func readSet(fieldsV1 []byte) (*fieldpath.Set, error) {
 	text := string(fieldsV1)
@@ -74,7 +77,9 @@ func readSet(fieldsV1 []byte) (*fieldpath.Set, error) {
 			return nil, err
 		}
 	}
-	recentSets.Add(text, set)
+	if len(text) <= longestSet {
+		recentSets.Add(text, set)
+	}
 	return set, nil
 }
 

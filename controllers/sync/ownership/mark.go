@@ -117,8 +117,11 @@ func (m Mark) String() string {
 // recent are the marks that were read last, by their text. The mark of an object that changes is read by the index, the
 // router, each decision and each report, from the same text, and to read it takes longer than all else about an object in
 // step. A report reads the marks of a whole mailbox one after the other: fewer than several mailboxes hold would always be
-// forgotten before they are wanted again. They take 35 MiB at most.
+// forgotten before they are wanted again. Those that a hub writes take 35 MiB at most; longer ones are not kept.
 var recent = lru.New(32 << 10)
+
+// longestMark is the length in bytes of the longest text that is kept; most marks have about 500.
+const longestMark = 2 << 10
 
 // ParseMark reads the value of [MarkAnnotation]. It fails on malformed JSON, on fields it does not know and on a
 // version other than [MarkVersion]: what we cannot read completely is not ours to touch.
@@ -127,7 +130,7 @@ func ParseMark(annotation string) (Mark, error) {
 		return mark.(Mark), nil
 	}
 	mark, err := parseMark(annotation)
-	if err == nil {
+	if err == nil && len(annotation) <= longestMark {
 		recent.Add(annotation, mark)
 	}
 	return mark, err

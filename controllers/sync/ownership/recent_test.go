@@ -1,0 +1,45 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package ownership
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// Who writes long annotations, or objects with very many fields, must not fill the hub's memory.
+func TestLongTextsAreNotKept(t *testing.T) {
+	for length, kept := range map[int]bool{10: true, longestMark: false} {
+		text := Mark{Version: MarkVersion, Ignored: strings.Repeat("a", length)}.String()
+		if _, err := ParseMark(text); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := recent.Get(text); ok != kept {
+			t.Errorf("a mark of %d bytes: want it kept %t, got %t", len(text), kept, ok)
+		}
+	}
+	for length, kept := range map[int]bool{10: true, longestSet: false} {
+		text := fmt.Sprintf(`{"f:%s":{}}`, strings.Repeat("a", length))
+		if _, err := Uncovered(nil, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := recentSets.Get(text); ok != kept {
+			t.Errorf("an entry of %d bytes: want it kept %t, got %t", len(text), kept, ok)
+		}
+	}
+}
