@@ -17,10 +17,14 @@ limitations under the License.
 package servers
 
 import (
+	"fmt"
 	"os/exec"
 	"runtime"
 	"sync"
 	"syscall"
+	"time"
+
+	"github.com/prometheus/procfs"
 )
 
 // starter runs functions on one OS thread that is never given back. The kernel sends a child its parent-death signal
@@ -42,4 +46,17 @@ func startGuarded(command *exec.Cmd) error {
 	started := make(chan error)
 	starter() <- func() { started <- command.Start() }
 	return <-started
+}
+
+// ProcessorTime returns what the process has taken so far.
+func (p *Process) ProcessorTime() (time.Duration, error) {
+	running, err := procfs.NewProc(p.Pid())
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", p.name, err)
+	}
+	stat, err := running.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", p.name, err)
+	}
+	return time.Duration(stat.CPUTime() * float64(time.Second)), nil
 }

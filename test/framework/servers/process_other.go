@@ -19,8 +19,10 @@ limitations under the License.
 package servers
 
 import (
+	"errors"
 	"os/exec"
 	"syscall"
+	"time"
 )
 
 // startGuarded starts a command that no signal from a terminal reaches. Only Linux can end it together with this program
@@ -29,3 +31,6 @@ func startGuarded(command *exec.Cmd) error {
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return command.Start()
 }
+
+// ProcessorTime is known only on Linux.
+func (p *Process) ProcessorTime() (time.Duration, error) { return 0, errors.ErrUnsupported }

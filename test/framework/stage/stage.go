@@ -126,6 +126,18 @@ func (s *Stage) StopHub(ctx context.Context) error {
 	return err
 }
 
+// ProcessorTime returns what the servers have taken so far, the hub not counted.
+func (s *Stage) ProcessorTime() (total time.Duration, err error) {
+	for _, server := range append(s.Servers(), s.second.Server) {
+		used, err := server.Process().ProcessorTime()
+		if err != nil {
+			return 0, err
+		}
+		total += used
+	}
+	return total, nil
+}
+
 // Close ends everything. Of a stage that failed the logs stay, in the folder that it returns.
 func (s *Stage) Close(ctx context.Context, failed bool) (logs string, err error) {
 	errs := []error{s.StopHub(context.WithoutCancel(ctx))}
