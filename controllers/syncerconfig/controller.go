@@ -58,6 +58,10 @@ const (
 	busyInterval = 15 * time.Second
 	// many is how many objects of a mailbox must wait for that.
 	many = 10
+	// busyShare is how far apart these writes are over all mailboxes in which many wait, and longestInterval the limit of what
+	// that makes of busyInterval: in a burst over a hundred mailboxes, kcp took as long for them as for a third of the objects.
+	busyShare       = 500 * time.Millisecond
+	longestInterval = 2 * time.Minute
 	// soon is how long the first change waits for others. The status after a quiet time is thus nearly immediate.
 	soon         = 200 * time.Millisecond
 	writeTimeout = 30 * time.Second
@@ -74,10 +78,15 @@ type Controller struct {
 	lock  gosync.Mutex
 	queue priorityqueue.PriorityQueue[types.UID]
 	looks map[types.UID]look // by SyncTarget
+	busy  int                // of looks
 }
 
 // look is when the configs of a mailbox were last looked at, or first to be, and when they are again at the soonest.
-type look struct{ last, next time.Time }
+type look struct {
+	last, next time.Time
+	// busy tells that many of the mailbox's objects waited.
+	busy bool
+}
 
 var _ syncmanager.Observer = &Controller{}
 
@@ -133,9 +142,7 @@ func (c *Controller) Changed(syncTarget types.UID) {
 func (c *Controller) Reconcile(ctx context.Context, syncTarget types.UID) (reconcile.Result, error) {
 	view, ok := c.manager.View(syncTarget)
 	if !ok {
-		c.lock.Lock()
-		defer c.lock.Unlock()
-		delete(c.looks, syncTarget)
+		c.forget(syncTarget)
 		return reconcile.Result{}, nil
 	}
 	if later := c.begin(syncTarget, view); later > 0 {
@@ -165,29 +172,53 @@ func (c *Controller) begin(syncTarget types.UID, view syncmanager.View) (later t
 	for _, state := range view.Frozen {
 		known = known && state.Reason != compatibility.ReasonPending
 	}
+	return c.take(syncTarget, waiting >= many, known)
+}
+
+// take is begin for a mailbox of which that is known.
+func (c *Controller) take(syncTarget types.UID, busy, known bool) (later time.Duration) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	now, seen := c.clock.Now(), c.looks[syncTarget]
 	if seen.last.IsZero() && !known {
 		seen.last = now
 	}
-	if later = putOff(now.Sub(seen.last), waiting, known); later > 0 {
+	c.count(seen.busy, -1)
+	seen.busy = busy
+	c.count(seen.busy, 1)
+	if later = putOff(now.Sub(seen.last), c.busy, busy, known); later > 0 {
 		seen.next = now.Add(later)
 	} else {
-		seen = look{last: now, next: now.Add(interval)}
+		seen.last, seen.next = now, now.Add(interval)
 	}
 	c.looks[syncTarget] = seen
 	return later
 }
 
-// putOff returns how long to wait before configs are looked at that were so long ago, while so many objects wait, or not all
-// that was there at the start is known. It is short enough not to miss for long that this is over.
-func putOff(last time.Duration, waiting int, known bool) time.Duration {
+func (c *Controller) forget(syncTarget types.UID) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	c.count(c.looks[syncTarget].busy, -1)
+	delete(c.looks, syncTarget)
+}
+
+// count wants the lock.
+func (c *Controller) count(busy bool, more int) {
+	if busy {
+		c.busy += more
+	}
+}
+
+// putOff returns how long to wait before the configs of a mailbox are looked at that were so long ago, while many of its objects
+// wait, as they do in so many mailboxes, or while not all that was there at the start is known. It is short enough not to miss for
+// long that this is over.
+func putOff(last time.Duration, allBusy int, busy, known bool) time.Duration {
 	switch {
 	case !known:
 		return max(0, min(soon, busyInterval-last))
-	case waiting >= many:
-		return max(0, min(interval, busyInterval-last))
+	case busy:
+		every := min(max(busyInterval, time.Duration(allBusy)*busyShare), longestInterval)
+		return max(0, min(interval, every-last))
 	default:
 		return 0
 	}
