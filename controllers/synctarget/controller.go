@@ -18,6 +18,7 @@ package synctarget
 
 import (
 	"context"
+	"fmt"
 	gosync "sync"
 	"time"
 
@@ -93,8 +94,14 @@ func NewController(manager mcmanager.Manager, registry *targets.Registry, sync *
 	}
 }
 
+// credentialIndex is the index of SyncTargets by the Secret that they refer to.
+const credentialIndex = "credentials"
+
 // Register adds the controller to the manager.
-func (c *Controller) Register() error {
+func (c *Controller) Register(ctx context.Context) error {
+	if err := c.manager.GetFieldIndexer().IndexField(ctx, &edgev2alpha1.SyncTarget{}, credentialIndex, credentialKey); err != nil {
+		return fmt.Errorf("cannot index SyncTargets by their credentials: %w", err)
+	}
 	return mcbuilder.ControllerManagedBy(c.manager).
 		Named("synctarget").
 		For(&edgev2alpha1.SyncTarget{}, mcbuilder.WithPredicates(heartbeat.Ignored())).
@@ -117,18 +124,25 @@ func (c *Controller) Register() error {
 		Complete(c)
 }
 
+// credentialKey returns the key of the Secret that a SyncTarget refers to, as [credentialIndex] has it.
+func credentialKey(object client.Object) []string {
+	reference := credentialsOf(object.(*edgev2alpha1.SyncTarget))
+	if reference == nil {
+		return nil
+	}
+	return []string{types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name}.String()}
+}
+
 // referrers returns the SyncTargets of the secret's workspace that refer to it.
 func referrers(ctx context.Context, inventory cluster.Cluster, secret client.Object) []reconcile.Request {
 	var syncTargets edgev2alpha1.SyncTargetList
-	if err := inventory.GetClient().List(ctx, &syncTargets); err != nil {
+	by := client.MatchingFields{credentialIndex: client.ObjectKeyFromObject(secret).String()}
+	if err := inventory.GetClient().List(ctx, &syncTargets, by); err != nil {
 		return nil
 	}
-	var requests []reconcile.Request
+	requests := make([]reconcile.Request, 0, len(syncTargets.Items))
 	for i := range syncTargets.Items {
-		reference := credentialsOf(&syncTargets.Items[i])
-		if reference != nil && reference.Name == secret.GetName() && reference.Namespace == secret.GetNamespace() {
-			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Name: syncTargets.Items[i].Name}})
-		}
+		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Name: syncTargets.Items[i].Name}})
 	}
 	return requests
 }

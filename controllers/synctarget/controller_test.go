@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -57,6 +58,13 @@ func TestCredentialsOf(t *testing.T) {
 			}
 			if !reflect.DeepEqual(syncTarget, before) {
 				t.Error("the SyncTarget was changed")
+			}
+			var want []string
+			if test.want != nil {
+				want = []string{test.want.Namespace + "/" + test.want.Name}
+			}
+			if got := credentialKey(syncTarget); !slices.Equal(got, want) {
+				t.Errorf("want to be found by %q, got %q", want, got)
 			}
 		})
 	}
