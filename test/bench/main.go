@@ -88,13 +88,22 @@ func run(ctx context.Context, args []string) error {
 }
 
 // measure runs scenarios one after the other, and adds to the report what they find.
-func measure(ctx context.Context, scenarios []scenario.Scenario, quick bool, report *figures.Report) (err error) {
+func measure(ctx context.Context, scenarios []scenario.Scenario, quick bool, report *figures.Report) error {
+	if quick {
+		return measureTogether(ctx, scenarios, scenario.Quick, report)
+	}
+	for _, together := range scenario.Together(scenarios) {
+		if err := measureTogether(ctx, together, scenario.Full, report); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measureTogether runs scenarios on the same servers.
+func measureTogether(ctx context.Context, scenarios []scenario.Scenario, size scenario.Size, report *figures.Report) (err error) {
 	progress := func(format string, args ...any) {
 		fmt.Fprintf(os.Stderr, "%s %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
-	}
-	size := scenario.Full
-	if quick {
-		size = scenario.Quick
 	}
 	world, err := scenario.NewWorld(ctx, size, progress)
 	defer func() {

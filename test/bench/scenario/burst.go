@@ -19,6 +19,7 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/synchub-dev/synchub/test/bench/bare"
@@ -28,8 +29,47 @@ import (
 // inFlight is how many requests for one resource of one target the hub has in flight at once; see controllers/sync.
 const inFlight = 4
 
-// took is what something cost.
-type took struct{ elapsed, cpu time.Duration }
+// took is what something cost: the time of who did it, and of the servers.
+type took struct{ elapsed, cpu, servers time.Duration }
+
+// bill has a row for each part of what many objects took.
+type bill struct {
+	elapsed, cpu, servers figures.Row
+	objects               int
+}
+
+func newBill(objects, targets int) *bill {
+	what := fmt.Sprintf("%d objects over %d targets, %d requests in flight for each: ", objects, targets, inFlight)
+	return &bill{
+		elapsed: figures.Row{What: what + "elapsed", Unit: "s", Limit: new(1.15)},
+		cpu:     figures.Row{What: what + "processor time for 1,000 objects", Unit: "s", Limit: new(1.5)},
+		servers: figures.Row{What: what + "the servers' processor time for 1,000 objects", Unit: "s"},
+		objects: objects,
+	}
+}
+
+func (b *bill) rows() []figures.Row {
+	rows := []figures.Row{b.elapsed, b.cpu}
+	if slices.Max(b.servers.Direct) > 0 {
+		rows = append(rows, b.servers)
+	}
+	return rows
+}
+
+// side is whose figures of a row.
+type side func(*figures.Row) *[]float64
+
+func byHub(row *figures.Row) *[]float64    { return &row.Hub }
+func directly(row *figures.Row) *[]float64 { return &row.Direct }
+
+func (b *bill) note(of side, cost took) {
+	forThousand := func(cost time.Duration) float64 { return cost.Seconds() * 1000 / float64(b.objects) }
+	for row, value := range map[*figures.Row]float64{
+		&b.elapsed: cost.elapsed.Seconds(), &b.cpu: forThousand(cost.cpu), &b.servers: forThousand(cost.servers),
+	} {
+		*of(row) = append(*of(row), value)
+	}
+}
 
 func fleetBurst(ctx context.Context, w *World) ([]figures.Row, error) {
 	return w.bursts(ctx, "fleet", w.fleet)
@@ -43,9 +83,7 @@ func clusterBurst(ctx context.Context, w *World) ([]figures.Row, error) {
 func (w *World) bursts(ctx context.Context, name string, places []*place) ([]figures.Row, error) {
 	each := w.Burst / len(places)
 	objects := each * len(places)
-	what := fmt.Sprintf("%d objects over %d targets, %d requests in flight for each: ", objects, len(places), inFlight)
-	elapsed := figures.Row{What: what + "elapsed", Unit: "s", Limit: new(1.15)}
-	cpu := figures.Row{What: what + "processor time for 1,000 objects", Unit: "s", Limit: new(1.5)}
+	costs := newBill(objects, len(places))
 	for round := range w.Rounds {
 		hub, direct := fmt.Sprintf("hub-burst-%s-%d", name, round), fmt.Sprintf("bare-burst-%s-%d", name, round)
 		for _, namespace := range []string{hub, direct} {
@@ -54,8 +92,16 @@ func (w *World) bursts(ctx context.Context, name string, places []*place) ([]fig
 			}
 		}
 		runs := []func() error{
-			func() error { return add(&elapsed.Direct, &cpu.Direct, objects)(w.burstDirectly(ctx, direct, objects)) },
-			func() error { return add(&elapsed.Hub, &cpu.Hub, objects)(w.burstByHub(ctx, hub, places, objects)) },
+			func() error {
+				cost, err := w.withServers(func() (took, error) { return w.burstDirectly(ctx, direct, objects) })
+				costs.note(directly, cost)
+				return err
+			},
+			func() error {
+				cost, err := w.withServers(func() (took, error) { return w.burstByHub(ctx, hub, places, objects) })
+				costs.note(byHub, cost)
+				return err
+			},
 		}
 		// Neither is always the one that finds the servers warm.
 		for i := range runs {
@@ -67,9 +113,9 @@ func (w *World) bursts(ctx context.Context, name string, places []*place) ([]fig
 			}
 		}
 		w.inStep += objects
-		w.progress("round %d: the hub took %.2f s, a direct client %.2f s", round+1, elapsed.Hub[round], elapsed.Direct[round])
+		w.progress("round %d: the hub took %.2f s, a direct client %.2f s", round+1, costs.elapsed.Hub[round], costs.elapsed.Direct[round])
 	}
-	return []figures.Row{elapsed, cpu}, nil
+	return costs.rows(), nil
 }
 
 // fillSuspended makes so many objects in each mailbox, which the hub, if they are its own, syncs when that is resumed.
@@ -89,13 +135,19 @@ func (w *World) fillSuspended(ctx context.Context, places []*place, namespace st
 	})
 }
 
-// add notes what something cost; processor time is noted for a thousand objects.
-func add(elapsed, cpu *[]float64, objects int) func(took, error) error {
-	return func(cost took, err error) error {
-		*elapsed = append(*elapsed, cost.elapsed.Seconds())
-		*cpu = append(*cpu, cost.cpu.Seconds()*1000/float64(objects))
-		return err
+// withServers adds what the servers took, until they are at rest again, to what somebody took.
+func (w *World) withServers(do func() (took, error)) (took, error) {
+	before, err := w.serversTime()
+	if err != nil {
+		return took{}, err
 	}
+	cost, err := do()
+	if err != nil {
+		return took{}, err
+	}
+	after, err := w.serversTime()
+	cost.servers = after - before
+	return cost, err
 }
 
 func (w *World) burstDirectly(ctx context.Context, namespace string, objects int) (took, error) {
@@ -115,7 +167,7 @@ func (w *World) burstDirectly(ctx context.Context, namespace string, objects int
 		return took{}, err
 	}
 	after, err := w.bare.Carry(bare.Order{Do: bare.Nothing})
-	return took{answer.Elapsed, after.CPU - before.CPU}, err
+	return took{elapsed: answer.Elapsed, cpu: after.CPU - before.CPU}, err
 }
 
 func (w *World) burstByHub(ctx context.Context, namespace string, places []*place, objects int) (took, error) {
@@ -131,7 +183,7 @@ func (w *World) burstByHub(ctx context.Context, namespace string, places []*plac
 		return took{}, err
 	}
 	total, err := w.processorTime(ctx)
-	return took{elapsed, total - used}, err
+	return took{elapsed: elapsed, cpu: total - used}, err
 }
 
 // resume takes away the suspension of mailboxes, and returns how long it took until their objects were created.

@@ -48,26 +48,30 @@ func (w *World) rest(ctx context.Context) error {
 	return w.Hub.AwaitRest(ctx, stillness)
 }
 
-// restOfServers does not wait where nobody tells how much a process takes.
 func (w *World) restOfServers(ctx context.Context) error {
-	for before, err := w.ProcessorTime(); ; {
-		if errors.Is(err, errors.ErrUnsupported) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	before, err := w.serversTime()
+	for err == nil {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("wait until the servers are at rest: %w", ctx.Err())
 		case <-time.After(breath):
 		}
 		var now time.Duration
-		if now, err = w.ProcessorTime(); err == nil && float64(now-before) < leftover*float64(breath) {
-			return nil
+		if now, err = w.serversTime(); float64(now-before) < leftover*float64(breath) {
+			break
 		}
 		before = now
 	}
+	return err
+}
+
+// serversTime returns the processor time that the servers have taken so far, zero where nobody tells.
+func (w *World) serversTime() (time.Duration, error) {
+	used, err := w.ProcessorTime()
+	if errors.Is(err, errors.ErrUnsupported) {
+		return 0, nil
+	}
+	return used, err
 }
 
 // created returns how many objects the hub has created on targets.
