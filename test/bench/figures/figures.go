@@ -48,7 +48,7 @@ func (r Row) Ratios() []float64 {
 // Result is what the limit is for: the median of the ratios or, where nothing is compared, the greatest value.
 func (r Row) Result() float64 {
 	if len(r.Direct) > 0 {
-		return Percentile(r.Ratios(), 50)
+		return Median(r.Ratios())
 	}
 	return Percentile(r.Hub, 100)
 }
@@ -59,6 +59,16 @@ func (r Row) Met() (met, ok bool) {
 		return false, false
 	}
 	return r.Result() <= *r.Limit, true
+}
+
+// Median returns the value in the middle, the mean of both that are there if their number is even; NaN if there are none.
+func Median(values []float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	last := len(sorted) - 1
+	return (sorted[last/2] + sorted[(last+1)/2]) / 2
 }
 
 // Percentile returns the smallest of the values that is not exceeded by that part of them in percent; NaN if there are none.

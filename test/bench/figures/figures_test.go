@@ -29,6 +29,25 @@ import (
 	"github.com/synchub-dev/synchub/test/bench/figures"
 )
 
+func TestMedian(t *testing.T) {
+	for _, test := range []struct {
+		values []float64
+		want   float64
+	}{
+		{[]float64{3}, 3},
+		{[]float64{2, 1}, 1.5},
+		{[]float64{3, 9, 1}, 3},
+		{[]float64{4, 1, 3, 9}, 3.5},
+	} {
+		if got := figures.Median(test.values); got != test.want {
+			t.Errorf("median of %v is %v, want %v", test.values, got, test.want)
+		}
+	}
+	if got := figures.Median(nil); !math.IsNaN(got) {
+		t.Errorf("median of nothing is %v", got)
+	}
+}
+
 func TestPercentile(t *testing.T) {
 	hundred := make([]float64, 100)
 	for i := range hundred {

@@ -105,7 +105,7 @@ func spread(values []float64, unit string) string {
 	case 1:
 		return number(values[0], unit)
 	default:
-		return fmt.Sprintf("%s (%s to %s)", number(Percentile(values, 50), unit), number(slices.Min(values), ""), number(slices.Max(values), ""))
+		return fmt.Sprintf("%s (%s to %s)", number(Median(values), unit), number(slices.Min(values), ""), number(slices.Max(values), ""))
 	}
 }
 
