@@ -84,11 +84,16 @@ func label(object *unstructured.Unstructured, key string) (string, bool) {
 	return entryOf(object, "labels", key)
 }
 
-// entryOf returns one entry of a map in the object's metadata. Null is the empty string there.
+// entriesOf returns a map in the object's metadata, which must not be changed.
+func entriesOf(object *unstructured.Unstructured, field string) selection.Entries {
+	entries, _, _ := unstructured.NestedFieldNoCopy(object.Object, "metadata", field)
+	found, _ := entries.(map[string]any)
+	return found
+}
+
+// entryOf returns one entry of such a map.
 func entryOf(object *unstructured.Unstructured, field, key string) (string, bool) {
-	value, ok, _ := unstructured.NestedFieldNoCopy(object.Object, "metadata", field, key)
-	text, _ := value.(string)
-	return text, ok
+	return entriesOf(object, field).Lookup(key)
 }
 
 func isLabelled(object *unstructured.Unstructured, owner ownership.Owner) bool {
@@ -103,8 +108,8 @@ func (r Resource) Describe(source *unstructured.Unstructured) selection.Object {
 		Kind:        r.Kind,
 		Namespace:   source.GetNamespace(),
 		Name:        source.GetName(),
-		Labels:      source.GetLabels(),
-		Annotations: source.GetAnnotations(),
+		Labels:      entriesOf(source, "labels"),
+		Annotations: entriesOf(source, "annotations"),
 		Versions:    r.rules().Versions,
 	}
 	if r.Group == "" && r.Resource == "secrets" {

@@ -51,8 +51,8 @@ func (c *Controller) describeTarget(side *side, object *unstructured.Unstructure
 		Kind:        side.Kind,
 		Namespace:   object.GetNamespace(),
 		Name:        object.GetName(),
-		Labels:      object.GetLabels(),
-		Annotations: object.GetAnnotations(),
+		Labels:      entriesOf(object, "labels"),
+		Annotations: entriesOf(object, "annotations"),
 	}
 	if side.Group == "" && side.Resource == "secrets" {
 		described.SecretType, _, _ = unstructured.NestedString(object.Object, "type")

@@ -132,7 +132,7 @@ var allowed = map[string][2]float64{
 	"observe":            {9, 9},
 	"read the mark":      {0, 0},
 	"reconcile":          {175, 912},
-	"select":             {8, 8},
+	"select":             {3, 3},
 	"strip":              {64, 450},
 	"transform down":     {103, 605},
 	"transform up":       {100, 675},

@@ -223,7 +223,7 @@ func (c *Controller) lookForMissing(ctx context.Context, key types.NamespacedNam
 	}
 	selected, ok := c.matcher.Load().MatchUp(selection.Object{
 		Resource: side.GroupVersionResource, Kind: side.Kind, Namespace: at.key.Namespace, Name: at.key.Name,
-		Labels: held.GetLabels(), Annotations: held.GetAnnotations(),
+		Labels: entriesOf(held, "labels"), Annotations: entriesOf(held, "annotations"),
 	})
 	switch {
 	case !ok:

@@ -174,6 +174,18 @@ func (g generator) configs() (syncerConfigs []*edgev2alpha1.SyncerConfig, edgeSy
 	return syncerConfigs, edgeSyncConfigs
 }
 
+// entries are as JSON has them.
+func entries(all map[string]string) selection.Entries {
+	if all == nil {
+		return nil
+	}
+	result := selection.Entries{}
+	for key, value := range all {
+		result[key] = value
+	}
+	return result
+}
+
 func (g generator) object() selection.Object {
 	kind := g.pick("configmaps", "configmaps", "configmaps.example.com", "namespaces", "serviceaccounts", "secrets", "deployments")
 	object := object(kind + " " + g.pick("a", "b", "kube-system", "c") + "/" + g.pick("a", "b", "c", "default", "kube-root-ca.crt"))
@@ -181,7 +193,7 @@ func (g generator) object() selection.Object {
 		object.Namespace, object.Name = "", g.pick("a", "b", "c", "default", "kube-system")
 	}
 	object.Resource.Version = g.pick("v1", "v1", "v1", "v1", "v2")
-	object.Labels, object.Annotations = g.entries(), g.entries()
+	object.Labels, object.Annotations = entries(g.entries()), entries(g.entries())
 	if kind == "secrets" {
 		object.SecretType = g.pick("", "Opaque", "kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token")
 	}

@@ -196,7 +196,7 @@ func (c candidate) isIn(object selection.Object, named bool) bool {
 	return c.scope != clusterScoped && (all || slices.Contains(c.namespaces, object.Namespace))
 }
 
-func within(some, all map[string]string) bool {
+func within(some map[string]string, all selection.Entries) bool {
 	for key, value := range some {
 		if actual, ok := all[key]; !ok || actual != value {
 			return false

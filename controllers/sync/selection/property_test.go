@@ -204,7 +204,7 @@ func FuzzMatchStrings(f *testing.F) {
 		if entries := matcher.Entries(); len(entries) != 5 {
 			t.Errorf("want 5 entries, got %+v", entries)
 		}
-		object := selection.Object{Kind: resource, Namespace: namespace, Name: name, Labels: map[string]string{key: value}, Annotations: map[string]string{key: value}}
+		object := selection.Object{Kind: resource, Namespace: namespace, Name: name, Labels: selection.Entries{key: value}, Annotations: selection.Entries{key: value}}
 		object.Resource.Group, object.Resource.Resource, object.Resource.Version = group, resource, version
 		for _, namespace := range []string{namespace, "", "other"} {
 			object.Namespace = namespace

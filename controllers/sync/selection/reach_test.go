@@ -103,8 +103,8 @@ func TestVersionsOfAnything(t *testing.T) {
 func speaks(matcher *selection.Matcher, object selection.Object) bool {
 	values := []string{"", "x"}
 	for choice := range 16 {
-		object.Labels = map[string]string{"k": values[choice&1], "l": values[choice>>1&1]}
-		object.Annotations = map[string]string{"k": values[choice>>2&1], "l": values[choice>>3&1]}
+		object.Labels = selection.Entries{"k": values[choice&1], "l": values[choice>>1&1]}
+		object.Annotations = selection.Entries{"k": values[choice>>2&1], "l": values[choice>>3&1]}
 		if got, ok := matcher.Match(object); ok && !got.Suspended {
 			return true
 		}

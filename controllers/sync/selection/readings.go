@@ -111,7 +111,7 @@ func (r *rule) whyName(object Object) string {
 // lacking names the first annotation that the object does not have as it must.
 func (r *rule) lacking(object Object) string {
 	for _, key := range slices.Sorted(maps.Keys(r.annotations)) {
-		if actual, ok := object.Annotations[key]; !ok || actual != r.annotations[key] {
+		if actual, ok := object.Annotations.Lookup(key); !ok || actual != r.annotations[key] {
 			return fmt.Sprintf("the annotation %s with the value %q", key, r.annotations[key])
 		}
 	}

@@ -21,7 +21,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -191,12 +190,12 @@ func (r *rule) hasName(object Object) bool {
 func (r *rule) admits(object Object) bool { return r.hasLabels(object) && r.hasAnnotations(object) }
 
 func (r *rule) hasLabels(object Object) bool {
-	return r.labels == nil || r.labels.Matches(labels.Set(object.Labels))
+	return r.labels == nil || r.labels.Matches(object.Labels)
 }
 
 func (r *rule) hasAnnotations(object Object) bool {
 	for key, value := range r.annotations {
-		if actual, ok := object.Annotations[key]; !ok || actual != value {
+		if actual, ok := object.Annotations.Lookup(key); !ok || actual != value {
 			return false
 		}
 	}

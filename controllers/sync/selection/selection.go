@@ -17,6 +17,7 @@ limitations under the License.
 package selection
 
 import (
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/controllers/sync/conversion"
@@ -33,11 +34,36 @@ type Object struct {
 	Kind     string
 	// Namespace is empty for cluster-scoped objects.
 	Namespace, Name     string
-	Labels, Annotations map[string]string
+	Labels, Annotations Entries
 	// SecretType is the type of a core Secret, else empty.
 	SecretType string
 	// Versions are others in which the resource is served.
 	Versions []string
+}
+
+// Entries are an object's labels or annotations as JSON has them, so that none is copied that nobody asks for: a change of a
+// config has all objects of a mailbox looked at.
+type Entries map[string]any
+
+var _ labels.Labels = Entries(nil)
+
+// Lookup returns the value of an entry, and whether there is one. Null is the empty string there.
+func (e Entries) Lookup(key string) (value string, exists bool) {
+	entry, exists := e[key]
+	value, _ = entry.(string)
+	return value, exists
+}
+
+// Get returns the value of an entry, the empty string if there is none.
+func (e Entries) Get(key string) string {
+	value, _ := e.Lookup(key)
+	return value
+}
+
+// Has tells whether there is an entry.
+func (e Entries) Has(key string) bool {
+	_, exists := e[key]
+	return exists
 }
 
 func (o Object) called() conversion.Name {

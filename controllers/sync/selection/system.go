@@ -56,7 +56,7 @@ var ownObjects = map[schema.GroupResource]func(Object) bool{
 // has a counterpart on the other side, kept by that side's own controllers, so a wildcard never selects it; a config
 // that names it does.
 func IsSystem(object Object) bool {
-	if _, ok := object.Labels[bootstrapLabel]; ok {
+	if object.Labels.Has(bootstrapLabel) {
 		return true
 	}
 	isOwn, ok := ownObjects[object.Resource.GroupResource()]

@@ -41,7 +41,7 @@ func TestIsSystem(t *testing.T) {
 		if got := selection.IsSystem(object); got != want {
 			t.Errorf("%s: is Kubernetes' own: %v, want %v", reference, got, want)
 		}
-		object.Labels = map[string]string{"kubernetes.io/bootstrapping": "rbac-defaults"}
+		object.Labels = selection.Entries{"kubernetes.io/bootstrapping": "rbac-defaults"}
 		if !selection.IsSystem(object) {
 			t.Errorf("%s: made at bootstrapping, and not Kubernetes' own", reference)
 		}

@@ -63,7 +63,7 @@ upsync: [{apiGroup: "", resources: [configmaps, namespaces], namespaces: [a], na
 			matcher := selection.Compile([]*edgev2alpha1.SyncerConfig{syncerConfig(t, "c", strings.ReplaceAll(spec, "LIMITS", test.limits))}, nil)
 			for _, reference := range []string{"configmaps a/x", "secrets a/x", "namespaces x"} {
 				object := object(reference)
-				object.Labels, object.Annotations = test.labels, test.annotations
+				object.Labels, object.Annotations = entries(test.labels), entries(test.annotations)
 				if _, got := matcher.Match(object); got != test.want {
 					t.Errorf("%s: want %v, got %v", reference, test.want, got)
 				}
