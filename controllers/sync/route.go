@@ -39,8 +39,8 @@ import (
 const (
 	// replayPriority is for what is looked at although nothing is known to have changed.
 	replayPriority = -100
-	// createPriority is for objects that are new, and for those of which something else has changed that decides about them:
-	// a config, a relation, a namespace, or what they failed by.
+	// createPriority is for objects that are new on either side, and for those of which something else has changed that decides
+	// about them: a config, a relation, a namespace, or what they failed by.
 	createPriority = 0
 	// changePriority is for changes of objects known.
 	changePriority = 100
@@ -88,7 +88,7 @@ func (c *Controller) OnEvent(event mailboxes.Event) {
 func (c *Controller) targetHandler(side *side) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
-			c.sawOnTarget(initial, c.sourcesOf(obj.(*unstructured.Unstructured))...)
+			c.appearedOnTarget(initial, c.sourcesOf(obj.(*unstructured.Unstructured))...)
 		},
 		UpdateFunc: func(oldObj, obj any) {
 			old, object := oldObj.(*unstructured.Unstructured), obj.(*unstructured.Unstructured)
@@ -125,16 +125,17 @@ func (c *Controller) feedHandler(ctx context.Context, side *side) cache.Resource
 		})
 		return current
 	}
-	changed := func(obj any, initial bool) {
+	raise := func(obj any) (keys []types.NamespacedName) {
 		object := obj.(*unstructured.Unstructured)
 		key, ok := c.comesUpAs(side, c.matcher.Load(), object)
 		if ok && whileCurrent(func() { c.raised.add(key, side.at(keyOf(object))) }) {
-			c.sawOnTarget(initial, key)
+			keys = append(keys, key)
 		}
+		return keys
 	}
 	return cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc:    changed,
-		UpdateFunc: func(_, obj any) { changed(obj, false) },
+		AddFunc:    func(obj any, initial bool) { c.appearedOnTarget(initial, raise(obj)...) },
+		UpdateFunc: func(_, obj any) { c.saw(seenOnTarget, changePriority, raise(obj)...) },
 		DeleteFunc: func(obj any) {
 			tombstone, unseen := obj.(cache.DeletedFinalStateUnknown)
 			if unseen {
@@ -352,12 +353,13 @@ func (c *Controller) isWorking() (working bool) {
 	return working
 }
 
-// sawOnTarget has objects looked at of which the target shows something. What was there at the start has not changed.
-func (c *Controller) sawOnTarget(initial bool, keys ...types.NamespacedName) {
+// appearedOnTarget has objects looked at of which the target shows something that it did not show before. What was there at the
+// start has not changed. What appears later is most often what the hub has just made, so it comes after what is still to be made.
+func (c *Controller) appearedOnTarget(initial bool, keys ...types.NamespacedName) {
 	if initial {
 		c.enqueue(replayPriority, keys...)
 	} else {
-		c.saw(seenOnTarget, changePriority, keys...)
+		c.saw(seenOnTarget, createPriority, keys...)
 	}
 }
 

@@ -390,6 +390,16 @@ func TestAChangeComesFirst(t *testing.T) {
 				r.OnEvent(mailboxes.Event{Key: shop(name), New: widget(t, name, nil)})
 			}
 		},
+		"the target shows what was made": func(r *routed) {
+			for name := range many {
+				r.targetHandler(r.sides[0]).OnAdd(widget(t, name, nil), false)
+			}
+		},
+		"objects that come up are made": func(r *routed) {
+			for name := range many {
+				r.feedHandler(t.Context(), r.below()).OnAdd(widget(t, name, nil), false)
+			}
+		},
 		"the cordon ends": func(r *routed) {
 			for name := range many {
 				r.failures.set(shop(name), Failure{Reason: ReasonTargetCordoned})
@@ -415,6 +425,23 @@ func TestAChangeComesFirst(t *testing.T) {
 				t.Errorf("%s is looked at before what was edited", key)
 			}
 		})
+	}
+}
+
+// What is still to be made does not wait for a second look at what was.
+func TestWhatIsToBeMadeComesFirst(t *testing.T) {
+	r := newRouted(t, raising(nil))
+	made := func(name string) { r.OnEvent(mailboxes.Event{Key: shop(name), New: widget(t, name, nil)}) }
+	made("first")
+	made("second")
+	first, _ := r.queue.Get()
+	r.queue.Done(first)
+	r.targetHandler(r.sides[0]).OnAdd(widget(t, first.Name, nil), false)
+	for _, want := range []string{"second", "first"} {
+		key, _ := r.queue.Get()
+		if r.queue.Done(key); key != shop(want) {
+			t.Errorf("%s is looked at, want %s", key, want)
+		}
 	}
 }
 
