@@ -58,8 +58,9 @@ const (
 	busyInterval = 15 * time.Second
 	// many is how many objects of a mailbox must wait for that.
 	many = 10
-	// busyShare is how far apart these writes are over all mailboxes in which many wait, and longestInterval the limit of what
-	// that makes of busyInterval: in a burst over a hundred mailboxes, kcp took as long for them as for a third of the objects.
+	// busyShare is how far apart these writes are over all mailboxes in which many wait, the first of each included, and
+	// longestInterval the limit of what that makes of busyInterval: in a burst over a hundred mailboxes, kcp took as long for them
+	// as for a third of the objects.
 	busyShare       = 500 * time.Millisecond
 	longestInterval = 2 * time.Minute
 	// soon is how long the first change waits for others. The status after a quiet time is thus nearly immediate.
@@ -84,8 +85,9 @@ type Controller struct {
 // look is when the configs of a mailbox were last looked at, or first to be, and when they are again at the soonest.
 type look struct {
 	last, next time.Time
-	// busy tells that many of the mailbox's objects waited.
+	// busy tells that many of the mailbox's objects waited, and due when its configs are looked at while they do.
 	busy bool
+	due  time.Time
 }
 
 var _ syncmanager.Observer = &Controller{}
@@ -183,17 +185,23 @@ func (c *Controller) take(syncTarget types.UID, busy, known bool) (later time.Du
 	if seen.last.IsZero() && !known {
 		seen.last = now
 	}
+	if busy && !seen.busy {
+		seen.due = now.Add(max(busyInterval-now.Sub(seen.last), min(share(c.busy), longestInterval)))
+	}
 	c.count(seen.busy, -1)
 	seen.busy = busy
 	c.count(seen.busy, 1)
-	if later = putOff(now.Sub(seen.last), c.busy, busy, known); later > 0 {
+	if later = putOff(now, seen, known); later > 0 {
 		seen.next = now.Add(later)
 	} else {
-		seen.last, seen.next = now, now.Add(interval)
+		seen.last, seen.next, seen.due = now, now.Add(interval), now.Add(min(max(busyInterval, share(c.busy)), longestInterval))
 	}
 	c.looks[syncTarget] = seen
 	return later
 }
+
+// share is how long the configs of so many mailboxes take in turn.
+func share(mailboxes int) time.Duration { return time.Duration(mailboxes) * busyShare }
 
 func (c *Controller) forget(syncTarget types.UID) {
 	c.lock.Lock()
@@ -209,16 +217,14 @@ func (c *Controller) count(busy bool, more int) {
 	}
 }
 
-// putOff returns how long to wait before the configs of a mailbox are looked at that were so long ago, while many of its objects
-// wait, as they do in so many mailboxes, or while not all that was there at the start is known. It is short enough not to miss for
-// long that this is over.
-func putOff(last time.Duration, allBusy int, busy, known bool) time.Duration {
+// putOff returns how long to wait before the configs of a mailbox are looked at, while many of its objects wait, and while not all
+// that was there at the start is known. It is short enough not to miss for long that this is over.
+func putOff(now time.Time, seen look, known bool) time.Duration {
 	switch {
 	case !known:
-		return max(0, min(soon, busyInterval-last))
-	case busy:
-		every := min(max(busyInterval, time.Duration(allBusy)*busyShare), longestInterval)
-		return max(0, min(interval, every-last))
+		return max(0, min(soon, busyInterval-now.Sub(seen.last)))
+	case seen.busy:
+		return max(0, min(interval, seen.due.Sub(now)))
 	default:
 		return 0
 	}

@@ -29,31 +29,76 @@ import (
 
 // While much is going on configs are looked at less often, but soon after it is over.
 func TestPutOff(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
 	for name, test := range map[string]struct {
-		last    time.Duration
-		busy    int // mailboxes, of which this is one unless there is none
-		unknown bool
-		want    time.Duration
+		last, due time.Duration // ago, from now
+		busy      bool
+		unknown   bool
+		want      time.Duration
 	}{
-		"little waits":                                     {last: interval},
-		"many wait, looked at a moment ago":                {last: soon, busy: 1, want: interval},
-		"many wait, looked at a while ago":                 {last: interval, busy: 1, want: interval},
-		"many wait, nearly long enough":                    {last: busyInterval - time.Second, busy: 1, want: time.Second},
-		"many wait, long enough":                           {last: busyInterval, busy: 1},
-		"many wait, and they were never looked at":         {last: 24 * time.Hour, busy: 1},
-		"many wait in some mailboxes, long enough":         {last: busyInterval, busy: 30},
-		"many wait in many mailboxes, not long enough":     {last: busyInterval, busy: 100, want: interval},
-		"many wait in many mailboxes, nearly long enough":  {last: 49 * time.Second, busy: 100, want: time.Second},
-		"many wait in many mailboxes, long enough":         {last: 50 * time.Second, busy: 100},
-		"many wait in a thousand mailboxes, long enough":   {last: longestInterval, busy: 1000},
+		"little waits":                                     {last: interval, due: busyInterval},
+		"many wait, due in a while":                        {last: soon, due: busyInterval - soon, busy: true, want: interval},
+		"many wait, due in a moment":                       {last: busyInterval - time.Second, due: time.Second, busy: true, want: time.Second},
+		"many wait, due now":                               {last: busyInterval, busy: true},
+		"many wait, overdue":                               {last: time.Hour, due: -time.Minute, busy: true},
 		"not all has been looked at":                       {unknown: true, want: soon},
-		"not all has been looked at, and many wait":        {last: interval, busy: 1, unknown: true, want: soon},
+		"not all has been looked at, and many wait":        {last: interval, busy: true, unknown: true, want: soon},
 		"not all has been looked at, nearly long enough":   {last: busyInterval - 1, unknown: true, want: 1},
 		"not all can be looked at, the target may be away": {last: busyInterval, unknown: true},
 	} {
-		if got := putOff(test.last, test.busy, test.busy > 0, !test.unknown); got != test.want {
+		seen := look{last: now.Add(-test.last), due: now.Add(test.due), busy: test.busy}
+		if got := putOff(now, seen, !test.unknown); got != test.want {
 			t.Errorf("%s: put off for %v, want %v", name, got, test.want)
 		}
+	}
+}
+
+// The configs of one busy mailbox are looked at at once, and then every 15 seconds. Of many that become busy at the same
+// time each waits for its share, the last of very many for two minutes; and so it is from then on.
+func TestBusyMailboxesTakeTurns(t *testing.T) {
+	for name, test := range map[string]struct {
+		others      int
+		first, then time.Duration
+	}{
+		"alone":         {first: 0, then: busyInterval},
+		"a few":         {others: 4, first: 2 * time.Second, then: busyInterval},
+		"a hundred":     {others: 99, first: 49500 * time.Millisecond, then: 50 * time.Second},
+		"ten thousand":  {others: 9999, first: longestInterval, then: longestInterval},
+		"one by chance": {others: 1, first: busyShare, then: busyInterval},
+	} {
+		clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
+		c := NewController(nil, nil, clock, logr.Discard())
+		for i := range test.others {
+			c.take(types.UID(fmt.Sprint(i)), true, true)
+		}
+		for _, want := range []time.Duration{test.first, test.then, test.then} {
+			waited := time.Duration(0)
+			for {
+				later := c.take("this", true, true)
+				if later == 0 {
+					break
+				}
+				waited += later
+				clock.Step(later)
+			}
+			if waited != want {
+				t.Errorf("%s: looked at after %v, want %v", name, waited, want)
+			}
+		}
+	}
+}
+
+// A mailbox that becomes busy again and again is looked at no more often for that.
+func TestBusyAgain(t *testing.T) {
+	clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
+	c := NewController(nil, nil, clock, logr.Discard())
+	if c.take("this", true, true) != 0 {
+		t.Fatal("the first of all was put off")
+	}
+	c.take("this", false, true)
+	clock.Step(time.Second)
+	if later := c.take("this", true, true); later != interval {
+		t.Errorf("busy again after a second, it is put off for %v, want %v", later, interval)
 	}
 }
 
@@ -77,7 +122,7 @@ func TestConfigsOfBusyMailboxesAreWrittenSeldom(t *testing.T) {
 			next[uid] = clock.Now().Add(later)
 		}
 	}
-	if most := mailboxes + int(duration/busyShare); written > most || written < most/2 {
+	if most := 1 + int(duration/busyShare); written > most || written < most/2 {
 		t.Errorf("written %d times, want at most %d, and not much less", written, most)
 	}
 	for i := range mailboxes {
