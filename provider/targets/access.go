@@ -19,6 +19,7 @@ package targets
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -77,8 +78,8 @@ type access struct {
 	lock   sync.Mutex
 	known  Access
 	asking bool
-	// needed is what was asked for last, at a time and after so many refusals; next is when to ask again.
-	needed      []authorizationv1.ResourceAttributes
+	// question stands for what was asked for last, at a time and after so many refusals; next is when to ask again.
+	question    uint64
 	asked, next time.Time
 	refused     int64
 	// pause is how long the target was not asked the last time that it forbade something.
@@ -91,20 +92,33 @@ func (c *Connection) Access(needed []authorizationv1.ResourceAttributes) Access 
 	up := c.Up()
 	c.access.lock.Lock()
 	defer c.access.lock.Unlock()
-	now := c.clock.Now()
-	if up && c.access.isDue(needed, now) {
-		c.access.asking, c.access.asked, c.access.needed = true, now, slices.Clone(needed)
+	now, question := c.clock.Now(), questionFor(needed)
+	if up && c.access.isDue(question, now) {
+		c.access.asking, c.access.asked, c.access.question = true, now, question
 		c.run(func(ctx context.Context) { c.ascertain(requests.As(ctx, requests.Background), needed) })
 	}
 	return c.access.known
 }
 
+var questions = maphash.MakeSeed()
+
+// questionFor returns what tells these rights from others. A connection that kept the rights themselves would hold 128 bytes
+// for each of a resource's six verbs.
+func questionFor(needed []authorizationv1.ResourceAttributes) uint64 {
+	var hash maphash.Hash
+	hash.SetSeed(questions)
+	for _, one := range needed {
+		maphash.WriteComparable(&hash, one)
+	}
+	return hash.Sum64()
+}
+
 // isDue is called with the lock held.
-func (a *access) isDue(needed []authorizationv1.ResourceAttributes, now time.Time) bool {
+func (a *access) isDue(question uint64, now time.Time) bool {
 	switch {
 	case a.asking:
 		return false
-	case a.asked.IsZero(), !slices.Equal(needed, a.needed):
+	case a.asked.IsZero(), question != a.question:
 		return true
 	case a.refusals.Load() != a.refused && now.Sub(a.asked) >= refusedInterval:
 		return true

@@ -204,7 +204,7 @@ func TestWhenAccessIsAskedFor(t *testing.T) {
 		"not refused, a while on": {after: refusedInterval},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &access{asking: test.asking, needed: forWidgets, asked: asked, next: asked.Add(accessInterval)}
+			a := &access{asking: test.asking, question: questionFor(forWidgets), asked: asked, next: asked.Add(accessInterval)}
 			if test.never {
 				a.asked = time.Time{}
 			}
@@ -213,7 +213,7 @@ func TestWhenAccessIsAskedFor(t *testing.T) {
 			if needed == nil {
 				needed = forWidgets
 			}
-			if due := a.isDue(needed, asked.Add(test.after)); due != test.due {
+			if due := a.isDue(questionFor(needed), asked.Add(test.after)); due != test.due {
 				t.Errorf("it is due: %v", due)
 			}
 		})
