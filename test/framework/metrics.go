@@ -33,6 +33,8 @@ func Scrape(ctx context.Context, url string) (map[string]float64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("scrape %s: %w", url, err)
 	}
+	// What is asked is often being measured, and must not be busy with compressing its answer.
+	request.Header.Set("Accept-Encoding", "identity")
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("scrape %s: %w", url, err)

@@ -35,6 +35,9 @@ const (
 	// With a hundred targets they take a fifth when nobody asks for anything.
 	leftover = 0.5
 	breath   = 2 * time.Second
+	// collections is how often garbage is collected: what was pooled goes with the second, and each halves stacks that are
+	// larger than they need be.
+	collections = 8
 )
 
 // rest returns when neither the servers nor the hub have anything left to do. For half a minute after ten thousand objects
@@ -94,7 +97,7 @@ func (w *World) decided(ctx context.Context, action string) (count float64, err 
 // await returns how long it took from the start until the hub has done something so often. It asks seldom while much is
 // missing: to answer takes the hub time.
 func (w *World) await(ctx context.Context, started time.Time, done func(context.Context) (float64, error), often float64) (time.Duration, error) {
-	const soonest, latest = 50 * time.Millisecond, 500 * time.Millisecond
+	const soonest, latest = 50 * time.Millisecond, time.Second
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	before, err := done(ctx)
@@ -127,23 +130,33 @@ type footprint struct{ heap, stacks, resident, goroutines float64 }
 
 // footprint collects garbage first.
 func (w *World) footprint(ctx context.Context) (footprint, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.Profiles+"/debug/pprof/heap?gc=1", nil)
-	if err != nil {
-		return footprint{}, err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return footprint{}, err
-	}
-	defer response.Body.Close() //nolint:errcheck // only read
-	if _, err := io.Copy(io.Discard, response.Body); err != nil || response.StatusCode != http.StatusOK {
-		return footprint{}, fmt.Errorf("have garbage collected: %s, %w", response.Status, err)
+	for range collections {
+		if err := w.collectGarbage(ctx); err != nil {
+			return footprint{}, fmt.Errorf("have the hub collect its garbage: %w", err)
+		}
 	}
 	samples, err := w.Hub.Metrics(ctx)
 	return footprint{
 		heap: samples["go_memstats_heap_alloc_bytes"], stacks: samples["go_memstats_stack_inuse_bytes"], resident: samples["process_resident_memory_bytes"],
 		goroutines: samples["go_goroutines"],
 	}, err
+}
+
+func (w *World) collectGarbage(ctx context.Context) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.Profiles+"/debug/pprof/heap?gc=1", nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close() //nolint:errcheck // only read
+	if response.StatusCode != http.StatusOK {
+		return errors.New(response.Status)
+	}
+	_, err = io.Copy(io.Discard, response.Body)
+	return err
 }
 
 // readsAndWrites returns, by kind, the hub's requests so far that read something other than by a list, a watch, discovery, or to see whether a

@@ -30,6 +30,8 @@ import (
 
 const kibi, mebi = 1 << 10, 1 << 20
 
+const idleNamespace = "hub-idle"
+
 // idle are resources of which no mailbox of the fleet has an object that is selected.
 var idle = []schema.GroupVersionResource{
 	corev1.SchemeGroupVersion.WithResource("secrets"),
@@ -40,6 +42,9 @@ var idle = []schema.GroupVersionResource{
 
 // memory measures what the hub holds before and after it got something to hold.
 func memory(ctx context.Context, w *World) ([]figures.Row, error) {
+	if err := w.prepareIdle(ctx); err != nil {
+		return nil, err
+	}
 	before, err := w.footprint(ctx)
 	if err != nil {
 		return nil, err
@@ -75,18 +80,29 @@ func memory(ctx context.Context, w *World) ([]figures.Row, error) {
 	return []figures.Row{base, pair, object}, nil
 }
 
+// prepareIdle makes what idle pairs need and is no part of them: namespaces, and configs that select nothing of which there
+// is none yet.
+func (w *World) prepareIdle(ctx context.Context) error {
+	err := w.each(ctx, w.fleet, func(ctx context.Context, at *place) error {
+		if err := at.prepare(ctx, idleNamespace); err != nil {
+			return err
+		}
+		return at.configure(ctx, config(idleNamespace, false, configMaps))
+	})
+	if err != nil {
+		return err
+	}
+	return w.rest(ctx)
+}
+
 // idlePairs has resources synced of which there are no objects.
 func (w *World) idlePairs(ctx context.Context) error {
-	const namespace = "hub-idle"
 	before, err := w.watches(ctx)
 	if err != nil {
 		return err
 	}
 	err = w.each(ctx, w.fleet, func(ctx context.Context, at *place) error {
-		if err := at.prepare(ctx, namespace); err != nil {
-			return err
-		}
-		return at.configure(ctx, config(namespace, false, idle...))
+		return at.reconfigure(ctx, config(idleNamespace, false, append(idle, configMaps)...))
 	})
 	if err != nil {
 		return err

@@ -152,6 +152,16 @@ func (at *place) configure(ctx context.Context, config *unstructured.Unstructure
 	return err
 }
 
+// reconfigure changes a SyncerConfig.
+func (at *place) reconfigure(ctx context.Context, config *unstructured.Unstructured) error {
+	patch, err := config.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	_, err = at.above.Resource(syncerConfigs).Patch(ctx, config.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
+}
+
 // resume takes away a SyncerConfig's suspension.
 func (at *place) resume(ctx context.Context, name string) error {
 	_, err := at.above.Resource(syncerConfigs).Patch(ctx, name, types.MergePatchType, []byte(`{"spec": {"suspend": false}}`), metav1.PatchOptions{})
