@@ -246,5 +246,6 @@ func TestKeeperWaitsForTheTarget(t *testing.T) {
 	comesBack()
 	keeper.reaches(t, source, definition.ReasonInStep)
 	g.Expect(get(t.Context(), g, t, source.Name).Spec.Versions[0].Schema.OpenAPIV3Schema.Properties).To(BeEmpty())
-	g.Expect(keeper.state(second).Reason).To(Equal(definition.ReasonInStep))
+	// A look at the other one may have been under way, or due, when the target went away.
+	keeper.reaches(t, second, definition.ReasonInStep)
 }
