@@ -19,6 +19,7 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -26,43 +27,52 @@ import (
 )
 
 // busy edits an object of one mailbox while nothing else happens, while many objects of another mailbox are synced, and while
-// many of its own are.
+// many of its own are. In turn with the hub's, an object of the bare syncer is edited.
 func busy(ctx context.Context, w *World) ([]figures.Row, error) {
 	own, other := w.clusters[0], w.clusters[1]
-	tracks, err := w.tracks(ctx, "hub-busy", []*place{own}, configMaps, downwards)
+	tracks, err := w.tracksOfBoth(ctx, "busy", []*place{own}, configMaps, downwards)
+	defer stopAll(tracks)
 	if err != nil {
 		return nil, err
 	}
-	defer stopAll(tracks)
-	edited := &editing{track: tracks[0]}
+	edited := &editing{hub: tracks["hub"][0], bare: tracks["bare"][0]}
 	what := fmt.Sprintf("p99 of an edit while %d objects of ", w.Busy)
 	others := figures.Row{What: what + "another mailbox are synced, against when nothing is", Unit: "ms", Limit: new(2.0)}
+	beside := figures.Row{What: what + "another mailbox are synced, against a bare syncer's beside it", Unit: "ms"}
 	same := figures.Row{What: what + "the same mailbox are synced", Unit: "ms", Limit: new(1000.0)}
 	for round := range w.Rounds {
 		quiet, err := edited.times(ctx, w.Edits)
 		if err != nil {
 			return nil, err
 		}
-		others.Direct = append(others.Direct, figures.Percentile(quiet, 99))
-		for row, at := range map[*figures.Row]*place{&others: other, &same: own} {
-			during, err := w.editsDuring(ctx, edited, at, fmt.Sprintf("hub-busy-%d", round))
-			if err != nil {
-				return nil, err
-			}
-			row.Hub = append(row.Hub, figures.Percentile(during, 99))
+		namespace := fmt.Sprintf("hub-busy-%d", round)
+		away, err := w.editsDuring(ctx, edited, other, namespace)
+		if err != nil {
+			return nil, err
 		}
+		here, err := w.editsDuring(ctx, edited, own, namespace)
+		if err != nil {
+			return nil, err
+		}
+		others.Hub, others.Direct = append(others.Hub, p99(away.hub)), append(others.Direct, p99(quiet.hub))
+		beside.Hub, beside.Direct = append(beside.Hub, p99(away.hub)), append(beside.Direct, p99(away.bare))
+		same.Hub = append(same.Hub, p99(here.hub))
+		w.progress("round %d: quiet %.1f ms, bare %.1f ms; another mailbox %.1f ms, bare %.1f ms; the same %.1f ms, bare %.1f ms", round+1,
+			p99(quiet.hub), p99(quiet.bare), p99(away.hub), p99(away.bare), p99(here.hub), p99(here.bare))
 	}
-	return []figures.Row{others, same}, nil
+	return []figures.Row{others, beside, same}, nil
 }
 
-// editsDuring edits while the hub syncs many objects of a mailbox, and returns how long the edits took to arrive.
-func (w *World) editsDuring(ctx context.Context, edited *editing, at *place, namespace string) (latencies []float64, err error) {
+func p99(latencies []float64) float64 { return figures.Percentile(latencies, 99) }
+
+// editsDuring edits while the hub syncs many objects of a mailbox.
+func (w *World) editsDuring(ctx context.Context, edited *editing, at *place, namespace string) (taken latencies, err error) {
 	places := []*place{at}
 	if err := w.fillSuspended(ctx, places, namespace, w.Busy); err != nil {
-		return nil, err
+		return taken, err
 	}
 	if err := w.rest(ctx); err != nil {
-		return nil, err
+		return taken, err
 	}
 	synced := make(chan struct{})
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -72,50 +82,58 @@ func (w *World) editsDuring(ctx context.Context, edited *editing, at *place, nam
 		return err
 	})
 	group.Go(func() error {
-		latencies, err = edited.until(groupCtx, synced)
+		taken, err = edited.until(groupCtx, synced)
 		return err
 	})
 	if err := group.Wait(); err != nil {
-		return nil, err
+		return taken, err
 	}
 	w.inStep += w.Busy
-	return latencies, w.rest(ctx)
+	return taken, w.rest(ctx)
 }
 
-// editing is an object that is edited again and again.
+// latencies are how many milliseconds edits took to arrive.
+type latencies struct{ hub, bare []float64 }
+
+// editing edits an object of the hub's and one of the bare syncer's in turn.
 type editing struct {
-	*track
-	number int
+	hub, bare *track
+	number    int
 }
 
-func (e *editing) once(ctx context.Context) (milliseconds float64, err error) {
+func (e *editing) once(ctx context.Context, taken *latencies) error {
 	e.number++
-	latency, err := e.measure(ctx, edit, e.number)
-	return latency.Seconds() * 1000, err
+	hub, err := e.hub.measure(ctx, edit, e.number)
+	if err != nil {
+		return err
+	}
+	bare, err := e.bare.measure(ctx, edit, e.number)
+	if err != nil {
+		return err
+	}
+	taken.hub = append(taken.hub, figures.In(time.Millisecond, hub)...)
+	taken.bare = append(taken.bare, figures.In(time.Millisecond, bare)...)
+	return nil
 }
 
-func (e *editing) times(ctx context.Context, count int) (latencies []float64, err error) {
+func (e *editing) times(ctx context.Context, count int) (taken latencies, err error) {
 	for range count {
-		latency, err := e.once(ctx)
-		if err != nil {
-			return nil, err
+		if err := e.once(ctx, &taken); err != nil {
+			return taken, err
 		}
-		latencies = append(latencies, latency)
 	}
-	return latencies, nil
+	return taken, nil
 }
 
 // until edits at least once.
-func (e *editing) until(ctx context.Context, done <-chan struct{}) (latencies []float64, err error) {
+func (e *editing) until(ctx context.Context, done <-chan struct{}) (taken latencies, err error) {
 	for {
-		latency, err := e.once(ctx)
-		if err != nil {
-			return nil, err
+		if err := e.once(ctx, &taken); err != nil {
+			return taken, err
 		}
-		latencies = append(latencies, latency)
 		select {
 		case <-done:
-			return latencies, nil
+			return taken, nil
 		default:
 		}
 	}

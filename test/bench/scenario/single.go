@@ -81,19 +81,9 @@ func statuses(ctx context.Context, w *World) ([]figures.Row, error) {
 // singles makes one change after the other, for the hub and for the bare syncer in turn, and measures from the answer on one
 // side to the event on the other.
 func (w *World) singles(ctx context.Context, name string, places []*place, change change, sides func(*place) (from, to dynamic.Interface)) ([]figures.Row, error) {
-	tracks := map[string][]*track{}
-	for _, who := range []string{"hub", "bare"} {
-		made, err := w.tracks(ctx, who+"-"+name, places, change.resource, sides)
-		if err != nil {
-			return nil, err
-		}
-		defer stopAll(made)
-		tracks[who] = made
-	}
-	if _, err := w.bare.Carry(bare.Order{Do: bare.Follow, Namespace: "bare-" + name}); err != nil {
-		return nil, err
-	}
-	if err := w.rest(ctx); err != nil {
+	tracks, err := w.tracksOfBoth(ctx, name, places, change.resource, sides)
+	defer stopAll(tracks)
+	if err != nil {
 		return nil, err
 	}
 	what := fmt.Sprintf("%d targets connected, from the answer on one side to the event on the other: ", len(w.all()))
@@ -117,6 +107,22 @@ func (w *World) singles(ctx context.Context, name string, places []*place, chang
 		most.Hub, most.Direct = append(most.Hub, figures.Percentile(latencies["hub"], 99)), append(most.Direct, figures.Percentile(latencies["bare"], 99))
 	}
 	return []figures.Row{half, most}, nil
+}
+
+// tracksOfBoth makes tracks for the hub and for the bare syncer, which must be stopped after an error, too.
+func (w *World) tracksOfBoth(ctx context.Context, name string, places []*place, resource schema.GroupVersionResource, sides func(*place) (from, to dynamic.Interface)) (map[string][]*track, error) {
+	tracks := map[string][]*track{}
+	for _, who := range []string{"hub", "bare"} {
+		made, err := w.tracks(ctx, who+"-"+name, places, resource, sides)
+		if err != nil {
+			return tracks, err
+		}
+		tracks[who] = made
+	}
+	if _, err := w.bare.Carry(bare.Order{Do: bare.Follow, Namespace: "bare-" + name}); err != nil {
+		return tracks, err
+	}
+	return tracks, w.rest(ctx)
 }
 
 // tracks makes an object in each mailbox, has it synced, and watches it on the other side.
@@ -156,9 +162,11 @@ func (w *World) tracks(ctx context.Context, namespace string, places []*place, r
 	return tracks, nil
 }
 
-func stopAll(tracks []*track) {
-	for _, one := range tracks {
-		one.arrivals.stream.Stop()
+func stopAll(tracks map[string][]*track) {
+	for _, all := range tracks {
+		for _, one := range all {
+			one.arrivals.stream.Stop()
+		}
 	}
 }
 
