@@ -80,8 +80,8 @@ func memory(ctx context.Context, w *World) ([]figures.Row, error) {
 	return []figures.Row{base, pair, object}, nil
 }
 
-// prepareIdle makes what idle pairs need and is no part of them: namespaces, and configs that select nothing of which there
-// is none yet.
+// prepareIdle makes what idle pairs need and is no part of them: namespaces, configs, and what the hub holds of a target only while
+// something is synced with it, for which each has a first pair, of ConfigMaps that it has not.
 func (w *World) prepareIdle(ctx context.Context) error {
 	err := w.each(ctx, w.fleet, func(ctx context.Context, at *place) error {
 		if err := at.prepare(ctx, idleNamespace); err != nil {
