@@ -26,6 +26,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -68,7 +69,9 @@ func run(ctx context.Context, args []string) error {
 		return pattern.MatchString(one.Name)
 	}
 	var scenarios []scenario.Scenario
+	var names []string
 	for _, one := range scenario.All {
+		names = append(names, one.Name)
 		if *list {
 			fmt.Printf("%-16s %s\n", one.Name, one.About)
 		}
@@ -80,7 +83,7 @@ func run(ctx context.Context, args []string) error {
 		return nil
 	}
 	if len(scenarios) == 0 {
-		return fmt.Errorf("--scenario: no scenario matches %q; --list names them", *chosen)
+		return fmt.Errorf("--scenario: no scenario matches %q as a whole; there are %s", *chosen, strings.Join(names, ", "))
 	}
 	report := &figures.Report{Commit: *commit, Machine: framework.Machine(), Date: time.Now().UTC(), Quick: *quick}
 	// What was measured before something failed was measured.
