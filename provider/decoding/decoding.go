@@ -20,16 +20,12 @@ import (
 	"net/http"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/json"
 )
-
-var eventKind = schema.GroupVersionKind{Version: "v1", Kind: "WatchEvent"}
 
 // NewDynamic is [dynamic.NewForConfigAndClient] for a client that decodes once.
 func NewDynamic(config *rest.Config, client *http.Client) (dynamic.Interface, error) {
@@ -61,7 +57,7 @@ func decodingOnce(usual runtime.NegotiatedSerializer) runtime.NegotiatedSerializ
 		if types[i].MediaType == runtime.ContentTypeJSON {
 			types[i].Serializer = once{types[i].Serializer}
 			stream := *types[i].StreamSerializer
-			stream.Serializer = envelope{stream.Serializer}
+			stream.Serializer, stream.Framer = envelope{stream.Serializer}, framer{stream.Framer}
 			types[i].StreamSerializer = &stream
 		}
 	}
@@ -84,24 +80,4 @@ func (o once) Decode(data []byte, defaults *schema.GroupVersionKind, into runtim
 		}
 	}
 	return o.Serializer.Decode(data, defaults, into)
-}
-
-// envelope decodes what a watch sends around an object by itself, and leaves all else, and what is wrong, to the serializer
-// that it stands for. That reads the object once more, to see whether the envelope says what it is, which none does.
-type envelope struct{ runtime.Serializer }
-
-// Decode decodes an event.
-func (e envelope) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
-	if event, ok := into.(*metav1.WatchEvent); ok && defaults == nil {
-		var decoded struct {
-			metav1.TypeMeta   `json:",inline"`
-			metav1.WatchEvent `json:",inline"`
-		}
-		err := json.UnmarshalCaseSensitivePreserveInts(data, &decoded)
-		if err == nil && decoded.TypeMeta == (metav1.TypeMeta{}) {
-			*event = decoded.WatchEvent
-			return event, new(eventKind), nil
-		}
-	}
-	return e.Serializer.Decode(data, defaults, into)
 }

@@ -17,15 +17,12 @@ limitations under the License.
 package decoding
 
 import (
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -86,65 +83,6 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// usualEnvelope is how the dynamic client decodes what a watch sends.
-func usualEnvelope(tb testing.TB) runtime.Serializer {
-	tb.Helper()
-	for _, info := range dynamic.ConfigFor(&rest.Config{}).NegotiatedSerializer.SupportedMediaTypes() {
-		if info.MediaType == runtime.ContentTypeJSON {
-			return info.StreamSerializer.Serializer
-		}
-	}
-	tb.Fatal("the dynamic client does not watch in JSON")
-	return nil
-}
-
-// saysKindOddly tells whether a text has a kind or version only for who does not look at the case of letters.
-func saysKindOddly(text string) bool {
-	var fields map[string]any
-	if json.Unmarshal([]byte(text), &fields) != nil {
-		return false
-	}
-	for field := range fields {
-		for _, exact := range []string{"kind", "apiVersion"} {
-			if field != exact && strings.EqualFold(field, exact) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// Whatever a watch sends is decoded as the dynamic client decodes it, and refused if that refuses it.
-func FuzzDecodeEvent(f *testing.F) {
-	for _, text := range []string{
-		`{"type": "ADDED", "object": {"apiVersion": "v1", "kind": "ConfigMap", "n": 1}}`, `{"type": "BOOKMARK", "object": {}}`,
-		`{"type": "ERROR", "object": {"apiVersion": "v1", "kind": "Status", "code": 410}}`, `{"apiVersion": "v1", "kind": "Status", "code": 410}`,
-		`{"apiVersion": "v1", "kind": "WatchEvent", "type": "ADDED", "object": {}}`, `{"kind": "Other", "type": "ADDED", "object": {}}`,
-		`{"Type": "ADDED", "OBJECT": {}}`, `{"type": "ADDED"}`, `{"type": "ADDED", "object": null}`, `{"type": 1, "object": {}}`, `{"kind": 1, "type": "ADDED"}`,
-		`{"type": "ADDED", "object": {}} {}`, `{"type": "ADDED", "object": {}, "more": [1]}`, `{}`, `[]`, `null`, `"a"`, "", "no JSON", `{"type": "ADDED", "type": "DELETED"}`,
-	} {
-		f.Add(text)
-	}
-	plain := usualEnvelope(f)
-	f.Fuzz(func(t *testing.T, text string) {
-		if saysKindOddly(text) {
-			return
-		}
-		var want, got metav1.WatchEvent
-		wanted, wantKind, wantErr := plain.Decode([]byte(text), nil, &want)
-		decoded, kind, err := envelope{plain}.Decode([]byte(text), nil, &got)
-		if (err == nil) != (wantErr == nil) {
-			t.Fatalf("%q: want error %v, got %v", text, wantErr, err)
-		}
-		if (decoded == &got) != (wanted == &want) {
-			t.Fatalf("%q: want the event to be used: %t, got %t", text, wanted == &want, decoded == &got)
-		}
-		if err == nil && (!reflect.DeepEqual(got, want) || *kind != *wantKind) {
-			t.Errorf("%q: want %v of kind %v, got %v of kind %v", text, want, wantKind, got, kind)
-		}
-	})
-}
-
 // The media types are asked for by all requests at once, and are what they were at first: the usual ones are nobody's to change.
 func TestMediaTypes(t *testing.T) {
 	usual := dynamic.ConfigFor(&rest.Config{}).NegotiatedSerializer
@@ -159,6 +97,9 @@ func TestMediaTypes(t *testing.T) {
 				}
 				if _, ok := info.StreamSerializer.Serializer.(envelope); !ok {
 					t.Errorf("what a watch sends of %s is decoded by %T", info.MediaType, info.StreamSerializer.Serializer)
+				}
+				if _, ok := info.StreamSerializer.Framer.(framer); !ok {
+					t.Errorf("what a watch sends of %s is cut by %T", info.MediaType, info.StreamSerializer.Framer)
 				}
 			}
 		})
@@ -186,26 +127,5 @@ func BenchmarkDecode(b *testing.B) {
 				}
 			})
 		}
-	}
-}
-
-func BenchmarkDecodeEvent(b *testing.B) {
-	plain := usualEnvelope(b)
-	kind := specimen.All()[0]
-	text, err := kind.Below(b, "hub", kind.Above(b)).MarshalJSON()
-	if err != nil {
-		b.Fatal(err)
-	}
-	event := fmt.Appendf(nil, `{"type": "MODIFIED", "object": %s}`, text)
-	for name, decoder := range map[string]runtime.Decoder{"usual": plain, "envelope": envelope{plain}} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				var into metav1.WatchEvent
-				if _, _, err := decoder.Decode(event, nil, &into); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
 	}
 }

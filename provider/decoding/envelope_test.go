@@ -1,0 +1,120 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package decoding
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/synchub-dev/synchub/test/specimen"
+)
+
+// usualStream is how the dynamic client reads what a watch sends.
+func usualStream(tb testing.TB) *runtime.StreamSerializerInfo {
+	tb.Helper()
+	for _, info := range dynamic.ConfigFor(&rest.Config{}).NegotiatedSerializer.SupportedMediaTypes() {
+		if info.MediaType == runtime.ContentTypeJSON {
+			return info.StreamSerializer
+		}
+	}
+	tb.Fatal("the dynamic client does not watch in JSON")
+	return nil
+}
+
+// saysKindOddly tells whether a text has a kind or version only for who does not look at the case of letters.
+func saysKindOddly(text string) bool {
+	var fields map[string]any
+	if json.Unmarshal([]byte(text), &fields) != nil {
+		return false
+	}
+	for field := range fields {
+		for _, exact := range []string{"kind", "apiVersion"} {
+			if field != exact && strings.EqualFold(field, exact) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Whatever a watch sends is decoded as the dynamic client decodes it, and refused if that refuses it.
+func FuzzDecodeEvent(f *testing.F) {
+	for _, text := range []string{
+		`{"type": "ADDED", "object": {"apiVersion": "v1", "kind": "ConfigMap", "n": 1}}`, `{"type": "BOOKMARK", "object": {}}`,
+		`{"type": "ERROR", "object": {"apiVersion": "v1", "kind": "Status", "code": 410}}`, `{"apiVersion": "v1", "kind": "Status", "code": 410}`,
+		`{"apiVersion": "v1", "kind": "WatchEvent", "type": "ADDED", "object": {}}`, `{"kind": "Other", "type": "ADDED", "object": {}}`,
+		`{"Type": "ADDED", "OBJECT": {}}`, `{"type": "ADDED"}`, `{"type": "ADDED", "object": null}`, `{"type": 1, "object": {}}`, `{"kind": 1, "type": "ADDED"}`,
+		`{"type": "ADDED", "object": {}} {}`, `{"type": "ADDED", "object": {}, "more": [1]}`, `{}`, `[]`, `null`, `"a"`, "", "no JSON", `{"type": "ADDED", "type": "DELETED"}`,
+		`{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","s":"}\"\\\\"}}` + "\n", `{"type":"ADDED","object":{"n":{}}` + "\n" + `} `,
+		`{"type":"ADDED","object":{}}}`, `{"type":"ADDED","object":{},"more":1}`, `{"type":"ADDED","object":{},"type":"DELETED"}`, `{"type":"ADDED","object":null}`,
+		`{"type":"ADDED","object":}`, `{"type":"ADDED","object":{"a":]}}`, `{"type":"ADD\u0045D","object":{}}`, `{"type":"","object":{}}`, `{"type":"A","object":{}`,
+		`{"type":"A","object":{"apiVersion":"v1","kind":"Status","code":410}}`, "{\"type\":\"A\",\"object\":\u0085{}}", `{"type":"A","object":{},"kind":"B"}`,
+	} {
+		f.Add(text)
+	}
+	plain, object := usualStream(f).Serializer, usual(f)
+	f.Fuzz(func(t *testing.T, text string) {
+		if saysKindOddly(text) {
+			return
+		}
+		var want, got metav1.WatchEvent
+		wanted, wantKind, wantErr := plain.Decode([]byte(text), nil, &want)
+		decoded, kind, err := envelope{plain}.Decode([]byte(text), nil, &got)
+		if wantErr != nil && err == nil {
+			// The envelope was opened without a look at the object, which is decoded next.
+			_, _, err = once{object}.Decode(got.Object.Raw, nil, nil)
+		}
+		if (err == nil) != (wantErr == nil) {
+			t.Fatalf("%q: want error %v, got %v", text, wantErr, err)
+		}
+		if wantErr == nil && (decoded == &got) != (wanted == &want) {
+			t.Fatalf("%q: want the event to be used: %t, got %t", text, wanted == &want, decoded == &got)
+		}
+		if err == nil && (!reflect.DeepEqual(got, want) || *kind != *wantKind) {
+			t.Errorf("%q: want %v of kind %v, got %v of kind %v", text, want, wantKind, got, kind)
+		}
+	})
+}
+
+func BenchmarkDecodeEvent(b *testing.B) {
+	plain := usualStream(b).Serializer
+	kind := specimen.All()[0]
+	text, err := kind.Below(b, "hub", kind.Above(b)).MarshalJSON()
+	if err != nil {
+		b.Fatal(err)
+	}
+	event := fmt.Appendf(nil, `{"type":"MODIFIED","object":%s}`, text)
+	for name, decoder := range map[string]runtime.Decoder{"usual": plain, "envelope": envelope{plain}} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				var into metav1.WatchEvent
+				if _, _, err := decoder.Decode(event, nil, &into); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
