@@ -37,6 +37,14 @@ type Plan struct {
 	// Resources are listed and watched in all mailboxes.
 	Resources []schema.GroupVersionResource
 	Targets   []Target
+	// Also is listed and watched as well, for nothing: so that a start takes as many lists as another does.
+	Also []Lists
+}
+
+// Lists are resources of all workspaces of a virtual workspace, whose URL Endpoint is.
+type Lists struct {
+	Endpoint  string
+	Resources []schema.GroupVersionResource
 }
 
 // Target is one target, with the logical cluster of its mailbox, and what is listed and watched there.

@@ -76,25 +76,36 @@ func newSyncer(ctx context.Context, plan Plan) (*syncer, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := func(cluster string) (dynamic.Interface, error) {
+	at := func(endpoint, cluster string) (dynamic.Interface, error) {
 		config := rest.CopyConfig(config)
-		config.Host = plan.Endpoint + "/clusters/" + cluster
+		config.Host = endpoint + "/clusters/" + cluster
 		return dynamic.NewForConfigAndClient(config, client)
 	}
 	s := &syncer{above: map[schema.GroupVersionResource]kcpcache.ScopeableSharedIndexInformer{}, targets: map[logicalcluster.Name]*target{}}
-	if s.mailboxes, err = at("*"); err != nil {
+	if s.mailboxes, err = at(plan.Endpoint, "*"); err != nil {
 		return nil, err
 	}
 	var synced []cache.InformerSynced
 	for _, resource := range plan.Resources {
 		synced = append(synced, s.watchMailboxes(ctx, resource))
 	}
+	for _, lists := range plan.Also {
+		all, err := at(lists.Endpoint, "*")
+		if err != nil {
+			return nil, err
+		}
+		for _, resource := range lists.Resources {
+			informer := newInformer(all.Resource(resource))
+			go informer.RunWithContext(ctx)
+			synced = append(synced, informer.HasSynced)
+		}
+	}
 	for _, one := range plan.Targets {
 		made, err := newTarget(one)
 		if err != nil {
 			return nil, err
 		}
-		if made.above, err = at(one.Mailbox); err != nil {
+		if made.above, err = at(plan.Endpoint, one.Mailbox); err != nil {
 			return nil, err
 		}
 		s.targets[made.mailbox] = made
@@ -129,15 +140,7 @@ func newTarget(plan Target) (*target, error) {
 }
 
 func (s *syncer) watchMailboxes(ctx context.Context, resource schema.GroupVersionResource) cache.InformerSynced {
-	client := s.mailboxes.Resource(resource)
-	informer := kcpinformers.NewSharedIndexInformer(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return client.List(ctx, options)
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return client.Watch(ctx, options)
-		},
-	}, &unstructured.Unstructured{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	informer := newInformer(s.mailboxes.Resource(resource))
 	// It fails only on an informer that has been started.
 	_, _ = informer.AddEventHandler(s.handler(ctx, func(ctx context.Context, object *unstructured.Unstructured) error {
 		if to := s.targets[logicalcluster.From(object)]; to != nil {
@@ -148,6 +151,18 @@ func (s *syncer) watchMailboxes(ctx context.Context, resource schema.GroupVersio
 	s.above[resource] = informer
 	go informer.RunWithContext(ctx)
 	return informer.HasSynced
+}
+
+// newInformer returns an informer of all workspaces that a client reaches.
+func newInformer(client dynamic.ResourceInterface) kcpcache.ScopeableSharedIndexInformer {
+	return kcpinformers.NewSharedIndexInformer(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return client.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return client.Watch(ctx, options)
+		},
+	}, &unstructured.Unstructured{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 }
 
 func (s *syncer) watchTarget(ctx context.Context, of *target, resource schema.GroupVersionResource) cache.InformerSynced {

@@ -197,5 +197,5 @@ func (w *World) resume(ctx context.Context, namespace string, places []*place, o
 	if err != nil {
 		return 0, err
 	}
-	return w.await(ctx, started, w.created, before+float64(objects))
+	return w.await(ctx, started, w.created, before+float64(objects), time.Second)
 }

@@ -94,10 +94,11 @@ func (w *World) decided(ctx context.Context, action string) (count float64, err 
 	return count, err
 }
 
-// await returns how long it took from the start until the hub has done something so often. It asks seldom while much is
-// missing: to answer takes the hub time.
-func (w *World) await(ctx context.Context, started time.Time, done func(context.Context) (float64, error), often float64) (time.Duration, error) {
-	const soonest, latest = 50 * time.Millisecond, time.Second
+// await returns how long it took from the start until the hub has done something so often. Once the hub has begun it asks
+// seldom while much is missing, since to answer takes the hub time: after a tenth of the time so far, or what is given if that
+// is more.
+func (w *World) await(ctx context.Context, started time.Time, done func(context.Context) (float64, error), often float64, latest time.Duration) (time.Duration, error) {
+	const soonest = 50 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	before, err := done(ctx)
@@ -113,8 +114,11 @@ func (w *World) await(ctx context.Context, started time.Time, done func(context.
 		if now >= often {
 			return elapsed, err
 		}
-		rest := time.Duration(float64(elapsed) * (often - now) / max(now-before, 1))
-		next = max(soonest, min(rest/2, max(latest, elapsed/10)))
+		next = soonest
+		if now > before {
+			rest := time.Duration(float64(elapsed) * (often - now) / (now - before))
+			next = max(soonest, min(rest/2, max(latest, elapsed/10)))
+		}
 	}
 	return 0, err
 }

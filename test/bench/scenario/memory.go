@@ -152,7 +152,7 @@ func (w *World) hold(ctx context.Context, each int) error {
 	}
 	objects := each * len(w.clusters)
 	w.inStep += objects
-	if _, err := w.await(ctx, started, w.created, before+float64(objects)); err != nil {
+	if _, err := w.await(ctx, started, w.created, before+float64(objects), time.Second); err != nil {
 		return err
 	}
 	return w.rest(ctx)

@@ -37,9 +37,11 @@ import (
 
 var (
 	configMaps     = corev1.SchemeGroupVersion.WithResource("configmaps")
+	secrets        = corev1.SchemeGroupVersion.WithResource("secrets")
 	namespaces     = corev1.SchemeGroupVersion.WithResource("namespaces")
 	deployments    = appsv1.SchemeGroupVersion.WithResource("deployments")
 	syncerConfigs  = edgev2alpha1.GroupVersion.WithResource("syncerconfigs")
+	syncTargets    = edgev2alpha1.GroupVersion.WithResource("synctargets")
 	endpointSlices = apisv1alpha1.SchemeGroupVersion.WithResource("apiexportendpointslices")
 )
 

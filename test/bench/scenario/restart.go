@@ -19,24 +19,35 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+
+	"github.com/synchub-dev/synchub/provider/bootstrap"
+	"github.com/synchub-dev/synchub/test/bench/bare"
 	"github.com/synchub-dev/synchub/test/bench/figures"
 )
 
 // restarts starts the hub again with more and more objects in step, one in ten of them a Deployment.
 func restarts(ctx context.Context, w *World) (rows []figures.Row, err error) {
+	same, err := w.lists(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for step, objects := range w.Restarts {
 		if err := w.stock(ctx, fmt.Sprintf("hub-restart-%d", step), objects-w.inStep); err != nil {
 			return rows, err
 		}
 		what := fmt.Sprintf("%d objects in step: ", w.inStep)
-		reads := figures.Row{What: what + "reads other than lists, watches, discovery and health", Limit: new(0.0)}
+		reads := figures.Row{What: what + "reads of mailboxes and targets other than lists, watches, discovery and health", Limit: new(0.0)}
+		own := figures.Row{What: what + "likewise, of what is the hub's own: its identity and its key"}
 		writes := figures.Row{What: what + "writes", Limit: new(0.0)}
 		known := figures.Row{What: what + "from the start until all are known to be in step, against the same lists", Unit: "s", Limit: new(1.5)}
 		for range w.Rounds {
 			started := time.Now()
-			if err := w.startBare(ctx); err != nil {
+			if err := w.startBare(ctx, same...); err != nil {
 				return rows, err
 			}
 			known.Direct = append(known.Direct, time.Since(started).Seconds())
@@ -50,12 +61,69 @@ func restarts(ctx context.Context, w *World) (rows []figures.Row, err error) {
 				return rows, err
 			}
 			read, written := readsAndWrites(requests)
-			reads.Hub, writes.Hub = append(reads.Hub, sum(read)), append(writes.Hub, sum(written))
+			ofItself, ofOthers := split(read)
+			own.Hub, reads.Hub, writes.Hub = append(own.Hub, ofItself), append(reads.Hub, ofOthers), append(writes.Hub, sum(written))
 			w.progress("the hub took %.2f s, lists %.2f s; it read %v and wrote %v", elapsed.Seconds(), known.Direct[len(known.Direct)-1], read, written)
 		}
-		rows = append(rows, writes, reads, known)
+		rows = append(rows, writes, reads, own, known)
 	}
-	return rows, nil
+	return rows, w.startBare(ctx)
+}
+
+// split tells how many requests are about the hub's own workspaces, and how many about mailboxes and targets.
+func split(requests map[string]float64) (own, others float64) {
+	for kind, count := range requests {
+		if strings.HasPrefix(kind, "control ") {
+			own += count
+		} else {
+			others += count
+		}
+	}
+	return own, others
+}
+
+// lists returns what the hub has listed in all mailboxes and inventory workspaces, beside what a bare syncer lists by itself.
+func (w *World) lists(ctx context.Context) ([]bare.Lists, error) {
+	requests, err := w.Hub.Requests(ctx)
+	if err != nil {
+		return nil, err
+	}
+	watched := map[string]bool{}
+	for kind := range requests {
+		if kind.Side == "mailbox" && kind.Verb == "watch" {
+			watched[kind.Resource] = true
+		}
+	}
+	mailbox, err := w.Inventory.Mailbox(ctx, w.clusters[0].name)
+	if err != nil {
+		return nil, err
+	}
+	known, err := discovery.NewDiscoveryClientForConfig(mailbox)
+	if err != nil {
+		return nil, err
+	}
+	served, err := known.ServerPreferredResources()
+	if err != nil {
+		return nil, err
+	}
+	mailboxes := bare.Lists{}
+	for _, group := range served {
+		version, err := schema.ParseGroupVersion(group.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range group.APIResources {
+			if resource := version.WithResource(one.Name); watched[one.Name] && resource != configMaps && resource != deployments {
+				mailboxes.Resources = append(mailboxes.Resources, resource)
+			}
+		}
+	}
+	inventories := bare.Lists{Resources: []schema.GroupVersionResource{syncTargets, secrets}}
+	if mailboxes.Endpoint, err = w.endpoint(ctx, bootstrap.MailboxExport); err != nil {
+		return nil, err
+	}
+	inventories.Endpoint, err = w.endpoint(ctx, bootstrap.InventoryExport)
+	return []bare.Lists{mailboxes, inventories}, err
 }
 
 // stock has so many more objects put in step on the whole clusters.
@@ -96,7 +164,7 @@ func (w *World) restart(ctx context.Context) (time.Duration, error) {
 	if err := w.StartHub(ctx); err != nil {
 		return 0, err
 	}
-	elapsed, err := w.await(ctx, started, w.looked, float64(w.inStep))
+	elapsed, err := w.await(ctx, started, w.looked, float64(w.inStep), 0)
 	if err != nil {
 		return 0, err
 	}

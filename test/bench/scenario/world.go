@@ -142,18 +142,18 @@ func client(config *rest.Config) (dynamic.Interface, error) {
 	return dynamic.NewForConfig(config)
 }
 
-// startBare starts a bare syncer, in the place of the one there was.
-func (w *World) startBare(ctx context.Context) error {
+// startBare starts a bare syncer, in the place of the one there was. It lists something else as well.
+func (w *World) startBare(ctx context.Context, also ...bare.Lists) error {
 	if err := w.stopBare(); err != nil {
 		return err
 	}
-	endpoint, err := w.endpoint(ctx)
+	endpoint, err := w.endpoint(ctx, bootstrap.MailboxExport)
 	if err != nil {
 		return err
 	}
 	few := []schema.GroupVersionResource{configMaps}
 	more := []schema.GroupVersionResource{configMaps, deployments}
-	plan := bare.Plan{Kubeconfig: w.Installation.HubKubeconfig, Endpoint: endpoint, Resources: more}
+	plan := bare.Plan{Kubeconfig: w.Installation.HubKubeconfig, Endpoint: endpoint, Resources: more, Also: also}
 	for _, at := range w.fleet {
 		plan.Targets = append(plan.Targets, bare.Target{Mailbox: at.cluster, Kubeconfig: at.kubeconfig, Resources: few})
 	}
@@ -173,9 +173,9 @@ func (w *World) stopBare() error {
 	return stopped.Stop()
 }
 
-// endpoint returns the URL of the mailboxes' virtual workspace.
-func (w *World) endpoint(ctx context.Context) (string, error) {
-	object, err := framework.Get(ctx, w.Installation.InWorkspace(w.Installation.Workspace), endpointSlices, "", bootstrap.MailboxExport)
+// endpoint returns the URL of an export's virtual workspace.
+func (w *World) endpoint(ctx context.Context, export string) (string, error) {
+	object, err := framework.Get(ctx, w.Installation.InWorkspace(w.Installation.Workspace), endpointSlices, "", export)
 	if err != nil {
 		return "", err
 	}
