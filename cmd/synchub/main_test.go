@@ -145,6 +145,7 @@ func TestWrongUse(t *testing.T) {
 		"a negative target rate":     {run("--target-qps", "-1"), []string{positive}},
 		"a rate of targets, no less": {run("--target-qps", "nan"), []string{positive}},
 		"no target burst":            {run("--target-burst", "0"), []string{positive}},
+		"less than no memory":        {run("--memory-limit", "-1"), []string{"set --memory-limit to a number of bytes"}},
 		"a lease that ends at once":  {run("--leader-election-lease-duration", "10s"), []string{election}},
 		"a late renewal":             {run("--leader-election-renew-deadline", "15s"), []string{election}},
 		"a late try":                 {run("--leader-election-retry-period", "10s"), []string{election}},
@@ -201,7 +202,7 @@ func TestHelpListsEachFlag(t *testing.T) {
 			"leader-elect": "true", "leader-election-namespace": "",
 			"leader-election-lease-duration": "15s", "leader-election-renew-deadline": "10s", "leader-election-retry-period": "2s",
 			"metrics-bind-address": ":8080", "health-probe-bind-address": ":8081",
-			"kcp-qps": "2000", "kcp-burst": "4000", "target-qps": "1000", "target-burst": "2000", "denied-networks": "", "profiling": "",
+			"kcp-qps": "2000", "kcp-burst": "4000", "target-qps": "1000", "target-burst": "2000", "memory-limit": "", "denied-networks": "", "profiling": "",
 			"log-level": "info", "log-format": "json",
 		}},
 		"init": {newInitCommand(), map[string]string{

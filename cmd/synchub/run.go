@@ -82,6 +82,9 @@ type runOptions struct {
 	kcpLimits    kcp.Limits
 	targetLimits kcp.Limits
 
+	// memoryLimit is in bytes, zero for none.
+	memoryLimit int64
+
 	deniedNetworks []string
 	// denied is made of them by validate.
 	denied targets.Networks
@@ -128,6 +131,7 @@ func (o *runOptions) addFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.kcpLimits.Burst, "kcp-burst", 4000, "requests to each kcp endpoint at once")
 	flags.Float32Var(&o.targetLimits.QPS, "target-qps", 1000, "requests per second to each target")
 	flags.IntVar(&o.targetLimits.Burst, "target-burst", 2000, "requests to each target at once")
+	flags.Int64Var(&o.memoryLimit, "memory-limit", 0, "bytes of memory that the hub may take, by which garbage is collected more often when it takes much (default: no limit)")
 	flags.StringSliceVar(&o.deniedNetworks, "denied-networks", nil, "networks, such as 10.96.0.0/12, that no target's address may be in, beside link-local, multicast and metadata addresses, which never may")
 	o.logs.addFlags(flags)
 }
@@ -142,6 +146,8 @@ func (o *runOptions) validate() error {
 		return errors.New("set --profiling to a loopback address such as 127.0.0.1:6060: profiles tell too much to be shown to others")
 	case !positive(o.kcpLimits) || !positive(o.targetLimits):
 		return errors.New("set --kcp-qps, --kcp-burst, --target-qps and --target-burst to positive numbers")
+	case o.memoryLimit < 0:
+		return errors.New("set --memory-limit to a number of bytes, or to 0 for no limit")
 	case o.renewDeadline >= o.leaseDuration || o.retryPeriod <= 0 || o.renewDeadline <= time.Duration(leaderelection.JitterFactor*float64(o.retryPeriod)):
 		return fmt.Errorf("set --leader-election-retry-period below --leader-election-renew-deadline by a factor of more than %v, and that below --leader-election-lease-duration",
 			leaderelection.JitterFactor)
@@ -180,6 +186,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	log := o.logs.logger(os.Stderr)
 	ctrl.SetLogger(log)
 	klog.SetLogger(log.WithName("client-go"))
+	limitGarbage(o.memoryLimit)
 
 	access, err := kcp.Load(o.kcpKubeconfig, o.kcpLimits)
 	if err != nil {
