@@ -19,6 +19,7 @@ package apiexport
 import (
 	"context"
 	"maps"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -44,10 +45,10 @@ func (c *Controller) setSchemas(ctx context.Context, made *plan) error {
 		}
 		before := c.schemas[candidate.group]
 		if before.Name == one.Name && before.Version == one.Version {
-			one.OpenAPI = before.OpenAPI
+			one.OpenAPI, one.Created = before.OpenAPI, before.Created
 		} else {
 			var err error
-			if one.OpenAPI, err = c.openAPIOf(ctx, one.Name, one.Version); err != nil {
+			if one.OpenAPI, one.Created, err = c.openAPIOf(ctx, one.Name, one.Version); err != nil {
 				return err
 			}
 		}
@@ -62,11 +63,11 @@ func (c *Controller) setSchemas(ctx context.Context, made *plan) error {
 	return nil
 }
 
-// openAPIOf returns the schema of one version, nil if there is none.
-func (c *Controller) openAPIOf(ctx context.Context, name, version string) (*apiextensionsv1.JSONSchemaProps, error) {
+// openAPIOf returns the schema of one version, and when it was made; nil if there is none.
+func (c *Controller) openAPIOf(ctx context.Context, name, version string) (*apiextensionsv1.JSONSchemaProps, time.Time, error) {
 	exported, err := c.planner.schemaOf(ctx, name)
 	if err != nil || exported == nil {
-		return nil, err
+		return nil, time.Time{}, err
 	}
 	for i := range exported.Spec.Versions {
 		if exported.Spec.Versions[i].Name == version {
@@ -74,10 +75,10 @@ func (c *Controller) openAPIOf(ctx context.Context, name, version string) (*apie
 			if err != nil {
 				// It must not keep the others out.
 				log.FromContext(ctx).Error(err, "a schema cannot be compared with those of targets", "schema", name)
-				return nil, nil
+				return nil, time.Time{}, nil
 			}
-			return read, nil
+			return read, exported.CreationTimestamp.Time, nil
 		}
 	}
-	return nil, nil
+	return nil, time.Time{}, nil
 }

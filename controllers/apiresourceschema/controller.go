@@ -19,11 +19,14 @@ package apiresourceschema
 import (
 	"context"
 	"fmt"
+	"sync"
+	"time"
 
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -71,6 +74,10 @@ type Options struct {
 type Controller struct {
 	Options
 	ears ears
+
+	// begun is when this hub began to look, which begin sets.
+	begin sync.Once
+	begun time.Time
 }
 
 // NewController returns a controller that makes schemas in the provider workspace.
@@ -153,6 +160,10 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
+	c.begin.Do(func() { c.begun = c.Clock.Now() })
+	if wait := c.begun.Add(firstLook).Sub(c.Clock.Now()); wait > 0 && stands(&resource) {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
 	found, err := c.look(ctx, &resource)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -168,6 +179,14 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		c.announce(stored, &resource)
 	}
 	return reconcile.Result{RequeueAfter: found.again}, nil
+}
+
+// stands tells whether a schema has been made and nothing but what it is made from can have changed since, and whether no target
+// waits for the definition.
+func stands(resource *synchubv1alpha1.PublishedResource) bool {
+	ready := meta.FindStatusCondition(resource.Status.Conditions, synchubv1alpha1.ConditionSchemaReady)
+	return ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == resource.Generation &&
+		resource.Status.SchemaName != "" && !resource.Spec.InstallCRD
 }
 
 // announce tells of another schema, or else of what else changed.

@@ -41,6 +41,9 @@ import (
 )
 
 const (
+	// firstLook is for how long after its start the hub leaves schemas alone that the one before has made: what is to be synced
+	// comes first.
+	firstLook = 10 * time.Second
 	// lookInterval is how often a cluster is asked for a definition when nothing tells of a change, give or take
 	// lookJitter of it; what built-in kinds are changes with an upgrade only.
 	lookInterval = 5 * time.Minute

@@ -21,6 +21,7 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -88,5 +89,31 @@ func TestMayBe(t *testing.T) {
 		if got := mayBe(test.resource, schema.ParseGroupResource(test.defined)); got != test.want {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+}
+
+// A schema that stands is left alone at first, so that what is to be synced comes first.
+func TestWhatStandsIsLeftAlone(t *testing.T) {
+	ready := metav1.Condition{Type: synchubv1alpha1.ConditionSchemaReady, Status: metav1.ConditionTrue, ObservedGeneration: 2}
+	for name, test := range map[string]struct {
+		change func(*synchubv1alpha1.PublishedResource)
+		want   bool
+	}{
+		"made and unchanged":       {func(*synchubv1alpha1.PublishedResource) {}, true},
+		"changed since":            {func(p *synchubv1alpha1.PublishedResource) { p.Generation++ }, false},
+		"not ready":                {func(p *synchubv1alpha1.PublishedResource) { p.Status.Conditions[0].Status = metav1.ConditionFalse }, false},
+		"never looked at":          {func(p *synchubv1alpha1.PublishedResource) { p.Status.Conditions = nil }, false},
+		"without a schema":         {func(p *synchubv1alpha1.PublishedResource) { p.Status.SchemaName = "" }, false},
+		"given to targets as well": {func(p *synchubv1alpha1.PublishedResource) { p.Spec.InstallCRD = true }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			published := &synchubv1alpha1.PublishedResource{}
+			published.Generation, published.Status.SchemaName = 2, "v1.widgets.example.com"
+			published.Status.Conditions = []metav1.Condition{ready}
+			test.change(published)
+			if got := stands(published); got != test.want {
+				t.Errorf("want %v, got %v", test.want, got)
+			}
+		})
 	}
 }

@@ -18,6 +18,7 @@ package compatibility
 
 import (
 	"context"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,6 +33,8 @@ import (
 type Schema struct {
 	// Name is that of the APIResourceSchema, whose content never changes; Version is the one that is synced.
 	Name, Version string
+	// Created is when that was made.
+	Created time.Time
 	// OpenAPI is the schema of the version. It must not be changed.
 	OpenAPI *apiextensionsv1.JSONSchemaProps
 	// Warn is true if objects are to be synced whether or not all fit.
@@ -44,6 +47,8 @@ type Wanted struct {
 	// Target is what the resource is on the target, and Kind its kind there.
 	Target schema.GroupVersionResource
 	Kind   string
+	// Trusted is until when it need not be compared for the first time, since it is known otherwise that objects fit.
+	Trusted time.Time
 }
 
 // same tells whether a comparison would be the same.

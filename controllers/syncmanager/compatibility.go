@@ -20,6 +20,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -61,14 +62,14 @@ func (m *Manager) compare(managed *managed, wanted []sync.Resource) {
 	if m.Checker == nil {
 		return
 	}
+	target := managed.describe()
 	needed := map[schema.GroupResource]compatibility.Wanted{}
 	for _, resource := range wanted {
 		if known, ok := m.schemaOf(resource); ok {
-			target := resource.OnTarget()
-			needed[resource.GroupResource()] = compatibility.Wanted{Schema: known, Target: target.GroupVersionResource, Kind: target.Kind}
+			onTarget := resource.OnTarget()
+			needed[resource.GroupResource()] = compatibility.Wanted{Schema: known, Target: onTarget.GroupVersionResource, Kind: onTarget.Kind, Trusted: managed.trusts(resource, known)}
 		}
 	}
-	target := managed.describe()
 	if managed.comparing == nil || managed.comparing.connection != target.Connection {
 		m.lock.Lock()
 		owner := m.ctx
@@ -137,10 +138,24 @@ func (m *Manager) isFrozen(managed *managed, resource sync.Resource) bool {
 	return ok && !known.Warn && managed.fits[resource.OnTarget().GroupResource()].Refuses()
 }
 
+// accepts tells whether objects of a resource are known to fit. The caller holds turn.
+func (t *managed) accepts(resource sync.Resource) bool {
+	return t.fits[resource.OnTarget().GroupResource()].SyncedResourceState == edgev2alpha1.SyncedResourceAccepted
+}
+
+// trusts returns until when it need not be asked whether objects of a resource fit; zero if it must. The caller holds turn.
+func (t *managed) trusts(resource sync.Resource, schema compatibility.Schema) time.Time {
+	trusted := t.describe().Trusted
+	if t.accepts(resource) && schema.Created.Before(trusted.Known) {
+		return trusted.Until
+	}
+	return time.Time{}
+}
+
 // mayFit returns what is closed once objects of a resource may be written of which it was not known before whether they fit.
 func (m *Manager) mayFit(managed *managed, resource sync.Resource) []<-chan struct{} {
 	known, ok := m.schemaOf(resource)
-	if !ok || known.Warn || managed.fits[resource.OnTarget().GroupResource()].SyncedResourceState == edgev2alpha1.SyncedResourceAccepted {
+	if !ok || known.Warn || managed.accepts(resource) {
 		return nil
 	}
 	if fits := managed.comparing.Fits(resource.GroupResource()); fits != nil {

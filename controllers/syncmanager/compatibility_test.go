@@ -19,6 +19,7 @@ package syncmanager
 import (
 	"slices"
 	"testing"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -100,6 +101,36 @@ func TestWhatMayFitRuns(t *testing.T) {
 			}
 			if state := f.manager.States(florin)[schema.GroupResource{Resource: "secrets"}]; state.Reason != compatibility.ReasonNotCompared {
 				t.Errorf("secrets are %+v", state)
+			}
+		})
+	}
+}
+
+// What the hub before has compared with the same schema need not be compared at once.
+func TestWhatFittedIsTrusted(t *testing.T) {
+	known := time.Unix(1000, 0)
+	trust := Trust{Known: known, Until: known.Add(time.Minute)}
+	fitted := compatibility.State{SyncedResourceState: edgev2alpha1.SyncedResourceAccepted, Reason: compatibility.ReasonFits}
+	for name, test := range map[string]struct {
+		before  compatibility.State
+		trust   Trust
+		created time.Time
+		want    time.Time
+	}{
+		"it fitted":                       {fitted, trust, known.Add(-time.Second), trust.Until},
+		"it fitted, with another schema":  {fitted, trust, known.Add(time.Second), time.Time{}},
+		"it fitted, but that is long ago": {fitted, Trust{}, known.Add(-time.Second), time.Time{}},
+		"it did not fit":                  {refusing(), trust, known.Add(-time.Second), time.Time{}},
+		"nothing is known":                {compatibility.State{}, trust, known.Add(-time.Second), time.Time{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			managed := &managed{target: Target{Trusted: test.trust}, fits: map[schema.GroupResource]compatibility.State{}}
+			if test.before != (compatibility.State{}) {
+				managed.fits[deployments] = test.before
+			}
+			resource := resources("deployments.apps")[0]
+			if got := managed.trusts(resource, compatibility.Schema{Created: test.created}); !got.Equal(test.want) {
+				t.Errorf("want %v, got %v", test.want, got)
 			}
 		})
 	}

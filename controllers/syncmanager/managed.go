@@ -92,6 +92,7 @@ func (t *managed) connect(connection *targets.Connection, listener targets.Liste
 	}
 	if t.deaf != nil {
 		t.deaf()
+		t.target.Trusted = Trust{}
 	}
 	t.target.Connection, t.deaf = connection, connection.Subscribe(listener)
 	return true

@@ -74,6 +74,14 @@ type Target struct {
 	Recorded map[schema.GroupResource]Record
 	// Fits is what its status says of whether objects fit, by the resources of the target.
 	Fits map[schema.GroupResource]compatibility.State
+	// Trusted is for how long what Fits says counts without a look at the target by its first connection.
+	Trusted Trust
+}
+
+// Trust says that what the hub before knew counts until it is to be asked again. The zero value says that nothing does.
+type Trust struct {
+	// Known is when it was last known to be so.
+	Known, Until time.Time
 }
 
 // Recorder writes the pairs of a SyncTarget into its status.

@@ -91,13 +91,13 @@ func onlyUp(entry edgev2alpha1.SyncedResource, name schema.GroupResource, view *
 }
 
 // access asks for what is known of the rights on a target.
-func (c *Controller) access(syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection) targets.Access {
-	if connection == nil {
+func (c *Controller) access(syncTarget *edgev2alpha1.SyncTarget, found circumstances) targets.Access {
+	if found.connection == nil {
 		return targets.Access{}
 	}
 	var known *syncmanager.View
 	if view, ok := c.sync.View(syncTarget.UID); ok {
 		known = &view
 	}
-	return connection.Access(rights.Needed(neededOn(syncTarget.Status.SyncedResources, known)))
+	return found.connection.Access(rights.Needed(neededOn(syncTarget.Status.SyncedResources, known)), found.trusted.Until)
 }

@@ -185,7 +185,8 @@ func (c *Controller) tend(ctx context.Context, request mcreconcile.Request, inve
 	if found.connection, found.problem, err = c.connect(ctx, inventory, syncTarget, memory); err != nil {
 		return reconcile.Result{}, err
 	}
-	found.rival = c.identify(ctx, request, syncTarget, found.connection, memory)
+	found.trusted = memory.trusts(syncTarget, found.connection)
+	found.rival = c.identify(ctx, request, syncTarget, found, memory)
 	c.engage(request, syncTarget, found)
 	drains := syncTarget.Spec.Drain && !syncTarget.Spec.Suspend && found.connection != nil
 	if drains {
@@ -213,7 +214,7 @@ func (c *Controller) engage(request mcreconcile.Request, syncTarget *edgev2alpha
 	}
 	// Nothing is to be made while something is still being taken away.
 	c.endDeparture(syncTarget.UID)
-	c.sync.Assign(assignment(logicalcluster.Name(request.ClusterName), syncTarget, found.connection))
+	c.sync.Assign(assignment(logicalcluster.Name(request.ClusterName), syncTarget, found))
 	c.sync.Resume(syncTarget.UID)
 }
 
@@ -270,16 +271,17 @@ func (c *Controller) lose(request mcreconcile.Request) {
 	}
 }
 
-func assignment(inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection) syncmanager.Target {
+func assignment(inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarget, found circumstances) syncmanager.Target {
 	return syncmanager.Target{
 		UID:        syncTarget.UID,
 		Name:       syncTarget.Name,
 		Inventory:  inventory,
 		Mailbox:    logicalcluster.Name(syncTarget.Status.Mailbox.Cluster),
-		Connection: connection,
+		Connection: found.connection,
 		Cordoned:   syncTarget.Spec.Unschedulable,
 		Recorded:   recorded(syncTarget.Status.SyncedResources),
 		Fits:       fits(syncTarget.Status.SyncedResources),
+		Trusted:    found.trusted,
 	}
 }
 

@@ -161,8 +161,9 @@ func TestAssignment(t *testing.T) {
 		UID: "u", Name: "florin", Inventory: "i", Mailbox: "m", Connection: connection,
 		Recorded: recordsOf("configmaps/v1 deployments.apps/"),
 		Fits:     map[schema.GroupResource]compatibility.State{{Resource: "configmaps"}: {SyncedResourceState: edgev2alpha1.SyncedResourceAccepted, Reason: "R"}},
+		Trusted:  syncmanager.Trust{Until: noon},
 	}
-	if got := assignment("i", syncTarget, connection); !reflect.DeepEqual(got, want) {
+	if got := assignment("i", syncTarget, circumstances{connection: connection, trusted: syncmanager.Trust{Until: noon}}); !reflect.DeepEqual(got, want) {
 		t.Errorf("want %+v\ngot  %+v", want, got)
 	}
 }

@@ -21,9 +21,12 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -81,10 +84,34 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
+// trustIn returns for how long what the hub before has found out about a target counts without being asked again, so that after
+// a restart, or a change of the leader, what is to be synced comes first, and a fleet is not asked all at once. Nothing does if
+// that hub is long gone, if not all was well, or if the SyncTarget has changed since.
+func trustIn(syncTarget *edgev2alpha1.SyncTarget, since time.Time) syncmanager.Trust {
+	for _, kind := range []string{edgev2alpha1.ConditionReady, edgev2alpha1.ConditionSyncerAuthorized} {
+		stored := meta.FindStatusCondition(syncTarget.Status.Conditions, kind)
+		if stored == nil || stored.Status != metav1.ConditionTrue || stored.ObservedGeneration != syncTarget.Generation ||
+			!stored.LastTransitionTime.Time.Before(since.Truncate(time.Second)) {
+			return syncmanager.Trust{}
+		}
+	}
+	heartbeat := syncTarget.Status.LastSyncerHeartbeatTime
+	if heartbeat == nil || since.Sub(heartbeat.Time) > staleAfter || syncTarget.Status.ClusterID == "" {
+		return syncmanager.Trust{}
+	}
+	until := since.Add(firstLook + time.Duration(chance(syncTarget.UID, "trust")*float64(heartbeatInterval)))
+	return syncmanager.Trust{Known: heartbeat.Time, Until: until}
+}
+
 // firstBeat is when a hub writes its first heartbeat of a target that has had one before: a fleet's are spread over the
-// interval, else all were written together, each minute, ever after.
-func firstBeat(syncTarget types.UID, since time.Time) time.Time {
-	return since.Add(time.Duration(chance(syncTarget, "heartbeat") * float64(heartbeatInterval)))
+// interval, else all were written together, each minute, ever after. It does not wait until the one before is stale, or none
+// might be written by hubs that are started again and again.
+func firstBeat(syncTarget types.UID, since time.Time, before *metav1.Time) time.Time {
+	first := since.Add(time.Duration(chance(syncTarget, "heartbeat") * float64(heartbeatInterval)))
+	if before == nil || since.Sub(before.Time) > staleAfter {
+		return first
+	}
+	return earliest(first, before.Add(staleAfter-heartbeatInterval/2))
 }
 
 // withToken returns the health of a target in view of its token: one that is away past the token's end needs another.

@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -148,9 +149,12 @@ func TestStatusWritesOfAQuietTarget(t *testing.T) {
 	// Hubs may take turns as quickly as they like.
 	l.log = nil
 	writes := 0
-	for range 20 {
+	for range 80 {
 		l.restart()
-		writes += l.live(30*time.Second, l.answer)
+		writes += l.live(8*time.Second, l.answer)
+		if age := l.view.now.Sub(l.Status.LastSyncerHeartbeatTime.Time); age > staleAfter {
+			t.Fatalf("the heartbeat is %v old", age)
+		}
 	}
 	if writes > 10 {
 		t.Errorf("%d writes in ten minutes of restarts", writes)
@@ -208,11 +212,75 @@ func TestUnknownInsteadOfStale(t *testing.T) {
 	}
 }
 
+// What the hub before has found out counts for a while after a quick restart, if all was well and nothing has changed.
+func TestTrustIn(t *testing.T) {
+	condition := func(kind string) metav1.Condition {
+		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, ObservedGeneration: 3, LastTransitionTime: metav1.NewTime(noon.Add(-time.Hour))}
+	}
+	for name, test := range map[string]struct {
+		change func(*edgev2alpha1.SyncTarget)
+		trusts bool
+	}{
+		"a quick restart":      {func(*edgev2alpha1.SyncTarget) {}, true},
+		"a clock that is slow": {func(s *edgev2alpha1.SyncTarget) { s.Status.LastSyncerHeartbeatTime.Time = noon.Add(time.Minute) }, true},
+		"a long outage": {func(s *edgev2alpha1.SyncTarget) {
+			s.Status.LastSyncerHeartbeatTime.Time = noon.Add(-staleAfter - time.Second)
+		}, false},
+		"it never answered":            {func(s *edgev2alpha1.SyncTarget) { s.Status.LastSyncerHeartbeatTime = nil }, false},
+		"its cluster is not known":     {func(s *edgev2alpha1.SyncTarget) { s.Status.ClusterID = "" }, false},
+		"it has changed":               {func(s *edgev2alpha1.SyncTarget) { s.Generation++ }, false},
+		"it was not ready":             {func(s *edgev2alpha1.SyncTarget) { s.Status.Conditions[0].Status = metav1.ConditionFalse }, false},
+		"rights were missing":          {func(s *edgev2alpha1.SyncTarget) { s.Status.Conditions[1].Status = metav1.ConditionFalse }, false},
+		"nothing was known of rights":  {func(s *edgev2alpha1.SyncTarget) { s.Status.Conditions = s.Status.Conditions[:1] }, false},
+		"it has just become as it was": {func(s *edgev2alpha1.SyncTarget) { s.Status.Conditions[1].LastTransitionTime.Time = noon }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			syncTarget := &edgev2alpha1.SyncTarget{}
+			syncTarget.UID, syncTarget.Generation, syncTarget.Status.ClusterID = "florin", 3, "x"
+			heartbeat := noon.Add(-20 * time.Second)
+			syncTarget.Status.LastSyncerHeartbeatTime = &metav1.Time{Time: heartbeat}
+			syncTarget.Status.Conditions = []metav1.Condition{condition(edgev2alpha1.ConditionReady), condition(edgev2alpha1.ConditionSyncerAuthorized)}
+			test.change(syncTarget)
+			got := trustIn(syncTarget, noon)
+			if !test.trusts {
+				if got != (syncmanager.Trust{}) {
+					t.Errorf("got %v", got)
+				}
+				return
+			}
+			if got.Known != syncTarget.Status.LastSyncerHeartbeatTime.Time || got.Until.Before(noon.Add(firstLook)) || got.Until.After(noon.Add(firstLook+heartbeatInterval)) {
+				t.Errorf("got %v", got)
+			}
+			first, second := &targets.Connection{}, &targets.Connection{}
+			memory := &memory{since: noon}
+			for _, step := range []struct {
+				connection *targets.Connection
+				want       syncmanager.Trust
+			}{{first, got}, {first, got}, {second, syncmanager.Trust{}}, {first, syncmanager.Trust{}}} {
+				if trusted := memory.trusts(syncTarget, step.connection); trusted != step.want {
+					t.Errorf("want %v, got %v", step.want, trusted)
+				}
+			}
+		})
+	}
+}
+
 // The heartbeats of a fleet do not come together after a restart.
 func TestFirstBeatsAreSpread(t *testing.T) {
+	for name, before := range map[string]*metav1.Time{
+		"the first":       nil,
+		"a quick restart": {Time: noon.Add(-30 * time.Second)},
+		"a long outage":   {Time: noon.Add(-time.Hour)},
+	} {
+		t.Run(name, func(t *testing.T) { expectSpread(t, before) })
+	}
+}
+
+func expectSpread(t *testing.T, before *metav1.Time) {
+	t.Helper()
 	perSecond := map[int]int{}
 	for i := range 1000 {
-		due := firstBeat(types.UID(fmt.Sprint("target-", i)), noon).Sub(noon)
+		due := firstBeat(types.UID(fmt.Sprint("target-", i)), noon, before).Sub(noon)
 		if due < 0 || due >= heartbeatInterval {
 			t.Fatalf("one is due after %v", due)
 		}

@@ -21,6 +21,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/provider/targets"
 )
 
 // memory is what the controller remembers of a SyncTarget between two looks at it. Nothing is lost with it. All but doubted
@@ -36,8 +40,29 @@ type memory struct {
 	passed string
 	// renewal is how the last attempt to renew the token went.
 	renewal renewal
+	// trust is nil until the SyncTarget was looked at.
+	trust *trust
 	// worded is when the words of a condition were last changed while it stayed the same.
 	worded time.Time
+}
+
+// trust is what counts of what the hub before has found out about a target.
+type trust struct {
+	// connection is the first to the target.
+	connection *targets.Connection
+	syncmanager.Trust
+}
+
+// trusts returns for how long what the hub before has found out counts. With another connection, which may lead elsewhere, it
+// does not any more.
+func (m *memory) trusts(syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection) syncmanager.Trust {
+	switch {
+	case m.trust == nil:
+		m.trust = &trust{connection, trustIn(syncTarget, m.since)}
+	case m.trust.connection != connection:
+		m.trust.Trust = syncmanager.Trust{}
+	}
+	return m.trust.Trust
 }
 
 // remember returns what is remembered of a SyncTarget that was seen.

@@ -30,6 +30,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/patch"
 	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/controllers/unimplemented"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -62,6 +63,8 @@ const (
 type circumstances struct {
 	connection *targets.Connection
 	problem    *credentialsError
+	// trusted is for how long what the hub before has found out counts.
+	trusted syncmanager.Trust
 	// rival is another SyncTarget of the same cluster, because of which this one is not synced.
 	rival *claim
 	// drain is nil unless the target is being drained.
@@ -77,7 +80,7 @@ func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, sync
 		now.health = found.connection.Health()
 		now.token, now.hasToken = found.connection.Token()
 	}
-	now.access = c.access(syncTarget, found.connection)
+	now.access = c.access(syncTarget, found)
 	now.sum = func() (sync.Sum, bool) { return c.sync.Sum(syncTarget.UID) }
 	result := reconcile.Result{RequeueAfter: now.describe(syncTarget, memory)}
 	setStates(syncTarget.Status.SyncedResources, c.sync.States(syncTarget.UID))
@@ -118,6 +121,7 @@ func (v view) describe(syncTarget *edgev2alpha1.SyncTarget, memory *memory) (aga
 		syncer.Message += " " + memory.renewal.problem
 	}
 	authorized := authorizedCondition(v.access, health, v.problem)
+	again = soonest(again, max(v.trusted.Until.Sub(v.now), 0))
 	for _, condition := range []*metav1.Condition{&heartbeat, &syncer, &authorized} {
 		before := meta.FindStatusCondition(status.Conditions, condition.Type)
 		if wait := heldFor(before, *condition, status.LastSyncerHeartbeatTime, memory.since, v.now); wait > 0 {
@@ -142,7 +146,7 @@ func (v view) describe(syncTarget *edgev2alpha1.SyncTarget, memory *memory) (aga
 	}
 	if health.Up {
 		last := status.LastSyncerHeartbeatTime
-		again = soonest(again, beat(status, health, firstBeat(syncTarget.UID, memory.since), v.now))
+		again = soonest(again, beat(status, health, firstBeat(syncTarget.UID, memory.since, last), v.now))
 		if status.LastSyncerHeartbeatTime != last {
 			v.count(status)
 		}

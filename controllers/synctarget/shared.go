@@ -28,7 +28,6 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/provider/targets"
 )
 
 // acquaintance is for how long after a hub first saw a SyncTarget that stays refused without the other one being seen.
@@ -112,14 +111,15 @@ func (c *claims) rival(mine claim) *claim {
 	return oldest
 }
 
-// identify finds out which cluster a SyncTarget stands for, and returns the one because of which it is not to be synced.
-func (c *Controller) identify(ctx context.Context, request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, memory *memory) *claim {
+// identify finds out which cluster a SyncTarget stands for, and returns the one because of which it is not to be synced. As long
+// as the hub before is trusted, that is the one that it has found.
+func (c *Controller) identify(ctx context.Context, request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, found circumstances, memory *memory) *claim {
 	mine := claim{
 		uid: syncTarget.UID, name: syncTarget.Name, inventory: logicalcluster.Name(request.ClusterName),
 		created: syncTarget.CreationTimestamp.Time, cluster: syncTarget.Status.ClusterID,
 	}
-	if connection != nil && connection.Up() {
-		if id, known := connection.ClusterID(ctx); known {
+	if found.connection != nil && found.connection.Up() && !c.clock.Now().Before(found.trusted.Until) {
+		if id, known := found.connection.ClusterID(ctx); known {
 			mine.cluster = id
 		}
 	}

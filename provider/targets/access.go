@@ -78,7 +78,7 @@ type access struct {
 	lock   sync.Mutex
 	known  Access
 	asking bool
-	// question stands for what was asked for last, at a time and after so many refusals; next is when to ask again.
+	// question stands for what was asked, or trusted, last, at a time and after so many refusals; next is when to ask again.
 	question    uint64
 	asked, next time.Time
 	refused     int64
@@ -87,12 +87,16 @@ type access struct {
 }
 
 // Access returns what is known of the rights that are needed, at once. If there is reason to, it has the target asked, and
-// OnChange called when that shows something new.
-func (c *Connection) Access(needed []authorizationv1.ResourceAttributes) Access {
+// OnChange called when that shows something new. Who knows it already, without this connection, has the same question asked
+// only after he has ceased to trust that.
+func (c *Connection) Access(needed []authorizationv1.ResourceAttributes, trusted time.Time) Access {
 	up := c.Up()
 	c.access.lock.Lock()
 	defer c.access.lock.Unlock()
 	now, question := c.clock.Now(), questionFor(needed)
+	if c.access.asked.IsZero() && now.Before(trusted) {
+		c.access.asked, c.access.next, c.access.question = now, trusted, question
+	}
 	if up && c.access.isDue(question, now) {
 		c.access.asking, c.access.asked, c.access.question = true, now, question
 		c.run(func(ctx context.Context) { c.ascertain(requests.As(ctx, requests.Background), needed) })

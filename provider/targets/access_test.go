@@ -73,7 +73,7 @@ subjects: [{kind: ServiceAccount, name: asking, namespace: `+namespace+`}]
 	g.Expect(err).NotTo(HaveOccurred())
 	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
 	missing := func() string {
-		access := connection.Access(forWidgets)
+		access := connection.Access(forWidgets, time.Time{})
 		if !access.Known {
 			return "unknown " + access.Problem
 		}
@@ -168,7 +168,7 @@ func TestWhoIsAskedAboutAccess(t *testing.T) {
 			t.Cleanup(server.Close)
 			connection := connectTo(t, kubeconfigFor(t, server))
 			eventually(t, func(g Gomega) {
-				access := connection.Access(forWidgets)
+				access := connection.Access(forWidgets, time.Time{})
 				g.Expect(access.Known).To(Equal(!test.problem))
 				if test.problem {
 					g.Expect(access.Problem).NotTo(BeEmpty())
@@ -235,5 +235,37 @@ func TestWhatIsMissingIsAskedForSoonAndThenEverMoreSeldom(t *testing.T) {
 	}
 	if pause := a.pauseWhileMissing(true); pause != missingInterval {
 		t.Errorf("after a change it is %s", pause)
+	}
+}
+
+// What is known without this connection is asked for only later, unless it is another question, or the target refuses something.
+func TestWhatIsTrustedIsNotAskedFor(t *testing.T) {
+	begun := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	other := rights.Needed([]rights.Resource{{Resource: "secrets", Down: true}})
+	for name, test := range map[string]struct {
+		needed   []authorizationv1.ResourceAttributes
+		refusals int64
+		after    time.Duration
+		asks     bool
+	}{
+		"the same":                {needed: forWidgets, after: 59 * time.Second},
+		"the same, a while later": {needed: forWidgets, after: time.Minute, asks: true},
+		"something else":          {needed: other, asks: true},
+		"it refuses something":    {needed: forWidgets, refusals: 1, after: refusedInterval, asks: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := clocktesting.NewFakeClock(begun)
+			connection := &Connection{clock: now}
+			trusted := begun.Add(time.Minute)
+			if got := connection.Access(forWidgets, trusted); got.Known {
+				t.Error("it knows what it has not asked")
+			}
+			connection.access.refusals.Add(test.refusals)
+			now.Step(test.after)
+			connection.Access(test.needed, trusted)
+			if asks := connection.access.isDue(questionFor(test.needed), now.Now()); asks != test.asks {
+				t.Errorf("it asks: %v, want %v", asks, test.asks)
+			}
+		})
 	}
 }

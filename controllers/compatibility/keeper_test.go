@@ -1,0 +1,57 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package compatibility
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// What is known to fit is first compared when that is not trusted any more, or when the target tells of a change.
+func TestWhatIsTrustedIsComparedLater(t *testing.T) {
+	widgets := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+	for name, test := range map[string]struct {
+		trusted time.Duration
+		then    func(*Keeper)
+		want    time.Duration
+	}{
+		"not trusted":                         {0, func(*Keeper) {}, 0},
+		"trusted":                             {time.Minute, func(*Keeper) {}, time.Minute},
+		"trusted, and the target came up":     {time.Minute, (*Keeper).lookAtAll, time.Minute},
+		"trusted, and the definition changed": {time.Minute, func(k *Keeper) { k.changed(widgets.GroupResource()) }, settling},
+		"trusted, and something else changed": {time.Minute, func(k *Keeper) { k.changed(schema.GroupResource{Resource: "gadgets"}) }, time.Minute},
+		"trusted until long ago":              {-time.Minute, (*Keeper).lookAtAll, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := clocktesting.NewFakeClock(time.Unix(1000, 0))
+			wanted := Wanted{Target: widgets, Kind: "Widget"}
+			if test.trusted != 0 {
+				wanted.Trusted = now.Now().Add(test.trusted)
+			}
+			keeper := New(Options{Clock: now})
+			keeper.Set(map[schema.GroupResource]Wanted{widgets.GroupResource(): wanted})
+			test.then(keeper)
+			due, wait := keeper.next()
+			if wait != test.want || len(due) > 0 != (test.want == 0) {
+				t.Errorf("want it in %v, got %v now, else in %v", test.want, due, wait)
+			}
+		})
+	}
+}
