@@ -63,7 +63,8 @@ var All = []Scenario{
 
 // Size is how much is done.
 type Size struct {
-	// Targets is how many targets the fleet has, Rounds how often each comparison is made.
+	// Targets is how many targets the fleet has, Rounds how often each comparison is made: an even number, since hub and bare
+	// syncer take turns in who comes first, and the second finds servers with more to do.
 	Targets, Rounds int
 	// Burst is how many objects a burst has, over all targets; Edits how many single changes a round has.
 	Burst, Edits int
@@ -78,7 +79,7 @@ type Size struct {
 
 var (
 	// Full is what figures are quoted from.
-	Full = Size{Targets: 100, Rounds: 3, Burst: 10_000, Edits: 200, Restarts: []int{1_000, 10_000}, Memory: 5_000, Busy: 10_000, Long: 20 * time.Minute, Parts: 4}
+	Full = Size{Targets: 100, Rounds: 4, Burst: 10_000, Edits: 200, Restarts: []int{1_000, 10_000}, Memory: 5_000, Busy: 10_000, Long: 20 * time.Minute, Parts: 4}
 	// Quick ends within ten minutes.
 	Quick = Size{Targets: 20, Rounds: 2, Burst: 2_000, Edits: 100, Restarts: []int{1_000}, Memory: 2_000, Busy: 2_000, Long: time.Minute, Parts: 1}
 )
