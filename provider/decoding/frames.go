@@ -26,8 +26,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// readAhead is how much of a watch is read at once, in bytes: as much as HTTP/2 frames mostly bring.
-const readAhead = 16 << 10
+// readAhead is how much of a watch is read at once, in bytes. Each watch has a buffer of that size, also while it is quiet.
+const readAhead = 4 << 10
 
 // space is what may stand between two values of JSON.
 const space = " \t\r\n"
