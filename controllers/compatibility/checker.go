@@ -47,7 +47,8 @@ type Wanted struct {
 	// Target is what the resource is on the target, and Kind its kind there.
 	Target schema.GroupVersionResource
 	Kind   string
-	// Trusted is until when it need not be compared for the first time, since it is known otherwise that objects fit.
+	// Trusted is until when it need not be compared for the first time, since it is known otherwise that objects fit; zero if it
+	// is not.
 	Trusted time.Time
 }
 

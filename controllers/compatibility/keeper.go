@@ -104,7 +104,7 @@ func (k *Keeper) Set(wanted map[schema.GroupResource]Wanted) {
 		switch {
 		case !ok:
 			pending := State{edgev2alpha1.SyncedResourcePending, ReasonPending, "The target was not looked at yet."}
-			k.entries[resource] = &entry{wanted: one, state: pending, due: latest(k.Clock.Now(), one.Trusted), fits: make(chan struct{})}
+			k.entries[resource] = &entry{wanted: one, state: pending, due: one.Trusted, fits: make(chan struct{})}
 		case !found.wanted.same(one):
 			found.wanted, found.due = one, k.Clock.Now()
 			k.limiter.Forget(resource)
@@ -243,17 +243,10 @@ func (k *Keeper) changed(defined schema.GroupResource) {
 	k.again(func(entry *entry) bool { return entry.wanted.Target.GroupResource() == defined })
 }
 
-// lookAtAll is called when changes begin to be told, and when the target is back. What is trusted has not been looked at
-// before: changes have always been told.
+// lookAtAll is called when changes begin to be told, and when the target is back. What is trusted and
+// was not compared yet waits for its time.
 func (k *Keeper) lookAtAll() {
 	k.again(func(entry *entry) bool { return entry.state.Reason != ReasonPending || entry.wanted.Trusted.IsZero() })
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 func (k *Keeper) again(concerned func(*entry) bool) {

@@ -96,7 +96,7 @@ func trustIn(syncTarget *edgev2alpha1.SyncTarget, since time.Time) syncmanager.T
 		}
 	}
 	heartbeat := syncTarget.Status.LastSyncerHeartbeatTime
-	if heartbeat == nil || since.Sub(heartbeat.Time) > staleAfter || syncTarget.Status.ClusterID == "" {
+	if heartbeat == nil || since.Sub(heartbeat.Time).Abs() > staleAfter || syncTarget.Status.ClusterID == "" {
 		return syncmanager.Trust{}
 	}
 	until := since.Add(firstLook + time.Duration(chance(syncTarget.UID, "trust")*float64(heartbeatInterval)))

@@ -226,6 +226,7 @@ func TestTrustIn(t *testing.T) {
 		"a long outage": {func(s *edgev2alpha1.SyncTarget) {
 			s.Status.LastSyncerHeartbeatTime.Time = noon.Add(-staleAfter - time.Second)
 		}, false},
+		"a clock that is wrong":        {func(s *edgev2alpha1.SyncTarget) { s.Status.LastSyncerHeartbeatTime.Time = noon.Add(time.Hour) }, false},
 		"it never answered":            {func(s *edgev2alpha1.SyncTarget) { s.Status.LastSyncerHeartbeatTime = nil }, false},
 		"its cluster is not known":     {func(s *edgev2alpha1.SyncTarget) { s.Status.ClusterID = "" }, false},
 		"it has changed":               {func(s *edgev2alpha1.SyncTarget) { s.Generation++ }, false},

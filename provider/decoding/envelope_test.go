@@ -19,14 +19,17 @@ package decoding
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"reflect"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	restclientwatch "k8s.io/client-go/rest/watch"
 
 	"github.com/synchub-dev/synchub/test/specimen"
 )
@@ -96,6 +99,25 @@ func FuzzDecodeEvent(f *testing.F) {
 			t.Errorf("%q: want %v of kind %v, got %v of kind %v", text, want, wantKind, got, kind)
 		}
 	})
+}
+
+// What a watch has told stays as it was when the next event is read into the same memory.
+func TestEventsOutliveTheirText(t *testing.T) {
+	const events = `{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"},"data":{"a":"1"}}}` + "\n" +
+		`{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"two"},"data":{"b":"2"}}}` + "\n"
+	stream := framer{}.NewFrameReader(io.NopCloser(strings.NewReader(events)))
+	watch := restclientwatch.NewDecoder(streaming.NewDecoder(stream, envelope{usualStream(t).Serializer}), once{usual(t)})
+	_, first, err := watch.Decode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := watch.Decode(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.Marshal(first)
+	if want := `{"apiVersion":"v1","data":{"a":"1"},"kind":"ConfigMap","metadata":{"name":"one"}}`; err != nil || strings.TrimSpace(string(got)) != want {
+		t.Errorf("want %s, got %s, %v", want, got, err)
+	}
 }
 
 func BenchmarkDecodeEvent(b *testing.B) {
