@@ -101,7 +101,8 @@ func counting(ctx context.Context) func(what string, act, arrived func(), expect
 	}
 }
 
-// expectIdleStart starts a hub and expects it to look at that many objects of a SyncTarget, and to make no request for any.
+// expectIdleStart starts a hub and expects it to look at that many objects of a SyncTarget, to make no request for any, and to
+// read nothing of the target but lists.
 func expectIdleStart(ctx context.Context, inventory *installation.Inventory, name string, objects int) {
 	GinkgoHelper()
 	startHub(ctx)
@@ -110,6 +111,22 @@ func expectIdleStart(ctx context.Context, inventory *installation.Inventory, nam
 	Eventually(looked).WithContext(ctx).WithArguments(string(syncTarget.UID)).Should(BeNumerically(">=", objects))
 	quiet(ctx)
 	Expect(requestCounts(ctx)).To(BeEmpty(), "no object and no extra request across a restart with nothing changed")
+	Expect(readsOfTargets(ctx)).To(BeEmpty(), "which cluster it is was known before")
+}
+
+// readsOfTargets returns how often the hub has read something of a target otherwise than by lists, watches, discovery, to see
+// whether it is well, and to compare the definitions that it brings.
+func readsOfTargets(ctx context.Context) map[string]float64 {
+	GinkgoHelper()
+	requests, err := hub.Requests(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	reads := map[string]float64{}
+	for kind, count := range requests {
+		if kind.Side == "target" && kind.Verb == "get" && kind.Resource != "none" && kind.Resource != "customresourcedefinitions" {
+			reads[kind.String()] += count
+		}
+	}
+	return reads
 }
 
 // boundedByTime is what the hub writes not more often than so, however much changes.
