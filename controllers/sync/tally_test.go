@@ -17,6 +17,7 @@ limitations under the License.
 package sync
 
 import (
+	"context"
 	"fmt"
 	"testing"
 )
@@ -52,4 +53,20 @@ func TestSum(t *testing.T) {
 	counts("one is left by a mailbox that was lost", "1 in step, 1 failed, 1 of a former mailbox")
 	h.box("first", "a: c")
 	counts("it is taken over", "2 in step, 1 failed, 0 of a former mailbox")
+}
+
+// What a status of configs costs for each of a mailbox's objects.
+func BenchmarkTally(b *testing.B) {
+	const objects = 1000
+	h := newHub(b, []Resource{resourceNamed(b, configMapsV1, "")}, configMapsTravel)
+	for i := range objects {
+		h.box(fmt.Sprintf("object-%d", i), "a: b")
+	}
+	controller := h.controllers[configMapsV1]
+	eventually(b, "all are in step", func(context.Context) (bool, error) { return controller.Sum().Synced == objects, nil })
+	b.ReportAllocs()
+	for b.Loop() {
+		controller.AddTo(map[string]*Tally{})
+	}
+	b.ReportMetric(float64(b.Elapsed())/float64(b.N)/objects, "ns/object")
 }

@@ -20,10 +20,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"unique"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/lru"
 	strictjson "sigs.k8s.io/json"
 )
 
@@ -114,44 +112,20 @@ func (m Mark) String() string {
 	return string(data)
 }
 
-// recent are the marks that were read last, by their text. The mark of an object that changes is read by the index, the
-// router, each decision and each report, from the same text, and to read it takes longer than all else about an object in
-// step. A report reads the marks of a whole mailbox one after the other: fewer than several mailboxes hold would always be
-// forgotten before they are wanted again. Those that a hub writes take 35 MiB at most; longer ones are not kept.
-var recent = lru.New(32 << 10)
-
-// longestMark is the length in bytes of the longest text that is kept; most marks have about 500.
-const longestMark = 2 << 10
-
 // ParseMark reads the value of [MarkAnnotation]. It fails on malformed JSON, on fields it does not know and on a
 // version other than [MarkVersion]: what we cannot read completely is not ours to touch.
 func ParseMark(annotation string) (Mark, error) {
-	if mark, ok := recent.Get(annotation); ok {
-		return mark.(Mark), nil
+	if mark, ok := readWritten(annotation); ok {
+		return mark, nil
 	}
-	mark, err := parseMark(annotation)
-	if err == nil && len(annotation) <= longestMark {
-		recent.Add(annotation, mark)
-	}
-	return mark, err
+	return readAny(annotation)
 }
 
-// shared returns the same mark with one copy of what many marks say.
-func (m Mark) shared() Mark {
-	m.Hub, m.SyncTarget, m.Mailbox = intern(m.Hub), intern(m.SyncTarget), intern(m.Mailbox)
-	m.Source.Group, m.Source.Resource, m.Source.Namespace = intern(m.Source.Group), intern(m.Source.Resource), intern(m.Source.Namespace)
-	m.Self.Group, m.Self.Kind, m.Self.Namespace = intern(m.Self.Group), intern(m.Self.Kind), intern(m.Self.Namespace)
-	m.Policy, m.Direction, m.Relation = intern(m.Policy), intern(m.Direction), intern(m.Relation)
-	return m
-}
-
-func intern[T ~string](text T) T { return unique.Make(text).Value() }
-
-func parseMark(annotation string) (Mark, error) {
+func readAny(annotation string) (Mark, error) {
 	var mark Mark
 	unknown, err := strictjson.UnmarshalStrict([]byte(annotation), &mark, strictjson.DisallowUnknownFields)
 	if err == nil && len(unknown) == 0 && mark.Version == MarkVersion {
-		return mark.shared(), nil
+		return mark, nil
 	}
 	// A mark of another version may well have other fields, and of other types.
 	var version struct {
