@@ -220,7 +220,7 @@ func (c *Controller) letGo(ctx context.Context, key types.NamespacedName, held *
 }
 
 func (c *Controller) forgetEnd(held *unstructured.Unstructured) {
-	if mark, err := c.Owner.VerifyUp(markOn(held), transform.SelfOf(held)); err == nil {
+	if mark, err := markAbove(c.Owner, held); err == nil {
 		c.raised.settled(placeBelow(mark))
 	}
 }

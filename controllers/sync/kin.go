@@ -222,7 +222,7 @@ func (c *Controller) among(names []types.NamespacedName) (keys []types.Namespace
 			key.Namespace = ""
 		}
 		_, state := c.Mailboxes.Get(c.Resource.GroupVersionResource, c.Mailbox, key)
-		if state == mailboxes.Present || len(c.placedFrom(key)) > 0 {
+		if state == mailboxes.Present || len(c.marksFrom(key)) > 0 {
 			keys = append(keys, key)
 		}
 	}
@@ -276,7 +276,7 @@ func (c *Controller) passed(ctx context.Context, side *side, bystander metav1.Ob
 func (c *Controller) raisedKin(side *side, change relation.Change) (keys []types.NamespacedName) {
 	above, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
 	for _, object := range above {
-		mark, err := c.Owner.VerifyUp(markOn(object), transform.SelfOf(object))
+		mark, err := markAbove(c.Owner, object)
 		if err != nil || mark.Relation == "" {
 			continue
 		}

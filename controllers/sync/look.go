@@ -63,17 +63,27 @@ func StaysAbove(owner ownership.Owner, source *unstructured.Unstructured) Stay {
 }
 
 func cameUp(owner ownership.Owner, object *unstructured.Unstructured) bool {
-	_, err := owner.VerifyUp(markOn(object), transform.SelfOf(object))
+	_, err := markAbove(owner, object)
 	return err == nil
 }
 
-// markOn returns the mark alone of an object's annotations, which all together would have to be copied.
-func markOn(object *unstructured.Unstructured) map[string]string {
-	mark, ok := annotation(object, ownership.MarkAnnotation)
+// markBelow returns the mark of an object of the target if it is the owner's (see [ownership.Owner.Verify]).
+func markBelow(owner ownership.Owner, object *unstructured.Unstructured) (ownership.Mark, error) {
+	return mark(owner, object, ownership.DirectionDown)
+}
+
+// markAbove returns the mark of an object of the mailbox if it came up (see [ownership.Owner.VerifyUp]).
+func markAbove(owner ownership.Owner, object *unstructured.Unstructured) (ownership.Mark, error) {
+	return mark(owner, object, ownership.DirectionUp)
+}
+
+// mark does not copy all annotations for the one, and looks at nothing else of an object that has none.
+func mark(owner ownership.Owner, object *unstructured.Unstructured, direction ownership.Direction) (ownership.Mark, error) {
+	text, ok := annotation(object, ownership.MarkAnnotation)
 	if !ok {
-		return nil
+		return ownership.Mark{}, ownership.ErrUnmarked
 	}
-	return map[string]string{ownership.MarkAnnotation: mark}
+	return owner.VerifyMark(text, transform.SelfOf(object), direction)
 }
 
 func annotation(object *unstructured.Unstructured, key string) (string, bool) {
@@ -86,9 +96,9 @@ func label(object *unstructured.Unstructured, key string) (string, bool) {
 
 // entriesOf returns a map in the object's metadata, which must not be changed.
 func entriesOf(object *unstructured.Unstructured, field string) selection.Entries {
-	entries, _, _ := unstructured.NestedFieldNoCopy(object.Object, "metadata", field)
-	found, _ := entries.(map[string]any)
-	return found
+	metadata, _ := object.Object["metadata"].(map[string]any)
+	entries, _ := metadata[field].(map[string]any)
+	return entries
 }
 
 // entryOf returns one entry of such a map.
@@ -145,7 +155,7 @@ func (r Resource) IsLeftOut(matcher *selection.Matcher, source *unstructured.Uns
 
 // Observe returns what there is to decide by if an object of the target is the owner's, else why it is not.
 func (r Resource) Observe(owner ownership.Owner, mailbox logicalcluster.Name, object *unstructured.Unstructured) (*decide.Observed, error) {
-	mark, err := owner.Verify(markOn(object), transform.SelfOf(object))
+	mark, err := markBelow(owner, object)
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,6 @@ import (
 	"github.com/synchub-dev/synchub/controllers/sync/decide"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
-	"github.com/synchub-dev/synchub/controllers/sync/transform"
 )
 
 // describe is what selection needs to know of a mailbox object.
@@ -147,10 +146,28 @@ func (c *Controller) placedFrom(source types.NamespacedName) []placed {
 	return all
 }
 
+// marksFrom returns the marks of all that came from an object of the mailbox, which is less to look at than all that there is to
+// decide by.
+func (c *Controller) marksFrom(source types.NamespacedName) []ownership.Mark {
+	var marks []ownership.Mark
+	for _, side := range c.sides {
+		for _, cached := range side.cache.ByIndex(bySource, source.String()) {
+			object, _ := c.onTarget.current(side.at(keyOf(cached)), cached)
+			if object == nil {
+				continue
+			}
+			if mark, err := markBelow(c.Owner, object); err == nil && keyOfSource(mark) == source {
+				marks = append(marks, mark)
+			}
+		}
+	}
+	return marks
+}
+
 // isBeingPlaced tells whether something was made of an object of the mailbox that the cache does not show yet.
 func (c *Controller) isBeingPlaced(source types.NamespacedName) bool {
 	return c.onTarget.has(func(object *unstructured.Unstructured) bool {
-		mark, err := c.Owner.Verify(markOn(object), transform.SelfOf(object))
+		mark, err := markBelow(c.Owner, object)
 		return err == nil && keyOfSource(mark) == source
 	})
 }

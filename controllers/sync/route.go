@@ -30,7 +30,6 @@ import (
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/controllers/sync/relation"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
-	"github.com/synchub-dev/synchub/controllers/sync/transform"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -94,7 +93,7 @@ func (c *Controller) targetHandler(side *side) cache.ResourceEventHandler {
 			old, object := oldObj.(*unstructured.Unstructured), obj.(*unstructured.Unstructured)
 			if old.GetResourceVersion() != object.GetResourceVersion() {
 				c.saw(seenOnTarget, changePriority, c.sourcesOf(object)...)
-				if !maps.Equal(markOn(old), markOn(object)) {
+				if isMarkedOtherwise(old, object) {
 					// Somebody may have taken the mark off.
 					c.saw(seenOnTarget, changePriority, c.sourcesOf(old)...)
 				}
@@ -112,6 +111,12 @@ func (c *Controller) targetHandler(side *side) cache.ResourceEventHandler {
 			c.Changed()
 		},
 	}
+}
+
+func isMarkedOtherwise(old, object *unstructured.Unstructured) bool {
+	before, _ := annotation(old, ownership.MarkAnnotation)
+	after, _ := annotation(object, ownership.MarkAnnotation)
+	return before != after
 }
 
 // feedHandler passes on each change of what comes up. A feed that was replaced is not listened to any more.
@@ -254,7 +259,7 @@ func keyOf(object *unstructured.Unstructured) types.NamespacedName {
 // sourcesOf returns the name in the mailbox of what an object on the target came from. One whose mark is lost is taken
 // for that of the same name.
 func (c *Controller) sourcesOf(object *unstructured.Unstructured) []types.NamespacedName {
-	mark, err := c.Owner.Verify(markOn(object), transform.SelfOf(object))
+	mark, err := markBelow(c.Owner, object)
 	switch {
 	case err != nil:
 		return []types.NamespacedName{keyOf(object)}
@@ -274,7 +279,7 @@ func (c *Controller) indexBySource(obj any) ([]string, error) {
 	if !ok {
 		return nil, nil
 	}
-	mark, err := c.Owner.Verify(markOn(object), transform.SelfOf(object))
+	mark, err := markBelow(c.Owner, object)
 	if err != nil || !c.isSource(mark.Source) {
 		return nil, nil //nolint:nilerr // what is not ours has no source
 	}

@@ -214,7 +214,7 @@ func (c *Controller) newFeed(side *side, matcher *selection.Matcher, key string)
 // comesUpAs returns the name in the mailbox under which an object of the target comes up; ok is false if it does not:
 // nothing selects it, it went down itself, or it comes up as another resource.
 func (c *Controller) comesUpAs(side *side, matcher *selection.Matcher, object *unstructured.Unstructured) (types.NamespacedName, bool) {
-	if _, err := c.Owner.Verify(markOn(object), transform.SelfOf(object)); err == nil {
+	if _, err := markBelow(c.Owner, object); err == nil {
 		return types.NamespacedName{}, false
 	}
 	chosen, ok := c.chooseUp(matcher, side, object)

@@ -24,8 +24,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
-	"github.com/synchub-dev/synchub/controllers/sync/transform"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -82,8 +82,8 @@ func (c *Controller) AddTo(tallies map[string]*Tally) {
 func (c *Controller) countDown(tallies map[string]*Tally, source *unstructured.Unstructured, chosen choice, failures map[types.NamespacedName]Failure) {
 	key := keyOf(source)
 	name := ObjectName{Resource: c.Resource.GroupResource(), Key: key}
-	seen := c.placedFrom(key)
-	if len(seen) == 0 && c.staysAbove(source, chosen) {
+	marks := c.marksFrom(key)
+	if len(marks) == 0 && c.staysAbove(source, chosen) {
 		for _, config := range chosen.Configs {
 			tally := tallyOf(tallies, config)
 			tally.LeftOut = append(tally.LeftOut, name)
@@ -94,7 +94,8 @@ func (c *Controller) countDown(tallies map[string]*Tally, source *unstructured.U
 		tally := tallyOf(tallies, config)
 		tally.Overruled = append(tally.Overruled, name)
 	}
-	synced := slices.ContainsFunc(seen, func(p placed) bool { return p.observed.Mark.Source.UID == source.GetUID() })
+	uid := source.GetUID()
+	synced := slices.ContainsFunc(marks, func(mark ownership.Mark) bool { return mark.Source.UID == uid })
 	c.count(tallies, chosen.Selection, key, synced, failures)
 }
 
@@ -177,10 +178,10 @@ func (c *Controller) Sum() Sum {
 	}
 	for key := range failures {
 		sum.Failed++
-		sum.Synced -= len(c.placedFrom(key))
+		sum.Synced -= len(c.marksFrom(key))
 	}
 	for _, key := range c.failures.kept() {
-		sum.Former += len(c.placedFrom(key))
+		sum.Former += len(c.marksFrom(key))
 	}
 	sum.Synced -= sum.Former
 	sum.PendingSince, _ = c.pending.oldest()
@@ -233,7 +234,7 @@ func (c *Controller) EmptyOf(target schema.GroupResource) bool {
 	}
 	above, known := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
 	return known && !slices.ContainsFunc(above, func(object *unstructured.Unstructured) bool {
-		mark, err := c.Owner.VerifyUp(markOn(object), transform.SelfOf(object))
+		mark, err := markAbove(c.Owner, object)
 		return err == nil && placeBelow(mark).resource == target
 	})
 }

@@ -109,7 +109,7 @@ func (c *Controller) held(object *unstructured.Unstructured, desired *transform.
 		return nil
 	}
 	held := &decide.Held{UID: object.GetUID(), Terminating: object.GetDeletionTimestamp() != nil, Retain: c.Resource.Retain}
-	mark, err := c.Owner.VerifyUp(markOn(object), transform.SelfOf(object))
+	mark, err := markAbove(c.Owner, object)
 	if held.Ours = err == nil; !held.Ours {
 		return held
 	}
@@ -145,7 +145,7 @@ func (c *Controller) lookUp(ctx context.Context, key types.NamespacedName, held 
 	wish := c.wishUp(chosen, object)
 	if held != nil {
 		wish.Other = held.Object
-		if mark, err := c.Owner.VerifyUp(markOn(held), transform.SelfOf(held)); err == nil {
+		if mark, err := markAbove(c.Owner, held); err == nil {
 			wish.Relation = c.relationOf(synchubv1alpha1.RelatedOriginTarget, side.GroupResource(), c.candidateBelow(c.matcher.Load(), object), wish.Relation, mark.Relation)
 		}
 	}
@@ -161,7 +161,7 @@ func (c *Controller) lookUp(ctx context.Context, key types.NamespacedName, held 
 func (c *Controller) sourceBelow(key types.NamespacedName, held *unstructured.Unstructured) (*side, *unstructured.Unstructured) {
 	places := c.raised.at(key)
 	if held != nil {
-		if mark, err := c.Owner.VerifyUp(markOn(held), transform.SelfOf(held)); err == nil {
+		if mark, err := markAbove(c.Owner, held); err == nil {
 			for i, at := range places {
 				if at == placeBelow(mark) {
 					places[0], places[i] = places[i], places[0]
@@ -189,7 +189,7 @@ func (c *Controller) isSuccessor(key types.NamespacedName, held *unstructured.Un
 	if held == nil {
 		return false
 	}
-	mark, err := c.Owner.VerifyUp(markOn(held), transform.SelfOf(held))
+	mark, err := markAbove(c.Owner, held)
 	return err == nil && placeBelow(mark) != at && !slices.Contains(c.raised.at(key), placeBelow(mark))
 }
 
@@ -205,7 +205,7 @@ func (c *Controller) lookForMissing(ctx context.Context, key types.NamespacedNam
 	if held == nil {
 		return decide.Source{State: decide.Vanished}, nil
 	}
-	mark, err := c.Owner.VerifyUp(markOn(held), transform.SelfOf(held))
+	mark, err := markAbove(c.Owner, held)
 	if err != nil {
 		return unknown, nil //nolint:nilerr // it did not come up: nothing is to be done about it
 	}
@@ -354,7 +354,7 @@ func (c *Controller) rivals(key types.NamespacedName, held *unstructured.Unstruc
 // up, or if KubeStellar's syncer brought it up and the PublishedResource allows that; else it reports it.
 func (c *Controller) conflictAbove(ctx context.Context, key types.NamespacedName, held *unstructured.Unstructured, desired *transform.Desired, object *unstructured.Unstructured) error {
 	ctx = requests.As(ctx, requests.Extra)
-	_, reason := c.Owner.VerifyUp(markOn(held), transform.SelfOf(held))
+	_, reason := markAbove(c.Owner, held)
 	switch {
 	case c.isEnsured(held, reason):
 		return c.update(ctx, key, held, desired, object)

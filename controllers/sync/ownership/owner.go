@@ -81,11 +81,16 @@ func (o Owner) Traces(labels, annotations map[string]string) (labelKeys, annotat
 }
 
 func (o Owner) verify(annotations map[string]string, self Self, direction Direction) (Mark, error) {
-	value, ok := annotations[MarkAnnotation]
+	text, ok := annotations[MarkAnnotation]
 	if !ok {
 		return Mark{}, ErrUnmarked
 	}
-	mark, err := ParseMark(value)
+	return o.VerifyMark(text, self, direction)
+}
+
+// VerifyMark is [Owner.Verify], or [Owner.VerifyUp], for a mark that was taken from the annotations already.
+func (o Owner) VerifyMark(text string, self Self, direction Direction) (Mark, error) {
+	mark, err := ParseMark(text)
 	switch {
 	case err != nil:
 		return Mark{}, err
