@@ -113,7 +113,7 @@ fuzz: ## Run each fuzz test for FUZZTIME (10s)
 	done
 
 .PHONY: bench
-bench: ## Measure the hub against the same work done directly; SCENARIO=<regular expression>, QUICK=1 ends within ten minutes, without the long run
+bench: ## Measure the hub against the same work done directly; SCENARIO=<regular expression>, QUICK=1 ends within ten minutes, without the long run and the idle fleet
 	go run ./hack/buildtools -for test
 	go build $(BUILD_FLAGS) -o bin/synchub ./cmd/synchub
 	go build -buildvcs=false -o bin/synchub-bench ./test/bench

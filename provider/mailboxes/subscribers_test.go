@@ -17,17 +17,24 @@ limitations under the License.
 package mailboxes
 
 import (
+	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/kcp-dev/logicalcluster/v3"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
+	"github.com/synchub-dev/synchub/provider/bootstrap"
+	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/test/specimen"
 )
 
@@ -178,30 +185,50 @@ func TestSubscribersComeAndGoUnderEvents(t *testing.T) {
 	}
 }
 
-// eventsOf returns how an update of an object of one mailbox of a fleet is routed to its subscriber, and how often that was
-// told.
-func eventsOf(tb testing.TB, fleet int) (route func(), told *int) {
+// eventsOf returns how updates of objects of the mailboxes of a fleet, one mailbox after the other, are routed to their
+// subscribers, and how often those were told.
+func eventsOf(tb testing.TB, mailboxes *Mailboxes, endpoint *endpoint, fleet []logicalcluster.Name) (route func(), told *int) {
 	tb.Helper()
-	mailboxes, _ := newMailboxes(configMaps)
-	handler := addEndpoint(tb, mailboxes, "https://one", nil).handler(configMaps)
+	handler := endpoint.handler(configMaps)
 	told = new(int)
 	count := caller{"counter", func(string, string) { *told++ }}
-	mailboxes.Subscribe(configMaps, here, count)
-	for number := range fleet - 1 {
-		mailboxes.Subscribe(configMaps, logicalcluster.Name(fmt.Sprint("other-", number)), count)
+	for _, mailbox := range fleet {
+		tb.Cleanup(mailboxes.Subscribe(configMaps, mailbox, count))
 	}
+	// An event has just been decoded, so the processor has all of it at hand. What is left to fetch is what the fleet makes it fetch.
 	old := specimen.ConfigMap.Above(tb)
-	old.SetAnnotations(map[string]string{logicalcluster.AnnotationKey: here.String(), "example.com/owner": "team-shop"})
+	annotations := map[string]any{"example.com/owner": "team-shop"}
+	old.Object["metadata"].(map[string]any)["annotations"] = annotations
 	changed := old.DeepCopy()
 	changed.SetResourceVersion("2")
-	return func() { handler.OnUpdate(old, changed) }, told
+	changed.Object["metadata"].(map[string]any)["annotations"] = annotations
+	of := make([]any, len(fleet))
+	for i, mailbox := range fleet {
+		of[i] = mailbox.String()
+	}
+	next := 0
+	return func() {
+		annotations[logicalcluster.AnnotationKey] = of[next]
+		next = (next + 1) % len(of)
+		handler.OnUpdate(old, changed)
+	}, told
+}
+
+// madeUp returns the names of so many mailboxes, the first of which exist.
+func madeUp(existing []logicalcluster.Name, count int) []logicalcluster.Name {
+	all := slices.Clone(existing[:min(len(existing), count)])
+	for number := len(all); number < count; number++ {
+		all = append(all, logicalcluster.Name(fmt.Sprintf("madeup%010d", number)))
+	}
+	return all
 }
 
 // An event costs as much with many mailboxes as with one, and that is little.
 func TestEventsCostTheSameInAnyFleet(t *testing.T) {
 	cost := func(fleet int) float64 {
 		const rounds = 100
-		route, told := eventsOf(t, fleet)
+		mailboxes, _ := newMailboxes(configMaps)
+		route, told := eventsOf(t, mailboxes, addEndpoint(t, mailboxes, "https://one", nil), madeUp(nil, fleet))
 		allocations := testing.AllocsPerRun(rounds, route)
 		// It runs once more to warm up.
 		if *told != rounds+1 {
@@ -221,14 +248,55 @@ func TestEventsCostTheSameInAnyFleet(t *testing.T) {
 // allowedPerEvent is how often an event may allocate: once for the words that the test's own subscriber makes of it.
 const allowedPerEvent = 1
 
+// These are for [BenchmarkEvents].
+var (
+	kcpKubeconfig = flag.String("kcp-kubeconfig", "", "the hub's kubeconfig of a kcp whose mailboxes are the first of a fleet; without it, all are made up")
+	turns         = flag.Int("turns", 1, "how often fleets are compared")
+)
+
 func BenchmarkEvents(b *testing.B) {
-	for _, fleet := range []int{10, 1000} {
-		b.Run(fmt.Sprintf("fleet=%d", fleet), func(b *testing.B) {
-			route, _ := eventsOf(b, fleet)
-			b.ReportAllocs()
-			for b.Loop() {
-				route()
-			}
-		})
+	mailboxes, endpoint := anyMailboxes(b)
+	existing := endpoint.mailboxes()
+	for range *turns {
+		for _, fleet := range []int{10, 1000} {
+			b.Run(fmt.Sprintf("fleet=%d/real=%d", fleet, min(fleet, len(existing))), func(b *testing.B) {
+				route, _ := eventsOf(b, mailboxes, endpoint, madeUp(existing, fleet))
+				b.ReportAllocs()
+				for b.Loop() {
+					route()
+				}
+			})
+		}
 	}
+}
+
+// anyMailboxes returns those of the kcp, if there is one, and the one endpoint that they have.
+func anyMailboxes(b *testing.B) (*Mailboxes, *endpoint) {
+	b.Helper()
+	if *kcpKubeconfig == "" {
+		mailboxes, _ := newMailboxes(configMaps)
+		return mailboxes, addEndpoint(b, mailboxes, "https://one", nil)
+	}
+	access, err := kcp.Load(*kcpKubeconfig, kcp.Limits{QPS: 100, Burst: 100})
+	if err != nil {
+		b.Fatal(err)
+	}
+	mailboxes := New(access, "root:synchub", bootstrap.MailboxExport, []schema.GroupVersionResource{configMaps}, clock.RealClock{}, logr.Discard())
+	ctx, cancel := context.WithCancel(b.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := mailboxes.Start(ctx); err != nil {
+			b.Error(err)
+		}
+	})
+	b.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	NewWithT(b).Eventually(mailboxes.Synced).WithContext(ctx).WithTimeout(time.Minute).Should(BeTrue())
+	for _, endpoint := range mailboxes.endpoints {
+		return mailboxes, endpoint
+	}
+	b.Fatal("the kcp has no mailboxes")
+	return nil, nil
 }

@@ -92,23 +92,24 @@ func run(ctx context.Context, args []string) error {
 
 // measure runs scenarios one after the other, and adds to the report what they find.
 func measure(ctx context.Context, scenarios []scenario.Scenario, quick bool, report *figures.Report) error {
+	size := scenario.Full
 	if quick {
-		return measureTogether(ctx, scenarios, scenario.Quick, report)
+		size = scenario.Quick
 	}
-	for _, together := range scenario.Together(scenarios) {
-		if err := measureTogether(ctx, together, scenario.Full, report); err != nil {
+	for _, together := range scenario.Together(scenarios, quick) {
+		if err := measureTogether(ctx, together, size, report); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// measureTogether runs scenarios on the same servers.
+// measureTogether runs scenarios in the same world.
 func measureTogether(ctx context.Context, scenarios []scenario.Scenario, size scenario.Size, report *figures.Report) (err error) {
 	progress := func(format string, args ...any) {
 		fmt.Fprintf(os.Stderr, "%s %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
 	}
-	world, err := scenario.NewWorld(ctx, size, progress)
+	world, err := scenario.NewWorld(ctx, scenarios, size, progress)
 	defer func() {
 		logs, closing := world.Close(ctx, err != nil)
 		if logs != "" {

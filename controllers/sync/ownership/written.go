@@ -26,32 +26,41 @@ import (
 // false for whatever stands otherwise.
 func readWritten(annotation string) (mark Mark, ok bool) {
 	mark.Version = MarkVersion
-	in, source, self := reader{rest: annotation}, &mark.Source, &mark.Self
+	in := reader{rest: annotation}
 	ok = in.opens("{") && in.enters(`"v":1`) &&
 		has(&in, `"hub":"`, &mark.Hub) &&
 		has(&in, `"syncTarget":"`, &mark.SyncTarget) &&
 		has(&in, `"mailbox":"`, &mark.Mailbox) &&
-		in.opens(`"source":{`) &&
-		mayHave(&in, `"group":"`, &source.Group) &&
-		has(&in, `"resource":"`, &source.Resource) &&
-		mayHave(&in, `"namespace":"`, &source.Namespace) &&
-		has(&in, `"name":"`, &source.Name) &&
-		has(&in, `"uid":"`, &source.UID) &&
-		in.closes() &&
-		in.opens(`"self":{`) &&
-		mayHave(&in, `"group":"`, &self.Group) &&
-		has(&in, `"kind":"`, &self.Kind) &&
-		mayHave(&in, `"namespace":"`, &self.Namespace) &&
-		has(&in, `"name":"`, &self.Name) &&
-		in.closes() &&
+		readSource(&in, &mark.Source) &&
+		readSelf(&in, &mark.Self) &&
 		has(&in, `"policy":"`, &mark.Policy) &&
 		has(&in, `"hash":"`, &mark.Hash) &&
 		mayHave(&in, `"direction":"`, &mark.Direction)
 	mark.Adopted = ok && in.enters(`"adopted":true`)
-	ok = ok && mayHave(&in, `"ignored":"`, &mark.Ignored) &&
+	ok = ok &&
+		mayHave(&in, `"ignored":"`, &mark.Ignored) &&
 		mayHave(&in, `"relation":"`, &mark.Relation) &&
-		in.closes() && in.rest == ""
-	return mark, ok
+		in.closes()
+	return mark, ok && in.rest == ""
+}
+
+func readSource(in *reader, source *Source) bool {
+	return in.opens(`"source":{`) &&
+		mayHave(in, `"group":"`, &source.Group) &&
+		has(in, `"resource":"`, &source.Resource) &&
+		mayHave(in, `"namespace":"`, &source.Namespace) &&
+		has(in, `"name":"`, &source.Name) &&
+		has(in, `"uid":"`, &source.UID) &&
+		in.closes()
+}
+
+func readSelf(in *reader, self *Self) bool {
+	return in.opens(`"self":{`) &&
+		mayHave(in, `"group":"`, &self.Group) &&
+		has(in, `"kind":"`, &self.Kind) &&
+		mayHave(in, `"namespace":"`, &self.Namespace) &&
+		has(in, `"name":"`, &self.Name) &&
+		in.closes()
 }
 
 // reader goes through JSON without blanks.

@@ -39,6 +39,7 @@ func busy(ctx context.Context, w *World) ([]figures.Row, error) {
 	what := fmt.Sprintf("p99 of an edit while %d objects of ", w.Busy)
 	others := figures.Row{What: what + "another mailbox are synced, against when nothing is", Unit: "ms", Limit: new(2.0)}
 	beside := figures.Row{What: what + "another mailbox are synced, against a bare syncer's beside it", Unit: "ms"}
+	bare := figures.Row{What: fmt.Sprintf("p99 of a bare syncer's edit while %d objects of another mailbox are synced, against when nothing is", w.Busy), Unit: "ms"}
 	same := figures.Row{What: what + "the same mailbox are synced", Unit: "ms", Limit: new(1000.0)}
 	for round := range w.Rounds {
 		quiet, err := edited.times(ctx, w.Edits)
@@ -56,11 +57,12 @@ func busy(ctx context.Context, w *World) ([]figures.Row, error) {
 		}
 		others.Hub, others.Direct = append(others.Hub, p99(away.hub)), append(others.Direct, p99(quiet.hub))
 		beside.Hub, beside.Direct = append(beside.Hub, p99(away.hub)), append(beside.Direct, p99(away.bare))
+		bare.Hub, bare.Direct = append(bare.Hub, p99(away.bare)), append(bare.Direct, p99(quiet.bare))
 		same.Hub = append(same.Hub, p99(here.hub))
 		w.progress("round %d: quiet %.1f ms, bare %.1f ms; another mailbox %.1f ms, bare %.1f ms; the same %.1f ms, bare %.1f ms", round+1,
 			p99(quiet.hub), p99(quiet.bare), p99(away.hub), p99(away.bare), p99(here.hub), p99(here.bare))
 	}
-	return []figures.Row{others, beside, same}, nil
+	return []figures.Row{others, bare, beside, same}, nil
 }
 
 func p99(latencies []float64) float64 { return figures.Percentile(latencies, 99) }

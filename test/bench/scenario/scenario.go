@@ -31,6 +31,8 @@ type Scenario struct {
 	Patient bool
 	// Afresh is run with servers of its own: two kcps that hold 200,000 objects take more than 20 GiB.
 	Afresh bool
+	// Empty is run in a world of its own in which there is no target yet.
+	Empty bool
 
 	run func(context.Context, *World) ([]figures.Row, error)
 }
@@ -59,6 +61,7 @@ var All = []Scenario{
 	{Name: "busy", About: "an edit while many objects of another mailbox, or of the same, are synced", run: busy},
 	{Name: "fleet", About: "what an event costs with more mailboxes", run: events},
 	{Name: "long", About: "what is left after a long time in which much changes and targets come and go", Patient: true, run: long},
+	{Name: "fleet-idle", About: "what hundreds of targets cost while nothing happens", Patient: true, Empty: true, run: fleetIdle},
 }
 
 // Size is how much is done.
@@ -75,19 +78,22 @@ type Size struct {
 	// Long is how long targets come and go in the long run, Parts how often it is looked at meanwhile.
 	Long  time.Duration
 	Parts int
+	// Idle is how many targets are measured while nothing happens.
+	Idle int
 }
 
 var (
 	// Full is what figures are quoted from.
-	Full = Size{Targets: 100, Rounds: 4, Burst: 10_000, Edits: 200, Restarts: []int{1_000, 10_000}, Memory: 5_000, Busy: 10_000, Long: 20 * time.Minute, Parts: 4}
+	Full = Size{Targets: 100, Rounds: 4, Burst: 10_000, Edits: 200, Restarts: []int{1_000, 10_000}, Memory: 5_000, Busy: 10_000, Long: 20 * time.Minute, Parts: 4, Idle: 300}
 	// Quick ends within ten minutes.
-	Quick = Size{Targets: 20, Rounds: 2, Burst: 2_000, Edits: 100, Restarts: []int{1_000}, Memory: 2_000, Busy: 2_000, Long: time.Minute, Parts: 1}
+	Quick = Size{Targets: 20, Rounds: 2, Burst: 2_000, Edits: 100, Restarts: []int{1_000}, Memory: 2_000, Busy: 2_000, Long: time.Minute, Parts: 1, Idle: 20}
 )
 
-// Together parts scenarios into those that are run on the same servers.
-func Together(scenarios []Scenario) (parts [][]Scenario) {
+// Together parts scenarios into those that are run in the same world. Where there are few objects, none has to be run afresh for
+// their sake.
+func Together(scenarios []Scenario, few bool) (parts [][]Scenario) {
 	for i, one := range scenarios {
-		if i == 0 || one.Afresh {
+		if i == 0 || one.Afresh && !few || one.Empty || scenarios[i-1].Empty {
 			parts = append(parts, nil)
 		}
 		last := len(parts) - 1

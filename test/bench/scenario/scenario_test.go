@@ -19,35 +19,45 @@ package scenario
 import (
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/onsi/gomega"
 
 	"github.com/synchub-dev/synchub/test/bench/figures"
 )
 
 func TestTogether(t *testing.T) {
-	for given, want := range map[string]string{
-		"":          "",
-		"a":         "a",
-		"a b":       "a b",
-		"B":         "B",
-		"a b C d":   "a b|C d",
-		"a B C d e": "a|B|C d e",
+	// Capitals are run afresh, what begins with a dash in an empty world.
+	for given, want := range map[string][2]string{
+		"":          {"", ""},
+		"a":         {"a", "a"},
+		"a b":       {"a b", "a b"},
+		"B":         {"B", "B"},
+		"a b C d":   {"a b|C d", "a b C d"},
+		"a B C d e": {"a|B|C d e", "a B C d e"},
+		"a -b":      {"a|-b", "a|-b"},
+		"-a b":      {"-a|b", "-a|b"},
+		"a B -c -d": {"a|B|-c|-d", "a B|-c|-d"},
+		"a -b C d":  {"a|-b|C d", "a|-b|C d"},
 	} {
 		var scenarios []Scenario
 		for name := range strings.FieldsSeq(given) {
-			scenarios = append(scenarios, Scenario{Name: name, Afresh: name == strings.ToUpper(name)})
+			scenarios = append(scenarios, Scenario{Name: name, Afresh: name == strings.ToUpper(name), Empty: strings.HasPrefix(name, "-")})
 		}
-		var parts []string
-		for _, part := range Together(scenarios) {
-			var names []string
-			for _, one := range part {
-				names = append(names, one.Name)
+		for i, few := range []bool{false, true} {
+			var parts []string
+			for _, part := range Together(scenarios, few) {
+				var names []string
+				for _, one := range part {
+					names = append(names, one.Name)
+				}
+				parts = append(parts, strings.Join(names, " "))
 			}
-			parts = append(parts, strings.Join(names, " "))
-		}
-		if got := strings.Join(parts, "|"); got != want {
-			t.Errorf("%q is run as %q, want %q", given, got, want)
+			if got := strings.Join(parts, "|"); got != want[i] {
+				t.Errorf("%q, few objects %t: run as %q, want %q", given, few, got, want[i])
+			}
 		}
 	}
 }
@@ -68,5 +78,28 @@ func TestBill(t *testing.T) {
 	unknown.note(byHub, took{elapsed: time.Second, cpu: time.Second})
 	if rows := unknown.rows(); len(rows) != 2 {
 		t.Errorf("%d rows where nobody tells what servers take, want 2", len(rows))
+	}
+}
+
+func TestAsserted(t *testing.T) {
+	for name, run := range map[string]func(gomega.Gomega){
+		"at once": func(g gomega.Gomega) { g.Expect(1).To(gomega.Equal(2), "the first") },
+		"elsewhere": func(g gomega.Gomega) {
+			var group sync.WaitGroup
+			group.Go(func() { g.Expect(1).To(gomega.Equal(2), "the first") })
+			group.Wait()
+			g.Expect(3).To(gomega.Equal(4), "the second")
+		},
+	} {
+		err := asserted(func(g gomega.Gomega) {
+			run(g)
+			t.Errorf("%s: it went on", name)
+		})
+		if err == nil || !strings.Contains(err.Error(), "the first") {
+			t.Errorf("%s: want the first assertion, got %v", name, err)
+		}
+	}
+	if err := asserted(func(g gomega.Gomega) { g.Expect(1).To(gomega.Equal(1)) }); err != nil {
+		t.Errorf("nothing failed: %v", err)
 	}
 }

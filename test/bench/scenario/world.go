@@ -38,6 +38,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 	"github.com/synchub-dev/synchub/test/framework/stage"
+	"github.com/synchub-dev/synchub/test/scale"
 )
 
 const (
@@ -72,36 +73,45 @@ type place struct {
 	above, below dynamic.Interface
 }
 
-// NewWorld returns a world in which all targets are connected, to be closed also after an error.
-func NewWorld(ctx context.Context, size Size, progress func(format string, args ...any)) (*World, error) {
+// NewWorld returns a world for the scenarios, to be closed also after an error. All targets are connected, if any of the scenarios
+// wants targets.
+func NewWorld(ctx context.Context, scenarios []Scenario, size Size, progress func(format string, args ...any)) (*World, error) {
 	w := &World{Size: size, progress: progress}
-	options := stage.Options{Name: "bench", Clusters: map[string]servers.TargetOptions{}, Progress: func(line string) { progress("%s", line) }}
-	for _, name := range clusters {
-		options.Clusters[name] = servers.TargetOptions{}
+	options := stage.Options{Name: "bench", Rhythm: scale.Rhythm, Clusters: map[string]servers.TargetOptions{}, Progress: func(line string) { progress("%s", line) }}
+	empty := !slices.ContainsFunc(scenarios, func(one Scenario) bool { return !one.Empty })
+	if !empty {
+		for _, name := range clusters {
+			options.Clusters[name] = servers.TargetOptions{}
+		}
 	}
 	var err error
-	if w.Stage, err = stage.New(ctx, options); err != nil {
+	if w.Stage, err = stage.New(ctx, options); err != nil || empty {
 		return w, err
 	}
+	return w, w.populate(ctx)
+}
+
+// populate makes the targets, and returns when all are connected.
+func (w *World) populate(ctx context.Context) error {
 	for _, name := range clusters {
 		kubeconfig, err := os.ReadFile(w.Stage.Targets[name].Kubeconfig)
 		if err != nil {
-			return w, err
+			return err
 		}
 		w.clusters = append(w.clusters, &place{name: name, kubeconfig: kubeconfig})
 	}
-	members, err := w.Fleet.Grow(ctx, size.Targets)
+	members, err := w.Fleet.Grow(ctx, w.Targets)
 	if err != nil {
-		return w, err
+		return err
 	}
 	for _, member := range members {
 		w.fleet = append(w.fleet, &place{name: member.Name, kubeconfig: member.Straight})
 	}
 	if err := w.each(ctx, w.all(), w.register); err != nil {
-		return w, err
+		return err
 	}
-	progress("%d targets are ready", len(w.all()))
-	return w, w.startBare(ctx)
+	w.progress("%d targets are ready", len(w.all()))
+	return w.startBare(ctx)
 }
 
 func (w *World) all() []*place { return slices.Concat(w.fleet, w.clusters) }

@@ -1,0 +1,81 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package scenario
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	gosync "sync"
+	"time"
+
+	"github.com/onsi/gomega"
+
+	"github.com/synchub-dev/synchub/test/bench/figures"
+	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/stage"
+	"github.com/synchub-dev/synchub/test/scale"
+)
+
+const (
+	// idleObjects is how many objects each target of an idle fleet has.
+	idleObjects = 10
+	// idleFor is for how long it is measured.
+	idleFor = time.Minute
+)
+
+// fleetIdle measures a fleet that is in step while nothing happens. It is the test of a fleet's scale, whose assertions hold here too.
+func fleetIdle(ctx context.Context, w *World) ([]figures.Row, error) {
+	if err := framework.Apply(ctx, w.Stage.Targets[stage.Hosting].Config, scale.Publication); err != nil {
+		return nil, err
+	}
+	subject := scale.Subject{
+		Installation: w.Installation, Hub: w.Hub, Inventory: w.Inventory, Fleet: w.Fleet,
+		Targets: w.Idle, Objects: idleObjects, Resources: scale.MostResources, Quiet: idleFor, Progress: w.progress,
+	}
+	var measured scale.Figures
+	if err := asserted(func(g gomega.Gomega) {
+		scale.Run(ctx, g, subject, func(figures scale.Figures) { measured = figures })
+	}); err != nil {
+		return nil, err
+	}
+	what := fmt.Sprintf("%d targets with %d resources each, while nothing happens: ", measured.Targets, measured.Resources)
+	return []figures.Row{
+		{What: what + "processor", Unit: "% of a core", Hub: []float64{100 * measured.IdleCPU}, Limit: new(5.0)},
+		{What: what + "resident memory", Unit: "MiB", Hub: []float64{measured.Resident / (1 << 20)}, Limit: new(1024.0)},
+		{What: what + "heap in use", Unit: "MiB", Hub: []float64{measured.Heap / (1 << 20)}},
+	}, nil
+}
+
+// asserted runs something that asserts, and returns the first assertion that fails. That ends the goroutine in which it is made.
+func asserted(run func(gomega.Gomega)) error {
+	var first error
+	var lock gosync.Mutex
+	var running gosync.WaitGroup
+	running.Go(func() {
+		run(gomega.NewGomega(func(message string, _ ...int) {
+			lock.Lock()
+			first = cmp.Or(first, errors.New(message))
+			lock.Unlock()
+			runtime.Goexit()
+		}))
+	})
+	running.Wait()
+	return first
+}
