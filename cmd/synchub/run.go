@@ -187,6 +187,9 @@ func (o *runOptions) run(ctx context.Context) error {
 	ctrl.SetLogger(log)
 	klog.SetLogger(log.WithName("client-go"))
 	limitGarbage(o.memoryLimit)
+	if o.profilingAddress != "" {
+		sampleContention()
+	}
 
 	access, err := kcp.Load(o.kcpKubeconfig, o.kcpLimits)
 	if err != nil {
