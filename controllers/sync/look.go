@@ -69,16 +69,16 @@ func cameUp(owner ownership.Owner, object *unstructured.Unstructured) bool {
 
 // markBelow returns the mark of an object of the target if it is the owner's (see [ownership.Owner.Verify]).
 func markBelow(owner ownership.Owner, object *unstructured.Unstructured) (ownership.Mark, error) {
-	return mark(owner, object, ownership.DirectionDown)
+	return markOn(owner, object, ownership.DirectionDown)
 }
 
 // markAbove returns the mark of an object of the mailbox if it came up (see [ownership.Owner.VerifyUp]).
 func markAbove(owner ownership.Owner, object *unstructured.Unstructured) (ownership.Mark, error) {
-	return mark(owner, object, ownership.DirectionUp)
+	return markOn(owner, object, ownership.DirectionUp)
 }
 
-// mark does not copy all annotations for the one, and looks at nothing else of an object that has none.
-func mark(owner ownership.Owner, object *unstructured.Unstructured, direction ownership.Direction) (ownership.Mark, error) {
+// markOn does not copy all annotations for the one, and looks at nothing else of an object that has none.
+func markOn(owner ownership.Owner, object *unstructured.Unstructured, direction ownership.Direction) (ownership.Mark, error) {
 	text, ok := annotation(object, ownership.MarkAnnotation)
 	if !ok {
 		return ownership.Mark{}, ownership.ErrUnmarked

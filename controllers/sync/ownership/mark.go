@@ -114,6 +114,7 @@ func (m Mark) String() string {
 
 // ParseMark reads the value of [MarkAnnotation]. It fails on malformed JSON, on fields it does not know and on a
 // version other than [MarkVersion]: what we cannot read completely is not ours to touch.
+// The texts of the mark may be parts of the annotation, which they keep in memory.
 func ParseMark(annotation string) (Mark, error) {
 	if mark, ok := readWritten(annotation); ok {
 		return mark, nil

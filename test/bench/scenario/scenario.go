@@ -56,7 +56,7 @@ var All = []Scenario{
 	{Name: "status", About: "from a target to its mailbox, one status at a time", run: statuses},
 	{Name: "restart", About: "a restart with nothing changed", run: restarts},
 	{Name: "burst", About: "many objects at once, over a fleet", run: fleetBurst},
-	{Name: "burst-clusters", About: "many objects at once, over two whole clusters", run: clusterBurst},
+	{Name: "burst-clusters", About: "many objects at once, over two whole clusters", Afresh: true, run: clusterBurst},
 	{Name: "memory", About: "what objects, and idle pairs of a target and a resource, take", Afresh: true, run: memory},
 	{Name: "busy", About: "an edit while many objects of another mailbox, or of the same, are synced", run: busy},
 	{Name: "fleet", About: "what an event costs with more mailboxes", run: events},
