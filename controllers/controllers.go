@@ -171,7 +171,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 		mailbox.NewController(multi, provider, options.Workspace, realClock, mailbox.Work{
 			Stop: syncTargets.Stop, Departed: syncTargets.Departed, Free: sync.Free, Config: options.Access.Workspace,
 		}).Register(),
-		syncTargets.Register(ctx),
+		syncTargets.Register(),
 		hosting.Add(sync),
 		hosting.Add(reports),
 		hosting.Add(accessWatcher{options.Access, options.Log.WithName("kcp")}),

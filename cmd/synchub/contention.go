@@ -22,9 +22,8 @@ import (
 )
 
 const (
-	// mutexFraction and blockedEach are how much of what goroutines wait for is in the profiles: one of so many contended locks, and one
-	// wait for so long that was waited in all. A hub of which profiles are taken is to be as fast as one of which none are; with
-	// either a hundred times as much, a burst would be sampled many times for each object.
+	// mutexFraction and blockedEach are how much of what goroutines wait for is in the profiles: one of so many contended locks, and
+	// one wait for so long that was waited in all. A hub of which profiles are taken is to be as fast as one of which none are.
 	mutexFraction = 100
 	blockedEach   = 100 * time.Millisecond
 )

@@ -18,7 +18,6 @@ package synctarget
 
 import (
 	"context"
-	"fmt"
 	gosync "sync"
 	"time"
 
@@ -71,6 +70,7 @@ type Controller struct {
 	departures map[types.UID]*departing
 	departed   map[types.UID]bool
 	claims     claims
+	referrers  referrers
 	// requests holds the SyncTargets seen, by UID, and uids the other way round.
 	requests map[types.UID]mcreconcile.Request
 	uids     map[mcreconcile.Request]types.UID
@@ -94,20 +94,14 @@ func NewController(manager mcmanager.Manager, registry *targets.Registry, sync *
 	}
 }
 
-// credentialIndex is the index of SyncTargets by the Secret that they refer to.
-const credentialIndex = "credentials"
-
 // Register adds the controller to the manager.
-func (c *Controller) Register(ctx context.Context) error {
-	if err := c.manager.GetFieldIndexer().IndexField(ctx, &edgev2alpha1.SyncTarget{}, credentialIndex, credentialKey); err != nil {
-		return fmt.Errorf("cannot index SyncTargets by their credentials: %w", err)
-	}
+func (c *Controller) Register() error {
 	return mcbuilder.ControllerManagedBy(c.manager).
 		Named("synctarget").
 		For(&edgev2alpha1.SyncTarget{}, mcbuilder.WithPredicates(heartbeat.Ignored())).
 		Watches(&corev1.Secret{}, func(name multicluster.ClusterName, inventory cluster.Cluster) mchandler.EventHandler {
-			return mchandler.EnqueueRequestsFromMapFunc(func(ctx context.Context, secret client.Object) []reconcile.Request {
-				return referrers(ctx, inventory, secret)
+			return mchandler.EnqueueRequestsFromMapFunc(func(_ context.Context, secret client.Object) []reconcile.Request {
+				return c.referTo(secretName{name, client.ObjectKeyFromObject(secret)})
 			})(name, inventory)
 		}).
 		WithOptions(controller.TypedOptions[mcreconcile.Request]{
@@ -124,27 +118,27 @@ func (c *Controller) Register(ctx context.Context) error {
 		Complete(c)
 }
 
-// credentialKey returns the key of the Secret that a SyncTarget refers to, as [credentialIndex] has it.
-func credentialKey(object client.Object) []string {
-	reference := credentialsOf(object.(*edgev2alpha1.SyncTarget))
-	if reference == nil {
-		return nil
-	}
-	return []string{types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name}.String()}
-}
-
-// referrers returns the SyncTargets of the secret's workspace that refer to it.
-func referrers(ctx context.Context, inventory cluster.Cluster, secret client.Object) []reconcile.Request {
-	var syncTargets edgev2alpha1.SyncTargetList
-	by := client.MatchingFields{credentialIndex: client.ObjectKeyFromObject(secret).String()}
-	if err := inventory.GetClient().List(ctx, &syncTargets, by); err != nil {
-		return nil
-	}
-	requests := make([]reconcile.Request, 0, len(syncTargets.Items))
-	for i := range syncTargets.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Name: syncTargets.Items[i].Name}})
+// referTo returns the SyncTargets that refer to a Secret of their workspace.
+func (c *Controller) referTo(secret secretName) []reconcile.Request {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	all := c.referrers.from[secret]
+	requests := make([]reconcile.Request, 0, len(all))
+	for _, syncTarget := range all {
+		requests = append(requests, syncTarget.Request)
 	}
 	return requests
+}
+
+// refer notes to which Secret a SyncTarget refers. That comes before the Secret is looked at, so that no change of it is missed.
+func (c *Controller) refer(request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if reference := credentialsOf(syncTarget); reference != nil {
+		c.referrers.set(request, secretName{request.ClusterName, types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name}})
+	} else {
+		c.referrers.drop(request)
+	}
 }
 
 // TargetChanged is called when a connection's health changed.
@@ -170,6 +164,7 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 		}
 		return reconcile.Result{}, err
 	}
+	c.refer(request, &syncTarget)
 	if syncTarget.DeletionTimestamp != nil {
 		return c.leave(ctx, request, inventory, &syncTarget)
 	}
@@ -260,6 +255,7 @@ func (c *Controller) see(request mcreconcile.Request, uid types.UID) {
 // lose stops what went by a name that is not seen any more. Nothing is deleted anywhere because of that.
 func (c *Controller) lose(request mcreconcile.Request) {
 	c.lock.Lock()
+	c.referrers.drop(request)
 	uid, ok := c.uids[request]
 	delete(c.uids, request)
 	delete(c.requests, uid)

@@ -20,7 +20,6 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"slices"
 	"testing"
 	"time"
 
@@ -58,13 +57,6 @@ func TestCredentialsOf(t *testing.T) {
 			}
 			if !reflect.DeepEqual(syncTarget, before) {
 				t.Error("the SyncTarget was changed")
-			}
-			var want []string
-			if test.want != nil {
-				want = []string{test.want.Namespace + "/" + test.want.Name}
-			}
-			if got := credentialKey(syncTarget); !slices.Equal(got, want) {
-				t.Errorf("want to be found by %q, got %q", want, got)
 			}
 		})
 	}

@@ -18,8 +18,11 @@ package ownership
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 )
+
+var writtenVersion = fmt.Sprintf(`"v":%d`, MarkVersion)
 
 // readWritten reads a mark that stands as [Mark.String] writes it. The mark of an object that changes is read by the index, the
 // router, each decision and each report, and to read it as any JSON takes longer than all else about an object in step. ok is
@@ -27,7 +30,7 @@ import (
 func readWritten(annotation string) (mark Mark, ok bool) {
 	mark.Version = MarkVersion
 	in := reader{rest: annotation}
-	ok = in.opens("{") && in.enters(`"v":1`) &&
+	ok = in.opens("{") && in.enters(writtenVersion) &&
 		has(&in, `"hub":"`, &mark.Hub) &&
 		has(&in, `"syncTarget":"`, &mark.SyncTarget) &&
 		has(&in, `"mailbox":"`, &mark.Mailbox) &&
