@@ -30,6 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/registration"
@@ -55,6 +56,7 @@ func TestRegistration(t *testing.T) {
 	t.Run("completion offers SyncTargets", f.completes)
 	t.Run("removal", f.removes)
 	t.Run("a namespace on its way out is waited for", f.outlasts)
+	t.Run("a namespace that ends meanwhile is made again", f.remakes)
 	t.Run("a kubeconfig that was handed over", f.takesOver)
 }
 
@@ -240,17 +242,74 @@ func (f *fleet) outlasts(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.admin.Get(t.Context(), client.ObjectKeyFromObject(namespace), namespace); err != nil || namespace.DeletionTimestamp == nil {
-		t.Fatalf("the namespace is not being removed: %v", err)
-	}
-	namespace.Spec.Finalizers = nil
-	if err := f.admin.SubResource("finalize").Update(t.Context(), namespace); err != nil {
-		t.Fatal(err)
-	}
+	f.endNamespace(t)
 	if got := <-ended; got.err != nil {
 		t.Fatalf("%v\n%s%s", got.err, got.out, got.errs)
 	}
 	succeed(t, "unregister", "florin", "--target-kubeconfig", f.Kubeconfig)
+}
+
+// endNamespace brings a namespace that is being removed to its end.
+func (f *fleet) endNamespace(t *testing.T) {
+	t.Helper()
+	var namespace corev1.Namespace
+	if err := f.admin.Get(t.Context(), types.NamespacedName{Name: registration.Namespace}, &namespace); err != nil || namespace.DeletionTimestamp == nil {
+		t.Fatalf("the namespace is not being removed: %v", err)
+	}
+	namespace.Spec.Finalizers = nil
+	if err := f.admin.SubResource("finalize").Update(t.Context(), &namespace); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitRefusal returns when the server has noticed everywhere that the namespace is gone. A moment before, it says that it is
+// being removed.
+func (f *fleet) awaitRefusal(t *testing.T) {
+	t.Helper()
+	probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: registration.Namespace, Name: "probe"}}
+	if err := wait.PollUntilContextTimeout(t.Context(), pollEach, patience, true, func(ctx context.Context) (bool, error) {
+		return apierrors.IsNotFound(f.admin.Create(ctx, probe.DeepCopy(), client.DryRunAll)), nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// remakes has the namespace end between the look at it and the first object that is made in it.
+func (f *fleet) remakes(t *testing.T) {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: registration.Namespace}}
+	if err := f.admin.Create(t.Context(), namespace); err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+	created := 0
+	inventory, err := registration.InventoryOf(t.Context(), f.admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := &registration.Target{
+		Identity: registration.Identity{SyncTarget: "florin", Inventory: inventory},
+		Client: interceptor.NewClient(f.admin, interceptor.Funcs{
+			Create: func(ctx context.Context, to client.WithWatch, object client.Object, options ...client.CreateOption) error {
+				if created++; created == 1 {
+					if err := to.Delete(ctx, namespace); err != nil {
+						return err
+					}
+					f.endNamespace(t)
+					f.awaitRefusal(t)
+				}
+				return to.Create(ctx, object, options...)
+			},
+		}),
+	}
+	if err := target.Ensure(t.Context(), nil, rights.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if f.account(t) == "" {
+		t.Error("the identity has no ServiceAccount")
+	}
+	if err := target.Remove(t.Context()); err != nil {
+		t.Error(err)
+	}
 }
 
 func (f *fleet) takesOver(t *testing.T) {

@@ -65,11 +65,11 @@ func (t *Target) Granted(ctx context.Context) ([]rights.Resource, error) {
 }
 
 // Ensure makes the identity on the target what it must be. A namespace that is on its way out, such as after the end of the
-// last identity in it, is waited for.
+// last identity in it, is waited for, and made again.
 func (t *Target) Ensure(ctx context.Context, resources []rights.Resource, options rights.Options) error {
 	for {
 		err := t.ensureAll(ctx, t.Objects(resources, options))
-		if t.DryRun || !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		if t.DryRun || !lacksNamespace(err) {
 			return onTarget(err)
 		}
 		if ended := t.awaitEndOfNamespace(ctx); ended != nil {
@@ -97,6 +97,15 @@ func (t *Target) ensureAll(ctx context.Context, objects []client.Object) error {
 		t.report(change)
 	}
 	return nil
+}
+
+// lacksNamespace tells whether nothing can be made in the namespace since it is on its way out, or ended after it was looked at.
+func lacksNamespace(err error) bool {
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return true
+	}
+	missing, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok && apierrors.IsNotFound(missing) && missing.ErrStatus.Details != nil && missing.ErrStatus.Details.Kind == "namespaces"
 }
 
 // awaitEndOfNamespace returns when the namespace is not on its way out any more.
