@@ -120,8 +120,13 @@ func (p *Process) Kill9() error {
 	return nil
 }
 
-// Pause stops the process with SIGSTOP: it keeps its connections and answers none of them.
-func (p *Process) Pause() error { return p.signal(syscall.SIGSTOP) }
+// Pause stops the process with SIGSTOP, and returns when it stands still: it keeps its connections and answers none of them.
+func (p *Process) Pause() error {
+	if err := p.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	return p.awaitStop()
+}
 
 // Resume continues a paused process.
 func (p *Process) Resume() error { return p.signal(syscall.SIGCONT) }

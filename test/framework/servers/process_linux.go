@@ -17,6 +17,7 @@ limitations under the License.
 package servers
 
 import (
+	"errors"
 	"fmt"
 	"os/exec"
 	"runtime"
@@ -25,6 +26,7 @@ import (
 	"time"
 
 	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
 )
 
 // starter runs functions on one OS thread that is never given back. The kernel sends a child its parent-death signal
@@ -46,6 +48,20 @@ func startGuarded(command *exec.Cmd) error {
 	started := make(chan error)
 	starter() <- func() { started <- command.Start() }
 	return <-started
+}
+
+// awaitStop returns when all threads of a process that was told to stop have, or when it has ended. Until then any of them may
+// still answer a request.
+func (p *Process) awaitStop() error {
+	for {
+		err := unix.Waitid(unix.P_PID, p.Pid(), nil, unix.WSTOPPED|unix.WNOWAIT, nil)
+		switch {
+		case err == nil, errors.Is(err, unix.ECHILD):
+			return nil
+		case !errors.Is(err, unix.EINTR):
+			return fmt.Errorf("wait until %s (pid %d) has stopped: %w", p.name, p.Pid(), err)
+		}
+	}
 }
 
 // ProcessorTime returns what the process has taken so far.

@@ -62,8 +62,25 @@ func TestTerminateReachesAPausedProcess(t *testing.T) {
 	g := NewWithT(t)
 	p := startRole(t, t.TempDir(), roleWaiter)
 	g.Expect(p.Pause()).To(Succeed())
-	g.Eventually(stateOf).WithArguments(p.Pid()).WithTimeout(patience).Should(Equal("T"))
 	g.Expect(p.Terminate(t.Context())).To(Equal(exitOnTerm))
+}
+
+func TestAPausedProcessStandsStill(t *testing.T) {
+	g := NewWithT(t)
+	p := startRole(t, t.TempDir(), roleWaiter)
+	for range 100 {
+		g.Expect(p.Pause()).To(Succeed())
+		threads, err := os.ReadDir("/proc/" + strconv.Itoa(p.Pid()) + "/task")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(len(threads)).To(BeNumerically(">", 1))
+		for _, thread := range threads {
+			g.Expect(stateOf(strconv.Itoa(p.Pid()) + "/task/" + thread.Name())).To(Equal("T"))
+		}
+		g.Expect(p.Pause()).To(Succeed(), "pausing twice")
+		g.Expect(p.Resume()).To(Succeed())
+	}
+	g.Expect(p.Kill9()).To(Succeed())
+	g.Expect(p.Pause()).To(Succeed(), "pausing what has ended")
 }
 
 func TestTerminateKillsTheDeaf(t *testing.T) {
@@ -112,12 +129,12 @@ func TestNothingOutlivesAKilledStarter(t *testing.T) {
 
 	g.Expect(starter.Kill9()).To(Succeed())
 	// The orphan is reaped by whoever adopts it, so a corpse counts as dead.
-	g.Eventually(stateOf).WithArguments(child).WithTimeout(patience).Should(BeElementOf("", "Z"))
+	g.Eventually(stateOf).WithArguments(strconv.Itoa(child)).WithTimeout(patience).Should(BeElementOf("", "Z"))
 }
 
-// stateOf returns the one-letter state of a process, or "" when there is none.
-func stateOf(pid int) string {
-	content, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+// stateOf returns the one-letter state of a process or a thread, or "" when there is none.
+func stateOf(process string) string {
+	content, err := os.ReadFile("/proc/" + process + "/stat")
 	if err != nil {
 		return ""
 	}

@@ -32,5 +32,8 @@ func startGuarded(command *exec.Cmd) error {
 	return command.Start()
 }
 
+// awaitStop does nothing where it cannot be known when all threads of a process have stopped.
+func (p *Process) awaitStop() error { return nil }
+
 // ProcessorTime is known only on Linux.
 func (p *Process) ProcessorTime() (time.Duration, error) { return 0, errors.ErrUnsupported }
