@@ -85,7 +85,8 @@ type Controller struct {
 // look is when the configs of a mailbox were last looked at, or first to be, and when they are again at the soonest.
 type look struct {
 	last, next time.Time
-	// busy tells that many of the mailbox's objects waited, and due when its configs are looked at while they do.
+	// busy tells that many of the mailbox's objects waited, and due when it is its turn among those where many do, or just did:
+	// after last, if it waits for one.
 	busy bool
 	due  time.Time
 }
@@ -185,19 +186,32 @@ func (c *Controller) take(syncTarget types.UID, busy, known bool) (later time.Du
 	if seen.last.IsZero() && !known {
 		seen.last = now
 	}
-	if busy && !seen.busy {
-		seen.due = now.Add(max(busyInterval-now.Sub(seen.last), min(share(c.busy), longestInterval)))
-	}
 	c.count(seen.busy, -1)
+	switch others := share(c.busy); {
+	case busy && !seen.due.After(seen.last):
+		seen.due = now.Add(max(busyInterval-now.Sub(seen.last), min(others, longestInterval)))
+	case seen.busy && !busy:
+		seen.due = earlier(seen.due, now.Add(min(others, interval)))
+	}
 	seen.busy = busy
 	c.count(seen.busy, 1)
 	if later = putOff(now, seen, known); later > 0 {
 		seen.next = now.Add(later)
 	} else {
-		seen.last, seen.next, seen.due = now, now.Add(interval), now.Add(min(max(busyInterval, share(c.busy)), longestInterval))
+		seen.last, seen.next, seen.due = now, now.Add(interval), now
+		if busy {
+			seen.due = now.Add(min(max(busyInterval, share(c.busy)), longestInterval))
+		}
 	}
 	c.looks[syncTarget] = seen
 	return later
+}
+
+func earlier(one, other time.Time) time.Time {
+	if one.Before(other) {
+		return one
+	}
+	return other
 }
 
 // share is how long the configs of so many mailboxes take in turn.
@@ -217,17 +231,13 @@ func (c *Controller) count(busy bool, more int) {
 	}
 }
 
-// putOff returns how long to wait before the configs of a mailbox are looked at, while many of its objects wait, and while not all
-// that was there at the start is known. It is short enough not to miss for long that this is over.
+// putOff returns how long to wait before the configs of a mailbox are looked at, until it is its turn, and while not all that was
+// there at the start is known. It is short enough not to miss for long that this is over.
 func putOff(now time.Time, seen look, known bool) time.Duration {
-	switch {
-	case !known:
+	if !known {
 		return max(0, min(soon, busyInterval-now.Sub(seen.last)))
-	case seen.busy:
-		return max(0, min(interval, seen.due.Sub(now)))
-	default:
-		return 0
 	}
+	return max(0, min(interval, seen.due.Sub(now)))
 }
 
 func (c *Controller) write(ctx context.Context, report report, resource schema.GroupVersionResource, object *unstructured.Unstructured) error {

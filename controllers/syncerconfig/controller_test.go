@@ -32,21 +32,19 @@ func TestPutOff(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	for name, test := range map[string]struct {
 		last, due time.Duration // ago, from now
-		busy      bool
 		unknown   bool
 		want      time.Duration
 	}{
-		"little waits":                                     {last: interval, due: busyInterval},
-		"many wait, due in a while":                        {last: soon, due: busyInterval - soon, busy: true, want: interval},
-		"many wait, due in a moment":                       {last: busyInterval - time.Second, due: time.Second, busy: true, want: time.Second},
-		"many wait, due now":                               {last: busyInterval, busy: true},
-		"many wait, overdue":                               {last: time.Hour, due: -time.Minute, busy: true},
+		"its turn was long ago":                            {last: time.Hour, due: -time.Minute},
+		"its turn is now":                                  {last: busyInterval},
+		"its turn is in a moment":                          {last: busyInterval - time.Second, due: time.Second, want: time.Second},
+		"its turn is in a while":                           {last: soon, due: busyInterval - soon, want: interval},
 		"not all has been looked at":                       {unknown: true, want: soon},
-		"not all has been looked at, and many wait":        {last: interval, busy: true, unknown: true, want: soon},
+		"not all has been looked at, its turn or not":      {last: interval, due: busyInterval, unknown: true, want: soon},
 		"not all has been looked at, nearly long enough":   {last: busyInterval - 1, unknown: true, want: 1},
 		"not all can be looked at, the target may be away": {last: busyInterval, unknown: true},
 	} {
-		seen := look{last: now.Add(-test.last), due: now.Add(test.due), busy: test.busy}
+		seen := look{last: now.Add(-test.last), due: now.Add(test.due)}
 		if got := putOff(now, seen, !test.unknown); got != test.want {
 			t.Errorf("%s: put off for %v, want %v", name, got, test.want)
 		}
@@ -102,7 +100,47 @@ func TestBusyAgain(t *testing.T) {
 	}
 }
 
-// However many mailboxes are busy, their configs are written twice a second together; each at once when it no longer is.
+// A mailbox that is busy and is not by turns is no worse off than others for that.
+func TestBusyByTurns(t *testing.T) {
+	clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
+	c := NewController(nil, nil, clock, logr.Discard())
+	for i := range 30 {
+		c.take(types.UID(fmt.Sprint(i)), true, true)
+	}
+	started, written := clock.Now(), 0
+	for busy := true; clock.Since(started) < time.Minute; busy = !busy {
+		if c.take("this", busy, true) == 0 {
+			written++
+		}
+		clock.Step(time.Second)
+	}
+	if most := int(time.Minute / interval); written < 4 || written > most {
+		t.Errorf("looked at %d times in a minute, want once in 5 to 15 seconds", written)
+	}
+}
+
+// Where a mailbox no longer is busy, its configs are looked at soon: the sooner, the fewer others are.
+func TestNoLongerBusy(t *testing.T) {
+	for others, want := range map[int]time.Duration{0: 0, 1: busyShare, 4: 2 * time.Second, 99: interval} {
+		clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
+		c := NewController(nil, nil, clock, logr.Discard())
+		c.take("this", true, true)
+		for i := range others {
+			c.take(types.UID(fmt.Sprint(i)), true, true)
+		}
+		if later := c.take("this", false, true); later != want {
+			t.Errorf("of %d others: put off for %v, want %v", others, later, want)
+		}
+		for _, step := range []time.Duration{want, soon, interval} {
+			clock.Step(step)
+			if later := c.take("this", false, true); later != 0 {
+				t.Errorf("of %d others: put off once more, for %v", others, later)
+			}
+		}
+	}
+}
+
+// However many mailboxes are busy, their configs are written twice a second together.
 func TestConfigsOfBusyMailboxesAreWrittenSeldom(t *testing.T) {
 	const mailboxes, duration = 100, 5 * time.Minute
 	clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
@@ -127,9 +165,6 @@ func TestConfigsOfBusyMailboxesAreWrittenSeldom(t *testing.T) {
 	}
 	for i := range mailboxes {
 		uid := types.UID(fmt.Sprint(i))
-		if later := c.take(uid, false, true); later != 0 {
-			t.Errorf("%s is not busy any more, and is put off for %v", uid, later)
-		}
 		c.forget(uid)
 		c.forget(uid)
 	}
