@@ -284,8 +284,9 @@ func (c *Controller) lookForMissingKin(ctx context.Context, key types.Namespaced
 	}
 	switch {
 	case !c.Register.Settled(synchubv1alpha1.RelatedOriginTarget, at.resource):
-		// A feed that is being filled by now, because a primary has spoken meanwhile, asks again when it is.
-		c.Demand(func() bool { return !c.showsKin(side) || slices.Contains(c.raised.at(key), at) })
+		// A feed that is being filled by now, because a primary has spoken meanwhile, asks again when it is; and what it had
+		// passed over, and a primary wants by now, is being fetched.
+		c.Demand(func() bool { return !c.showsKin(side) || c.isKinBelow(side, at.key) })
 		return unknown, nil
 	case c.raised.hasEnded(at, mark.Source.UID):
 		return decide.Source{State: decide.Vanished, Proven: true}, nil
@@ -307,6 +308,20 @@ func (c *Controller) showsKin(side *side) bool {
 	}
 	names, namespaces, all := c.kinScope(side.GroupResource())
 	return len(names) == 0 && len(namespaces) == 0 && !all
+}
+
+// isKinBelow tells whether a primary wants an object of the target that the feed shows.
+func (c *Controller) isKinBelow(side *side, key types.NamespacedName) bool {
+	feed := side.feeding()
+	if feed == nil {
+		return false
+	}
+	shown := feed.Shown(key)
+	if shown == nil {
+		return false
+	}
+	_, related := c.chooseKinUp(c.matcher.Load(), side, shown)
+	return related
 }
 
 // isUnrelatedBelow tells whether it is sure that no primary wants an object of the target.

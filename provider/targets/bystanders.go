@@ -44,6 +44,23 @@ func (f *Feed) Bystanders() []metav1.ObjectMeta {
 	return all
 }
 
+// Shown returns an object as the feed holds it, or what the feed remembers of one that it has passed over, or nil.
+func (f *Feed) Shown(key types.NamespacedName) metav1.Object {
+	if object := f.Get(key); object != nil {
+		return object
+	}
+	for _, informer := range f.informers {
+		item, exists, err := informer.GetByKey(storeKey(key))
+		if err != nil || !exists {
+			continue
+		}
+		if shown, ok := item.(metav1.Object); ok {
+			return shown
+		}
+	}
+	return nil
+}
+
 // Fetch makes the feed hold an object that it has passed over and that has become of interest since. One that is gone
 // meanwhile is no error.
 func (f *Feed) Fetch(ctx context.Context, key types.NamespacedName) error {

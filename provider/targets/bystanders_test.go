@@ -95,6 +95,10 @@ func TestBystanders(t *testing.T) {
 	g.Expect(d.OwnerReferences[0].UID).To(Equal(types.UID("of-a")))
 	g.Expect(d.UID).NotTo(BeEmpty())
 
+	g.Expect(feed.Shown(key("a")).GetAnnotations()).To(Equal(feed.Get(key("a")).GetAnnotations()))
+	g.Expect(feed.Shown(key("c")).GetLabels()).To(Equal(map[string]string{interest: "false"}))
+	g.Expect(feed.Shown(key("none"))).To(BeNil())
+
 	for _, name := range []string{"b", "c", "d", "none"} {
 		wished.set(name, true)
 		g.Expect(feed.Fetch(ctx, key(name))).To(Succeed())
