@@ -51,6 +51,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/synctarget"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -106,6 +107,8 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 		return nil, err
 	}
 	boxes := mailboxes.New(options.Access, options.Workspace, bootstrap.MailboxExport, syncmanager.ConfigResources, realClock, options.Log.WithName("mailboxes"))
+	memory := ledger.New(ledger.Options{Client: provider.GetClient(), Reader: provider.GetAPIReader(), Clock: realClock, Log: options.Log.WithName("ledger")})
+	locator := mailbox.Locator{Provider: provider, Workspace: options.Workspace}
 	var syncTargets *synctarget.Controller
 	var schemas *apiresourceschema.Controller
 	registry := targets.NewRegistry(targets.Options{
@@ -122,10 +125,9 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 	})
 
 	// What is done with them.
-	recorder := &recorder{}
 	sync := syncmanager.New(syncmanager.Options{
 		Mailboxes: boxes,
-		Recorder:  recorder,
+		Recorder:  syncmanager.LedgerRecorder{Ledger: memory},
 		Hub:       identity.Hub,
 		Hasher:    ownership.NewHasher(identity.HashKey),
 		OnKnown:   func(syncTarget types.UID) { syncTargets.TargetChanged(syncTarget) },
@@ -136,8 +138,9 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 	})
 	reports := syncerconfig.NewController(boxes, sync, realClock, options.Log.WithName("syncerconfig"))
 	sync.SetObserver(reports)
-	syncTargets = synctarget.NewController(multi, registry, sync, realClock)
-	recorder.Recorder = syncTargets
+	syncTargets = synctarget.NewController(synctarget.Options{
+		Manager: multi, Registry: registry, Sync: sync, Ledger: memory, Mailboxes: locator, Clock: realClock, Log: options.Log.WithName("synctarget"),
+	})
 	events := hosting.GetEventRecorder("synchub")
 	hostingREST, err := discovery.NewDiscoveryClientForConfigAndClient(hosting.GetConfig(), hosting.GetHTTPClient())
 	if err != nil {
@@ -164,11 +167,12 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 
 	return multi, errors.Join(
 		hosting.Add(provider),
+		hosting.Add(memory),
 		hosting.Add(boxes),
 		hosting.Add(registry),
 		schemas.Register(hosting),
 		exports.Register(hosting),
-		mailbox.NewController(multi, provider, options.Workspace, realClock, mailbox.Work{
+		mailbox.NewController(multi, locator, memory, realClock, mailbox.Work{
 			Stop: syncTargets.Stop, Departed: syncTargets.Departed, Free: sync.Free, Config: options.Access.Workspace,
 		}).Register(),
 		syncTargets.Register(),
@@ -187,10 +191,6 @@ func wanted(all []published.Definition) []definition.Wanted {
 	}
 	return wanted
 }
-
-// recorder breaks the circle between the sync manager, which records pairs, and the controller of SyncTargets, which
-// writes them and hands over targets.
-type recorder struct{ syncmanager.Recorder }
 
 // accessWatcher re-reads the kcp kubeconfig, on standby too.
 type accessWatcher struct {

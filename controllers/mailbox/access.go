@@ -24,11 +24,11 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
 // bindingPrefix is what the names of the bindings begin with that give users their rights in a mailbox.
@@ -37,13 +37,12 @@ const bindingPrefix = "synchub:"
 // grant gives users their rights in a mailbox, as the SyncTarget says, and returns the condition that tells if it cannot. The hub
 // made the workspace and may do so itself; through the export it could not, since most mailboxes have no claim on bindings.
 func (c *Controller) grant(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, condition metav1.Condition, mailbox *edgev2alpha1.MailboxStatus) metav1.Condition {
-	if isWithoutBindings(syncTarget, mailbox) {
+	granted, grants := c.ledger.Get(syncTarget.UID).MailboxBindings, len(syncTarget.Spec.MailboxAccess) > 0
+	if !granted && !grants {
+		// So a start of the hub asks nothing of mailboxes that have no bindings.
 		return condition
 	}
-	client, err := rbacclient.NewForConfig(c.work.Config(mailbox.Cluster))
-	if err == nil {
-		err = settle(ctx, client.ClusterRoleBindings(), syncTarget.Spec.MailboxAccess)
-	}
+	err := c.settleAccess(ctx, syncTarget, mailbox, granted, grants)
 	if err != nil {
 		return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonAccessFailed,
 			Message: fmt.Sprintf("spec.mailboxAccess cannot be put into effect: %v.", err)}
@@ -51,13 +50,25 @@ func (c *Controller) grant(ctx context.Context, syncTarget *edgev2alpha1.SyncTar
 	return condition
 }
 
-// isWithoutBindings tells whether nothing is granted, and the status says that this is in effect: so a start of the hub asks
-// nothing of mailboxes that have no bindings.
-func isWithoutBindings(syncTarget *edgev2alpha1.SyncTarget, mailbox *edgev2alpha1.MailboxStatus) bool {
-	ready := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionMailboxReady)
-	return len(syncTarget.Spec.MailboxAccess) == 0 &&
-		ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == syncTarget.Generation &&
-		syncTarget.Status.Mailbox != nil && *syncTarget.Status.Mailbox == *mailbox
+// settleAccess makes the bindings of a mailbox those that are granted. That it may have some is written down before the first,
+// and taken back after the last.
+func (c *Controller) settleAccess(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, mailbox *edgev2alpha1.MailboxStatus, granted, grants bool) error {
+	remember := func(bindings bool) error {
+		return c.ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) { entry.MailboxBindings = bindings })
+	}
+	if !granted {
+		if err := remember(true); err != nil {
+			return err
+		}
+	}
+	client, err := rbacclient.NewForConfig(c.work.Config(mailbox.Cluster))
+	if err != nil {
+		return err
+	}
+	if err := settle(ctx, client.ClusterRoleBindings(), syncTarget.Spec.MailboxAccess); err != nil || grants {
+		return err
+	}
+	return remember(false)
 }
 
 // settle makes the bindings that carry our label those that are granted.

@@ -28,37 +28,6 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 )
 
-// Only what is in effect for this generation and this mailbox is not looked at again.
-func TestIsWithoutBindings(t *testing.T) {
-	mailbox := edgev2alpha1.MailboxStatus{Workspace: "root:synchub:one", Cluster: "abc"}
-	for name, tt := range map[string]struct {
-		change func(*edgev2alpha1.SyncTarget)
-		want   bool
-	}{
-		"as it was": {func(*edgev2alpha1.SyncTarget) {}, true},
-		"something is granted": {func(s *edgev2alpha1.SyncTarget) {
-			s.Spec.MailboxAccess = []edgev2alpha1.MailboxAccess{{ClusterRole: "view"}}
-		}, false},
-		"of another generation": {func(s *edgev2alpha1.SyncTarget) { s.Generation++ }, false},
-		"it failed":             {func(s *edgev2alpha1.SyncTarget) { s.Status.Conditions[0].Status = metav1.ConditionFalse }, false},
-		"never reported":        {func(s *edgev2alpha1.SyncTarget) { s.Status.Conditions = nil }, false},
-		"another mailbox":       {func(s *edgev2alpha1.SyncTarget) { s.Status.Mailbox.Cluster = "def" }, false},
-		"no mailbox before":     {func(s *edgev2alpha1.SyncTarget) { s.Status.Mailbox = nil }, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			syncTarget := &edgev2alpha1.SyncTarget{}
-			syncTarget.Generation = 3
-			before := mailbox
-			syncTarget.Status.Mailbox = &before
-			syncTarget.Status.Conditions = []metav1.Condition{{Type: edgev2alpha1.ConditionMailboxReady, Status: metav1.ConditionTrue, ObservedGeneration: 3}}
-			tt.change(syncTarget)
-			if got := isWithoutBindings(syncTarget, &mailbox); got != tt.want {
-				t.Errorf("want %t, got %t", tt.want, got)
-			}
-		})
-	}
-}
-
 // The bindings that carry the label become those that are granted; others are left alone, also where they have taken a name.
 func TestSettle(t *testing.T) { //nolint:gocyclo // one step after the other
 	alice := rbacv1.Subject{Kind: rbacv1.UserKind, Name: "alice"}

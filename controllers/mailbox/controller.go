@@ -25,6 +25,7 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
 	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,6 +50,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/heartbeat"
 	"github.com/synchub-dev/synchub/controllers/notice"
 	"github.com/synchub-dev/synchub/controllers/patch"
+	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
 const (
@@ -84,13 +86,12 @@ const (
 
 // Controller gives SyncTargets their mailbox workspaces.
 type Controller struct {
-	manager  mcmanager.Manager
-	provider cluster.Cluster
-	// workspace is the path of the provider workspace.
-	workspace string
-	work      Work
-	turns     *turns
-	clock     clock.Clock
+	Locator
+	manager mcmanager.Manager
+	ledger  *ledger.Ledger
+	work    Work
+	turns   *turns
+	clock   clock.Clock
 }
 
 // Work is what else goes on between mailboxes and their targets.
@@ -105,9 +106,9 @@ type Work struct {
 	Config func(workspace string) *rest.Config
 }
 
-// NewController returns a controller that makes mailboxes in the provider workspace, which the cluster stands for.
-func NewController(manager mcmanager.Manager, provider cluster.Cluster, workspace string, clock clock.Clock, work Work) *Controller {
-	return &Controller{manager: manager, provider: provider, workspace: workspace, clock: clock, work: work, turns: newTurns()}
+// NewController returns a controller that makes mailboxes where the locator finds them, and remembers them in the ledger.
+func NewController(manager mcmanager.Manager, locator Locator, ledger *ledger.Ledger, clock clock.Clock, work Work) *Controller {
+	return &Controller{Locator: locator, manager: manager, ledger: ledger, clock: clock, work: work, turns: newTurns()}
 }
 
 // Register adds the controller to the manager.
@@ -115,8 +116,8 @@ func (c *Controller) Register() error {
 	return mcbuilder.ControllerManagedBy(c.manager).
 		Named("mailbox").
 		For(&edgev2alpha1.SyncTarget{}, mcbuilder.WithPredicates(heartbeat.Ignored())).
-		WatchesRawSource(source.TypedKind(c.provider.GetCache(), &tenancyv1alpha1.Workspace{},
-			handler.TypedEnqueueRequestsFromMapFunc(syncTargetOf))).
+		WatchesRawSource(source.TypedKind(c.Provider.GetCache(), &tenancyv1alpha1.Workspace{},
+			handler.TypedEnqueueRequestsFromMapFunc(SyncTargetOf))).
 		WatchesRawSource(source.TypedFunc[mcreconcile.Request](func(_ context.Context, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]) error {
 			c.turns.listen(queue)
 			return nil
@@ -129,8 +130,8 @@ func (c *Controller) Register() error {
 		Complete(c)
 }
 
-// syncTargetOf returns the SyncTarget whose mailbox a workspace is.
-func syncTargetOf(_ context.Context, workspace *tenancyv1alpha1.Workspace) []mcreconcile.Request {
+// SyncTargetOf returns the SyncTarget whose mailbox a workspace is.
+func SyncTargetOf(_ context.Context, workspace *tenancyv1alpha1.Workspace) []mcreconcile.Request {
 	inventory, _, ok := ParseName(workspace.Name)
 	name := workspace.Annotations[edgev2alpha1.AnnotationSyncTargetName]
 	if !ok || name == "" {
@@ -152,6 +153,9 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 
 // reconcile returns the reason of the condition MailboxReady too, empty if there is none.
 func (c *Controller) reconcile(ctx context.Context, request mcreconcile.Request) (result reconcile.Result, reason string, err error) {
+	if err := c.ledger.Wait(ctx); err != nil {
+		return reconcile.Result{}, "", err
+	}
 	inventory, err := c.manager.GetCluster(ctx, request.ClusterName)
 	if err != nil {
 		return reconcile.Result{}, "", err
@@ -198,17 +202,18 @@ func (c *Controller) reconcile(ctx context.Context, request mcreconcile.Request)
 func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, syncTarget, stored *edgev2alpha1.SyncTarget, condition metav1.Condition, mailbox *edgev2alpha1.MailboxStatus) (reconcile.Result, error) {
 	condition.Type, condition.ObservedGeneration = edgev2alpha1.ConditionMailboxReady, syncTarget.Generation
 	changed := meta.SetStatusCondition(&syncTarget.Status.Conditions, condition)
-	former := syncTarget.Status.Mailbox
-	if former != nil && (condition.Reason == ReasonLost || mailbox != nil && former.Cluster != mailbox.Cluster) {
-		if err := c.tellLost(ctx, inventory.GetClient(), syncTarget); err != nil {
+	former := c.ledger.Get(syncTarget.UID).Mailbox
+	if former != "" && (condition.Reason == ReasonLost || mailbox != nil && former != mailbox.Cluster) {
+		if err := c.tellLost(ctx, inventory.GetClient(), syncTarget, former); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
-	switch {
-	case condition.Reason == ReasonLost:
-		// Nothing is to be synced until there is another.
-		syncTarget.Status.Mailbox, changed = nil, true
-	case mailbox != nil && (former == nil || *former != *mailbox):
+	if condition.Reason == ReasonLost || mailbox != nil {
+		if err := c.remember(ctx, syncTarget, mailbox); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	if !apiequality.Semantic.DeepEqual(syncTarget.Status.Mailbox, mailbox) {
 		syncTarget.Status.Mailbox, changed = mailbox, true
 	}
 	if !changed {
@@ -217,23 +222,33 @@ func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, sync
 	return patch.Status(ctx, inventory.GetClient(), stored, syncTarget)
 }
 
+// remember writes down which mailbox a SyncTarget has, nil if none.
+func (c *Controller) remember(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, mailbox *edgev2alpha1.MailboxStatus) error {
+	return c.ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) {
+		entry.Name, entry.Inventory, entry.Mailbox = syncTarget.Name, logicalcluster.From(syncTarget).String(), ""
+		if mailbox != nil {
+			entry.Mailbox = mailbox.Cluster
+		}
+	})
+}
+
 // ensure creates the mailbox unless it exists, and returns the condition MailboxReady and, once it is, where it is.
 func (c *Controller) ensure(ctx context.Context, request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget) (metav1.Condition, *edgev2alpha1.MailboxStatus, error) {
 	name := Name(logicalcluster.Name(request.ClusterName), syncTarget.UID)
 	var workspace tenancyv1alpha1.Workspace
-	err := c.provider.GetClient().Get(ctx, types.NamespacedName{Name: name}, &workspace)
+	err := c.Provider.GetClient().Get(ctx, types.NamespacedName{Name: name}, &workspace)
 	if apierrors.IsNotFound(err) {
 		if !c.turns.take(request) {
 			return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonQueued,
 				Message: fmt.Sprintf("The hub has kcp prepare %d mailboxes at a time; this one waits for its turn.", atOnce)}, nil, nil
 		}
 		workspace = c.wanted(name, syncTarget.Name)
-		err = c.provider.GetClient().Create(ctx, &workspace)
+		err = c.Provider.GetClient().Create(ctx, &workspace)
 		if apierrors.IsAlreadyExists(err) {
 			// The cache is behind; its event brings us back.
 			return initializing(name), nil, nil
 		}
-		if err == nil && syncTarget.Status.Mailbox != nil {
+		if err == nil && c.ledger.Get(syncTarget.UID).Mailbox != "" {
 			return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonLost,
 				Message: fmt.Sprintf("The workspace %s was deleted; kcp is preparing a new one.", name)}, nil, nil
 		}
@@ -243,23 +258,23 @@ func (c *Controller) ensure(ctx context.Context, request mcreconcile.Request, sy
 	}
 	if why := c.whyForeign(&workspace, syncTarget.Name); why != "" {
 		return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonForeign,
-			Message: fmt.Sprintf("The workspace %s:%s exists and %s: remove it.", c.workspace, name, why)}, nil, nil
+			Message: fmt.Sprintf("The workspace %s:%s exists and %s: remove it.", c.Workspace, name, why)}, nil, nil
 	}
 	if workspace.DeletionTimestamp != nil {
 		if err := c.work.Free(ctx, logicalcluster.Name(workspace.Spec.Cluster)); err != nil {
 			log.FromContext(ctx).Info("cannot free the objects of a mailbox that is being deleted", "error", err.Error())
 		}
 		return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonDeleted,
-			Message: fmt.Sprintf("The workspace %s:%s is being deleted. What it held stays on the target; a new one is made when it is gone.", c.workspace, name)}, nil, nil
+			Message: fmt.Sprintf("The workspace %s:%s is being deleted. What it held stays on the target; a new one is made when it is gone.", c.Workspace, name)}, nil, nil
 	}
 	if workspace.Status.Phase == corev1alpha1.LogicalClusterPhaseReady && workspace.Spec.Cluster != "" {
-		return metav1.Condition{Status: metav1.ConditionTrue, Reason: ReasonReady, Message: fmt.Sprintf("The mailbox is %s:%s.", c.workspace, name)},
-			&edgev2alpha1.MailboxStatus{Workspace: c.workspace + ":" + name, Cluster: workspace.Spec.Cluster}, nil
+		return metav1.Condition{Status: metav1.ConditionTrue, Reason: ReasonReady, Message: fmt.Sprintf("The mailbox is %s.", c.path(name))},
+			&edgev2alpha1.MailboxStatus{Workspace: c.path(name), Cluster: workspace.Spec.Cluster}, nil
 	}
 	if !workspace.CreationTimestamp.IsZero() && c.clock.Since(workspace.CreationTimestamp.Time) > hangingAfter {
 		return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonHanging,
 			Message: fmt.Sprintf("The workspace %s:%s has been %s for over a minute. kcp binds the mailbox's APIs in the name of the hub's user: it must be a kcp user, "+
-				"not a ServiceAccount of another workspace, and may bind both exports (see `synchub init`).", c.workspace, name, workspace.Status.Phase)}, nil, nil
+				"not a ServiceAccount of another workspace, and may bind both exports (see `synchub init`).", c.Workspace, name, workspace.Status.Phase)}, nil, nil
 	}
 	c.turns.note(request)
 	return initializing(name), nil, nil
@@ -272,25 +287,13 @@ func initializing(name string) metav1.Condition {
 func (c *Controller) wanted(name, syncTarget string) tenancyv1alpha1.Workspace {
 	return tenancyv1alpha1.Workspace{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{edgev2alpha1.AnnotationSyncTargetName: syncTarget}},
-		Spec:       tenancyv1alpha1.WorkspaceSpec{Type: &tenancyv1alpha1.WorkspaceTypeReference{Name: WorkspaceType, Path: c.workspace}},
+		Spec:       tenancyv1alpha1.WorkspaceSpec{Type: &tenancyv1alpha1.WorkspaceTypeReference{Name: WorkspaceType, Path: c.Workspace}},
 	}
-}
-
-// whyForeign tells why a workspace is not the mailbox of the SyncTarget, empty if it is.
-func (c *Controller) whyForeign(workspace *tenancyv1alpha1.Workspace, syncTarget string) string {
-	kind := workspace.Spec.Type
-	if kind == nil || string(kind.Name) != WorkspaceType || kind.Path != c.workspace {
-		return fmt.Sprintf("is not of type %s:%s", c.workspace, WorkspaceType)
-	}
-	if annotated := workspace.Annotations[edgev2alpha1.AnnotationSyncTargetName]; annotated != syncTarget {
-		return fmt.Sprintf("is annotated for the SyncTarget %q", annotated)
-	}
-	return ""
 }
 
 // tellLost reports that a mailbox was deleted by hand.
-func (c *Controller) tellLost(ctx context.Context, inventory client.Client, syncTarget *edgev2alpha1.SyncTarget) error {
+func (c *Controller) tellLost(ctx context.Context, inventory client.Client, syncTarget *edgev2alpha1.SyncTarget, former string) error {
 	return notice.Warn(ctx, inventory, c.clock, syncTarget, ReasonLost, fmt.Sprintf(
 		"The mailbox %s (%s) was deleted, and is made again empty. What came from it stays on the target, until the new one selects it again or the target is drained.",
-		syncTarget.Status.Mailbox.Workspace, syncTarget.Status.Mailbox.Cluster))
+		c.path(Name(logicalcluster.From(syncTarget), syncTarget.UID)), former))
 }

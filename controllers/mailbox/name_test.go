@@ -117,7 +117,7 @@ func TestSyncTargetOf(t *testing.T) {
 		"another with a mailbox's name in its own": {"abc-mb-def-mb-ghi", map[string]string{edgev2alpha1.AnnotationSyncTargetName: "florin"}, nil},
 	} {
 		workspace := &tenancyv1alpha1.Workspace{ObjectMeta: metav1.ObjectMeta{Name: test.workspace, Annotations: test.annotations}}
-		if got := syncTargetOf(t.Context(), workspace); !reflect.DeepEqual(got, test.want) {
+		if got := SyncTargetOf(t.Context(), workspace); !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: want %v, got %v", name, test.want, got)
 		}
 	}
@@ -125,12 +125,12 @@ func TestSyncTargetOf(t *testing.T) {
 
 // What the controller makes it knows again as its own.
 func TestWantedIsAMailbox(t *testing.T) {
-	controller := &Controller{workspace: "root:synchub"}
+	controller := &Controller{Locator: Locator{Workspace: "root:synchub"}}
 	workspace := controller.wanted("abc-mb-def", "florin")
 	if workspace.Name != "abc-mb-def" || workspace.Spec.Type.Path != "root:synchub" || controller.whyForeign(&workspace, "florin") != "" {
 		t.Errorf("got %+v", workspace)
 	}
-	if requests := syncTargetOf(t.Context(), &workspace); len(requests) != 1 || requests[0].Name != "florin" || requests[0].ClusterName != "abc" {
+	if requests := SyncTargetOf(t.Context(), &workspace); len(requests) != 1 || requests[0].Name != "florin" || requests[0].ClusterName != "abc" {
 		t.Errorf("it leads to %v", requests)
 	}
 	for name, change := range map[string]func(*tenancyv1alpha1.Workspace){

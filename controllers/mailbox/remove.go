@@ -52,13 +52,16 @@ func (c *Controller) remove(ctx context.Context, inventory cluster.Cluster, sync
 	switch {
 	case going != "":
 		c.work.Stop(syncTarget.UID)
-		log.FromContext(ctx).Info("keeping the mailbox of a SyncTarget that goes only because "+going, "mailbox", syncTarget.Status.Mailbox)
+		log.FromContext(ctx).Info("keeping the mailbox of a SyncTarget that goes only because "+going, "mailbox", c.ledger.Get(syncTarget.UID).Mailbox)
 	case !c.work.Departed(syncTarget.UID):
 		// The status tells when it has, unless it said so before this hub began to lead.
 		return reconcile.Result{RequeueAfter: lookAgain}, nil
 	default:
 		if gone, err := c.deleteWorkspace(ctx, Name(logicalcluster.From(syncTarget), syncTarget.UID), syncTarget.Name); err != nil || !gone {
 			return reconcile.Result{RequeueAfter: lookAgain}, err
+		}
+		if err := c.ledger.Forget(ctx, syncTarget.UID); err != nil {
+			return reconcile.Result{}, err
 		}
 	}
 	stored := syncTarget.DeepCopy()
@@ -69,7 +72,7 @@ func (c *Controller) remove(ctx context.Context, inventory cluster.Cluster, sync
 // deleteWorkspace deletes a mailbox, and tells whether it is gone. A foreign workspace of its name stays.
 func (c *Controller) deleteWorkspace(ctx context.Context, name, syncTarget string) (gone bool, err error) {
 	var workspace tenancyv1alpha1.Workspace
-	err = c.provider.GetClient().Get(ctx, types.NamespacedName{Name: name}, &workspace)
+	err = c.Provider.GetClient().Get(ctx, types.NamespacedName{Name: name}, &workspace)
 	if apierrors.IsNotFound(err) {
 		return true, nil
 	}
@@ -89,7 +92,7 @@ func (c *Controller) deleteWorkspace(ctx context.Context, name, syncTarget strin
 	if workspace.DeletionTimestamp != nil {
 		return false, nil
 	}
-	err = c.provider.GetClient().Delete(ctx, &workspace, client.Preconditions{UID: &workspace.UID})
+	err = c.Provider.GetClient().Delete(ctx, &workspace, client.Preconditions{UID: &workspace.UID})
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("cannot delete the mailbox workspace %s: %w", name, err)
 	}

@@ -42,7 +42,13 @@ func newComparing(t *testing.T, before compatibility.State) *fixture {
 	found, _ := f.manager.get(florin)
 	if before != (compatibility.State{}) {
 		found.fits = map[schema.GroupResource]compatibility.State{deployments: before}
-		found.recorded[deployments] = Record{Version: "v1", Own: true}
+		found.recorded[deployments] = Record{Version: "v1", Own: true, Fit: before}
+		for resource, record := range found.recorded {
+			if resource != deployments {
+				record.Fit = compatibility.NotCompared(false)
+				found.recorded[resource] = record
+			}
+		}
 	}
 	learn(f.manager, selecting("deployments.apps"))
 	return f

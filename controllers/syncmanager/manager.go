@@ -70,11 +70,10 @@ type Target struct {
 	Connection *targets.Connection
 	// Cordoned is true if nothing new may be made on the target.
 	Cordoned bool
-	// Recorded is what its status lists.
+	// Recorded is what the hub may have written, by the resources of the target.
 	Recorded map[schema.GroupResource]Record
-	// Fits is what its status says of whether objects fit, by the resources of the target.
-	Fits map[schema.GroupResource]compatibility.State
-	// Trusted is for how long what Fits says counts without a look at the target by its first connection.
+	// Trusted is for how long what Recorded says of whether objects fit counts without asking the target by its first
+	// connection.
 	Trusted Trust
 }
 
@@ -84,9 +83,9 @@ type Trust struct {
 	Known, Until time.Time
 }
 
-// Recorder writes the pairs of a SyncTarget into its status.
+// Recorder writes down the pairs of a SyncTarget.
 type Recorder interface {
-	// Record makes status.syncedResources list exactly these. It returns after the write has been accepted.
+	// Record makes the pairs of the SyncTarget exactly these. It returns after the write has been accepted.
 	Record(ctx context.Context, target Target, resources map[schema.GroupResource]Record) error
 }
 
@@ -106,7 +105,7 @@ type Options struct {
 	OnKnown func(syncTarget types.UID)
 	// Checker compares schemas; without one nothing is compared.
 	Checker *compatibility.Checker
-	// OnStates is called when the states of a SyncTarget's resources have changed. It must return at once.
+	// OnStates is called when the pairs of a SyncTarget, or the states of its resources, have changed. It must return at once.
 	OnStates func(syncTarget types.UID)
 	Clock    clock.Clock
 	Log      logr.Logger
@@ -223,7 +222,7 @@ func (m *Manager) Assign(target Target) {
 			register: relation.NewRegister(),
 			demanded: map[schema.GroupResource]sync.Resource{},
 			recorded: maps.Clone(target.Recorded),
-			fits:     maps.Clone(target.Fits),
+			fits:     fitsOf(target.Recorded),
 		}
 		subscriber := &configSubscriber{manager: m, managed: found, syncTarget: target.UID}
 		for _, resource := range ConfigResources {

@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/controllers/sync/order"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
@@ -133,7 +134,7 @@ func (m *Manager) emptied(ctx context.Context, managed *managed, resource sync.R
 	return target.Connection.IsEmpty(requests.As(ctx, requests.Background), resource.OnTarget().GroupVersionResource, sync.Selector(owner))
 }
 
-// record writes what the hub may write to into the SyncTarget's status if that changed. What belongs to a resource that is
+// record writes down what the hub may write to, and whether objects fit there, if that changed. What belongs to a resource that is
 // no longer published stays recorded: what was placed is still there.
 func (m *Manager) record(ctx context.Context, managed *managed, wanted, published []sync.Resource, forms map[schema.GroupResource]forms) error {
 	next := map[schema.GroupResource]Record{}
@@ -162,6 +163,12 @@ func (m *Manager) record(ctx context.Context, managed *managed, wanted, publishe
 			}
 		}
 	}
+	for group, record := range next {
+		if fit := managed.fits[group]; record.Own && fit.SyncedResourceState != edgev2alpha1.SyncedResourcePending {
+			record.Fit = fit
+			next[group] = record
+		}
+	}
 	if maps.EqualFunc(next, managed.recorded, Record.equal) {
 		return nil
 	}
@@ -169,6 +176,9 @@ func (m *Manager) record(ctx context.Context, managed *managed, wanted, publishe
 		return fmt.Errorf("cannot record the synced resources: %w", err)
 	}
 	managed.recorded = next
+	if m.OnStates != nil {
+		m.OnStates(managed.describe().UID)
+	}
 	return nil
 }
 

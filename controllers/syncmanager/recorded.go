@@ -17,10 +17,16 @@ limitations under the License.
 package syncmanager
 
 import (
+	"context"
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/compatibility"
+	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
 // Record says what the hub may have written of one resource of a target.
@@ -31,10 +37,67 @@ type Record struct {
 	Own bool
 	// ConvertedFrom are the mailbox's resources whose objects conversions turn into this one, sorted.
 	ConvertedFrom []schema.GroupResource
+	// Fit tells whether the mailbox's objects fit; the zero value if that is not known.
+	Fit compatibility.State
 }
 
 func (r Record) equal(other Record) bool {
-	return r.Version == other.Version && r.Own == other.Own && slices.Equal(r.ConvertedFrom, other.ConvertedFrom)
+	return r.Version == other.Version && r.Own == other.Own && slices.Equal(r.ConvertedFrom, other.ConvertedFrom) && r.Fit == other.Fit
+}
+
+// LedgerRecorder records the pairs of SyncTargets in the ledger.
+type LedgerRecorder struct{ *ledger.Ledger }
+
+var _ Recorder = LedgerRecorder{}
+
+// Record implements [Recorder].
+func (l LedgerRecorder) Record(ctx context.Context, target Target, resources map[schema.GroupResource]Record) error {
+	return l.Update(ctx, target.UID, func(entry *ledger.Entry) { entry.Resources = toLedger(resources) })
+}
+
+func toLedger(records map[schema.GroupResource]Record) []ledger.Resource {
+	resources := make([]ledger.Resource, 0, len(records))
+	for group, record := range records {
+		resource := ledger.Resource{
+			GroupResource: metav1.GroupResource(group), Version: record.Version, Own: record.Own,
+			State: string(record.Fit.SyncedResourceState), Reason: record.Fit.Reason, Message: record.Fit.Message,
+		}
+		for _, source := range record.ConvertedFrom {
+			resource.ConvertedFrom = append(resource.ConvertedFrom, metav1.GroupResource(source))
+		}
+		resources = append(resources, resource)
+	}
+	slices.SortFunc(resources, func(a, b ledger.Resource) int {
+		return strings.Compare(a.Group+"/"+a.Resource, b.Group+"/"+b.Resource)
+	})
+	return resources
+}
+
+// FromLedger returns what the ledger says of the pairs of a SyncTarget.
+func FromLedger(resources []ledger.Resource) map[schema.GroupResource]Record {
+	records := make(map[schema.GroupResource]Record, len(resources))
+	for _, resource := range resources {
+		record := Record{
+			Version: resource.Version, Own: resource.Own,
+			Fit: compatibility.State{SyncedResourceState: edgev2alpha1.SyncedResourceState(resource.State), Reason: resource.Reason, Message: resource.Message},
+		}
+		for _, source := range resource.ConvertedFrom {
+			record.ConvertedFrom = append(record.ConvertedFrom, schema.GroupResource(source))
+		}
+		records[schema.GroupResource(resource.GroupResource)] = record
+	}
+	return records
+}
+
+// fitsOf returns whether objects fit, by the resources of the target of which that is known.
+func fitsOf(records map[schema.GroupResource]Record) map[schema.GroupResource]compatibility.State {
+	fits := map[schema.GroupResource]compatibility.State{}
+	for group, record := range records {
+		if record.Own && record.Fit.SyncedResourceState != "" {
+			fits[group] = record.Fit
+		}
+	}
+	return fits
 }
 
 // from returns the record with one more source.

@@ -25,6 +25,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/rights"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -64,7 +65,7 @@ func authorizedCondition(access targets.Access, health targets.Health, problem *
 
 // neededOn returns what the hub works with on a target: what is recorded, which comes before the first write. The view, if
 // there is one, tells what of it only comes up, and which definitions the hub brings.
-func neededOn(recorded []edgev2alpha1.SyncedResource, view *syncmanager.View) []rights.Resource {
+func neededOn(recorded []ledger.Resource, view *syncmanager.View) []rights.Resource {
 	var resources []rights.Resource
 	for _, entry := range recorded {
 		name := schema.GroupResource{Group: entry.Group, Resource: entry.Resource}
@@ -81,7 +82,7 @@ func neededOn(recorded []edgev2alpha1.SyncedResource, view *syncmanager.View) []
 }
 
 // onlyUp tells whether configs select a resource for coming up and nothing else.
-func onlyUp(entry edgev2alpha1.SyncedResource, name schema.GroupResource, view *syncmanager.View) bool {
+func onlyUp(entry ledger.Resource, name schema.GroupResource, view *syncmanager.View) bool {
 	position := slices.IndexFunc(view.Published, func(resource sync.Resource) bool { return resource.GroupResource() == name })
 	if position < 0 || len(entry.ConvertedFrom) > 0 {
 		return false
@@ -99,5 +100,5 @@ func (c *Controller) access(syncTarget *edgev2alpha1.SyncTarget, found circumsta
 	if view, ok := c.sync.View(syncTarget.UID); ok {
 		known = &view
 	}
-	return found.connection.Access(rights.Needed(neededOn(syncTarget.Status.SyncedResources, known)), found.trusted.Until)
+	return found.connection.Access(rights.Needed(neededOn(c.ledger.Get(syncTarget.UID).Resources, known)), found.trusted.Until)
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/rights"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -99,25 +100,30 @@ func TestNeededOn(t *testing.T) {
 		},
 	}
 	for name, test := range map[string]struct {
-		entry edgev2alpha1.SyncedResource
-		view  *syncmanager.View
-		want  string
+		group, resource string
+		converted       bool
+		view            *syncmanager.View
+		want            string
 	}{
-		"before the configs are known":           {edgev2alpha1.SyncedResource{Resource: "pods"}, nil, "pods"},
-		"only comes up":                          {edgev2alpha1.SyncedResource{Resource: "pods"}, view, "pods:up:crd"},
-		"what others are turned into goes down":  {edgev2alpha1.SyncedResource{Resource: "pods", ConvertedFrom: []metav1.GroupResource{{Resource: "x"}}}, view, "pods:crd"},
-		"both ways":                              {edgev2alpha1.SyncedResource{Resource: "configmaps"}, view, "configmaps"},
-		"not selected any more":                  {edgev2alpha1.SyncedResource{Resource: "services"}, view, "services:crd"},
-		"related":                                {edgev2alpha1.SyncedResource{Resource: "companions"}, view, "companions"},
-		"all of them, whatever configs say":      {edgev2alpha1.SyncedResource{Resource: "secrets"}, view, "secrets"},
-		"not published any more, but left there": {edgev2alpha1.SyncedResource{Group: "example.com", Resource: "gone"}, view, "gone.example.com"},
+		"before the configs are known":           {"", "pods", false, nil, "pods"},
+		"only comes up":                          {"", "pods", false, view, "pods:up:crd"},
+		"what others are turned into goes down":  {"", "pods", true, view, "pods:crd"},
+		"both ways":                              {"", "configmaps", false, view, "configmaps"},
+		"not selected any more":                  {"", "services", false, view, "services:crd"},
+		"related":                                {"", "companions", false, view, "companions"},
+		"all of them, whatever configs say":      {"", "secrets", false, view, "secrets"},
+		"not published any more, but left there": {"example.com", "gone", false, view, "gone.example.com"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want, err := rights.ParseAll([]string{test.want})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := neededOn([]edgev2alpha1.SyncedResource{test.entry}, test.view); !reflect.DeepEqual(got, want) {
+			entry := ledger.Resource{GroupResource: metav1.GroupResource{Group: test.group, Resource: test.resource}}
+			if test.converted {
+				entry.ConvertedFrom = []metav1.GroupResource{{Resource: "x"}}
+			}
+			if got := neededOn([]ledger.Resource{entry}, test.view); !reflect.DeepEqual(got, want) {
 				t.Errorf("want %v, got %v", want, got)
 			}
 		})

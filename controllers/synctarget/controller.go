@@ -21,7 +21,9 @@ import (
 	gosync "sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/kcp-dev/logicalcluster/v3"
+	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,6 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 	mcbuilder "sigs.k8s.io/multicluster-runtime/pkg/builder"
@@ -41,8 +44,10 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/departure"
 	"github.com/synchub-dev/synchub/controllers/heartbeat"
+	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -53,12 +58,28 @@ const heartbeatInterval = time.Minute
 // one that has come up waits until it has said which cluster it is.
 const workers = 32
 
+// Options are what a controller needs.
+type Options struct {
+	Manager  mcmanager.Manager
+	Registry *targets.Registry
+	Sync     *syncmanager.Manager
+	// Ledger is what the hub remembers, and Mailboxes finds the mailboxes that it made: the status of SyncTargets tells
+	// neither, since others may write it.
+	Ledger    *ledger.Ledger
+	Mailboxes mailbox.Locator
+	Clock     clock.Clock
+	Log       logr.Logger
+}
+
 // Controller connects SyncTargets.
 type Controller struct {
-	manager  mcmanager.Manager
-	registry *targets.Registry
-	sync     *syncmanager.Manager
-	clock    clock.Clock
+	manager   mcmanager.Manager
+	registry  *targets.Registry
+	sync      *syncmanager.Manager
+	ledger    *ledger.Ledger
+	mailboxes mailbox.Locator
+	clock     clock.Clock
+	log       logr.Logger
 	// readSecret reads from kcp itself.
 	readSecret func(ctx context.Context, inventory cluster.Cluster, key types.NamespacedName) (*corev1.Secret, error)
 
@@ -79,12 +100,15 @@ type Controller struct {
 }
 
 // NewController returns a controller that connects SyncTargets through the registry and has them synced by the manager.
-func NewController(manager mcmanager.Manager, registry *targets.Registry, sync *syncmanager.Manager, clock clock.Clock) *Controller {
+func NewController(options Options) *Controller {
 	return &Controller{
-		manager:    manager,
-		registry:   registry,
-		sync:       sync,
-		clock:      clock,
+		manager:    options.Manager,
+		registry:   options.Registry,
+		sync:       options.Sync,
+		ledger:     options.Ledger,
+		mailboxes:  options.Mailboxes,
+		clock:      options.Clock,
+		log:        options.Log,
 		readSecret: readSecret,
 		requests:   map[types.UID]mcreconcile.Request{},
 		uids:       map[mcreconcile.Request]types.UID{},
@@ -104,6 +128,8 @@ func (c *Controller) Register() error {
 				return c.referTo(secretName{name, client.ObjectKeyFromObject(secret)})
 			})(name, inventory)
 		}).
+		WatchesRawSource(source.TypedKind(c.mailboxes.Provider.GetCache(), &tenancyv1alpha1.Workspace{},
+			handler.TypedEnqueueRequestsFromMapFunc(mailbox.SyncTargetOf))).
 		WithOptions(controller.TypedOptions[mcreconcile.Request]{
 			MaxConcurrentReconciles: workers,
 			// The manager's own option does not reach it.
@@ -152,6 +178,9 @@ func (c *Controller) TargetChanged(syncTarget types.UID) {
 
 // Reconcile brings the connection and the conditions of one SyncTarget in step.
 func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request) (reconcile.Result, error) {
+	if err := c.ledger.Wait(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
 	inventory, err := c.manager.GetCluster(ctx, request.ClusterName)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -177,11 +206,17 @@ func (c *Controller) tend(ctx context.Context, request mcreconcile.Request, inve
 	memory := c.remember(syncTarget.UID)
 	found := circumstances{}
 	var err error
+	if found.mailbox, err = c.mailboxes.Locate(ctx, logicalcluster.Name(request.ClusterName), syncTarget); err != nil {
+		return reconcile.Result{}, err
+	}
+	trusted := c.expect(syncTarget, memory)
 	if found.connection, found.problem, err = c.connect(ctx, inventory, syncTarget, memory); err != nil {
 		return reconcile.Result{}, err
 	}
-	found.trusted = memory.trusts(syncTarget, found.connection)
-	found.rival = c.identify(ctx, request, syncTarget, found, memory)
+	found.trusted = trusted.by(found.connection)
+	if err := c.identify(ctx, request, syncTarget, &found, memory); err != nil {
+		return reconcile.Result{}, err
+	}
 	c.engage(request, syncTarget, found)
 	drains := syncTarget.Spec.Drain && !syncTarget.Spec.Suspend && found.connection != nil
 	if drains {
@@ -201,15 +236,15 @@ func (c *Controller) tend(ctx context.Context, request mcreconcile.Request, inve
 	return result, err
 }
 
-// engage has a SyncTarget synced, or not.
+// engage has a SyncTarget synced, or not. Nothing is written to a cluster before the ledger says which one that is.
 func (c *Controller) engage(request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, found circumstances) {
-	if found.connection == nil || found.rival != nil || syncTarget.Spec.Suspend || syncTarget.Spec.Drain || syncTarget.Status.Mailbox == nil {
+	if found.connection == nil || !found.identified || found.rival != nil || syncTarget.Spec.Suspend || syncTarget.Spec.Drain || found.mailbox == "" {
 		c.sync.Unassign(syncTarget.UID)
 		return
 	}
 	// Nothing is to be made while something is still being taken away.
 	c.endDeparture(syncTarget.UID)
-	c.sync.Assign(assignment(logicalcluster.Name(request.ClusterName), syncTarget, found))
+	c.sync.Assign(assignment(logicalcluster.Name(request.ClusterName), syncTarget, found, c.ledger.Get(syncTarget.UID)))
 	c.sync.Resume(syncTarget.UID)
 }
 
@@ -267,16 +302,15 @@ func (c *Controller) lose(request mcreconcile.Request) {
 	}
 }
 
-func assignment(inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarget, found circumstances) syncmanager.Target {
+func assignment(inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarget, found circumstances, known ledger.Entry) syncmanager.Target {
 	return syncmanager.Target{
 		UID:        syncTarget.UID,
 		Name:       syncTarget.Name,
 		Inventory:  inventory,
-		Mailbox:    logicalcluster.Name(syncTarget.Status.Mailbox.Cluster),
+		Mailbox:    found.mailbox,
 		Connection: found.connection,
 		Cordoned:   syncTarget.Spec.Unschedulable,
-		Recorded:   recorded(syncTarget.Status.SyncedResources),
-		Fits:       fits(syncTarget.Status.SyncedResources),
+		Recorded:   syncmanager.FromLedger(known.Resources),
 		Trusted:    found.trusted,
 	}
 }

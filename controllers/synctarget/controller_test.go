@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -35,6 +36,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/compatibility"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/test/framework"
 )
@@ -144,18 +146,26 @@ func TestLimitsMakeAnotherConnection(t *testing.T) {
 func TestAssignment(t *testing.T) {
 	syncTarget := &edgev2alpha1.SyncTarget{}
 	syncTarget.Name, syncTarget.UID = "florin", "u"
-	syncTarget.Status.Mailbox = &edgev2alpha1.MailboxStatus{Workspace: "root:synchub:m", Cluster: "m"}
-	syncTarget.Status.SyncedResources = []edgev2alpha1.SyncedResource{
-		{Resource: "configmaps", Versions: []string{"v1"}, State: edgev2alpha1.SyncedResourceAccepted, Reason: "R", Own: true}, {Group: "apps", Resource: "deployments", State: edgev2alpha1.SyncedResourcePending},
-	}
+	// What others may write does not count.
+	syncTarget.Status.Mailbox = &edgev2alpha1.MailboxStatus{Workspace: "root:synchub:other", Cluster: "other"}
+	syncTarget.Status.SyncedResources = []edgev2alpha1.SyncedResource{{Group: "*", Resource: "*", Own: true, State: edgev2alpha1.SyncedResourceAccepted}}
+	known := ledger.Entry{Resources: []ledger.Resource{
+		{GroupResource: metav1.GroupResource{Resource: "configmaps"}, Version: "v1", State: "Accepted", Reason: "R", Own: true},
+		{GroupResource: metav1.GroupResource{Group: "apps", Resource: "deployments"}, ConvertedFrom: []metav1.GroupResource{{Group: "a", Resource: "b"}}},
+	}}
 	connection := &targets.Connection{}
 	want := syncmanager.Target{
 		UID: "u", Name: "florin", Inventory: "i", Mailbox: "m", Connection: connection,
-		Recorded: recordsOf("configmaps/v1 deployments.apps/"),
-		Fits:     map[schema.GroupResource]compatibility.State{{Resource: "configmaps"}: {SyncedResourceState: edgev2alpha1.SyncedResourceAccepted, Reason: "R"}},
-		Trusted:  syncmanager.Trust{Until: noon},
+		Recorded: map[schema.GroupResource]syncmanager.Record{
+			{Resource: "configmaps"}: {
+				Version: "v1", Own: true, Fit: compatibility.State{SyncedResourceState: edgev2alpha1.SyncedResourceAccepted, Reason: "R"},
+			},
+			{Group: "apps", Resource: "deployments"}: {ConvertedFrom: []schema.GroupResource{{Group: "a", Resource: "b"}}},
+		},
+		Trusted: syncmanager.Trust{Until: noon},
 	}
-	if got := assignment("i", syncTarget, circumstances{connection: connection, trusted: syncmanager.Trust{Until: noon}}); !reflect.DeepEqual(got, want) {
+	found := circumstances{connection: connection, mailbox: "m", trusted: syncmanager.Trust{Until: noon}}
+	if got := assignment("i", syncTarget, found, known); !reflect.DeepEqual(got, want) {
 		t.Errorf("want %+v\ngot  %+v", want, got)
 	}
 }
@@ -163,7 +173,7 @@ func TestAssignment(t *testing.T) {
 // A SyncTarget that is made anew under its name, or is not seen any more, is no longer connected; others are.
 func TestSeeAndLose(t *testing.T) {
 	registry := startRegistry(t)
-	controller := NewController(nil, registry, syncmanager.New(syncmanager.Options{}), testclock.NewFakeClock(time.Unix(1000, 0)))
+	controller := NewController(Options{Registry: registry, Sync: syncmanager.New(syncmanager.Options{}), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[mcreconcile.Request]())
 	t.Cleanup(queue.ShutDown)
 	controller.queue = queue

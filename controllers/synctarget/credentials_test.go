@@ -32,6 +32,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
 // cached is a workspace of which a test says what the cache shows.
@@ -64,7 +65,7 @@ func version(resourceVersion string) *corev1.Secret {
 // After the target has refused the credentials they are read from kcp, once for each time that it did, and what was read
 // counts until the cache moves on.
 func TestRefusedCredentialsAreReadAgain(t *testing.T) {
-	controller := NewController(nil, startRegistry(t), syncmanager.New(syncmanager.Options{}), testclock.NewFakeClock(time.Unix(1000, 0)))
+	controller := NewController(Options{Registry: startRegistry(t), Sync: syncmanager.New(syncmanager.Options{}), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
 	controller.see(mcreconcile.Request{}, "florin")
 	memory := controller.remember("florin")
 	inventory := &cached{secret: version("1")}

@@ -38,6 +38,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/departure"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -88,7 +89,7 @@ func (c *Controller) depart(ctx context.Context, request mcreconcile.Request, in
 	if owner == nil || !c.sync.HasPublished() {
 		return nil, nil
 	}
-	// What was recorded just before the syncing ended may not be in the cache yet.
+	// The report that a hub before has written last may not be in the cache yet.
 	fresh, err := c.reread(ctx, inventory, syncTarget)
 	if err != nil {
 		return nil, err
@@ -104,7 +105,7 @@ func (c *Controller) depart(ctx context.Context, request mcreconcile.Request, in
 		Target:    connection,
 		Owner:     ownership.Owner{Hub: c.sync.Hub, SyncTarget: syncTarget.UID},
 		Mode:      mode,
-		Resources: placedResources(fresh.Status.SyncedResources),
+		Resources: placedResources(c.ledger.Get(syncTarget.UID).Resources),
 		Cascades:  c.sync.Cascades,
 		Before:    fresh.Status.Departure,
 		Record: func(ctx context.Context, report edgev2alpha1.DepartureStatus) error {
@@ -155,14 +156,10 @@ func (c *Controller) reread(ctx context.Context, inventory cluster.Cluster, sync
 }
 
 // placedResources are the resources of the target that the hub may have written objects of.
-func placedResources(synced []edgev2alpha1.SyncedResource) []schema.GroupVersionResource {
+func placedResources(recorded []ledger.Resource) []schema.GroupVersionResource {
 	var resources []schema.GroupVersionResource
-	for _, entry := range synced {
-		resource := schema.GroupVersionResource{Group: entry.Group, Resource: entry.Resource}
-		if len(entry.Versions) > 0 {
-			resource.Version = entry.Versions[0]
-		}
-		resources = append(resources, resource)
+	for _, entry := range recorded {
+		resources = append(resources, schema.GroupResource(entry.GroupResource).WithVersion(entry.Version))
 	}
 	return resources
 }

@@ -21,12 +21,12 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -37,11 +37,13 @@ const (
 	firstLook = 10 * time.Second
 )
 
+// begun are the reasons of conditions of which this hub does not know more yet.
+var begun = []string{targets.ReasonConnecting, ReasonStarting, ReasonNotAscertained}
+
 // heldFor returns for how long a condition is left as the hub before has written it, since this hub has only begun to look
 // and would say no more than that. So a restart or a change of the leader is no change of a thousand statuses, and yet none
 // is green for long because nobody looks.
 func heldFor(stored *metav1.Condition, next metav1.Condition, heartbeat *metav1.Time, since, now time.Time) time.Duration {
-	begun := []string{targets.ReasonConnecting, ReasonStarting, ReasonNotAscertained}
 	if stored == nil || !slices.Contains(begun, next.Reason) || !stored.LastTransitionTime.Time.Before(since.Truncate(time.Second)) {
 		return 0
 	}
@@ -86,21 +88,13 @@ func latest(a, b time.Time) time.Time {
 
 // trustIn returns for how long what the hub before has found out about a target counts without being asked again, so that after
 // a restart, or a change of the leader, what is to be synced comes first, and a fleet is not asked all at once. Nothing does if
-// that hub is long gone, if not all was well, or if the SyncTarget has changed since.
-func trustIn(syncTarget *edgev2alpha1.SyncTarget, since time.Time) syncmanager.Trust {
-	for _, kind := range []string{edgev2alpha1.ConditionReady, edgev2alpha1.ConditionSyncerAuthorized} {
-		stored := meta.FindStatusCondition(syncTarget.Status.Conditions, kind)
-		if stored == nil || stored.Status != metav1.ConditionTrue || stored.ObservedGeneration != syncTarget.Generation ||
-			!stored.LastTransitionTime.Time.Before(since.Truncate(time.Second)) {
-			return syncmanager.Trust{}
-		}
-	}
-	heartbeat := syncTarget.Status.LastSyncerHeartbeatTime
-	if heartbeat == nil || since.Sub(heartbeat.Time).Abs() > staleAfter || syncTarget.Status.ClusterID == "" {
+// that hub is long gone, if not all was well, or if the SyncTarget has changed since. Led is when the hub before led last.
+func trustIn(syncTarget *edgev2alpha1.SyncTarget, known ledger.Entry, led, since time.Time) syncmanager.Trust {
+	if known.Verified == 0 || known.Verified != syncTarget.Generation || known.Cluster.ID == "" || led.IsZero() || since.Sub(led).Abs() > staleAfter {
 		return syncmanager.Trust{}
 	}
 	until := since.Add(firstLook + time.Duration(chance(syncTarget.UID, "trust")*float64(heartbeatInterval)))
-	return syncmanager.Trust{Known: heartbeat.Time, Until: until}
+	return syncmanager.Trust{Known: led, Until: until}
 }
 
 // firstBeat is when a hub writes its first heartbeat of a target that has had one before: a fleet's are spread over the
@@ -114,10 +108,18 @@ func firstBeat(syncTarget types.UID, since time.Time, before *metav1.Time) time.
 	return earliest(first, before.Add(staleAfter-heartbeatInterval/2))
 }
 
+// withAdvice returns the health of a target with what to do about it.
+func withAdvice(health targets.Health, syncTarget string) targets.Health {
+	if health.Reason == targets.ReasonClusterChanged {
+		health.Message = fmt.Sprintf("%s Nothing is synced. If that is meant, run `kubectl synchub confirm-cluster %s`; else put back the kubeconfig that was there before.", health.Message, syncTarget)
+	}
+	return health
+}
+
 // withToken returns the health of a target in view of its token: one that is away past the token's end needs another.
 func withToken(health targets.Health, token targets.Token, hasToken bool, syncTarget string, now time.Time) targets.Health {
 	if !hasToken || health.Up || now.Before(token.ExpiresAt) || health.Reason != targets.ReasonUnauthorized && health.Reason != targets.ReasonUnreachable {
-		return health
+		return withAdvice(health, syncTarget)
 	}
 	why := ""
 	if health.Reason == targets.ReasonUnreachable {

@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +30,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -85,7 +87,7 @@ func newLife() *life {
 	l.Name, l.UID = "florin", "florin-uid"
 	l.Status.Mailbox = &edgev2alpha1.MailboxStatus{Cluster: "m"}
 	meta.SetStatusCondition(&l.Status.Conditions, metav1.Condition{Type: edgev2alpha1.ConditionMailboxReady, Status: metav1.ConditionTrue, Reason: "Ready"})
-	l.view = view{now: noon, health: connecting}
+	l.view = view{now: noon, health: connecting, circumstances: circumstances{mailbox: "m"}}
 	l.restart()
 	return l
 }
@@ -212,55 +214,91 @@ func TestUnknownInsteadOfStale(t *testing.T) {
 	}
 }
 
-// What the hub before has found out counts for a while after a quick restart, if all was well and nothing has changed.
+// What the hub before has found out counts for a while after a quick restart, if all was well and nothing has changed. What
+// the status says does not count, since others may write it.
 func TestTrustIn(t *testing.T) {
-	condition := func(kind string) metav1.Condition {
-		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, ObservedGeneration: 3, LastTransitionTime: metav1.NewTime(noon.Add(-time.Hour))}
+	type given struct {
+		*edgev2alpha1.SyncTarget
+		known ledger.Entry
+		led   time.Time
 	}
 	for name, test := range map[string]struct {
-		change func(*edgev2alpha1.SyncTarget)
+		change func(*given)
 		trusts bool
 	}{
-		"a quick restart":      {func(*edgev2alpha1.SyncTarget) {}, true},
-		"a clock that is slow": {func(s *edgev2alpha1.SyncTarget) { s.Status.LastSyncerHeartbeatTime.Time = noon.Add(time.Minute) }, true},
-		"a long outage": {func(s *edgev2alpha1.SyncTarget) {
-			s.Status.LastSyncerHeartbeatTime.Time = noon.Add(-staleAfter - time.Second)
-		}, false},
-		"a clock that is wrong":        {func(s *edgev2alpha1.SyncTarget) { s.Status.LastSyncerHeartbeatTime.Time = noon.Add(time.Hour) }, false},
-		"it never answered":            {func(s *edgev2alpha1.SyncTarget) { s.Status.LastSyncerHeartbeatTime = nil }, false},
-		"its cluster is not known":     {func(s *edgev2alpha1.SyncTarget) { s.Status.ClusterID = "" }, false},
-		"it has changed":               {func(s *edgev2alpha1.SyncTarget) { s.Generation++ }, false},
-		"it was not ready":             {func(s *edgev2alpha1.SyncTarget) { s.Status.Conditions[0].Status = metav1.ConditionFalse }, false},
-		"rights were missing":          {func(s *edgev2alpha1.SyncTarget) { s.Status.Conditions[1].Status = metav1.ConditionFalse }, false},
-		"nothing was known of rights":  {func(s *edgev2alpha1.SyncTarget) { s.Status.Conditions = s.Status.Conditions[:1] }, false},
-		"it has just become as it was": {func(s *edgev2alpha1.SyncTarget) { s.Status.Conditions[1].LastTransitionTime.Time = noon }, false},
+		"a quick restart":              {func(*given) {}, true},
+		"a clock that is slow":         {func(g *given) { g.led = noon.Add(time.Minute) }, true},
+		"a long outage":                {func(g *given) { g.led = noon.Add(-staleAfter - time.Second) }, false},
+		"a clock that is wrong":        {func(g *given) { g.led = noon.Add(time.Hour) }, false},
+		"no hub has led":               {func(g *given) { g.led = time.Time{} }, false},
+		"its cluster is not known":     {func(g *given) { g.known.Cluster.ID = "" }, false},
+		"it has changed":               {func(g *given) { g.Generation++ }, false},
+		"not all was well":             {func(g *given) { g.known.Verified = 0 }, false},
+		"nothing is known":             {func(g *given) { g.known = ledger.Entry{} }, false},
+		"only its status says so":      {func(g *given) { g.known, g.Generation = ledger.Entry{}, 0 }, false},
+		"its status says the opposite": {func(g *given) { g.Status = edgev2alpha1.SyncTargetStatus{} }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			syncTarget := &edgev2alpha1.SyncTarget{}
-			syncTarget.UID, syncTarget.Generation, syncTarget.Status.ClusterID = "florin", 3, "x"
-			heartbeat := noon.Add(-20 * time.Second)
-			syncTarget.Status.LastSyncerHeartbeatTime = &metav1.Time{Time: heartbeat}
-			syncTarget.Status.Conditions = []metav1.Condition{condition(edgev2alpha1.ConditionReady), condition(edgev2alpha1.ConditionSyncerAuthorized)}
-			test.change(syncTarget)
-			got := trustIn(syncTarget, noon)
+			given := given{SyncTarget: &edgev2alpha1.SyncTarget{}, led: noon.Add(-20 * time.Second)}
+			given.UID, given.Generation, given.Status.ClusterID = "florin", 3, "x"
+			given.Status.LastSyncerHeartbeatTime = &metav1.Time{Time: given.led}
+			for _, kind := range []string{edgev2alpha1.ConditionReady, edgev2alpha1.ConditionSyncerAuthorized} {
+				given.Status.Conditions = append(given.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, ObservedGeneration: 3})
+			}
+			given.known = ledger.Entry{Cluster: ledger.Cluster{ID: "x"}, Verified: 3}
+			test.change(&given)
+			got := trustIn(given.SyncTarget, given.known, given.led, noon)
 			if !test.trusts {
 				if got != (syncmanager.Trust{}) {
 					t.Errorf("got %v", got)
 				}
 				return
 			}
-			if got.Known != syncTarget.Status.LastSyncerHeartbeatTime.Time || got.Until.Before(noon.Add(firstLook)) || got.Until.After(noon.Add(firstLook+heartbeatInterval)) {
+			if got.Known != given.led || got.Until.Before(noon.Add(firstLook)) || got.Until.After(noon.Add(firstLook+heartbeatInterval)) {
 				t.Errorf("got %v", got)
 			}
 			first, second := &targets.Connection{}, &targets.Connection{}
-			memory := &memory{since: noon}
+			trusted := &trust{Trust: got}
 			for _, step := range []struct {
 				connection *targets.Connection
 				want       syncmanager.Trust
 			}{{first, got}, {first, got}, {second, syncmanager.Trust{}}, {first, syncmanager.Trust{}}} {
-				if trusted := memory.trusts(syncTarget, step.connection); trusted != step.want {
+				if trusted := trusted.by(step.connection); trusted != step.want {
 					t.Errorf("want %v, got %v", step.want, trusted)
 				}
+			}
+		})
+	}
+}
+
+// The next hub may rely on what this one has found to be well itself, not on what it still shows from before.
+func TestVerified(t *testing.T) {
+	up := targets.Health{Up: true, Reason: targets.ReasonConnected}
+	all := view{circumstances: circumstances{mailbox: "m"}, health: up, known: true, access: targets.Access{Known: true}, now: noon}
+	for name, test := range map[string]struct {
+		change func(*view)
+		want   int64
+	}{
+		"all is well":                {func(*view) {}, 3},
+		"the target connects":        {func(v *view) { v.health = connecting }, 2},
+		"the mailbox is being read":  {func(v *view) { v.known = false }, 2},
+		"rights are being asked for": {func(v *view) { v.access = targets.Access{} }, 2},
+		"the target is away":         {func(v *view) { v.health = targets.Health{Reason: targets.ReasonUnreachable} }, 0},
+		"another cluster":            {func(v *view) { v.health = targets.Health{Reason: targets.ReasonClusterChanged} }, 0},
+		"rights are missing": {func(v *view) {
+			v.access.Missing = []authorizationv1.ResourceAttributes{{Verb: "get"}}
+		}, 0},
+		"no mailbox":     {func(v *view) { v.mailbox = "" }, 0},
+		"no credentials": {func(v *view) { v.problem = &credentialsError{ReasonCredentialsMissing, "none"} }, 0},
+		"another one":    {func(v *view) { v.rival = &claim{} }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			syncTarget := &edgev2alpha1.SyncTarget{}
+			syncTarget.Generation = 3
+			view := all
+			test.change(&view)
+			if got := view.verified(syncTarget, 2); got != test.want {
+				t.Errorf("want %d, got %d", test.want, got)
 			}
 		})
 	}

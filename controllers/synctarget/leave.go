@@ -37,6 +37,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/controllers/notice"
 	"github.com/synchub-dev/synchub/controllers/patch"
+	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -65,7 +66,9 @@ func (c *Controller) leave(ctx context.Context, request mcreconcile.Request, inv
 	}
 	c.see(request, uid)
 	c.sync.Unassign(uid)
-	connection, problem, err := c.connect(ctx, inventory, syncTarget, c.remember(uid))
+	memory := c.remember(uid)
+	c.expect(syncTarget, memory)
+	connection, problem, err := c.connect(ctx, inventory, syncTarget, memory)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -102,7 +105,7 @@ func (c *Controller) awaitTarget(ctx context.Context, inventory cluster.Cluster,
 	case connection != nil:
 		why = connection.Health().Message
 	}
-	left := leftOn(&fresh.Status)
+	left := leftOn(c.ledger.Get(syncTarget.UID).Resources, fresh.Status.Departure)
 	switch {
 	case left == "":
 		return c.finish(ctx, inventory, syncTarget, ReasonDeparted, "Nothing was left on the target.")
@@ -168,18 +171,18 @@ func isForced(syncTarget *edgev2alpha1.SyncTarget) bool {
 const named = 5
 
 // leftOn says what may be left on a target that cannot be asked, empty if nothing.
-func leftOn(status *edgev2alpha1.SyncTargetStatus) string {
-	if len(status.SyncedResources) == 0 {
+func leftOn(recorded []ledger.Resource, departure *edgev2alpha1.DepartureStatus) string {
+	if len(recorded) == 0 {
 		return ""
 	}
 	var resources []string
-	for _, synced := range status.SyncedResources {
-		resources = append(resources, schema.GroupResource{Group: synced.Group, Resource: synced.Resource}.String())
+	for _, resource := range recorded {
+		resources = append(resources, schema.GroupResource(resource.GroupResource).String())
 	}
 	slices.Sort(resources)
 	text := fmt.Sprintf("Objects of %d resources may be left on the target: %s.", len(resources), firstOf(resources))
-	if status.Departure != nil {
-		text = describe(*status.Departure) + " " + text
+	if departure != nil {
+		text = describe(*departure) + " " + text
 	}
 	return text
 }

@@ -24,6 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -52,15 +53,14 @@ func TestDescribe(t *testing.T) {
 }
 
 func TestLeftOn(t *testing.T) {
-	if got := leftOn(&edgev2alpha1.SyncTargetStatus{Departure: &edgev2alpha1.DepartureStatus{}}); got != "" {
+	if got := leftOn(nil, &edgev2alpha1.DepartureStatus{}); got != "" {
 		t.Errorf("where nothing was placed: %q", got)
 	}
-	status := edgev2alpha1.SyncTargetStatus{SyncedResources: []edgev2alpha1.SyncedResource{{Resource: "secrets"}, {Group: "apps", Resource: "deployments"}}}
-	if got := leftOn(&status); got != "Objects of 2 resources may be left on the target: deployments.apps, secrets." {
+	recorded := []ledger.Resource{{GroupResource: metav1.GroupResource{Resource: "secrets"}}, {GroupResource: metav1.GroupResource{Group: "apps", Resource: "deployments"}}}
+	if got := leftOn(recorded, nil); got != "Objects of 2 resources may be left on the target: deployments.apps, secrets." {
 		t.Errorf("got %q", got)
 	}
-	status.Departure = &edgev2alpha1.DepartureStatus{Remaining: new(int32(7))}
-	if got := leftOn(&status); !strings.HasPrefix(got, "7 objects are still to go") {
+	if got := leftOn(recorded, &edgev2alpha1.DepartureStatus{Remaining: new(int32(7))}); !strings.HasPrefix(got, "7 objects are still to go") {
 		t.Errorf("got %q", got)
 	}
 }

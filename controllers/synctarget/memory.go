@@ -22,7 +22,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -48,21 +47,22 @@ type memory struct {
 
 // trust is what counts of what the hub before has found out about a target.
 type trust struct {
-	// connection is the first to the target.
+	// connection is the first to the target, nil if there was none when the SyncTarget was first reconciled.
 	connection *targets.Connection
+	begun      bool
 	syncmanager.Trust
 }
 
-// trusts returns for how long what the hub before has found out counts. With another connection, which may lead elsewhere, it
-// does not any more.
-func (m *memory) trusts(syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection) syncmanager.Trust {
+// by returns for how long what the hub before has found out counts. With another connection than the first, which may lead
+// elsewhere, it does not any more.
+func (t *trust) by(connection *targets.Connection) syncmanager.Trust {
 	switch {
-	case m.trust == nil:
-		m.trust = &trust{connection, trustIn(syncTarget, m.since)}
-	case m.trust.connection != connection:
-		m.trust.Trust = syncmanager.Trust{}
+	case !t.begun:
+		t.connection, t.begun = connection, true
+	case t.connection != connection:
+		t.Trust = syncmanager.Trust{}
 	}
-	return m.trust.Trust
+	return t.Trust
 }
 
 // remember returns what is remembered of a SyncTarget that was seen.

@@ -28,13 +28,14 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
 // The name of a SyncTarget is told for the one that has it now, until it is lost.
 func TestInfo(t *testing.T) {
 	info.Reset()
 	defer info.Reset()
-	controller := NewController(nil, startRegistry(t), syncmanager.New(syncmanager.Options{}), testclock.NewFakeClock(time.Unix(1000, 0)))
+	controller := NewController(Options{Registry: startRegistry(t), Sync: syncmanager.New(syncmanager.Options{}), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
 	named := func(name string) (request mcreconcile.Request) {
 		request.ClusterName, request.NamespacedName = multicluster.ClusterName("workspace"), types.NamespacedName{Name: name}
 		return request

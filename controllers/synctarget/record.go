@@ -17,88 +17,48 @@ limitations under the License.
 package synctarget
 
 import (
-	"context"
-	"fmt"
-	"slices"
-	"strings"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/controllers/compatibility"
+	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
-var _ syncmanager.Recorder = &Controller{}
-
-// Record implements [syncmanager.Recorder].
-func (c *Controller) Record(ctx context.Context, target syncmanager.Target, resources map[schema.GroupResource]syncmanager.Record) error {
-	inventory, err := c.manager.GetCluster(ctx, multicluster.ClusterName(target.Inventory))
-	if err != nil {
-		return err
-	}
-	var syncTarget edgev2alpha1.SyncTarget
-	if err := inventory.GetClient().Get(ctx, types.NamespacedName{Name: target.Name}, &syncTarget); err != nil {
-		return fmt.Errorf("cannot get the SyncTarget %s: %w", target.Name, err)
-	}
-	if syncTarget.UID != target.UID {
-		return fmt.Errorf("the SyncTarget %s was replaced", target.Name)
-	}
-	stored := syncTarget.DeepCopy()
-	syncTarget.Status.SyncedResources = syncedResources(stored.Status.SyncedResources, resources)
-	patch := client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})
-	if err := inventory.GetClient().Status().Patch(ctx, &syncTarget, patch); err != nil {
-		return fmt.Errorf("cannot write the status of the SyncTarget %s: %w", target.Name, err)
-	}
-	return nil
-}
-
-// syncedResources lists the records in a stable order, and keeps what else the entries say.
-func syncedResources(current []edgev2alpha1.SyncedResource, records map[schema.GroupResource]syncmanager.Record) []edgev2alpha1.SyncedResource {
-	result := make([]edgev2alpha1.SyncedResource, 0, len(records))
-	for resource, record := range records {
-		entry := edgev2alpha1.SyncedResource{Group: resource.Group, Resource: resource.Resource, State: edgev2alpha1.SyncedResourcePending}
-		if !record.Own {
-			// What conversions and relations make of others is not compared.
-			entry.State = edgev2alpha1.SyncedResourceAccepted
+// syncedResources shows what the ledger has, in its order, with what is known of the resources now. That something could not be
+// found out takes away nothing that was known.
+func syncedResources(recorded []ledger.Resource, states map[schema.GroupResource]compatibility.State) []edgev2alpha1.SyncedResource {
+	var shown []edgev2alpha1.SyncedResource
+	for _, resource := range recorded {
+		entry := edgev2alpha1.SyncedResource{
+			Group: resource.Group, Resource: resource.Resource, Own: resource.Own,
+			State: edgev2alpha1.SyncedResourceState(resource.State), Reason: resource.Reason, Message: resource.Message,
 		}
-		position := slices.IndexFunc(current, func(entry edgev2alpha1.SyncedResource) bool {
-			return entry.Group == resource.Group && entry.Resource == resource.Resource
-		})
-		if position >= 0 {
-			entry = current[position]
+		if resource.Version != "" {
+			entry.Versions = []string{resource.Version}
 		}
-		if record.Version != "" {
-			entry.Versions = []string{record.Version}
-		}
-		entry.Own, entry.ConvertedFrom = record.Own, nil
-		for _, source := range record.ConvertedFrom {
+		for _, source := range resource.ConvertedFrom {
 			entry.ConvertedFrom = append(entry.ConvertedFrom, metav1.GroupResource(source))
 		}
-		result = append(result, entry)
+		switch state, ok := states[schema.GroupResource(resource.GroupResource)]; {
+		case !resource.Own:
+			// What conversions and relations make of others is not compared.
+			entry.State = edgev2alpha1.SyncedResourceAccepted
+		case ok && (state.SyncedResourceState != edgev2alpha1.SyncedResourcePending || entry.State == ""):
+			entry.State, entry.Reason, entry.Message = state.SyncedResourceState, state.Reason, state.Message
+		case entry.State == "":
+			entry.State = edgev2alpha1.SyncedResourcePending
+		}
+		shown = append(shown, entry)
 	}
-	slices.SortFunc(result, func(a, b edgev2alpha1.SyncedResource) int {
-		return strings.Compare(a.Group+"/"+a.Resource, b.Group+"/"+b.Resource)
-	})
-	return result
+	return shown
 }
 
-// recorded returns what the entries record.
-func recorded(entries []edgev2alpha1.SyncedResource) map[schema.GroupResource]syncmanager.Record {
-	records := make(map[schema.GroupResource]syncmanager.Record, len(entries))
-	for _, entry := range entries {
-		// An entry that says neither was written by a hub that knew no conversions.
-		record := syncmanager.Record{Own: entry.Own || len(entry.ConvertedFrom) == 0}
-		if len(entry.Versions) > 0 {
-			record.Version = entry.Versions[0]
-		}
-		for _, source := range entry.ConvertedFrom {
-			record.ConvertedFrom = append(record.ConvertedFrom, schema.GroupResource(source))
-		}
-		records[schema.GroupResource{Group: entry.Group, Resource: entry.Resource}] = record
+// formerClusters shows the clusters of the ledger that the SyncTarget stood for before.
+func formerClusters(former []ledger.FormerCluster) []edgev2alpha1.FormerCluster {
+	var shown []edgev2alpha1.FormerCluster
+	for _, one := range former {
+		shown = append(shown, edgev2alpha1.FormerCluster{ClusterID: one.ID, Until: metav1.NewTime(one.Until), Resources: one.Resources})
 	}
-	return records
+	return shown
 }

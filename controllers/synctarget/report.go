@@ -19,19 +19,24 @@ package synctarget
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
+	"github.com/kcp-dev/logicalcluster/v3"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/compatibility"
 	"github.com/synchub-dev/synchub/controllers/patch"
 	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/controllers/unimplemented"
+	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -47,6 +52,8 @@ const (
 	ReasonReady              = "Ready"
 	// ReasonSharedCluster: another SyncTarget stands for the same cluster.
 	ReasonSharedCluster = "SharedCluster"
+	// ReasonOtherInventory: a SyncTarget of another inventory workspace leads to what says to be the same cluster.
+	ReasonOtherInventory = "OtherInventory"
 	// ReasonDraining and ReasonDrained: what the hub placed is being removed, or has been.
 	ReasonDraining = "Draining"
 	ReasonDrained  = "Drained"
@@ -65,8 +72,14 @@ type circumstances struct {
 	problem    *credentialsError
 	// trusted is for how long what the hub before has found out counts.
 	trusted syncmanager.Trust
+	// mailbox is the logical cluster of the mailbox, empty while that is not ready.
+	mailbox logicalcluster.Name
+	// identified is true once the ledger says which cluster the SyncTarget stands for.
+	identified bool
 	// rival is another SyncTarget of the same cluster, because of which this one is not synced.
 	rival *claim
+	// shared is true if a SyncTarget of another inventory workspace leads to what says to be the same cluster.
+	shared bool
 	// drain is nil unless the target is being drained.
 	drain *departing
 }
@@ -83,7 +96,10 @@ func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, sync
 	now.access = c.access(syncTarget, found)
 	now.sum = func() (sync.Sum, bool) { return c.sync.Sum(syncTarget.UID) }
 	result := reconcile.Result{RequeueAfter: now.describe(syncTarget, memory)}
-	setStates(syncTarget.Status.SyncedResources, c.sync.States(syncTarget.UID))
+	now.describeLedger(syncTarget, c.ledger.Get(syncTarget.UID), c.sync.States(syncTarget.UID))
+	if err := c.ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) { entry.Verified = now.verified(syncTarget, entry.Verified) }); err != nil {
+		return reconcile.Result{}, err
+	}
 	if apiequality.Semantic.DeepEqual(stored.Status, syncTarget.Status) {
 		return result, nil
 	}
@@ -113,7 +129,7 @@ func (v view) describe(syncTarget *edgev2alpha1.SyncTarget, memory *memory) (aga
 	status := &syncTarget.Status
 	health := withToken(v.health, v.token, v.hasToken, syncTarget.Name, v.now)
 	heartbeat := heartbeatCondition(health, v.problem)
-	syncer := syncerCondition(syncTarget, health, v.problem, v.known)
+	syncer := syncerCondition(syncTarget, v, health)
 	if v.rival != nil && syncer.Reason != ReasonSuspended {
 		syncer.Status, syncer.Reason, syncer.Message = metav1.ConditionFalse, ReasonSharedCluster, v.rival.message()
 	}
@@ -135,11 +151,7 @@ func (v view) describe(syncTarget *edgev2alpha1.SyncTarget, memory *memory) (aga
 	}
 	reportDrain(syncTarget, health, v.circumstances)
 	unimplemented.SetCondition(&status.Conditions, syncTarget.Generation, unimplemented.SyncTarget(&syncTarget.Spec))
-	if v.connection != nil {
-		if id, known := v.connection.KnownClusterID(); known {
-			status.ClusterID = id
-		}
-	}
+	v.describeShared(syncTarget)
 	v.describeToken(status, memory.renewal)
 	if health.Version != "" {
 		status.Versions = &edgev2alpha1.TargetVersions{Kubernetes: health.Version}
@@ -152,6 +164,51 @@ func (v view) describe(syncTarget *edgev2alpha1.SyncTarget, memory *memory) (aga
 		}
 	}
 	return again
+}
+
+// describeShared sets or removes the condition ClusterShared. It does not name the other SyncTarget, which may be another
+// tenant's.
+func (v view) describeShared(syncTarget *edgev2alpha1.SyncTarget) {
+	if !v.shared {
+		meta.RemoveStatusCondition(&syncTarget.Status.Conditions, edgev2alpha1.ConditionClusterShared)
+		return
+	}
+	meta.SetStatusCondition(&syncTarget.Status.Conditions, metav1.Condition{
+		Type: edgev2alpha1.ConditionClusterShared, Status: metav1.ConditionTrue, Reason: ReasonOtherInventory, ObservedGeneration: syncTarget.Generation,
+		Message: "A SyncTarget of another inventory workspace leads to a cluster that says to be the same one. Neither is stopped by that. " +
+			"If this cluster is not meant to be shared, ask the hub's operator: its log names both.",
+	})
+}
+
+// describeLedger shows what the ledger has.
+func (v view) describeLedger(syncTarget *edgev2alpha1.SyncTarget, known ledger.Entry, states map[schema.GroupResource]compatibility.State) {
+	status := &syncTarget.Status
+	status.SyncedResources = syncedResources(known.Resources, states)
+	status.FormerClusters = formerClusters(known.FormerClusters)
+	status.ClusterID, status.ObservedClusterID = known.Cluster.ID, ""
+	if other := v.health.Other; other != (targets.Cluster{}) {
+		status.ObservedClusterID = other.Token()
+	}
+}
+
+// verified returns the generation of the SyncTarget for which all was found to be well, zero if it is not. As long as that is
+// being found out, what was known before stays.
+func (v view) verified(syncTarget *edgev2alpha1.SyncTarget, before int64) int64 {
+	health := withToken(v.health, v.token, v.hasToken, syncTarget.Name, v.now)
+	if v.rival != nil || v.mailbox == "" {
+		return 0
+	}
+	for _, condition := range []metav1.Condition{
+		heartbeatCondition(health, v.problem), syncerCondition(syncTarget, v, health), authorizedCondition(v.access, health, v.problem),
+	} {
+		switch {
+		case slices.Contains(begun, condition.Reason):
+			return before
+		case condition.Status != metav1.ConditionTrue:
+			return 0
+		}
+	}
+	return syncTarget.Generation
 }
 
 // count takes over how many objects are in step. It goes along with a heartbeat, so that it costs no write of its own.
@@ -230,18 +287,18 @@ func heartbeatCondition(health targets.Health, problem *credentialsError) metav1
 }
 
 // syncerCondition tells whether the hub syncs the target now.
-func syncerCondition(syncTarget *edgev2alpha1.SyncTarget, health targets.Health, problem *credentialsError, known bool) metav1.Condition {
+func syncerCondition(syncTarget *edgev2alpha1.SyncTarget, v view, health targets.Health) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionSyncerReady, Status: metav1.ConditionFalse}
 	switch {
 	case syncTarget.Spec.Suspend:
 		condition.Reason, condition.Message = ReasonSuspended, "Nothing is synced while spec.suspend is true."
 	case syncTarget.Spec.Drain:
 		condition.Reason, condition.Message = ReasonDraining, "Nothing is synced while spec.drain is true; the condition Drained tells how far that is."
-	case syncTarget.Status.Mailbox == nil:
+	case v.mailbox == "":
 		condition.Reason, condition.Message = ReasonMailboxNotReady, "The mailbox workspace is not ready."
-	case problem != nil:
-		condition.Reason, condition.Message = problem.reason, problem.message
-		if problem.reason == ReasonCredentialsMissing {
+	case v.problem != nil:
+		condition.Reason, condition.Message = v.problem.reason, v.problem.message
+		if v.problem.reason == ReasonCredentialsMissing {
 			condition.Status = metav1.ConditionUnknown
 		}
 	case !health.Up:
@@ -249,7 +306,7 @@ func syncerCondition(syncTarget *edgev2alpha1.SyncTarget, health targets.Health,
 		if health.Reason == targets.ReasonConnecting {
 			condition.Status = metav1.ConditionUnknown
 		}
-	case !known:
+	case !v.known:
 		condition.Reason, condition.Message = ReasonStarting, "The hub has not read the mailbox yet."
 	default:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonSyncing, "The hub keeps the target in step with its mailbox."

@@ -127,11 +127,12 @@ func TestConditions(t *testing.T) {
 			if test.mailbox != "" {
 				syncTarget.Status.Conditions = []metav1.Condition{{Type: edgev2alpha1.ConditionMailboxReady, Status: test.mailbox, Reason: "R"}}
 			}
+			view := view{circumstances: circumstances{problem: test.problem}, known: test.known}
 			if test.where {
-				syncTarget.Status.Mailbox = &edgev2alpha1.MailboxStatus{Cluster: "c"}
+				view.mailbox = "c"
 			}
 			heartbeat := heartbeatCondition(test.health, test.problem)
-			syncer := syncerCondition(syncTarget, test.health, test.problem, test.known)
+			syncer := syncerCondition(syncTarget, view, test.health)
 			for _, check := range []struct {
 				condition           metav1.Condition
 				conditionType, want string

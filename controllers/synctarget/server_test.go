@@ -46,6 +46,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
@@ -168,7 +169,7 @@ func (w *world) secret(name string) *corev1.Secret {
 func TestRenewal(t *testing.T) {
 	w := newWorld(t)
 	now := testclock.NewFakeClock(time.Now())
-	controller := NewController(nil, w.registry, syncmanager.New(syncmanager.Options{}), now)
+	controller := NewController(Options{Registry: w.registry, Sync: syncmanager.New(syncmanager.Options{}), Ledger: ledger.New(ledger.Options{}), Clock: now})
 	t.Run("writes another token into the Secret in time", func(t *testing.T) { w.renewsInTime(t, controller, now) })
 	t.Run("overwrites nobody's change", func(t *testing.T) { w.overwritesNothing(t, controller, now) })
 	t.Run("says what right is missing", func(t *testing.T) { w.saysWhatIsMissing(t, controller, now) })
@@ -249,8 +250,7 @@ func (w *world) saysWhatIsMissing(t *testing.T, controller *Controller, now *tes
 	g.Expect(w.secret("may-not").ResourceVersion).To(Equal(before.ResourceVersion))
 
 	// It is said where the target's other troubles are.
-	view := view{now: now.Now(), health: connection.Health(), token: token, hasToken: true, known: true}
-	syncTarget.Status.Mailbox = &edgev2alpha1.MailboxStatus{Cluster: "m"}
+	view := view{now: now.Now(), health: connection.Health(), token: token, hasToken: true, known: true, circumstances: circumstances{mailbox: "m"}}
 	view.describe(syncTarget, memory)
 	syncer := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionSyncerReady)
 	g.Expect(syncer.Status).To(Equal(metav1.ConditionTrue))

@@ -23,11 +23,12 @@ import (
 	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/ledger"
+	"github.com/synchub-dev/synchub/provider/targets"
 )
 
 // acquaintance is for how long after a hub first saw a SyncTarget that stays refused without the other one being seen.
@@ -100,52 +101,105 @@ func (c *claims) drop(syncTarget types.UID) (concerned []types.UID) {
 	return slices.Clone(others)
 }
 
-// rival returns the oldest SyncTarget of the same cluster that is older than this one, nil if there is none.
+// rival returns the oldest SyncTarget of the same cluster and the same inventory workspace that is older than this one, nil if
+// there is none. Whoever may write in another workspace could have his own server say anything.
 func (c *claims) rival(mine claim) *claim {
 	var oldest *claim
 	for _, uid := range c.clusters[mine.cluster] {
-		if other := c.all[uid]; other.olderThan(mine) && (oldest == nil || other.olderThan(*oldest)) {
+		other := c.all[uid]
+		if other.inventory == mine.inventory && other.olderThan(mine) && (oldest == nil || other.olderThan(*oldest)) {
 			oldest = &other
 		}
 	}
 	return oldest
 }
 
-// identify finds out which cluster a SyncTarget stands for, and returns the one because of which it is not to be synced. As long
-// as the hub before is trusted, that is the one that it has found.
-func (c *Controller) identify(ctx context.Context, request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, found circumstances, memory *memory) *claim {
+// stranger returns a SyncTarget of another inventory workspace that leads to what says to be the same cluster, nil if there is
+// none.
+func (c *claims) stranger(mine claim) *claim {
+	for _, uid := range c.clusters[mine.cluster] {
+		if other := c.all[uid]; other.inventory != mine.inventory {
+			return &other
+		}
+	}
+	return nil
+}
+
+// expect says which cluster the connections of a SyncTarget must lead to, and returns for how long what the hub before has found
+// out about it counts.
+func (c *Controller) expect(syncTarget *edgev2alpha1.SyncTarget, memory *memory) *trust {
+	known := c.ledger.Get(syncTarget.UID)
+	if memory.trust == nil {
+		memory.trust = &trust{Trust: trustIn(syncTarget, known, c.ledger.Led(), memory.since)}
+	}
+	c.registry.Expect(syncTarget.UID, targets.Expected{Cluster: targets.Cluster(known.Cluster), Trusted: memory.trust.Until})
+	return memory.trust
+}
+
+// identify writes down which cluster a SyncTarget stands for, once its connection has found that out, and finds out who else
+// stands for it. Only what the hub has observed counts, now or, by the ledger, before.
+func (c *Controller) identify(ctx context.Context, request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, found *circumstances, memory *memory) error {
+	known := c.ledger.Get(syncTarget.UID)
+	cluster := known.Cluster
+	confirmed := false
+	if found.connection != nil {
+		if observed, ok := found.connection.Cluster(); ok && found.connection.Up() {
+			cluster = ledger.Cluster(observed)
+		}
+		other := found.connection.Health().Other
+		confirmed = other != (targets.Cluster{}) && syncTarget.Annotations[edgev2alpha1.AnnotationConfirmedCluster] == other.Token()
+		if confirmed {
+			cluster = ledger.Cluster(other)
+		}
+	}
+	rival := c.claim(request, syncTarget, cluster.ID, found)
+	found.rival = refusedFor(syncTarget.Spec.AllowSharedCluster, rival, known.Refused, c.clock.Since(memory.since))
+	err := c.ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) {
+		entry.Name, entry.Inventory, entry.Refused = syncTarget.Name, string(request.ClusterName), found.rival != nil
+		if confirmed {
+			entry.Confirm(cluster, c.clock.Now())
+		}
+		entry.Cluster = cluster
+	})
+	if err != nil {
+		return err
+	}
+	found.identified = cluster != (ledger.Cluster{}) && (confirmed || found.connection == nil || found.connection.Health().Reason != targets.ReasonClusterChanged)
+	if confirmed {
+		c.expect(syncTarget, memory)
+	}
+	return nil
+}
+
+// claim notes for which cluster a SyncTarget stands, has those looked at for which that changes something, and returns the older
+// one of its workspace.
+func (c *Controller) claim(request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, cluster string, found *circumstances) *claim {
 	mine := claim{
 		uid: syncTarget.UID, name: syncTarget.Name, inventory: logicalcluster.Name(request.ClusterName),
-		created: syncTarget.CreationTimestamp.Time, cluster: syncTarget.Status.ClusterID,
-	}
-	if found.connection != nil && found.connection.Up() && !c.clock.Now().Before(found.trusted.Until) {
-		if id, known := found.connection.ClusterID(ctx); known {
-			mine.cluster = id
-		}
+		created: syncTarget.CreationTimestamp.Time, cluster: cluster,
 	}
 	c.lock.Lock()
 	concerned := c.claims.set(mine)
-	rival := c.claims.rival(mine)
+	rival, stranger := c.claims.rival(mine), c.claims.stranger(mine)
 	c.lock.Unlock()
+	found.shared = stranger != nil
+	if stranger != nil && len(concerned) > 0 {
+		c.log.Info("two SyncTargets of different inventory workspaces lead to what says to be the same cluster",
+			"cluster", cluster, "syncTarget", mine.name, "inventory", mine.inventory, "otherSyncTarget", stranger.name, "otherInventory", stranger.inventory)
+	}
 	c.wake(concerned)
-	return refusedFor(syncTarget, rival, c.clock.Since(memory.since))
+	return rival
 }
 
 // refusedFor returns the claim because of which a SyncTarget is not to be synced, nil if it is. One that was refused stays so
 // until the hub has had time to see the other one.
-func refusedFor(syncTarget *edgev2alpha1.SyncTarget, rival *claim, seenFor time.Duration) *claim {
+func refusedFor(allowed bool, rival *claim, wasRefused bool, seenFor time.Duration) *claim {
 	switch {
-	case syncTarget.Spec.AllowSharedCluster:
+	case allowed:
 		return nil
-	case rival == nil && wasRefused(syncTarget) && seenFor < acquaintance:
+	case rival == nil && wasRefused && seenFor < acquaintance:
 		return &claim{}
 	default:
 		return rival
 	}
-}
-
-// wasRefused tells whether the hub did not sync a SyncTarget because of another when it last looked.
-func wasRefused(syncTarget *edgev2alpha1.SyncTarget) bool {
-	syncer := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionSyncerReady)
-	return syncer != nil && syncer.Reason == ReasonSharedCluster && syncTarget.Status.ClusterID != ""
 }

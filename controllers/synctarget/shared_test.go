@@ -21,10 +21,7 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 )
 
 // Of all SyncTargets of one cluster the oldest is synced, whatever the order in which they are seen.
@@ -36,6 +33,8 @@ func TestRival(t *testing.T) {
 		others []claim
 		mine   claim
 		want   types.UID
+		// stranger is true if another workspace has one of the same cluster.
+		stranger bool
 	}{
 		"alone":                         {mine: at("a", 2, "x")},
 		"others elsewhere":              {others: []claim{at("b", 1, "y")}, mine: at("a", 2, "x")},
@@ -45,6 +44,9 @@ func TestRival(t *testing.T) {
 		"one of the same second":        {others: []claim{at("b", 2, "x")}, mine: at("a", 2, "x")},
 		"one of the same second, first": {others: []claim{at("A", 2, "x")}, mine: at("a", 2, "x"), want: "A"},
 		"nobody knows the clusters":     {others: []claim{at("b", 1, "")}, mine: at("a", 2, "")},
+		"an older one of another workspace": {
+			others: []claim{{uid: "b", inventory: "other", created: time.Unix(1, 0), cluster: "x"}}, mine: at("a", 2, "x"), stranger: true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := append([]claim{test.mine}, test.others...)
@@ -56,6 +58,9 @@ func TestRival(t *testing.T) {
 				got := known.rival(test.mine)
 				if test.want == "" && got != nil || test.want != "" && (got == nil || got.uid != test.want) {
 					t.Errorf("seen in the order %v: got %v", all, got)
+				}
+				if got := known.stranger(test.mine); (got != nil) != test.stranger {
+					t.Errorf("of another workspace: got %v", got)
 				}
 				all = append(all[1:], all[0])
 			}
@@ -91,7 +96,7 @@ func TestRefusedFor(t *testing.T) {
 	older := &claim{uid: "older"}
 	for name, test := range map[string]struct {
 		allowed bool
-		reason  string
+		refused bool
 		rival   *claim
 		seenFor time.Duration
 		want    *claim
@@ -99,17 +104,13 @@ func TestRefusedFor(t *testing.T) {
 		"alone":                          {},
 		"an older one":                   {rival: older, seenFor: time.Hour, want: older},
 		"an older one, allowed":          {rival: older, allowed: true},
-		"refused before, just seen":      {reason: ReasonSharedCluster, want: &claim{}},
-		"refused before, seen for long":  {reason: ReasonSharedCluster, seenFor: acquaintance},
-		"refused before, allowed now":    {reason: ReasonSharedCluster, allowed: true},
-		"not ready for something else":   {reason: ReasonStarting},
-		"refused before, the other seen": {reason: ReasonSharedCluster, rival: older, want: older},
+		"refused before, just seen":      {refused: true, want: &claim{}},
+		"refused before, seen for long":  {refused: true, seenFor: acquaintance},
+		"refused before, allowed now":    {refused: true, allowed: true},
+		"refused before, the other seen": {refused: true, rival: older, want: older},
 	} {
 		t.Run(name, func(t *testing.T) {
-			syncTarget := &edgev2alpha1.SyncTarget{Spec: edgev2alpha1.SyncTargetSpec{AllowSharedCluster: test.allowed}}
-			syncTarget.Status.ClusterID = "x"
-			syncTarget.Status.Conditions = []metav1.Condition{{Type: edgev2alpha1.ConditionSyncerReady, Status: metav1.ConditionFalse, Reason: test.reason}}
-			got := refusedFor(syncTarget, test.rival, test.seenFor)
+			got := refusedFor(test.allowed, test.rival, test.refused, test.seenFor)
 			if (got == nil) != (test.want == nil) || got != nil && *got != *test.want {
 				t.Errorf("want %v, got %v", test.want, got)
 			}

@@ -42,6 +42,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/synchub-dev/synchub/apis/schemas"
+	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
 // workspaceTimeout is how long a new provider workspace may take to become ready.
@@ -87,7 +88,7 @@ func Run(ctx context.Context, options Options) error {
 	}
 	setup := &setup{Options: options, client: provider}
 	for _, step := range []func(context.Context) error{
-		setup.schemas, setup.inventoryExport, setup.mailboxExport, setup.workspaceType, setup.hashKey, setup.hubRights, setup.inventoryRights,
+		setup.schemas, setup.inventoryExport, setup.mailboxExport, setup.workspaceType, setup.hashKey, setup.ledgerNamespace, setup.hubRights, setup.inventoryRights,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -278,4 +279,10 @@ func (s *setup) hashKey(ctx context.Context) error {
 		secret.Data = map[string][]byte{HashKey: key}
 	})
 	return errors.Join(err, failed)
+}
+
+// ledgerNamespace makes the namespace in which the hub remembers its SyncTargets.
+func (s *setup) ledgerNamespace(ctx context.Context) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ledger.Namespace}}
+	return ensure(ctx, s, "Namespace", namespace, func(*corev1.Namespace) {})
 }

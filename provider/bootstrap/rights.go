@@ -21,6 +21,8 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
 // hubRules are the least that the hub needs in the provider workspace. In mailboxes and inventory workspaces it works
@@ -51,7 +53,26 @@ func (s *setup) hubRights(ctx context.Context) error {
 	if err := s.bind(ctx, hubRole, hubRole, user); err != nil {
 		return err
 	}
+	if err := s.ledgerRights(ctx, user); err != nil {
+		return err
+	}
 	return s.bind(ctx, hubRole+"-access", accessRole, user)
+}
+
+// ledgerRights lets the hub, and nobody else, write down what it must remember.
+func (s *setup) ledgerRights(ctx context.Context, user rbacv1.Subject) error {
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: ledger.Namespace, Name: hubRole}}
+	err := ensure(ctx, s, "Role", role, func(role *rbacv1.Role) {
+		role.Rules = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create", "get", "list", "update", "delete"}}}
+	})
+	if err != nil {
+		return err
+	}
+	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: ledger.Namespace, Name: hubRole}}
+	return ensure(ctx, s, "RoleBinding", binding, func(binding *rbacv1.RoleBinding) {
+		binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: hubRole}
+		binding.Subjects = with(binding.Subjects, user)
+	})
 }
 
 func (s *setup) inventoryRights(ctx context.Context) error {

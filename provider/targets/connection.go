@@ -97,7 +97,7 @@ type Connection struct {
 }
 
 // newConnection makes a connection and starts its probe, which ends with ctx or with close.
-func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Config, fingerprint [sha256.Size]byte, options Options) (*Connection, error) {
+func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Config, fingerprint [sha256.Size]byte, expected Expected, options Options) (*Connection, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	if options.OnUnauthorized == nil {
 		options.OnUnauthorized = func(types.UID) {}
@@ -121,6 +121,7 @@ func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Confi
 		up:             make(chan struct{}),
 		informers:      map[*informer]struct{}{},
 	}
+	connection.identity.server, connection.identity.expected = serverFingerprint(config), expected
 	if err := connection.makeClients(ctx, config, options.Limits); err != nil {
 		cancel()
 		return nil, err
@@ -137,6 +138,7 @@ func (c *Connection) makeClients(ctx context.Context, config *rest.Config, limit
 	config.Dial = dialWhile(ctx, c.dialer.DialContext)
 	config.Wrap(requests.Count(requests.Target))
 	config.Wrap(c.access.countRefusals)
+	config.Wrap(c.watchCertificates)
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return fmt.Errorf("cannot make an HTTP client from the kubeconfig: %w", err)

@@ -38,6 +38,8 @@ const (
 	ReasonUnreachable  = "TargetUnreachable"
 	ReasonUnauthorized = "Unauthorized"
 	ReasonDenied       = "NetworkDenied"
+	// ReasonClusterChanged: the target answers, and is another cluster than the one expected.
+	ReasonClusterChanged = "ClusterChanged"
 )
 
 // Health is what is known of a target.
@@ -49,6 +51,8 @@ type Health struct {
 	Version string
 	// LastSeen is when the target last answered.
 	LastSeen time.Time
+	// Other is the cluster that answers, if it is not the one expected.
+	Other Cluster
 }
 
 // Health returns what is known of the target now.
@@ -101,7 +105,15 @@ func (c *Connection) probeWhile(ctx context.Context) {
 			return
 		}
 		var wait time.Duration
-		if state, wait = state.after(err == nil, now); state.up == health.Up {
+		if err != nil {
+			c.identity.forget()
+		}
+		state, wait = state.after(err == nil, now)
+		if health.Reason == ReasonClusterChanged {
+			// Not one more write goes there.
+			state.up = false
+		}
+		if state.up == health.Up {
 			c.set(health)
 		}
 		if health.Reason == ReasonUnauthorized {
@@ -124,9 +136,15 @@ func (c *Connection) probe(ctx context.Context) (Health, error) {
 	ctx, cancel := context.WithTimeout(requests.As(ctx, requests.Background), probeTimeout)
 	defer cancel()
 	version, err := c.version(ctx)
+	if err == nil {
+		err = c.verifyCluster(ctx)
+	}
 	if err != nil {
 		health := c.Health()
-		health.Up, health.Reason, health.Message = false, reasonOf(err), c.Describe(err)
+		health.Up, health.Reason, health.Message, health.Other = false, reasonOf(err), c.Describe(err), Cluster{}
+		if other, ok := errors.AsType[*OtherClusterError](err); ok {
+			health.Other, health.Message = other.Observed, other.Error()+"."
+		}
 		return health, err
 	}
 	return Health{Up: true, Reason: ReasonConnected, Message: "The target answers.", Version: version, LastSeen: c.clock.Now()}, nil
@@ -134,7 +152,10 @@ func (c *Connection) probe(ctx context.Context) (Health, error) {
 
 func reasonOf(err error) string {
 	var denied *DeniedError
+	var other *OtherClusterError
 	switch {
+	case errors.As(err, &other):
+		return ReasonClusterChanged
 	case apierrors.IsUnauthorized(err):
 		return ReasonUnauthorized
 	case errors.As(err, &denied):
@@ -169,7 +190,7 @@ type said struct {
 // set takes over the health and tells of a change.
 func (c *Connection) set(health Health) {
 	c.lock.Lock()
-	changed := c.health.Up != health.Up || c.health.Reason != health.Reason || c.health.Version != health.Version
+	changed := c.health.Up != health.Up || c.health.Reason != health.Reason || c.health.Version != health.Version || c.health.Other != health.Other
 	if c.health.Up != health.Up {
 		if health.Up {
 			c.rises++

@@ -18,27 +18,111 @@ package targets
 
 import (
 	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/rest"
 
 	"github.com/synchub-dev/synchub/provider/requests"
 )
 
-// identityTimeout bounds the questions who a target is.
-const identityTimeout = 5 * time.Second
+const (
+	// identityTimeout bounds the questions who a target is.
+	identityTimeout = 5 * time.Second
+	// identityInterval is how often a target is asked again who it is, if nothing gives reason to ask sooner; up to a fifth
+	// of it is added at random.
+	identityInterval = 10 * time.Minute
+	// maxCertificates is how many serving certificates of one target are remembered: a highly available one has several.
+	maxCertificates = 32
+	// maxClusterID is how long an ID may be; a UID has 36 characters.
+	maxClusterID = 64
+)
+
+// Cluster is what tells one cluster from another.
+type Cluster struct {
+	// ID is the UID of the namespace kube-system, or for a kcp workspace of its LogicalCluster: the same whatever the
+	// address. Empty if the cluster does not tell.
+	ID string
+	// Server is the fingerprint of the kubeconfig's address, server name and authorities.
+	Server string
+}
+
+// Expected is which cluster a connection must lead to. The zero value takes the first one that answers.
+type Expected struct {
+	Cluster
+	// Trusted is until when the same server is taken for the same cluster without being asked.
+	Trusted time.Time
+}
+
+// isSame tells whether the cluster that was observed can be the one that is expected. IDs decide where both are known; a
+// cluster that hides its ID, or did so before, must be reached at the same server.
+func (e Cluster) isSame(observed Cluster) bool {
+	switch {
+	case e == Cluster{}:
+		return true
+	case e.ID != "" && observed.ID != "":
+		return e.ID == observed.ID
+	default:
+		return e.Server == observed.Server
+	}
+}
+
+// OtherClusterError is why a target that answers is not up: it is not the cluster that is expected.
+type OtherClusterError struct{ Expected, Observed Cluster }
+
+func (e *OtherClusterError) Error() string {
+	return fmt.Sprintf("the kubeconfig leads to another cluster (%s) than before (%s)", e.Observed.name(), e.Expected.name())
+}
+
+func (c Cluster) name() string {
+	if c.ID != "" {
+		return "ID " + c.ID
+	}
+	return "no ID, server " + c.Server
+}
+
+// Token is what an operator writes down to confirm the cluster.
+func (c Cluster) Token() string {
+	if c.ID != "" {
+		return c.ID
+	}
+	return c.Server
+}
+
+// serverFingerprint returns what the kubeconfig alone says of which cluster it leads to.
+func serverFingerprint(config *rest.Config) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", config.Host, config.ServerName, config.CAData))
+	return hex.EncodeToString(sum[:16])
+}
 
 // clusterIdentity is what is known of which cluster a connection leads to.
 type clusterIdentity struct {
-	lock  sync.Mutex
-	id    string
-	known bool
+	server string
+	// certificate is that of the TLS connection used last, so that most responses are told to be no news without the lock.
+	certificate atomic.Pointer[tls.ConnectionState]
+
+	lock         sync.Mutex
+	expected     Expected
+	certificates map[[sha256.Size]byte]bool
+	// verified is until when id counts, zero if it must be asked.
+	verified time.Time
+	id       string
+	// epoch counts what gave reason to ask again, so that an answer from before does not count.
+	epoch int
 }
 
-// origins are where a cluster's identity stands, the surest first.
+// origins are where a cluster's ID stands, the surest first.
 var origins = []struct {
 	resource schema.GroupVersionResource
 	name     string
@@ -47,33 +131,156 @@ var origins = []struct {
 	{schema.GroupVersionResource{Group: "core.kcp.io", Version: "v1alpha1", Resource: "logicalclusters"}, "cluster"},
 }
 
-// ClusterID returns what identifies the cluster whatever its address, empty if the cluster does not tell. It asks once; known
-// is false if it must be asked again.
-func (c *Connection) ClusterID(ctx context.Context) (id string, known bool) {
-	if id, known := c.KnownClusterID(); known {
-		return id, known
+// Cluster returns which cluster the connection leads to; known is false as long as that is not verified.
+func (c *Connection) Cluster() (cluster Cluster, known bool) {
+	return c.identity.get(c.clock.Now())
+}
+
+// Expect says which cluster the connection must lead to from now on.
+func (c *Connection) Expect(expected Expected) {
+	if c.identity.expect(expected) {
+		c.Doubt()
 	}
+}
+
+// verifyCluster returns an error unless the connection leads to the cluster that is expected. It asks the target if that may
+// have changed.
+func (c *Connection) verifyCluster(ctx context.Context) error {
+	now := c.clock.Now()
+	if _, known := c.identity.get(now); known {
+		return nil
+	}
+	epoch := c.identity.now()
+	id, err := c.askClusterID(ctx)
+	if err != nil {
+		return fmt.Errorf("cannot find out which cluster answers: %w", err)
+	}
+	return c.identity.set(id, epoch, now.Add(identityInterval+time.Duration(rand.Float64()*0.2*float64(identityInterval)))) //nolint:gosec // jitter needs no secrecy
+}
+
+func (c *Connection) askClusterID(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(requests.As(ctx, requests.Background), identityTimeout)
 	defer cancel()
 	for _, origin := range origins {
 		object, err := c.metadata.Resource(origin.resource).Get(ctx, origin.name, metav1.GetOptions{})
 		if err == nil {
-			id = string(object.GetUID())
-			break
+			return clusterID(string(object.GetUID())), nil
 		}
 		if !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
-			return "", false
+			return "", err
 		}
 	}
-	c.identity.lock.Lock()
-	defer c.identity.lock.Unlock()
-	c.identity.id, c.identity.known = id, true
-	return id, true
+	return "", nil
 }
 
-// KnownClusterID is [Connection.ClusterID] without asking.
-func (c *Connection) KnownClusterID() (id string, known bool) {
-	c.identity.lock.Lock()
-	defer c.identity.lock.Unlock()
-	return c.identity.id, c.identity.known
+// clusterID returns what a target says of itself in a form that can be shown and compared, whatever that is.
+func clusterID(said string) string {
+	if len(said) <= maxClusterID && len(validation.IsDNS1123Subdomain(said)) == 0 {
+		return said
+	}
+	sum := sha256.Sum256([]byte(said))
+	return "sha256-" + hex.EncodeToString(sum[:16])
+}
+
+// get returns the cluster if it is verified, or trusted.
+func (i *clusterIdentity) get(now time.Time) (Cluster, bool) {
+	i.lock.Lock()
+	defer i.lock.Unlock()
+	switch {
+	case now.Before(i.verified):
+		id := i.id
+		if id == "" {
+			id = i.expected.ID
+		}
+		return Cluster{ID: id, Server: i.server}, true
+	case now.Before(i.expected.Trusted) && i.expected.Server == i.server && i.expected.ID != "":
+		return i.expected.Cluster, true
+	default:
+		return Cluster{}, false
+	}
+}
+
+func (i *clusterIdentity) now() int {
+	i.lock.Lock()
+	defer i.lock.Unlock()
+	return i.epoch
+}
+
+// set takes over what the cluster says of itself, unless there has been reason to doubt that since.
+func (i *clusterIdentity) set(id string, epoch int, until time.Time) error {
+	i.lock.Lock()
+	defer i.lock.Unlock()
+	observed := Cluster{ID: id, Server: i.server}
+	if !i.expected.isSame(observed) {
+		return &OtherClusterError{Expected: i.expected.Cluster, Observed: observed}
+	}
+	if epoch == i.epoch {
+		i.id, i.verified = id, until
+	}
+	if i.expected.ID == "" {
+		i.expected.Cluster = observed
+	}
+	return nil
+}
+
+// expect takes over what is expected, and tells whether the cluster must be asked because of that. That nothing is expected
+// takes nothing away.
+func (i *clusterIdentity) expect(expected Expected) bool {
+	i.lock.Lock()
+	defer i.lock.Unlock()
+	switch {
+	case expected.Cluster == (Cluster{}), expected.Cluster == i.expected.Cluster:
+		return false
+	case expected.ID != "" && expected.ID == i.expected.ID:
+		i.expected.Server = expected.Server
+		return false
+	}
+	i.expected = expected
+	i.doubt()
+	return true
+}
+
+// forget has the cluster asked before it is believed again.
+func (i *clusterIdentity) forget() {
+	i.lock.Lock()
+	defer i.lock.Unlock()
+	i.doubt()
+}
+
+// doubt is called with the lock held.
+func (i *clusterIdentity) doubt() {
+	i.verified, i.expected.Trusted = time.Time{}, time.Time{}
+	i.epoch++
+}
+
+// watchCertificates notes by which certificates the target serves. With a new one it may be another cluster at the same
+// address, and is asked.
+func (c *Connection) watchCertificates(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(request *http.Request) (*http.Response, error) {
+		response, err := next.RoundTrip(request)
+		if err == nil && c.identity.isNews(response.TLS) {
+			c.identity.forget()
+			c.Doubt()
+		}
+		return response, err
+	})
+}
+
+// isNews tells whether a response came under a certificate that was not seen before; the first is none.
+func (i *clusterIdentity) isNews(state *tls.ConnectionState) bool {
+	if state == nil || len(state.PeerCertificates) == 0 || i.certificate.Swap(state) == state {
+		return false
+	}
+	sum := sha256.Sum256(state.PeerCertificates[0].Raw)
+	i.lock.Lock()
+	defer i.lock.Unlock()
+	if i.certificates[sum] {
+		return false
+	}
+	isFirst := i.certificates == nil
+	if isFirst || len(i.certificates) >= maxCertificates {
+		i.certificates = map[[sha256.Size]byte]bool{}
+	}
+	i.certificates[sum] = true
+	return !isFirst
 }

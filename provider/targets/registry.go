@@ -48,11 +48,13 @@ type Registry struct {
 	// successors are connections made from changed credentials, while the ones before still work and the target has not
 	// answered the new ones.
 	successors map[types.UID]*Connection
+	// expected are the clusters that connections must lead to.
+	expected map[types.UID]Expected
 }
 
 // NewRegistry returns an empty registry.
 func NewRegistry(options Options) *Registry {
-	return &Registry{options: options, connections: map[types.UID]*Connection{}, successors: map[types.UID]*Connection{}}
+	return &Registry{options: options, connections: map[types.UID]*Connection{}, successors: map[types.UID]*Connection{}, expected: map[types.UID]Expected{}}
 }
 
 // Start lets connections be made until ctx ends, and closes them then.
@@ -77,6 +79,19 @@ func (r *Registry) Start(ctx context.Context) error {
 
 // NeedLeaderElection makes the manager run the registry on the leader only.
 func (r *Registry) NeedLeaderElection() bool { return true }
+
+// Expect says which cluster the connections of a SyncTarget must lead to, those made later too: they are up only while they do.
+func (r *Registry) Expect(syncTarget types.UID, expected Expected) {
+	r.lock.Lock()
+	r.expected[syncTarget] = expected
+	current, next := r.connections[syncTarget], r.successors[syncTarget]
+	r.lock.Unlock()
+	for _, connection := range []*Connection{current, next} {
+		if connection != nil {
+			connection.Expect(expected)
+		}
+	}
+}
 
 // Connect returns the connection of a SyncTarget for a kubeconfig and limits. If either has changed another one is made.
 // While the one before works, Connect returns that until the target has answered the new one, with whatever; it is called
@@ -158,7 +173,7 @@ func (r *Registry) connect(syncTarget types.UID, config *rest.Config, fingerprin
 	}
 	if !changing {
 		var err error
-		if next, err = newConnection(r.ctx, syncTarget, config, fingerprint, options); err != nil {
+		if next, err = newConnection(r.ctx, syncTarget, config, fingerprint, r.expected[syncTarget], options); err != nil {
 			return nil, err
 		}
 	}
@@ -181,6 +196,7 @@ func (r *Registry) Disconnect(syncTarget types.UID) {
 	successor, changing := r.successors[syncTarget]
 	delete(r.connections, syncTarget)
 	delete(r.successors, syncTarget)
+	delete(r.expected, syncTarget)
 	r.lock.Unlock()
 	if changing {
 		successor.close()

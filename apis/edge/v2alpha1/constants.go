@@ -37,6 +37,10 @@ const (
 // be reached. What is left there is listed in an event.
 const AnnotationForceRemoval = "synchub.dev/force-removal"
 
+// AnnotationConfirmedCluster on a SyncTarget confirms that another cluster takes the place of the one it stood for: its value
+// is that of status.observedClusterID.
+const AnnotationConfirmedCluster = "synchub.dev/confirmed-cluster"
+
 // The label an inventory workspace puts on each Secret that the hub may read. The export's claim on Secrets is
 // accepted for this label only, so an unlabelled Secret does not exist for the hub.
 const (
@@ -76,6 +80,10 @@ const (
 
 	// ConditionMailboxReady on a SyncTarget is True when its mailbox workspace exists and serves the mailbox APIs.
 	ConditionMailboxReady = "MailboxReady"
+
+	// ConditionClusterShared on a SyncTarget is True while a SyncTarget of another inventory workspace leads to what says to
+	// be the same cluster. Neither is stopped by that.
+	ConditionClusterShared = "ClusterShared"
 
 	// ConditionDrained on a SyncTarget is True once nothing that the hub may remove is left on a cluster that is drained.
 	ConditionDrained = "Drained"

@@ -31,7 +31,7 @@ type SyncTargetStatus struct {
 	// +optional
 	Capacity *corev1.ResourceList `json:"capacity,omitempty"`
 
-	// Conditions: Ready, MailboxReady, SyncerReady, HeartbeatHealthy, SyncerAuthorized, NotImplemented, Suspended, Drained.
+	// Conditions: Ready, MailboxReady, SyncerReady, HeartbeatHealthy, SyncerAuthorized, ClusterShared, NotImplemented, Suspended, Drained.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -63,10 +63,23 @@ type SyncTargetStatus struct {
 	// +optional
 	Versions *TargetVersions `json:"versions,omitempty"`
 
-	// ClusterID identifies the cluster whatever its address: the UID of its namespace kube-system, or for a kcp
-	// workspace of its LogicalCluster. Empty when it could not be read.
+	// ClusterID identifies the cluster that the SyncTarget stands for, whatever its address: the UID of its namespace
+	// kube-system, or for a kcp workspace of its LogicalCluster. Empty when it could not be read.
 	// +optional
 	ClusterID string `json:"clusterID,omitempty"`
+
+	// ObservedClusterID identifies the cluster that the kubeconfig leads to now, while that is another one than ClusterID
+	// says. Nothing is synced then, until the annotation synchub.dev/confirmed-cluster has this value, or the kubeconfig leads
+	// back. Of a cluster that does not tell its ID it is a fingerprint of the server.
+	// +optional
+	ObservedClusterID string `json:"observedClusterID,omitempty"`
+
+	// FormerClusters are those that the SyncTarget stood for before another one was confirmed, the latest last. Objects of the
+	// hub may be left there.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	FormerClusters []FormerCluster `json:"formerClusters,omitempty"`
 
 	// Counts sum up the objects that are kept in step with the cluster, in both directions.
 	// +optional
@@ -83,6 +96,22 @@ type SyncTargetStatus struct {
 	// Departure tells what is left on the cluster while it is drained or its SyncTarget is deleted.
 	// +optional
 	Departure *DepartureStatus `json:"departure,omitempty"`
+}
+
+// FormerCluster is a cluster that a SyncTarget stood for.
+type FormerCluster struct {
+	// ClusterID identifies the cluster; empty if it did not tell.
+	// +optional
+	ClusterID string `json:"clusterID,omitempty"`
+
+	// Until is when another cluster was confirmed.
+	// +required
+	Until metav1.Time `json:"until"`
+
+	// Resources are those of which objects may be left there.
+	// +optional
+	// +listType=atomic
+	Resources []metav1.GroupResource `json:"resources,omitempty"`
 }
 
 // TargetCounts are numbers of objects.

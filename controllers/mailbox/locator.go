@@ -1,0 +1,72 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailbox
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
+	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+)
+
+// Locator finds mailboxes. Which mailbox a SyncTarget has follows from the workspace that the hub made for it, and never from
+// what the SyncTarget says: its status can be written by users of the inventory workspace.
+type Locator struct {
+	// Provider is the provider workspace, and Workspace its path.
+	Provider  cluster.Cluster
+	Workspace string
+}
+
+// Locate returns the logical cluster of a SyncTarget's mailbox, empty while that is not ready or is being deleted. The inventory
+// is the logical cluster in which kcp shows the SyncTarget.
+func (l Locator) Locate(ctx context.Context, inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarget) (logicalcluster.Name, error) {
+	name := Name(inventory, syncTarget.UID)
+	var workspace tenancyv1alpha1.Workspace
+	err := l.Provider.GetClient().Get(ctx, types.NamespacedName{Name: name}, &workspace)
+	switch {
+	case apierrors.IsNotFound(err):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("cannot get the mailbox workspace %s: %w", name, err)
+	case l.whyForeign(&workspace, syncTarget.Name) != "", workspace.DeletionTimestamp != nil, workspace.Status.Phase != corev1alpha1.LogicalClusterPhaseReady:
+		return "", nil
+	default:
+		return logicalcluster.Name(workspace.Spec.Cluster), nil
+	}
+}
+
+// path returns the path of a mailbox workspace.
+func (l Locator) path(name string) string { return l.Workspace + ":" + name }
+
+// whyForeign tells why a workspace is not the mailbox of the SyncTarget, empty if it is.
+func (l Locator) whyForeign(workspace *tenancyv1alpha1.Workspace, syncTarget string) string {
+	kind := workspace.Spec.Type
+	if kind == nil || string(kind.Name) != WorkspaceType || kind.Path != l.Workspace {
+		return fmt.Sprintf("is not of type %s:%s", l.Workspace, WorkspaceType)
+	}
+	if annotated := workspace.Annotations[edgev2alpha1.AnnotationSyncTargetName]; annotated != syncTarget {
+		return fmt.Sprintf("is annotated for the SyncTarget %q", annotated)
+	}
+	return ""
+}

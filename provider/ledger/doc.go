@@ -1,0 +1,22 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package ledger is the hub's own memory of SyncTargets: which mailbox a SyncTarget has, which cluster it stands for, and of
+// which resources the hub may have written objects there.
+//
+// It is kept in the provider workspace, one ConfigMap for each SyncTarget, where only the hub writes. The status of a SyncTarget
+// shows the same, but is never read back: users of the inventory workspace may write it.
+package ledger

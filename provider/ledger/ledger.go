@@ -1,0 +1,312 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/synchub-dev/synchub/provider/requests"
+)
+
+const (
+	// Namespace holds the ledger, in the provider workspace.
+	Namespace = "synchub-ledger"
+	// label marks the ConfigMaps of SyncTargets, and has the value true.
+	label = "synchub.dev/synctarget"
+	// entryKey is where an entry stands in its ConfigMap.
+	entryKey = "entry"
+	// leaderName is the ConfigMap that says when a hub led last, under ledKey.
+	leaderName, ledKey = "leader", "led"
+	// ledInterval is how often that is written.
+	ledInterval = time.Minute
+	// requestTimeout bounds each request.
+	requestTimeout = 30 * time.Second
+	// pageSize is how many entries are read at a time.
+	pageSize = 500
+	// attempts is how often a change is tried anew because another leader has changed the entry.
+	attempts = 3
+)
+
+// Options are what a ledger needs.
+type Options struct {
+	// Client writes to the provider workspace, and Reader reads from it without a cache.
+	Client client.Client
+	Reader client.Reader
+	Clock  clock.WithTicker
+	Log    logr.Logger
+}
+
+// Ledger keeps the entries. Only the leader has one at work: it reads all entries once, and then knows them, since nobody
+// else writes them.
+type Ledger struct {
+	Options
+	loaded chan struct{}
+
+	lock    sync.Mutex
+	records map[types.UID]*record
+	led     time.Time
+}
+
+// record is one entry with what is needed to write it.
+type record struct {
+	// writing is held over the request that changes this entry.
+	writing sync.Mutex
+	// entry and version are guarded by the ledger's lock. The version is empty while nothing is stored.
+	entry   Entry
+	version string
+}
+
+// New returns a ledger, which is empty until Start has read it.
+func New(options Options) *Ledger {
+	return &Ledger{Options: options, loaded: make(chan struct{}), records: map[types.UID]*record{}}
+}
+
+// NeedLeaderElection makes the manager run the ledger on the leader only.
+func (l *Ledger) NeedLeaderElection() bool { return true }
+
+// Start reads all entries and then writes, until ctx ends, that a hub leads.
+func (l *Ledger) Start(ctx context.Context) error {
+	if err := l.load(ctx); err != nil {
+		return err
+	}
+	close(l.loaded)
+	ticker := l.Clock.NewTicker(ledInterval)
+	defer ticker.Stop()
+	for {
+		if err := l.noteLed(ctx); err != nil && ctx.Err() == nil {
+			l.Log.Info("cannot write that this hub leads; a restart will check every target anew", "error", err.Error())
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C():
+		}
+	}
+}
+
+func (l *Ledger) load(ctx context.Context) error {
+	var leader corev1.ConfigMap
+	err := l.within(ctx, func(ctx context.Context) error {
+		return l.Reader.Get(ctx, types.NamespacedName{Namespace: Namespace, Name: leaderName}, &leader)
+	})
+	if client.IgnoreNotFound(err) != nil {
+		return unreadable(err)
+	}
+	led, err := time.Parse(time.RFC3339, leader.Data[ledKey])
+	if err != nil {
+		led = time.Time{}
+	}
+	records := map[types.UID]*record{}
+	for next := ""; ; {
+		var list corev1.ConfigMapList
+		err := l.within(ctx, func(ctx context.Context) error {
+			return l.Reader.List(ctx, &list, client.InNamespace(Namespace), client.HasLabels{label}, client.Limit(pageSize), client.Continue(next))
+		})
+		if err != nil {
+			return unreadable(err)
+		}
+		for i := range list.Items {
+			stored := &list.Items[i]
+			entry, err := decode(stored.Data[entryKey])
+			if err != nil {
+				return fmt.Errorf("the ConfigMap %s/%s of the provider workspace: %w", Namespace, stored.Name, err)
+			}
+			records[types.UID(stored.Name)] = &record{entry: entry, version: stored.ResourceVersion}
+		}
+		if next = list.Continue; next == "" {
+			break
+		}
+	}
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	l.records, l.led = records, led
+	return nil
+}
+
+func unreadable(err error) error {
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		return fmt.Errorf("the hub may not read its memory in the namespace %s of the provider workspace; run `synchub init` again as its administrator: %w", Namespace, err)
+	}
+	return fmt.Errorf("cannot read the hub's memory in the provider workspace: %w", err)
+}
+
+func (l *Ledger) noteLed(ctx context.Context) error {
+	leader := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: leaderName}, Data: map[string]string{ledKey: l.Clock.Now().UTC().Format(time.RFC3339)}}
+	return l.within(ctx, func(ctx context.Context) error {
+		err := l.Client.Update(ctx, leader)
+		if apierrors.IsNotFound(err) {
+			leader.ResourceVersion = ""
+			err = l.Client.Create(ctx, leader)
+		}
+		return err
+	})
+}
+
+// Wait returns when the entries are known, or with ctx's error.
+func (l *Ledger) Wait(ctx context.Context) error {
+	select {
+	case <-l.loaded:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Led returns when the hub before this one led last, zero if that is not known.
+func (l *Ledger) Led() time.Time {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	return l.led
+}
+
+// Get returns what is remembered of a SyncTarget, the zero entry if nothing is.
+func (l *Ledger) Get(syncTarget types.UID) Entry {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	if found := l.records[syncTarget]; found != nil {
+		return found.entry
+	}
+	return Entry{}
+}
+
+// Update changes what is remembered of a SyncTarget, and returns after that has been stored. A change that changes nothing
+// costs no request. It may be called more than once.
+func (l *Ledger) Update(ctx context.Context, syncTarget types.UID, change func(*Entry)) error {
+	changed := l.recordOf(syncTarget)
+	changed.writing.Lock()
+	defer changed.writing.Unlock()
+	var err error
+	for range attempts {
+		l.lock.Lock()
+		current, version := changed.entry, changed.version
+		l.lock.Unlock()
+		next := current.clone()
+		change(&next)
+		var before, after string
+		before, beforeErr := current.encode()
+		after, afterErr := next.encode()
+		if err := errors.Join(beforeErr, afterErr); err != nil {
+			return fmt.Errorf("cannot write down what the hub remembers of the SyncTarget %s: %w", syncTarget, err)
+		}
+		if before == after {
+			return nil
+		}
+		if version, err = l.store(ctx, syncTarget, after, version); err == nil {
+			l.keep(changed, next, version)
+			return nil
+		}
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) {
+			break
+		}
+		// Another hub, which led before or believes that it does, was faster.
+		if err := l.reread(ctx, syncTarget, changed); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("cannot store what the hub remembers of the SyncTarget %s: %w", syncTarget, err)
+}
+
+// Forget removes what is remembered of a SyncTarget.
+func (l *Ledger) Forget(ctx context.Context, syncTarget types.UID) error {
+	l.lock.Lock()
+	found := l.records[syncTarget]
+	l.lock.Unlock()
+	if found == nil {
+		return nil
+	}
+	found.writing.Lock()
+	defer found.writing.Unlock()
+	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: string(syncTarget)}}
+	err := l.within(ctx, func(ctx context.Context) error { return l.Client.Delete(ctx, stored) })
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot remove what the hub remembers of the SyncTarget %s: %w", syncTarget, err)
+	}
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	delete(l.records, syncTarget)
+	return nil
+}
+
+func (l *Ledger) recordOf(syncTarget types.UID) *record {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	found := l.records[syncTarget]
+	if found == nil {
+		found = &record{}
+		l.records[syncTarget] = found
+	}
+	return found
+}
+
+func (l *Ledger) keep(changed *record, entry Entry, version string) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	changed.entry, changed.version = entry, version
+}
+
+// store writes an entry in the place of the version given, and returns its new version.
+func (l *Ledger) store(ctx context.Context, syncTarget types.UID, entry, version string) (string, error) {
+	stored := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: string(syncTarget), Labels: map[string]string{label: "true"}, ResourceVersion: version},
+		Data:       map[string]string{entryKey: entry},
+	}
+	err := l.within(ctx, func(ctx context.Context) error {
+		if version == "" {
+			return l.Client.Create(ctx, stored)
+		}
+		return l.Client.Update(ctx, stored)
+	})
+	return stored.ResourceVersion, err
+}
+
+func (l *Ledger) reread(ctx context.Context, syncTarget types.UID, changed *record) error {
+	var stored corev1.ConfigMap
+	err := l.within(ctx, func(ctx context.Context) error {
+		return l.Reader.Get(ctx, types.NamespacedName{Namespace: Namespace, Name: string(syncTarget)}, &stored)
+	})
+	if apierrors.IsNotFound(err) {
+		l.keep(changed, Entry{}, "")
+		return nil
+	}
+	if err != nil {
+		return unreadable(err)
+	}
+	entry, err := decode(stored.Data[entryKey])
+	if err != nil {
+		return err
+	}
+	l.keep(changed, entry, stored.ResourceVersion)
+	return nil
+}
+
+func (l *Ledger) within(ctx context.Context, request func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(requests.As(ctx, requests.Background), requestTimeout)
+	defer cancel()
+	return request(ctx)
+}

@@ -1,0 +1,238 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// store is a double of the provider workspace that counts writes. The rights and the real server are tested end to end.
+type store struct {
+	client.WithWatch
+	writes atomic.Int32
+	fail   error
+}
+
+func newStore(objects ...client.Object) *store {
+	s := &store{}
+	count := func() error { s.writes.Add(1); return s.fail }
+	s.WithWatch = interceptor.NewClient(fake.NewClientBuilder().WithObjects(objects...).Build(), interceptor.Funcs{
+		Create: func(ctx context.Context, next client.WithWatch, object client.Object, options ...client.CreateOption) error {
+			return errors.Join(count(), next.Create(ctx, object, options...))
+		},
+		Update: func(ctx context.Context, next client.WithWatch, object client.Object, options ...client.UpdateOption) error {
+			if err := count(); err != nil {
+				return err
+			}
+			return next.Update(ctx, object, options...)
+		},
+	})
+	return s
+}
+
+// loaded returns a ledger that has read what the store has.
+func (s *store) loaded(t *testing.T) *Ledger {
+	t.Helper()
+	l := New(Options{Client: s, Reader: s, Clock: testclock.NewFakeClock(noon), Log: logr.Discard()})
+	if err := l.load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func (s *store) update(t *testing.T, l *Ledger, change func(*Entry)) {
+	t.Helper()
+	if err := l.Update(t.Context(), "florin", change); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var everything = Entry{
+	Name: "florin", Inventory: "i", Mailbox: "m", MailboxBindings: true, Cluster: Cluster{ID: "c", Server: "s"}, Refused: true, Verified: 7,
+	FormerClusters: []FormerCluster{{Cluster: Cluster{ID: "b"}, Until: noon, Resources: []metav1.GroupResource{{Resource: "secrets"}}}},
+	Resources: []Resource{
+		{GroupResource: metav1.GroupResource{Group: "apps", Resource: "deployments"}, Version: "v1", Own: true, State: "Accepted", Reason: "R", Message: "M"},
+		{GroupResource: metav1.GroupResource{Resource: "pods"}, ConvertedFrom: []metav1.GroupResource{{Group: "x", Resource: "y"}}},
+	},
+}
+
+// What one hub remembers, the next one knows; what is the same again is not written.
+func TestAnotherHubKnows(t *testing.T) {
+	s := newStore()
+	l := s.loaded(t)
+	if got := l.Get("florin"); !reflect.DeepEqual(got, Entry{}) {
+		t.Errorf("of an empty ledger: %+v", got)
+	}
+	s.update(t, l, func(*Entry) {})
+	if s.writes.Load() != 0 {
+		t.Errorf("no change took %d writes", s.writes.Load())
+	}
+	for range 3 {
+		s.update(t, l, func(entry *Entry) { *entry = everything })
+	}
+	if s.writes.Load() != 1 {
+		t.Errorf("one change took %d writes", s.writes.Load())
+	}
+	if got := s.loaded(t).Get("florin"); !reflect.DeepEqual(got, everything) {
+		t.Errorf("want %+v\ngot  %+v", everything, got)
+	}
+	if err := l.Forget(t.Context(), "florin"); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []*Ledger{l, s.loaded(t)} {
+		if got := l.Get("florin"); !reflect.DeepEqual(got, Entry{}) {
+			t.Errorf("of what was forgotten: %+v", got)
+		}
+	}
+}
+
+// What could not be stored does not count, and a change does not reach into what others have read.
+func TestOnlyWhatIsStoredCounts(t *testing.T) {
+	s := newStore()
+	l := s.loaded(t)
+	s.update(t, l, func(entry *Entry) { *entry = everything })
+	before := l.Get("florin")
+	s.fail = errors.New("no")
+	if err := l.Update(t.Context(), "florin", func(entry *Entry) { entry.Resources[1].ConvertedFrom[0].Group = "z" }); !errors.Is(err, s.fail) {
+		t.Errorf("got %v", err)
+	}
+	if !reflect.DeepEqual(before, everything) || !reflect.DeepEqual(l.Get("florin"), everything) {
+		t.Errorf("got %+v", before)
+	}
+}
+
+// A hub that led before, and still writes, loses nothing that the next one has written.
+func TestTwoHubsLoseNothing(t *testing.T) {
+	s := newStore()
+	one, other := s.loaded(t), s.loaded(t)
+	s.update(t, one, func(entry *Entry) { entry.Mailbox = "m" })
+	s.update(t, other, func(entry *Entry) { entry.Verified = 3 })
+	s.update(t, one, func(entry *Entry) { entry.Refused = true })
+	want := Entry{Mailbox: "m", Verified: 3, Refused: true}
+	for _, l := range []*Ledger{one, s.loaded(t)} {
+		if got := l.Get("florin"); !reflect.DeepEqual(got, want) {
+			t.Errorf("got %+v", got)
+		}
+	}
+}
+
+// Several controllers change one entry at a time.
+func TestChangesAtATime(t *testing.T) {
+	s := newStore()
+	l := s.loaded(t)
+	var all sync.WaitGroup
+	for i := range 50 {
+		all.Go(func() {
+			err := l.Update(t.Context(), types.UID(fmt.Sprint("target-", i%5)), func(entry *Entry) { entry.Verified++ })
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for i := range 5 {
+		if got := s.loaded(t).Get(types.UID(fmt.Sprint("target-", i))).Verified; got != 10 {
+			t.Errorf("of ten changes %d are there", got)
+		}
+	}
+}
+
+func TestLoad(t *testing.T) {
+	entry := func(name, text string, labels map[string]string) client.Object {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name, Labels: labels}, Data: map[string]string{entryKey: text}}
+	}
+	ours := map[string]string{label: "true"}
+	led := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: leaderName}, Data: map[string]string{ledKey: noon.Format(time.RFC3339)}}
+	l := newStore(entry("florin", `{"mailbox": "m", "later": "field"}`, ours), entry("guilder", `{"mailbox": "n"}`, nil), led).loaded(t)
+	if l.Get("florin").Mailbox != "m" || l.Get("guilder").Mailbox != "" || !l.Led().Equal(noon) {
+		t.Errorf("got %+v, %+v, %v", l.Get("florin"), l.Get("guilder"), l.Led())
+	}
+	// A hub that has lost its memory must not begin anew as if nothing had been.
+	torn := newStore(entry("florin", `{"mailbox": `, ours))
+	if err := New(Options{Client: torn, Reader: torn, Clock: testclock.NewFakeClock(noon)}).load(t.Context()); err == nil {
+		t.Error("a torn entry is taken for an empty one")
+	}
+}
+
+// A hub writes once a minute that it leads, whatever the number of SyncTargets, and ends with its context.
+func TestStart(t *testing.T) {
+	s, clock := newStore(), testclock.NewFakeClock(noon)
+	l := New(Options{Client: s, Reader: s, Clock: clock, Log: logr.Discard()})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- l.Start(ctx) }()
+	if err := l.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if err := New(Options{}).Wait(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestConfirm(t *testing.T) {
+	a, b := Cluster{ID: "a", Server: "x"}, Cluster{ID: "b", Server: "y"}
+	entry := Entry{Cluster: a, Verified: 3, Resources: []Resource{{GroupResource: metav1.GroupResource{Resource: "secrets"}}}}
+	entry.Confirm(b, noon)
+	want := []FormerCluster{{Cluster: a, Until: noon, Resources: []metav1.GroupResource{{Resource: "secrets"}}}}
+	if entry.Cluster != b || entry.Verified != 0 || !reflect.DeepEqual(entry.FormerClusters, want) {
+		t.Errorf("got %+v", entry)
+	}
+	entry.Confirm(a, noon)
+	if entry.Cluster != a || len(entry.FormerClusters) != 1 || entry.FormerClusters[0].ID != "b" {
+		t.Errorf("back again: %+v", entry)
+	}
+	for i := range 2 * maxFormerClusters {
+		entry.Confirm(Cluster{ID: fmt.Sprint(i)}, noon)
+	}
+	if last := entry.FormerClusters[len(entry.FormerClusters)-1].ID; len(entry.FormerClusters) != maxFormerClusters || last != fmt.Sprint(2*maxFormerClusters-2) {
+		t.Errorf("%d are remembered, the last %s", len(entry.FormerClusters), last)
+	}
+	empty := Entry{Cluster: a}
+	if empty.Confirm(b, noon); len(empty.FormerClusters) != 0 {
+		t.Errorf("nothing was placed there: %+v", empty)
+	}
+}
+
+func TestUnreadable(t *testing.T) {
+	forbidden := apierrors.NewForbidden(corev1.Resource("configmaps"), "", errors.New("no"))
+	if err := unreadable(forbidden); !errors.Is(err, forbidden) || !apierrors.IsForbidden(err) {
+		t.Errorf("got %v", err)
+	}
+}
