@@ -52,6 +52,7 @@ func TestRegistration(t *testing.T) {
 	t.Run("what is somebody else's is left alone", f.leavesOthers)
 	t.Run("it waits until the SyncTarget is ready", f.waits)
 	t.Run("states", func(t *testing.T) { takesStates(t, f) })
+	t.Run("clusters", func(t *testing.T) { confirmsClusters(t, f) })
 	t.Run("a new token", f.rotates)
 	t.Run("completion offers SyncTargets", f.completes)
 	t.Run("removal", f.removes)

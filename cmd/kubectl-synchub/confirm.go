@@ -1,0 +1,92 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+)
+
+const confirmLong = `Confirm that another cluster takes the place of the one that a SyncTarget stood for.
+
+The hub stops when the kubeconfig of a SyncTarget leads to another cluster than before, so that kubeconfigs that were mixed up put
+nobody's objects on the wrong cluster. If the other cluster is meant, confirm it: the hub syncs with it then. What it placed on the
+former cluster stays there; status.formerClusters lists it.`
+
+const confirmExample = `  # See which cluster is expected, and which one answers
+  kubectl synchub confirm-cluster florin --dry-run=client
+
+  # Confirm the one that answers
+  kubectl synchub confirm-cluster florin`
+
+func newConfirmClusterCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	options := newInventoryOptions(streams)
+	command := &cobra.Command{
+		Use:     "confirm-cluster NAME",
+		Short:   "Confirm that another cluster takes the place of the former one",
+		Long:    confirmLong,
+		Example: confirmExample,
+		RunE: func(command *cobra.Command, args []string) error {
+			return options.confirmCluster(command.Context(), args[0])
+		},
+	}
+	options.addFlags(command)
+	return command
+}
+
+// confirmCluster confirms the cluster that the hub has seen, and no other one that might follow.
+func (o *inventoryOptions) confirmCluster(ctx context.Context, name string) error {
+	if err := o.complete(); err != nil {
+		return err
+	}
+	inventory, err := o.inventory()
+	if err != nil {
+		return err
+	}
+	syncTarget, err := existing(ctx, inventory, name)
+	if err != nil {
+		return err
+	}
+	observed := syncTarget.Status.ObservedClusterID
+	if observed == "" {
+		return fmt.Errorf("there is nothing to confirm: the hub has seen no other cluster behind the SyncTarget %s", name)
+	}
+	former := syncTarget.Status.ClusterID
+	if former == "" {
+		former = "one that did not tell its ID"
+	}
+	o.note(fmt.Sprintf("The SyncTarget stood for the cluster %s; the cluster %s answers now.", former, observed))
+	before := syncTarget.DeepCopy()
+	if syncTarget.Annotations == nil {
+		syncTarget.Annotations = map[string]string{}
+	}
+	syncTarget.Annotations[edgev2alpha1.AnnotationConfirmedCluster] = observed
+	if o.dryRun != dryRunClient {
+		kind := syncTarget.GroupVersionKind()
+		if err := inventory.Client.Patch(ctx, syncTarget, client.MergeFrom(before)); err != nil {
+			return fmt.Errorf("cannot change the SyncTarget %s: %w", name, err)
+		}
+		syncTarget.SetGroupVersionKind(kind)
+	}
+	return o.print(syncTarget, "confirmed")
+}

@@ -1,0 +1,45 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"strings"
+	"testing"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+)
+
+func confirmsClusters(t *testing.T, f *fleet) {
+	t.Helper()
+	fail(t, "there is nothing to confirm", "confirm-cluster", "florin")
+	syncTarget := f.syncTarget(t)
+	syncTarget.Status.ClusterID, syncTarget.Status.ObservedClusterID = "before", "now"
+	if err := f.admin.Status().Update(t.Context(), syncTarget); err != nil {
+		t.Fatal(err)
+	}
+	confirmed := func() string { return f.syncTarget(t).Annotations[edgev2alpha1.AnnotationConfirmedCluster] }
+	succeed(t, "confirm-cluster", "florin", "--dry-run=client")
+	if got := confirmed(); got != "" {
+		t.Errorf("a dry run has confirmed %q", got)
+	}
+	if got := succeed(t, "confirm-cluster", "florin"); !strings.Contains(got.errs, "stood for the cluster before; the cluster now answers now") || !strings.HasSuffix(got.out, "florin confirmed\n") {
+		t.Errorf("it says\n%s%s", got.out, got.errs)
+	}
+	if got := confirmed(); got != "now" {
+		t.Errorf("it has confirmed %q", got)
+	}
+}
