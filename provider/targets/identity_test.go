@@ -1,0 +1,200 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/synchub-dev/synchub/provider/kcp"
+)
+
+func TestIsSame(t *testing.T) {
+	for name, test := range map[string]struct {
+		expected, observed Cluster
+		want               bool
+	}{
+		"the first":                              {Cluster{}, Cluster{"a", "x"}, true},
+		"the first, which hides its ID":          {Cluster{}, Cluster{"", "x"}, true},
+		"the same":                               {Cluster{"a", "x"}, Cluster{"a", "x"}, true},
+		"the same at another address":            {Cluster{"a", "x"}, Cluster{"a", "y"}, true},
+		"another":                                {Cluster{"a", "x"}, Cluster{"b", "y"}, false},
+		"another at the same address":            {Cluster{"a", "x"}, Cluster{"b", "x"}, false},
+		"it hides its ID now":                    {Cluster{"a", "x"}, Cluster{"", "x"}, true},
+		"one elsewhere hides its ID":             {Cluster{"a", "x"}, Cluster{"", "y"}, false},
+		"it tells its ID now":                    {Cluster{"", "x"}, Cluster{"a", "x"}, true},
+		"one elsewhere tells an ID":              {Cluster{"", "x"}, Cluster{"a", "y"}, false},
+		"both hide their IDs":                    {Cluster{"", "x"}, Cluster{"", "x"}, true},
+		"both hide their IDs, at two addresses.": {Cluster{"", "x"}, Cluster{"", "y"}, false},
+	} {
+		if got := test.expected.isSame(test.observed); got != test.want {
+			t.Errorf("%s: want %v, got %v", name, test.want, got)
+		}
+	}
+}
+
+func TestClusterIDsCanBeShown(t *testing.T) {
+	const uid = "6d8f6c3e-3f0e-4a6f-9a4e-6f3a3a1b2c3d"
+	if got := clusterID(uid); got != uid {
+		t.Errorf("a UID becomes %s", got)
+	}
+	for _, odd := range []string{strings.Repeat("a", 5000), "\x1b[31mred", "two words", "a\u202eb", "UPPER"} {
+		if got := clusterID(odd); len(got) > maxClusterID || !strings.HasPrefix(got, "sha256-") || got != clusterID(odd) || got == clusterID(odd+"x") {
+			t.Errorf("%.20q becomes %s", odd, got)
+		}
+	}
+}
+
+// Only a certificate that was not seen before gives reason to ask again, however many connections take turns.
+func TestCertificatesThatAreNews(t *testing.T) {
+	served := func(certificate string) *tls.ConnectionState {
+		return &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{Raw: []byte(certificate)}}}
+	}
+	a, b := served("a"), served("b")
+	var identity clusterIdentity
+	for step, test := range []struct {
+		state *tls.ConnectionState
+		want  bool
+	}{{nil, false}, {&tls.ConnectionState{}, false}, {a, false}, {a, false}, {served("a"), false}, {b, true}, {a, false}, {b, false}, {served("c"), true}, {b, false}} {
+		if got := identity.isNews(test.state); got != test.want {
+			t.Errorf("step %d: want %v, got %v", step, test.want, got)
+		}
+	}
+	for i := range 10 * maxCertificates {
+		identity.isNews(served(fmt.Sprint(i)))
+	}
+	if len(identity.certificates) > maxCertificates {
+		t.Errorf("%d are remembered", len(identity.certificates))
+	}
+}
+
+// changing is a server that stands for one cluster and then for another, and may be away.
+type changing struct {
+	*httptest.Server
+	id    atomic.Value
+	away  atomic.Bool
+	asked atomic.Int64
+}
+
+func newChanging(t *testing.T, id string) *changing {
+	t.Helper()
+	s := &changing{}
+	s.id.Store(id)
+	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+		writer.Header().Set("Content-Type", "application/json")
+		switch {
+		case s.away.Load():
+			writer.WriteHeader(http.StatusServiceUnavailable)
+		case request.URL.Path == "/version":
+			_, _ = fmt.Fprint(writer, `{"gitVersion": "v1.2.3"}`)
+		case strings.HasSuffix(request.URL.Path, "/namespaces/kube-system"):
+			s.asked.Add(1)
+			_, _ = fmt.Fprintf(writer, `{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": {"uid": %q}}`, s.id.Load())
+		default:
+			t.Errorf("asked for %s", request.URL)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// A connection is not up for another cluster than the one before, whatever the address, until that is expected.
+func TestAnotherClusterIsNotUp(t *testing.T) {
+	g := NewWithT(t)
+	target, now := newChanging(t, "one"), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
+	registry := newRegistry(t.Context(), t, now)
+	connection, err := registry.Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
+	g.Expect(err).NotTo(HaveOccurred())
+	expect := func(up bool, reason string) {
+		t.Helper()
+		eventually(t, func(g Gomega) {
+			now.Step(time.Second)
+			g.Expect(connection.Health()).To(And(HaveField("Up", up), HaveField("Reason", reason)))
+		})
+	}
+	expect(true, ReasonConnected)
+	one, known := connection.Cluster()
+	g.Expect(known).To(BeTrue())
+	g.Expect(one.ID).To(Equal("one"))
+
+	// It was away for one probe only, and came back as another.
+	target.id.Store("two")
+	target.away.Store(true)
+	connection.Doubt()
+	target.away.Store(false)
+	now.Step(time.Minute)
+	for range 20 {
+		now.Step(identityInterval)
+	}
+	expect(false, ReasonClusterChanged)
+	two := connection.Health().Other
+	g.Expect(two).To(Equal(Cluster{ID: "two", Server: one.Server}))
+	g.Expect(connection.Health().Message).To(And(ContainSubstring("ID two"), ContainSubstring("ID one")))
+
+	registry.Expect(syncTarget, Expected{Cluster: two})
+	expect(true, ReasonConnected)
+	g.Expect(connection.Health().Other).To(Equal(Cluster{}))
+	// What is expected already changes nothing.
+	asked := target.asked.Load()
+	registry.Expect(syncTarget, Expected{Cluster: two})
+	if again, known := connection.Cluster(); !known || again != two || target.asked.Load() != asked {
+		t.Errorf("got %v, %v", again, known)
+	}
+	registry.Expect(syncTarget, Expected{Cluster: one})
+	expect(false, ReasonClusterChanged)
+}
+
+// After a restart the same server is trusted for a while, and asked then; another one is asked at once.
+func TestTheSameServerIsTrusted(t *testing.T) {
+	for name, test := range map[string]struct {
+		server string
+		asked  int64
+	}{"the same server": {"", 0}, "another server": {"other", 1}} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			target, now := newChanging(t, "one"), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
+			registry := newRegistry(t.Context(), t, now)
+			kubeconfig := kubeconfigFor(t, target.Server)
+			config, err := ParseKubeconfig(kubeconfig)
+			g.Expect(err).NotTo(HaveOccurred())
+			expected := Expected{Cluster: Cluster{ID: "one", Server: serverFingerprint(config) + test.server}, Trusted: now.Now().Add(time.Minute)}
+			registry.Expect(syncTarget, expected)
+			connection, err := registry.Connect(syncTarget, kubeconfig, kcp.Limits{})
+			g.Expect(err).NotTo(HaveOccurred())
+			eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
+			cluster, known := connection.Cluster()
+			g.Expect(known).To(BeTrue())
+			g.Expect(cluster.ID).To(Equal("one"))
+			g.Expect(target.asked.Load()).To(Equal(test.asked))
+			target.id.Store("two")
+			eventually(t, func(g Gomega) {
+				now.Step(identityInterval)
+				g.Expect(connection.Health().Reason).To(Equal(ReasonClusterChanged))
+			})
+		})
+	}
+}
