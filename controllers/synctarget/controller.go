@@ -39,6 +39,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/departure"
 	"github.com/synchub-dev/synchub/controllers/heartbeat"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
@@ -275,6 +276,7 @@ func assignment(inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarg
 		Mailbox:    logicalcluster.Name(syncTarget.Status.Mailbox.Cluster),
 		Connection: found.connection,
 		Cordoned:   syncTarget.Spec.Unschedulable,
+		Adoption:   synchubv1alpha1.AdoptionPolicy(syncTarget.Spec.Adoption),
 		Recorded:   recorded(syncTarget.Status.SyncedResources),
 		Fits:       fits(syncTarget.Status.SyncedResources),
 		Trusted:    found.trusted,

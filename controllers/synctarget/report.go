@@ -39,12 +39,14 @@ import (
 const (
 	ReasonCredentialsMissing = "CredentialsMissing"
 	ReasonCredentialsRefused = "CredentialsRefused"
-	ReasonTokenExpired       = "TokenExpired"
-	ReasonMailboxNotReady    = "MailboxNotReady"
-	ReasonStarting           = "Starting"
-	ReasonSuspended          = "Suspended"
-	ReasonSyncing            = "Syncing"
-	ReasonReady              = "Ready"
+	// ReasonCredentialsNotAllowed: the Secret does not name the SyncTarget as one that may use it.
+	ReasonCredentialsNotAllowed = "CredentialsNotAllowed"
+	ReasonTokenExpired          = "TokenExpired"
+	ReasonMailboxNotReady       = "MailboxNotReady"
+	ReasonStarting              = "Starting"
+	ReasonSuspended             = "Suspended"
+	ReasonSyncing               = "Syncing"
+	ReasonReady                 = "Ready"
 	// ReasonSharedCluster: another SyncTarget stands for the same cluster.
 	ReasonSharedCluster = "SharedCluster"
 	// ReasonDraining and ReasonDrained: what the hub placed is being removed, or has been.
