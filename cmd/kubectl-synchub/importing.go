@@ -213,7 +213,7 @@ func manifestOf(resource *synchubv1alpha1.PublishedResource) (string, error) {
 
 // await waits until mailboxes have the APIs.
 func (i *importing) await(ctx context.Context) error {
-	if i == nil || i.refused != nil {
+	if i == nil || i.refused != nil || len(i.imports) == 0 {
 		return nil
 	}
 	waiting, cancel := context.WithTimeout(ctx, i.timeout)

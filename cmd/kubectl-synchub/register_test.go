@@ -168,7 +168,7 @@ func (f *fleet) extends(t *testing.T) {
 	}
 }
 
-// ignoresStatus has a status say what nobody granted.
+// ignoresStatus has a status, and an annotation on the target, say what nobody granted.
 func (f *fleet) ignoresStatus(t *testing.T) {
 	t.Helper()
 	syncTarget := f.syncTarget(t)
@@ -181,6 +181,19 @@ func (f *fleet) ignoresStatus(t *testing.T) {
 		t.Errorf("the status was believed:\n%s%s", shown.errs, shown.out)
 	}
 	fail(t, `"*.*" is not a resource`, f.with("--resources", "*.*")...)
+
+	var role rbacv1.ClusterRole
+	if err := f.admin.Get(t.Context(), types.NamespacedName{Name: f.name}, &role); err != nil {
+		t.Fatal(err)
+	}
+	role.Annotations["synchub.dev/resources"] += ",secrets"
+	if err := f.admin.Update(t.Context(), &role); err != nil {
+		t.Fatal(err)
+	}
+	succeed(t, f.with()...)
+	if allowed(t, f.first, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "get"}) {
+		t.Error("an annotation was believed")
+	}
 }
 
 // leavesSecrets has a SyncTarget name the Secret of another one.

@@ -23,7 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// hubRules are the least that the hub needs in the provider workspace. In mailboxes and inventory workspaces it works
+// hubRules are what the hub needs in the provider workspace. In mailboxes and inventory workspaces it works
 // through the virtual workspaces of the exports, by apiexports/content.
 func hubRules() []rbacv1.PolicyRule {
 	exports := []string{InventoryExport, MailboxExport}
