@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,7 +46,7 @@ type hostingFlags struct{ kubeconfig, context string }
 
 func (f *hostingFlags) add(command *cobra.Command) {
 	flags := command.Flags()
-	flags.StringVar(&f.kubeconfig, "hosting-kubeconfig", "", "kubeconfig of the cluster that hosts the hub: what --resources names and nobody has published yet is brought from the target to all mailboxes")
+	flags.StringVar(&f.kubeconfig, "hosting-kubeconfig", "", "kubeconfig of the cluster that hosts the hub: rights are given for what is published there, and what --resources and --add-resources name and nobody has published yet is brought from the target to all mailboxes")
 	flags.StringVar(&f.context, "hosting-context", "", "the context of that kubeconfig, or of the one that kubectl uses")
 }
 
@@ -81,7 +82,7 @@ type importing struct {
 // imports decides what is to be brought to mailboxes, nil if nothing is. Nothing is made yet.
 func (o *registerOptions) imports(ctx context.Context, plan *registration.Plan) (*importing, error) {
 	if !o.hosting.given() {
-		if len(plan.Resources) > 0 {
+		if len(plan.Wish.Resources)+len(plan.Wish.More) > 0 {
 			o.note("What nobody has published yet is not brought to mailboxes: for that, name the hosting cluster by --hosting-kubeconfig or --hosting-context.")
 		}
 		return nil, nil //nolint:nilnil // nothing was asked for
@@ -98,15 +99,18 @@ func (o *registerOptions) imports(ctx context.Context, plan *registration.Plan) 
 	var existing synchubv1alpha1.PublishedResourceList
 	err = hosting.List(ctx, &existing)
 	switch {
-	case apierrors.IsForbidden(err):
+	case apierrors.IsForbidden(err) && len(plan.Wish.Resources)+len(plan.Wish.More) > 0:
 		importing.refused = err
 	case meta.IsNoMatchError(err):
 		return nil, fmt.Errorf("the cluster of --hosting-kubeconfig and --hosting-context hosts no hub: it serves no PublishedResources: %w", err)
 	case err != nil:
 		return nil, fmt.Errorf("in the hosting cluster: %w", err)
 	}
+	if err := o.takePublished(plan, existing.Items); err != nil {
+		return nil, err
+	}
 	var resources []schema.GroupResource
-	for _, resource := range plan.Resources {
+	for _, resource := range slices.Concat(plan.Wish.Resources, plan.Wish.More) {
 		resources = append(resources, resource.GroupResource())
 	}
 	source := synchubv1alpha1.SyncTargetSchema{Cluster: cluster, Name: plan.Name}
@@ -120,6 +124,19 @@ func (o *registerOptions) imports(ctx context.Context, plan *registration.Plan) 
 		}
 	}
 	return importing, nil
+}
+
+// takePublished has the hub get rights for what operators publish, unless --resources says otherwise.
+func (o *registerOptions) takePublished(plan *registration.Plan, existing []synchubv1alpha1.PublishedResource) error {
+	published, untold, err := registration.Published(existing, plan.TargetClient.RESTMapper())
+	if err != nil {
+		return err
+	}
+	for _, name := range untold {
+		o.note(fmt.Sprintf("The target does not serve the kind of the PublishedResource %s, so no rights are given for it: name its plural with --add-resources.", name))
+	}
+	plan.Wish.Published = published
+	return nil
 }
 
 // wanted are the PublishedResources to make.
@@ -196,7 +213,7 @@ func manifestOf(resource *synchubv1alpha1.PublishedResource) (string, error) {
 
 // await waits until mailboxes have the APIs.
 func (i *importing) await(ctx context.Context) error {
-	if i == nil || i.refused != nil {
+	if i == nil || i.refused != nil || len(i.imports) == 0 {
 		return nil
 	}
 	waiting, cancel := context.WithTimeout(ctx, i.timeout)

@@ -37,9 +37,8 @@ import (
 func (f *fleet) imports(t *testing.T) {
 	t.Helper()
 	f.hosts(t)
-	asked := []string{"--hosting-kubeconfig", f.Kubeconfig, "--resources", "deployments.apps,configmaps"}
+	asked := []string{"--hosting-kubeconfig", f.Kubeconfig, "--resources", "deployments.apps,configmaps", "--yes"}
 	fail(t, "the target does not serve gizmos.example.com", f.with("--hosting-kubeconfig", f.Kubeconfig, "--resources", "gizmos.example.com,deployments.apps")...)
-	fail(t, "say by --resources", f.with("--hosting-kubeconfig", f.Kubeconfig)...)
 
 	shown := succeed(t, f.with(append(asked, "--dry-run=client", "-o", "yaml")...)...)
 	for _, part := range []string{"kind: PublishedResource", "source: Schema", "source: Claim", "kind: Deployment", "kind: ClusterRole\n", "name: florin\n"} {
@@ -71,6 +70,10 @@ func (f *fleet) imports(t *testing.T) {
 	again := succeed(t, f.with(asked...)...)
 	if !strings.Contains(again.out, "publishedresource.synchub.dev/deployments.apps unchanged\n") || len(f.published(t)) != 2 {
 		t.Errorf("there are %q, and it says\n%s", f.published(t), again.out)
+	}
+	succeed(t, f.with("--resources", "jobs.batch:up", "--yes")...)
+	if granted := succeed(t, f.with("--hosting-kubeconfig", f.Kubeconfig, "--yes")...); !strings.Contains(granted.errs, "PublishedResources of the hosting cluster, and granted before: configmaps,deployments.apps,jobs.batch:up.") {
+		t.Errorf("it says\n%s", granted.errs)
 	}
 	f.awaits(t)
 }
@@ -113,7 +116,7 @@ func (f *fleet) advises(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := write(t, map[string]string{"nobody": string(kubeconfig)})[0]
-	got := plugin(t, f.with("--hosting-kubeconfig", file, "--resources", "deployments.apps")...)
+	got := plugin(t, f.with("--hosting-kubeconfig", file, "--resources", "deployments.apps", "--yes")...)
 	_, manifest, told := strings.Cut(got.errs, "Have this applied there, unless it is published already:\n")
 	if got.err == nil || !told || !strings.Contains(got.errs, "forbidden") || !strings.Contains(got.out, "clusterrole.rbac.authorization.k8s.io/"+f.name) {
 		t.Fatalf("%v\n%s%s", got.err, got.out, got.errs)
@@ -132,7 +135,7 @@ func (f *fleet) advises(t *testing.T) {
 func (f *fleet) awaits(t *testing.T) {
 	t.Helper()
 	f.says(t, metav1.ConditionTrue, append(registration.Steps, edgev2alpha1.ConditionReady)...)
-	register := []string{"register", "florin", "--target-kubeconfig", f.Kubeconfig, "--hosting-kubeconfig", f.Kubeconfig, "--resources", "jobs.batch"}
+	register := []string{"register", "florin", "--target-kubeconfig", f.Kubeconfig, "--hosting-kubeconfig", f.Kubeconfig, "--resources", "jobs.batch", "--yes"}
 	fail(t, "mailboxes did not have jobs.batch after 1s: the PublishedResource jobs.batch is not ready: the hub has not said anything yet", append(register, "--timeout", "1s")...)
 	f.saysOfJobs(t, metav1.ConditionFalse)
 	fail(t, "is not ready: Said: so.", append(register, "--timeout", "1s")...)

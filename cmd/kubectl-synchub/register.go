@@ -17,15 +17,19 @@ limitations under the License.
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/utils/clock"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
@@ -35,20 +39,25 @@ import (
 
 const registerLong = `Register a cluster as a SyncTarget of the current workspace, which must be an inventory workspace.
 
-On the cluster it makes a namespace, a ServiceAccount with the least rights that the resources need, and a token with a
-bounded life, which the hub renews. In the workspace it makes the SyncTarget and a Secret with a kubeconfig for the hub. Then
-it waits until the hub says that the cluster is ready.
+On the cluster it makes a namespace, a ServiceAccount with rights for the resources in all namespaces, and a token with a
+bounded life, which the hub renews. In the workspace it makes the SyncTarget and a Secret with a kubeconfig for the hub, which
+names this SyncTarget as the one that may use it. Then it waits until the hub says that the cluster is ready.
 
-It can be repeated: nothing is changed that is as it must be, and the identity on the cluster stays the same. Repeat it when
-more is published, to extend the rights; what was granted before stays unless --resources says otherwise. The administrator's
-kubeconfig stays with you.
+Whoever may write to the mailbox uses these rights. Those that the hub gets by default make him an administrator of the
+cluster in all but name, unless the cluster prevents it: see docs/security.md.
+
+It can be repeated: nothing is changed that is as it must be, and the identity on the cluster stays the same. What was granted
+before stays, unless --resources says otherwise. Rights come from the flags, from the PublishedResources of the hosting
+cluster if that is given, and for a new cluster from what the chart publishes by default; nothing that a SyncTarget's status or
+a mailbox says is ever granted. Rights that would grow are shown, and granted after you said so, or with --yes. The
+administrator's kubeconfig stays with you.
 
 A resource is written as deployments.apps, or as configmaps in the core group. With ":up" behind it the hub may only read it,
 with ":crd" it may install its definition.
 
-With the hosting cluster's kubeconfig, what --resources names and nobody has published yet is brought to all mailboxes as the
-cluster serves it, by a PublishedResource in the hosting cluster. One that there is stays as it is. Without, --resources only
-gives rights.`
+With the hosting cluster's kubeconfig, what --resources and --add-resources name and nobody has published yet is brought to all
+mailboxes as the cluster serves it, by a PublishedResource in the hosting cluster. One that there is stays as it is. Without
+either of them, the hub gets rights for all that is published there.`
 
 const registerExample = `  # Register the cluster of another kubeconfig
   kubectl synchub register florin --target-kubeconfig florin.kubeconfig --labels env=prod
@@ -58,6 +67,12 @@ const registerExample = `  # Register the cluster of another kubeconfig
 
   # Only what is needed to sync Deployments and ConfigMaps, and to bring up Pods
   kubectl synchub register florin --target-kubeconfig florin.kubeconfig --resources deployments.apps,configmaps,pods:up
+
+  # More than was granted before
+  kubectl synchub register florin --target-kubeconfig florin.kubeconfig --add-resources jobs.batch --yes
+
+  # A cluster that had another SyncTarget before: take over what is there and is as the mailbox has it
+  kubectl synchub register florin --target-kubeconfig florin.kubeconfig --adopt
 
   # Bring an API that the cluster serves to all mailboxes
   kubectl synchub register florin --target-kubeconfig florin.kubeconfig --resources databases.example.com --hosting-kubeconfig hosting.kubeconfig
@@ -81,6 +96,11 @@ func (f *targetFlags) required() error {
 	return nil
 }
 
+// adoptNever takes back what --adopt allowed before.
+const adoptNever = "Never"
+
+var adoptions = []string{"", string(edgev2alpha1.AdoptionIfIdentical), string(edgev2alpha1.AdoptionAlways), adoptNever}
+
 // registerOptions are what register and rotate were asked for.
 type registerOptions struct {
 	*inventoryOptions
@@ -88,8 +108,9 @@ type registerOptions struct {
 	hosting           hostingFlags
 	handed            string
 	labels            map[string]string
-	resources         []string
-	escalate          bool
+	resources, more   []string
+	adopt             string
+	escalate, yes     bool
 	lifetime, timeout time.Duration
 	noWait            bool
 }
@@ -109,7 +130,11 @@ func newRegisterCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&options.handed, "kubeconfig-only", "", "give the hub this kubeconfig and do nothing on the cluster")
 	flags.StringToStringVarP(&options.labels, "labels", "l", nil, "labels for the SyncTarget")
-	flags.StringSliceVar(&options.resources, "resources", nil, "the resources to grant rights for; the default is what the hub lists for the SyncTarget, or else what its chart publishes")
+	flags.StringSliceVar(&options.resources, "resources", nil, "the resources to grant rights for, and no others")
+	flags.StringSliceVar(&options.more, "add-resources", nil, "resources to grant rights for beside those that are granted anyway")
+	flags.StringVar(&options.adopt, "adopt", "", "take over objects that are on the cluster already: IfIdentical, if ours would change nothing but marks; Always, whatever has the name; Never undoes this")
+	flags.Lookup("adopt").NoOptDefVal = string(edgev2alpha1.AdoptionIfIdentical)
+	flags.BoolVarP(&options.yes, "yes", "y", false, "do not ask before rights grow")
 	flags.BoolVar(&options.escalate, "allow-rbac-escalation", false, "let the hub write roles that grant more than it has itself, and bindings to them: whoever writes to the mailbox can then do anything on the cluster")
 	flags.BoolVar(&options.noWait, "no-wait", false, "do not wait until the SyncTarget is ready")
 	flags.DurationVar(&options.timeout, "timeout", 2*time.Minute, "how long to wait for that")
@@ -130,11 +155,11 @@ func (o *registerOptions) check() error {
 		if err := o.target.required(); err != nil {
 			return fmt.Errorf("%w; or else --kubeconfig-only: one that was made for the hub", err)
 		}
-	case o.target.kubeconfig != "" || o.target.context != "" || len(o.resources) > 0 || o.escalate:
-		return errors.New("with --kubeconfig-only nothing is done on the cluster: leave --target-kubeconfig, --target-context, --resources and --allow-rbac-escalation away")
+	case o.target.kubeconfig != "" || o.target.context != "" || o.hosting.given() || len(o.resources)+len(o.more) > 0 || o.escalate:
+		return errors.New("with --kubeconfig-only nothing is done on the cluster: leave --target-kubeconfig, --target-context, --hosting-kubeconfig, --hosting-context, --resources, --add-resources and --allow-rbac-escalation away")
 	}
-	if o.hosting.given() && len(o.resources) == 0 {
-		return errors.New("--hosting-kubeconfig and --hosting-context: say by --resources what is to be brought from the target to mailboxes")
+	if !slices.Contains(adoptions, o.adopt) {
+		return fmt.Errorf("--adopt: %q is none of IfIdentical, Always and Never", o.adopt)
 	}
 	return o.checkLifetime()
 }
@@ -150,11 +175,20 @@ func (o *registerOptions) checkLifetime() error {
 func (o *registerOptions) plan(name string) (*registration.Plan, error) {
 	plan := &registration.Plan{
 		Name: name, Labels: o.labels, Rights: rights.Options{Escalate: o.escalate}, Lifetime: o.lifetime,
-		Note: o.note, Clock: clock.RealClock{},
+		Note: o.note, Confirm: o.confirm, Clock: clock.RealClock{},
+	}
+	if o.adopt != "" {
+		plan.Adoption = new(edgev2alpha1.AdoptionPolicy(o.adopt))
+		if o.adopt == adoptNever {
+			*plan.Adoption = ""
+		}
 	}
 	var err error
-	if plan.Resources, err = rights.ParseAll(o.resources); err != nil {
+	if plan.Wish.Resources, err = rights.ParseAll(o.resources); err != nil {
 		return nil, fmt.Errorf("--resources: %w", err)
+	}
+	if plan.Wish.More, err = rights.ParseAll(o.more); err != nil {
+		return nil, fmt.Errorf("--add-resources: %w", err)
 	}
 	if o.handed != "" {
 		if plan.Handed, err = os.ReadFile(o.handed); err != nil {
@@ -206,6 +240,9 @@ func (o *registerOptions) register(ctx context.Context, name string) error {
 
 // show prints what would be made.
 func (o *registerOptions) show(ctx context.Context, plan *registration.Plan, imports *importing) error {
+	if err := plan.Check(ctx); err != nil {
+		return err
+	}
 	objects, err := plan.Objects(ctx)
 	if err != nil {
 		return err
@@ -218,7 +255,33 @@ func (o *registerOptions) show(ctx context.Context, plan *registration.Plan, imp
 			return err
 		}
 	}
-	return nil
+	return imports.advice()
+}
+
+// confirm asks the operator whether to go on, if there is somebody to ask.
+func (o *registerOptions) confirm(ctx context.Context, question string) error {
+	o.note(question)
+	switch {
+	case o.yes || o.dryRun != dryRunNone:
+		return nil
+	case !printers.IsTerminal(o.In):
+		return errors.New("nothing was changed: say --yes if that is to be so")
+	}
+	fmt.Fprint(o.ErrOut, "Is that to be so? [y/N] ")
+	answer := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(o.In).ReadString('\n')
+		answer <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case said := <-answer:
+		if said == "y" || said == "yes" {
+			return nil
+		}
+		return errors.New("nothing was changed")
+	}
 }
 
 // await waits until the SyncTarget is ready.

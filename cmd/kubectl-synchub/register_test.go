@@ -18,10 +18,12 @@ package main
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -29,6 +31,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -41,13 +44,16 @@ func TestRegistration(t *testing.T) {
 	f := newFleet(t)
 	t.Run("a dry run writes nothing", f.triesOut)
 	t.Run("refused before anything is made", f.refuses)
+	t.Run("a dry run finds what a registration would", f.findsOut)
 
 	succeed(t, f.with("--labels", "env=prod,tier=one", "--resources", "deployments.apps,configmaps,pods:up")...)
 	f.uid = f.account(t)
 	f.first, f.token = f.hub(t)
 	t.Run("the hub may do what it needs and no more", f.grants)
 	t.Run("a second run changes nothing", f.repeats)
-	t.Run("rights are extended, and never taken away unasked", f.extends)
+	t.Run("rights are extended when that is confirmed, and never taken away unasked", f.extends)
+	t.Run("rights do not follow from a status", f.ignoresStatus)
+	t.Run("a Secret of another SyncTarget is left alone", f.leavesSecrets)
 	t.Run("APIs are brought to mailboxes", f.imports)
 	t.Run("what is somebody else's is left alone", f.leavesOthers)
 	t.Run("it waits until the SyncTarget is ready", f.waits)
@@ -138,8 +144,18 @@ func (f *fleet) repeats(t *testing.T) {
 
 func (f *fleet) extends(t *testing.T) {
 	t.Helper()
-	succeed(t, f.with("--resources", "widgets.example.com,deployments.apps")...)
-	succeed(t, f.with()...)
+	before := f.versions(t)
+	fail(t, "The hub's rights on the target would grow by: customresourcedefinitions.apiextensions.k8s.io (create, patch), widgets.example.com (create, delete, get, list, patch, watch).\n"+
+		"error: nothing was changed: say --yes", f.with("--resources", "widgets.example.com,deployments.apps")...)
+	fail(t, "would grow by: services", f.with("--add-resources", "services")...)
+	if after := f.versions(t); strings.Join(after, " ") != strings.Join(before, " ") {
+		t.Error("something was changed")
+	}
+	succeed(t, f.with("--resources", "widgets.example.com,deployments.apps", "--yes")...)
+	succeed(t, f.with("--add-resources", "jobs.batch", "--yes")...)
+	if got := succeed(t, f.with()...); !strings.Contains(got.errs, "as granted before: deployments.apps,jobs.batch,widgets.example.com:crd.") {
+		t.Errorf("it says\n%s", got.errs)
+	}
 	for _, needed := range []authorizationv1.ResourceAttributes{
 		{Group: "example.com", Resource: "widgets", Verb: "create"}, {Group: "batch", Resource: "jobs", Verb: "patch"},
 		{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Verb: "create"},
@@ -151,6 +167,118 @@ func (f *fleet) extends(t *testing.T) {
 	if _, again := f.hub(t); f.account(t) != f.uid || again != f.token {
 		t.Error("the identity changed")
 	}
+}
+
+// ignoresStatus has a status, and an annotation on the target, say what nobody granted.
+func (f *fleet) ignoresStatus(t *testing.T) {
+	t.Helper()
+	syncTarget := f.syncTarget(t)
+	syncTarget.Status.SyncedResources = []edgev2alpha1.SyncedResource{{Group: "*", Resource: "*", State: edgev2alpha1.SyncedResourceAccepted}, {Resource: "endpoints", State: edgev2alpha1.SyncedResourceAccepted}}
+	if err := f.admin.Status().Update(t.Context(), syncTarget); err != nil {
+		t.Fatal(err)
+	}
+	shown := succeed(t, f.with("--dry-run=client", "-o", "yaml")...)
+	if strings.Contains(shown.out+shown.errs, "'*'") || strings.Contains(shown.out+shown.errs, "endpoints") {
+		t.Errorf("the status was believed:\n%s%s", shown.errs, shown.out)
+	}
+	fail(t, `"*.*" is not a resource`, f.with("--resources", "*.*")...)
+
+	var role rbacv1.ClusterRole
+	if err := f.admin.Get(t.Context(), types.NamespacedName{Name: f.name}, &role); err != nil {
+		t.Fatal(err)
+	}
+	role.Annotations["synchub.dev/resources"] += ",secrets"
+	if err := f.admin.Update(t.Context(), &role); err != nil {
+		t.Fatal(err)
+	}
+	succeed(t, f.with()...)
+	if allowed(t, f.first, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "get"}) {
+		t.Error("an annotation was believed")
+	}
+}
+
+// leavesSecrets has a SyncTarget name the Secret of another one.
+func (f *fleet) leavesSecrets(t *testing.T) {
+	t.Helper()
+	thief := &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "thief"}}
+	thief.Spec.KubeconfigSecretRef = &edgev2alpha1.SecretReference{Name: "florin-kubeconfig"}
+	if err := f.admin.Create(t.Context(), thief); err != nil {
+		t.Fatal(err)
+	}
+	before := f.versions(t)
+	for _, more := range []string{"--dry-run=client", "--dry-run=server", "--yes"} {
+		fail(t, "does not say that it is this SyncTarget's", "register", "thief", "--target-kubeconfig", f.Kubeconfig, "--no-wait", more)
+	}
+	fail(t, "does not say that it is this SyncTarget's", "rotate", "thief", "--target-kubeconfig", f.Kubeconfig)
+	if err := f.admin.Delete(t.Context(), thief); err != nil {
+		t.Fatal(err)
+	}
+	if after := f.versions(t); strings.Join(after, " ") != strings.Join(before, " ") {
+		t.Error("something was changed")
+	}
+
+	squatter := &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "squatter"}}
+	squatter.Spec.MailboxAccess = []edgev2alpha1.MailboxAccess{{ClusterRole: "cluster-admin", Subjects: []rbacv1.Subject{{Kind: "User", Name: "eve", APIGroup: rbacv1.GroupName}}}}
+	if err := f.admin.Create(t.Context(), squatter); err != nil {
+		t.Fatal(err)
+	}
+	fail(t, "The SyncTarget squatter is there already, and would give User eve the role cluster-admin in the cluster's mailbox.",
+		"register", "squatter", "--target-kubeconfig", f.Kubeconfig, "--no-wait")
+	if err := f.admin.Delete(t.Context(), squatter); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// findsOut has a dry run that writes nothing meet what a registration would.
+func (f *fleet) findsOut(t *testing.T) {
+	t.Helper()
+	dry := []string{"--dry-run=client", "--dry-run=server"}
+	executes := write(t, map[string]string{"handed": "{kind: Config, current-context: it, contexts: [{name: it, context: {cluster: it, user: it}}], clusters: [{name: it, cluster: {server: 'https://127.0.0.1:1'}}], users: [{name: it, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: touch}}}]}"})[0]
+	inventory, err := registration.InventoryOf(t.Context(), f.admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := registration.Identity{SyncTarget: "drachma", Inventory: inventory}.Name()
+	if err := f.admin.Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: taken}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"}}); err != nil {
+		t.Fatal(err)
+	}
+	reader := f.as(t, "reader", "view")
+	granter := f.as(t, "granter", "admin-of-roles")
+	for _, how := range dry {
+		fail(t, "users.user.exec", "register", "florin", "--kubeconfig-only", executes, how)
+		fail(t, "metadata.name", "register", "Florin", "--target-kubeconfig", f.Kubeconfig, how)
+		fail(t, "metadata.labels", append(f.with("--labels", "env=not a value"), how)...)
+		fail(t, taken, "register", "drachma", "--target-kubeconfig", f.Kubeconfig, how)
+		fail(t, "create the namespace none first", append(f.with("--namespace", "none"), how)...)
+		fail(t, "the target does not allow it", "register", "florin", "--target-kubeconfig", reader, how)
+		fail(t, "the target does not allow it", "register", "florin", "--target-kubeconfig", granter, how)
+	}
+	if versions := f.versions(t); len(versions) > 0 {
+		t.Errorf("%d objects were made", len(versions))
+	}
+}
+
+// as returns a kubeconfig of somebody who has a role in the cluster.
+func (f *fleet) as(t *testing.T, name, role string) string {
+	t.Helper()
+	apply(t, f.Target, "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: admin-of-roles}, rules: ["+
+		"{apiGroups: [rbac.authorization.k8s.io], resources: [clusterroles, clusterrolebindings, roles, rolebindings], verbs: [get, create, patch]},"+
+		"{apiGroups: [''], resources: [namespaces, serviceaccounts], verbs: [get, create, patch]}]}")
+	apply(t, f.Target, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: "+name+", namespace: default}}")
+	apply(t, f.Target, "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: "+name+"}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "+role+"}, subjects: [{kind: ServiceAccount, name: "+name+", namespace: default}]}")
+	accounts, err := kubernetes.NewForConfig(f.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	issued, err := accounts.CoreV1().ServiceAccounts("default").CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(f.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return write(t, map[string]string{name: strings.ReplaceAll(string(content), f.Config.BearerToken, issued.Status.Token)})[0]
 }
 
 func (f *fleet) leavesOthers(t *testing.T) {
@@ -194,7 +322,7 @@ func (f *fleet) rotates(t *testing.T) {
 		t.Error("the ServiceAccount is the old one")
 	}
 	renewed, _ := f.hub(t)
-	if !allowed(t, renewed, authorizationv1.ResourceAttributes{Resource: "configmaps", Verb: "create"}) {
+	if !allowed(t, renewed, authorizationv1.ResourceAttributes{Group: "batch", Resource: "jobs", Verb: "create"}) {
 		t.Error("the new one has lost its rights")
 	}
 	if err := wait.PollUntilContextTimeout(t.Context(), pollEach, patience, true, func(ctx context.Context) (bool, error) {
@@ -311,6 +439,9 @@ func (f *fleet) remakes(t *testing.T) {
 	if err := target.Remove(t.Context()); err != nil {
 		t.Error(err)
 	}
+	// Nothing is left in it, so it goes, for which other tests need it gone.
+	f.endNamespace(t)
+	f.awaitRefusal(t)
 }
 
 func (f *fleet) takesOver(t *testing.T) {

@@ -31,7 +31,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/registration"
 )
 
-const unregisterLong = `Delete the SyncTarget of a cluster, and its mailbox with it.
+const unregisterLong = `Delete the SyncTarget of a cluster, and its mailbox with it, which kcp empties in its own time.
 
 What the hub placed on the cluster stays there without the hub's marks, or is removed first if the SyncTarget's
 spec.deletionPolicy is Delete; --orphan lets it stay in any case. If the cluster cannot be reached the SyncTarget waits for it
@@ -167,7 +167,7 @@ func (o *unregisterOptions) awaitGone(ctx context.Context, syncTarget *edgev2alp
 	last, err := registration.Watch(waiting, workspace, syncTarget, func(seen *edgev2alpha1.SyncTarget) bool {
 		if seen != nil {
 			report = seen.Status.Departure
-			if text := departure(seen); text != shown {
+			if text := waitsFor(seen); text != shown {
 				shown = text
 				o.progress("%s", text)
 			}
@@ -210,6 +210,19 @@ func (o *unregisterOptions) leave(ctx context.Context, inventory *registration.I
 		return err
 	}
 	return target.Remove(ctx)
+}
+
+// waitsFor says what keeps a SyncTarget that is being deleted.
+func waitsFor(syncTarget *edgev2alpha1.SyncTarget) string {
+	report := syncTarget.Status.Departure
+	switch {
+	case report == nil || report.Remaining == nil:
+		return "Waiting for the hub to look at the cluster."
+	case *report.Remaining == 0:
+		return "The cluster is done: " + departure(syncTarget) + ". Waiting for the hub to delete the mailbox."
+	default:
+		return "Waiting for the cluster: " + departure(syncTarget)
+	}
 }
 
 // departure says in one line how far a cluster has been left.

@@ -40,7 +40,8 @@ import (
 )
 
 // remove deletes the mailbox of a terminating SyncTarget, once its target has been departed from, and lets the SyncTarget go
-// when the mailbox is gone.
+// when kcp deletes the mailbox. How long that takes is no matter of the SyncTarget: kcp waits twice as long each time that
+// namespaces of a workspace are not gone yet, which comes to minutes, and nobody needs the name of the workspace again.
 func (c *Controller) remove(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(syncTarget, Finalizer) {
 		return reconcile.Result{}, nil
@@ -57,8 +58,8 @@ func (c *Controller) remove(ctx context.Context, inventory cluster.Cluster, sync
 		// The status tells when it has, unless it said so before this hub began to lead.
 		return reconcile.Result{RequeueAfter: lookAgain}, nil
 	default:
-		if gone, err := c.deleteWorkspace(ctx, Name(logicalcluster.From(syncTarget), syncTarget.UID), syncTarget.Name); err != nil || !gone {
-			return reconcile.Result{RequeueAfter: lookAgain}, err
+		if err := c.deleteWorkspace(ctx, Name(logicalcluster.From(syncTarget), syncTarget.UID), syncTarget.Name); err != nil {
+			return reconcile.Result{}, err
 		}
 		if err := c.ledger.Forget(ctx, syncTarget.UID); err != nil {
 			return reconcile.Result{}, err
@@ -69,34 +70,34 @@ func (c *Controller) remove(ctx context.Context, inventory cluster.Cluster, sync
 	return patch.Object(ctx, inventory.GetClient(), stored, syncTarget)
 }
 
-// deleteWorkspace deletes a mailbox, and tells whether it is gone. A foreign workspace of its name stays.
-func (c *Controller) deleteWorkspace(ctx context.Context, name, syncTarget string) (gone bool, err error) {
+// deleteWorkspace has kcp delete a mailbox, in which nothing waits for the target any more. A foreign workspace of its name stays.
+func (c *Controller) deleteWorkspace(ctx context.Context, name, syncTarget string) error {
 	var workspace tenancyv1alpha1.Workspace
-	err = c.Provider.GetClient().Get(ctx, types.NamespacedName{Name: name}, &workspace)
+	err := c.Provider.GetClient().Get(ctx, types.NamespacedName{Name: name}, &workspace)
 	if apierrors.IsNotFound(err) {
-		return true, nil
+		return nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("cannot get the mailbox workspace %s: %w", name, err)
+		return fmt.Errorf("cannot get the mailbox workspace %s: %w", name, err)
 	}
 	if why := c.whyForeign(&workspace, syncTarget); why != "" {
 		log.FromContext(ctx).Info("keeping a workspace that has the name of the mailbox of a deleted SyncTarget and "+why, "workspace", name)
-		return true, nil
+		return nil
 	}
 	if workspace.Spec.Cluster != "" {
 		// What waits for its target would wait for ever.
-		if err := c.work.Free(ctx, logicalcluster.Name(workspace.Spec.Cluster)); err != nil && workspace.DeletionTimestamp == nil {
-			return false, fmt.Errorf("cannot free the objects of the mailbox %s: %w", name, err)
+		if err := c.work.Free(ctx, logicalcluster.Name(workspace.Spec.Cluster)); err != nil {
+			return fmt.Errorf("cannot free the objects of the mailbox %s: %w", name, err)
 		}
 	}
 	if workspace.DeletionTimestamp != nil {
-		return false, nil
+		return nil
 	}
 	err = c.Provider.GetClient().Delete(ctx, &workspace, client.Preconditions{UID: &workspace.UID})
 	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("cannot delete the mailbox workspace %s: %w", name, err)
+		return fmt.Errorf("cannot delete the mailbox workspace %s: %w", name, err)
 	}
-	return apierrors.IsNotFound(err), nil
+	return nil
 }
 
 // InventoryGoing says why the SyncTargets of an inventory workspace go by themselves, if they do. It asks kcp and not a

@@ -57,7 +57,7 @@ func (c *Controller) reclaim(ctx context.Context, here placed, desired *transfor
 	case err != nil:
 		return fmt.Errorf("cannot find out whether the object may be adopted: %w", err)
 	case !allowed:
-		return &takenError{at: here.at(), why: reason.Error()}
+		return &takenError{at: here.at(), why: reason.Error(), adoptable: isUnmarked(reason)}
 	default:
 		return c.adopt(ctx, here, object, desired.AsAdopted())
 	}
@@ -68,18 +68,21 @@ func (c *Controller) isEnsured(object *unstructured.Unstructured, reason error) 
 	return errors.Is(reason, ownership.ErrUnmarked) && object.GetAnnotations()[ownership.EnsuredAnnotation] == c.Owner.LabelValue()
 }
 
-// mayAdopt tells whether the PublishedResource lets the hub take over an object. One with a mark of another hub, or that
-// cannot be read, is never taken over.
+// mayAdopt tells whether the PublishedResource or the SyncTarget lets the hub take over an object. One with a mark of another
+// hub, or that cannot be read, is never taken over.
 func (c *Controller) mayAdopt(ctx context.Context, here placed, object *unstructured.Unstructured, desired *transform.Desired, reason error) (bool, error) {
-	if !errors.Is(reason, ownership.ErrUnmarked) && !errors.Is(reason, ownership.ErrCopied) {
+	if !isUnmarked(reason) {
 		return false, nil
 	}
-	switch c.Resource.Adoption {
-	case synchubv1alpha1.AdoptionAlways:
+	allowed := func(policy synchubv1alpha1.AdoptionPolicy) bool {
+		return c.Resource.Adoption == policy || c.Adoption != nil && c.Adoption() == policy
+	}
+	switch {
+	case allowed(synchubv1alpha1.AdoptionAlways):
 		return true, nil
-	case synchubv1alpha1.AdoptionKubeStellar:
-		return ownership.IsKubeStellars(object.GetAnnotations(), ownership.KubeStellarDownsynced, transform.SelfOf(object)), nil
-	case synchubv1alpha1.AdoptionIfIdentical:
+	case allowed(synchubv1alpha1.AdoptionKubeStellar) && ownership.IsKubeStellars(object.GetAnnotations(), ownership.KubeStellarDownsynced, transform.SelfOf(object)):
+		return true, nil
+	case allowed(synchubv1alpha1.AdoptionIfIdentical):
 		would, err := c.Connection.DryRunApply(ctx, here.side.GroupVersionResource, desired.Object, object.GetUID())
 		if apierrors.IsInvalid(err) {
 			// What cannot even become like ours is not like it.
@@ -92,6 +95,11 @@ func (c *Controller) mayAdopt(ctx context.Context, here placed, object *unstruct
 	default:
 		return false, nil
 	}
+}
+
+// isUnmarked tells whether an object carries no mark of its own.
+func isUnmarked(reason error) bool {
+	return errors.Is(reason, ownership.ErrUnmarked) || errors.Is(reason, ownership.ErrCopied)
 }
 
 // withoutBookkeeping returns what two objects must have in common to be identical but for the marks and what is ignored.

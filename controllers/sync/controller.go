@@ -78,6 +78,8 @@ type Options struct {
 	Again func()
 	// Cordoned tells whether nothing new may be made on the target. Nil stands for never.
 	Cordoned func() bool
+	// Adoption is what the SyncTarget lets the hub take over beside what the PublishedResource does. Nil stands for nothing.
+	Adoption func() synchubv1alpha1.AdoptionPolicy
 	// Publishes tells whether a PublishedResource of that name is in force.
 	Publishes func(publishedResource string) bool
 	// After are closed when all that must go first has been tried.

@@ -24,8 +24,14 @@ import (
 func (c *Controller) isCordoned() bool { return c.Cordoned != nil && c.Cordoned() }
 
 // Uncordon makes the controller look again at all that waits for the end of a cordon.
-func (c *Controller) Uncordon() {
+func (c *Controller) Uncordon() { c.retry(ReasonTargetCordoned) }
+
+// RetryConflicts reconciles again all objects whose names are taken, after more may be adopted.
+func (c *Controller) RetryConflicts() { c.retry(ReasonConflict) }
+
+// retry enqueues all objects that failed for a reason.
+func (c *Controller) retry(reason string) {
 	c.enqueue(createPriority, c.failures.failing(func(_ types.NamespacedName, failure Failure) bool {
-		return failure.Reason == ReasonTargetCordoned
+		return failure.Reason == reason
 	})...)
 }

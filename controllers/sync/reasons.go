@@ -71,10 +71,16 @@ type Failure struct {
 type takenError struct {
 	at  place
 	why string
+	// adoptable is true if nobody else's mark is on the object, so that it could be adopted.
+	adoptable bool
 }
 
 func (e *takenError) Error() string {
-	return fmt.Sprintf("the target has an object of this name that is not what the mailbox's is there (%s): remove it there, or choose another name", e.why)
+	text := fmt.Sprintf("the target has an object of this name that is not what the mailbox's is there (%s): remove it there, or choose another name", e.why)
+	if e.adoptable {
+		text += ", or allow its adoption, by spec.adoption of the PublishedResource or `kubectl synchub register --adopt`"
+	}
+	return text
 }
 
 // immutableError says that a field cannot be changed.

@@ -48,6 +48,8 @@ type managed struct {
 	announced  atomic.Pointer[time.Time]
 	// cordoned is true if nothing new may be made on the target.
 	cordoned atomic.Bool
+	// adoption is the [synchubv1alpha1.AdoptionPolicy] of the SyncTarget.
+	adoption atomic.Value
 
 	// stale is true when the configs must be looked at anew, ask if what is missing must be proven to be gone. Both are
 	// guarded by the manager's lock.

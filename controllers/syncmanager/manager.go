@@ -34,6 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/compatibility"
 	"github.com/synchub-dev/synchub/controllers/definition"
 	"github.com/synchub-dev/synchub/controllers/sync"
@@ -70,6 +71,8 @@ type Target struct {
 	Connection *targets.Connection
 	// Cordoned is true if nothing new may be made on the target.
 	Cordoned bool
+	// Adoption is what may be adopted on the target, beside what a PublishedResource says; empty stands for nothing.
+	Adoption synchubv1alpha1.AdoptionPolicy
 	// Recorded is what the hub may have written, by the resources of the target.
 	Recorded map[schema.GroupResource]Record
 	// Trusted is for how long what Recorded says of whether objects fit counts without asking the target by its first
@@ -228,12 +231,18 @@ func (m *Manager) Assign(target Target) {
 		for _, resource := range ConfigResources {
 			found.unsubscribe = append(found.unsubscribe, m.Mailboxes.Subscribe(resource, target.Mailbox, subscriber))
 		}
+		found.adoption.Store(target.Adoption)
 		m.targets[target.UID] = found
 	}
 	m.lock.Unlock()
 	if found.cordoned.Swap(target.Cordoned) && !target.Cordoned {
 		for _, controller := range found.controllers() {
 			controller.Uncordon()
+		}
+	}
+	if found.adoption.Swap(target.Adoption) != target.Adoption {
+		for _, controller := range found.controllers() {
+			controller.RetryConflicts()
 		}
 	}
 	isOther := found.connect(target.Connection, targets.Listener{CRD: func(schema.GroupResource) {

@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/controllers/sync/order"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
@@ -201,6 +202,7 @@ func (m *Manager) start(managed *managed, resource sync.Resource, forms forms) {
 		Register:   managed.register,
 		Relations:  forms.relations,
 		Cordoned:   managed.cordoned.Load,
+		Adoption:   func() synchubv1alpha1.AdoptionPolicy { return managed.adoption.Load().(synchubv1alpha1.AdoptionPolicy) },
 		Publishes:  m.publishes,
 		Demand:     func(answered func() bool) { managed.demand(resource, answered) },
 		Again:      func() { managed.lookAgain(resource) },

@@ -42,6 +42,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/departure"
 	"github.com/synchub-dev/synchub/controllers/heartbeat"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
@@ -311,6 +312,7 @@ func assignment(inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarg
 		Connection: found.connection,
 		Cordoned:   syncTarget.Spec.Unschedulable,
 		Recorded:   syncmanager.FromLedger(known.Resources),
+		Adoption:   synchubv1alpha1.AdoptionPolicy(syncTarget.Spec.Adoption),
 		Trusted:    found.trusted,
 	}
 }

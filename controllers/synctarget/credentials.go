@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/credentials"
 	"github.com/synchub-dev/synchub/provider/requests"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -70,11 +71,20 @@ func (c *Controller) credentials(ctx context.Context, inventory cluster.Cluster,
 		return nil, &credentialsError{ReasonCredentialsMissing, fmt.Sprintf("The Secret %s is not there, or the hub does not see it: it needs the label %s=%s, "+
 			"and this workspace's APIBinding must accept the claim on secrets.", key, edgev2alpha1.LabelCredential, edgev2alpha1.CredentialKubeconfig)}
 	}
+	if !credentials.Allows(secret, syncTarget.Name, syncTarget.UID) {
+		return nil, &credentialsError{ReasonCredentialsNotAllowed, notAllowed(secret, syncTarget)}
+	}
 	kubeconfig, ok := secret.Data[reference.Key]
 	if !ok {
 		return nil, &credentialsError{ReasonCredentialsMissing, fmt.Sprintf("The Secret %s has no key %q.", key, reference.Key)}
 	}
 	return kubeconfig, nil
+}
+
+// notAllowed says how somebody who may change the Secret lets the SyncTarget use it.
+func notAllowed(secret *corev1.Secret, syncTarget *edgev2alpha1.SyncTarget) string {
+	return fmt.Sprintf("The Secret %s/%s does not say that this SyncTarget may use it. Whoever may change the Secret, and means to, says so with %s.",
+		secret.Namespace, secret.Name, credentials.Command(secret, syncTarget.Name, syncTarget.UID))
 }
 
 // secret returns a Secret from the cache or, once after each time that its content was refused by the target, from kcp.

@@ -19,11 +19,13 @@ package synctarget
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	testclock "k8s.io/utils/clock/testing"
@@ -31,6 +33,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
@@ -60,6 +63,42 @@ func version(resourceVersion string) *corev1.Secret {
 	secret := &corev1.Secret{}
 	secret.UID, secret.ResourceVersion = "uid", resourceVersion
 	return secret
+}
+
+// A SyncTarget that names a Secret gets nothing of it unless the Secret names the SyncTarget, at each look.
+func TestASecretIsUsedOnlyForThoseItNames(t *testing.T) {
+	controller := NewController(Options{Registry: startRegistry(t), Sync: syncmanager.New(syncmanager.Options{}), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
+	syncTarget := &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "florin", UID: "one"}}
+	syncTarget.Spec.KubeconfigSecretRef = &edgev2alpha1.SecretReference{Name: "s"}
+	const command = "`kubectl annotate secret s --namespace default synchub.dev/allowed-sync-targets=florin/one`"
+	for name, test := range map[string]struct{ annotation, reason, says string }{
+		"by its UID":                 {annotation: "florin/one"},
+		"by its name":                {annotation: "florin"},
+		"beside another":             {annotation: "guilder/two,florin/one"},
+		"nobody":                     {reason: ReasonCredentialsNotAllowed, says: command},
+		"one before it, of its name": {annotation: "florin/zero", reason: ReasonCredentialsNotAllowed, says: "--overwrite"},
+		"another":                    {annotation: "guilder", reason: ReasonCredentialsNotAllowed, says: "OTHERS,florin/one"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inventory := &cached{secret: &corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "s", UID: "uid", ResourceVersion: "1"},
+				Data:       map[string][]byte{"kubeconfig": []byte("secret")},
+			}}
+			if test.annotation != "" {
+				inventory.secret.Annotations = map[string]string{edgev2alpha1.AnnotationAllowedSyncTargets: test.annotation}
+			}
+			kubeconfig, problem := controller.credentials(t.Context(), inventory, syncTarget, &memory{})
+			if test.reason == "" {
+				if problem != nil || string(kubeconfig) != "secret" {
+					t.Errorf("it is not used: %v", problem)
+				}
+				return
+			}
+			if kubeconfig != nil || problem == nil || problem.reason != test.reason || !strings.Contains(problem.message, test.says) || strings.Contains(problem.message, "guilder") {
+				t.Errorf("got %q, %+v", kubeconfig, problem)
+			}
+		})
+	}
 }
 
 // After the target has refused the credentials they are read from kcp, once for each time that it did, and what was read

@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/credentials"
 	"github.com/synchub-dev/synchub/provider/requests"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -110,6 +111,10 @@ func (c *Controller) replaceToken(ctx context.Context, inventory cluster.Cluster
 	stored, err := c.secret(ctx, inventory, key, memory)
 	if err != nil {
 		return fmt.Errorf("cannot read the Secret %s: %w", key, err)
+	}
+	if !credentials.Allows(stored, syncTarget.Name, syncTarget.UID) {
+		// Somebody has just taken the permission away; the change of the Secret ends the connection.
+		return fmt.Errorf("the Secret %s does not allow this SyncTarget any more: %w", key, targets.ErrChanged)
 	}
 	kubeconfig, err := connection.RenewToken(ctx, stored.Data[reference.Key])
 	if err != nil {

@@ -44,12 +44,14 @@ import (
 const (
 	ReasonCredentialsMissing = "CredentialsMissing"
 	ReasonCredentialsRefused = "CredentialsRefused"
-	ReasonTokenExpired       = "TokenExpired"
-	ReasonMailboxNotReady    = "MailboxNotReady"
-	ReasonStarting           = "Starting"
-	ReasonSuspended          = "Suspended"
-	ReasonSyncing            = "Syncing"
-	ReasonReady              = "Ready"
+	// ReasonCredentialsNotAllowed: the Secret does not name the SyncTarget as one that may use it.
+	ReasonCredentialsNotAllowed = "CredentialsNotAllowed"
+	ReasonTokenExpired          = "TokenExpired"
+	ReasonMailboxNotReady       = "MailboxNotReady"
+	ReasonStarting              = "Starting"
+	ReasonSuspended             = "Suspended"
+	ReasonSyncing               = "Syncing"
+	ReasonReady                 = "Ready"
 	// ReasonSharedCluster: another SyncTarget stands for the same cluster.
 	ReasonSharedCluster = "SharedCluster"
 	// ReasonOtherInventory: a SyncTarget of another inventory workspace leads to what says to be the same cluster.

@@ -144,6 +144,7 @@ subjects: [{kind: ServiceAccount, name: %[1]s, namespace: default}]`
 	}}
 	secret.Namespace, secret.Name = "default", name
 	secret.Labels = map[string]string{edgev2alpha1.LabelCredential: edgev2alpha1.CredentialKubeconfig}
+	secret.Annotations = map[string]string{edgev2alpha1.AnnotationAllowedSyncTargets: name}
 	g.Expect(w.Create(w.Context(), secret)).To(Succeed())
 	syncTarget := &edgev2alpha1.SyncTarget{}
 	syncTarget.Name, syncTarget.UID = name, types.UID(name)

@@ -45,18 +45,19 @@ func row(file, name string) proof  { return proof{file, `"` + name + `":`} }
 func spec(file, text string) proof { return proof{file, `It("` + text + `"`} }
 
 const (
-	matching  = "controllers/sync/selection/matcher_test.go"
-	union     = "controllers/sync/selection/union_test.go"
-	publishes = "controllers/published/published_test.go"
-	compiles  = "controllers/published/compile_test.go"
-	apis      = "test/e2e/publishing_api_test.go"
-	objects   = "test/e2e/publishing_objects_test.go"
-	mainJob   = "test/e2e/main_job_test.go"
-	fields    = "test/e2e/fields_test.go"
-	target    = "test/e2e/target_test.go"
-	converts  = "controllers/sync/conversion/conversion_test.go"
-	leaving   = "test/e2e/departure_test.go"
-	likeNaive = "controllers/sync/selection/property_test.go"
+	matching    = "controllers/sync/selection/matcher_test.go"
+	union       = "controllers/sync/selection/union_test.go"
+	publishes   = "controllers/published/published_test.go"
+	compiles    = "controllers/published/compile_test.go"
+	apis        = "test/e2e/publishing_api_test.go"
+	objects     = "test/e2e/publishing_objects_test.go"
+	mainJob     = "test/e2e/main_job_test.go"
+	fields      = "test/e2e/fields_test.go"
+	target      = "test/e2e/target_test.go"
+	converts    = "controllers/sync/conversion/conversion_test.go"
+	leaving     = "test/e2e/departure_test.go"
+	registering = "test/e2e/escape_registration_test.go"
+	likeNaive   = "controllers/sync/selection/property_test.go"
 )
 
 // behaviour lists, by kind, the fields that do something, each with its proof. A field stands for all below it.
@@ -71,6 +72,7 @@ var behaviour = map[string]map[string]proof{
 		"spec.mailboxAccess":                 spec(leaving, "gives users their rights in the mailbox, and takes them away again"),
 		"spec.allowSharedCluster":            spec(leaving, "refuses the younger of two SyncTargets of one cluster, unless that is allowed"),
 		"spec.suspend":                       spec(fields, "leaves the target of a suspended SyncTarget alone, and catches up afterwards"),
+		"spec.adoption":                      spec(registering, "is taken over with all that is there by register --adopt"),
 		"spec.limits":                        test("controllers/synctarget/controller_test.go", "TestLimitsMakeAnotherConnection"),
 	},
 	"SyncerConfig": {

@@ -30,6 +30,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/hack/demo/screen"
+	"github.com/synchub-dev/synchub/provider/credentials"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
 
@@ -119,6 +120,9 @@ func TestRegistration(t *testing.T) {
 	}
 	if secret.Labels[edgev2alpha1.LabelCredential] != edgev2alpha1.CredentialKubeconfig {
 		t.Errorf("the hub cannot see a Secret with the labels %v", secret.Labels)
+	}
+	if !credentials.Allows(&secret, target.name, "any") {
+		t.Errorf("the hub may not use a Secret with the annotations %v", secret.Annotations)
 	}
 	if reference := syncTarget.Spec.KubeconfigSecretRef; reference == nil || reference.Name != secret.Name {
 		t.Errorf("the SyncTarget names the Secret %v, want %s", reference, secret.Name)

@@ -97,6 +97,8 @@ func (t *target) registration(kubeconfig string) (string, error) {
 				"name":      t.name,
 				"namespace": edgev2alpha1.DefaultCredentialNamespace,
 				"labels":    map[string]string{edgev2alpha1.LabelCredential: edgev2alpha1.CredentialKubeconfig},
+				// A reference is no permission: the Secret says which SyncTarget may use it.
+				"annotations": map[string]string{edgev2alpha1.AnnotationAllowedSyncTargets: t.name},
 			},
 			"stringData": map[string]string{edgev2alpha1.DefaultCredentialKey: kubeconfig},
 		},

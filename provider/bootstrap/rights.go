@@ -25,7 +25,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
-// hubRules are the least that the hub needs in the provider workspace. In mailboxes and inventory workspaces it works
+// hubRules are what the hub needs in the provider workspace. In mailboxes and inventory workspaces it works
 // through the virtual workspaces of the exports, by apiexports/content.
 func hubRules() []rbacv1.PolicyRule {
 	exports := []string{InventoryExport, MailboxExport}

@@ -14,8 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package registration makes a cluster known to the hub, for the operator's own tool: on the cluster an identity with the
-// least rights, in an inventory workspace the Secret with its kubeconfig and the SyncTarget.
+// Package registration makes a cluster known to the hub, for the operator's own tool: on the cluster an identity with
+// rights for the resources that an operator named or published, in an inventory workspace the Secret with its kubeconfig and
+// the SyncTarget.
 //
 // Everything is created, or updated where it differs, so that a second run changes nothing and keeps the identity. What
 // somebody else made under one of the names is never touched; the error says so. The hub takes no part in this and never has

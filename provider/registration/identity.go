@@ -84,12 +84,8 @@ func (i Identity) isOurs(object client.Object) bool {
 
 // Objects returns what a target gets, in the order in which it is made.
 func (i Identity) Objects(resources []rights.Resource, options rights.Options) []client.Object {
-	names := make([]string, 0, len(resources))
-	for _, resource := range rights.Merge(resources) {
-		names = append(names, resource.String())
-	}
 	role := &rbacv1.ClusterRole{TypeMeta: rbac("ClusterRole"), ObjectMeta: i.meta(""), Rules: rights.Rules(resources, options)}
-	role.Annotations[granted] = strings.Join(names, ",")
+	role.Annotations[granted] = namesOf(rights.Merge(resources))
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: Namespace, Name: i.Name()}}
 	return []client.Object{
 		namespace(),

@@ -18,8 +18,10 @@ package registration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/credentials"
 )
 
 // Inventory is a workspace with SyncTargets.
@@ -67,25 +70,21 @@ func (i *Inventory) Wanted(name string, labels map[string]string) *edgev2alpha1.
 	}
 }
 
-// Ensure makes the SyncTarget exist with the labels and a reference to a Secret. Nothing else of it is changed.
-func (i *Inventory) Ensure(ctx context.Context, name string, labels map[string]string) (*edgev2alpha1.SyncTarget, error) {
-	wanted := i.Wanted(name, labels)
+// Ensure makes the SyncTarget exist with the labels, the adoption and a reference to a Secret. Nothing else of it is changed.
+func (i *Inventory) Ensure(ctx context.Context, wanted *edgev2alpha1.SyncTarget) (*edgev2alpha1.SyncTarget, error) {
 	anybodys := func(client.Object) bool { return true }
 	change, err := ensure(ctx, i.Client, wanted, anybodys, func(_, to client.Object) {
 		spec := &to.(*edgev2alpha1.SyncTarget).Spec
 		if spec.KubeconfigSecretRef == nil {
 			spec.KubeconfigSecretRef = wanted.Spec.KubeconfigSecretRef
 		}
+		spec.Adoption = wanted.Spec.Adoption
 	})
 	if err != nil {
 		return nil, i.explained(err)
 	}
-	syncTarget := change.Object.(*edgev2alpha1.SyncTarget)
-	if syncTarget.DeletionTimestamp != nil {
-		return nil, fmt.Errorf("the SyncTarget %s is being deleted: wait until it is gone, or let it go with `kubectl synchub unregister %s --force`", name, name)
-	}
 	i.report(change)
-	return syncTarget, nil
+	return change.Object.(*edgev2alpha1.SyncTarget), nil
 }
 
 func (i *Inventory) report(change Change) {
@@ -104,11 +103,60 @@ func (i *Inventory) Credentials(ctx context.Context, syncTarget *edgev2alpha1.Sy
 	return secret.Data[field], nil
 }
 
+// strangers returns what to ask before a cluster is given to a SyncTarget that somebody made already, and whose Secret does not
+// name it yet: he may have given himself its mailbox. It refuses a Secret that is not the SyncTarget's.
+func (i *Inventory) strangers(ctx context.Context, wanted *edgev2alpha1.SyncTarget) (questions []string, err error) {
+	key, _ := secretOf(wanted)
+	var secret corev1.Secret
+	err = i.Client.Get(ctx, key, &secret)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return nil, i.explained(err)
+	case err == nil && !isFor(&secret, wanted.Name):
+		return nil, &notAllowedError{secret: &secret, syncTarget: wanted}
+	}
+	if wanted.UID == "" || credentials.Allows(&secret, wanted.Name, wanted.UID) {
+		return nil, nil
+	}
+	for _, access := range wanted.Spec.MailboxAccess {
+		for _, subject := range access.Subjects {
+			questions = append(questions, fmt.Sprintf("The SyncTarget %s is there already, and would give %s %s the role %s in the cluster's mailbox.", wanted.Name, subject.Kind, subject.Name, access.ClusterRole))
+		}
+	}
+	return questions, nil
+}
+
+// notAllowedError says that a Secret is not the SyncTarget's, which refers to it.
+type notAllowedError struct {
+	secret     *corev1.Secret
+	syncTarget *edgev2alpha1.SyncTarget
+}
+
+func (e *notAllowedError) Error() string {
+	return fmt.Sprintf("the Secret %s/%s, which spec.kubeconfigSecretRef of the SyncTarget %s names, does not say that it is this SyncTarget's, and is left as it is: name another one there, or allow it with %s",
+		e.secret.Namespace, e.secret.Name, e.syncTarget.Name, credentials.Command(e.secret, e.syncTarget.Name, e.syncTarget.UID))
+}
+
+// isFor tells whether a Secret is for a SyncTarget of a name: it says so, or a registration made it before Secrets said so.
+func isFor(secret *corev1.Secret, name string) bool {
+	if credentials.Names(secret, name) {
+		return true
+	}
+	_, says := secret.Annotations[edgev2alpha1.AnnotationAllowedSyncTargets]
+	return !says && secret.Labels[managedBy] == manager && slices.ContainsFunc(secret.OwnerReferences, func(owner metav1.OwnerReference) bool {
+		return owner.Kind == "SyncTarget" && owner.Name == name
+	})
+}
+
 // SetCredentials gives the hub a kubeconfig of the SyncTarget.
 func (i *Inventory) SetCredentials(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, kubeconfig []byte) error {
 	wanted, field := Secret(syncTarget)
-	change, err := ensure(ctx, i.Client, wanted, holdsCredentials, func(_, to client.Object) {
+	// Beside what the Secret allows already.
+	wanted.Annotations = nil
+	isOurs := func(object client.Object) bool { return isFor(object.(*corev1.Secret), syncTarget.Name) }
+	change, err := ensure(ctx, i.Client, wanted, isOurs, func(_, to client.Object) {
 		secret := to.(*corev1.Secret)
+		credentials.Allow(secret, syncTarget.Name, syncTarget.UID)
 		if secret.Data == nil {
 			secret.Data = map[string][]byte{}
 		}
@@ -123,11 +171,11 @@ func (i *Inventory) SetCredentials(ctx context.Context, syncTarget *edgev2alpha1
 			}}
 		}
 	})
-	if i.DryRun && apierrors.IsNotFound(err) {
-		change, err = Change{Object: wanted, Result: Created}, nil
-	}
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("cannot write the Secret %s: create the namespace %s first, or choose another with --namespace: %w", wanted.Name, wanted.Namespace, err)
+	}
+	if taken, ok := errors.AsType[*TakenError](err); ok {
+		return &notAllowedError{secret: taken.Object.(*corev1.Secret), syncTarget: syncTarget}
 	}
 	if err != nil {
 		return i.explained(err)
@@ -138,14 +186,15 @@ func (i *Inventory) SetCredentials(ctx context.Context, syncTarget *edgev2alpha1
 	return nil
 }
 
-// RemoveCredentials deletes the Secret of a SyncTarget that is gone, if a registration made it. Whoever made another keeps it.
+// RemoveCredentials deletes the Secret of a SyncTarget that is gone, if a registration made it and no other SyncTarget may use
+// it. Whoever made another keeps it.
 func (i *Inventory) RemoveCredentials(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) error {
 	secret, _ := Secret(syncTarget)
 	kind := secret.GroupVersionKind()
 	if err := i.Client.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
 		return i.explained(client.IgnoreNotFound(err))
 	}
-	if secret.Labels[managedBy] != manager {
+	if secret.Labels[managedBy] != manager || !isFor(secret, syncTarget.Name) || credentials.NamesOthers(secret, syncTarget.Name) {
 		return nil
 	}
 	if err := i.Client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID}); err != nil {
@@ -160,17 +209,15 @@ func (i *Inventory) RemoveCredentials(ctx context.Context, syncTarget *edgev2alp
 // Secret returns the Secret of a SyncTarget as a manifest without its content, and the key of that.
 func Secret(syncTarget *edgev2alpha1.SyncTarget) (*corev1.Secret, string) {
 	key, field := secretOf(syncTarget)
-	return &corev1.Secret{
+	secret := &corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: key.Namespace, Name: key.Name,
 			Labels: map[string]string{edgev2alpha1.LabelCredential: edgev2alpha1.CredentialKubeconfig},
 		},
-	}, field
-}
-
-func holdsCredentials(object client.Object) bool {
-	return object.GetLabels()[edgev2alpha1.LabelCredential] == edgev2alpha1.CredentialKubeconfig
+	}
+	credentials.Allow(secret, syncTarget.Name, syncTarget.UID)
+	return secret, field
 }
 
 func secretOf(syncTarget *edgev2alpha1.SyncTarget) (key types.NamespacedName, field string) {

@@ -19,6 +19,7 @@ package registration
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -35,9 +36,10 @@ type Plan struct {
 	// Name and Labels are the SyncTarget's. Labels are added to those it has.
 	Name   string
 	Labels map[string]string
-	// Resources are those asked for; see [Choose].
-	Resources []rights.Resource
-	Rights    rights.Options
+	// Adoption becomes the SyncTarget's; nil leaves it as it is.
+	Adoption *edgev2alpha1.AdoptionPolicy
+	Wish     Wish
+	Rights   rights.Options
 	// Lifetime is how long a token is to last.
 	Lifetime time.Duration
 
@@ -48,8 +50,10 @@ type Plan struct {
 	Handed       []byte
 
 	// Note is told what the operator should know. It may be nil.
-	Note  func(string)
-	Clock clock.PassiveClock
+	Note func(string)
+	// Confirm is asked before more is given than was before; what it returns ends the registration. It may be nil.
+	Confirm func(ctx context.Context, question string) error
+	Clock   clock.PassiveClock
 }
 
 // Register makes sure of the SyncTarget, then of the identity on the target, then of the Secret. What failed can be done
@@ -60,20 +64,20 @@ func (p *Plan) Register(ctx context.Context) (*edgev2alpha1.SyncTarget, error) {
 			return nil, err
 		}
 	}
-	syncTarget, err := p.Inventory.Ensure(ctx, p.Name, p.Labels)
+	wanted, err := p.wanted(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if p.Admin == nil {
+	target, resources, err := p.decide(ctx, wanted)
+	if err != nil {
+		return nil, err
+	}
+	syncTarget, err := p.Inventory.Ensure(ctx, wanted)
+	if err != nil {
+		return nil, err
+	}
+	if target == nil {
 		return syncTarget, p.Inventory.SetCredentials(ctx, syncTarget, p.Handed)
-	}
-	target, err := p.Target(ctx)
-	if err != nil {
-		return nil, err
-	}
-	resources, err := p.choose(ctx, target, syncTarget)
-	if err != nil {
-		return nil, err
 	}
 	if err := target.Ensure(ctx, resources, p.Rights); err != nil {
 		return nil, err
@@ -81,30 +85,83 @@ func (p *Plan) Register(ctx context.Context) (*edgev2alpha1.SyncTarget, error) {
 	return syncTarget, p.renew(ctx, target, syncTarget, true)
 }
 
-// Objects returns what Register makes sure of, except what it learns on the way: the Secret has no content. It reads, and
-// writes nothing.
-func (p *Plan) Objects(ctx context.Context) ([]client.Object, error) {
-	syncTarget, err := p.Inventory.SyncTarget(ctx, p.Name)
+// Check returns why Register would fail, as far as that can be found out without a write.
+func (p *Plan) Check(ctx context.Context) error {
+	inventory := *p.Inventory
+	inventory.Client, inventory.DryRun, inventory.Report = asking(inventory.Client), true, nil
+	trial := *p
+	trial.Inventory, trial.Note, trial.Confirm = &inventory, nil, nil
+	if p.TargetClient != nil {
+		trial.TargetClient = asking(p.TargetClient)
+	}
+	_, err := trial.Register(ctx)
+	return err
+}
+
+// wanted returns the SyncTarget as it is to be, after a look at the one that there is.
+func (p *Plan) wanted(ctx context.Context) (*edgev2alpha1.SyncTarget, error) {
+	current, err := p.Inventory.SyncTarget(ctx, p.Name)
 	if err != nil {
 		return nil, err
 	}
 	wanted := p.Inventory.Wanted(p.Name, p.Labels)
-	if syncTarget != nil && syncTarget.Spec.KubeconfigSecretRef != nil {
-		wanted.Spec.KubeconfigSecretRef = syncTarget.Spec.KubeconfigSecretRef
+	if current != nil {
+		if current.DeletionTimestamp != nil {
+			return nil, fmt.Errorf("the SyncTarget %s is being deleted: wait until it is gone, or let it go with `kubectl synchub unregister %s --force`", p.Name, p.Name)
+		}
+		wanted.UID, wanted.Spec.MailboxAccess, wanted.Spec.Adoption = current.UID, current.Spec.MailboxAccess, current.Spec.Adoption
+		if current.Spec.KubeconfigSecretRef != nil {
+			wanted.Spec.KubeconfigSecretRef = current.Spec.KubeconfigSecretRef
+		}
 	}
-	objects := []client.Object{wanted}
+	if p.Adoption != nil {
+		wanted.Spec.Adoption = *p.Adoption
+	}
+	return wanted, nil
+}
+
+// decide finds out what is to be made, and has it confirmed if that gives more than there was. Nothing is made yet. Without
+// an administrator there is no target to make anything on.
+func (p *Plan) decide(ctx context.Context, wanted *edgev2alpha1.SyncTarget) (target *Target, resources []rights.Resource, err error) {
+	questions, err := p.Inventory.strangers(ctx, wanted)
+	if err != nil {
+		return nil, nil, err
+	}
 	if p.Admin != nil {
-		target, err := p.Target(ctx)
-		if err != nil {
-			return nil, err
+		if target, err = p.Target(ctx); err != nil {
+			return nil, nil, err
 		}
-		resources, err := p.choose(ctx, target, syncTarget)
-		if err != nil {
-			return nil, err
+		var grown string
+		if resources, grown, err = p.choose(ctx, target); err != nil {
+			return nil, nil, err
 		}
-		objects = append(objects, target.Objects(resources, p.Rights)...)
+		if grown != "" {
+			questions = append(questions, "The hub's rights on the target would grow by: "+grown+".")
+		}
+	}
+	if len(questions) > 0 && p.Confirm != nil {
+		err = p.Confirm(ctx, strings.Join(questions, "\n"))
+	}
+	return target, resources, err
+}
+
+// Objects returns what Register makes sure of, except what it learns on the way: the Secret has no content. It reads, and
+// writes nothing.
+func (p *Plan) Objects(ctx context.Context) ([]client.Object, error) {
+	wanted, err := p.wanted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	target, resources, err := p.decide(ctx, wanted)
+	if err != nil {
+		return nil, err
 	}
 	secret, _ := Secret(wanted)
+	wanted.UID = ""
+	objects := []client.Object{wanted}
+	if target != nil {
+		objects = append(objects, target.Objects(resources, p.Rights)...)
+	}
 	return append(objects, secret), nil
 }
 
@@ -116,6 +173,9 @@ func (p *Plan) Rotate(ctx context.Context, revoke bool) error {
 	}
 	if syncTarget == nil {
 		return NotFound(p.Name)
+	}
+	if _, err := p.Inventory.strangers(ctx, syncTarget); err != nil {
+		return err
 	}
 	target, err := p.Target(ctx)
 	if err != nil {
@@ -161,24 +221,41 @@ func (p *Plan) Target(ctx context.Context) (*Target, error) {
 	}, nil
 }
 
-func (p *Plan) choose(ctx context.Context, target *Target, syncTarget *edgev2alpha1.SyncTarget) ([]rights.Resource, error) {
-	granted, err := target.Granted(ctx)
+// choose returns the resources to grant rights for, and by what the rights grow that the hub has.
+func (p *Plan) choose(ctx context.Context, target *Target) (resources []rights.Resource, grown string, err error) {
+	role, granted, err := target.Granted(ctx)
 	if err != nil {
-		return nil, onTarget(err)
+		return nil, "", onTarget(err)
 	}
-	asked, err := p.resolve()
+	wish := p.Wish
+	if wish.Resources, err = p.resolve(wish.Resources); err != nil {
+		return nil, "", err
+	}
+	if wish.More, err = p.resolve(wish.More); err != nil {
+		return nil, "", err
+	}
+	resources, source, err := Choose(wish, granted)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	resources, source, err := Choose(asked, syncTarget, granted)
-	if err != nil {
-		return nil, err
-	}
-	p.note(fmt.Sprintf("Rights for %d resources: %s.", len(resources), source))
+	p.note(fmt.Sprintf("Rights in the whole cluster for %d resources, %s: %s.", len(resources), source, namesOf(resources)))
 	if !p.Rights.Escalate && grantsRights(resources) {
 		p.note("Roles that grant more than the hub has, and bindings to them, will be refused by the target. Allow them with --allow-rbac-escalation.")
 	}
-	return resources, nil
+	if role != nil {
+		more := rights.Grown(role.Rules, rights.Rules(resources, p.Rights))
+		grown = rights.Describe(more, len(more))
+	}
+	return resources, grown, nil
+}
+
+// namesOf lists resources as an operator writes them.
+func namesOf(resources []rights.Resource) string {
+	names := make([]string, 0, len(resources))
+	for _, resource := range resources {
+		names = append(names, resource.String())
+	}
+	return strings.Join(names, ",")
 }
 
 func (p *Plan) note(text string) {
@@ -196,10 +273,10 @@ func grantsRights(resources []rights.Resource) bool {
 	return false
 }
 
-// resolve completes the resources that were asked for by what the target serves.
-func (p *Plan) resolve() ([]rights.Resource, error) {
+// resolve completes resources that were asked for by what the target serves.
+func (p *Plan) resolve(asked []rights.Resource) ([]rights.Resource, error) {
 	var resolved []rights.Resource
-	for _, resource := range p.Resources {
+	for _, resource := range asked {
 		found, err := p.TargetClient.RESTMapper().ResourceFor(resource.GroupResource().WithVersion(""))
 		switch {
 		case err == nil:

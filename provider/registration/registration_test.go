@@ -28,7 +28,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/clientcmd"
@@ -36,7 +38,6 @@ import (
 	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/yaml"
 
-	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/provider/rights"
 )
@@ -82,7 +83,7 @@ func TestUsualIsWhatTheChartPublishes(t *testing.T) {
 			published = append(published, rights.Resource{Group: resource.Spec.Resource.Group, Resource: resource.Spec.Resource.Resource, Down: true}.GroupResource().String())
 		}
 	}
-	resources, _, err := Choose(nil, nil, nil)
+	resources, _, err := Choose(Wish{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,26 +109,51 @@ func TestChoose(t *testing.T) {
 		}
 		return resources
 	}
-	listed := &edgev2alpha1.SyncTarget{}
-	listed.Status.SyncedResources = []edgev2alpha1.SyncedResource{{Group: "apps", Resource: "deployments"}, {Resource: "pods"}}
-	for name, test := range map[string]struct {
-		asked, granted string
-		syncTarget     *edgev2alpha1.SyncTarget
-		want, source   string
-	}{
-		"asked for":                       {asked: "secrets", granted: "configmaps", syncTarget: listed, want: "secrets", source: "--resources"},
-		"listed by the hub":               {syncTarget: listed, want: "pods,deployments.apps", source: "what the hub lists"},
-		"listed, and granted before":      {syncTarget: listed, granted: "configmaps,pods:up", want: "configmaps,pods,deployments.apps", source: "and what was granted before"},
-		"usual":                           {syncTarget: &edgev2alpha1.SyncTarget{}, want: strings.Join(usual, ","), source: "what the chart publishes by default"},
-		"usual, and granted before":       {granted: "widgets.example.com:crd", want: strings.Join(usual, ",") + ",widgets.example.com:crd", source: "and what was granted before"},
-		"usual, without anything of note": {granted: "configmaps", want: strings.Join(usual, ","), source: "what the chart publishes by default"},
+	for name, test := range map[string]struct{ asked, more, published, granted, want, source string }{
+		"asked for":                     {asked: "secrets", published: "services", granted: "configmaps", want: "secrets", source: "from --resources"},
+		"asked for, and more":           {asked: "secrets", more: "services", granted: "configmaps", want: "secrets,services", source: "from --resources, and from --add-resources"},
+		"published":                     {published: "services,pods:up", want: "services,pods:up", source: "from the PublishedResources of the hosting cluster"},
+		"published, and granted before": {published: "services,pods:up", granted: "pods:up,jobs.batch", want: "services,pods:up,jobs.batch", source: "hosting cluster, and granted before"},
+		"granted before":                {granted: "configmaps", want: "configmaps", source: "as granted before"},
+		"granted before, and more":      {granted: "configmaps:up", more: "configmaps,widgets.example.com:crd", want: "configmaps,widgets.example.com:crd", source: "as granted before, and from --add-resources"},
+		"usual":                         {want: strings.Join(usual, ","), source: "which the chart publishes by default"},
+		"usual, and more":               {more: "widgets.example.com:crd", want: strings.Join(usual, ",") + ",widgets.example.com:crd", source: "by default, and from --add-resources"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, source, err := Choose(parse(test.asked), test.syncTarget, parse(test.granted))
+			wish := Wish{Resources: parse(test.asked), More: parse(test.more), Published: parse(test.published)}
+			got, source, err := Choose(wish, parse(test.granted))
 			if err != nil || !reflect.DeepEqual(got, rights.Merge(parse(test.want))) || !strings.Contains(source, test.source) {
 				t.Errorf("want %s from %s\ngot  %v from %s, %v", test.want, test.source, got, source, err)
 			}
 		})
+	}
+}
+
+func TestPublished(t *testing.T) {
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{{Group: "example.dev", Version: "v1"}})
+	mapper.Add(schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Widget"}, meta.RESTScopeNamespace)
+	publish := func(name string, spec synchubv1alpha1.PublishedResourceSpec) synchubv1alpha1.PublishedResource {
+		return synchubv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
+	}
+	resources, untold, err := Published([]synchubv1alpha1.PublishedResource{
+		publish("pods", synchubv1alpha1.PublishedResourceSpec{Resource: synchubv1alpha1.ResourceDescriptor{Resource: "pods"}}),
+		publish("widgets", synchubv1alpha1.PublishedResourceSpec{
+			Resource: synchubv1alpha1.ResourceDescriptor{Group: "example.dev", Kind: "Widget"}, InstallCRD: true,
+			Related: []synchubv1alpha1.RelatedResource{
+				{Origin: synchubv1alpha1.RelatedOriginMailbox, Resource: synchubv1alpha1.RelatedResourceDescriptor{Resource: "secrets"}},
+				{Origin: synchubv1alpha1.RelatedOriginTarget, Resource: synchubv1alpha1.RelatedResourceDescriptor{Resource: "events"}},
+			},
+		}),
+		publish("gadgets", synchubv1alpha1.PublishedResourceSpec{Resource: synchubv1alpha1.ResourceDescriptor{Group: "example.dev", Kind: "Gadget"}}),
+	}, mapper)
+	if got, want := namesOf(resources), "events:up,pods:up,secrets,widgets.example.dev:crd"; err != nil || got != want || !slices.Equal(untold, []string{"gadgets"}) {
+		t.Errorf("got %s, untold %v, %v; want %s", got, untold, err, want)
+	}
+	_, _, err = Published([]synchubv1alpha1.PublishedResource{
+		publish("all", synchubv1alpha1.PublishedResourceSpec{Resource: synchubv1alpha1.ResourceDescriptor{Group: "*", Resource: "*"}}),
+	}, mapper)
+	if err == nil || !strings.Contains(err.Error(), `"*.*" is not a resource`) {
+		t.Errorf("a wildcard: %v", err)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,17 +52,28 @@ type Target struct {
 	Report func(Change)
 }
 
-// Granted returns the resources that the identity was last given rights for.
-func (t *Target) Granted(ctx context.Context) ([]rights.Resource, error) {
+// Granted returns the identity's ClusterRole, nil if there is none, and the resources that it was last made for. Of these
+// only those count that the role's rules allow: its annotation alone gives no rights.
+func (t *Target) Granted(ctx context.Context) (*rbacv1.ClusterRole, []rights.Resource, error) {
 	var role rbacv1.ClusterRole
 	if err := t.Client.Get(ctx, types.NamespacedName{Name: t.Name()}, &role); err != nil {
-		return nil, client.IgnoreNotFound(err)
+		return nil, nil, client.IgnoreNotFound(err)
+	}
+	if !t.isOurs(&role) {
+		role.TypeMeta = rbac("ClusterRole")
+		return nil, nil, &TakenError{Object: &role}
 	}
 	text := role.Annotations[granted]
-	if text == "" || !t.isOurs(&role) {
-		return nil, nil
+	if text == "" {
+		return &role, nil, nil
 	}
-	return rights.ParseAll(strings.Split(text, ","))
+	listed, err := rights.ParseAll(strings.Split(text, ","))
+	if err != nil {
+		return nil, nil, fmt.Errorf("the annotation %s of the ClusterRole %s: %w", granted, role.Name, err)
+	}
+	return &role, slices.DeleteFunc(listed, func(one rights.Resource) bool {
+		return len(rights.Grown(role.Rules, rights.Rules([]rights.Resource{one}, rights.Options{}))) > 0
+	}), nil
 }
 
 // Ensure makes the identity on the target what it must be. A namespace that is on its way out, such as after the end of the

@@ -22,6 +22,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // Resource is a resource of a target that the hub works with.
@@ -44,10 +45,10 @@ const (
 func Parse(text string) (Resource, error) {
 	parts := strings.Split(strings.TrimSpace(text), ":")
 	name := schema.ParseGroupResource(parts[0])
-	if name.Resource == "" || strings.ContainsAny(parts[0], "/* ") {
-		return Resource{}, fmt.Errorf("%q is not a resource: write its plural name and its group, for example deployments.apps", text)
-	}
 	resource := Resource{Group: name.Group, Resource: name.Resource, Down: true, Up: true}
+	if err := resource.Validate(); err != nil {
+		return Resource{}, err
+	}
 	for _, part := range parts[1:] {
 		switch part {
 		case upOnly:
@@ -59,6 +60,19 @@ func Parse(text string) (Resource, error) {
 		}
 	}
 	return resource, nil
+}
+
+// Validate returns an error unless the resource is named as an API names one. A wildcard, or a subresource, is no such name:
+// rights are only ever given for what somebody has named.
+func (r Resource) Validate() error {
+	problems := validation.IsDNS1123Label(r.Resource)
+	if r.Group != "" {
+		problems = append(problems, validation.IsDNS1123Subdomain(r.Group)...)
+	}
+	if len(problems) > 0 {
+		return fmt.Errorf("%q is not a resource: write its plural name and its group, for example deployments.apps", r.GroupResource())
+	}
+	return nil
 }
 
 // ParseAll reads several resources, and merges what is said of one.

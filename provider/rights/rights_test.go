@@ -229,10 +229,39 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: want %+v, got %+v %s, %v", text, want, got, got, err)
 		}
 	}
-	for _, text := range []string{"", ":up", "a:down", "a/b", "*", "*.apps", "a b"} {
+	for _, text := range []string{"", ":up", "a:down", "a/b", "*", "*.apps", "a b", "*.*", "pods.*", "Pods", "pods,secrets", "pods/exec", "a.b_c"} {
 		if _, err := rights.Parse(text); err == nil {
 			t.Errorf("%q is accepted", text)
 		}
+	}
+}
+
+func TestGrown(t *testing.T) {
+	before := rights.Rules(parse(t, "configmaps", "pods:up"), rights.Options{})
+	for name, test := range map[string]struct {
+		resources []string
+		options   rights.Options
+		want      string
+	}{
+		"the same":          {resources: []string{"configmaps", "pods:up"}},
+		"less":              {resources: []string{"configmaps:up"}},
+		"more verbs":        {resources: []string{"pods"}, want: "pods (create, delete, patch)"},
+		"another resource":  {resources: []string{"deployments.apps:up"}, want: "deployments.apps (get, list, watch)"},
+		"a definition":      {resources: []string{"configmaps:crd"}, want: "customresourcedefinitions.apiextensions.k8s.io (create, patch)"},
+		"more than it has":  {resources: []string{"roles.rbac.authorization.k8s.io:up"}, options: rights.Options{Escalate: true}, want: "roles.rbac.authorization.k8s.io (get, list, watch)"},
+		"leave to escalate": {resources: []string{"roles.rbac.authorization.k8s.io"}, options: rights.Options{Escalate: true}, want: "roles.rbac.authorization.k8s.io (create, delete, escalate, get, list, patch, watch)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			grown := rights.Grown(before, rights.Rules(parse(t, test.resources...), test.options))
+			if got := rights.Describe(grown, len(grown)); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+	// What one name allows is not what all do.
+	named := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}, ResourceNames: []string{"one"}}}
+	if grown := rights.Grown(named, []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}}}); len(grown) != 1 {
+		t.Errorf("it grows by %v", grown)
 	}
 }
 

@@ -50,7 +50,7 @@ var (
 // has logged in, unless their administrator has taken that away.
 var paths = []string{"/api", "/api/*", "/apis", "/apis/*", "/openapi/*", "/version"}
 
-// Options say what may be granted beyond the least.
+// Options say what may be granted beyond what the hub needs.
 type Options struct {
 	// Escalate lets the hub write roles that grant more than the hub has itself, and bindings to such roles.
 	Escalate bool
@@ -114,7 +114,8 @@ func (t table) sorted() []schema.GroupResource {
 	return slices.SortedFunc(maps.Keys(t), compare)
 }
 
-// Rules returns the least that a role must allow so that the hub can work with the resources, in a stable order.
+// Rules returns what a role must allow so that the hub can work with the resources, in a stable order. That is in all
+// namespaces of a cluster: with most resources, whoever has it can become its administrator.
 func Rules(resources []Resource, options Options) []rbacv1.PolicyRule {
 	needed := tableOf(resources)
 	if options.Escalate {
@@ -158,6 +159,25 @@ func Missing(needed []authorizationv1.ResourceAttributes, rules []authorizationv
 			return len(rule.ResourceNames) == 0 && covers(rule.Verbs, one.Verb) && covers(rule.APIGroups, one.Group) && covers(rule.Resources, one.Resource)
 		})
 	})
+}
+
+// Grown returns what rules allow and those before did not, as single verbs on resources.
+func Grown(before, after []rbacv1.PolicyRule) []authorizationv1.ResourceAttributes {
+	var allowed []authorizationv1.ResourceRule
+	for _, rule := range before {
+		allowed = append(allowed, authorizationv1.ResourceRule{Verbs: rule.Verbs, APIGroups: rule.APIGroups, Resources: rule.Resources, ResourceNames: rule.ResourceNames})
+	}
+	var wanted []authorizationv1.ResourceAttributes
+	for _, rule := range after {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					wanted = append(wanted, authorizationv1.ResourceAttributes{Group: group, Resource: resource, Verb: verb})
+				}
+			}
+		}
+	}
+	return Missing(wanted, allowed)
 }
 
 func covers(allowed []string, asked string) bool {

@@ -42,7 +42,7 @@ var _ = Describe("fields of the API", func() {
 		apply(ctx, inventory.Config, documents(namespace("vault"), fmt.Sprintf(`
 apiVersion: v1
 kind: Secret
-metadata: {name: florin, namespace: vault, labels: {synchub.dev/credential: kubeconfig}}
+metadata: {name: florin, namespace: vault, labels: {synchub.dev/credential: kubeconfig}, annotations: {synchub.dev/allowed-sync-targets: florin}}
 stringData:
   admin.yaml: |
     %s

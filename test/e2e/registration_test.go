@@ -47,7 +47,7 @@ var (
 )
 
 var _ = Describe("the kubectl plugin", func() {
-	It("registers a cluster with least rights, shows how it is, extends the rights, and removes it", func(ctx SpecContext) {
+	It("registers a cluster with rights for what is published, shows how it is, extends the rights, and removes it", func(ctx SpecContext) {
 		const ns, group = "registered", "registered.example.dev"
 		inventory := newInventory(ctx, ns)
 		kubectl := userOf(ctx, inventory)
@@ -106,7 +106,9 @@ var _ = Describe("the kubectl plugin", func() {
 		Eventually(message).WithContext(ctx).WithArguments(inventory.Config, syncTargets, ns, "SyncerAuthorized").
 			Should(ContainSubstring("widgets." + group + " (create, delete, get, list, patch, watch)"))
 		Expect(kubectl.succeeds(ctx, "synchub", "status").out).To(ContainSubstring("widgets." + group))
-		Expect(kubectl.succeeds(ctx, register...).out).To(MatchRegexp(`(?m)^clusterrole\..* configured$`))
+		hosted := append(register, "--hosting-kubeconfig", clusters["hosting"].Kubeconfig)
+		Expect(kubectl.runs(ctx, hosted...).errs).To(And(MatchRegexp(`would grow by: .*widgets\.registered\.example\.dev \(create, `), HaveSuffix("error: nothing was changed: say --yes if that is to be so\n")))
+		Expect(kubectl.onTerminalSaying(ctx, "yes\n", hosted...).out).To(MatchRegexp(`(?m)^clusterrole\..* configured$`))
 		Expect(framework.Condition(ctx, inventory.Config, syncTargets, "", ns, "SyncerAuthorized")).To(Equal("True"))
 		eventuallyExists(ctx, target("florin"), widgets.GroupVersionResource, ns, "first")
 
@@ -256,11 +258,22 @@ func (u *user) succeeds(ctx context.Context, args ...string) output {
 // onTerminal runs kubectl with a terminal for what is no result.
 func (u *user) onTerminal(ctx context.Context, args ...string) output {
 	GinkgoHelper()
+	return u.onTerminalSaying(ctx, "", args...)
+}
+
+// onTerminalSaying has the user type something there.
+func (u *user) onTerminalSaying(ctx context.Context, said string, args ...string) output {
+	GinkgoHelper()
 	screen, terminal, err := openTerminal()
 	Expect(err).NotTo(HaveOccurred())
 	defer func() { _ = screen.Close() }()
 	command, out := u.command(ctx, args)
 	command.Stderr = terminal
+	if said != "" {
+		command.Stdin = terminal
+		_, err := screen.WriteString(said)
+		Expect(err).NotTo(HaveOccurred())
+	}
 	Expect(command.Start()).To(Succeed())
 	_ = terminal.Close()
 	// Reading ends with an error when nobody has the terminal any more.

@@ -49,6 +49,11 @@ const (
 
 	// CredentialKubeconfig is the value of LabelCredential for a Secret with a target's kubeconfig.
 	CredentialKubeconfig = "kubeconfig"
+
+	// AnnotationAllowedSyncTargets is on such a Secret and names the SyncTargets of its workspace that may use it, separated
+	// by commas: "<name>/<uid>" for one, or "<name>" for whichever has the name. The hub uses no Secret for a SyncTarget that
+	// is not named: a reference in a SyncTarget is no permission.
+	AnnotationAllowedSyncTargets = "synchub.dev/allowed-sync-targets"
 )
 
 // LabelMailboxAccess is on the ClusterRoleBindings that the hub makes in a mailbox from spec.mailboxAccess of its SyncTarget.

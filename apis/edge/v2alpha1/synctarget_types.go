@@ -71,7 +71,8 @@ type SyncTargetSpec struct {
 	Cells map[string]string `json:"cells,omitempty"`
 
 	// KubeconfigSecretRef names the Secret, in this workspace, with the kubeconfig of the cluster. The Secret must
-	// carry the label synchub.dev/credential=kubeconfig, else the hub cannot see it.
+	// carry the label synchub.dev/credential=kubeconfig, else the hub cannot see it, and name this SyncTarget in the
+	// annotation synchub.dev/allowed-sync-targets, else the hub does not use it.
 	// +optional
 	KubeconfigSecretRef *SecretReference `json:"kubeconfigSecretRef,omitempty"`
 
@@ -94,6 +95,12 @@ type SyncTargetSpec struct {
 	// has objects of its own there, and names taken by one are conflicts for the other.
 	// +optional
 	AllowSharedCluster bool `json:"allowSharedCluster,omitempty"`
+
+	// Adoption says which objects that are already on this cluster may be taken over, beside those that the adoption of
+	// their PublishedResource allows: IfIdentical those which ours would not change but for marks, Always whatever has
+	// the name, unless it carries the mark of another hub or source. Absent means no others.
+	// +optional
+	Adoption AdoptionPolicy `json:"adoption,omitempty"`
 
 	// Limits bound the load that the hub puts on the cluster. Absent limits are the hub's defaults.
 	// +optional
@@ -119,6 +126,19 @@ const (
 
 	// DeletionPolicyOrphan leaves the object on the target and removes the hub's marks from it.
 	DeletionPolicyOrphan DeletionPolicy = "Orphan"
+)
+
+// AdoptionPolicy says which objects that are already on a cluster may be taken over.
+//
+// +kubebuilder:validation:Enum=IfIdentical;Always
+type AdoptionPolicy string
+
+const (
+	// AdoptionIfIdentical takes an object over when applying ours would change nothing but marks.
+	AdoptionIfIdentical AdoptionPolicy = "IfIdentical"
+
+	// AdoptionAlways takes over whatever has the name, unless it carries the mark of another hub or source.
+	AdoptionAlways AdoptionPolicy = "Always"
 )
 
 // APIExportReference names an API export.

@@ -51,7 +51,7 @@ func (e *explainer) lookAtTarget() {
 		e.say(StepTarget, OK, "the cluster has it")
 	case e.observed == nil && e.travels():
 		e.say(StepTarget, Stopped, "the cluster has an object of this name that is not the mailbox's: %s", whose(e.whose)).because(sync.ReasonConflict).
-			do("remove it there, choose another name, or let spec.adoption of the PublishedResource take it over")
+			do("remove it there, choose another name, or let spec.adoption of the PublishedResource or of the SyncTarget take it over")
 	case e.observed == nil:
 		e.say(StepTarget, OK, "the cluster has an object of this name that is not the mailbox's: %s", whose(e.whose))
 	case e.observed.Terminating:

@@ -81,7 +81,8 @@ func (i *Inventory) register(ctx context.Context, name string, kubeconfig []byte
 	secret := map[string]any{
 		"apiVersion": "v1", "kind": "Secret",
 		"metadata": map[string]any{"name": name + "-kubeconfig", "namespace": "default",
-			"labels": map[string]any{edgev2alpha1.LabelCredential: edgev2alpha1.CredentialKubeconfig}},
+			"labels":      map[string]any{edgev2alpha1.LabelCredential: edgev2alpha1.CredentialKubeconfig},
+			"annotations": map[string]any{edgev2alpha1.AnnotationAllowedSyncTargets: name}},
 		"stringData": map[string]any{"kubeconfig": string(kubeconfig)},
 	}
 	syncTarget := map[string]any{

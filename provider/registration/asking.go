@@ -1,0 +1,132 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package registration
+
+import (
+	"context"
+	"fmt"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/synchub-dev/synchub/provider/rights"
+)
+
+// questions is a client that asks whether it may, in the place of each write. An error is what the write would have met, as
+// far as questions can tell: no admission and no schema is asked.
+type questions struct {
+	client.Client
+	// role is the last one that was to be written; bindings to it grant what it does.
+	role *rbacv1.ClusterRole
+}
+
+func asking(about client.Client) client.Client { return &questions{Client: about} }
+
+func (q *questions) Create(ctx context.Context, object client.Object, _ ...client.CreateOption) error {
+	if problems := validation.ValidateObjectMetaAccessor(object, object.GetNamespace() != "", validation.NameIsDNSSubdomain, field.NewPath("metadata")); len(problems) > 0 {
+		return apierrors.NewInvalid(object.GetObjectKind().GroupVersionKind().GroupKind(), object.GetName(), problems)
+	}
+	// Others refer to it, as to one that a server has made.
+	object.SetUID("none-yet")
+	if err := q.write(ctx, "create", object); err != nil || object.GetNamespace() == "" {
+		return err
+	}
+	return q.Get(ctx, types.NamespacedName{Name: object.GetNamespace()}, &corev1.Namespace{})
+}
+
+func (q *questions) Patch(ctx context.Context, object client.Object, _ client.Patch, _ ...client.PatchOption) error {
+	return q.write(ctx, "patch", object)
+}
+
+func (q *questions) write(ctx context.Context, verb string, object client.Object) error {
+	resource, err := q.resourceOf(object)
+	if err != nil {
+		return err
+	}
+	if err := q.ask(ctx, attributes(resource, verb, object)); err != nil {
+		return err
+	}
+	role := schema.GroupVersionResource{Group: rbacv1.GroupName, Resource: "clusterroles"}
+	switch object := object.(type) {
+	case *rbacv1.ClusterRole:
+		q.role = object
+		return q.askToGrant(ctx, attributes(role, "escalate", object), object.Rules)
+	case *rbacv1.ClusterRoleBinding:
+		if q.role != nil {
+			return q.askToGrant(ctx, attributes(role, "bind", q.role), q.role.Rules)
+		}
+	}
+	return nil
+}
+
+func (q *questions) resourceOf(object client.Object) (schema.GroupVersionResource, error) {
+	kind, err := apiutil.GVKForObject(object, q.Scheme())
+	if err != nil {
+		return schema.GroupVersionResource{}, err
+	}
+	mapping, err := q.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return schema.GroupVersionResource{}, err
+	}
+	return mapping.Resource, nil
+}
+
+func attributes(resource schema.GroupVersionResource, verb string, object client.Object) authorizationv1.ResourceAttributes {
+	return authorizationv1.ResourceAttributes{Group: resource.Group, Resource: resource.Resource, Verb: verb, Namespace: object.GetNamespace(), Name: object.GetName()}
+}
+
+// askToGrant asks for the verb that lets somebody grant what he does not have, or else for all that is to be granted.
+func (q *questions) askToGrant(ctx context.Context, verb authorizationv1.ResourceAttributes, rules []rbacv1.PolicyRule) error {
+	err := q.ask(ctx, verb)
+	if !apierrors.IsForbidden(err) {
+		return err
+	}
+	for _, one := range rights.Grown(nil, rules) {
+		if err := q.ask(ctx, one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ask returns the error of a server that forbids something.
+func (q *questions) ask(ctx context.Context, about authorizationv1.ResourceAttributes) error {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &about}}
+	if err := q.Client.Create(ctx, review); err != nil {
+		return fmt.Errorf("cannot ask whether it is allowed to %s %s: %w", about.Verb, about.Resource, err)
+	}
+	if review.Status.Allowed {
+		return nil
+	}
+	return apierrors.NewForbidden(schema.GroupResource{Group: about.Group, Resource: about.Resource}, about.Name, fmt.Errorf("you may not %s it%s", about.Verb, in(about.Namespace)))
+}
+
+func in(namespace string) string {
+	if namespace == metav1.NamespaceNone {
+		return ""
+	}
+	return " in the namespace " + namespace
+}
