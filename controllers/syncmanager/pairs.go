@@ -30,7 +30,6 @@ import (
 	"github.com/synchub-dev/synchub/controllers/sync/order"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
-	"github.com/synchub-dev/synchub/provider/requests"
 )
 
 // settle starts what must run and stops what need not run any more.
@@ -39,12 +38,12 @@ func (m *Manager) settle(ctx context.Context, managed *managed, published []sync
 	forms := map[schema.GroupResource]forms{}
 	var errs []error
 	for _, resource := range published {
-		found, err := m.formsOf(ctx, managed, resource, relationsTo(published, resource))
+		found, err := m.formsOf(managed, resource, relationsTo(published, resource))
 		errs = append(errs, err)
 		forms[resource.GroupResource()] = found
 	}
 	leaving := m.leaving(managed, published)
-	wanted, err := wanted(managed, published, forms, func(resource sync.Resource) (bool, error) { return m.emptied(ctx, managed, resource) })
+	wanted, err := wanted(managed, published, forms, func(resource sync.Resource) (bool, error) { return m.emptied(managed, resource) })
 	errs = append(errs, err)
 	m.compare(managed, wanted)
 	if err := m.record(ctx, managed, wanted, published, forms); err != nil {
@@ -94,6 +93,7 @@ func wanted(managed *managed, published []sync.Resource, forms map[schema.GroupR
 	chosen = withRelated(chosen, published)
 	for _, resource := range published {
 		if resource.Leaving || slices.Contains(chosen, resource) || !managed.isRecorded(resource.GroupResource()) {
+			managed.lists.forget(resource.GroupResource())
 			continue
 		}
 		empty, err := emptied(resource)
@@ -116,21 +116,17 @@ func selects(matcher *selection.Matcher, resource sync.Resource, targets []sync.
 
 // emptied tells whether a pair that nothing selects has left nothing on the target and in the mailbox: the caches are
 // empty, and a list on the target, which does not depend on them, says so too.
-func (m *Manager) emptied(ctx context.Context, managed *managed, resource sync.Resource) (bool, error) {
-	target := managed.describe()
+func (m *Manager) emptied(managed *managed, resource sync.Resource) (bool, error) {
 	running, ok := managed.pairs[resource.GroupResource()]
 	if !ok {
-		return m.isEmptyOf(ctx, managed, resource)
+		return m.isEmptyOf(managed, resource)
 	}
-	if !running.controller.Empty() || !target.Connection.Up() {
+	// Objects of an API that is not served would come back with it.
+	if !running.controller.Empty() || !running.controller.Served() {
+		managed.lists.forget(resource.GroupResource())
 		return false, nil
 	}
-	if !running.controller.Served() {
-		// Its objects would come back with the API.
-		return false, nil
-	}
-	owner := ownership.Owner{Hub: m.Hub, SyncTarget: target.UID}
-	return target.Connection.IsEmpty(requests.As(ctx, requests.Background), resource.OnTarget().GroupVersionResource, sync.Selector(owner))
+	return m.listsNothing(managed, resource)
 }
 
 // record writes what the hub may write to into the SyncTarget's status if that changed. What belongs to a resource that is
