@@ -27,6 +27,7 @@ import (
 	"k8s.io/utils/lru"
 
 	"github.com/synchub-dev/synchub/apis/schemas/compatibility"
+	"github.com/synchub-dev/synchub/controllers/sync/transform"
 	"github.com/synchub-dev/synchub/provider/definitions"
 )
 
@@ -38,6 +39,8 @@ type Schema struct {
 	Created time.Time
 	// OpenAPI is the schema of the version. It must not be changed.
 	OpenAPI *apiextensionsv1.JSONSchemaProps
+	// Kept is what it keeps of an object.
+	Kept *transform.Kept
 	// Warn is true if objects are to be synced whether or not all fit.
 	Warn bool
 }

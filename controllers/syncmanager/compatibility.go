@@ -29,6 +29,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/compatibility"
 	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/sync/transform"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -53,6 +54,16 @@ func (m *Manager) schemaOf(resource sync.Resource) (found compatibility.Schema, 
 	defer m.lock.Unlock()
 	found, ok = m.schemas[resource.GroupResource()]
 	return found, ok && m.Checker != nil && resource.PublishedResource != ""
+}
+
+// keptBy returns what the schema that mailboxes have from the hub keeps, nil if they have none.
+func (m *Manager) keptBy(resource sync.Resource) *transform.Kept {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	if resource.PublishedResource == "" {
+		return nil
+	}
+	return m.schemas[resource.GroupResource()].Kept
 }
 
 // compare has compared what is wanted on the target. The caller holds turn.

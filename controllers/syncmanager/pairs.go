@@ -53,7 +53,7 @@ func (m *Manager) settle(ctx context.Context, managed *managed, published []sync
 	connection := managed.describe().Connection
 	for group, running := range managed.pairs {
 		controller := running.controller
-		if controller.Connection != connection || !slices.Contains(wanted, controller.Resource) || !forms[group].equal(controller.Options) || m.isFrozen(managed, controller.Resource) {
+		if controller.Connection != connection || !slices.Contains(wanted, controller.Resource) || !forms[group].equal(controller.Options) || m.isFrozen(managed, controller.Resource) || controller.Kept != m.keptBy(controller.Resource) {
 			managed.end(group)
 			// What is no longer published is to be reported.
 			m.observer.Changed(managed.describe().UID)
@@ -186,6 +186,7 @@ func (m *Manager) start(managed *managed, resource sync.Resource, forms forms) {
 		SyncTarget: target.Name,
 		Register:   managed.register,
 		Relations:  forms.relations,
+		Kept:       m.keptBy(resource),
 		Cordoned:   managed.cordoned.Load,
 		Publishes:  m.publishes,
 		Demand:     func(answered func() bool) { managed.demand(resource, answered) },

@@ -94,7 +94,7 @@ func isAmong(some, others []schema) bool {
 func weightOf(s *schema) int {
 	weight := len(s.XValidations) + len(s.Required)
 	if len(s.Enum) > 0 {
-		weight += len(s.Enum) + judgeWeight + structural.PatternSize(s.Pattern)/judgeWeight
+		weight += len(s.Enum) + judgeWeight + structural.PatternSize(s.Pattern)/patternWeight
 	}
 	for _, branches := range [][]schema{s.AllOf, s.AnyOf, s.OneOf} {
 		for i := range branches {
@@ -107,8 +107,11 @@ func weightOf(s *schema) int {
 	return weight
 }
 
-// judgeWeight is what it takes to make a judge of values, in fields.
-const judgeWeight = 20
+// What it takes to make a judge of values, in fields: by itself, and one for so many steps of its pattern.
+const (
+	judgeWeight   = 20
+	patternWeight = 4
+)
 
 // intOrString is what an integer or string may say of itself, in one of two ways, without meaning anything more.
 var intOrString = []schema{{Type: "integer"}, {Type: "string"}}

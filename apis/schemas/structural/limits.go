@@ -47,6 +47,8 @@ const (
 	// longestRule is the length of one rule, rulesLength that of all together: each is parsed and checked.
 	longestRule = 8 << 10
 	rulesLength = 256 << 10
+	// ruleDepth is how deep brackets are nested in a rule: the types of lists in lists are compared at every level.
+	ruleDepth = 24
 	// ruleScope is how many fields all rules together look at: a rule has the types of all fields below it declared, so
 	// rules on many levels of a large schema multiply.
 	ruleScope = 500_000
@@ -166,6 +168,7 @@ func (m *measure) node(s *apiextensionsv1.JSONSchemaProps, depth int) (nodes int
 		rule := &s.XValidations[i]
 		length := len(rule.Rule) + len(rule.MessageExpression)
 		m.add(new(int), length, longestRule, "characters in one rule")
+		m.add(new(int), max(depthOf(rule.Rule), depthOf(rule.MessageExpression)), ruleDepth, "brackets within each other in a rule")
 		m.add(&m.ruleBytes, length, rulesLength, "characters in all rules")
 	}
 	return nodes
@@ -179,6 +182,21 @@ func (m *measure) pattern(pattern string) {
 		return
 	}
 	m.add(&m.program, PatternSize(pattern), patternSize, "steps in the patterns")
+}
+
+// depthOf returns how deep brackets are nested in a rule, those in its texts counted too.
+func depthOf(rule string) (deepest int) {
+	depth := 0
+	for _, char := range rule {
+		switch char {
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			depth--
+		}
+		deepest = max(deepest, depth)
+	}
+	return deepest
 }
 
 // PatternSize returns about how many instructions a pattern is compiled to; none if it cannot be.
