@@ -131,7 +131,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 		Hub:       identity.Hub,
 		Hasher:    ownership.NewHasher(identity.HashKey),
 		OnKnown:   func(syncTarget types.UID) { syncTargets.TargetChanged(syncTarget) },
-		Checker:   compatibility.NewChecker(),
+		Checker:   compatibility.NewChecker(realClock),
 		OnStates:  func(syncTarget types.UID) { syncTargets.TargetChanged(syncTarget) },
 		Clock:     realClock,
 		Log:       options.Log.WithName("sync"),

@@ -18,6 +18,7 @@ package schemas
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -68,7 +69,10 @@ func served(crd *apiextensionsv1.CustomResourceDefinition) (names []string) {
 // Project returns the definition as mailboxes have it: all versions that are served, or only the one named, under the
 // names that the projection gives, with schemas that kcp accepts. What the schemas had to give up is in the annotation
 // NotesAnnotation. Errors begin with the field of the PublishedResource that can cure them.
-func Project(crd *apiextensionsv1.CustomResourceDefinition, version string, projection *synchubv1alpha1.Projection) (*apiextensionsv1.CustomResourceDefinition, error) {
+func Project(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, version string, projection *synchubv1alpha1.Projection) (*apiextensionsv1.CustomResourceDefinition, error) {
+	if err := structural.CheckDefinition(crd); err != nil {
+		return nil, fmt.Errorf("spec.resource: the definition of %s is too large: %w", crd.Name, err)
+	}
 	projected := &apiextensionsv1.CustomResourceDefinition{
 		TypeMeta:   metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition"},
 		ObjectMeta: metav1.ObjectMeta{Annotations: annotationsOf(crd)},
@@ -81,7 +85,7 @@ func Project(crd *apiextensionsv1.CustomResourceDefinition, version string, proj
 	if err := rename(projected, projection); err != nil {
 		return nil, err
 	}
-	if err := legalize(projected); err != nil {
+	if err := legalize(ctx, projected); err != nil {
 		return nil, err
 	}
 	store(projected)
@@ -167,14 +171,14 @@ func store(projected *apiextensionsv1.CustomResourceDefinition) {
 }
 
 // legalize makes the schemas such that kcp accepts them.
-func legalize(crd *apiextensionsv1.CustomResourceDefinition) error {
+func legalize(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
 	var errs []error
 	for i := range crd.Spec.Versions {
 		version := &crd.Spec.Versions[i]
 		if crd.Spec.PreserveUnknownFields {
 			structural.PreserveUnknown(version)
 		}
-		notes, err := structural.Legalize(version)
+		notes, err := structural.Legalize(ctx, version)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("spec.resource: %w", err))
 			continue

@@ -123,7 +123,7 @@ func TestProject(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			crd := gadgetCRD(t)
-			projected, err := Project(crd, test.version, test.projection)
+			projected, err := Project(t.Context(), crd, test.version, test.projection)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -172,7 +172,7 @@ func requireVersions(t *testing.T, projected *apiextensionsv1.CustomResourceDefi
 }
 
 func TestProjectKeepsColumnsAndSubresources(t *testing.T) {
-	projected, err := Project(gadgetCRD(t), "v1", &synchubv1alpha1.Projection{Version: "v7"})
+	projected, err := Project(t.Context(), gadgetCRD(t), "v1", &synchubv1alpha1.Projection{Version: "v7"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestProjectKeepsColumnsAndSubresources(t *testing.T) {
 }
 
 func TestProjectSaysWhatIsLost(t *testing.T) {
-	projected, err := Project(gadgetCRD(t), "", nil)
+	projected, err := Project(t.Context(), gadgetCRD(t), "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestProjectSaysWhatIsLost(t *testing.T) {
 			t.Errorf("got the notes %q, wanted %q", notes, wanted)
 		}
 	}
-	if again, err := Project(projected, "", nil); err != nil || strings.Count(again.Annotations[NotesAnnotation], "pattern") != 1 {
+	if again, err := Project(t.Context(), projected, "", nil); err != nil || strings.Count(again.Annotations[NotesAnnotation], "pattern") != 1 {
 		t.Errorf("notes are repeated: %v, %v", again, err)
 	}
 }
@@ -215,7 +215,7 @@ func TestProjectKeepsUnknownFields(t *testing.T) {
 	crd := gadgetCRD(t)
 	crd.Spec.PreserveUnknownFields = true
 	crd.Spec.Versions[1].Schema = nil
-	projected, err := Project(crd, "", nil)
+	projected, err := Project(t.Context(), crd, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +260,7 @@ func TestProjectRefuses(t *testing.T) {
 			if test.change != nil {
 				test.change(crd)
 			}
-			if _, err := Project(crd, test.version, test.projection); err == nil || !strings.HasPrefix(err.Error(), test.reason) {
+			if _, err := Project(t.Context(), crd, test.version, test.projection); err == nil || !strings.HasPrefix(err.Error(), test.reason) {
 				t.Errorf("got %v, wanted %q", err, test.reason)
 			}
 		})

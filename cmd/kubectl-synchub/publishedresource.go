@@ -125,12 +125,12 @@ func (o *renderOptions) render(ctx context.Context, resource *synchubv1alpha1.Pu
 	if err != nil {
 		return err
 	}
-	made, err := preview.Of(resource, definition, o.names)
+	made, err := preview.Of(ctx, resource, definition, o.names)
 	if errors.Is(err, preview.ErrNoDefinition) {
 		if definition, err = o.ask(ctx, resource); err != nil {
 			return err
 		}
-		made, err = preview.Of(resource, definition, o.names)
+		made, err = preview.Of(ctx, resource, definition, o.names)
 	}
 	if err != nil {
 		return err

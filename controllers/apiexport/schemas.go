@@ -27,6 +27,7 @@ import (
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/compatibility"
+	"github.com/synchub-dev/synchub/controllers/sync/transform"
 )
 
 // schemas are what mailboxes have of each API from the hub, by its name there.
@@ -45,11 +46,14 @@ func (c *Controller) setSchemas(ctx context.Context, made *plan) error {
 		}
 		before := c.schemas[candidate.group]
 		if before.Name == one.Name && before.Version == one.Version {
-			one.OpenAPI, one.Created = before.OpenAPI, before.Created
+			one.OpenAPI, one.Kept, one.Created = before.OpenAPI, before.Kept, before.Created
 		} else {
 			var err error
 			if one.OpenAPI, one.Created, err = c.openAPIOf(ctx, one.Name, one.Version); err != nil {
 				return err
+			}
+			if one.OpenAPI != nil {
+				one.Kept = transform.KeptBy(one.OpenAPI)
 			}
 		}
 		if one.OpenAPI != nil {

@@ -18,6 +18,7 @@ package apiresourceschema
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -50,8 +51,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/unimplemented"
 )
 
-// workers is how many PublishedResources are looked at together: a cluster that answers slowly must not hold up those
-// whose definition is somewhere else.
+// workers is how many PublishedResources are looked at together: the hosting cluster may take a while to answer. None of
+// them waits for a target.
 const workers = 4
 
 // Options are what a controller needs.
@@ -165,6 +166,9 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	found, err := c.look(ctx, &resource)
+	if errors.Is(err, errAsked) {
+		return reconcile.Result{}, nil
+	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}

@@ -21,6 +21,7 @@ import (
 	"sync"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -57,6 +58,19 @@ type source struct {
 	deaf func()
 	// announced is when the target last told of a definition that may be the one.
 	announced time.Time
+	// install is true if the definition is to be installed elsewhere.
+	install bool
+	// asking is true while the target is being asked, outdated if it must be asked once more then. found is what it said, nil
+	// once that was taken.
+	asking, outdated bool
+	found            *found
+}
+
+// found is what a target said of a definition.
+type found struct {
+	definition *apiextensionsv1.CustomResourceDefinition
+	// err is why there is none, undefined why it cannot be installed elsewhere.
+	err, undefined error
 }
 
 func requestFor(name string) reconcile.Request {
@@ -78,10 +92,10 @@ func (e *ears) listen(_ context.Context, queue workqueue.TypedRateLimitingInterf
 
 // attend listens to the target of a PublishedResource, nil for one that is not known yet, instead of the one before.
 func (e *ears) attend(resource *synchubv1alpha1.PublishedResource, target *targets.Connection) {
-	name, now := resource.Name, &source{wanted: resource.Spec.Resource, target: target, deaf: func() {}}
+	name, now := resource.Name, &source{wanted: resource.Spec.Resource, install: resource.Spec.InstallCRD, target: target, deaf: func() {}}
 	e.lock.Lock()
 	before, ok := e.heard[name]
-	if ok && before.target == target && before.wanted == now.wanted {
+	if ok && before.target == target && before.wanted == now.wanted && before.install == now.install {
 		e.lock.Unlock()
 		return
 	}
@@ -100,6 +114,29 @@ func (e *ears) attend(resource *synchubv1alpha1.PublishedResource, target *targe
 			Synced: func() { e.add(name) },
 		})
 	}
+}
+
+// ask returns what the target of a PublishedResource says, nil as long as it is being asked: the PublishedResource is looked
+// at again when it has answered. A target that answers slowly holds up nobody but those who ask it.
+func (e *ears) ask(name string, read func(ctx context.Context) found) *found {
+	e.lock.Lock()
+	defer e.lock.Unlock()
+	heard := e.heard[name]
+	answer := heard.found
+	switch heard.found = nil; {
+	case heard.asking:
+		heard.outdated = true
+	case answer == nil || heard.outdated:
+		heard.asking, heard.outdated = true, false
+		heard.target.Background(func(ctx context.Context) {
+			said := read(ctx)
+			e.lock.Lock()
+			heard.asking, heard.found = false, &said
+			e.lock.Unlock()
+			e.add(name)
+		})
+	}
+	return answer
 }
 
 // forget stops listening for a PublishedResource.

@@ -33,31 +33,40 @@ import (
 const pathOfDefinitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 // install hands the definition on to be installed on targets, if the PublishedResource says so. It must be a real one: what
-// is made of an OpenAPI document is for mailboxes only. The cluster it is from
-// is nil for one that was written by hand.
-func (c *Controller) install(ctx context.Context, resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition, cluster rest.Interface) error {
+// is made of an OpenAPI document is for mailboxes only. undefined says why it is not one.
+func (c *Controller) install(resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition, undefined error) error {
 	if !resource.Spec.InstallCRD {
 		c.Definitions.Drop(resource.Name)
 		return nil
 	}
-	name := definition.Spec.Names.Plural + "." + definition.Spec.Group
 	if !strings.Contains(definition.Spec.Group, ".") {
 		return invalid(fmt.Errorf("%s: clusters have no CustomResourceDefinitions in the group %q, whose kinds are built in", fieldInstall, definition.Spec.Group))
 	}
-	if cluster != nil {
-		ctx, cancel := context.WithTimeout(requests.As(ctx, requests.Background), sourceTimeout)
-		defer cancel()
-		err := cluster.Get().AbsPath(pathOfDefinitions, name).Do(ctx).Error()
-		switch {
-		case apierrors.IsNotFound(err):
-			return invalid(fmt.Errorf("%s: the cluster that serves %s has no CustomResourceDefinition of it", fieldInstall, name))
-		case err != nil:
-			return problemOfSource(fieldInstall, "the cluster that serves "+name, err)
-		}
+	if undefined != nil {
+		return undefined
 	}
 	c.Definitions.Set(published.Definition{
 		PublishedResource: resource.Name, UID: resource.UID, Created: resource.CreationTimestamp,
 		CRD: definition, Version: resource.Spec.Resource.Version,
 	})
 	return nil
+}
+
+// isDefined asks a cluster whether it has a definition of its own, if it is to be installed elsewhere.
+func isDefined(ctx context.Context, cluster rest.Interface, resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition) error {
+	if !resource.Spec.InstallCRD {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(requests.As(ctx, requests.Background), sourceTimeout)
+	defer cancel()
+	name := definition.Spec.Names.Plural + "." + definition.Spec.Group
+	err := cluster.Get().AbsPath(pathOfDefinitions, name).Do(ctx).Error()
+	switch {
+	case apierrors.IsNotFound(err):
+		return invalid(fmt.Errorf("%s: the cluster that serves %s has no CustomResourceDefinition of it", fieldInstall, name))
+	case err != nil:
+		return problemOfSource(fieldInstall, "the cluster that serves "+name, err)
+	default:
+		return nil
+	}
 }

@@ -34,6 +34,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/synchub-dev/synchub/apis/schemas"
+	"github.com/synchub-dev/synchub/apis/schemas/structural"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/published"
 	"github.com/synchub-dev/synchub/provider/definitions"
@@ -94,15 +95,15 @@ func (c *Controller) ensure(ctx context.Context, resource *synchubv1alpha1.Publi
 	case way != published.OwnSchema:
 		return nil
 	}
-	definition, cluster, err := c.define(ctx, resource, found)
+	definition, undefined, err := c.define(ctx, resource, found)
 	if err != nil {
 		return err
 	}
-	schema, err := published.SchemaOf(&resource.Spec, definition)
+	schema, err := published.SchemaOf(ctx, &resource.Spec, definition)
 	if err != nil {
 		return invalid(err)
 	}
-	if err := c.install(ctx, resource, definition, cluster); err != nil {
+	if err := c.install(resource, definition, undefined); err != nil {
 		return err
 	}
 	if err := c.create(ctx, schema); err != nil {
@@ -133,9 +134,12 @@ func (c *Controller) create(ctx context.Context, schema *apisv1alpha1.APIResourc
 	return nil
 }
 
-// define returns the definition, under the names of the targets, with the cluster that it was read from, which is nil for
-// one that was written by hand. It says when to look again.
-func (c *Controller) define(ctx context.Context, resource *synchubv1alpha1.PublishedResource, found *outcome) (*apiextensionsv1.CustomResourceDefinition, rest.Interface, error) {
+// errAsked means that the target is being asked.
+var errAsked = errors.New("the target is being asked for the definition")
+
+// define returns the definition, under the names of the targets, with why it cannot be installed elsewhere. It says when to
+// look again.
+func (c *Controller) define(ctx context.Context, resource *synchubv1alpha1.PublishedResource, found *outcome) (definition *apiextensionsv1.CustomResourceDefinition, undefined, err error) {
 	from := resource.Spec.API.SchemaFrom
 	if from != nil && from.SyncTarget != nil {
 		return c.fromTarget(ctx, resource, from.SyncTarget, found)
@@ -145,16 +149,16 @@ func (c *Controller) define(ctx context.Context, resource *synchubv1alpha1.Publi
 		definition, err := c.fromConfigMap(ctx, from.ConfigMap)
 		return definition, nil, err
 	}
-	definition, err := c.read(ctx, c.HostingREST, resource)
+	definition, err = read(ctx, c.HostingREST, resource)
 	if err != nil {
 		found.again = retryInterval
 		return nil, nil, problemOfSource(fieldHosting, "the hosting cluster", err)
 	}
 	found.again = lookInterval
-	return definition, c.HostingREST, nil
+	return definition, isDefined(ctx, c.HostingREST, resource, definition), nil
 }
 
-func (c *Controller) read(ctx context.Context, cluster rest.Interface, resource *synchubv1alpha1.PublishedResource) (*apiextensionsv1.CustomResourceDefinition, error) {
+func read(ctx context.Context, cluster rest.Interface, resource *synchubv1alpha1.PublishedResource) (*apiextensionsv1.CustomResourceDefinition, error) {
 	ctx, cancel := context.WithTimeout(requests.As(ctx, requests.Background), sourceTimeout)
 	defer cancel()
 	return definitions.Read(ctx, cluster, resource.Spec.Resource)
@@ -174,6 +178,9 @@ func (c *Controller) fromConfigMap(ctx context.Context, from *synchubv1alpha1.Co
 	if !ok {
 		return nil, &problem{ReasonSchemaMissing, fmt.Errorf("%s: the ConfigMap %s has no key %q", fieldConfigMap, name, key)}
 	}
+	if err := structural.CheckJSON([]byte(manifest), structural.DefinitionBytes); err != nil {
+		return nil, invalid(fmt.Errorf("%s: %s in %s: %w", fieldConfigMap, key, name, err))
+	}
 	definition := &apiextensionsv1.CustomResourceDefinition{}
 	if err := yaml.UnmarshalStrict([]byte(manifest), definition); err != nil {
 		return nil, invalid(fmt.Errorf("%s: %s in %s is not a CustomResourceDefinition: %w", fieldConfigMap, key, name, err))
@@ -182,8 +189,8 @@ func (c *Controller) fromConfigMap(ctx context.Context, from *synchubv1alpha1.Co
 }
 
 // fromTarget asks the target of a SyncTarget, and listens for changes there.
-func (c *Controller) fromTarget(ctx context.Context, resource *synchubv1alpha1.PublishedResource, from *synchubv1alpha1.SyncTargetSchema, found *outcome) (*apiextensionsv1.CustomResourceDefinition, rest.Interface, error) {
-	found.again = lookInterval
+func (c *Controller) fromTarget(ctx context.Context, resource *synchubv1alpha1.PublishedResource, from *synchubv1alpha1.SyncTargetSchema, outcome *outcome) (definition *apiextensionsv1.CustomResourceDefinition, undefined, err error) {
+	outcome.again = lookInterval
 	name := fmt.Sprintf("the target of SyncTarget %s in %s", from.Name, from.Cluster)
 	target, err := c.Targets.Find(ctx, from.Cluster, from.Name)
 	if err != nil && !errors.Is(err, ErrNoSyncTarget) {
@@ -196,17 +203,26 @@ func (c *Controller) fromTarget(ctx context.Context, resource *synchubv1alpha1.P
 	case target == nil || !target.Up():
 		return nil, nil, &problem{ReasonSourceUnreachable, fmt.Errorf("%s: %s is not connected", fieldSyncTarget, name)}
 	}
-	definition, err := c.read(ctx, target.Discovery(), resource)
-	if err != nil {
+	answer := c.ears.ask(resource.Name, func(ctx context.Context) found {
+		definition, err := read(ctx, target.Discovery(), resource)
+		if err != nil {
+			return found{err: err}
+		}
+		return found{definition: definition, undefined: isDefined(ctx, target.Discovery(), resource, definition)}
+	})
+	if answer == nil {
+		return nil, nil, errAsked
+	}
+	if err := answer.err; err != nil {
 		problem := problemOfSource(fieldSyncTarget, name, err)
 		switch {
 		case problem.reason == ReasonSourceUnreachable:
 			target.Doubt()
-			found.again = retryInterval
+			outcome.again = retryInterval
 		case problem.reason == ReasonNotServed && c.ears.expects(resource.Name, c.Clock.Now()):
-			found.again = announcedInterval
+			outcome.again = announcedInterval
 		}
 		return nil, nil, problem
 	}
-	return definition, target.Discovery(), nil
+	return answer.definition, answer.undefined, nil
 }

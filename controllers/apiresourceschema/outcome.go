@@ -27,6 +27,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/synchub-dev/synchub/apis/schemas"
+	"github.com/synchub-dev/synchub/apis/schemas/structural"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/provider/definitions"
 	"github.com/synchub-dev/synchub/provider/requests"
@@ -39,6 +40,8 @@ const (
 	ReasonCreated = "Created"
 	// ReasonInvalid: the PublishedResource or the definition must be changed.
 	ReasonInvalid = "Invalid"
+	// ReasonSchemaTooLarge: the definition is beyond a limit, so that no schema is made of it.
+	ReasonSchemaTooLarge = "SchemaTooLarge"
 	// ReasonSchemaMissing: the ConfigMap or the SyncTarget that is named does not exist.
 	ReasonSchemaMissing = "SchemaMissing"
 	// ReasonSourceUnreachable: the cluster that is named cannot be asked now.
@@ -61,13 +64,22 @@ type problem struct {
 func (p *problem) Error() string { return p.err.Error() }
 func (p *problem) Unwrap() error { return p.err }
 
-func invalid(err error) error { return &problem{ReasonInvalid, err} }
+// invalid tells what it means that no schema can be made of a definition.
+func invalid(err error) error {
+	if _, tooLarge := errors.AsType[*structural.TooLargeError](err); tooLarge {
+		return &problem{ReasonSchemaTooLarge, err}
+	}
+	return &problem{ReasonInvalid, err}
+}
 
 // problemOfSource tells what it means that the definition could not be read from a cluster, which is called as the field
 // of the PublishedResource says.
 func problemOfSource(field, cluster string, err error) *problem {
 	var unusable *definitions.UnusableError
+	var tooLarge *structural.TooLargeError
 	switch {
+	case errors.As(err, &tooLarge):
+		return &problem{ReasonSchemaTooLarge, fmt.Errorf("spec.resource: mailboxes cannot have what %s serves: %w", cluster, tooLarge)}
 	case errors.As(err, &unusable):
 		return &problem{ReasonInvalid, fmt.Errorf("spec.resource: mailboxes cannot have what %s serves: %w", cluster, unusable)}
 	case errors.Is(err, definitions.ErrNotServed):

@@ -23,9 +23,11 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 
 	"github.com/synchub-dev/synchub/apis/schemas/compatibility"
+	"github.com/synchub-dev/synchub/controllers/sync/transform"
 	"github.com/synchub-dev/synchub/provider/definitions"
 )
 
@@ -37,6 +39,8 @@ type Schema struct {
 	Created time.Time
 	// OpenAPI is the schema of the version. It must not be changed.
 	OpenAPI *apiextensionsv1.JSONSchemaProps
+	// Kept is what it keeps of an object.
+	Kept *transform.Kept
 	// Warn is true if objects are to be synced whether or not all fit.
 	Warn bool
 }
@@ -67,8 +71,8 @@ type Checker struct {
 }
 
 // NewChecker returns a checker that remembers nothing.
-func NewChecker() *Checker {
-	return &Checker{documents: definitions.NewDocuments(), verdicts: lru.New(verdictsKept)}
+func NewChecker(clock clock.PassiveClock) *Checker {
+	return &Checker{documents: definitions.NewDocuments(clock), verdicts: lru.New(verdictsKept)}
 }
 
 // Look begins to look at a target. What is asked of it once is not asked again in the same look.
@@ -81,6 +85,9 @@ type Look struct {
 	checker *Checker
 	look    *definitions.Look
 }
+
+// Worked returns for how long schemas were read and compared, without the time that the target took to answer.
+func (l *Look) Worked() time.Duration { return l.look.Worked() }
 
 // Check compares one resource. The error says why the target could not be asked.
 func (l *Look) Check(ctx context.Context, wanted Wanted) (State, error) {
@@ -96,12 +103,23 @@ func (l *Look) Check(ctx context.Context, wanted Wanted) (State, error) {
 	if known, ok := l.checker.verdicts.Get(key); ok {
 		return known.(State), nil
 	}
-	theirs, err := served.Schema()
+	theirs, err := served.Schema(ctx)
 	if err != nil {
-		state, _ := stateOf(err)
-		return state, nil // it would be the same the next time
+		state, known := stateOf(err)
+		if known {
+			err = nil // it would be the same the next time
+		}
+		return state, err
 	}
-	state := decide(compatibility.Compare(withoutStatus(wanted.Schema.OpenAPI), withoutStatus(theirs)), served.BuiltIn)
+	var findings []compatibility.Finding
+	err = l.look.Work(ctx, func() error {
+		findings = compatibility.Compare(ctx, withoutStatus(wanted.Schema.OpenAPI), withoutStatus(theirs))
+		return ctx.Err()
+	})
+	if err != nil {
+		return notAnswered, err
+	}
+	state := decide(findings, served.BuiltIn)
 	l.checker.verdicts.Add(key, state)
 	return state, nil
 }

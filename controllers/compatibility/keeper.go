@@ -41,6 +41,10 @@ const (
 	// What could not be asked is asked again after firstRetry, then each time twice as late, up to lastRetry.
 	firstRetry = time.Second
 	lastRetry  = 5 * time.Minute
+	// A target may have schemas compared for workAtOnce, which is enough for hundreds, and then for one workShare of the time:
+	// one whose definitions change all the time takes a twentieth of one processor.
+	workAtOnce = 10 * time.Second
+	workShare  = 20
 	// lookInterval is how often all is compared when nothing tells of a change, give or take lookJitter of it: built-in kinds
 	// change with an upgrade, and of what is granted nobody tells.
 	lookInterval = 10 * time.Minute
@@ -62,6 +66,7 @@ type Keeper struct {
 	Options
 	limiter workqueue.TypedRateLimiter[schema.GroupResource]
 	alarm   *alarm.Alarm
+	work    allowance
 
 	lock    sync.Mutex
 	entries map[schema.GroupResource]*entry
@@ -145,10 +150,35 @@ func (k *Keeper) Run(ctx context.Context) {
 			for resource, wanted := range due {
 				k.check(ctx, look, resource, wanted)
 			}
+			k.rest(ctx, k.work.take(look.Worked(), k.Clock.Now()))
 			continue
 		}
 		k.alarm.Sleep(ctx, wait)
 	}
+}
+
+// rest waits, whatever happens.
+func (k *Keeper) rest(ctx context.Context, pause time.Duration) {
+	if pause <= 0 {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-k.Clock.After(pause):
+	}
+}
+
+// allowance is how much of a processor was used lately.
+type allowance struct {
+	used time.Duration
+	at   time.Time
+}
+
+// take notes what was used up to now, and returns for how long nothing more may be.
+func (a *allowance) take(used time.Duration, now time.Time) (pause time.Duration) {
+	a.used = max(0, a.used-now.Sub(a.at)/workShare) + used
+	a.at = now
+	return max(0, a.used-workAtOnce) * workShare
 }
 
 // waitUp returns when the target is up; false if ctx ended before. What comes back may serve something else.

@@ -122,7 +122,7 @@ func counted(t *testing.T) (rest.Interface, *counter) {
 // wantedOf returns what mailboxes get by a definition.
 func wantedOf(t *testing.T, spec *synchubv1alpha1.PublishedResourceSpec, definition *apiextensionsv1.CustomResourceDefinition) compatibility.Wanted {
 	t.Helper()
-	exported, err := published.SchemaOf(spec, definition)
+	exported, err := published.SchemaOf(t.Context(), spec, definition)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func read(t *testing.T, file string, into any) {
 
 // All that the chart publishes fits into the cluster that it is made for, and a second equal cluster costs next to nothing.
 func TestUsualResourcesFit(t *testing.T) {
-	checker := compatibility.NewChecker()
+	checker := compatibility.NewChecker(clock.RealClock{})
 	all := usual(t)
 	if len(all) < 8 {
 		t.Fatalf("the chart has %d schemas", len(all))
@@ -256,7 +256,7 @@ func TestKeeperFollowsTheDefinition(t *testing.T) {
 
 	told := make(chan struct{}, 100)
 	keeper := compatibility.New(compatibility.Options{
-		Connection: connect(t), Checker: compatibility.NewChecker(), Changed: func() { told <- struct{}{} }, Clock: clock.RealClock{}, Log: logr.Discard(),
+		Connection: connect(t), Checker: compatibility.NewChecker(clock.RealClock{}), Changed: func() { told <- struct{}{} }, Clock: clock.RealClock{}, Log: logr.Discard(),
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})

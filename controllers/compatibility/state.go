@@ -25,6 +25,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/apis/schemas/compatibility"
+	"github.com/synchub-dev/synchub/apis/schemas/structural"
 	"github.com/synchub-dev/synchub/provider/definitions"
 )
 
@@ -41,6 +42,8 @@ const (
 	ReasonNotCompared = "NotCompared"
 	// ReasonSchema: there are objects of the mailbox that do not fit.
 	ReasonSchema = "SchemaIncompatible"
+	// ReasonTooLarge: the target's schema is beyond a limit, so that it is not compared.
+	ReasonTooLarge = "SchemaTooLarge"
 	// ReasonNotServed and ReasonVersionNotServed: the target does not serve the resource, or not in this version.
 	ReasonNotServed        = "NotServed"
 	ReasonVersionNotServed = "VersionNotServed"
@@ -60,7 +63,7 @@ func (s State) Refuses() bool { return Refuses(s.SyncedResourceState, s.Reason) 
 
 // Refuses tells the same of a state that was recorded.
 func Refuses(state edgev2alpha1.SyncedResourceState, reason string) bool {
-	return state == edgev2alpha1.SyncedResourceIncompatible && reason == ReasonSchema
+	return state == edgev2alpha1.SyncedResourceIncompatible && (reason == ReasonSchema || reason == ReasonTooLarge)
 }
 
 func accepted(reason, message string) State {
@@ -119,11 +122,16 @@ func list(findings []compatibility.Finding) string {
 	return text + "."
 }
 
+var notAnswered = State{edgev2alpha1.SyncedResourcePending, ReasonNotAnswered, "The target could not be asked for its schema; it is asked again."}
+
 // stateOf tells what an error of the target means; ok is false if it may answer otherwise when it is asked again.
 func stateOf(err error) (state State, ok bool) {
 	version, otherVersion := errors.AsType[*definitions.VersionNotServedError](err)
 	unusable, isUnusable := errors.AsType[*definitions.UnusableError](err)
+	tooLarge, isTooLarge := errors.AsType[*structural.TooLargeError](err)
 	switch {
+	case isTooLarge:
+		return incompatible(ReasonTooLarge, fmt.Sprintf("The target's schema is too large to be compared: %s.", tooLarge)), true
 	case otherVersion:
 		return incompatible(ReasonVersionNotServed, fmt.Sprintf("The target does not serve the version that the hub uses: %s.", version)), true
 	case errors.Is(err, definitions.ErrNotServed):
@@ -133,6 +141,6 @@ func stateOf(err error) (state State, ok bool) {
 	case apierrors.IsForbidden(err):
 		return accepted(ReasonNotCompared, "The target does not let the hub read its schema: allow get of /openapi/v3/* and of customresourcedefinitions."), true
 	default:
-		return State{edgev2alpha1.SyncedResourcePending, ReasonNotAnswered, "The target could not be asked for its schema; it is asked again."}, false
+		return notAnswered, false
 	}
 }

@@ -17,6 +17,7 @@ limitations under the License.
 package preview
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -56,13 +57,13 @@ type Preview struct {
 
 // Of returns the preview of a PublishedResource. The definition is that under the names of the targets; it may be nil if
 // the API is claimed, else the error is [ErrNoDefinition]. Other errors name the field that is wrong.
-func Of(resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition, names Names) (*Preview, error) {
+func Of(ctx context.Context, resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition, names Names) (*Preview, error) {
 	way, err := published.WayOf(&resource.Spec)
 	if err != nil {
 		return nil, err
 	}
 	preview := &Preview{Way: way, names: names}
-	api, err := preview.api(resource, definition)
+	api, err := preview.api(ctx, resource, definition)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +72,7 @@ func Of(resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1
 }
 
 // api returns what mailboxes have, and notes how they get it.
-func (p *Preview) api(resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition) (published.API, error) {
+func (p *Preview) api(ctx context.Context, resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition) (published.API, error) {
 	spec := &resource.Spec
 	switch p.Way {
 	case published.NativeClaim:
@@ -84,15 +85,15 @@ func (p *Preview) api(resource *synchubv1alpha1.PublishedResource, definition *a
 		// Only mailboxes could tell the rest, and it matters for what becomes of a status only.
 		return published.API{GroupVersionResource: claimed, Kind: published.InMailbox(spec).Kind, Namespaced: true, Versions: []string{claimed.Version}}, nil
 	default:
-		return p.exported(resource, definition)
+		return p.exported(ctx, resource, definition)
 	}
 }
 
-func (p *Preview) exported(resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition) (published.API, error) {
+func (p *Preview) exported(ctx context.Context, resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition) (published.API, error) {
 	if definition == nil {
 		return published.API{}, fmt.Errorf("PublishedResource %s: %w", resource.Name, ErrNoDefinition)
 	}
-	schema, err := published.SchemaOf(&resource.Spec, definition)
+	schema, err := published.SchemaOf(ctx, &resource.Spec, definition)
 	if err != nil {
 		return published.API{}, err
 	}

@@ -18,6 +18,7 @@ package published
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
@@ -47,14 +48,14 @@ type API struct {
 // SchemaOf returns the schema by which mailboxes get the API that a definition describes under the names of the targets.
 // What of the definition a schema cannot express is noted in its annotation [schemas.NotesAnnotation]. The error names the
 // field that is wrong.
-func SchemaOf(spec *synchubv1alpha1.PublishedResourceSpec, definition *apiextensionsv1.CustomResourceDefinition) (*apisv1alpha1.APIResourceSchema, error) {
+func SchemaOf(ctx context.Context, spec *synchubv1alpha1.PublishedResourceSpec, definition *apiextensionsv1.CustomResourceDefinition) (*apisv1alpha1.APIResourceSchema, error) {
 	names := definition.Spec.Names
 	if wanted := spec.Resource; definition.Spec.Group != wanted.Group ||
 		names.Plural != cmp.Or(wanted.Resource, names.Plural) || names.Kind != cmp.Or(wanted.Kind, names.Kind) {
 		return nil, fmt.Errorf("spec.resource: the definition is that of %s (%s), not of the resource named here",
 			schema.GroupResource{Group: definition.Spec.Group, Resource: names.Plural}, names.Kind)
 	}
-	projected, err := schemas.Project(definition, spec.Resource.Version, spec.Projection)
+	projected, err := schemas.Project(ctx, definition, spec.Resource.Version, spec.Projection)
 	if err != nil {
 		return nil, err
 	}

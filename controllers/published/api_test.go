@@ -53,7 +53,7 @@ func widgets() *apiextensionsv1.CustomResourceDefinition {
 // schemaOf is the schema of widgets for a spec.
 func schemaOf(t *testing.T, spec synchubv1alpha1.PublishedResourceSpec) *apisv1alpha1.APIResourceSchema {
 	t.Helper()
-	exported, err := published.SchemaOf(&spec, widgets())
+	exported, err := published.SchemaOf(t.Context(), &spec, widgets())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestSchemaOf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec := described(test.resource)
 			spec.Projection = test.projection
-			exported, err := published.SchemaOf(&spec, widgets())
+			exported, err := published.SchemaOf(t.Context(), &spec, widgets())
 			if err != nil {
 				if !strings.HasPrefix(err.Error(), test.want) {
 					t.Errorf("want %s, got %v", test.want, err)

@@ -67,6 +67,8 @@ type Options struct {
 	Hasher     ownership.Hasher
 	// SyncTarget is the name of the target's SyncTarget.
 	SyncTarget string
+	// Kept is what the schema of the mailbox's API keeps, nil if the hub does not know that.
+	Kept *transform.Kept
 	// Register knows, for all controllers of the SyncTarget, which objects are related; Relations are those by which
 	// objects of the resource travel with others.
 	Register  *relation.Register
@@ -113,6 +115,7 @@ type Controller struct {
 	metrics   *metrics
 	events    *events
 	firstPass *firstPass
+	dropped   dropped
 	poked     chan struct{}
 	// wholeOnTarget is true if a rule looks at objects of the target that went down.
 	wholeOnTarget bool
@@ -150,7 +153,7 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 		up: transform.Up{
 			Owner: options.Owner, Hasher: options.Hasher, Mailbox: options.Mailbox.String(), SyncTarget: options.SyncTarget,
 			Resource: options.Resource.GroupResource(), Namespaced: options.Resource.Namespaced,
-			Version: options.Resource.Version, Kind: options.Resource.Kind,
+			Version: options.Resource.Version, Kind: options.Resource.Kind, Kept: options.Kept,
 		},
 		selector:  Selector(options.Owner),
 		manager:   ownership.FieldManager(options.Owner.Hub),

@@ -41,7 +41,7 @@ func (c *Controller) returnStatus(ctx context.Context, key types.NamespacedName,
 	if err != nil {
 		return false, err
 	}
-	return c.writeStatus(ctx, key, source, below, here.observed.Mark.Hash == desired.Mark.Hash)
+	return c.writeStatus(ctx, key, source, below, here.observed.Mark.Hash == desired.Mark.Hash, chosen.Configs)
 }
 
 // mutatedStatus returns the target's object with the status that it has on its way up.
@@ -74,13 +74,15 @@ func (c *Controller) raiseStatus(ctx context.Context, key types.NamespacedName, 
 	if err != nil {
 		return false, err
 	}
-	return c.writeStatus(ctx, key, held, below, true)
+	return c.writeStatus(ctx, key, held, below, true, chosen.Configs)
 }
 
 // writeStatus makes the status of a mailbox object that of the target's; applied tells whether the target's object is
-// what the mailbox's says.
-func (c *Controller) writeStatus(ctx context.Context, key types.NamespacedName, above, below *unstructured.Unstructured, applied bool) (written bool, err error) {
-	current, wanted := transform.PlainStatus(above.Object["status"]), c.Resource.StatusAbove(above, below, applied)
+// what the mailbox's says. The configs select it.
+func (c *Controller) writeStatus(ctx context.Context, key types.NamespacedName, above, below *unstructured.Unstructured, applied bool, configs []string) (written bool, err error) {
+	current := transform.PlainStatus(above.Object["status"])
+	wanted, dropped := c.Kept.PruneStatus(c.Resource.StatusAbove(above, below, applied))
+	c.notesDropped(configs, dropped)
 	var subresources []string
 	if c.Resource.StatusSubresource {
 		subresources = append(subresources, "status")

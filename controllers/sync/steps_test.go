@@ -87,7 +87,7 @@ func steps(tb testing.TB, kind specimen.Specimen) map[string]func() {
 		"observe":            func() { _, _ = controller.verify(kept) },
 		"uncovered":          func() { _, _ = ownership.Uncovered(desired.Object.Object, observed.Fields) },
 		"decide":             func() { _, _ = decide.Down(decide.Source{State: decide.InStep, Desired: desired}, observed, nil) },
-		"compare the status": func() { _, _ = controller.writeStatus(tb.Context(), keyOf(source), source, kept, true) },
+		"compare the status": func() { _, _ = controller.writeStatus(tb.Context(), keyOf(source), source, kept, true, nil) },
 	}
 }
 

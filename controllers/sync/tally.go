@@ -40,6 +40,8 @@ type Tally struct {
 	// LeftOut are objects that an entry for going down selects but that do not go, because one for coming up selects
 	// them as well.
 	LeftOut []ObjectName
+	// Dropped are fields of objects of the target that the mailbox's schema does not have, each with its resource, sorted.
+	Dropped []string
 }
 
 // ObjectName names an object of a mailbox.
@@ -77,6 +79,7 @@ func (c *Controller) AddTo(tallies map[string]*Tally) {
 	for _, key := range c.raised.keys() {
 		c.countUp(tallies, matcher, key, failures)
 	}
+	c.dropped.addTo(tallies, c.Resource.GroupResource())
 }
 
 func (c *Controller) countDown(tallies map[string]*Tally, source *unstructured.Unstructured, chosen choice, failures map[types.NamespacedName]Failure) {

@@ -150,6 +150,9 @@ func (c *Controller) lookUp(ctx context.Context, key types.NamespacedName, held 
 		}
 	}
 	desired, err := c.up.Desire(object, side.GroupResource(), wish)
+	if err == nil {
+		c.notesDropped(chosen.Configs, desired.Dropped)
+	}
 	if err == nil && keyOf(desired.Object) != key {
 		// Another conversion holds; the feed is being replaced.
 		return decide.Source{State: decide.Unknown}, nil, nil

@@ -40,6 +40,8 @@ const (
 	ReasonInvalidEntry  = "InvalidEntry"
 	ReasonSuspended     = "Suspended"
 	ReasonNothing       = "SelectsNothing"
+	// ReasonNotInSchema is that of the condition FieldsDropped.
+	ReasonNotInSchema = "NotInSchema"
 )
 
 // Reasons of the condition Overlapping of a config.
@@ -92,6 +94,10 @@ func Status(findings Findings, current edgev2alpha1.SyncerConfigStatus) edgev2al
 	overlapping := overlap(tally)
 	overlapping.ObservedGeneration = findings.Generation
 	setOrRemove(&next.Conditions, overlapping.Reason != "", overlapping)
+	setOrRemove(&next.Conditions, len(tally.Dropped) > 0, metav1.Condition{
+		Type: edgev2alpha1.ConditionFieldsDropped, Reason: ReasonNotInSchema, ObservedGeneration: findings.Generation,
+		Message: sync.Truncate(fmt.Sprintf("The schema of the mailbox does not have these fields of objects on the target: %s.", first(tally.Dropped))),
+	})
 	// Every field of a config acts; an earlier release may have said otherwise.
 	meta.RemoveStatusCondition(&next.Conditions, edgev2alpha1.ConditionNotImplemented)
 	return next
@@ -134,6 +140,7 @@ func lacking(shortfalls []Shortfall) (reason, message string) {
 		{sync.ReasonNotServed, "Not served by the target"},
 		{sync.ReasonForbidden, "Not permitted on the target"},
 		{compatibility.ReasonSchema, "Not synced, because it may not fit into the target"},
+		{compatibility.ReasonTooLarge, "Not synced, because the target's schema is too large to be compared"},
 	} {
 		var entries []string
 		for _, shortfall := range shortfalls {

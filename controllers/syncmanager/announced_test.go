@@ -35,6 +35,7 @@ func TestAnAnnouncedKindIsAskedForAgain(t *testing.T) {
 	reconcile := func(kind string) time.Duration {
 		t.Helper()
 		learn(manager, convertingTo(kind))
+		answered(t, manager, held, widgets())
 		result, err := manager.Reconcile(t.Context(), florin)
 		if err != nil {
 			t.Fatal(err)

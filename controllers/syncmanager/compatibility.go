@@ -29,8 +29,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/compatibility"
 	"github.com/synchub-dev/synchub/controllers/sync"
-	"github.com/synchub-dev/synchub/controllers/sync/ownership"
-	"github.com/synchub-dev/synchub/provider/requests"
+	"github.com/synchub-dev/synchub/controllers/sync/transform"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -55,6 +54,16 @@ func (m *Manager) schemaOf(resource sync.Resource) (found compatibility.Schema, 
 	defer m.lock.Unlock()
 	found, ok = m.schemas[resource.GroupResource()]
 	return found, ok && m.Checker != nil && resource.PublishedResource != ""
+}
+
+// keptBy returns what the schema that mailboxes have from the hub keeps, nil if they have none.
+func (m *Manager) keptBy(resource sync.Resource) *transform.Kept {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	if resource.PublishedResource == "" {
+		return nil
+	}
+	return m.schemas[resource.GroupResource()].Kept
 }
 
 // compare has compared what is wanted on the target. The caller holds turn.
@@ -165,13 +174,12 @@ func (m *Manager) mayFit(managed *managed, resource sync.Resource) []<-chan stru
 }
 
 // isEmptyOf asks the target whether anything is left of a frozen resource that nothing selects any more.
-func (m *Manager) isEmptyOf(ctx context.Context, managed *managed, resource sync.Resource) (bool, error) {
-	target := managed.describe()
-	if !m.isFrozen(managed, resource) || !target.Connection.Up() {
+func (m *Manager) isEmptyOf(managed *managed, resource sync.Resource) (bool, error) {
+	if !m.isFrozen(managed, resource) {
+		managed.lists.forget(resource.GroupResource())
 		return false, nil
 	}
-	owner := ownership.Owner{Hub: m.Hub, SyncTarget: target.UID}
-	empty, err := target.Connection.IsEmpty(requests.As(ctx, requests.Background), resource.OnTarget().GroupVersionResource, sync.Selector(owner))
+	empty, err := m.listsNothing(managed, resource)
 	if apierrors.IsNotFound(err) {
 		return false, nil // it is compared again, and not frozen then
 	}

@@ -23,6 +23,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/compatibility"
@@ -33,7 +34,7 @@ var deployments = schema.GroupResource{Group: "apps", Resource: "deployments"}
 // newComparing is a fixture in which deployments come from the hub, and of which is known of before whether they fit.
 func newComparing(t *testing.T, before compatibility.State) *fixture {
 	f := newFixture(t)
-	f.manager.Checker = compatibility.NewChecker()
+	f.manager.Checker = compatibility.NewChecker(clock.RealClock{})
 	published := f.manager.Published()
 	for i := range published {
 		published[i].PublishedResource = published[i].Resource

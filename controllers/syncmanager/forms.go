@@ -17,7 +17,6 @@ limitations under the License.
 package syncmanager
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -50,19 +49,19 @@ func (f forms) equal(options sync.Options) bool {
 }
 
 // formsOf returns the forms of a resource. Where they cannot be found out now, those of before hold on.
-func (m *Manager) formsOf(ctx context.Context, managed *managed, resource sync.Resource, relations []*relation.Relation) (forms, error) {
+func (m *Manager) formsOf(managed *managed, resource sync.Resource, relations []*relation.Relation) (forms, error) {
 	result := forms{targets: []sync.TargetResource{resource.OnTarget()}, relations: relations}
 	var errs []error
 	for _, kind := range managed.matcher.Downstreams(schema.GroupKind{Group: resource.Group, Kind: resource.Kind}) {
 		if kind.Version == "" && kind.Group == resource.Group {
 			kind.Version = resource.Version
 		}
-		served, err := resolve(ctx, managed.describe().Connection, kind)
+		served, err := resolve(managed.describe().Connection, kind)
 		result, err = result.taking(sync.TargetResource{GroupVersionResource: served, Kind: kind.Kind}, kind.GroupVersion().WithResource(""), err)
 		errs = append(errs, err)
 	}
 	for _, related := range relations {
-		kind, err := resolveResource(ctx, managed.describe().Connection, related.OnTarget)
+		kind, err := resolveResource(managed.describe().Connection, related.OnTarget)
 		result, err = result.taking(sync.TargetResource{GroupVersionResource: related.OnTarget, Kind: kind}, related.OnTarget, err)
 		errs = append(errs, err)
 	}
@@ -84,7 +83,7 @@ func (f forms) taking(found sync.TargetResource, asked schema.GroupVersionResour
 		if !slices.Contains(f.unresolved, missing) {
 			f.unresolved = append(f.unresolved, missing)
 		}
-	case errors.Is(err, errAway):
+	case errors.Is(err, errAway), errors.Is(err, targets.ErrAsked):
 		f.unknown = true
 	case err != nil:
 		f.unknown = true
@@ -98,20 +97,18 @@ func (f forms) taking(found sync.TargetResource, asked schema.GroupVersionResour
 // errAway means that a target cannot be asked now; the manager is told when it can.
 var errAway = errors.New("the target is away")
 
-func resolve(ctx context.Context, connection *targets.Connection, kind schema.GroupVersionKind) (schema.GroupVersionResource, error) {
+func resolve(connection *targets.Connection, kind schema.GroupVersionKind) (schema.GroupVersionResource, error) {
 	if !connection.Up() {
 		return schema.GroupVersionResource{}, errAway
 	}
-	served, _, err := connection.Resolve(ctx, kind)
-	return served, err
+	return connection.ResolveSoon(kind)
 }
 
-func resolveResource(ctx context.Context, connection *targets.Connection, resource schema.GroupVersionResource) (kind string, err error) {
+func resolveResource(connection *targets.Connection, resource schema.GroupVersionResource) (kind string, err error) {
 	if !connection.Up() {
 		return "", errAway
 	}
-	kind, _, err = connection.ResolveResource(ctx, resource)
-	return kind, err
+	return connection.ResolveResourceSoon(resource)
 }
 
 // leftovers returns what conversions of former times have made of a resource, as long as it is not known that nothing is

@@ -46,6 +46,8 @@ type managed struct {
 	// last told of a definition.
 	unresolved atomic.Bool
 	announced  atomic.Pointer[time.Time]
+	// lists are of what nothing selects any more.
+	lists lists
 	// cordoned is true if nothing new may be made on the target.
 	cordoned atomic.Bool
 	// adoption is the [synchubv1alpha1.AdoptionPolicy] of the SyncTarget.

@@ -46,7 +46,8 @@ import (
 )
 
 const (
-	// workers is how many SyncTargets are looked at together: a look waits for what its target says of its APIs.
+	// workers is how many SyncTargets are looked at together. A look waits for kcp, never for its target: that is asked beside
+	// it, and the SyncTarget is looked at again when it has answered.
 	workers = 32
 	// lookAgain is how soon a pair that is being emptied is looked at after something happened to it.
 	lookAgain = 500 * time.Millisecond
@@ -245,12 +246,15 @@ func (m *Manager) Assign(target Target) {
 			controller.RetryConflicts()
 		}
 	}
-	isOther := found.connect(target.Connection, targets.Listener{CRD: func(schema.GroupResource) {
-		found.announced.Store(new(m.Clock.Now()))
-		if found.unresolved.Load() {
-			m.enqueue(target.UID)
-		}
-	}})
+	isOther := found.connect(target.Connection, targets.Listener{
+		CRD: func(schema.GroupResource) {
+			found.announced.Store(new(m.Clock.Now()))
+			if found.unresolved.Load() {
+				m.enqueue(target.UID)
+			}
+		},
+		Answered: func() { m.enqueue(target.UID) },
+	})
 	if isOther {
 		m.enqueue(target.UID)
 	}

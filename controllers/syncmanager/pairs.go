@@ -32,7 +32,6 @@ import (
 	"github.com/synchub-dev/synchub/controllers/sync/order"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
-	"github.com/synchub-dev/synchub/provider/requests"
 )
 
 // settle starts what must run and stops what need not run any more.
@@ -41,12 +40,12 @@ func (m *Manager) settle(ctx context.Context, managed *managed, published []sync
 	forms := map[schema.GroupResource]forms{}
 	var errs []error
 	for _, resource := range published {
-		found, err := m.formsOf(ctx, managed, resource, relationsTo(published, resource))
+		found, err := m.formsOf(managed, resource, relationsTo(published, resource))
 		errs = append(errs, err)
 		forms[resource.GroupResource()] = found
 	}
 	leaving := m.leaving(managed, published)
-	wanted, err := wanted(managed, published, forms, func(resource sync.Resource) (bool, error) { return m.emptied(ctx, managed, resource) })
+	wanted, err := wanted(managed, published, forms, func(resource sync.Resource) (bool, error) { return m.emptied(managed, resource) })
 	errs = append(errs, err)
 	m.compare(managed, wanted)
 	if err := m.record(ctx, managed, wanted, published, forms); err != nil {
@@ -56,7 +55,7 @@ func (m *Manager) settle(ctx context.Context, managed *managed, published []sync
 	connection := managed.describe().Connection
 	for group, running := range managed.pairs {
 		controller := running.controller
-		if controller.Connection != connection || !slices.Contains(wanted, controller.Resource) || !forms[group].equal(controller.Options) || m.isFrozen(managed, controller.Resource) {
+		if controller.Connection != connection || !slices.Contains(wanted, controller.Resource) || !forms[group].equal(controller.Options) || m.isFrozen(managed, controller.Resource) || controller.Kept != m.keptBy(controller.Resource) {
 			managed.end(group)
 			// What is no longer published is to be reported.
 			m.observer.Changed(managed.describe().UID)
@@ -96,6 +95,7 @@ func wanted(managed *managed, published []sync.Resource, forms map[schema.GroupR
 	chosen = withRelated(chosen, published)
 	for _, resource := range published {
 		if resource.Leaving || slices.Contains(chosen, resource) || !managed.isRecorded(resource.GroupResource()) {
+			managed.lists.forget(resource.GroupResource())
 			continue
 		}
 		empty, err := emptied(resource)
@@ -118,21 +118,17 @@ func selects(matcher *selection.Matcher, resource sync.Resource, targets []sync.
 
 // emptied tells whether a pair that nothing selects has left nothing on the target and in the mailbox: the caches are
 // empty, and a list on the target, which does not depend on them, says so too.
-func (m *Manager) emptied(ctx context.Context, managed *managed, resource sync.Resource) (bool, error) {
-	target := managed.describe()
+func (m *Manager) emptied(managed *managed, resource sync.Resource) (bool, error) {
 	running, ok := managed.pairs[resource.GroupResource()]
 	if !ok {
-		return m.isEmptyOf(ctx, managed, resource)
+		return m.isEmptyOf(managed, resource)
 	}
-	if !running.controller.Empty() || !target.Connection.Up() {
+	// Objects of an API that is not served would come back with it.
+	if !running.controller.Empty() || !running.controller.Served() {
+		managed.lists.forget(resource.GroupResource())
 		return false, nil
 	}
-	if !running.controller.Served() {
-		// Its objects would come back with the API.
-		return false, nil
-	}
-	owner := ownership.Owner{Hub: m.Hub, SyncTarget: target.UID}
-	return target.Connection.IsEmpty(requests.As(ctx, requests.Background), resource.OnTarget().GroupVersionResource, sync.Selector(owner))
+	return m.listsNothing(managed, resource)
 }
 
 // record writes down what the hub may write to, and whether objects fit there, if that changed. What belongs to a resource that is
@@ -201,6 +197,7 @@ func (m *Manager) start(managed *managed, resource sync.Resource, forms forms) {
 		SyncTarget: target.Name,
 		Register:   managed.register,
 		Relations:  forms.relations,
+		Kept:       m.keptBy(resource),
 		Cordoned:   managed.cordoned.Load,
 		Adoption:   func() synchubv1alpha1.AdoptionPolicy { return managed.adoption.Load().(synchubv1alpha1.AdoptionPolicy) },
 		Publishes:  m.publishes,

@@ -27,14 +27,17 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
 )
 
 // learn tells the manager the configs of a mailbox, as if it had read them.
-func learn(manager *Manager, matcher *selection.Matcher) {
-	managed, _ := manager.get(florin)
+func learn(manager *Manager, matcher *selection.Matcher) { learnOf(manager, florin, matcher) }
+
+func learnOf(manager *Manager, syncTarget types.UID, matcher *selection.Matcher) {
+	managed, _ := manager.get(syncTarget)
 	manager.lock.Lock()
 	managed.stale = false
 	manager.lock.Unlock()

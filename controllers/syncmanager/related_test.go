@@ -204,7 +204,7 @@ func TestFormsOfAProjection(t *testing.T) {
 		"gadgets.old/v1<widgets.new": {"widgets.old/v2 Widget", "gadgets.old/v1 "},
 	} {
 		managed := &managed{target: Target{Connection: connection(t)}, matcher: selecting(), recorded: records(recorded)}
-		forms, err := manager.formsOf(t.Context(), managed, projected, nil)
+		forms, err := manager.formsOf(managed, projected, nil)
 		if served, _ := described(forms); err != nil || !slices.Equal(served, want) {
 			t.Errorf("%q: want %q, got %q, %v", recorded, want, served, err)
 		}
@@ -237,10 +237,10 @@ func TestFormsOfRelations(t *testing.T) {
 	} {
 		manager, _ := newManager(t)
 		managed := &managed{target: Target{Connection: connection}, matcher: selecting()}
-		forms, err := manager.formsOf(t.Context(), managed, widgets(), test.relations)
+		forms := answered(t, manager, managed, widgets(), test.relations...)
 		served, unresolved := described(forms)
-		if err != nil || !slices.Equal(served, test.served) || !slices.Equal(unresolved, test.unresolved) {
-			t.Errorf("%s: want %q without %q\ngot  %q without %q, %v", name, test.served, test.unresolved, served, unresolved, err)
+		if !slices.Equal(served, test.served) || !slices.Equal(unresolved, test.unresolved) {
+			t.Errorf("%s: want %q without %q\ngot  %q without %q", name, test.served, test.unresolved, served, unresolved)
 		}
 		if options := (sync.Options{Targets: forms.targets, Unresolved: forms.unresolved, Relations: test.relations}); !forms.equal(options) {
 			t.Errorf("%s: it would be started anew for nothing", name)
@@ -318,6 +318,10 @@ func TestContribute(t *testing.T) {
 // settledAnyhow looks at the SyncTarget.
 func (m *Manager) settledAnyhow(t *testing.T) {
 	t.Helper()
+	managed, _ := m.get(florin)
+	for _, resource := range m.Published() {
+		answered(t, m, managed, resource, relationsTo(m.Published(), resource)...)
+	}
 	if _, err := m.Reconcile(t.Context(), florin); err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func (r reader) definition(ctx context.Context, kind structural.Kind) (_ *apiext
 	case !crd.DeletionTimestamp.IsZero():
 		return nil, "", unusable("its definition is being deleted")
 	}
-	return clean(crd), "", nil
+	return clean(crd), "", structural.CheckDefinition(crd)
 }
 
 // clean returns what of a definition means the same in every cluster.

@@ -45,12 +45,20 @@ func unusable(format string, args ...any) error {
 	return &UnusableError{Reason: fmt.Sprintf(format, args...)}
 }
 
+// refused returns why no schema can be made of what the cluster serves. What is beyond a limit stays known as such.
+func refused(err error) error {
+	if _, tooLarge := errors.AsType[*structural.TooLargeError](err); tooLarge || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return unusable("%v", err)
+}
+
 // Read returns the definition of a resource. One that the cluster has itself comes with all its versions, without
 // whatever only means something there: status, conversion webhook, labels and annotations. One that is made here has the
 // served versions, or only the one that is asked for, and its annotation schemas.NotesAnnotation says what a schema
 // cannot express.
 //
-// Errors are ErrNotServed, an [UnusableError], or what kept the cluster from answering.
+// Errors are ErrNotServed, an [UnusableError], a [*structural.TooLargeError], or what kept the cluster from answering.
 func Read(ctx context.Context, cluster rest.Interface, resource synchubv1alpha1.ResourceDescriptor) (*apiextensionsv1.CustomResourceDefinition, error) {
 	crd, err := reader{cluster}.read(ctx, resource)
 	if err != nil {

@@ -28,6 +28,7 @@ import (
 	"golang.org/x/sync/singleflight"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 
 	"github.com/synchub-dev/synchub/apis/schemas/structural"
@@ -36,10 +37,15 @@ import (
 const openAPIPath = "/openapi/v3"
 
 const (
-	// documentsKept are whole documents, of up to 2 MB: those of which more than one kind is asked for at once.
-	documentsKept = 6
-	// descriptionsKept are what was found in them.
+	// documentsKept are whole documents: those of which more than one kind is asked for at once. Larger ones than
+	// documentLength are read each time.
+	documentsKept  = 6
+	documentLength = 4 << 20
+	// descriptionsKept are what was found in them, without the schemas, of which one can take megabytes.
 	descriptionsKept = 2048
+	// workTogether is how many schemas are made and compared at the same time, of all clusters: one can take a second of a
+	// processor and 200 MB.
+	workTogether = 2
 )
 
 // Documents remember what OpenAPI documents say, by the hashes of the documents, so that a fleet of equal clusters is read
@@ -48,11 +54,15 @@ const (
 type Documents struct {
 	documents, descriptions *lru.Cache
 	flights                 singleflight.Group
+	turns                   chan struct{}
+	clock                   clock.PassiveClock
 }
 
 // NewDocuments returns a memory that knows nothing.
-func NewDocuments() *Documents {
-	return &Documents{documents: lru.New(documentsKept), descriptions: lru.New(descriptionsKept)}
+func NewDocuments(clock clock.PassiveClock) *Documents {
+	return &Documents{
+		documents: lru.New(documentsKept), descriptions: lru.New(descriptionsKept), turns: make(chan struct{}, workTogether), clock: clock,
+	}
 }
 
 // description is what a document says of a resource.
@@ -61,19 +71,19 @@ type description struct {
 	key string
 	// defined is true if it repeats a definition.
 	defined bool
-	// schema is nil if no kind was asked for.
+	// schema is nil if no kind was asked for, and if the description was remembered.
 	schema *apiextensionsv1.JSONSchemaProps
 }
 
 // description returns what the document behind a URL says of a resource, [ErrNotServed] if nothing. Without a kind it only
 // tells whether it says something.
-func (d *Documents) description(ctx context.Context, cluster reader, link string, resource schema.GroupVersionResource, kind string) (description, error) {
+func (d *Documents) description(ctx context.Context, cluster *Look, link string, resource schema.GroupVersionResource, kind string) (description, error) {
 	hash := hashIn(link)
 	name := fmt.Sprintf("%s/%s/%s", hash, resource.String(), kind)
 	if found, ok := d.descriptions.Get(name); ok && hash != "" {
 		return orNotServed(found.(description))
 	}
-	document, hash, err := d.document(ctx, cluster, hash, resource.GroupVersion())
+	document, hash, err := d.document(ctx, cluster.reader, hash, resource.GroupVersion())
 	if err != nil {
 		return description{}, err
 	}
@@ -81,12 +91,35 @@ func (d *Documents) description(ctx context.Context, cluster reader, link string
 		// So it is for a moment when the last resource of a version goes.
 		return description{}, fmt.Errorf("the OpenAPI document of %s is no JSON", resource.GroupVersion())
 	}
-	found, err := describeIn(document, hash, resource, kind)
+	found, err := cluster.describeIn(ctx, document, hash, resource, kind)
 	if err != nil {
-		return description{}, unusable("%v", err)
+		return description{}, refused(err)
 	}
-	d.descriptions.Add(fmt.Sprintf("%s/%s/%s", hash, resource.String(), kind), found)
+	remembered := found
+	remembered.schema = nil
+	d.descriptions.Add(fmt.Sprintf("%s/%s/%s", hash, resource.String(), kind), remembered)
 	return orNotServed(found)
+}
+
+// schema returns the schema that belongs to a description. One that was only remembered is read anew, and believed if the
+// cluster still serves what the description is of.
+func (d *Documents) schema(ctx context.Context, cluster *Look, link string, resource schema.GroupVersionResource, kind string, described description) (*apiextensionsv1.JSONSchemaProps, error) {
+	if described.schema != nil {
+		return described.schema, nil
+	}
+	document, hash, err := d.document(ctx, cluster.reader, hashIn(link), resource.GroupVersion())
+	if err != nil {
+		return nil, err
+	}
+	found, err := cluster.describeIn(ctx, document, hash, resource, kind)
+	switch {
+	case err != nil:
+		return nil, refused(err)
+	case found.key != described.key:
+		return nil, fmt.Errorf("the OpenAPI document of %s is not the one that its hash is of", resource.GroupVersion())
+	default:
+		return found.schema, nil
+	}
 }
 
 func orNotServed(found description) (description, error) {
@@ -108,17 +141,17 @@ func hashIn(link string) string {
 // document returns a document with a hash that is true.
 func (d *Documents) document(ctx context.Context, cluster reader, hash string, version schema.GroupVersion) ([]byte, string, error) {
 	if hash == "" {
-		content, err := cluster.get(ctx, openAPIPath+pathOf(version))
+		content, err := cluster.document(ctx, openAPIPath+pathOf(version))
 		return content, own(content), err
 	}
 	if known, ok := d.documents.Get(hash); ok {
 		return known.([]byte), hash, nil
 	}
 	// Whoever fails fails for himself: those who waited ask their own clusters.
-	loaded, err, shared := d.flights.Do(hash, func() (any, error) { return cluster.get(ctx, openAPIPath+pathOf(version)) })
+	loaded, err, shared := d.flights.Do(hash, func() (any, error) { return cluster.document(ctx, openAPIPath+pathOf(version)) })
 	content, _ := loaded.([]byte)
 	if shared && (err != nil || !has(content, hash)) {
-		content, err = cluster.get(ctx, openAPIPath+pathOf(version))
+		content, err = cluster.document(ctx, openAPIPath+pathOf(version))
 	}
 	if err != nil {
 		return nil, "", err
@@ -126,7 +159,9 @@ func (d *Documents) document(ctx context.Context, cluster reader, hash string, v
 	if !has(content, hash) {
 		return content, own(content), nil
 	}
-	d.documents.Add(hash, content)
+	if len(content) <= documentLength {
+		d.documents.Add(hash, content)
+	}
 	return content, hash, nil
 }
 
@@ -138,8 +173,17 @@ func has(content []byte, hash string) bool {
 // own is a hash that cannot be taken for that of an API server.
 func own(content []byte) string { return fmt.Sprintf("content-%x", sha256.Sum256(content)) }
 
+// describeIn returns what a document says of a resource, when it is the look's turn.
+func (l *Look) describeIn(ctx context.Context, document []byte, hash string, resource schema.GroupVersionResource, kind string) (found description, err error) {
+	err = l.Work(ctx, func() error {
+		found, err = describeIn(ctx, document, hash, resource, kind)
+		return err
+	})
+	return found, err
+}
+
 // describeIn returns what a document says of a resource.
-func describeIn(document []byte, hash string, resource schema.GroupVersionResource, kind string) (description, error) {
+func describeIn(ctx context.Context, document []byte, hash string, resource schema.GroupVersionResource, kind string) (description, error) {
 	var parsed struct {
 		Paths map[string]json.RawMessage `json:"paths"`
 	}
@@ -164,7 +208,7 @@ func describeIn(document []byte, hash string, resource schema.GroupVersionResour
 	described := structural.Kind{
 		GroupVersionKind: resource.GroupVersion().WithKind(kind), Plural: resource.Resource, Namespaced: namespaced, Status: status,
 	}
-	version, _, err := structural.Schema(document, described)
+	version, _, err := structural.Schema(ctx, document, described)
 	if err != nil {
 		return description{}, err
 	}

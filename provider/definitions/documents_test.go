@@ -27,6 +27,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	utilclock "k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/provider/definitions"
 )
@@ -66,7 +67,7 @@ func fieldsOf(t *testing.T, documents *definitions.Documents, cluster rest.Inter
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, err := served.Schema()
+	read, err := served.Schema(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +80,7 @@ func fieldsOf(t *testing.T, documents *definitions.Documents, cluster rest.Inter
 
 // Equal clusters are read once, but none can say what another one serves.
 func TestDocumentsAreSharedByTheirTrueHashes(t *testing.T) {
-	documents := definitions.NewDocuments()
+	documents := definitions.NewDocuments(utilclock.RealClock{})
 	honest, lie := describingKind("widgets", "Widget", "honest"), describingKind("widgets", "Widget", "lie")
 	liar, _ := describing(t, lie, hashOf(honest))
 	lied, fields := fieldsOf(t, documents, liar)
@@ -101,7 +102,7 @@ func TestServedWithoutTheResource(t *testing.T) {
 	content := describingKind("gadgets", "Gadget", "a")
 	cluster, _ := describing(t, content, hashOf(content))
 	ask := func(group, version string) error {
-		_, err := definitions.NewDocuments().Look(cluster).Served(t.Context(), schema.GroupVersionResource{Group: group, Version: version, Resource: "gadgets"}, "Gadget")
+		_, err := definitions.NewDocuments(utilclock.RealClock{}).Look(cluster).Served(t.Context(), schema.GroupVersionResource{Group: group, Version: version, Resource: "gadgets"}, "Gadget")
 		return err
 	}
 	if err := ask("batch", "v1"); !errors.Is(err, definitions.ErrNotServed) {
@@ -112,7 +113,7 @@ func TestServedWithoutTheResource(t *testing.T) {
 		t.Errorf("in another version: %v", other)
 	}
 	empty, _ := describing(t, "", hashOf(""))
-	_, err := definitions.NewDocuments().Look(empty).Served(t.Context(), schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "gadgets"}, "Gadget")
+	_, err := definitions.NewDocuments(utilclock.RealClock{}).Look(empty).Served(t.Context(), schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "gadgets"}, "Gadget")
 	if _, unusable := errors.AsType[*definitions.UnusableError](err); err == nil || unusable || errors.Is(err, definitions.ErrNotServed) {
 		t.Errorf("an empty document: %v", err)
 	}

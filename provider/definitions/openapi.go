@@ -37,16 +37,16 @@ var definitionType = metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVers
 func (r reader) describe(ctx context.Context, kinds []structural.Kind) (*apiextensionsv1.CustomResourceDefinition, error) {
 	crd := newDefinition(kinds[0])
 	for _, kind := range kinds {
-		document, err := r.get(ctx, "/openapi/v3"+pathOf(kind.GroupVersion()))
+		document, err := r.document(ctx, "/openapi/v3"+pathOf(kind.GroupVersion()))
 		if apierrors.IsNotFound(err) {
 			return nil, unusable("the cluster publishes no OpenAPI v3 document of %s: name a CustomResourceDefinition in a ConfigMap", kind.GroupVersion())
 		}
 		if err != nil {
 			return nil, err
 		}
-		version, notes, err := structural.Schema(document, kind)
+		version, notes, err := structural.Schema(ctx, document, kind)
 		if err != nil {
-			return nil, unusable("%v", err)
+			return nil, refused(err)
 		}
 		schemas.AddNotes(crd, version.Name, notes)
 		crd.Spec.Versions = append(crd.Spec.Versions, *version)

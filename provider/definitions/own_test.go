@@ -113,7 +113,7 @@ func TestDefinitionsWithSeveralVersionsInKCP(t *testing.T) {
 	two, err := clocks("v1beta1").get("two")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(two.Object["spec"]).To(Equal(map[string]any{"time": "24:00"}), "objects are stored as v1, which does not know the field old")
-	projected, err := schemas.Project(crd, "", nil)
+	projected, err := schemas.Project(t.Context(), crd, "", nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(projected.Annotations[schemas.NotesAnnotation]).To(ContainSubstring("v1beta1 .spec.old: it is lost"))
 

@@ -111,7 +111,7 @@ func publish(t *testing.T, workspace string, all []definition, natives map[schem
 				definition.projection.Plural = "clusternamespaces"
 			}
 		}
-		projected, err := schemas.Project(definition.crd, definition.version, definition.projection)
+		projected, err := schemas.Project(t.Context(), definition.crd, definition.version, definition.projection)
 		if err != nil {
 			t.Fatal(err)
 		}

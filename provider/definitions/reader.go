@@ -24,34 +24,38 @@ import (
 	"io"
 
 	"k8s.io/client-go/rest"
-)
 
-// responseLimit bounds what is read of one answer. The largest document of a Kubernetes API server, of the core group,
-// has 1.5 MB.
-const responseLimit = 32 << 20
+	"github.com/synchub-dev/synchub/apis/schemas/structural"
+)
 
 // reader asks one cluster.
 type reader struct{ cluster rest.Interface }
 
-// get returns the body of a successful answer, up to the limit. Other answers are API status errors.
-func (r reader) get(ctx context.Context, path ...string) (_ []byte, err error) {
+// document returns an OpenAPI document.
+func (r reader) document(ctx context.Context, path ...string) ([]byte, error) {
+	return r.get(ctx, structural.DocumentBytes, path...)
+}
+
+// get returns the body of a successful answer, which can be decoded in bounded time if it is JSON. The error is a
+// [*structural.TooLargeError] if it is beyond a limit. Other answers are API status errors.
+func (r reader) get(ctx context.Context, limit int, path ...string) (_ []byte, err error) {
 	body, err := r.cluster.Get().AbsPath(path...).SetHeader("Accept", "application/json").Stream(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, body.Close()) }()
-	content, err := io.ReadAll(io.LimitReader(body, responseLimit+1))
+	content, err := io.ReadAll(io.LimitReader(body, int64(limit)+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(content) > responseLimit {
-		return nil, unusable("the cluster's answer is larger than %d bytes", responseLimit)
+	if err := structural.CheckJSON(content, limit); err != nil {
+		return nil, err
 	}
 	return content, nil
 }
 
 func (r reader) decode(ctx context.Context, into any, path ...string) error {
-	content, err := r.get(ctx, path...)
+	content, err := r.get(ctx, structural.DefinitionBytes, path...)
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,8 +42,9 @@ type Served struct {
 	Key string
 	// BuiltIn is true for a type that the server was built with, false for one that has a definition.
 	BuiltIn bool
-	// Schema makes the schema, as mailboxes would have it. It is only called for a Key that is new.
-	Schema func() (*apiextensionsv1.JSONSchemaProps, error)
+	// Schema makes the schema, as mailboxes would have it. It is only called for a Key that is new. Its errors are those of
+	// [Look.Served].
+	Schema func(context.Context) (*apiextensionsv1.JSONSchemaProps, error)
 }
 
 // VersionNotServedError is returned for a resource that the cluster serves in other versions only.
@@ -58,6 +60,8 @@ type Look struct {
 	documents *Documents
 	// index holds the URLs of the cluster's documents, nil until it is asked for.
 	index map[string]string
+	// worked is for how long schemas were made and compared.
+	worked time.Duration
 }
 
 // Look begins to look at a cluster.
@@ -65,8 +69,26 @@ func (d *Documents) Look(cluster rest.Interface) *Look {
 	return &Look{reader: reader{cluster}, documents: d}
 }
 
+// Work does what needs much of a processor and asks nobody, when there is a turn for it.
+func (l *Look) Work(ctx context.Context, work func() error) error {
+	select {
+	case l.documents.turns <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	begun := l.documents.clock.Now()
+	defer func() {
+		l.worked += l.documents.clock.Since(begun)
+		<-l.documents.turns
+	}()
+	return work()
+}
+
+// Worked returns how long all that took.
+func (l *Look) Worked() time.Duration { return l.worked }
+
 // Served returns what the cluster serves of a resource. The error is [ErrNotServed], a [*VersionNotServedError], an
-// [*UnusableError], or what kept the cluster from answering.
+// [*UnusableError], a [*structural.TooLargeError], or what kept the cluster from answering.
 func (l *Look) Served(ctx context.Context, resource schema.GroupVersionResource, kind string) (Served, error) {
 	undefined := false
 	// The group of a definition has a dot.
@@ -75,7 +97,7 @@ func (l *Look) Served(ctx context.Context, resource schema.GroupVersionResource,
 		err := l.decode(ctx, crd, definitionsPath, resource.Resource+"."+resource.Group)
 		switch {
 		case err == nil:
-			return servedBy(crd, resource.Version)
+			return l.servedBy(crd, resource.Version)
 		case !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
 			return Served{}, err
 		}
@@ -96,7 +118,7 @@ func (l *Look) Served(ctx context.Context, resource schema.GroupVersionResource,
 }
 
 // servedBy returns what a definition says of a version.
-func servedBy(crd *apiextensionsv1.CustomResourceDefinition, version string) (Served, error) {
+func (l *Look) servedBy(crd *apiextensionsv1.CustomResourceDefinition, version string) (Served, error) {
 	var names []string
 	for i := range crd.Spec.Versions {
 		served := &crd.Spec.Versions[i]
@@ -111,7 +133,7 @@ func servedBy(crd *apiextensionsv1.CustomResourceDefinition, version string) (Se
 			structural.PreserveUnknown(served)
 		}
 		key, err := keyOf(served)
-		return Served{Key: key, Schema: func() (*apiextensionsv1.JSONSchemaProps, error) { return legal(served) }}, err
+		return Served{Key: key, Schema: func(ctx context.Context) (*apiextensionsv1.JSONSchemaProps, error) { return l.legal(ctx, served) }}, err
 	}
 	if len(names) == 0 {
 		return Served{}, ErrNotServed
@@ -129,12 +151,16 @@ func keyOf(version *apiextensionsv1.CustomResourceDefinitionVersion) (string, er
 }
 
 // legal returns the schema of a version without what mailboxes cannot have, of which they know nothing.
-func legal(version *apiextensionsv1.CustomResourceDefinitionVersion) (*apiextensionsv1.JSONSchemaProps, error) {
+func (l *Look) legal(ctx context.Context, version *apiextensionsv1.CustomResourceDefinitionVersion) (*apiextensionsv1.JSONSchemaProps, error) {
 	if version.Schema == nil || version.Schema.OpenAPIV3Schema == nil {
 		structural.PreserveUnknown(version)
 	}
-	if _, err := structural.Legalize(version); err != nil {
-		return nil, unusable("%v", err)
+	err := l.Work(ctx, func() error {
+		_, err := structural.Legalize(ctx, version)
+		return err
+	})
+	if err != nil {
+		return nil, refused(err)
 	}
 	return version.Schema.OpenAPIV3Schema, nil
 }
@@ -148,14 +174,17 @@ func (l *Look) described(ctx context.Context, resource schema.GroupVersionResour
 	if !ok {
 		return Served{}, l.inOtherVersions(ctx, resource)
 	}
-	found, err := l.documents.description(ctx, l.reader, url, resource, kind)
+	found, err := l.documents.description(ctx, l, url, resource, kind)
 	if errors.Is(err, ErrNotServed) {
 		return Served{}, l.inOtherVersions(ctx, resource)
 	}
 	if err != nil {
 		return Served{}, err
 	}
-	return Served{Key: found.key, BuiltIn: !found.defined, Schema: func() (*apiextensionsv1.JSONSchemaProps, error) { return found.schema, nil }}, nil
+	read := func(ctx context.Context) (*apiextensionsv1.JSONSchemaProps, error) {
+		return l.documents.schema(ctx, l, url, resource, kind, found)
+	}
+	return Served{Key: found.key, BuiltIn: !found.defined, Schema: read}, nil
 }
 
 // readIndex asks for the documents that there are.
@@ -191,7 +220,7 @@ func (l *Look) inOtherVersions(ctx context.Context, resource schema.GroupVersion
 		if !ok || version == resource.Version || version == "" || strings.Contains(version, "/") {
 			continue
 		}
-		_, err := l.documents.description(ctx, l.reader, url, resource.GroupResource().WithVersion(version), "")
+		_, err := l.documents.description(ctx, l, url, resource.GroupResource().WithVersion(version), "")
 		if err == nil {
 			names = append(names, version)
 		} else if !errors.Is(err, ErrNotServed) {

@@ -72,6 +72,7 @@ type Connection struct {
 	poke           chan struct{}
 	signals        signals
 	resolutions    resolutions
+	unawaited      unawaited
 	identity       clusterIdentity
 	proofs         singleflight.Group
 	// last is the probe's alone.
@@ -119,6 +120,7 @@ func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Confi
 		cancel:         cancel,
 		poke:           make(chan struct{}, 1),
 		up:             make(chan struct{}),
+		unawaited:      newUnawaited(),
 		informers:      map[*informer]struct{}{},
 	}
 	connection.identity.server, connection.identity.expected = serverFingerprint(config), expected

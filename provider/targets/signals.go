@@ -41,6 +41,8 @@ type Listener struct {
 	CRD func(resource schema.GroupResource)
 	// Synced is called once a watch has begun: what came before it will not be told, so whoever waits looks once more.
 	Synced func()
+	// Answered is called when the target has answered what was to be resolved soon.
+	Answered func()
 }
 
 // signals tell listeners of namespaces and definitions.

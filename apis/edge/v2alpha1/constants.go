@@ -106,6 +106,10 @@ const (
 	// not go down because they are selected for coming up as well (SelectedUp).
 	ConditionOverlapping = "Overlapping"
 
+	// ConditionFieldsDropped on a SyncerConfig or EdgeSyncConfig is True, and names the first fields, when objects of the
+	// target have fields that the schema of the mailbox does not, so that they do not come up.
+	ConditionFieldsDropped = "FieldsDropped"
+
 	// ConditionSuspended is True while the object's suspend field holds back what it asks for.
 	ConditionSuspended = "Suspended"
 )

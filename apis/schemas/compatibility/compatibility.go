@@ -17,6 +17,7 @@ limitations under the License.
 package compatibility
 
 import (
+	"context"
 	"fmt"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -52,7 +53,7 @@ const (
 const (
 	// findingLimit bounds the findings. Whoever reads them mends the first and looks again.
 	findingLimit = 50
-	// stepLimit bounds how many fields are compared. A Pod has 4,000; where one side names fields and the other does not,
+	// stepLimit bounds how many fields, values, rules and alternatives are compared. A Pod has 4,000; where one side names fields and the other does not,
 	// each name is compared with the same schema.
 	stepLimit = 200_000
 	// depthLimit bounds how deep fields are nested.
@@ -80,15 +81,17 @@ func (f Finding) String() string {
 type schema = apiextensionsv1.JSONSchemaProps
 
 // Compare returns why objects that the mailbox's schema accepts may not fit into the target's: nothing if all do. Both are
-// those of whole objects. A missing schema accepts everything.
-func Compare(mailbox, target *apiextensionsv1.JSONSchemaProps) []Finding {
-	c := &comparison{}
+// those of whole objects. A missing schema accepts everything. It stops when ctx ends, and then finds that the schemas are
+// too large.
+func Compare(ctx context.Context, mailbox, target *apiextensionsv1.JSONSchemaProps) []Finding {
+	c := &comparison{ctx: ctx}
 	c.compare(place{}, resource(orFree(mailbox)), resource(orFree(target)))
 	return c.findings
 }
 
 // comparison is one that is under way.
 type comparison struct {
+	ctx      context.Context
 	findings []Finding
 	steps    int
 }
@@ -112,17 +115,18 @@ func (c *comparison) find(at place, reason Reason, format string, args ...any) {
 }
 
 // goesOn is false once there is nothing to be gained from comparing more.
-func (c *comparison) goesOn() bool {
-	c.steps++
-	if c.steps == stepLimit+1 {
-		c.findings = append(c.findings, Finding{Reason: ReasonTooLarge, Message: fmt.Sprintf("the schemas have more than %d fields to compare", stepLimit)})
+func (c *comparison) goesOn(steps int) bool {
+	before := c.steps
+	if c.steps += steps; before <= stepLimit && (c.steps > stepLimit || c.ctx.Err() != nil) {
+		c.steps = stepLimit + 1
+		c.findings = append(c.findings, Finding{Reason: ReasonTooLarge, Message: fmt.Sprintf("the schemas have more than %d fields to compare, or it took too long", stepLimit)})
 	}
 	return c.steps <= stepLimit && len(c.findings) <= findingLimit
 }
 
 // compare compares what may be in one place. Null is for the caller to compare, since it depends on the place.
 func (c *comparison) compare(at place, mine, theirs *schema) {
-	if !c.goesOn() || theirs == free {
+	if !c.goesOn(1) || theirs == free {
 		return
 	}
 	if theirs == bare {
@@ -133,6 +137,9 @@ func (c *comparison) compare(at place, mine, theirs *schema) {
 	}
 	if at.depth++; at.depth > depthLimit {
 		c.find(at, ReasonTooLarge, "the schemas are nested more than %d times", depthLimit)
+		return
+	}
+	if !c.goesOn(weightOf(mine) + weightOf(theirs)) {
 		return
 	}
 	at.watched = at.watched || looksFurther(theirs)

@@ -113,7 +113,7 @@ func TestCompare(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, finding := range compatibility.Compare(whole(t, test.mailbox), whole(t, test.target)) {
+			for _, finding := range compatibility.Compare(t.Context(), whole(t, test.mailbox), whole(t, test.target)) {
 				got = append(got, fmt.Sprintf("%s %s", finding.Field, finding.Reason))
 				if finding.Message == "" || !strings.HasPrefix(finding.String(), finding.Field+": ") {
 					t.Errorf("it reads %q", finding)
@@ -138,10 +138,10 @@ func TestCompareMetadata(t *testing.T) {
 	metadata.Properties = map[string]apiextensionsv1.JSONSchemaProps{"name": {Type: "string", MaxLength: new(int64(5))}}
 	named.Properties["metadata"] = metadata
 	named.Required = []string{"apiVersion", "kind", "metadata"}
-	if findings := compatibility.Compare(named, plain); len(findings) > 0 {
+	if findings := compatibility.Compare(t.Context(), named, plain); len(findings) > 0 {
 		t.Errorf("%v", findings)
 	}
-	findings := compatibility.Compare(plain, named)
+	findings := compatibility.Compare(t.Context(), plain, named)
 	if len(findings) != 1 || findings[0].Field != "metadata.name" || findings[0].Reason != compatibility.ReasonLength {
 		t.Errorf("%v", findings)
 	}
@@ -150,10 +150,10 @@ func TestCompareMetadata(t *testing.T) {
 // Without a schema everything is taken, and there is an end to it.
 func TestCompareNothing(t *testing.T) {
 	some := whole(t, `{type: object}`)
-	if findings := slices.Concat(compatibility.Compare(nil, nil), compatibility.Compare(some, nil)); len(findings) > 0 {
+	if findings := slices.Concat(compatibility.Compare(t.Context(), nil, nil), compatibility.Compare(t.Context(), some, nil)); len(findings) > 0 {
 		t.Errorf("%v", findings)
 	}
-	if findings := compatibility.Compare(nil, some); len(findings) == 0 {
+	if findings := compatibility.Compare(t.Context(), nil, some); len(findings) == 0 {
 		t.Error("anything fits into something")
 	}
 }
@@ -183,7 +183,7 @@ func TestCompareIsBounded(t *testing.T) {
 		"too many fields": {names(wide), values(wide)},
 		"too deep":        {&deep, &deep},
 	} {
-		findings := compatibility.Compare(pair[0], pair[1])
+		findings := compatibility.Compare(t.Context(), pair[0], pair[1])
 		if len(findings) == 0 || len(findings) > 51 || findings[len(findings)-1].Reason != compatibility.ReasonTooLarge {
 			t.Errorf("%s: %d findings, the last is %v", name, len(findings), findings[max(0, len(findings)-1):])
 		}
@@ -199,7 +199,7 @@ func FuzzCompare(f *testing.F) {
 		if yaml.Unmarshal([]byte(mailbox), mine) != nil || yaml.Unmarshal([]byte(target), theirs) != nil {
 			return
 		}
-		first, second := compatibility.Compare(mine, theirs), compatibility.Compare(mine, theirs)
+		first, second := compatibility.Compare(t.Context(), mine, theirs), compatibility.Compare(t.Context(), mine, theirs)
 		if !slices.Equal(first, second) {
 			t.Errorf("first %v, then %v", first, second)
 		}

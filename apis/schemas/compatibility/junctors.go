@@ -17,11 +17,14 @@ limitations under the License.
 package compatibility
 
 import (
+	"encoding/json"
 	"reflect"
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/synchub-dev/synchub/apis/schemas/structural"
 )
 
 // looksFurther tells whether a schema has something that looks at several fields, or items, together.
@@ -72,18 +75,43 @@ func (c *comparison) alternatives(at place, mine, theirs *schema) {
 	}
 }
 
-// branchLimit bounds how many branches are compared each with each.
-const branchLimit = 64
-
 // isAmong tells whether each of some branches is one of others.
 func isAmong(some, others []schema) bool {
-	if max(len(some), len(others)) > branchLimit {
-		return reflect.DeepEqual(some, others)
+	known := sets.New[string]()
+	for i := range others {
+		if text, err := json.Marshal(&others[i]); err == nil {
+			known.Insert(string(text))
+		}
 	}
 	return !slices.ContainsFunc(some, func(branch schema) bool {
-		return !slices.ContainsFunc(others, func(other schema) bool { return reflect.DeepEqual(other, branch) })
+		text, err := json.Marshal(&branch)
+		return err != nil || !known.Has(string(text))
 	})
 }
+
+// weightOf returns how much there is in one place to be compared, in fields. Where one side names fields and the other does
+// not, the same is compared with each of them.
+func weightOf(s *schema) int {
+	weight := len(s.XValidations) + len(s.Required)
+	if len(s.Enum) > 0 {
+		weight += len(s.Enum) + judgeWeight + structural.PatternSize(s.Pattern)/patternWeight
+	}
+	for _, branches := range [][]schema{s.AllOf, s.AnyOf, s.OneOf} {
+		for i := range branches {
+			weight += structural.CountNodes(&branches[i])
+		}
+	}
+	if s.Not != nil {
+		weight += structural.CountNodes(s.Not)
+	}
+	return weight
+}
+
+// What it takes to make a judge of values, in fields: by itself, and one for so many steps of its pattern.
+const (
+	judgeWeight   = 20
+	patternWeight = 4
+)
 
 // intOrString is what an integer or string may say of itself, in one of two ways, without meaning anything more.
 var intOrString = []schema{{Type: "integer"}, {Type: "string"}}

@@ -109,7 +109,7 @@ func (c *comparison) field(at place, mine, theirs *schema, kept bool) {
 		c.filledIn(at, &schema{}, theirs)
 	case theirs == nil && kept:
 	case theirs == nil:
-		if c.goesOn() {
+		if c.goesOn(1) {
 			c.find(at, ReasonFieldLost, "the target does not have the field")
 		}
 	default:

@@ -36,7 +36,7 @@ func TestWhatIsCompatibleFits(t *testing.T) {
 			theirs = r.change(theirs)
 		}
 		mailbox, target := parse(t, mine), parse(t, theirs)
-		if findings := compatibility.Compare(mailbox, target); len(findings) > 0 {
+		if findings := compatibility.Compare(t.Context(), mailbox, target); len(findings) > 0 {
 			for _, finding := range findings {
 				found[finding.Reason]++
 			}
@@ -77,7 +77,7 @@ func TestEverySchemaIsCompatibleWithItself(t *testing.T) {
 	r := random{rand.New(rand.NewPCG(3, 4)), t} //nolint:gosec // the same each time, on purpose
 	for range 400 {
 		schema := r.object()
-		if findings := compatibility.Compare(parse(t, schema), parse(t, schema)); len(findings) > 0 {
+		if findings := compatibility.Compare(t.Context(), parse(t, schema), parse(t, schema)); len(findings) > 0 {
 			t.Fatalf("%v\n%s", findings, text(schema))
 		}
 	}

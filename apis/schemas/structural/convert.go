@@ -38,14 +38,12 @@ const (
 	typeString  = "string"
 )
 
-// fieldLimit bounds how many fields a kind may have, types that are used several times counted each time. A Pod has 4,000.
-const fieldLimit = 50_000
-
 // converter makes a structural schema of Go types. See the package's documentation for what it does to them.
 type converter struct {
-	components components
-	fields     int
-	notes      []Note
+	components *components
+	// nodes and bytes count what was converted, types that are used several times counted each time.
+	nodes, bytes int
+	notes        []Note
 	// err is the first that occurred.
 	err error
 }
@@ -90,6 +88,19 @@ func (c *converter) kind(s *spec.Schema) *apiextensionsv1.JSONSchemaProps {
 	return root
 }
 
+// spend counts what is converted. A small document can describe a very large kind, by types that use each other many times.
+func (c *converter) spend(at place, nodes, bytes int) {
+	if c.nodes, c.bytes = c.nodes+nodes, c.bytes+bytes; c.nodes > nodeLimit {
+		c.fail(at, &TooLargeError{"fields", nodeLimit})
+	}
+	if c.bytes > DefinitionBytes {
+		c.fail(at, &TooLargeError{"bytes", DefinitionBytes})
+	}
+	if len(at.types) > fieldDepth {
+		c.fail(at, &TooLargeError{"types within each other", fieldDepth})
+	}
+}
+
 func (c *converter) fail(at place, err error) {
 	if err != nil && c.err == nil {
 		c.err = fmt.Errorf("%s: %w", cmp.Or(at.path, "."), err)
@@ -97,12 +108,11 @@ func (c *converter) fail(at place, err error) {
 }
 
 func (c *converter) schema(s *spec.Schema, at place) apiextensionsv1.JSONSchemaProps {
+	if c.spend(at, 1, 0); c.err != nil {
+		return apiextensionsv1.JSONSchemaProps{}
+	}
 	s, name := c.components.resolve(s)
 	out := c.keywords(s, at)
-	if c.fields++; c.fields > fieldLimit {
-		c.fail(at, fmt.Errorf("there are more than %d fields", fieldLimit))
-		return unknown(out)
-	}
 	if slices.Contains(at.types, name) {
 		c.note(at, "%s contains itself: what is inside is not described", name[strings.LastIndex(name, ".")+1:])
 		return unknown(out)
@@ -145,6 +155,7 @@ func (c *converter) keywords(s *spec.Schema, at place) (out apiextensionsv1.JSON
 		own.Type = nil
 	}
 	raw, err := json.Marshal(own)
+	c.spend(at, 0, len(raw))
 	if err == nil {
 		err = json.Unmarshal(raw, &out)
 	}
@@ -198,19 +209,23 @@ func (c *converter) junctors(out *apiextensionsv1.JSONSchemaProps, s *spec.Schem
 	if len(all) == 0 || at.reported {
 		return
 	}
-	if slices.ContainsFunc(all, describes) {
+	if slices.ContainsFunc(all, func(branch *spec.Schema) bool { return c.describes(branch, at) }) {
 		c.note(at, "allOf, anyOf, oneOf or not describes fields: they may have any value")
 		*out = unknown(*out)
 		return
 	}
 	raw, err := json.Marshal(restrictions)
+	c.spend(at, 0, len(raw))
 	if err == nil {
 		err = json.Unmarshal(raw, out)
 	}
 	c.fail(at, err)
 }
 
-func describes(s *spec.Schema) bool {
+func (c *converter) describes(s *spec.Schema, at place) bool {
+	if c.spend(at, 1, 0); c.err != nil {
+		return true
+	}
 	return s.Ref.String() != "" || len(s.Type) > 0 || len(s.Properties) > 0 || s.Items != nil || s.AdditionalProperties != nil ||
-		slices.ContainsFunc(children(s), describes)
+		slices.ContainsFunc(children(s), func(branch *spec.Schema) bool { return c.describes(branch, at) })
 }

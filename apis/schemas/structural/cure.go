@@ -38,10 +38,21 @@ const (
 	reasonLength = 300
 )
 
-// cure takes out what the faults are about and returns what that was. What restricts nothing but values can go.
-func cure(root *apiextensionsv1.JSONSchemaProps, faults field.ErrorList) (notes []Note) {
-	faults = curable(faults)
+// cure takes out what the faults are about and returns what that was. What restricts nothing but values can go. With hurry
+// rules that are only together too expensive all go at once.
+func cure(root *apiextensionsv1.JSONSchemaProps, all field.ErrorList, hurry bool) (notes []Note) {
+	single, together := curable(all)
+	if len(single) == 0 && len(together) > 0 && hurry {
+		return withoutRules(root)
+	}
+	if len(single) == 0 && len(together) > 0 {
+		single = together[:1]
+	}
+	faults := sorted(single)
 	walk(root, position{schema: schemaPath}, func(node *apiextensionsv1.JSONSchemaProps, at position) {
+		if find(faults, at.schema) == nil {
+			return
+		}
 		drop := func(keyword string, present bool) bool {
 			fault := find(faults, at.schema.Child(keyword))
 			if !present || fault == nil {
@@ -73,7 +84,18 @@ func cure(root *apiextensionsv1.JSONSchemaProps, faults field.ErrorList) (notes 
 	return notes
 }
 
-func cureRules(node *apiextensionsv1.JSONSchemaProps, at position, faults field.ErrorList) (notes []Note) {
+// withoutRules gives up all rules.
+func withoutRules(root *apiextensionsv1.JSONSchemaProps) (notes []Note) {
+	walk(root, position{}, func(node *apiextensionsv1.JSONSchemaProps, at position) {
+		if len(node.XValidations) > 0 {
+			node.XValidations = nil
+			notes = append(notes, Note{at.path, "the rules are left out: those of the schema are together too expensive"})
+		}
+	})
+	return notes
+}
+
+func cureRules(node *apiextensionsv1.JSONSchemaProps, at position, faults sortedFaults) (notes []Note) {
 	var kept apiextensionsv1.ValidationRules
 	for i, rule := range node.XValidations {
 		path := at.schema.Child("x-kubernetes-validations").Index(i)
@@ -109,8 +131,7 @@ func oneLine(text string, length int) string {
 
 // curable moves faults to what causes them. Of rules that are only together too expensive the first, which costs most,
 // is given up, and only when all else is well: the others may be fine then.
-func curable(faults field.ErrorList) field.ErrorList {
-	var single, together field.ErrorList
+func curable(faults field.ErrorList) (single, together field.ErrorList) {
 	for _, fault := range faults {
 		moved := *fault
 		if _, cause, ok := strings.Cut(fault.Detail, definedIn); ok {
@@ -122,23 +143,27 @@ func curable(faults field.ErrorList) field.ErrorList {
 			single = append(single, &moved)
 		}
 	}
-	if len(single) > 0 || len(together) == 0 {
-		return single
-	}
-	return together[:1]
+	return single, together
 }
 
-// find returns the first fault at a path or below it.
-func find(faults field.ErrorList, path *field.Path) *field.Error {
+// sortedFaults are sorted by their fields, so that one is found without a look at all.
+type sortedFaults field.ErrorList
+
+func sorted(faults field.ErrorList) sortedFaults {
+	slices.SortStableFunc(faults, func(a, b *field.Error) int { return cmp.Compare(a.Field, b.Field) })
+	return sortedFaults(faults)
+}
+
+// find returns the first fault at a path, else one below it.
+func find(faults sortedFaults, path *field.Path) *field.Error {
 	text := path.String()
-	i := slices.IndexFunc(faults, func(fault *field.Error) bool {
-		rest, ok := strings.CutPrefix(fault.Field, text)
-		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
-	})
-	if i < 0 {
-		return nil
+	for _, below := range []string{"", ".", "["} {
+		i, found := slices.BinarySearchFunc(faults, text+below, func(fault *field.Error, prefix string) int { return cmp.Compare(fault.Field, prefix) })
+		if found || below != "" && i < len(faults) && strings.HasPrefix(faults[i].Field, text+below) {
+			return faults[i]
+		}
 	}
-	return faults[i]
+	return nil
 }
 
 // summary lists faults without the schemas that they are about.

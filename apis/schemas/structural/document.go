@@ -17,6 +17,7 @@ limitations under the License.
 package structural
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -37,35 +38,66 @@ const (
 	quantity   = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 )
 
-// components are the schemas of a document, by name.
-type components map[string]*spec.Schema
+// chainLimit is how many references may follow each other. Servers use one.
+const chainLimit = 8
 
-func parse(document []byte) (components, error) {
+// components are the schemas of a document, by name. A document holds those of all kinds of a group and version, of which one
+// is asked for: only what that refers to is decoded.
+type components struct {
+	raw     map[string]json.RawMessage
+	decoded map[string]*spec.Schema
+	// err is the first that occurred when one was decoded.
+	err error
+}
+
+func parse(document []byte) (*components, error) {
+	if err := CheckJSON(document, DocumentBytes); err != nil {
+		return nil, err
+	}
 	var parsed struct {
 		Components struct {
-			Schemas components `json:"schemas"`
+			Schemas map[string]json.RawMessage `json:"schemas"`
 		} `json:"components"`
 	}
 	if err := json.Unmarshal(document, &parsed); err != nil {
 		return nil, err
 	}
 	for name, component := range parsed.Components.Schemas {
-		if component == nil {
+		if string(component) == "null" {
 			return nil, fmt.Errorf("the component %s is null", name)
 		}
 	}
-	return parsed.Components.Schemas, nil
+	return &components{raw: parsed.Components.Schemas, decoded: map[string]*spec.Schema{}}, nil
+}
+
+// get returns the component of a name, which must exist.
+func (c *components) get(name string) *spec.Schema {
+	if found, ok := c.decoded[name]; ok {
+		return found
+	}
+	component := &spec.Schema{}
+	if err := json.Unmarshal(c.raw[name], component); err != nil {
+		c.err = cmp.Or(c.err, fmt.Errorf("reading the OpenAPI component %s: %w", name, err))
+	}
+	c.decoded[name] = component
+	return component
 }
 
 // kind returns the schema of a kind. Types that belong to every group, such as DeleteOptions, name many kinds.
-func (c components) kind(kind schema.GroupVersionKind) (*spec.Schema, error) {
-	for _, name := range slices.Sorted(maps.Keys(c)) {
-		var kinds []schema.GroupVersionKind
-		if err := c[name].Extensions.GetObject(extensionKinds, &kinds); err != nil {
+func (c *components) kind(kind schema.GroupVersionKind) (*spec.Schema, error) {
+	for _, name := range slices.Sorted(maps.Keys(c.raw)) {
+		if !bytes.Contains(c.raw[name], []byte(extensionKinds)) {
+			continue
+		}
+		var component struct {
+			Kinds []schema.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
+		}
+		if err := json.Unmarshal(c.raw[name], &component); err != nil {
 			return nil, fmt.Errorf("reading the OpenAPI component %s: %s: %w", name, extensionKinds, err)
 		}
-		if slices.Contains(kinds, kind) {
-			return c[name], nil
+		if slices.Contains(component.Kinds, kind) {
+			found := c.get(name)
+			return found, c.err
 		}
 	}
 	return nil, fmt.Errorf("the OpenAPI document does not describe %s", kind)
@@ -74,26 +106,26 @@ func (c components) kind(kind schema.GroupVersionKind) (*spec.Schema, error) {
 // resolve follows a reference, be it bare or the only member of an allOf, which is how one with a description of its own
 // is written. The name is empty where there is no reference, or none that leads anywhere. What stands beside the
 // reference counts more than what it refers to.
-func (c components) resolve(s *spec.Schema) (resolved *spec.Schema, name string) {
-	// One that leads back to itself is given up: no chain can be longer than there are components.
-	for range len(c) {
+func (c *components) resolve(s *spec.Schema) (resolved *spec.Schema, name string) {
+	// One that leads back to itself is given up.
+	for range chainLimit {
 		target := c.target(s)
 		if target == "" {
 			break
 		}
-		s, name = overlay(c[target], s), target
+		s, name = overlay(c.get(target), s), target
 	}
 	return s, name
 }
 
 // target returns the name of the component that a schema refers to.
-func (c components) target(s *spec.Schema) string {
+func (c *components) target(s *spec.Schema) string {
 	ref := s.Ref.String()
 	if ref == "" && len(s.AllOf) == 1 {
 		ref = s.AllOf[0].Ref.String()
 	}
 	name, local := strings.CutPrefix(ref, refPrefix)
-	if _, found := c[name]; !local || !found {
+	if _, found := c.raw[name]; !local || !found {
 		return ""
 	}
 	return name
@@ -116,7 +148,7 @@ func overlay(target, reference *spec.Schema) *spec.Schema {
 
 // isDefinition tells whether a kind's schema is that of a CustomResourceDefinition. It then holds no reference but to
 // the metadata, and says no default of that, as the document of a Go type does.
-func (c components) isDefinition(s *spec.Schema) bool {
+func (c *components) isDefinition(s *spec.Schema) bool {
 	return s.Properties["metadata"].Default == nil && !refersToTypes(s)
 }
 

@@ -99,7 +99,7 @@ func indent(text, by string) string {
 
 func convert(t *testing.T, document []byte, kind structural.Kind) (*apiextensionsv1.CustomResourceDefinitionVersion, []structural.Note) {
 	t.Helper()
-	version, notes, err := structural.Schema(document, kind)
+	version, notes, err := structural.Schema(t.Context(), document, kind)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,18 +27,25 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
+// judgements is how often a schema is judged at most: most faults show the first time, and some only when others are cured.
+// When half of them are used up and the rules are still too expensive together, all are given up.
+const judgements = 8
+
 // schemaPath is where the validation of a definition with a single version finds its schema.
 var schemaPath = field.NewPath("spec", "validation", "openAPIV3Schema")
 
 // Legalize takes out of the schema of a version what kcp would refuse it for, which a cluster may have accepted once or
 // under another version: keys of lists that may be missing, defaults that are invalid, rules that do not compile or are
 // estimated to be too expensive, junctors that describe fields. What is left accepts all that the schema accepted. It is
-// an error if the schema is wrong beyond that.
-func Legalize(version *apiextensionsv1.CustomResourceDefinitionVersion) ([]Note, error) {
+// an error if the schema is wrong beyond that, a [*TooLargeError] if it is beyond a limit, and that of the context if it ended.
+func Legalize(ctx context.Context, version *apiextensionsv1.CustomResourceDefinitionVersion) ([]Note, error) {
 	if version.Schema == nil || version.Schema.OpenAPIV3Schema == nil {
 		return nil, fmt.Errorf("version %s has no schema", version.Name)
 	}
 	root := version.Schema.OpenAPIV3Schema
+	if err := CheckSchema(root); err != nil {
+		return nil, fmt.Errorf("the schema of version %s is too large: %w", version.Name, err)
+	}
 	var notes []Note
 	walk(root, position{}, func(node *apiextensionsv1.JSONSchemaProps, at position) {
 		if reason := legalList(node); reason != "" {
@@ -53,16 +60,19 @@ func Legalize(version *apiextensionsv1.CustomResourceDefinitionVersion) ([]Note,
 		}
 	})
 	status := version.Subresources != nil && version.Subresources.Status != nil
-	for {
-		faults, err := faultsOf(root, status)
+	for judgement := 1; ; judgement++ {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("the schema of version %s was not judged: %w", version.Name, err)
+		}
+		faults, err := faultsOf(ctx, root, status)
 		if err != nil {
 			return nil, fmt.Errorf("the schema of version %s cannot be judged: %w", version.Name, err)
 		}
 		if len(faults) == 0 {
 			return notes, nil
 		}
-		cured := cure(root, faults)
-		if len(cured) == 0 {
+		cured := cure(root, faults, judgement > judgements/2)
+		if len(cured) == 0 || judgement == judgements {
 			return nil, fmt.Errorf("the schema of version %s is not structural: %s", version.Name, summary(faults))
 		}
 		notes = append(notes, cured...)
@@ -70,7 +80,7 @@ func Legalize(version *apiextensionsv1.CustomResourceDefinitionVersion) ([]Note,
 }
 
 // faultsOf judges a schema as a server does that is asked to serve it.
-func faultsOf(root *apiextensionsv1.JSONSchemaProps, status bool) (field.ErrorList, error) {
+func faultsOf(ctx context.Context, root *apiextensionsv1.JSONSchemaProps, status bool) (field.ErrorList, error) {
 	crd := &apiextensions.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "kinds.example.com"},
 		Spec: apiextensions.CustomResourceDefinitionSpec{
@@ -91,5 +101,5 @@ func faultsOf(root *apiextensionsv1.JSONSchemaProps, status bool) (field.ErrorLi
 	if err != nil {
 		return nil, err
 	}
-	return validation.ValidateCustomResourceDefinition(context.Background(), crd), nil
+	return validation.ValidateCustomResourceDefinition(ctx, crd), nil
 }

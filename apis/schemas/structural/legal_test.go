@@ -102,7 +102,7 @@ oneOf: [{required: [port]}, {properties: {a: {minLength: 2}}}]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			version := versionOf(t, test.spec)
-			notes, err := structural.Legalize(version)
+			notes, err := structural.Legalize(t.Context(), version)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -114,7 +114,7 @@ oneOf: [{required: [port]}, {properties: {a: {minLength: 2}}}]`},
 			requireSchema(t, new(version.Schema.OpenAPIV3Schema.Properties["spec"]), wanted)
 			requireNotes(t, notes, test.notes...)
 
-			if again, err := structural.Legalize(version); err != nil || len(again) > 0 {
+			if again, err := structural.Legalize(t.Context(), version); err != nil || len(again) > 0 {
 				t.Errorf("what was made legal is not: %v, %v", again, err)
 			}
 		})
@@ -129,7 +129,7 @@ func TestLegalizeKeepsTheCheapRules(t *testing.T) {
 		fmt.Fprintf(&fields, "list%d: {type: array, maxItems: 800, items: {type: string, maxLength: 100000}}\n", i)
 	}
 	version := versionOf(t, "type: object\nx-kubernetes-validations:\n- {rule: \"self.a == 'b'\"}\n"+rules.String()+"properties:\n  a: {type: string, maxLength: 3}\n"+indent(fields.String(), "  "))
-	notes, err := structural.Legalize(version)
+	notes, err := structural.Legalize(t.Context(), version)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestLegalizeTheRoot(t *testing.T) {
 	unknown := apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{"b": {MinLength: new(int64(1))}}}
 	root.AllOf = []apiextensionsv1.JSONSchemaProps{{Not: &unknown}}
 	root.OneOf = []apiextensionsv1.JSONSchemaProps{{Required: []string{"spec"}}}
-	notes, err := structural.Legalize(version)
+	notes, err := structural.Legalize(t.Context(), version)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestLegalizeRefuses(t *testing.T) {
 		"many faults":         `{type: object, properties: {a: {}, b: {}, c: {}, d: {}, e: {}, f: {}, g: {type: string, description: ` + strings.Repeat("long", 1000) + `}}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			if notes, err := structural.Legalize(versionOf(t, spec)); err == nil || !strings.Contains(err.Error(), "the schema of version v1") {
+			if notes, err := structural.Legalize(t.Context(), versionOf(t, spec)); err == nil || !strings.Contains(err.Error(), "the schema of version v1") {
 				t.Errorf("wanted an error, got %v and the notes %v", err, notes)
 			} else if len(err.Error()) > 1000 {
 				t.Errorf("nobody reads an error of %d bytes: %v", len(err.Error()), err)
@@ -177,7 +177,7 @@ func TestLegalizeRefuses(t *testing.T) {
 		})
 	}
 	t.Run("no schema", func(t *testing.T) {
-		if _, err := structural.Legalize(&apiextensionsv1.CustomResourceDefinitionVersion{Name: "v1"}); err == nil {
+		if _, err := structural.Legalize(t.Context(), &apiextensionsv1.CustomResourceDefinitionVersion{Name: "v1"}); err == nil {
 			t.Error("wanted an error")
 		}
 	})

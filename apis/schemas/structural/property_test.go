@@ -118,12 +118,12 @@ func TestEveryDocumentOfGoTypesHasASchema(t *testing.T) {
 			document := documents{rand.New(rand.NewPCG(seed, 0))}.document(t) //nolint:gosec // the same each time, on purpose
 			kind := thing
 			kind.Status, kind.Scale = seed%2 == 0, seed%3 == 0
-			version, notes, err := structural.Schema(document, kind)
+			version, notes, err := structural.Schema(t.Context(), document, kind)
 			if err != nil {
 				t.Fatalf("%v of %s", err, document)
 			}
 			requireLegal(t, version)
-			again, sameNotes, err := structural.Schema(document, kind)
+			again, sameNotes, err := structural.Schema(t.Context(), document, kind)
 			if err != nil || !reflect.DeepEqual(again, version) || !reflect.DeepEqual(sameNotes, notes) {
 				t.Errorf("the second time differs: %v of %s", err, document)
 			}

@@ -18,6 +18,7 @@ package structural
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -49,8 +50,8 @@ func (n Note) String() string { return cmp.Or(n.Path, ".") + ": " + n.Reason }
 
 // Schema converts the OpenAPI v3 document of the kind's group and version, as a cluster serves it below /openapi/v3, to
 // a version of a definition. The version is served, and not the storage version. It is an error if the document does not
-// describe the kind, or describes something that no schema can be made of.
-func Schema(document []byte, kind Kind) (*apiextensionsv1.CustomResourceDefinitionVersion, []Note, error) {
+// describe the kind, or describes something that no schema can be made of; a [*TooLargeError] if it is beyond a limit.
+func Schema(ctx context.Context, document []byte, kind Kind) (*apiextensionsv1.CustomResourceDefinitionVersion, []Note, error) {
 	components, err := parse(document)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the OpenAPI document of %s: %w", kind.GroupVersion(), err)
@@ -69,7 +70,7 @@ func Schema(document []byte, kind Kind) (*apiextensionsv1.CustomResourceDefiniti
 		Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: root},
 	}
 	notes = append(notes, setSubresources(version, kind)...)
-	more, err := Legalize(version)
+	more, err := Legalize(ctx, version)
 	if err != nil {
 		return nil, nil, fmt.Errorf("converting the OpenAPI schema of %s: %w", kind.GroupVersionKind, err)
 	}
@@ -77,14 +78,14 @@ func Schema(document []byte, kind Kind) (*apiextensionsv1.CustomResourceDefiniti
 }
 
 // schema converts the component of a kind.
-func (c components) schema(component *spec.Schema) (*apiextensionsv1.JSONSchemaProps, []Note, error) {
+func (c *components) schema(component *spec.Schema) (*apiextensionsv1.JSONSchemaProps, []Note, error) {
 	if c.isDefinition(component) {
 		root, err := definition(component)
 		return root, nil, err
 	}
 	converter := &converter{components: c}
 	root := converter.kind(component)
-	return root, converter.notes, converter.err
+	return root, converter.notes, cmp.Or(converter.err, c.err)
 }
 
 // IsDefinition tells whether the OpenAPI v3 document of a group and version repeats the schema of a definition for a kind,

@@ -75,7 +75,7 @@ com.example.v1.Thing:
 		"a keyword that is no keyword": {goDocument(t, "field: {type: object, x-kubernetes-map-type: [1]}"), ".field: json"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, _, err := structural.Schema(test.document, thing)
+			_, _, err := structural.Schema(t.Context(), test.document, thing)
 			if err == nil || !strings.Contains(err.Error(), test.reason) {
 				t.Errorf("wanted an error that says %q, got %v", test.reason, err)
 			}
@@ -109,12 +109,12 @@ func FuzzSchema(f *testing.F) {
 			`"io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta":{"type":"object"}}}}`)
 		kind := thing
 		kind.Status = true
-		version, notes, err := structural.Schema(document, kind)
+		version, notes, err := structural.Schema(t.Context(), document, kind)
 		if err != nil {
 			return
 		}
 		requireLegal(t, version)
-		again, sameNotes, err := structural.Schema(document, kind)
+		again, sameNotes, err := structural.Schema(t.Context(), document, kind)
 		if err != nil || !reflect.DeepEqual(again, version) || !slices.Equal(sameNotes, notes) {
 			t.Errorf("the second time differs: %v, %v, %v", again, sameNotes, err)
 		}

@@ -59,6 +59,8 @@ func (e *TooLargeError) Error() string {
 
 // Desired is what one side must hold for one object of the other.
 type Desired struct {
+	// Dropped are the paths of what the mailbox would not keep, and Object is without.
+	Dropped []string
 	// Object is what to write, marks included.
 	Object *unstructured.Unstructured
 	// Mark is the mark that Object carries, unless it is held as another (see [Desired.HeldAs]).

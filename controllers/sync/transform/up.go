@@ -39,6 +39,8 @@ type Up struct {
 	Version, Kind string
 	// Namespaced is false if they are cluster-scoped there.
 	Namespaced bool
+	// Kept is what the mailbox's schema keeps, nil if it is not known.
+	Kept *Kept
 	// Hasher makes the hash in the mark.
 	Hasher ownership.Hasher
 }
@@ -90,7 +92,9 @@ func (u Up) Desire(target *unstructured.Unstructured, resource schema.GroupResou
 	if err := adapt(content); err != nil {
 		return nil, err
 	}
-	return seal(content, ownership.Mark{
+	// What kcp would drop is neither written nor compared: it would be missing for ever.
+	content, dropped := u.Kept.Prune(content)
+	desired, err := seal(content, ownership.Mark{
 		Direction: ownership.DirectionUp,
 		Mailbox:   u.Mailbox,
 		Source: ownership.Source{
@@ -103,6 +107,11 @@ func (u Up) Desire(target *unstructured.Unstructured, resource schema.GroupResou
 		Policy:   wish.Policy,
 		Relation: wish.Relation,
 	}, u.Owner, u.Hasher)
+	if err != nil {
+		return nil, err
+	}
+	desired.Dropped = dropped
+	return desired, nil
 }
 
 // Status returns the status, which may be nil, that an object of the target has on its way up, after the mutation. Like

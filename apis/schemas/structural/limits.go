@@ -1,0 +1,259 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package structural
+
+import (
+	"fmt"
+	"regexp/syntax"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// The limits of a definition. A definition is written by whoever administers its cluster, and the hub reads those of all
+// targets: within the limits, to judge one takes about a second of one processor and 200 MB, whatever it says.
+const (
+	// DefinitionBytes is the size of a definition in JSON. etcd takes 1.5 MiB; managed fields, and what a server fills in,
+	// make more of it.
+	DefinitionBytes = 4 << 20
+	// DocumentBytes is the size of an OpenAPI document, which holds all kinds of a group and version. That of the core group
+	// has 1.5 MB; a provider with a hundred definitions in one group has ten.
+	DocumentBytes = 16 << 20
+	// jsonDepth is how deep JSON may be nested. A reader passes once over what is inside for every level. A Deployment's
+	// definition has about 50 levels.
+	jsonDepth = 160
+	// versionLimit is the number of versions. Four is much.
+	versionLimit = 16
+	// nodeLimit is the number of fields, items and alternatives in all versions. A Pod has 4,000.
+	nodeLimit = 50_000
+	// fieldDepth is how deep fields are nested. Those of a Pod are 15 deep; servers recurse over them as the hub does.
+	fieldDepth = 64
+	// ruleLimit is the number of x-kubernetes-validations in all versions. Each makes CEL build an environment, which takes
+	// a millisecond and a hundred kilobytes. The Gateway API, which has many, has 60 in one definition.
+	ruleLimit = 1000
+	// longestRule is the length of one rule, rulesLength that of all together: each is parsed and checked.
+	longestRule = 8 << 10
+	rulesLength = 256 << 10
+	// ruleDepth is how deep brackets are nested in a rule: the types of lists in lists are compared at every level.
+	ruleDepth = 24
+	// ruleScope is how many fields all rules together look at: a rule has the types of all fields below it declared, so
+	// rules on many levels of a large schema multiply.
+	ruleScope = 500_000
+	// enumLimit is the number of values in all enums.
+	enumLimit = 20_000
+	// patternLength is that of one pattern, and patternSize that of the programs of all: a counted repetition is written in
+	// three characters and compiled a thousand times.
+	patternLength = 4 << 10
+	patternSize   = 200_000
+)
+
+// TooLargeError is returned for a definition, or a document, that is beyond a limit. It would take too long to judge.
+type TooLargeError struct {
+	// What is counted, as in "rules", and Limit is how many there may be.
+	What  string
+	Limit int
+}
+
+func (e *TooLargeError) Error() string { return fmt.Sprintf("it has more than %d %s", e.Limit, e.What) }
+
+// CheckJSON returns a [*TooLargeError] for JSON that is too large or too deep to be decoded. It looks at brackets only, so
+// what it lets pass need not be JSON.
+func CheckJSON(content []byte, limit int) error {
+	if len(content) > limit {
+		return &TooLargeError{"bytes", limit}
+	}
+	depth, inText := 0, false
+	for i := 0; i < len(content); i++ {
+		switch char := content[i]; {
+		case inText && char == '\\':
+			i++
+		case char == '"':
+			inText = !inText
+		case inText:
+		case char == '{' || char == '[':
+			if depth++; depth > jsonDepth {
+				return &TooLargeError{"levels of JSON", jsonDepth}
+			}
+		case char == '}' || char == ']':
+			depth--
+		}
+	}
+	return nil
+}
+
+// CheckDefinition returns a [*TooLargeError] for a definition that is beyond a limit. It looks at each part once.
+func CheckDefinition(crd *apiextensionsv1.CustomResourceDefinition) error {
+	if len(crd.Spec.Versions) > versionLimit {
+		return &TooLargeError{"versions", versionLimit}
+	}
+	m := &measure{}
+	for i := range crd.Spec.Versions {
+		if schema := crd.Spec.Versions[i].Schema; schema != nil && schema.OpenAPIV3Schema != nil {
+			m.node(schema.OpenAPIV3Schema, 0)
+		}
+	}
+	return m.err()
+}
+
+// CheckSchema returns a [*TooLargeError] for a schema that is beyond a limit.
+func CheckSchema(root *apiextensionsv1.JSONSchemaProps) error {
+	m := &measure{}
+	m.node(root, 0)
+	return m.err()
+}
+
+// CountNodes returns how many fields, items and alternatives a schema has, itself among them.
+func CountNodes(s *apiextensionsv1.JSONSchemaProps) int {
+	nodes := 1
+	for _, child := range inside(s) {
+		nodes += CountNodes(child)
+	}
+	return nodes
+}
+
+// measure counts what schemas have. It stops at the first limit.
+type measure struct {
+	nodes, rules, ruleBytes, scope, enum, program int
+	exceeded                                      *TooLargeError
+}
+
+func (m *measure) err() error {
+	if m.exceeded == nil {
+		return nil
+	}
+	return m.exceeded
+}
+
+func (m *measure) add(count *int, more, limit int, what string) {
+	if *count += more; *count > limit && m.exceeded == nil {
+		m.exceeded = &TooLargeError{what, limit}
+	}
+}
+
+// node counts a schema and all in it, and returns how many there are.
+func (m *measure) node(s *apiextensionsv1.JSONSchemaProps, depth int) (nodes int) {
+	if m.add(&m.nodes, 1, nodeLimit, "fields"); depth > fieldDepth && m.exceeded == nil {
+		m.exceeded = &TooLargeError{"levels of fields", fieldDepth}
+	}
+	m.add(&m.enum, len(s.Enum), enumLimit, "values in enums")
+	m.pattern(s.Pattern)
+	m.add(&m.rules, len(s.XValidations), ruleLimit, "rules")
+	if m.exceeded != nil {
+		return 0
+	}
+	nodes = 1
+	for _, child := range inside(s) {
+		if nodes += m.node(child, depth+1); m.exceeded != nil {
+			return 0
+		}
+	}
+	if len(s.XValidations) > 0 {
+		// The environment is the same for all rules of one place.
+		m.add(&m.scope, nodes, ruleScope, "fields that rules look at")
+	}
+	for i := range s.XValidations {
+		rule := &s.XValidations[i]
+		length := len(rule.Rule) + len(rule.MessageExpression)
+		m.add(new(int), length, longestRule, "characters in one rule")
+		m.add(new(int), max(depthOf(rule.Rule), depthOf(rule.MessageExpression)), ruleDepth, "brackets within each other in a rule")
+		m.add(&m.ruleBytes, length, rulesLength, "characters in all rules")
+	}
+	return nodes
+}
+
+func (m *measure) pattern(pattern string) {
+	if pattern == "" {
+		return
+	}
+	if m.add(new(int), len(pattern), patternLength, "characters in one pattern"); m.exceeded != nil {
+		return
+	}
+	m.add(&m.program, PatternSize(pattern), patternSize, "steps in the patterns")
+}
+
+// depthOf returns how deep brackets are nested in a rule, those in its texts counted too.
+func depthOf(rule string) (deepest int) {
+	depth := 0
+	for _, char := range rule {
+		switch char {
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			depth--
+		}
+		deepest = max(deepest, depth)
+	}
+	return deepest
+}
+
+// PatternSize returns about how many instructions a pattern is compiled to; none if it cannot be.
+func PatternSize(pattern string) int {
+	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return 0
+	}
+	return sizeOf(parsed)
+}
+
+// sizeOf returns about how many instructions a pattern is compiled to, each repetition written out.
+func sizeOf(pattern *syntax.Regexp) int {
+	size := 1 + len(pattern.Rune)
+	for _, part := range pattern.Sub {
+		size = min(size+sizeOf(part), patternSize+1)
+	}
+	if pattern.Op == syntax.OpRepeat {
+		size = min(size*max(pattern.Min, pattern.Max, 1), patternSize+1)
+	}
+	return size
+}
+
+// inside lists the schemas that are right within a schema.
+func inside(s *apiextensionsv1.JSONSchemaProps) (all []*apiextensionsv1.JSONSchemaProps) {
+	for _, properties := range []map[string]apiextensionsv1.JSONSchemaProps{s.Properties, s.PatternProperties, s.Definitions} {
+		for name := range properties {
+			all = append(all, new(properties[name]))
+		}
+	}
+	if s.Items != nil {
+		all = appendSchemas(appendSchema(all, s.Items.Schema), s.Items.JSONSchemas)
+	}
+	for _, other := range []*apiextensionsv1.JSONSchemaPropsOrBool{s.AdditionalProperties, s.AdditionalItems} {
+		if other != nil {
+			all = appendSchema(all, other.Schema)
+		}
+	}
+	for name := range s.Dependencies {
+		all = appendSchema(all, s.Dependencies[name].Schema)
+	}
+	for _, branches := range [][]apiextensionsv1.JSONSchemaProps{s.AllOf, s.AnyOf, s.OneOf} {
+		all = appendSchemas(all, branches)
+	}
+	return appendSchema(all, s.Not)
+}
+
+func appendSchema(all []*apiextensionsv1.JSONSchemaProps, one *apiextensionsv1.JSONSchemaProps) []*apiextensionsv1.JSONSchemaProps {
+	if one != nil {
+		all = append(all, one)
+	}
+	return all
+}
+
+func appendSchemas(all []*apiextensionsv1.JSONSchemaProps, more []apiextensionsv1.JSONSchemaProps) []*apiextensionsv1.JSONSchemaProps {
+	for i := range more {
+		all = append(all, &more[i])
+	}
+	return all
+}

@@ -1,0 +1,96 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	"context"
+	gosync "sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/provider/requests"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// lists are requests to a target for what is left of resources that nothing selects. Nobody waits for them.
+type lists struct {
+	lock gosync.Mutex
+	all  map[schema.GroupResource]*list
+}
+
+// list is one request. It counts as long as nothing is written of the resource.
+type list struct {
+	connection *targets.Connection
+	done       bool
+	empty      bool
+	err        error
+}
+
+// listsNothing tells whether a list on the target is known to have found nothing of a resource. While that is not known one is
+// made, and the SyncTarget looked at again. The caller holds turn.
+func (m *Manager) listsNothing(managed *managed, resource sync.Resource) (bool, error) {
+	target := managed.describe()
+	if !target.Connection.Up() {
+		managed.lists.forget(resource.GroupResource())
+		return false, nil
+	}
+	owner := ownership.Owner{Hub: m.Hub, SyncTarget: target.UID}
+	known, started := managed.lists.take(resource.GroupResource(), target.Connection)
+	if started != nil {
+		target.Connection.Background(func(ctx context.Context) {
+			empty, err := target.Connection.IsEmpty(requests.As(ctx, requests.Background), resource.OnTarget().GroupVersionResource, sync.Selector(owner))
+			managed.lists.end(started, empty, err)
+			m.enqueue(target.UID)
+		})
+	}
+	return known.empty, known.err
+}
+
+// take returns what a list has found, once. If there is none, it returns one that is to be made.
+func (l *lists) take(resource schema.GroupResource, connection *targets.Connection) (known list, started *list) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	found, ok := l.all[resource]
+	if ok && found.connection == connection {
+		if found.done {
+			delete(l.all, resource)
+			return *found, nil
+		}
+		return list{}, nil
+	}
+	if l.all == nil {
+		l.all = map[schema.GroupResource]*list{}
+	}
+	started = &list{connection: connection}
+	l.all[resource] = started
+	return list{}, started
+}
+
+func (l *lists) end(made *list, empty bool, err error) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	made.done, made.empty, made.err = true, empty, err
+}
+
+// forget drops what was found of a resource, and what is being made.
+func (l *lists) forget(resource schema.GroupResource) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	delete(l.all, resource)
+}

@@ -1,0 +1,23 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import "context"
+
+// Background starts work that may wait for the target, so that nobody else has to. Its context ends with the connection, and
+// the connection does not end before the work has; none is started once that has ended.
+func (c *Connection) Background(work func(ctx context.Context)) { c.run(work) }
