@@ -26,6 +26,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/compatibility"
 	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/sync/boundary"
 	"github.com/synchub-dev/synchub/controllers/sync/relation"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -48,6 +49,8 @@ type managed struct {
 	announced  atomic.Pointer[time.Time]
 	// cordoned is true if nothing new may be made on the target.
 	cordoned atomic.Bool
+	// namespaces says which namespaces of the target may be used.
+	namespaces atomic.Pointer[boundary.Namespaces]
 
 	// stale is true when the configs must be looked at anew, ask if what is missing must be proven to be gone. Both are
 	// guarded by the manager's lock.

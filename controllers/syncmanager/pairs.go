@@ -39,7 +39,7 @@ func (m *Manager) settle(ctx context.Context, managed *managed, published []sync
 	forms := map[schema.GroupResource]forms{}
 	var errs []error
 	for _, resource := range published {
-		found, err := m.formsOf(ctx, managed, resource, relationsTo(published, resource))
+		found, err := m.formsOf(ctx, managed, resource, relationsTo(published, resource), published)
 		errs = append(errs, err)
 		forms[resource.GroupResource()] = found
 	}
@@ -191,6 +191,7 @@ func (m *Manager) start(managed *managed, resource sync.Resource, forms forms) {
 		Register:   managed.register,
 		Relations:  forms.relations,
 		Cordoned:   managed.cordoned.Load,
+		Namespaces: managed.namespaces.Load,
 		Publishes:  m.publishes,
 		Demand:     func(answered func() bool) { managed.demand(resource, answered) },
 		Again:      func() { managed.lookAgain(resource) },

@@ -204,7 +204,7 @@ func TestFormsOfAProjection(t *testing.T) {
 		"gadgets.old/v1<widgets.new": {"widgets.old/v2 Widget", "gadgets.old/v1 "},
 	} {
 		managed := &managed{target: Target{Connection: connection(t)}, matcher: selecting(), recorded: records(recorded)}
-		forms, err := manager.formsOf(t.Context(), managed, projected, nil)
+		forms, err := manager.formsOf(t.Context(), managed, projected, nil, nil)
 		if served, _ := described(forms); err != nil || !slices.Equal(served, want) {
 			t.Errorf("%q: want %q, got %q, %v", recorded, want, served, err)
 		}
@@ -237,7 +237,7 @@ func TestFormsOfRelations(t *testing.T) {
 	} {
 		manager, _ := newManager(t)
 		managed := &managed{target: Target{Connection: connection}, matcher: selecting()}
-		forms, err := manager.formsOf(t.Context(), managed, widgets(), test.relations)
+		forms, err := manager.formsOf(t.Context(), managed, widgets(), test.relations, nil)
 		served, unresolved := described(forms)
 		if err != nil || !slices.Equal(served, test.served) || !slices.Equal(unresolved, test.unresolved) {
 			t.Errorf("%s: want %q without %q\ngot  %q without %q, %v", name, test.served, test.unresolved, served, unresolved, err)

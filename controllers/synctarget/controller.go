@@ -275,6 +275,7 @@ func assignment(inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarg
 		Mailbox:    logicalcluster.Name(syncTarget.Status.Mailbox.Cluster),
 		Connection: found.connection,
 		Cordoned:   syncTarget.Spec.Unschedulable,
+		Namespaces: syncTarget.Spec.Namespaces,
 		Recorded:   recorded(syncTarget.Status.SyncedResources),
 		Fits:       fits(syncTarget.Status.SyncedResources),
 		Trusted:    found.trusted,
