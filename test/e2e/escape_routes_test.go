@@ -89,16 +89,17 @@ spec:
 		staysFor(ctx, granted, "")
 
 		By("letting it come up where the operator says so, but for names that the mailbox keeps, and without the hub's own label")
-		allow := func(policy string) {
+		allow := func(ctx SpecContext, policy string) {
+			GinkgoHelper()
 			patch(ctx, target("hosting"), publishedResources, "", "clusterrolebindings", fmt.Sprintf(`{"spec": {"privilegedUpsync": %s}}`, policy))
 		}
-		DeferCleanup(func(SpecContext) { allow("null") })
-		allow(`"TargetGovernsMailbox"`)
+		DeferCleanup(func(ctx SpecContext) { allow(ctx, "null") })
+		allow(ctx, `"TargetGovernsMailbox"`)
 		eventuallyExists(ctx, mailbox, clusterRoleBindings, "", ns)
 		Expect(value(ctx, mailbox, clusterRoleBindings, "", ns, "metadata", "labels")).NotTo(ContainSubstring("mailbox-access"))
 		Eventually(failures).WithContext(ctx).WithArguments(mailbox, ns).Should(ConsistOf("NameReserved " + reserved))
 		By("leaving what came up when that is taken back, and saying so, until it is selected no more")
-		allow("null")
+		allow(ctx, "null")
 		Eventually(failures).WithContext(ctx).WithArguments(mailbox, ns).Should(ContainElement("PrivilegedUpsync " + ns))
 		staysFor(ctx, granted, ns+" ")
 		remove(ctx, mailbox, edgeSyncConfigs, "", ns)
@@ -139,7 +140,7 @@ spec:
 	}, NodeTimeout(2*time.Minute))
 
 	It("lead neither into protected namespaces nor out of them, until a SyncTarget or a PublishedResource allows it", func(ctx SpecContext) {
-		const ns, elsewhere, below = "escape-spaces", "escape-spaces-elsewhere", "escape-spaces-below"
+		const ns, elsewhere, below = "escape-spaces", "escape-spaces-elsewhere", "below-escape-spaces"
 		hosting := target("hosting")
 		inventory := newInventory(ctx, ns)
 		mailbox := register(ctx, inventory, "hosting", "hosting")
@@ -187,11 +188,12 @@ spec:
 		Expect(value(ctx, hosting, configMaps, elsewhere, ns, "data", "entry")).To(Equal("x"))
 
 		By("allowing it for one PublishedResource")
-		allow := func(policy string) {
+		allow := func(ctx SpecContext, policy string) {
+			GinkgoHelper()
 			patch(ctx, target("hosting"), publishedResources, "", "secrets", fmt.Sprintf(`{"spec": {"protectedNamespaces": %s}}`, policy))
 		}
-		DeferCleanup(func(SpecContext) { allow("null") })
-		allow(`"Allow"`)
+		DeferCleanup(func(ctx SpecContext) { allow(ctx, "null") })
+		allow(ctx, `"Allow"`)
 		bound("null")
 		eventuallyHas(ctx, hosting, secrets, "kube-system", ns, "Y2hhbmdlZA==", "data", "token")
 		Eventually(failures).WithContext(ctx).WithArguments(mailbox, ns).Should(ConsistOf("NamespaceProtected "+ns, "NamespaceProtected kube-escape-spaces"))
