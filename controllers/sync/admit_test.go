@@ -18,13 +18,16 @@ package sync
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/sync/boundary"
+	"github.com/synchub-dev/synchub/controllers/sync/selection"
 )
 
 // What comes up is judged by its kind, its namespace and its name, each on both sides.
@@ -74,6 +77,31 @@ func TestAdmitsUp(t *testing.T) {
 	}
 	if err := (&Controller{}).admits(&side{}, types.NamespacedName{Namespace: "kube-system"}); err != nil {
 		t.Errorf("without rules: %v", err)
+	}
+}
+
+// Nothing is read on the target that may not come up.
+func TestSelectedScope(t *testing.T) {
+	config := &edgev2alpha1.SyncerConfig{}
+	config.Name = "up"
+	config.Spec.Upsync = []edgev2alpha1.UpsyncSet{
+		{APIGroup: "", Resources: []string{"secrets"}, Namespaces: []string{"shop", "kube-system"}, Names: []string{"*"}},
+		{APIGroup: "rbac.authorization.k8s.io", Resources: []string{"roles"}, Namespaces: []string{"shop"}, Names: []string{"*"}},
+		{APIGroup: "", Resources: []string{"configmaps"}, Namespaces: []string{"shop", "kube-system"}, Names: []string{"x"}},
+	}
+	matcher := selection.Compile([]*edgev2alpha1.SyncerConfig{config}, nil)
+	bounds := &boundary.Namespaces{Protected: boundary.DefaultProtected}
+	for resource, want := range map[string]selection.Scope{
+		"secrets":                         {Namespaces: []string{"shop"}},
+		"configmaps":                      {Names: []types.NamespacedName{{Namespace: "shop", Name: "x"}}},
+		"roles.rbac.authorization.k8s.io": {},
+	} {
+		api := schema.ParseGroupResource(resource).WithVersion("v1")
+		controller := &Controller{Options: Options{Resource: Resource{GroupVersionResource: api, Namespaced: true}, Namespaces: func() *boundary.Namespaces { return bounds }}}
+		got := controller.selectedScope(matcher, &side{TargetResource: TargetResource{GroupVersionResource: api}})
+		if got.All || !slices.Equal(got.Namespaces, want.Namespaces) || !slices.Equal(got.Names, want.Names) {
+			t.Errorf("%s: want %+v, got %+v", resource, want, got)
+		}
 	}
 }
 

@@ -261,5 +261,11 @@ func (c *Controller) selectedScope(matcher *selection.Matcher, side *side) selec
 	if !c.mayFeed(side) {
 		return selection.Scope{}
 	}
-	return matcher.UpScope(side.GroupResource(), side.Kind, c.Resource.Namespaced)
+	scope := matcher.UpScope(side.GroupResource(), side.Kind, c.Resource.Namespaced)
+	// What does not come up is not read either.
+	scope.Namespaces = slices.DeleteFunc(scope.Namespaces, func(name string) bool {
+		return c.namespaces().Check(name, side.Allows.ProtectedNamespaces) != nil
+	})
+	scope.Names = slices.DeleteFunc(scope.Names, func(name types.NamespacedName) bool { return c.admits(side, name) != nil })
+	return scope
 }
