@@ -45,6 +45,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/definition"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/controllers/published"
+	"github.com/synchub-dev/synchub/controllers/sync/boundary"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/controllers/syncerconfig"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
@@ -66,7 +67,9 @@ type Options struct {
 	TargetLimits kcp.Limits
 	// Denied are networks that no connection to a target leads to.
 	Denied targets.Networks
-	Log    logr.Logger
+	// Protected are the namespaces that nothing goes to or comes from unless that is allowed.
+	Protected boundary.Patterns
+	Log       logr.Logger
 }
 
 // Scheme knows every kind that the hub reads or writes as a Go type.
@@ -130,6 +133,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 		Recorder:  syncmanager.LedgerRecorder{Ledger: memory},
 		Hub:       identity.Hub,
 		Hasher:    ownership.NewHasher(identity.HashKey),
+		Protected: options.Protected,
 		OnKnown:   func(syncTarget types.UID) { syncTargets.TargetChanged(syncTarget) },
 		Checker:   compatibility.NewChecker(realClock),
 		OnStates:  func(syncTarget types.UID) { syncTargets.TargetChanged(syncTarget) },

@@ -152,6 +152,7 @@ func TestWrongUse(t *testing.T) {
 		"a try a little late":        {run("--leader-election-retry-period", "9s"), []string{election}},
 		"no time between tries":      {run("--leader-election-retry-period", "0s"), []string{election}},
 		"less than no time":          {run("--leader-election-retry-period", "-1s"), []string{election}},
+		"a pattern for namespaces":   {run("--protected-namespaces", "kube-*,*-system"), []string{"set --protected-namespaces to names of namespaces", `"*-system"`}},
 		"an address for a network":   {run("--denied-networks", "10.0.0.0/8,10.0.0.1"), []string{"set --denied-networks to networks", `"10.0.0.1"`}},
 		"profiles for everybody":     {run("--profiling=0.0.0.0:6060"), []string{"set --profiling to a loopback address"}},
 		"profiles at a name":         {run("--profiling=localhost:6060"), []string{"set --profiling to a loopback address"}},
@@ -203,7 +204,8 @@ func TestHelpListsEachFlag(t *testing.T) {
 			"leader-election-lease-duration": "15s", "leader-election-renew-deadline": "10s", "leader-election-retry-period": "2s",
 			"metrics-bind-address": ":8080", "health-probe-bind-address": ":8081",
 			"kcp-qps": "2000", "kcp-burst": "4000", "target-qps": "1000", "target-burst": "2000", "memory-limit": "", "denied-networks": "", "profiling": "",
-			"log-level": "info", "log-format": "json",
+			"protected-namespaces": "[kube-*,synchub,synchub-*]",
+			"log-level":            "info", "log-format": "json",
 		}},
 		"init": {newInitCommand(), map[string]string{
 			"kcp-kubeconfig": "", "provider-workspace": "root:synchub", "hub-user": "", "inventory-group": "",

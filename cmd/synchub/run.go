@@ -45,6 +45,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers"
 	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/sync/boundary"
 	"github.com/synchub-dev/synchub/controllers/synctarget"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
@@ -84,6 +85,10 @@ type runOptions struct {
 
 	// memoryLimit is in bytes, zero for none.
 	memoryLimit int64
+
+	protectedNamespaces []string
+	// protected is made of them by validate.
+	protected boundary.Patterns
 
 	deniedNetworks []string
 	// denied is made of them by validate.
@@ -132,6 +137,7 @@ func (o *runOptions) addFlags(flags *pflag.FlagSet) {
 	flags.Float32Var(&o.targetLimits.QPS, "target-qps", 1000, "requests per second to each target")
 	flags.IntVar(&o.targetLimits.Burst, "target-burst", 2000, "requests to each target at once")
 	flags.Int64Var(&o.memoryLimit, "memory-limit", 0, "bytes of memory that the hub may take, by which garbage is collected more often when it takes much (default: no limit)")
+	flags.StringSliceVar(&o.protectedNamespaces, "protected-namespaces", boundary.DefaultProtected, "namespaces that nothing goes to or comes from unless a SyncTarget or PublishedResource allows it, beside the hub's own; a name that ends in * stands for all that begin so")
 	flags.StringSliceVar(&o.deniedNetworks, "denied-networks", nil, "networks, such as 10.96.0.0/12, that no target's address may be in, beside link-local, multicast and metadata addresses, which never may")
 	o.logs.addFlags(flags)
 }
@@ -158,6 +164,13 @@ func (o *runOptions) validate() error {
 	}
 	if o.namespace == "" {
 		o.namespace = podNamespace()
+	}
+	if o.protected, err = boundary.ParsePatterns(o.protectedNamespaces); err != nil {
+		return fmt.Errorf("set --protected-namespaces to names of namespaces: %w", err)
+	}
+	// Where the hub does not run in a cluster, this says nothing.
+	if o.namespace != corev1.NamespaceDefault {
+		o.protected = append(slices.Clone(o.protected), o.namespace)
 	}
 	if o.leaseNamespace == "" {
 		o.leaseNamespace = o.namespace
@@ -239,6 +252,7 @@ func (o *runOptions) run(ctx context.Context) error {
 		Namespace:    o.namespace,
 		TargetLimits: o.targetLimits,
 		Denied:       o.denied,
+		Protected:    o.protected,
 		Log:          log,
 	})
 	if err != nil {

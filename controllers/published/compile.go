@@ -69,6 +69,10 @@ func (c *Compiler) compile(name string, created time.Time, spec *synchubv1alpha1
 	resource.StatusReturn = resource.StatusReturn && (spec.StatusReturn == nil || *spec.StatusReturn)
 	resource.All = spec.Select == synchubv1alpha1.SelectAll
 	resource.Replace, resource.Adoption = spec.Replace, spec.Adoption
+	resource.Allows = sync.Allows{
+		ProtectedNamespaces: spec.ProtectedNamespaces == synchubv1alpha1.ProtectedNamespacesAllow,
+		PrivilegedUpsync:    spec.PrivilegedUpsync == synchubv1alpha1.PrivilegedUpsyncTargetGovernsMailbox,
+	}
 	resource.Rules = rules
 	if deletion := spec.Deletion; deletion != nil {
 		resource.Retain = resource.Container && !deletion.Cascade
@@ -158,7 +162,7 @@ func (c *Compiler) Keep(names func(string) bool) {
 }
 
 func compile(spec *synchubv1alpha1.PublishedResourceSpec, api API) (*sync.Rules, error) {
-	rules := &sync.Rules{Versions: api.Versions}
+	rules := &sync.Rules{Versions: api.Versions, Written: written(spec)}
 	var wrong mistakes
 	var err error
 	rules.Filter, err = filter.Compile(spec.Filter)
@@ -179,6 +183,23 @@ func compile(spec *synchubv1alpha1.PublishedResourceSpec, api API) (*sync.Rules,
 	rules.Related, err = relation.Compile(spec.Related)
 	wrong.add("spec.", err)
 	return rules, errors.Join(wrong...)
+}
+
+// written returns how the rules are written that confine what goes down.
+func written(spec *synchubv1alpha1.PublishedResourceSpec) sync.Confinement {
+	text := func(rule any, absent bool) string {
+		if absent {
+			return ""
+		}
+		// API types can always be written.
+		content, _ := json.Marshal(rule)
+		return string(content)
+	}
+	confinement := sync.Confinement{Naming: text(spec.Naming, spec.Naming == nil), Filter: text(spec.Filter, spec.Filter == nil)}
+	if spec.Mutation != nil {
+		confinement.Mutation = text(spec.Mutation.Down, len(spec.Mutation.Down) == 0)
+	}
+	return confinement
 }
 
 // mistakes are errors that name a field each.

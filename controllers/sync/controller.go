@@ -33,6 +33,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/sync/boundary"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/controllers/sync/relation"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
@@ -57,7 +58,7 @@ type Options struct {
 	// Targets are what the mailbox's objects can be on the target: the resource itself first, then what conversions make
 	// of it, or made of it before.
 	Targets []TargetResource
-	// Unresolved are kinds that conversions make of the mailbox's objects and the target does not serve.
+	// Unresolved are kinds that conversions make of the mailbox's objects and the target does not serve, or that are refused.
 	Unresolved []Unavailable
 	// Mailbox is the mailbox's logical cluster.
 	Mailbox    logicalcluster.Name
@@ -82,6 +83,8 @@ type Options struct {
 	Cordoned func() bool
 	// Adoption is what the SyncTarget lets the hub take over beside what the PublishedResource does. Nil stands for nothing.
 	Adoption func() synchubv1alpha1.AdoptionPolicy
+	// Namespaces says which namespaces may be used now. Nil stands for all.
+	Namespaces func() *boundary.Namespaces
 	// Publishes tells whether a PublishedResource of that name is in force.
 	Publishes func(publishedResource string) bool
 	// After are closed when all that must go first has been tried.

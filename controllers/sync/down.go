@@ -166,6 +166,9 @@ func (c *Controller) destination(source *unstructured.Unstructured, chosen choic
 		return placed{}, wish, err
 	}
 	here, err := c.placeOf(name, seen)
+	if err == nil {
+		err = c.admits(here.side, here.key)
+	}
 	if err == nil && here.object != nil && c.wholeOnTarget {
 		wish.Other = here.object.Object
 	}

@@ -178,7 +178,7 @@ func TestProjection(t *testing.T) {
 	h.comesUp(boxes, "theirs", holds("a", "c"))
 }
 
-// Conversions of a config name what the target has; the projection does not count for what they speak of.
+// Conversions of a config name what the target has; the projection does not count for what they speak of, but the naming does.
 func TestProjectionAndConversion(t *testing.T) {
 	boxes := schema.GroupVersionResource{Group: "shop.example", Version: "v2", Resource: "boxes"}
 	projected := resourceNamed(t, boxes, "naming: {name: 'the-{{ .Object.metadata.name }}'}")
@@ -192,7 +192,7 @@ conversions: [{upstream: {group: shop.example, version: v2, kind: Box, name: fir
 	for _, name := range []string{"first", "second"} {
 		h.put(boxes, "{apiVersion: shop.example/v2, kind: Box, metadata: {name: "+name+", namespace: "+h.namespace+"}, data: {a: b}}")
 	}
-	first, second := h.goesDown(configMapsV1, "converted"), h.goesDown(configMapsV1, "the-second")
+	first, second := h.goesDown(configMapsV1, "the-converted"), h.goesDown(configMapsV1, "the-second")
 	h.restart()
 	h.stays(configMapsV1, first, second)
 	if h.below(configMapsV1, "the-first") != nil {
@@ -200,6 +200,6 @@ conversions: [{upstream: {group: shop.example, version: v2, kind: Box, name: fir
 	}
 	h.configure("namespacedObjects: [{group: shop.example, resource: boxes, objectsByNamespace: [{namespace: NS, names: ['*']}]}]")
 	h.goesDown(configMapsV1, "the-first")
-	h.leaves(configMapsV1, "converted")
+	h.leaves(configMapsV1, "the-converted")
 	h.stays(configMapsV1, second)
 }

@@ -120,6 +120,9 @@ func partOf(all map[string]any, keys ...string) map[string]any {
 // placeOf returns where an object of that name belongs on the target, with what is there of ours. What was seen already is
 // not looked at again.
 func (c *Controller) placeOf(name conversion.Name, seen []placed) (placed, error) {
+	if err := c.refusesKind(name.GVK.GroupKind()); err != nil {
+		return placed{}, err
+	}
 	side := c.sideOfKind(name.GVK.GroupKind())
 	if side == nil {
 		return placed{}, fmt.Errorf("%w: %s, which the object is to be there", errNotServed, name.GVK.GroupKind())

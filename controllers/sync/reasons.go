@@ -29,12 +29,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
+	"github.com/synchub-dev/synchub/controllers/sync/boundary"
 	"github.com/synchub-dev/synchub/controllers/sync/mutation"
 	"github.com/synchub-dev/synchub/controllers/sync/transform"
 	"github.com/synchub-dev/synchub/provider/requests"
 )
 
-// Reasons why an object is not in step, as they stand in events and in the status of SyncerConfigs.
+// Reasons why an object is not in step, as they stand in events and in the status of SyncerConfigs, beside those of package
+// boundary.
 const (
 	ReasonAdmissionDenied      = "AdmissionDenied"
 	ReasonConflict             = "Conflict"
@@ -126,7 +128,10 @@ func reasonOf(err error) string {
 	var immutable *immutableError
 	var rule *ruleError
 	var mutated *mutation.Error
+	var outside *boundary.Refusal
 	switch {
+	case errors.As(err, &outside):
+		return outside.Reason
 	case errors.As(err, &taken), errors.Is(err, errTakenAbove):
 		return ReasonConflict
 	case errors.Is(err, errContended):

@@ -70,6 +70,8 @@ type Resource struct {
 	Replace bool
 	// Adoption says which objects that are there already may be taken over; empty stands for none.
 	Adoption synchubv1alpha1.AdoptionPolicy
+	// Allows is what the PublishedResource allows in so many words.
+	Allows Allows
 	// Rules say how objects change on their way. Nil means not at all.
 	Rules *Rules
 }
@@ -84,6 +86,26 @@ type Rules struct {
 	Down, Up *mutation.Program
 	Ignored  []transform.Ignored
 	Related  []*relation.Relation
+	// Written is how those rules are written that confine what goes down.
+	Written Confinement
+}
+
+// Confinement is how rules are written that confine what goes down. Empty texts confine nothing, and equal ones alike.
+type Confinement struct {
+	Naming, Filter, Mutation string
+}
+
+// Allows is what is refused by default and a PublishedResource can allow.
+type Allows struct {
+	// ProtectedNamespaces lets objects travel to and from protected namespaces.
+	ProtectedNamespaces bool
+	// PrivilegedUpsync lets objects come up that act inside kcp.
+	PrivilegedUpsync bool
+}
+
+// and returns what both allow.
+func (a Allows) and(b Allows) Allows {
+	return Allows{ProtectedNamespaces: a.ProtectedNamespaces && b.ProtectedNamespaces, PrivilegedUpsync: a.PrivilegedUpsync && b.PrivilegedUpsync}
 }
 
 // noRules change nothing.
@@ -102,10 +124,12 @@ func (r Resource) Related() []*relation.Relation { return r.rules().Related }
 
 // OnTarget returns what the API is on targets.
 func (r Resource) OnTarget() TargetResource {
+	target := TargetResource{GroupVersionResource: r.GroupVersionResource, Kind: r.Kind}
 	if r.Projected != (TargetResource{}) {
-		return r.Projected
+		target = r.Projected
 	}
-	return TargetResource{GroupVersionResource: r.GroupVersionResource, Kind: r.Kind}
+	target.Allows = r.Allows
+	return target
 }
 
 // WishDown returns what an object of the resource is to be on a target that goes down for its own sake.
@@ -135,4 +159,6 @@ func (r Resource) Serves(version string) bool {
 type TargetResource struct {
 	schema.GroupVersionResource
 	Kind string
+	// Allows is what all PublishedResources allow that are concerned.
+	Allows Allows
 }

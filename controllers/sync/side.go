@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/synchub-dev/synchub/controllers/sync/boundary"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
 	"github.com/synchub-dev/synchub/controllers/sync/transform"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -155,10 +156,11 @@ func (c *Controller) setFeeds(matcher *selection.Matcher) (changed bool) {
 // setFeed replaces the feed of a side if it was filled for another selection, or does not reach what is related.
 func (c *Controller) setFeed(side *side, matcher *selection.Matcher) (changed bool) {
 	selected := ""
-	if !c.Resource.Companion && matcher.SelectsUp(side.GroupResource(), side.Kind) {
+	if c.mayFeed(side) && matcher.SelectsUp(side.GroupResource(), side.Kind) {
 		selected = matcher.UpKey(side.GroupResource(), side.Kind)
 	}
 	names, namespaces, all := c.kinScope(side.GroupResource())
+	admitted := c.namespaces().String()
 	c.locked(func() {
 		if c.feeding == nil {
 			return
@@ -167,6 +169,9 @@ func (c *Controller) setFeed(side *side, matcher *selection.Matcher) (changed bo
 		key := selected
 		if !side.kin.isNowhere() {
 			key += "/" + side.kin.String()
+		}
+		if key != "" {
+			key += "/" + admitted
 		}
 		if side.feed == nil && key == "" || side.feed != nil && side.feed.key == key {
 			return
@@ -222,6 +227,12 @@ func (c *Controller) comesUpAs(side *side, matcher *selection.Matcher, object *u
 		return types.NamespacedName{}, false
 	}
 	name, err := c.up.Name(object, c.wishUp(chosen, object))
+	if err == nil {
+		if err := c.admitsUp(side, keyOf(object), types.NamespacedName{Namespace: name.Namespace, Name: name.Name}); err != nil {
+			// Where the config's entry does not tell it, it is reported under the name that it has on the target.
+			return keyOf(object), chosen.kin != nil || reasonOf(err) == boundary.ReasonNameReserved
+		}
+	}
 	if refused, illegal := errors.AsType[*transform.RefusedError](err); illegal && refused != nil {
 		// It is reported under the name that it has on the target.
 		return keyOf(object), true
@@ -240,10 +251,21 @@ func (c *Controller) areFeedsSynced() bool {
 	})
 }
 
+// mayFeed tells whether configs can select objects of a side for coming up.
+func (c *Controller) mayFeed(side *side) bool {
+	return !c.Resource.Companion && c.admitsFrom(side) == nil
+}
+
 // selectedScope returns where the objects are that configs select for coming up.
 func (c *Controller) selectedScope(matcher *selection.Matcher, side *side) selection.Scope {
-	if c.Resource.Companion {
+	if !c.mayFeed(side) {
 		return selection.Scope{}
 	}
-	return matcher.UpScope(side.GroupResource(), side.Kind, c.Resource.Namespaced)
+	scope := matcher.UpScope(side.GroupResource(), side.Kind, c.Resource.Namespaced)
+	// What does not come up is not read either.
+	scope.Namespaces = slices.DeleteFunc(scope.Namespaces, func(name string) bool {
+		return c.namespaces().Check(name, side.Allows.ProtectedNamespaces) != nil
+	})
+	scope.Names = slices.DeleteFunc(scope.Names, func(name types.NamespacedName) bool { return c.admits(side, name) != nil })
+	return scope
 }

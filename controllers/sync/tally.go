@@ -74,6 +74,8 @@ func (c *Controller) AddTo(tallies map[string]*Tally) {
 	for _, source := range sources {
 		if chosen, ok := c.chooseDown(matcher, source); ok {
 			c.countDown(tallies, source, chosen, failures)
+		} else if _, failed := failures[keyOf(source)]; failed && len(c.raised.at(keyOf(source))) == 0 {
+			c.countLeft(tallies, matcher, source, failures)
 		}
 	}
 	for _, key := range c.raised.keys() {
@@ -123,6 +125,17 @@ func (c *Controller) countUp(tallies map[string]*Tally, matcher *selection.Match
 		tally.Overruled = append(tally.Overruled, ObjectName{Resource: c.Resource.GroupResource(), Key: key})
 	}
 	c.count(tallies, chosen.Selection, key, c.cameUp(held), failures)
+}
+
+// countLeft counts what came up before and may not any more.
+func (c *Controller) countLeft(tallies map[string]*Tally, matcher *selection.Matcher, held *unstructured.Unstructured, failures map[types.NamespacedName]Failure) {
+	mark, err := markAbove(c.Owner, held)
+	if err != nil {
+		return
+	}
+	if selected, ok := c.selectsHeld(matcher, c.sideOf(placeBelow(mark).resource), mark, held); ok {
+		c.count(tallies, selected, keyOf(held), false, failures)
+	}
 }
 
 func (c *Controller) count(tallies map[string]*Tally, selected selection.Selection, key types.NamespacedName, synced bool, failures map[types.NamespacedName]Failure) {

@@ -152,6 +152,7 @@ func (c *Controller) lookUp(ctx context.Context, key types.NamespacedName, held 
 	desired, err := c.up.Desire(object, side.GroupResource(), wish)
 	if err == nil {
 		c.notesDropped(chosen.Configs, desired.Dropped)
+		err = c.admitsUp(side, keyOf(object), keyOf(desired.Object))
 	}
 	if err == nil && keyOf(desired.Object) != key {
 		// Another conversion holds; the feed is being replaced.
@@ -221,18 +222,16 @@ func (c *Controller) lookForMissing(ctx context.Context, key types.NamespacedNam
 	if mark.Relation != "" {
 		return c.lookForMissingKin(ctx, key, mark, side)
 	}
-	if side == nil {
-		return deselected(), nil
-	}
-	selected, ok := c.matcher.Load().MatchUp(selection.Object{
-		Resource: side.GroupVersionResource, Kind: side.Kind, Namespace: at.key.Namespace, Name: at.key.Name,
-		Labels: entriesOf(held, "labels"), Annotations: entriesOf(held, "annotations"),
-	})
+	selected, ok := c.selectsHeld(c.matcher.Load(), side, mark, held)
 	switch {
 	case !ok:
 		return deselected(), nil
 	case selected.Suspended:
 		return decide.Source{State: decide.Suspended}, nil
+	}
+	if err := c.admitsUp(side, at.key, key); err != nil {
+		// That it may not come up any more is no reason to remove what did.
+		return unknown, err
 	}
 	feed := side.feeding()
 	switch {
@@ -249,6 +248,17 @@ func (c *Controller) lookForMissing(ctx context.Context, key types.NamespacedNam
 	default:
 		return c.askForMissing(ctx, key, side, at)
 	}
+}
+
+// selectsHeld returns how the object of a side is selected that came up as what the mailbox holds.
+func (c *Controller) selectsHeld(matcher *selection.Matcher, side *side, mark ownership.Mark, held *unstructured.Unstructured) (selection.Selection, bool) {
+	if side == nil {
+		return selection.Selection{}, false
+	}
+	return matcher.MatchUp(selection.Object{
+		Resource: side.GroupVersionResource, Kind: side.Kind, Namespace: mark.Source.Namespace, Name: mark.Source.Name,
+		Labels: entriesOf(held, "labels"), Annotations: entriesOf(held, "annotations"),
+	})
 }
 
 // awaitsMove tells whether what came up under a name, and comes up under another one from now on, is not there yet though
@@ -284,6 +294,9 @@ func (c *Controller) lookForMissingKin(ctx context.Context, key types.Namespaced
 	unknown := decide.Source{State: decide.Unknown}
 	if c.cameByLostRelation(mark) || side == nil || !c.showsKin(side) {
 		return unknown, nil
+	}
+	if err := c.admitsUp(side, at.key, key); err != nil {
+		return unknown, err
 	}
 	switch {
 	case !c.Register.Settled(synchubv1alpha1.RelatedOriginTarget, at.resource):

@@ -18,6 +18,7 @@ package syncerconfig
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,6 +29,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/definition"
 	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/sync/boundary"
 	"github.com/synchub-dev/synchub/controllers/sync/conversion"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
 )
@@ -36,9 +38,9 @@ import (
 type Shortfall struct {
 	// Field is the entry's path in the config, Resource what it names there.
 	Field, Resource string
-	// Reason is [ReasonNotPublished], [sync.ReasonNotServed] or [sync.ReasonForbidden].
+	// Reason is [ReasonNotPublished], [sync.ReasonNotServed], [sync.ReasonForbidden] or one of package boundary.
 	Reason string
-	// Message is what the target says about it, empty if it is not published.
+	// Message is what the target or the hub says about it, empty if it is not published.
 	Message string
 }
 
@@ -61,6 +63,8 @@ type Supply struct {
 	Unavailable map[schema.GroupResource][]sync.Unavailable
 	// Definitions are those that the hub gives the target, by what they define.
 	Definitions map[schema.GroupResource]definition.State
+	// Namespaces says which namespaces of the target may be used.
+	Namespaces *boundary.Namespaces
 }
 
 // Shortfalls returns which entries of a config cannot work now, and why. The conversions are the config's.
@@ -92,7 +96,14 @@ func (s Supply) hold(entry selection.Entry, conversions []conversion.Conversion)
 		}
 		meant := s.meantBy(entry, resource, conversions)
 		named = named || len(meant) > 0
+		for _, target := range meant {
+			short = append(short, s.refused(entry, resource, target)...)
+		}
 		for _, unavailable := range s.Unavailable[resource.GroupResource()] {
+			// It is told where the conversion stands.
+			if unavailable.IsRefused() {
+				continue
+			}
 			// "*" means what there is; that a target has less than what is published is no fault of the config.
 			if unavailable.Reason == sync.ReasonNotServed && isWildcard(entry) {
 				continue
@@ -107,6 +118,59 @@ func (s Supply) hold(entry selection.Entry, conversions []conversion.Conversion)
 		}
 	}
 	return named, short
+}
+
+// refused returns what an entry asks to bring up from a resource of the target and may not have. What "*" stands for is what
+// there is to have.
+func (s Supply) refused(entry selection.Entry, resource sync.Resource, target sync.TargetResource) (short []Shortfall) {
+	if !entry.Up {
+		return nil
+	}
+	tell := func(err error) {
+		if refusal, ok := errors.AsType[*boundary.Refusal](err); ok {
+			short = append(short, Shortfall{Resource: nameOf(entry), Reason: refusal.Reason, Message: refusal.Message})
+		}
+	}
+	if tell(resource.RefusesUp(target)); len(short) > 0 {
+		return short
+	}
+	for _, namespace := range namespacesOf(entry, resource, target) {
+		if namespace != selection.All && namespace != "" {
+			tell(s.Namespaces.Check(namespace, target.Allows.ProtectedNamespaces))
+		}
+	}
+	return short
+}
+
+// namespacesOf returns the namespaces that an entry names, in which the objects are, or which they are.
+func namespacesOf(entry selection.Entry, resource sync.Resource, target sync.TargetResource) []string {
+	switch {
+	case target.GroupResource() == schema.GroupResource{Resource: "namespaces"}:
+		return entry.Names
+	case resource.Namespaced:
+		return entry.Namespaces
+	default:
+		return nil
+	}
+}
+
+// RefusedConversion returns what a conversion of a config may not do.
+func (s Supply) RefusedConversion(field string, converted conversion.Conversion) (short []Shortfall) {
+	up, down := converted.Upstream, converted.Downstream
+	for _, resource := range s.Published {
+		if resource.Companion || up.Group != resource.Group || !isOrAny(up.Kind, resource.Kind) {
+			continue
+		}
+		made := schema.GroupVersionKind{Group: down.Group, Version: down.Version, Kind: down.Kind}
+		if made.Kind == conversion.Any {
+			made.Kind = resource.Kind
+		}
+		_, err := resource.ConvertsTo(s.Published, made)
+		if refusal, ok := errors.AsType[*boundary.Refusal](err); ok {
+			short = append(short, Shortfall{Field: field, Resource: made.GroupKind().String(), Reason: refusal.Reason, Message: refusal.Message})
+		}
+	}
+	return short
 }
 
 // messageAbout returns why something is not to be had. Where the hub itself brings the definition, it knows best.
@@ -171,7 +235,7 @@ func (s Supply) converted(resource sync.Resource, downstream conversion.Pattern)
 	made.Kind = downstream.Kind
 	for _, target := range s.Targets[resource.GroupResource()] {
 		if target.Group == made.Group && target.Kind == made.Kind {
-			made.Resource = target.Resource
+			made.Resource, made.Allows = target.Resource, target.Allows
 			return made
 		}
 	}

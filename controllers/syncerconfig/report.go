@@ -17,6 +17,8 @@ limitations under the License.
 package syncerconfig
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
@@ -43,6 +45,7 @@ func newReport(view syncmanager.View) report {
 			Targets:     map[schema.GroupResource][]sync.TargetResource{},
 			Unavailable: map[schema.GroupResource][]sync.Unavailable{},
 			Definitions: view.Definitions,
+			Namespaces:  view.Namespaces,
 		},
 		entries: map[string][]selection.Entry{},
 	}
@@ -68,10 +71,12 @@ func newReport(view syncmanager.View) report {
 // findings returns what is known of a config with these conversions.
 func (r report) findings(id string, conversions []edgev2alpha1.Conversion) Findings {
 	var usable []conversion.Conversion
-	for _, written := range conversions {
+	var refused []Shortfall
+	for i, written := range conversions {
 		// One that cannot be used is among the problems.
 		if compiled, err := conversion.New(written); err == nil {
 			usable = append(usable, compiled)
+			refused = append(refused, r.supply.RefusedConversion(fmt.Sprintf("spec.conversions[%d]", i), compiled)...)
 		}
 	}
 	return Findings{
@@ -79,6 +84,6 @@ func (r report) findings(id string, conversions []edgev2alpha1.Conversion) Findi
 		Selects:    r.Matcher.HasRules(id),
 		Idle:       r.Matcher.Idle(id),
 		Problems:   r.Matcher.Problems(id),
-		Shortfalls: r.supply.Shortfalls(r.entries[id], usable),
+		Shortfalls: append(refused, r.supply.Shortfalls(r.entries[id], usable)...),
 	}
 }

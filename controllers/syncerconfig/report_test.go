@@ -58,7 +58,7 @@ func TestFindings(t *testing.T) {
 		shortfalls string
 	}{
 		"plain":    {selects: true, shortfalls: "spec.upsync[1].resources[0] (example.com gadgets)"},
-		"converts": {selects: true, problems: 1},
+		"converts": {selects: true, problems: 1, shortfalls: "spec.conversions[1] (Gadget.example.com): no PublishedResource publishes Gadget.example.com: have it published, or take the conversion out"},
 		"empty":    {},
 		"unknown":  {},
 	} {

@@ -28,6 +28,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/compatibility"
 	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/sync/boundary"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
 )
 
@@ -136,6 +137,11 @@ func readiness(findings Findings, tally *sync.Tally) metav1.Condition {
 func lacking(shortfalls []Shortfall) (reason, message string) {
 	var sentences []string
 	for _, kind := range []struct{ reason, text string }{
+		{boundary.ReasonConversionNotPublished, "Refused, because nobody has published what it makes"},
+		{boundary.ReasonConversionBypassesRules, "Refused, because it would leave rules of the operator"},
+		{boundary.ReasonPrivilegedUpsync, "Refused, because such objects act inside kcp"},
+		{boundary.ReasonNamespaceProtected, "Refused, because the namespace is protected"},
+		{boundary.ReasonNamespaceNotAllowed, "Refused, because the SyncTarget is bound to other namespaces"},
 		{ReasonNotPublished, "Not published by the hub"},
 		{sync.ReasonNotServed, "Not served by the target"},
 		{sync.ReasonForbidden, "Not permitted on the target"},

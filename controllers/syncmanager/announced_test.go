@@ -29,13 +29,13 @@ import (
 func TestAnAnnouncedKindIsAskedForAgain(t *testing.T) {
 	manager, _ := newManager(t)
 	clock := manager.Clock.(*testclock.FakeClock)
-	manager.Publish([]sync.Resource{widgets()})
+	manager.Publish(append([]sync.Resource{widgets()}, publishing("Valve.old", "Gadget.old")...))
 	manager.Assign(Target{UID: florin, Name: "florin", Connection: discovery(t)})
 	held, _ := manager.get(florin)
 	reconcile := func(kind string) time.Duration {
 		t.Helper()
 		learn(manager, convertingTo(kind))
-		answered(t, manager, held, widgets())
+		answered(t, manager, held, widgets(), publishing("Valve.old", "Gadget.old"))
 		result, err := manager.Reconcile(t.Context(), florin)
 		if err != nil {
 			t.Fatal(err)

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/sync/boundary"
 	"github.com/synchub-dev/synchub/controllers/sync/relation"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -32,7 +33,7 @@ import (
 type forms struct {
 	// targets begin with the resource itself; others are what conversions make of it, or have made.
 	targets []sync.TargetResource
-	// unresolved are kinds that conversions and relations speak of and the target does not serve.
+	// unresolved are kinds that conversions and relations speak of and the target does not serve, or that are refused.
 	unresolved []sync.Unavailable
 	// relations are those by which objects of the resource travel with others.
 	relations []*relation.Relation
@@ -49,20 +50,26 @@ func (f forms) equal(options sync.Options) bool {
 }
 
 // formsOf returns the forms of a resource. Where they cannot be found out now, those of before hold on.
-func (m *Manager) formsOf(managed *managed, resource sync.Resource, relations []*relation.Relation) (forms, error) {
+func (m *Manager) formsOf(managed *managed, resource sync.Resource, relations []*relation.Relation, published []sync.Resource) (forms, error) {
 	result := forms{targets: []sync.TargetResource{resource.OnTarget()}, relations: relations}
 	var errs []error
+	var refused []sync.Unavailable
 	for _, kind := range managed.matcher.Downstreams(schema.GroupKind{Group: resource.Group, Kind: resource.Kind}) {
+		allows, err := resource.ConvertsTo(published, kind)
+		if refusal, ok := errors.AsType[*boundary.Refusal](err); ok {
+			refused = append(refused, sync.Unavailable{Target: schema.GroupResource{Group: kind.Group}, Kind: kind.Kind, Reason: refusal.Reason, Message: refusal.Message})
+			continue
+		}
 		if kind.Version == "" && kind.Group == resource.Group {
 			kind.Version = resource.Version
 		}
 		served, err := resolve(managed.describe().Connection, kind)
-		result, err = result.taking(sync.TargetResource{GroupVersionResource: served, Kind: kind.Kind}, kind.GroupVersion().WithResource(""), err)
+		result, err = result.taking(sync.TargetResource{GroupVersionResource: served, Kind: kind.Kind, Allows: allows}, kind.GroupVersion().WithResource(""), err)
 		errs = append(errs, err)
 	}
 	for _, related := range relations {
 		kind, err := resolveResource(managed.describe().Connection, related.OnTarget)
-		result, err = result.taking(sync.TargetResource{GroupVersionResource: related.OnTarget, Kind: kind}, related.OnTarget, err)
+		result, err = result.taking(sync.TargetResource{GroupVersionResource: related.OnTarget, Kind: kind, Allows: resource.Allows}, related.OnTarget, err)
 		errs = append(errs, err)
 	}
 	if running, ok := managed.pairs[resource.GroupResource()]; ok && result.unknown {
@@ -71,6 +78,7 @@ func (m *Manager) formsOf(managed *managed, resource sync.Resource, relations []
 	if len(result.unresolved) > 0 {
 		managed.unresolved.Store(true)
 	}
+	result.unresolved = append(result.unresolved, refused...)
 	result.targets = append(result.targets, managed.leftovers(resource, result)...)
 	return result, errors.Join(errs...)
 }

@@ -56,6 +56,20 @@ func convertingTo(kinds ...string) *selection.Matcher {
 	return selection.Compile(nil, []*edgev2alpha1.EdgeSyncConfig{config})
 }
 
+// publishing are PublishedResources for kinds that are given as to convertingTo, under the names of the target.
+func publishing(kinds ...string) []sync.Resource {
+	var published []sync.Resource
+	for _, kind := range kinds {
+		parts := strings.Split(kind, ".")
+		published = append(published, sync.Resource{
+			PublishedResource:    strings.ToLower(kind),
+			GroupVersionResource: schema.GroupVersionResource{Group: parts[len(parts)-1], Version: "v2", Resource: strings.ToLower(parts[0]) + "s"}, Kind: parts[0],
+			Namespaced: true, Rules: &sync.Rules{Versions: []string{"v1", "v2", "v3"}},
+		})
+	}
+	return published
+}
+
 // discovery is a target that answers what it serves, and nothing else: group old has Widgets in v1 and v2, and Gadgets in v2,
 // and there are Secrets and ConfigMaps.
 func discovery(t *testing.T) *targets.Connection {
@@ -108,7 +122,7 @@ func described(forms forms) (served, unresolved []string) {
 }
 
 // answered returns the forms of a resource when the target has said what they are.
-func answered(t *testing.T, manager *Manager, managed *managed, resource sync.Resource, relations ...*relation.Relation) (found forms) {
+func answered(t *testing.T, manager *Manager, managed *managed, resource sync.Resource, published []sync.Resource, relations ...*relation.Relation) (found forms) {
 	t.Helper()
 	heard := make(chan struct{}, 1)
 	defer managed.target.Connection.Subscribe(targets.Listener{Answered: func() {
@@ -118,7 +132,7 @@ func answered(t *testing.T, manager *Manager, managed *managed, resource sync.Re
 		}
 	}})()
 	for {
-		found, err := manager.formsOf(managed, resource, relations)
+		found, err := manager.formsOf(managed, resource, relations, published)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,13 +177,13 @@ func TestForms(t *testing.T) {
 			manager, _ := newManager(t)
 			managed := &managed{target: Target{Connection: connection}, matcher: convertingTo(test.kinds...), recorded: records(test.recorded)}
 			for range 2 {
-				forms := answered(t, manager, managed, widgets())
+				forms := answered(t, manager, managed, widgets(), publishing(test.kinds...))
 				served, unresolved := described(forms)
 				if !slices.Equal(served, test.served) || !slices.Equal(unresolved, test.unresolved) || managed.unresolved.Load() != (len(test.unresolved) > 0) {
 					t.Errorf("want %q without %q\ngot  %q without %q", test.served, test.unresolved, served, unresolved)
 				}
 				// A controller is started anew only if they differ.
-				again, err := manager.formsOf(managed, widgets(), nil)
+				again, err := manager.formsOf(managed, widgets(), nil, publishing(test.kinds...))
 				if err != nil || !again.equal(sync.Options{Targets: forms.targets, Unresolved: forms.unresolved}) {
 					t.Errorf("first %v, then %v, %v", forms, again, err)
 				}
@@ -182,7 +196,7 @@ func TestForms(t *testing.T) {
 func TestFormsAreOfDifferentResources(t *testing.T) {
 	manager, _ := newManager(t)
 	managed := &managed{target: Target{Connection: discovery(t)}, matcher: convertingTo("Widget.old", "Widget.v1.old", "Widget.v2.old"), recorded: records("widgets.old/v1<widgets.new")}
-	forms := answered(t, manager, managed, widgets())
+	forms := answered(t, manager, managed, widgets(), publishing("Widget.old"))
 	if served, _ := described(forms); len(served) != 2 || !strings.HasPrefix(served[1], "widgets.old/") {
 		t.Errorf("got %q", served)
 	}
@@ -191,7 +205,7 @@ func TestFormsAreOfDifferentResources(t *testing.T) {
 // While a target is away nothing can be found out about kinds, and nothing that is on record may be forgotten for that.
 func TestFormsOfATargetThatIsAway(t *testing.T) {
 	f := newFixture(t)
-	published := append(resources("configmaps"), widgets())
+	published := append(append(resources("configmaps"), widgets()), publishing("Widget.old")...)
 	f.manager.Publish(published)
 	managed, _ := f.manager.get(florin)
 	managed.recorded = records("configmaps/v1 widgets.new/v1 gadgets.old/v2<widgets.new")

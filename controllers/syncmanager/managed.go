@@ -26,6 +26,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/compatibility"
 	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/sync/boundary"
 	"github.com/synchub-dev/synchub/controllers/sync/relation"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -52,6 +53,8 @@ type managed struct {
 	cordoned atomic.Bool
 	// adoption is the [synchubv1alpha1.AdoptionPolicy] of the SyncTarget.
 	adoption atomic.Value
+	// namespaces says which namespaces of the target may be used.
+	namespaces atomic.Pointer[boundary.Namespaces]
 
 	// stale is true when the configs must be looked at anew, ask if what is missing must be proven to be gone. Both are
 	// guarded by the manager's lock.

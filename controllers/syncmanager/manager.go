@@ -38,6 +38,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/compatibility"
 	"github.com/synchub-dev/synchub/controllers/definition"
 	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/sync/boundary"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/controllers/sync/relation"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
@@ -74,6 +75,8 @@ type Target struct {
 	Cordoned bool
 	// Adoption is what may be adopted on the target, beside what a PublishedResource says; empty stands for nothing.
 	Adoption synchubv1alpha1.AdoptionPolicy
+	// Namespaces are those of the target that may be used, beside what the hub protects.
+	Namespaces *edgev2alpha1.TargetNamespaces
 	// Recorded is what the hub may have written, by the resources of the target.
 	Recorded map[schema.GroupResource]Record
 	// Trusted is for how long what Recorded says of whether objects fit counts without asking the target by its first
@@ -105,6 +108,8 @@ type Options struct {
 	// Hub is the UID of the provider workspace's LogicalCluster.
 	Hub    types.UID
 	Hasher ownership.Hasher
+	// Protected are the namespaces that are used only where that is allowed.
+	Protected boundary.Patterns
 	// OnKnown is called when the configs of a SyncTarget's mailbox have become known. It must return at once.
 	OnKnown func(syncTarget types.UID)
 	// Checker compares schemas; without one nothing is compared.
@@ -246,6 +251,7 @@ func (m *Manager) Assign(target Target) {
 			controller.RetryConflicts()
 		}
 	}
+	m.bound(found, target)
 	isOther := found.connect(target.Connection, targets.Listener{
 		CRD: func(schema.GroupResource) {
 			found.announced.Store(new(m.Clock.Now()))
@@ -258,6 +264,21 @@ func (m *Manager) Assign(target Target) {
 	if isOther {
 		m.enqueue(target.UID)
 	}
+}
+
+// bound takes over which namespaces of a target may be used.
+func (m *Manager) bound(managed *managed, target Target) {
+	next := &boundary.Namespaces{Protected: m.Protected}
+	if bounds := target.Namespaces; bounds != nil {
+		next.Only, next.Allowed = bounds.Only, boundary.Patterns(bounds.AllowProtected)
+	}
+	if before := managed.namespaces.Swap(next); before == nil || before.Equal(next) {
+		return
+	}
+	for _, controller := range managed.controllers() {
+		controller.NamespacesChanged()
+	}
+	m.observer.Changed(target.UID)
 }
 
 // Unassign stops syncing a target, and returns when nothing is written to it any more.
@@ -291,6 +312,8 @@ type View struct {
 	Published   []sync.Resource
 	// Definitions are those that the hub gives the target, by what they define.
 	Definitions map[schema.GroupResource]definition.State
+	// Namespaces says which namespaces of the target may be used.
+	Namespaces *boundary.Namespaces
 	// Frozen are the resources of mailboxes that are not synced because objects do not fit into the target.
 	Frozen map[schema.GroupResource]compatibility.State
 }
@@ -301,7 +324,7 @@ func (m *Manager) View(syncTarget types.UID) (view View, ok bool) {
 	if !ok {
 		return View{}, false
 	}
-	view = View{Controllers: found.controllers(), Published: m.Published()}
+	view = View{Controllers: found.controllers(), Published: m.Published(), Namespaces: found.namespaces.Load()}
 	found.lock.Lock()
 	defer found.lock.Unlock()
 	view.Mailbox, view.Matcher, view.Definitions = found.target.Mailbox, found.matcher, found.definitions()

@@ -40,7 +40,7 @@ func (m *Manager) settle(ctx context.Context, managed *managed, published []sync
 	forms := map[schema.GroupResource]forms{}
 	var errs []error
 	for _, resource := range published {
-		found, err := m.formsOf(managed, resource, relationsTo(published, resource))
+		found, err := m.formsOf(managed, resource, relationsTo(published, resource), published)
 		errs = append(errs, err)
 		forms[resource.GroupResource()] = found
 	}
@@ -200,6 +200,7 @@ func (m *Manager) start(managed *managed, resource sync.Resource, forms forms) {
 		Kept:       m.keptBy(resource),
 		Cordoned:   managed.cordoned.Load,
 		Adoption:   func() synchubv1alpha1.AdoptionPolicy { return managed.adoption.Load().(synchubv1alpha1.AdoptionPolicy) },
+		Namespaces: managed.namespaces.Load,
 		Publishes:  m.publishes,
 		Demand:     func(answered func() bool) { managed.demand(resource, answered) },
 		Again:      func() { managed.lookAgain(resource) },

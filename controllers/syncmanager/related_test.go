@@ -204,7 +204,7 @@ func TestFormsOfAProjection(t *testing.T) {
 		"gadgets.old/v1<widgets.new": {"widgets.old/v2 Widget", "gadgets.old/v1 "},
 	} {
 		managed := &managed{target: Target{Connection: connection(t)}, matcher: selecting(), recorded: records(recorded)}
-		forms, err := manager.formsOf(managed, projected, nil)
+		forms, err := manager.formsOf(managed, projected, nil, nil)
 		if served, _ := described(forms); err != nil || !slices.Equal(served, want) {
 			t.Errorf("%q: want %q, got %q, %v", recorded, want, served, err)
 		}
@@ -237,7 +237,7 @@ func TestFormsOfRelations(t *testing.T) {
 	} {
 		manager, _ := newManager(t)
 		managed := &managed{target: Target{Connection: connection}, matcher: selecting()}
-		forms := answered(t, manager, managed, widgets(), test.relations...)
+		forms := answered(t, manager, managed, widgets(), nil, test.relations...)
 		served, unresolved := described(forms)
 		if !slices.Equal(served, test.served) || !slices.Equal(unresolved, test.unresolved) {
 			t.Errorf("%s: want %q without %q\ngot  %q without %q", name, test.served, test.unresolved, served, unresolved)

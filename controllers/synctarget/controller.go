@@ -313,6 +313,7 @@ func assignment(inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarg
 		Cordoned:   syncTarget.Spec.Unschedulable,
 		Recorded:   syncmanager.FromLedger(known.Resources),
 		Adoption:   synchubv1alpha1.AdoptionPolicy(syncTarget.Spec.Adoption),
+		Namespaces: syncTarget.Spec.Namespaces,
 		Trusted:    found.trusted,
 	}
 }

@@ -57,6 +57,7 @@ const (
 	converts    = "controllers/sync/conversion/conversion_test.go"
 	leaving     = "test/e2e/departure_test.go"
 	registering = "test/e2e/escape_registration_test.go"
+	escapes     = "test/e2e/escape_routes_test.go"
 	likeNaive   = "controllers/sync/selection/property_test.go"
 )
 
@@ -73,6 +74,8 @@ var behaviour = map[string]map[string]proof{
 		"spec.allowSharedCluster":            spec(leaving, "refuses the younger of two SyncTargets of one cluster, unless that is allowed"),
 		"spec.suspend":                       spec(fields, "leaves the target of a suspended SyncTarget alone, and catches up afterwards"),
 		"spec.adoption":                      spec(registering, "is taken over with all that is there by register --adopt"),
+		"spec.namespaces.only":               spec(escapes, "lead neither into protected namespaces nor out of them, until a SyncTarget or a PublishedResource allows it"),
+		"spec.namespaces.allowProtected":     spec(escapes, "lead neither into protected namespaces nor out of them, until a SyncTarget or a PublishedResource allows it"),
 		"spec.limits":                        test("controllers/synctarget/controller_test.go", "TestLimitsMakeAnotherConnection"),
 	},
 	"SyncerConfig": {
@@ -166,6 +169,8 @@ var behaviour = map[string]map[string]proof{
 		"spec.compatibility":                 test("controllers/syncmanager/compatibility_test.go", "TestWhatDoesNotFitIsFrozen"),
 		"spec.replace":                       spec(target, "replaces an object whose immutable field changed, once the target finds the new one valid"),
 		"spec.adoption":                      spec(target, "takes over what KubeStellar's syncer placed"),
+		"spec.protectedNamespaces":           spec(escapes, "lead neither into protected namespaces nor out of them, until a SyncTarget or a PublishedResource allows it"),
+		"spec.privilegedUpsync":              spec(escapes, "lead no rights from a target into its mailbox, unless the PublishedResource says so in so many words"),
 		"spec.deletion.cascade":              spec(fields, "deletes a namespace with all it holds where cascade allows it"),
 	},
 }

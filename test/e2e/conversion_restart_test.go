@@ -29,6 +29,7 @@ var _ = Describe("renaturing, without interruption and waste", func() {
 		const ns, below = "while-down", "down.example.com"
 		packages, kept := packages(below), custom(below, "v1", "keepsakes", "Keepsake")
 		publish(ctx, parcels, notices)
+		publishOnTarget(ctx, packages, kept)
 		hosting := target("hosting")
 		define(ctx, hosting, parcels, packages, kept)
 		inventory := newInventory(ctx, ns)
@@ -57,6 +58,7 @@ var _ = Describe("renaturing, without interruption and waste", func() {
 		const ns, below = "counted-names", "counted.example.com"
 		packages := packages(below)
 		publish(ctx, parcels)
+		publishOnTarget(ctx, packages)
 		hosting := target("hosting")
 		define(ctx, hosting, packages)
 		apply(ctx, hosting, namespace(ns))

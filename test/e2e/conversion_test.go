@@ -102,6 +102,7 @@ var _ = Describe("renaturing", func() {
 		denatured := packages(below + ".denatured")
 		packages := packages(below)
 		publish(ctx, parcels, notices)
+		publishOnTarget(ctx, packages)
 		inventory := newInventory(ctx, ns)
 		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
 		apply(ctx, mailbox, documents(namespace(ns),
@@ -162,6 +163,7 @@ var _ = Describe("renaturing", func() {
 		const ns, below = "moved", "moved.example.com"
 		packages, boxes, same := packages(below), custom(below, "v1", "boxes", "Box"), custom(below, "v1", "parcels", "Parcel")
 		publish(ctx, parcels)
+		publishOnTarget(ctx, packages, boxes, same)
 		guilder := target("guilder")
 		define(ctx, guilder, packages, boxes, same)
 		inventory := newInventory(ctx, ns)
@@ -249,6 +251,7 @@ var _ = Describe("renaturing", func() {
 		const ns, below = "raised-as", "raised.example.com"
 		packages := packages(below)
 		publish(ctx, parcels)
+		publishOnTarget(ctx, packages)
 		guilder := target("guilder")
 		define(ctx, guilder, packages)
 		inventory := newInventory(ctx, ns)

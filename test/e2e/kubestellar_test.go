@@ -38,6 +38,7 @@ var _ = Describe("what KubeStellar's syncer does", func() {
 		jigs, unknown := custom("tools.example.com", "v1", "jigs", "Jig"), custom("tools.example.com", "v1", "clamps", "Clamp")
 		packages := packages("edge.tools.example.com")
 		publish(ctx, jigs, parcels)
+		publishOnTarget(ctx, packages)
 		guilder := target("guilder")
 		define(ctx, guilder, jigs, packages)
 		inventory := newInventory(ctx, ns)

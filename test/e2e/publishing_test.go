@@ -54,11 +54,23 @@ var ownNames = []string{"cronjobs", "ingresses", "jobs", "services", "statefulse
 // not checked in the mailbox, so that it is the target that refuses it.
 func publish(ctx context.Context, apis ...api) {
 	GinkgoHelper()
+	publishCalled(ctx, func(api api) string { return api.Resource }, apis...)
+}
+
+// publishOnTarget publishes APIs that conversions make on targets. They are called by their whole names, since specs have them
+// in groups of their own.
+func publishOnTarget(ctx context.Context, apis ...api) {
+	GinkgoHelper()
+	publishCalled(ctx, func(api api) string { return api.GroupResource().String() }, apis...)
+}
+
+func publishCalled(ctx context.Context, nameOf func(api) string, apis ...api) {
+	GinkgoHelper()
 	hosting := target("hosting")
 	for _, api := range apis {
 		source := "api: {source: Auto}"
 		if !api.claimed {
-			source = fmt.Sprintf("api: {source: Schema, schemaFrom: {configMap: {name: schema-%s}}}", api.Resource)
+			source = fmt.Sprintf("api: {source: Schema, schemaFrom: {configMap: {name: schema-%s}}}", nameOf(api))
 			apply(ctx, hosting, fmt.Sprintf(`
 apiVersion: v1
 kind: ConfigMap
@@ -66,21 +78,21 @@ metadata: {name: schema-%s, namespace: %s}
 data:
   crd.yaml: |
     %s
-`, api.Resource, installation.Namespace, strings.ReplaceAll(api.definition(), "\n", "\n    ")))
+`, nameOf(api), installation.Namespace, strings.ReplaceAll(api.definition(), "\n", "\n    ")))
 		}
 		apply(ctx, hosting, fmt.Sprintf(`
 apiVersion: synchub.dev/v1alpha1
 kind: PublishedResource
-metadata: {name: %[2]s}
+metadata: {name: %[4]s}
 spec:
   resource: {group: %[1]q, resource: %[2]s}
   # The definitions below leave open what targets do not.
   compatibility: Warn
   %[3]s
-`, api.Group, api.Resource, source))
+`, api.Group, api.Resource, source, nameOf(api)))
 	}
 	for _, api := range apis {
-		Eventually(framework.Condition).WithContext(ctx).WithArguments(hosting, publishedResources, "", api.Resource, "Ready").
+		Eventually(framework.Condition).WithContext(ctx).WithArguments(hosting, publishedResources, "", nameOf(api), "Ready").
 			Should(Equal("True"), "%s must be published", api.GroupResource())
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
 var edgeSyncConfigs = schema.GroupVersionResource{Group: "edge.kubestellar.io", Version: "v2alpha1", Resource: "edgesyncconfigs"}
@@ -69,7 +70,8 @@ metadata: {name: robot, namespace: %s}
 		Expect(above(configMaps, ns, "kube-root-ca.crt", "metadata", "annotations")()).NotTo(ContainSubstring(markAnnotation))
 		Expect(above(serviceAccounts.GroupVersionResource, ns, "default", "metadata", "annotations")()).NotTo(ContainSubstring(markAnnotation))
 
-		By("bringing up what is named: a namespace, also one that was made for its contents, and objects in one of Kubernetes'")
+		By("bringing up what is named: a namespace, also one that was made for its contents, and objects in one of Kubernetes' that is allowed")
+		patch(ctx, inventory.Config, installation.SyncTargets, "", "florin", `{"spec": {"namespaces": {"allowProtected": ["kube-public"]}}}`)
 		apply(ctx, mailbox, syncerConfig(ns, fmt.Sprintf(`{upsync: [%s,
 			{apiGroup: "", resources: [namespaces], names: [%s, %s]},
 			{apiGroup: "", resources: [configmaps], namespaces: [kube-public], names: [%[2]s]}]}`, everything, ns, empty)))

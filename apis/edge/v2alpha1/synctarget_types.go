@@ -102,6 +102,11 @@ type SyncTargetSpec struct {
 	// +optional
 	Adoption AdoptionPolicy `json:"adoption,omitempty"`
 
+	// Namespaces bounds the namespaces of the cluster that the hub uses, in both directions. Absent means all but the
+	// protected ones.
+	// +optional
+	Namespaces *TargetNamespaces `json:"namespaces,omitempty"`
+
 	// Limits bound the load that the hub puts on the cluster. Absent limits are the hub's defaults.
 	// +optional
 	Limits *TargetLimits `json:"limits,omitempty"`
@@ -175,6 +180,30 @@ type SecretReference struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]+$`
 	Key string `json:"key,omitempty"`
+}
+
+// TargetNamespaces bounds the namespaces of one cluster that the hub uses. A Namespace object counts as being in the
+// namespace that it is. What was placed elsewhere before stays there, is left alone and reported.
+type TargetNamespaces struct {
+	// Only lists the namespaces that the hub uses; nothing goes to or comes from any other. Absent means any.
+	// Cluster-scoped objects are not bound by it.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Only []string `json:"only,omitempty"`
+
+	// AllowProtected lists protected namespaces that the hub uses all the same. A name that ends in * stands for all that
+	// begin with the rest. Which namespaces are protected is an option of the hub: by default kube-* and the hub's own.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?|([a-z0-9][-a-z0-9]*)?[*])$`
+	AllowProtected []string `json:"allowProtected,omitempty"`
 }
 
 // TargetLimits bound the requests that the hub sends to one cluster.

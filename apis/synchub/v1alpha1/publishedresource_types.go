@@ -135,7 +135,46 @@ type PublishedResourceSpec struct {
 	// +optional
 	// +kubebuilder:default=Strict
 	Compatibility CompatibilityPolicy `json:"compatibility,omitempty"`
+
+	// ProtectedNamespaces says whether objects travel to and from the namespaces that the hub protects, by default kube-*
+	// and its own.
+	// +optional
+	// +kubebuilder:default=Deny
+	ProtectedNamespaces ProtectedNamespacesPolicy `json:"protectedNamespaces,omitempty"`
+
+	// PrivilegedUpsync says whether objects of an API that acts inside kcp, such as RBAC, webhooks, admission policies and
+	// definitions, come up from targets. With TargetGovernsMailbox whoever administers a target can make himself
+	// administrator of its mailbox.
+	// +optional
+	// +kubebuilder:default=Deny
+	PrivilegedUpsync PrivilegedUpsyncPolicy `json:"privilegedUpsync,omitempty"`
 }
+
+// ProtectedNamespacesPolicy says whether objects travel to and from protected namespaces.
+//
+// +kubebuilder:validation:Enum=Deny;Allow
+type ProtectedNamespacesPolicy string
+
+const (
+	// ProtectedNamespacesDeny leaves them to what a SyncTarget allows.
+	ProtectedNamespacesDeny ProtectedNamespacesPolicy = "Deny"
+
+	// ProtectedNamespacesAllow treats them as any other, on all targets.
+	ProtectedNamespacesAllow ProtectedNamespacesPolicy = "Allow"
+)
+
+// PrivilegedUpsyncPolicy says whether objects of an API that acts inside kcp come up from targets.
+//
+// +kubebuilder:validation:Enum=Deny;TargetGovernsMailbox
+type PrivilegedUpsyncPolicy string
+
+const (
+	// PrivilegedUpsyncDeny lets none come up.
+	PrivilegedUpsyncDeny PrivilegedUpsyncPolicy = "Deny"
+
+	// PrivilegedUpsyncTargetGovernsMailbox lets those come up that a config selects, and obeys them in the mailbox.
+	PrivilegedUpsyncTargetGovernsMailbox PrivilegedUpsyncPolicy = "TargetGovernsMailbox"
+)
 
 // SelectMode says which objects of a mailbox travel.
 //

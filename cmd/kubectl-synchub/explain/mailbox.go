@@ -137,7 +137,7 @@ func (e *explainer) lookAtNoObject() {
 	case e.observed != nil:
 		e.say(StepObject, Waiting, "it is not in the mailbox any more; once that is proven it goes from the cluster, with the policy %s", e.observed.Mark.Policy)
 	case e.comesUp():
-		e.say(StepObject, Waiting, "it is not in the mailbox; a config selects it for coming up from the cluster")
+		e.lookAtComingUp()
 	default:
 		e.say(StepObject, Stopped, "there is no such object in the mailbox").do("make it there")
 	}

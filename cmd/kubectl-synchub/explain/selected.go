@@ -180,6 +180,10 @@ func (e *explainer) lookAtName() {
 		e.say(StepName, Stopped, "%s", inOneLine(e.placeError)).because(sync.ReasonInvalid)
 		return
 	}
+	if refusal := e.outside(); refusal != nil {
+		e.say(StepName, Stopped, "%s", refusal.Message).because(refusal.Reason)
+		return
+	}
 	if e.resource.IsLeftOut(e.matcher, e.facts.Object.It, e.place.TargetResource, e.place.NamespacedName) && e.observed == nil {
 		e.goesDown = false
 		e.say(StepName, Stopped, "what it would be on the cluster is selected for coming up as well, so it does not go down").because("SelectedUp").

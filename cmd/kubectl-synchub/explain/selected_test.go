@@ -129,6 +129,13 @@ var selectionCases = map[string]situation{
 		change: publish("naming: {name: '{{ .Object.metadata.name }}/x'}", true),
 		step:   explain.StepName, state: explain.Stopped, reason: "Invalid", onTarget: explain.PresenceUnknown, says: []string{"web/x"},
 	},
+	"in a namespace that the SyncTarget is not bound to": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			f.SyncTarget.Spec.Namespaces = &edgev2alpha1.TargetNamespaces{Only: []string{"till"}}
+			f.Target.It = nil
+		},
+		step: explain.StepName, state: explain.Stopped, reason: "NamespaceNotAllowed", says: []string{"spec.namespaces.only"},
+	},
 	"selected for coming up as well": {
 		change: func(_ *testing.T, f *explain.Facts) {
 			config(f).Spec.Upsync = []edgev2alpha1.UpsyncSet{{APIGroup: "example.dev", Resources: []string{"widgets"}, Namespaces: []string{"shop"}, Names: []string{"web"}}}

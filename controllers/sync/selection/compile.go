@@ -40,6 +40,8 @@ type Entry struct {
 	Up bool
 	// Group and Version, with either Resource or Kind.
 	Group, Version, Resource, Kind string
+	// Namespaces and Names are where it selects, as the config says it; set for entries about what comes up.
+	Namespaces, Names []string
 }
 
 // Problem is an entry that cannot be compiled. It selects and converts nothing; all other entries stand.

@@ -74,7 +74,7 @@ func (m *Matcher) addUpsync(config *config, field string, set edgev2alpha1.Upsyn
 	// The namespaces of a set say nothing about cluster-scoped objects: these are selected by name alone.
 	where := newPlace(slices.Concat(clusterScoped, set.Namespaces), set.Names, len(set.Resources))
 	for j, resource := range set.Resources {
-		m.addEntry(Entry{Field: fmt.Sprintf("%s.resources[%d]", field, j), Up: true, Group: set.APIGroup, Resource: resource},
+		m.addEntry(Entry{Field: fmt.Sprintf("%s.resources[%d]", field, j), Up: true, Group: set.APIGroup, Resource: resource, Namespaces: set.Namespaces, Names: set.Names},
 			config, limits, where)
 	}
 }
@@ -101,6 +101,9 @@ func (m *Matcher) addEdgeSyncConfig(edgeSyncConfig *edgev2alpha1.EdgeSyncConfig)
 }
 
 func (m *Matcher) addEdgeEntry(config *config, field string, up bool, entry edgev2alpha1.EdgeSyncConfigResource) {
-	m.addEntry(Entry{Field: field, Up: up, Group: entry.Group, Version: entry.Version, Kind: entry.Kind},
-		config, &limits{}, newPlace([]string{entry.Namespace}, []string{entry.Name}, 1))
+	made := Entry{Field: field, Up: up, Group: entry.Group, Version: entry.Version, Kind: entry.Kind}
+	if up {
+		made.Namespaces, made.Names = []string{entry.Namespace}, []string{entry.Name}
+	}
+	m.addEntry(made, config, &limits{}, newPlace([]string{entry.Namespace}, []string{entry.Name}, 1))
 }

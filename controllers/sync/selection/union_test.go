@@ -193,16 +193,16 @@ clusterScope: [{group: "", resource: namespaces, apiVersion: v1, objects: []}]
 	want := []selection.Entry{
 		{Config: "EdgeSyncConfig/a", Field: "spec.downSyncedResources[0]", Version: "v1", Kind: "Secret"},
 		{Config: "EdgeSyncConfig/b", Field: "spec.downSyncedResources[0]", Version: "v1", Kind: "Secret"},
-		{Config: "EdgeSyncConfig/c", Field: "spec.upSyncedResources[0]", Up: true, Group: "g.io", Version: "v1", Kind: "Other"},
+		{Config: "EdgeSyncConfig/c", Field: "spec.upSyncedResources[0]", Up: true, Group: "g.io", Version: "v1", Kind: "Other", Namespaces: []string{"a"}, Names: []string{"x"}},
 		{Config: "SyncerConfig/a", Field: "spec.namespaceScope.resources[0]", Version: "v1", Resource: "configmaps"},
 		{Config: "SyncerConfig/a", Field: "spec.namespacedObjects[0]", Group: "apps", Version: "v1", Resource: "deployments"},
 		{Config: "SyncerConfig/a", Field: "spec.namespacedObjects[1]", Group: "apps", Version: "v1", Resource: "daemonsets"},
 		{Config: "SyncerConfig/a", Field: "spec.clusterScope[0]", Version: "v1", Resource: "namespaces"},
 		{Config: "SyncerConfig/b", Field: "spec.clusterScope[0]", Version: "v1", Resource: "namespaces"},
-		{Config: "SyncerConfig/c", Field: "spec.upsync[0].resources[0]", Up: true, Group: "apps", Resource: "deployments"},
-		{Config: "SyncerConfig/c", Field: "spec.upsync[0].resources[1]", Up: true, Group: "apps", Resource: "*"},
+		{Config: "SyncerConfig/c", Field: "spec.upsync[0].resources[0]", Up: true, Group: "apps", Resource: "deployments", Names: []string{"x"}},
+		{Config: "SyncerConfig/c", Field: "spec.upsync[0].resources[1]", Up: true, Group: "apps", Resource: "*", Names: []string{"x"}},
 	}
-	if got := matcher.Entries(); !slices.Equal(got, want) {
+	if got := matcher.Entries(); !reflect.DeepEqual(got, want) {
 		t.Errorf("want %+v\ngot  %+v", want, got)
 	}
 	for config, want := range map[string]bool{"SyncerConfig/a": true, "SyncerConfig/b": false, "EdgeSyncConfig/a": true, "EdgeSyncConfig/b": false, "SyncerConfig/c": true, "EdgeSyncConfig/c": true, "SyncerConfig/d": false} {

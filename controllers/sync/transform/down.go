@@ -18,6 +18,7 @@ package transform
 
 import (
 	"fmt"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -44,14 +45,17 @@ type Down struct {
 // Name returns what source is called on the target. The error is a [*RefusedError] if that is not a legal name.
 func (d Down) Name(source *unstructured.Unstructured, wish Wish) (conversion.Name, error) {
 	name := nameOf(source)
-	if wish.Conversion != nil {
+	switch {
+	case wish.Conversion != nil:
 		converted, ok := wish.Conversion.Down(name)
 		if !ok {
 			return conversion.Name{}, fmt.Errorf("the conversion from %v to %v does not speak of %v", wish.Conversion.Upstream, wish.Conversion.Downstream, name)
 		}
-		return converted, nil
-	}
-	if wish.Kind.Kind != "" {
+		name = converted
+		if wish.Naming != nil {
+			source = called(source, name)
+		}
+	case wish.Kind.Kind != "":
 		name.GVK = wish.Kind
 	}
 	key, err := wish.named(source, d.Mailbox, d.SyncTarget, types.NamespacedName{Namespace: name.Namespace, Name: name.Name}, d.Namespaced, name.GVK.GroupKind())
@@ -60,6 +64,18 @@ func (d Down) Name(source *unstructured.Unstructured, wish Wish) (conversion.Nam
 	}
 	name.Namespace, name.Name = key.Namespace, key.Name
 	return name, nil
+}
+
+// called returns the object under another name of its namespace, for templates to read.
+func called(object *unstructured.Unstructured, name conversion.Name) *unstructured.Unstructured {
+	metadata, _ := object.Object["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	metadata["name"] = name.Name
+	content := maps.Clone(object.Object)
+	content["metadata"] = metadata
+	renamed := &unstructured.Unstructured{Object: content}
+	renamed.SetGroupVersionKind(name.GVK)
+	return renamed
 }
 
 // Desire returns the object that the target must hold for source. The error is a [*TooLargeError], a [*RefusedError] or a

@@ -22,6 +22,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 )
 
@@ -34,6 +35,8 @@ var (
 		ownership.OwnerLabel:            true,
 		corev1.LabelMetadataName:        true, // the API server sets it on every namespace by itself
 		"edge.kubestellar.io/projected": true,
+		// By it the hub knows the bindings of spec.mailboxAccess.
+		edgev2alpha1.LabelMailboxAccess: true,
 	}
 	staysAnnotations = map[string]bool{
 		ownership.MarkAnnotation:                true,

@@ -76,18 +76,19 @@ func (u Up) Desire(target *unstructured.Unstructured, resource schema.GroupResou
 	if err != nil {
 		return nil, err
 	}
-	if isTokenSecret(target.Object) {
-		return nil, &RefusedError{
-			Reason: ReasonInvalid, Field: "type",
-			Message: "the token of a ServiceAccount is of use on its own cluster only: leave this Secret out of upsync",
-		}
-	}
 	content := sanitize(target, goesUp)
 	if err := rename(content, name); err != nil {
 		return nil, err
 	}
 	if err := wish.mutate(content); err != nil {
 		return nil, err
+	}
+	// Whatever it is there: kcp would fill in a token of the mailbox.
+	if isTokenSecret(target.Object) || isTokenSecret(content) {
+		return nil, &RefusedError{
+			Reason: ReasonInvalid, Field: "type",
+			Message: "the token of a ServiceAccount is of use on its own cluster only: leave this Secret out of upsync",
+		}
 	}
 	if err := adapt(content); err != nil {
 		return nil, err

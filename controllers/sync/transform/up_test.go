@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/synchub-dev/synchub/controllers/sync/conversion"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/controllers/sync/transform"
 )
@@ -64,7 +65,7 @@ metadata:
   ownerReferences: [{apiVersion: v1, kind: Pod, name: a, uid: b}]
   finalizers: [example.com/hold]
   managedFields: [{manager: engine, operation: Update}]
-  labels: {app: web, kcp.io/cluster: a, synchub.dev/owner: copied, edge.kubestellar.io/projected: "yes"}
+  labels: {app: web, kcp.io/cluster: a, synchub.dev/owner: copied, synchub.dev/mailbox-access: "true", edge.kubestellar.io/projected: "yes"}
   annotations:
     note: x
     kcp.io/cluster: a
@@ -147,6 +148,10 @@ func TestUpRefuses(t *testing.T) {
 	desired, err := raise(token).Desire(token, targetResource, transform.Wish{Policy: ownership.PolicyDelete})
 	wantRefused(t, desired, err, "type", "upsync")
 
+	disguised := object(t, "{apiVersion: target.example/v1, kind: Thing, metadata: {name: s, namespace: shop, annotations: {kubernetes.io/service-account.name: default}}, type: kubernetes.io/service-account-token}")
+	asSecret := conversion.Conversion{Upstream: conversion.Pattern{Version: "v1", Kind: "Secret"}, Downstream: conversion.Pattern{Group: "target.example", Version: "v1", Kind: "Thing"}}
+	desired, err = raise(token).Desire(disguised, targetResource, transform.Wish{Policy: ownership.PolicyDelete, Conversion: &asSecret})
+	wantRefused(t, desired, err, "type", "token")
 	pull := object(t, "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: shop, annotations: {openshift.io/token-secret.name: t}}, type: kubernetes.io/dockercfg}")
 	desired, err = raise(pull).Desire(pull, targetResource, transform.Wish{Policy: ownership.PolicyDelete})
 	wantRefused(t, desired, err, "metadata.annotations[openshift.io/token-secret.name]", "pull secret")

@@ -34,7 +34,7 @@ import (
 // Wish says what one object is to be on the other side. The zero Wish changes nothing.
 type Wish struct {
 	Policy ownership.Policy
-	// Conversion is that of a config. It decides alone what the object is called; else Kind and Naming do.
+	// Conversion is that of a config. It stands in for Kind; Naming is applied to what it calls the object.
 	Conversion *conversion.Conversion
 	// Kind is the kind on the other side; zero leaves it as it is.
 	Kind schema.GroupVersionKind

@@ -70,6 +70,8 @@ var deployment = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "De
 
 func TestNamesDown(t *testing.T) {
 	odd := conversion.Conversion{Upstream: conversion.Pattern{Group: "shop.example", Kind: "Till"}, Downstream: conversion.Pattern{Group: "old.example", Kind: "Box"}}
+	renamed := odd
+	renamed.Upstream.Name, renamed.Downstream.Name = "till", "chest"
 	primary := map[string]any{"Primary": map[string]any{"metadata": map[string]any{"name": "boss"}}}
 	for name, test := range map[string]struct {
 		down   transform.Down
@@ -91,7 +93,11 @@ func TestNamesDown(t *testing.T) {
 		"a template, moved":               {namespaced(), till, transform.Wish{Naming: namer(t, "", "x"), Namespace: "bank"}, [4]string{"shop.example/v1", "Till", "bank", "x"}},
 		"the template says the namespace": {namespaced(), till, transform.Wish{Naming: namer(t, "vault", ""), Namespace: "bank"}, [4]string{"shop.example/v1", "Till", "vault", "till"}},
 		"all of it at once":               {namespaced(), till, transform.Wish{Kind: deployment, Naming: namer(t, "n", "x")}, [4]string{"apps/v1", "Deployment", "n", "x"}},
-		"a conversion decides alone":      {namespaced(), till, transform.Wish{Conversion: &odd, Kind: deployment, Namespace: "bank", Naming: namer(t, "n", "x")}, [4]string{"old.example/v1", "Box", "shop", "till"}},
+		"a conversion stands in for Kind": {namespaced(), till, transform.Wish{Conversion: &odd, Kind: deployment}, [4]string{"old.example/v1", "Box", "shop", "till"}},
+		"templates over a conversion": {
+			namespaced(), till, transform.Wish{Conversion: &renamed, Naming: namer(t, "{{ .SyncTarget }}", "{{ .Object.kind | lower }}-{{ .Object.metadata.name }}-{{ .Object.metadata.labels.team }}")},
+			[4]string{"old.example/v1", "Box", "florin", "box-chest-a"},
+		},
 		"a name that is too long": {
 			namespaced(), till, transform.Wish{Kind: schema.GroupVersionKind{Version: "v1", Kind: "Service"}, Naming: namer(t, "", strings.Repeat("x", 64))},
 			[4]string{"v1", "Service", "shop", strings.Repeat("x", 42) + "-7ce100971f64e7001e8f"},

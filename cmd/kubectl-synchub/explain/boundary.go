@@ -1,0 +1,74 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package explain
+
+import (
+	"errors"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/sync/boundary"
+)
+
+// outside returns why the hub does not use the namespace in which the object is, or would be, on the target; nil if it may.
+// Which namespaces are protected is an option of the hub: that one is, the hub must have said.
+func (e *explainer) outside() *boundary.Refusal {
+	namespace := e.place.Namespace
+	if e.place.Group == "" && e.place.Resource == "namespaces" {
+		namespace = e.place.Name
+	}
+	if namespace == "" {
+		return nil
+	}
+	namespaces := &boundary.Namespaces{Protected: boundary.Patterns{"*"}}
+	if bounds := e.facts.SyncTarget.Spec.Namespaces; bounds != nil {
+		namespaces.Only, namespaces.Allowed = bounds.Only, boundary.Patterns(bounds.AllowProtected)
+	}
+	refusal, refused := errors.AsType[*boundary.Refusal](namespaces.Check(namespace, e.resource.Allows.ProtectedNamespaces))
+	if !refused || refusal.Reason == boundary.ReasonNamespaceProtected && !(boundary.DefaultProtected.Match(namespace) && e.isReported(refusal.Reason)) {
+		return nil
+	}
+	return refusal
+}
+
+// isReported tells whether a config's status has the reason.
+func (e *explainer) isReported(reason string) bool {
+	return slices.ContainsFunc(e.reports(), func(reported report) bool {
+		ready := meta.FindStatusCondition(reported.Conditions, edgev2alpha1.ConditionReady)
+		return ready != nil && ready.Reason == reason || slices.ContainsFunc(reported.Failures, func(failure edgev2alpha1.ObjectFailure) bool {
+			return failure.Reason == reason
+		})
+	})
+}
+
+// lookAtComingUp tells of an object that is not in the mailbox, and that a config selects for coming up.
+func (e *explainer) lookAtComingUp() {
+	refusal, refused := errors.AsType[*boundary.Refusal](e.resource.RefusesUp(e.resource.OnTarget()))
+	if !refused {
+		refusal = e.outside()
+	}
+	if refusal == nil {
+		refusal, _ = errors.AsType[*boundary.Refusal](boundary.CheckName(e.resource.GroupResource(), e.facts.Key))
+	}
+	if refusal != nil {
+		e.say(StepObject, Stopped, "it does not come up from the cluster, though a config selects it: %s", refusal.Message).because(refusal.Reason)
+		return
+	}
+	e.say(StepObject, Waiting, "it is not in the mailbox; a config selects it for coming up from the cluster")
+}

@@ -1,0 +1,98 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package boundary
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validate/content"
+)
+
+// DefaultProtected are the namespaces that nothing goes to or comes from unless the hub is told otherwise: those of
+// Kubernetes itself, and those of hubs and their identities.
+var DefaultProtected = Patterns{"kube-*", "synchub", "synchub-*"}
+
+// Patterns are names of namespaces. One that ends in "*" stands for all that begin with the rest.
+type Patterns []string
+
+// ParsePatterns checks patterns. The error names the first that no namespace can match.
+func ParsePatterns(texts []string) (Patterns, error) {
+	for _, text := range texts {
+		name, isPrefix := strings.CutSuffix(text, "*")
+		if isPrefix {
+			// Any letter will do for the rest.
+			name += "x"
+		}
+		if problems := content.IsDNS1123Label(name); len(problems) > 0 {
+			return nil, fmt.Errorf("%q is neither the name of a namespace nor the beginning of one with a * after it: %s", text, problems[0])
+		}
+	}
+	return Patterns(texts), nil
+}
+
+// Match tells whether a namespace is one of those that the patterns stand for.
+func (p Patterns) Match(namespace string) bool {
+	return slices.ContainsFunc(p, func(pattern string) bool {
+		if prefix, ok := strings.CutSuffix(pattern, "*"); ok {
+			return strings.HasPrefix(namespace, prefix)
+		}
+		return namespace == pattern
+	})
+}
+
+// Namespaces says which namespaces of one target the hub uses, in both directions. It never changes. Nil stands for all.
+type Namespaces struct {
+	// Protected are those that are used only if Allowed names them as well, or a PublishedResource allows it.
+	Protected, Allowed Patterns
+	// Only are all that are used; empty stands for any.
+	Only []string
+}
+
+// Check returns a [*Refusal] if objects in a namespace of the target neither come nor go; protectedToo is true if the
+// PublishedResource allows protected namespaces.
+func (n *Namespaces) Check(namespace string, protectedToo bool) error {
+	if n == nil {
+		return nil
+	}
+	if len(n.Only) > 0 && !slices.Contains(n.Only, namespace) {
+		return &Refusal{ReasonNamespaceNotAllowed, fmt.Sprintf(
+			"nothing goes to or comes from the namespace %s of the target, since spec.namespaces.only of the SyncTarget does not list it: choose another namespace, or have it added there", namespace)}
+	}
+	return n.CheckProtected(namespace, protectedToo)
+}
+
+// CheckProtected is Check for a namespace of the mailbox.
+func (n *Namespaces) CheckProtected(namespace string, protectedToo bool) error {
+	if n == nil || protectedToo || !n.Protected.Match(namespace) || n.Allowed.Match(namespace) {
+		return nil
+	}
+	return &Refusal{ReasonNamespaceProtected, fmt.Sprintf(
+		"the namespace %s is protected, nothing goes to it or comes from it: choose another one, or have it allowed by spec.namespaces.allowProtected of the SyncTarget or spec.protectedNamespaces of the PublishedResource", namespace)}
+}
+
+// Equal tells whether both decide alike.
+func (n *Namespaces) Equal(other *Namespaces) bool { return n.String() == other.String() }
+
+// String is equal for two that decide alike.
+func (n *Namespaces) String() string {
+	if n == nil {
+		return ""
+	}
+	return fmt.Sprintf("%q %q %q", n.Protected, n.Allowed, n.Only)
+}
