@@ -44,6 +44,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/compatibility"
 	"github.com/synchub-dev/synchub/controllers/definition"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
+	"github.com/synchub-dev/synchub/controllers/namelock"
 	"github.com/synchub-dev/synchub/controllers/published"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/controllers/syncerconfig"
@@ -130,6 +131,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 		Hasher:    ownership.NewHasher(identity.HashKey),
 		OnKnown:   func(syncTarget types.UID) { syncTargets.TargetChanged(syncTarget) },
 		Checker:   compatibility.NewChecker(),
+		Names:     &namelock.Clearer{Config: options.Access.Workspace},
 		OnStates:  func(syncTarget types.UID) { syncTargets.TargetChanged(syncTarget) },
 		Clock:     realClock,
 		Log:       options.Log.WithName("sync"),

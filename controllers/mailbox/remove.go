@@ -24,6 +24,7 @@ import (
 	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
 	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -57,8 +58,13 @@ func (c *Controller) remove(ctx context.Context, inventory cluster.Cluster, sync
 		// The status tells when it has, unless it said so before this hub began to lead.
 		return reconcile.Result{RequeueAfter: lookAgain}, nil
 	default:
-		if gone, err := c.deleteWorkspace(ctx, Name(logicalcluster.From(syncTarget), syncTarget.UID), syncTarget.Name); err != nil || !gone {
-			return reconcile.Result{RequeueAfter: lookAgain}, err
+		name := Name(logicalcluster.From(syncTarget), syncTarget.UID)
+		gone, err := c.deleteWorkspace(ctx, name, syncTarget.Name, syncTarget.Annotations[edgev2alpha1.AnnotationForceRemoval] == "true")
+		if err != nil {
+			return c.tellHeldUp(ctx, inventory, syncTarget, name, err)
+		}
+		if !gone {
+			return reconcile.Result{RequeueAfter: lookAgain}, nil
 		}
 	}
 	stored := syncTarget.DeepCopy()
@@ -66,8 +72,26 @@ func (c *Controller) remove(ctx context.Context, inventory cluster.Cluster, sync
 	return patch.Object(ctx, inventory.GetClient(), stored, syncTarget)
 }
 
-// deleteWorkspace deletes a mailbox, and tells whether it is gone. A foreign workspace of its name stays.
-func (c *Controller) deleteWorkspace(ctx context.Context, name, syncTarget string) (gone bool, err error) {
+// tellHeldUp says in the condition MailboxReady why a mailbox cannot be removed yet.
+func (c *Controller) tellHeldUp(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, name string, reason error) (reconcile.Result, error) {
+	log.FromContext(ctx).Info("cannot remove a mailbox, this is tried again", "workspace", name, "error", reason.Error())
+	stored := syncTarget.DeepCopy()
+	changed := meta.SetStatusCondition(&syncTarget.Status.Conditions, metav1.Condition{
+		Type: edgev2alpha1.ConditionMailboxReady, Status: metav1.ConditionFalse, Reason: ReasonRemovalHeldUp, ObservedGeneration: syncTarget.Generation,
+		Message: fmt.Sprintf("The SyncTarget waits for its mailbox %s:%s, which cannot be removed: %v. The hub tries again. The annotation %s=true lets both go all the same.",
+			c.workspace, name, reason, edgev2alpha1.AnnotationForceRemoval),
+	})
+	if changed {
+		if result, err := patch.Status(ctx, inventory.GetClient(), stored, syncTarget); err != nil || result.RequeueAfter > 0 {
+			return result, err
+		}
+	}
+	return reconcile.Result{RequeueAfter: lookAgain}, nil
+}
+
+// deleteWorkspace deletes a mailbox, and tells whether it is gone, or with force whether it will go by itself. A foreign
+// workspace of its name stays.
+func (c *Controller) deleteWorkspace(ctx context.Context, name, syncTarget string, forced bool) (gone bool, err error) {
 	var workspace tenancyv1alpha1.Workspace
 	err = c.provider.GetClient().Get(ctx, types.NamespacedName{Name: name}, &workspace)
 	if apierrors.IsNotFound(err) {
@@ -80,14 +104,18 @@ func (c *Controller) deleteWorkspace(ctx context.Context, name, syncTarget strin
 		log.FromContext(ctx).Info("keeping a workspace that has the name of the mailbox of a deleted SyncTarget and "+why, "workspace", name)
 		return true, nil
 	}
+	var notFreed error
 	if workspace.Spec.Cluster != "" {
 		// What waits for its target would wait for ever.
-		if err := c.work.Free(ctx, logicalcluster.Name(workspace.Spec.Cluster)); err != nil && workspace.DeletionTimestamp == nil {
-			return false, fmt.Errorf("cannot free the objects of the mailbox %s: %w", name, err)
-		}
+		notFreed = c.work.Free(ctx, logicalcluster.Name(workspace.Spec.Cluster))
 	}
-	if workspace.DeletionTimestamp != nil {
-		return false, nil
+	switch {
+	case workspace.DeletionTimestamp != nil:
+		return forced && (notFreed == nil || c.clock.Since(workspace.DeletionTimestamp.Time) > forceGrace), nil
+	case notFreed != nil && !forced:
+		return false, fmt.Errorf("cannot free the objects of the mailbox %s: %w", name, notFreed)
+	case notFreed != nil:
+		log.FromContext(ctx).Info("removing a mailbox by force although its objects were not freed", "workspace", name, "error", notFreed.Error())
 	}
 	err = c.provider.GetClient().Delete(ctx, &workspace, client.Preconditions{UID: &workspace.UID})
 	if client.IgnoreNotFound(err) != nil {

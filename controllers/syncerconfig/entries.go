@@ -30,13 +30,14 @@ import (
 	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/controllers/sync/conversion"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/controllers/syncmanager"
 )
 
 // Shortfall is an entry of a config that cannot work now. It does as soon as what it lacks is there.
 type Shortfall struct {
 	// Field is the entry's path in the config, Resource what it names there.
 	Field, Resource string
-	// Reason is [ReasonNotPublished], [sync.ReasonNotServed] or [sync.ReasonForbidden].
+	// Reason is [ReasonNotPublished], [edgev2alpha1.ReasonNamingConflict], [sync.ReasonNotServed] or [sync.ReasonForbidden].
 	Reason string
 	// Message is what the target says about it, empty if it is not published.
 	Message string
@@ -61,6 +62,8 @@ type Supply struct {
 	Unavailable map[schema.GroupResource][]sync.Unavailable
 	// Definitions are those that the hub gives the target, by what they define.
 	Definitions map[schema.GroupResource]definition.State
+	// Missing are those that this mailbox does not have all the same.
+	Missing syncmanager.MissingAPIs
 }
 
 // Shortfalls returns which entries of a config cannot work now, and why. The conversions are the config's.
@@ -92,6 +95,11 @@ func (s Supply) hold(entry selection.Entry, conversions []conversion.Conversion)
 		}
 		meant := s.meantBy(entry, resource, conversions)
 		named = named || len(meant) > 0
+		// "*" means what there is.
+		if len(meant) > 0 && !isWildcard(entry) && s.Missing.Has(resource.GroupResource()) {
+			short = append(short, Shortfall{Resource: nameOf(entry), Reason: edgev2alpha1.ReasonNamingConflict})
+			continue
+		}
 		for _, unavailable := range s.Unavailable[resource.GroupResource()] {
 			// "*" means what there is; that a target has less than what is published is no fault of the config.
 			if unavailable.Reason == sync.ReasonNotServed && isWildcard(entry) {

@@ -43,6 +43,7 @@ func newReport(view syncmanager.View) report {
 			Targets:     map[schema.GroupResource][]sync.TargetResource{},
 			Unavailable: map[schema.GroupResource][]sync.Unavailable{},
 			Definitions: view.Definitions,
+			Missing:     view.Missing,
 		},
 		entries: map[string][]selection.Entry{},
 	}
@@ -80,5 +81,6 @@ func (r report) findings(id string, conversions []edgev2alpha1.Conversion) Findi
 		Idle:       r.Matcher.Idle(id),
 		Problems:   r.Matcher.Problems(id),
 		Shortfalls: r.supply.Shortfalls(r.entries[id], usable),
+		Missing:    r.supply.Missing,
 	}
 }

@@ -106,6 +106,7 @@ func (c *Controller) Register() error {
 		}).
 		WithOptions(controller.TypedOptions[mcreconcile.Request]{
 			MaxConcurrentReconciles: workers,
+			ReconciliationTimeout:   reconcileTimeout,
 			// The manager's own option does not reach it.
 			UsePriorityQueue: new(false),
 		}).

@@ -77,6 +77,10 @@ const (
 	// ConditionMailboxReady on a SyncTarget is True when its mailbox workspace exists and serves the mailbox APIs.
 	ConditionMailboxReady = "MailboxReady"
 
+	// ConditionAPIsMissing is True, and says what to do, while a mailbox does not have all that is published: on its
+	// SyncTarget and its configs, and on a PublishedResource that is concerned.
+	ConditionAPIsMissing = "APIsMissing"
+
 	// ConditionDrained on a SyncTarget is True once nothing that the hub may remove is left on a cluster that is drained.
 	ConditionDrained = "Drained"
 
@@ -96,3 +100,6 @@ const (
 	// ConditionSuspended is True while the object's suspend field holds back what it asks for.
 	ConditionSuspended = "Suspended"
 )
+
+// ReasonNamingConflict is the reason where kcp does not bind an API because the mailbox has another of its name.
+const ReasonNamingConflict = "NamingConflict"
