@@ -44,6 +44,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/compatibility"
 	"github.com/synchub-dev/synchub/controllers/definition"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
+	"github.com/synchub-dev/synchub/controllers/namelock"
 	"github.com/synchub-dev/synchub/controllers/published"
 	"github.com/synchub-dev/synchub/controllers/sync/boundary"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
@@ -136,6 +137,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 		Protected: options.Protected,
 		OnKnown:   func(syncTarget types.UID) { syncTargets.TargetChanged(syncTarget) },
 		Checker:   compatibility.NewChecker(realClock),
+		Names:     &namelock.Clearer{Config: options.Access.Workspace},
 		OnStates:  func(syncTarget types.UID) { syncTargets.TargetChanged(syncTarget) },
 		Clock:     realClock,
 		Log:       options.Log.WithName("sync"),

@@ -80,6 +80,8 @@ type Syncer interface {
 	HasLeft(resource schema.GroupResource) bool
 	// Count returns how widely a resource of mailboxes is synced.
 	Count(resource schema.GroupResource) syncmanager.Counts
+	// Without returns the SyncTargets whose mailboxes do not have a resource because its name is taken there.
+	Without(resource schema.GroupResource) []string
 }
 
 var (

@@ -19,15 +19,19 @@ package apiexport
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/patch"
 	"github.com/synchub-dev/synchub/controllers/published/announce"
@@ -36,6 +40,9 @@ import (
 
 // ReasonUnpublished is the reason of the event that tells of a PublishedResource that went.
 const ReasonUnpublished = "Unpublished"
+
+// named is how many SyncTargets a message names.
+const named = 5
 
 // report writes what there is to say of a candidate if that changed, and returns when to try again.
 func (c *Controller) report(ctx context.Context, candidate *candidate) (again time.Duration, err error) {
@@ -46,9 +53,11 @@ func (c *Controller) report(ctx context.Context, candidate *candidate) (again ti
 	meta.SetStatusCondition(&resource.Status.Conditions, ready)
 	resource.Status.ObservedGeneration = resource.Generation
 	var counts syncmanager.Counts
+	var without []string
 	if candidate.absent == nil {
-		counts = c.Sync.Count(candidate.group)
+		counts, without = c.Sync.Count(candidate.group), c.Sync.Without(candidate.group)
 	}
+	reportMissing(resource, candidate.group, without)
 	resource.Status.Mailboxes, resource.Status.Targets, resource.Status.Objects = counts.Mailboxes, counts.Targets, counts.Objects
 	if apiequality.Semantic.DeepEqual(stored.Status, resource.Status) {
 		return 0, nil
@@ -61,6 +70,23 @@ func (c *Controller) report(ctx context.Context, candidate *candidate) (again ti
 		announce.Condition(c.Recorder, resource, stored.Status.Conditions, ready.Type)
 	}
 	return 0, nil
+}
+
+// reportMissing sets the condition APIsMissing, which names SyncTargets whose mailboxes do not have the API.
+func reportMissing(resource *synchubv1alpha1.PublishedResource, group schema.GroupResource, without []string) {
+	if len(without) == 0 {
+		meta.RemoveStatusCondition(&resource.Status.Conditions, synchubv1alpha1.ConditionAPIsMissing)
+		return
+	}
+	names := strings.Join(without[:min(len(without), named)], ", ")
+	if more := len(without) - named; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	meta.SetStatusCondition(&resource.Status.Conditions, metav1.Condition{
+		Type: synchubv1alpha1.ConditionAPIsMissing, Status: metav1.ConditionTrue, Reason: edgev2alpha1.ReasonNamingConflict, ObservedGeneration: resource.Generation,
+		Message: fmt.Sprintf("kcp does not bind %s in %d mailboxes, where something has a name that is taken: those of the SyncTargets %s. Their condition %s says what to do.",
+			group, len(without), names, edgev2alpha1.ConditionAPIsMissing),
+	})
 }
 
 // departure is what a PublishedResource that went leaves behind.

@@ -64,6 +64,8 @@ const (
 	lookAgain = 5 * time.Second
 	// grantAgain is how often the bindings that give users their rights in a mailbox are compared: nothing tells of a change.
 	grantAgain = 10 * time.Minute
+	// reconcileTimeout bounds what kcp may take for one look at a SyncTarget.
+	reconcileTimeout = 2 * time.Minute
 	// workers is how many SyncTargets are looked after at once.
 	workers = 8
 )
@@ -80,6 +82,8 @@ const (
 	ReasonDeleted = "WorkspaceDeleted"
 	// ReasonLost: the mailbox is gone, and a new one is being made.
 	ReasonLost = "WorkspaceLost"
+	// ReasonRemovalHeldUp: the SyncTarget is being deleted, and its mailbox cannot be removed now.
+	ReasonRemovalHeldUp = "RemovalHeldUp"
 	// ReasonAccessFailed: what spec.mailboxAccess asks for cannot be granted.
 	ReasonAccessFailed = "AccessFailed"
 )
@@ -124,6 +128,7 @@ func (c *Controller) Register() error {
 		})).
 		WithOptions(controller.TypedOptions[mcreconcile.Request]{
 			MaxConcurrentReconciles: workers,
+			ReconciliationTimeout:   reconcileTimeout,
 			// The manager's own option does not reach it.
 			UsePriorityQueue: new(false),
 		}).

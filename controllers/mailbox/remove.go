@@ -24,6 +24,7 @@ import (
 	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
 	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -58,8 +59,9 @@ func (c *Controller) remove(ctx context.Context, inventory cluster.Cluster, sync
 		// The status tells when it has, unless it said so before this hub began to lead.
 		return reconcile.Result{RequeueAfter: lookAgain}, nil
 	default:
-		if err := c.deleteWorkspace(ctx, Name(logicalcluster.From(syncTarget), syncTarget.UID), syncTarget.Name); err != nil {
-			return reconcile.Result{}, err
+		name := Name(logicalcluster.From(syncTarget), syncTarget.UID)
+		if err := c.deleteWorkspace(ctx, name, syncTarget.Name, syncTarget.Annotations[edgev2alpha1.AnnotationForceRemoval] == "true"); err != nil {
+			return c.tellHeldUp(ctx, inventory, syncTarget, name, err)
 		}
 		if err := c.ledger.Forget(ctx, syncTarget.UID); err != nil {
 			return reconcile.Result{}, err
@@ -70,8 +72,26 @@ func (c *Controller) remove(ctx context.Context, inventory cluster.Cluster, sync
 	return patch.Object(ctx, inventory.GetClient(), stored, syncTarget)
 }
 
-// deleteWorkspace has kcp delete a mailbox, in which nothing waits for the target any more. A foreign workspace of its name stays.
-func (c *Controller) deleteWorkspace(ctx context.Context, name, syncTarget string) error {
+// tellHeldUp says in the condition MailboxReady why a mailbox cannot be removed yet.
+func (c *Controller) tellHeldUp(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, name string, reason error) (reconcile.Result, error) {
+	log.FromContext(ctx).Info("cannot remove a mailbox, this is tried again", "workspace", name, "error", reason.Error())
+	stored := syncTarget.DeepCopy()
+	changed := meta.SetStatusCondition(&syncTarget.Status.Conditions, metav1.Condition{
+		Type: edgev2alpha1.ConditionMailboxReady, Status: metav1.ConditionFalse, Reason: ReasonRemovalHeldUp, ObservedGeneration: syncTarget.Generation,
+		Message: fmt.Sprintf("The SyncTarget waits for its mailbox %s, which cannot be removed: %v. The hub tries again. The annotation %s=true lets both go all the same.",
+			c.path(name), reason, edgev2alpha1.AnnotationForceRemoval),
+	})
+	if changed {
+		if result, err := patch.Status(ctx, inventory.GetClient(), stored, syncTarget); err != nil || result.RequeueAfter > 0 {
+			return result, err
+		}
+	}
+	return reconcile.Result{RequeueAfter: lookAgain}, nil
+}
+
+// deleteWorkspace has kcp delete a mailbox, in which nothing waits for the target any more, or with force whatever waits there. A
+// foreign workspace of its name stays.
+func (c *Controller) deleteWorkspace(ctx context.Context, name, syncTarget string, forced bool) error {
 	var workspace tenancyv1alpha1.Workspace
 	err := c.Provider.GetClient().Get(ctx, types.NamespacedName{Name: name}, &workspace)
 	if apierrors.IsNotFound(err) {
@@ -86,8 +106,12 @@ func (c *Controller) deleteWorkspace(ctx context.Context, name, syncTarget strin
 	}
 	if workspace.Spec.Cluster != "" {
 		// What waits for its target would wait for ever.
-		if err := c.work.Free(ctx, logicalcluster.Name(workspace.Spec.Cluster)); err != nil {
+		err := c.work.Free(ctx, logicalcluster.Name(workspace.Spec.Cluster))
+		if err != nil && !forced {
 			return fmt.Errorf("cannot free the objects of the mailbox %s: %w", name, err)
+		}
+		if err != nil {
+			log.FromContext(ctx).Info("removing a mailbox by force although its objects were not freed", "workspace", name, "error", err.Error())
 		}
 	}
 	if workspace.DeletionTimestamp != nil {

@@ -32,13 +32,15 @@ import (
 	"github.com/synchub-dev/synchub/controllers/sync/boundary"
 	"github.com/synchub-dev/synchub/controllers/sync/conversion"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/controllers/syncmanager"
 )
 
 // Shortfall is an entry of a config that cannot work now. It does as soon as what it lacks is there.
 type Shortfall struct {
 	// Field is the entry's path in the config, Resource what it names there.
 	Field, Resource string
-	// Reason is [ReasonNotPublished], [sync.ReasonNotServed], [sync.ReasonForbidden] or one of package boundary.
+	// Reason is [ReasonNotPublished], [edgev2alpha1.ReasonNamingConflict], [sync.ReasonNotServed], [sync.ReasonForbidden] or one
+	// of package boundary.
 	Reason string
 	// Message is what the target or the hub says about it, empty if it is not published.
 	Message string
@@ -65,6 +67,8 @@ type Supply struct {
 	Definitions map[schema.GroupResource]definition.State
 	// Namespaces says which namespaces of the target may be used.
 	Namespaces *boundary.Namespaces
+	// Missing are those that this mailbox does not have all the same.
+	Missing syncmanager.MissingAPIs
 }
 
 // Shortfalls returns which entries of a config cannot work now, and why. The conversions are the config's.
@@ -98,6 +102,11 @@ func (s Supply) hold(entry selection.Entry, conversions []conversion.Conversion)
 		named = named || len(meant) > 0
 		for _, target := range meant {
 			short = append(short, s.refused(entry, resource, target)...)
+		}
+		// "*" means what there is.
+		if len(meant) > 0 && !isWildcard(entry) && s.Missing.Has(resource.GroupResource()) {
+			short = append(short, Shortfall{Resource: nameOf(entry), Reason: edgev2alpha1.ReasonNamingConflict})
+			continue
 		}
 		for _, unavailable := range s.Unavailable[resource.GroupResource()] {
 			// It is told where the conversion stands.

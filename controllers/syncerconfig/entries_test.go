@@ -20,6 +20,7 @@ import (
 	"slices"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -28,6 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/sync/conversion"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
 	"github.com/synchub-dev/synchub/controllers/syncerconfig"
+	"github.com/synchub-dev/synchub/controllers/syncmanager"
 )
 
 func TestNotPublished(t *testing.T) {
@@ -97,6 +99,31 @@ func check(t *testing.T, got []syncerconfig.Shortfall, want ...string) {
 	}
 	if want = slices.DeleteFunc(want, func(text string) bool { return text == "" }); !slices.Equal(texts, want) {
 		t.Errorf("want %q, got %q", want, texts)
+	}
+}
+
+func TestShortfallsOfTakenNames(t *testing.T) {
+	gizmos := schema.GroupVersionResource{Group: "acme.io", Version: "v1", Resource: "gizmos"}
+	supply := syncerconfig.Supply{
+		Published: []sync.Resource{{GroupVersionResource: gizmos, Kind: "Gizmo", Namespaced: true}},
+		Missing:   syncmanager.MissingAPIs{Resources: []schema.GroupResource{gizmos.GroupResource()}, Message: "Taken."},
+	}
+	for resource, want := range map[string]string{"gizmos": edgev2alpha1.ReasonNamingConflict, "*": ""} {
+		got := ""
+		for _, shortfall := range supply.Shortfalls([]selection.Entry{{Group: "acme.io", Version: "v1", Resource: resource}}, nil) {
+			got = shortfall.Reason
+		}
+		if got != want {
+			t.Errorf("%s: want %q, got %q", resource, want, got)
+		}
+	}
+	status := syncerconfig.Status(syncerconfig.Findings{Selects: true, Missing: supply.Missing}, edgev2alpha1.SyncerConfigStatus{})
+	if missing := meta.FindStatusCondition(status.Conditions, edgev2alpha1.ConditionAPIsMissing); missing == nil || missing.Message != "Taken." {
+		t.Errorf("the condition is %v", missing)
+	}
+	status = syncerconfig.Status(syncerconfig.Findings{Selects: true}, status)
+	if meta.FindStatusCondition(status.Conditions, edgev2alpha1.ConditionAPIsMissing) != nil {
+		t.Error("the condition stays")
 	}
 }
 

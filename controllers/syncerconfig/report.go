@@ -46,6 +46,7 @@ func newReport(view syncmanager.View) report {
 			Unavailable: map[schema.GroupResource][]sync.Unavailable{},
 			Definitions: view.Definitions,
 			Namespaces:  view.Namespaces,
+			Missing:     view.Missing,
 		},
 		entries: map[string][]selection.Entry{},
 	}
@@ -85,5 +86,6 @@ func (r report) findings(id string, conversions []edgev2alpha1.Conversion) Findi
 		Idle:       r.Matcher.Idle(id),
 		Problems:   r.Matcher.Problems(id),
 		Shortfalls: append(refused, r.supply.Shortfalls(r.entries[id], usable)...),
+		Missing:    r.supply.Missing,
 	}
 }

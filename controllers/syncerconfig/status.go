@@ -30,6 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/controllers/sync/boundary"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/controllers/syncmanager"
 )
 
 // Reasons of the condition Ready of a config, beside those of single objects.
@@ -68,6 +69,8 @@ type Findings struct {
 	Problems   []selection.Problem
 	Shortfalls []Shortfall
 	Generation int64
+	// Missing are the APIs that the mailbox does not have.
+	Missing syncmanager.MissingAPIs
 }
 
 // Status returns the status that follows from the findings; current is the status so far.
@@ -91,6 +94,10 @@ func Status(findings Findings, current edgev2alpha1.SyncerConfigStatus) edgev2al
 	setOrRemove(&next.Conditions, findings.Suspended, metav1.Condition{
 		Type: edgev2alpha1.ConditionSuspended, Reason: ReasonSuspended, ObservedGeneration: findings.Generation,
 		Message: "What only this config selects is left as it is.",
+	})
+	setOrRemove(&next.Conditions, len(findings.Missing.Resources) > 0, metav1.Condition{
+		Type: edgev2alpha1.ConditionAPIsMissing, Reason: edgev2alpha1.ReasonNamingConflict, ObservedGeneration: findings.Generation,
+		Message: findings.Missing.Message,
 	})
 	overlapping := overlap(tally)
 	overlapping.ObservedGeneration = findings.Generation
@@ -143,6 +150,7 @@ func lacking(shortfalls []Shortfall) (reason, message string) {
 		{boundary.ReasonNamespaceProtected, "Refused, because the namespace is protected"},
 		{boundary.ReasonNamespaceNotAllowed, "Refused, because the SyncTarget is bound to other namespaces"},
 		{ReasonNotPublished, "Not published by the hub"},
+		{edgev2alpha1.ReasonNamingConflict, "Not served by the mailbox, see the condition " + edgev2alpha1.ConditionAPIsMissing},
 		{sync.ReasonNotServed, "Not served by the target"},
 		{sync.ReasonForbidden, "Not permitted on the target"},
 		{compatibility.ReasonSchema, "Not synced, because it may not fit into the target"},

@@ -17,6 +17,9 @@ limitations under the License.
 package syncmanager
 
 import (
+	"fmt"
+	"slices"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -37,8 +40,11 @@ func (m *Manager) Count(resource schema.GroupResource) Counts {
 		all = append(all, managed)
 	}
 	m.lock.Unlock()
-	counts := Counts{Mailboxes: int64(len(all))}
+	counts := Counts{}
 	for _, managed := range all {
+		if !m.Mailboxes.Lacks(managed.describe().Mailbox, resource) {
+			counts.Mailboxes++
+		}
 		managed.lock.Lock()
 		if pair, ok := managed.pairs[resource]; ok {
 			counts.Targets++
@@ -47,6 +53,21 @@ func (m *Manager) Count(resource schema.GroupResource) Counts {
 		managed.lock.Unlock()
 	}
 	return counts
+}
+
+// Without returns the SyncTargets whose mailboxes do not have a resource because its name is taken there, sorted.
+func (m *Manager) Without(resource schema.GroupResource) (syncTargets []string) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	for _, managed := range m.targets {
+		managed.lock.Lock()
+		if managed.missing.Has(resource) {
+			syncTargets = append(syncTargets, fmt.Sprintf("%s (inventory %s)", managed.target.Name, managed.target.Inventory))
+		}
+		managed.lock.Unlock()
+	}
+	slices.Sort(syncTargets)
+	return syncTargets
 }
 
 // Sum counts all objects that are synced with a SyncTarget's target; ok is false if none is synced now.

@@ -68,6 +68,11 @@ func (m *Manager) free(ctx context.Context, mailbox logicalcluster.Name, resourc
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
+	if apierrors.IsForbidden(err) && m.Mailboxes.Lacks(mailbox, resource.GroupResource()) {
+		// What the mailbox never had holds nothing there.
+		m.Log.Info("the mailbox does not have the API, so nothing of it is freed", "mailbox", mailbox, "resource", resource.GroupResource().String())
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("cannot list %s of the mailbox: %w", resource.GroupResource(), err)
 	}

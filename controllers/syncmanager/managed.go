@@ -56,6 +56,9 @@ type managed struct {
 	// namespaces says which namespaces of the target may be used.
 	namespaces atomic.Pointer[boundary.Namespaces]
 
+	// clearing is what is done about names in conflict. It is written by the holder of turn.
+	clearing clearing
+
 	// stale is true when the configs must be looked at anew, ask if what is missing must be proven to be gone. Both are
 	// guarded by the manager's lock.
 	stale, ask bool
@@ -80,6 +83,12 @@ type managed struct {
 	fits, told map[schema.GroupResource]compatibility.State
 	// deaf ends the listening to the connection.
 	deaf func()
+	// missing are the APIs that the mailbox does not have; missingKnown is false until that was looked at.
+	missing      MissingAPIs
+	missingKnown bool
+	// interrupt ends the requests of the holder of turn, and stopping is true once nobody may make any more.
+	interrupt context.CancelFunc
+	stopping  bool
 	// resumed is when all objects were looked at last because the target had come up.
 	resumed rise
 }
@@ -166,8 +175,27 @@ func (t *managed) end(resource schema.GroupResource) {
 	<-ending.done
 }
 
+// untilStopped returns a context for the holder of turn that ends when the target is to be stopped: a server that does not answer
+// would hold that up.
+func (t *managed) untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	t.interrupt = cancel
+	if t.stopping {
+		cancel()
+	}
+	return ctx, cancel
+}
+
 // stop ends all sync controllers of the target together.
 func (t *managed) stop() {
+	t.lock.Lock()
+	t.stopping = true
+	if t.interrupt != nil {
+		t.interrupt()
+	}
+	t.lock.Unlock()
 	for _, unsubscribe := range t.unsubscribe {
 		unsubscribe()
 	}

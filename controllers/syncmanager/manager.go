@@ -114,7 +114,10 @@ type Options struct {
 	OnKnown func(syncTarget types.UID)
 	// Checker compares schemas; without one nothing is compared.
 	Checker *compatibility.Checker
-	// OnStates is called when the pairs of a SyncTarget, or the states of its resources, have changed. It must return at once.
+	// Names frees names of APIs in mailboxes; without it none is freed.
+	Names Names
+	// OnStates is called when the pairs of a SyncTarget, the states of its resources, or the APIs that its mailbox lacks, have
+	// changed. It must return at once.
 	OnStates func(syncTarget types.UID)
 	Clock    clock.Clock
 	Log      logr.Logger
@@ -316,6 +319,8 @@ type View struct {
 	Namespaces *boundary.Namespaces
 	// Frozen are the resources of mailboxes that are not synced because objects do not fit into the target.
 	Frozen map[schema.GroupResource]compatibility.State
+	// Missing are the APIs that the mailbox does not have although they are published.
+	Missing MissingAPIs
 }
 
 // View returns a SyncTarget's view; ok is false if it is not synced or its configs have not taken effect yet.
@@ -328,7 +333,7 @@ func (m *Manager) View(syncTarget types.UID) (view View, ok bool) {
 	found.lock.Lock()
 	defer found.lock.Unlock()
 	view.Mailbox, view.Matcher, view.Definitions = found.target.Mailbox, found.matcher, found.definitions()
-	view.Frozen = m.frozen(found, view.Published)
+	view.Frozen, view.Missing = m.frozen(found, view.Published), found.missing
 	return view, found.known && found.settled == found.matcher
 }
 

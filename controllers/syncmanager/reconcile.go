@@ -18,6 +18,7 @@ package syncmanager
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/go-logr/logr"
@@ -44,16 +45,26 @@ func (m *Manager) Reconcile(ctx context.Context, syncTarget types.UID) (reconcil
 	if managed.gone {
 		return reconcile.Result{}, nil
 	}
+	ctx, cancel := managed.untilStopped(ctx)
+	defer cancel()
 	if !m.compile(managed) {
 		// The mailbox cannot be seen yet; its subscriber is told when it can.
 		return reconcile.Result{}, nil
 	}
+	again := m.lookForMissing(ctx, managed, published)
 	err := m.settle(ctx, managed, published)
+	if errors.Is(ctx.Err(), context.Canceled) {
+		// The target is being stopped, or the hub.
+		return reconcile.Result{}, nil
+	}
 	if err != nil && !apierrors.IsConflict(err) {
 		return reconcile.Result{}, fmt.Errorf("SyncTarget %s: %w", managed.describe().Name, err)
 	}
 	if err == nil && managed.awaits(m.Clock.Now()) {
 		return reconcile.Result{RequeueAfter: lookAgain}, nil
+	}
+	if err == nil {
+		return reconcile.Result{RequeueAfter: again}, nil
 	}
 	return patch.Settle(err)
 }

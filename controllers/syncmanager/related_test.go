@@ -320,7 +320,7 @@ func (m *Manager) settledAnyhow(t *testing.T) {
 	t.Helper()
 	managed, _ := m.get(florin)
 	for _, resource := range m.Published() {
-		answered(t, m, managed, resource, relationsTo(m.Published(), resource)...)
+		answered(t, m, managed, resource, m.Published(), relationsTo(m.Published(), resource)...)
 	}
 	if _, err := m.Reconcile(t.Context(), florin); err != nil {
 		t.Fatal(err)

@@ -133,6 +133,7 @@ func (c *Controller) Register() error {
 			handler.TypedEnqueueRequestsFromMapFunc(mailbox.SyncTargetOf))).
 		WithOptions(controller.TypedOptions[mcreconcile.Request]{
 			MaxConcurrentReconciles: workers,
+			ReconciliationTimeout:   reconcileTimeout,
 			// The manager's own option does not reach it.
 			UsePriorityQueue: new(false),
 		}).

@@ -41,8 +41,14 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// forceGrace is how long a forced removal gives a target that answers to let things go.
-const forceGrace = 30 * time.Second
+const (
+	// forceGrace is how long a forced removal gives a target that answers to let things go.
+	forceGrace = 30 * time.Second
+	// answerTimeout is how long a target that is to be let go by force may take to show that it answers.
+	answerTimeout = 3 * time.Second
+	// reconcileTimeout bounds what kcp and a target may take for one look at a SyncTarget.
+	reconcileTimeout = 2 * time.Minute
+)
 
 // leave brings the target of a SyncTarget that is being deleted to its end, or says what that waits for. Then the mailbox
 // goes, and with it the SyncTarget.
@@ -86,10 +92,17 @@ func (c *Controller) leave(ctx context.Context, request mcreconcile.Request, inv
 	case !isForced(syncTarget):
 		return c.tell(ctx, inventory, syncTarget, ReasonDeparting, "The SyncTarget is being deleted. "+running.progress())
 	}
-	if left := forceGrace - c.clock.Since(running.began); left > 0 {
+	if left := forceGrace - c.clock.Since(running.began); left > 0 && answers(ctx, connection) {
 		return reconcile.Result{RequeueAfter: left}, nil
 	}
 	return c.force(ctx, inventory, syncTarget, running.progress())
+}
+
+// answers tells whether the target is there now: one that hangs counts as up until some probes have failed.
+func answers(ctx context.Context, connection *targets.Connection) bool {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	return connection.Answers(ctx)
 }
 
 // awaitTarget is for a target that cannot be reached: what may be left there is not forgotten unless somebody says so.

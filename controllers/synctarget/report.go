@@ -96,6 +96,7 @@ func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, sync
 		now.token, now.hasToken = found.connection.Token()
 	}
 	now.access = c.access(syncTarget, found)
+	now.missing, now.missingKnown = c.sync.Missing(syncTarget.UID)
 	now.sum = func() (sync.Sum, bool) { return c.sync.Sum(syncTarget.UID) }
 	result := reconcile.Result{RequeueAfter: now.describe(syncTarget, memory)}
 	now.describeLedger(syncTarget, c.ledger.Get(syncTarget.UID), c.sync.States(syncTarget.UID))
@@ -123,7 +124,10 @@ type view struct {
 	sum func() (sync.Sum, bool)
 	// known is true if the mailbox was read.
 	known bool
-	now   time.Time
+	// missing are the APIs that the mailbox does not have; missingKnown is false until that was looked at.
+	missing      syncmanager.MissingAPIs
+	missingKnown bool
+	now          time.Time
 }
 
 // describe takes what is known over into the status, and returns when that must be done again; zero if only after a change.
@@ -151,6 +155,7 @@ func (v view) describe(syncTarget *edgev2alpha1.SyncTarget, memory *memory) (aga
 		condition.ObservedGeneration = syncTarget.Generation
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
+	v.describeMissing(syncTarget)
 	reportDrain(syncTarget, health, v.circumstances)
 	unimplemented.SetCondition(&status.Conditions, syncTarget.Generation, unimplemented.SyncTarget(&syncTarget.Spec))
 	v.describeShared(syncTarget)
@@ -211,6 +216,20 @@ func (v view) verified(syncTarget *edgev2alpha1.SyncTarget, before int64) int64 
 		}
 	}
 	return syncTarget.Generation
+}
+
+// describeMissing sets the condition APIsMissing, as long as there is need for it.
+func (v view) describeMissing(syncTarget *edgev2alpha1.SyncTarget) {
+	switch {
+	case !v.missingKnown:
+	case len(v.missing.Resources) == 0:
+		meta.RemoveStatusCondition(&syncTarget.Status.Conditions, edgev2alpha1.ConditionAPIsMissing)
+	default:
+		meta.SetStatusCondition(&syncTarget.Status.Conditions, metav1.Condition{
+			Type: edgev2alpha1.ConditionAPIsMissing, Status: metav1.ConditionTrue, Reason: edgev2alpha1.ReasonNamingConflict,
+			Message: v.missing.Message, ObservedGeneration: syncTarget.Generation,
+		})
+	}
 }
 
 // count takes over how many objects are in step. It goes along with a heartbeat, so that it costs no write of its own.

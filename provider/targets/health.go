@@ -96,6 +96,12 @@ func (c *Connection) Doubt() {
 	}
 }
 
+// Answers asks the target for its version now, and tells whether it has answered before ctx ended. What is thought of the target
+// does not change by that.
+func (c *Connection) Answers(ctx context.Context) bool {
+	return c.discovery.RESTClient().Get().AbsPath("/version").MaxRetries(0).Do(requests.As(ctx, requests.Background)).Error() == nil
+}
+
 func (c *Connection) probeWhile(ctx context.Context) {
 	state := course{}
 	for {

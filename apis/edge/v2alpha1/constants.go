@@ -90,6 +90,10 @@ const (
 	// be the same cluster. Neither is stopped by that.
 	ConditionClusterShared = "ClusterShared"
 
+	// ConditionAPIsMissing is True, and says what to do, while a mailbox does not have all that is published: on its
+	// SyncTarget and its configs, and on a PublishedResource that is concerned.
+	ConditionAPIsMissing = "APIsMissing"
+
 	// ConditionDrained on a SyncTarget is True once nothing that the hub may remove is left on a cluster that is drained.
 	ConditionDrained = "Drained"
 
@@ -113,3 +117,6 @@ const (
 	// ConditionSuspended is True while the object's suspend field holds back what it asks for.
 	ConditionSuspended = "Suspended"
 )
+
+// ReasonNamingConflict is the reason where kcp does not bind an API because the mailbox has another of its name.
+const ReasonNamingConflict = "NamingConflict"

@@ -28,6 +28,9 @@ const (
 	// ConditionExported is True when the mailbox export carries the schema or the claim.
 	ConditionExported = "Exported"
 
+	// ConditionAPIsMissing is True, and names SyncTargets, while mailboxes do not have the API although the export carries it.
+	ConditionAPIsMissing = "APIsMissing"
+
 	// ConditionNotImplemented is True, and names the fields, when the object sets fields that this release accepts
 	// but does not act upon.
 	ConditionNotImplemented = "NotImplemented"

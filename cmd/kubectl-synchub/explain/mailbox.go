@@ -17,11 +17,13 @@ limitations under the License.
 package explain
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/published"
 	"github.com/synchub-dev/synchub/controllers/sync"
@@ -31,6 +33,10 @@ import (
 func (e *explainer) lookAtPublished() {
 	if e.facts.Published.Error == nil && e.publisher == nil {
 		e.lookAtUnpublished()
+		return
+	}
+	if missing := e.whyMissing(); missing != nil {
+		e.say(StepPublished, Stopped, "the mailbox does not have what is published as %s: %s", e.facts.Resource, sentence(missing.Message)).because(missing.Reason)
 		return
 	}
 	switch served := e.facts.Served; {
@@ -60,6 +66,21 @@ func (e *explainer) lookAtPublished() {
 		what += ", on targets as " + below.Kind + " (" + below.GroupVersionResource.GroupVersion().String() + ")"
 	}
 	e.say(StepPublished, OK, "%s", what)
+}
+
+// whyMissing returns the condition by which the SyncTarget says that its mailbox does not have the published API, nil if it does
+// not. What the mailbox serves then is something else of that name.
+func (e *explainer) whyMissing() *metav1.Condition {
+	missing := meta.FindStatusCondition(e.facts.SyncTarget.Status.Conditions, edgev2alpha1.ConditionAPIsMissing)
+	if missing == nil || missing.Status != metav1.ConditionTrue {
+		return nil
+	}
+	// The names stand before the colon.
+	names, _, _ := strings.Cut(missing.Message, ":")
+	if !slices.Contains(strings.FieldsFunc(names, func(r rune) bool { return r == ' ' || r == ',' }), e.facts.Resource.String()) {
+		return nil
+	}
+	return missing
 }
 
 // whyNotReady returns the condition by which the PublishedResource says that it is not ready. One that comes from a file says

@@ -58,6 +58,14 @@ spec: {resource: {group: example.dev, resource: shops, version: v1}, related: [{
 		},
 		step: explain.StepPublished, state: explain.Stopped, reason: "SchemaMissing", says: []string{"widgets is not ready: There is no schema yet"},
 	},
+	"an API whose name is taken in the mailbox": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			f.SyncTarget.Status.Conditions = append(f.SyncTarget.Status.Conditions, metav1.Condition{Type: "APIsMissing", Status: metav1.ConditionTrue, Reason: "NamingConflict",
+				Message: "The mailbox does not have gizmos.example.dev, widgets.example.dev: kcp does not bind it. Delete the CustomResourceDefinition widgets.example.dev in the mailbox."})
+			f.Target.It = nil
+		},
+		step: explain.StepPublished, state: explain.Stopped, reason: "NamingConflict", says: []string{"Delete the CustomResourceDefinition widgets.example.dev"},
+	},
 	"an API that the mailbox does not serve": {
 		change: func(_ *testing.T, f *explain.Facts) {
 			f.Published = explain.Seen[[]synchubv1alpha1.PublishedResource]{Error: errDenied}

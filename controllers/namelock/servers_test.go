@@ -1,0 +1,234 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package namelock_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/synchub-dev/synchub/controllers/namelock"
+	"github.com/synchub-dev/synchub/provider/bootstrap"
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/servers"
+)
+
+const (
+	startLimit   = 5 * time.Minute
+	patience     = time.Minute
+	providerPath = "root:synchub"
+	mailboxPath  = providerPath + ":mailbox"
+	group        = "acme.io"
+)
+
+var (
+	exports         = schema.GroupVersionResource{Group: "apis.kcp.io", Version: "v1alpha2", Resource: "apiexports"}
+	bindings        = schema.GroupVersionResource{Group: "apis.kcp.io", Version: "v1alpha2", Resource: "apibindings"}
+	definitions     = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	logicalClusters = schema.GroupVersionResource{Group: "core.kcp.io", Version: "v1alpha1", Resource: "logicalclusters"}
+)
+
+// world is one kcp with a mailbox that the hub's user made.
+type world struct {
+	*servers.KCP
+	clearer *namelock.Clearer
+	mailbox logicalcluster.Name
+}
+
+func TestClearOnKCP(t *testing.T) {
+	w := newWorld(t)
+	// In this order: what is bound stays so.
+	t.Run("a name that kcp keeps for a definition that is gone", w.testKept)
+	t.Run("a name that a definition has had only for its kind", w.testBindAgain)
+}
+
+func (w *world) testKept(t *testing.T) {
+	gizmos := schema.GroupResource{Group: group, Resource: "gizmos"}
+	w.apply(t, mailboxPath, definition("gizmos", "Gizmo"))
+	w.eventually(t, func(g Gomega) { g.Expect(w.notes(t)).To(ContainSubstring(`"gizmos.acme.io":{"c":true}`)) })
+	w.export(t, "gizmos", "Gizmo")
+	w.eventually(t, func(g Gomega) { g.Expect(w.conflict(t)).To(ContainSubstring("gizmos.acme.io")) })
+
+	found, err := w.clearer.Clear(t.Context(), w.mailbox, []schema.GroupResource{gizmos})
+	g := NewWithT(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(found).To(Equal(namelock.Finding{Definitions: []string{"gizmos.acme.io"}}))
+	g.Expect(w.notes(t)).To(ContainSubstring(`"gizmos.acme.io":{"c":true}`))
+
+	g.Expect(framework.Delete(t.Context(), w.Workspace(mailboxPath), definitions, "", "gizmos.acme.io")).To(Succeed())
+	w.eventually(t, func(g Gomega) {
+		g.Expect(w.clearer.Clear(t.Context(), w.mailbox, []schema.GroupResource{gizmos})).To(Equal(namelock.Finding{Freed: true}))
+	})
+	w.eventually(t, func(g Gomega) {
+		g.Expect(w.conflict(t)).To(BeEmpty())
+		g.Expect(w.bound(t)).To(ContainElement("gizmos"))
+	})
+}
+
+func (w *world) testBindAgain(t *testing.T) {
+	w.apply(t, mailboxPath, definition("squatters", "Widget"))
+	w.eventually(t, func(g Gomega) { g.Expect(w.notes(t)).To(ContainSubstring("squatters.acme.io")) })
+	w.export(t, "widgets", "Widget")
+	w.eventually(t, func(g Gomega) { g.Expect(w.conflict(t)).To(ContainSubstring("squatters.acme.io")) })
+	g := NewWithT(t)
+	g.Expect(framework.Delete(t.Context(), w.Workspace(mailboxPath), definitions, "", "squatters.acme.io")).To(Succeed())
+	w.eventually(t, func(g Gomega) {
+		g.Expect(w.clearer.Clear(t.Context(), w.mailbox, []schema.GroupResource{{Group: group, Resource: "widgets"}})).To(Equal(namelock.Finding{}))
+		g.Expect(w.clearer.BindAgain(t.Context(), w.mailbox, w.binding(t).GetName(), time.Now())).To(Succeed())
+		g.Expect(w.bound(t)).To(ContainElement("widgets"))
+	})
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	root, err := framework.RepositoryRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
+	defer cancel()
+	w := &world{}
+	if w.KCP, err = servers.StartKCP(ctx, servers.Options{Dir: t.TempDir(), Bin: filepath.Join(root, "bin")}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	err = bootstrap.Run(ctx, bootstrap.Options{Config: w.Workspace, Workspace: providerPath, HubUser: servers.HubUser, Report: func(string, string) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mailbox, err := framework.CreateWorkspace(ctx, w.HubConfig, providerPath, "mailbox", providerPath+":"+bootstrap.WorkspaceType)
+	if err != nil {
+		t.Fatal(err)
+	}
+	access, err := kcp.Load(w.HubKubeconfig, kcp.Limits{QPS: 100, Burst: 200})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.mailbox, w.clearer = logicalcluster.Name(mailbox.Spec.Cluster), &namelock.Clearer{Config: access.Workspace}
+	return w
+}
+
+func (w *world) eventually(t *testing.T, look func(Gomega)) {
+	t.Helper()
+	NewWithT(t).Eventually(look).WithContext(t.Context()).WithTimeout(patience).WithPolling(200 * time.Millisecond).Should(Succeed())
+}
+
+func (w *world) apply(t *testing.T, workspace, manifest string) {
+	t.Helper()
+	if err := framework.Apply(t.Context(), w.Workspace(workspace), manifest); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func definition(plural, kind string) string {
+	return fmt.Sprintf(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %s.%s}
+spec:
+  group: %[2]s
+  scope: Namespaced
+  names: {plural: %[1]s, singular: %[4]s, kind: %[3]s, listKind: %[3]sList}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+`, plural, group, kind, strings.TrimSuffix(plural, "s"))
+}
+
+// export gives all mailboxes an API.
+func (w *world) export(t *testing.T, plural, kind string) {
+	t.Helper()
+	w.apply(t, providerPath, fmt.Sprintf(`
+apiVersion: apis.kcp.io/v1alpha1
+kind: APIResourceSchema
+metadata: {name: v1.%s.%s}
+spec:
+  group: %[2]s
+  scope: Namespaced
+  names: {plural: %[1]s, singular: %[4]s, kind: %[3]s, listKind: %[3]sList}
+  versions: [{name: v1, served: true, storage: true, schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}]
+`, plural, group, kind, strings.ToLower(kind)))
+	client, err := dynamic.NewForConfig(w.Workspace(providerPath))
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch := fmt.Sprintf(`[{"op": "add", "path": "/spec/resources/-", "value": {"group": %q, "name": %q, "schema": "v1.%[2]s.%[1]s", "storage": {"crd": {}}}}]`, group, plural)
+	if _, err := client.Resource(exports).Patch(t.Context(), bootstrap.MailboxExport, types.JSONPatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) binding(t *testing.T) *unstructured.Unstructured {
+	t.Helper()
+	all, err := framework.List(t.Context(), w.Workspace(mailboxPath), bindings, "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range all {
+		if export, _, _ := unstructured.NestedString(all[i].Object, "spec", "reference", "export", "name"); export == bootstrap.MailboxExport {
+			return &all[i]
+		}
+	}
+	t.Fatal("the mailbox has no binding of the export")
+	return nil
+}
+
+// conflict is what kcp says, empty if there is none.
+func (w *world) conflict(t *testing.T) string {
+	t.Helper()
+	all, _, _ := unstructured.NestedSlice(w.binding(t).Object, "status", "conditions")
+	for _, item := range all {
+		if fields := item.(map[string]any); fields["type"] == "BindingUpToDate" && fields["reason"] == "NamingConflicts" {
+			return fmt.Sprint(fields["message"])
+		}
+	}
+	return ""
+}
+
+func (w *world) bound(t *testing.T) (names []any) {
+	t.Helper()
+	all, _, _ := unstructured.NestedSlice(w.binding(t).Object, "status", "boundResources")
+	for _, item := range all {
+		names = append(names, item.(map[string]any)["resource"])
+	}
+	return names
+}
+
+// notes are what kcp has noted of names.
+func (w *world) notes(t *testing.T) string {
+	t.Helper()
+	cluster, err := framework.Get(t.Context(), w.Workspace(mailboxPath), logicalClusters, "", "cluster")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cluster.GetAnnotations()[namelock.Annotation]
+}

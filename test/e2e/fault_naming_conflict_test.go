@@ -1,0 +1,124 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
+	"github.com/synchub-dev/synchub/controllers/namelock"
+	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/installation"
+)
+
+var _ = Describe("a definition that reaches a mailbox before its API is published", Label("faults"), func() {
+	It("is told of everywhere, and once it is gone the API arrives", func(ctx SpecContext) {
+		const ns, group = "taken", "taken.example.com"
+		gizmos, laters := custom(group, "v1", "gizmos", "Gizmo"), custom(group, "v1", "laters", "Later")
+		inventory, mailbox := withTakenName(ctx, ns, gizmos, gizmos, laters)
+		apply(ctx, mailbox, documents(namespace(ns), gizmos.object(ns, "early", "spec: {}"), selecting(ns, gizmos.GroupVersionResource, laters.GroupVersionResource)))
+		publishOwn(ctx, ns, gizmos)
+		toDo := And(ContainSubstring(gizmos.GroupResource().String()), ContainSubstring("Delete the CustomResourceDefinition"))
+		Eventually(message).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "florin", "APIsMissing").Should(toDo)
+		Eventually(message).WithContext(ctx).WithArguments(mailbox, syncerConfigs, ns, "APIsMissing").Should(toDo)
+		Eventually(message).WithContext(ctx).WithArguments(mailbox, syncerConfigs, ns, "Ready").Should(ContainSubstring("Not served by the mailbox"))
+		eventuallyCounted(ctx, ns, ContainSubstring("florin"), Or(BeEmpty(), Equal("0")))
+		Eventually(explained).WithContext(ctx).WithArguments(inventory, "florin", gizmos.GroupResource().String(), ns+"/early").
+			Should(And(comesTo(explain.Absent, explain.Stopped, explain.StepPublished), HaveField("Text", toDo)))
+
+		By("letting APIs that are published later arrive")
+		publishOwn(ctx, ns+"-later", laters)
+		Eventually(framework.Apply).WithContext(ctx).WithArguments(mailbox, laters.object(ns, "late", "spec: {}")).Should(Succeed())
+		eventuallyExists(ctx, target("florin"), laters.GroupVersionResource, ns, "late")
+
+		By("freeing the name, which kcp keeps for a definition that is gone")
+		Expect(framework.Exists(ctx, mailbox, gizmos.GroupVersionResource, ns, "early")).To(BeTrue(), "the hub removes nothing that a tenant made")
+		remove(ctx, mailbox, definitions, "", gizmos.GroupResource().String())
+		Eventually(message).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "florin", "APIsMissing").Should(BeEmpty())
+		Eventually(framework.Apply).WithContext(ctx).WithArguments(mailbox, gizmos.object(ns, "early", "spec: {}")).Should(Succeed())
+		eventuallyExists(ctx, target("florin"), gizmos.GroupVersionResource, ns, "early")
+		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "Ready").Should(Equal("True"))
+		eventuallyCounted(ctx, ns, BeEmpty(), Equal("1"))
+	}, NodeTimeout(4*time.Minute))
+
+	It("holds up all others if it only has the kind's name, until that is gone", func(ctx SpecContext) {
+		const ns, group = "kind-taken", "kind-taken.example.com"
+		gizmos, laters, squatters := custom(group, "v1", "gizmos", "Gizmo"), custom(group, "v1", "laters", "Later"), custom(group, "v1", "squatters", "Gizmo")
+		inventory, mailbox := withTakenName(ctx, ns, squatters, gizmos, laters)
+		apply(ctx, mailbox, documents(namespace(ns), selecting(ns, laters.GroupVersionResource)))
+		publishOwn(ctx, ns, gizmos)
+		publishOwn(ctx, ns+"-later", laters)
+		Eventually(message).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "florin", "APIsMissing").Should(And(
+			ContainSubstring(laters.GroupResource().String()), ContainSubstring("kcp says"), ContainSubstring(squatters.GroupResource().String())))
+		remove(ctx, mailbox, definitions, "", squatters.GroupResource().String())
+		Eventually(framework.Apply).WithContext(ctx).WithArguments(mailbox, laters.object(ns, "late", "spec: {}")).Should(Succeed())
+		eventuallyExists(ctx, target("florin"), laters.GroupVersionResource, ns, "late")
+		Eventually(message).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "florin", "APIsMissing").Should(BeEmpty())
+	}, NodeTimeout(4*time.Minute))
+
+	It("holds up no removal", func(ctx SpecContext) {
+		const ns, group = "taken-removed", "taken-removed.example.com"
+		gizmos := custom(group, "v1", "gizmos", "Gizmo")
+		inventory, _ := withTakenName(ctx, ns, gizmos, gizmos)
+		publishOwn(ctx, ns, gizmos)
+		Eventually(message).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "florin", "APIsMissing").Should(ContainSubstring(gizmos.GroupResource().String()))
+		workspace := workspaceOf(ctx, inventory, "florin")
+		remove(ctx, inventory.Config, syncTargets, "", "florin")
+		eventuallyGone(ctx, inventory.Config, syncTargets, "", "florin")
+		eventuallyGone(ctx, synchub.InWorkspace(synchub.Workspace), workspaces, "", workspace)
+	}, NodeTimeout(3*time.Minute))
+})
+
+// withTakenName registers florin, which has APIs, as the hosting cluster does, and has a definition take its names in the mailbox.
+func withTakenName(ctx context.Context, name string, taken api, apis ...api) (*installation.Inventory, *rest.Config) {
+	GinkgoHelper()
+	define(ctx, target("hosting"), apis...)
+	define(ctx, target("florin"), apis...)
+	inventory := newInventory(ctx, name)
+	mailbox := register(ctx, inventory, "florin", "florin")
+	define(ctx, mailbox, taken)
+	// kcp notes a little later to whom a name belongs.
+	Eventually(value).WithContext(ctx).WithArguments(mailbox, logicalClusters, "", "cluster", "metadata", "annotations", namelock.Annotation).
+		Should(ContainSubstring(`%q:{"c":true}`, taken.GroupResource().String()))
+	return inventory, mailbox
+}
+
+var logicalClusters = schema.GroupVersionResource{Group: "core.kcp.io", Version: "v1alpha1", Resource: "logicalclusters"}
+
+// publishOwn publishes an API by the schema that the hosting cluster has.
+func publishOwn(ctx context.Context, name string, api api) {
+	GinkgoHelper()
+	publishAs(ctx, name, fmt.Sprintf("\n  resource: {group: %s, resource: %s}\n", api.Group, api.Resource))
+	eventuallyPublished(ctx, name)
+}
+
+// eventuallyCounted wants a PublishedResource to tell of that many mailboxes. The hub counts once a minute, and when one changes.
+func eventuallyCounted(ctx context.Context, name string, missing, mailboxes OmegaMatcher) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		patch(ctx, target("hosting"), publishedResources, "", name, fmt.Sprintf(`{"metadata": {"annotations": {"e2e": %q}}}`, time.Now().String()))
+		g.Expect(message(ctx, target("hosting"), publishedResources, name, "APIsMissing")).To(missing)
+		g.Expect(value(ctx, target("hosting"), publishedResources, "", name, "status", "mailboxes")).To(mailboxes)
+	}).WithContext(ctx).WithPolling(time.Second).Should(Succeed())
+}

@@ -1,0 +1,83 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2e
+
+import (
+	"context"
+	"net"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/synchub-dev/synchub/test/framework"
+)
+
+const forced = `{"metadata": {"annotations": {"synchub.dev/force-removal": "true"}}}`
+
+var _ = Describe("a SyncTarget whose server accepts connections and never answers", Label("faults"), func() {
+	It("says for whom its deletion waits, and goes at once by force", func(ctx SpecContext) {
+		const ns = "hanging"
+		cluster := newCluster(ctx, ns)
+		inventory := newInventory(ctx, ns)
+		for _, name := range []string{"patient", "urgent"} {
+			apply(ctx, register(ctx, inventory, name, ns), documents(namespace(ns+name), configMap(ns+name, "settings", "x"), everythingIn(ns+name)))
+			eventuallyExists(ctx, target(ns), configMaps, ns+name, "settings")
+		}
+		Expect(cluster.Pause()).To(Succeed())
+		DeferCleanup(cluster.Resume)
+
+		By("letting one go by force that still counts as up")
+		patch(ctx, inventory.Config, syncTargets, "", "urgent", forced)
+		remove(ctx, inventory.Config, syncTargets, "", "urgent")
+		Eventually(framework.Exists).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "urgent").WithTimeout(20 * time.Second).Should(BeFalse())
+		Expect(noticesOf(ctx, inventory, "urgent")).To(ContainElement(HavePrefix("RemovalForced")))
+
+		By("waiting for the other one until that is said of it too")
+		remove(ctx, inventory.Config, syncTargets, "", "patient")
+		Eventually(message).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "patient", "Ready").Should(And(
+			ContainSubstring("cannot be reached"), ContainSubstring("configmaps"), ContainSubstring("force-removal")))
+		patch(ctx, inventory.Config, syncTargets, "", "patient", forced)
+		Eventually(framework.Exists).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "patient").WithTimeout(20 * time.Second).Should(BeFalse())
+	}, NodeTimeout(4*time.Minute))
+
+	It("goes at once if nothing was ever placed there", func(ctx SpecContext) {
+		const ns = "never-answered"
+		inventory := newInventory(ctx, ns)
+		Expect(inventory.Register(ctx, ns, silentKubeconfig(ctx), nil)).To(Succeed())
+		Eventually(framework.Condition).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", ns, "MailboxReady").Should(Equal("True"))
+		remove(ctx, inventory.Config, syncTargets, "", ns)
+		Eventually(framework.Exists).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", ns).WithTimeout(20 * time.Second).Should(BeFalse())
+	}, NodeTimeout(time.Minute))
+})
+
+// silentKubeconfig is that of florin with a server that accepts connections and says nothing.
+func silentKubeconfig(ctx context.Context) []byte {
+	GinkgoHelper()
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(listener.Close)
+	config, err := clientcmd.Load(kubeconfigOf("florin"))
+	Expect(err).NotTo(HaveOccurred())
+	for _, cluster := range config.Clusters {
+		cluster.Server = "https://" + listener.Addr().String()
+	}
+	kubeconfig, err := clientcmd.Write(*config)
+	Expect(err).NotTo(HaveOccurred())
+	return kubeconfig
+}
