@@ -192,9 +192,12 @@ func (v view) describeLedger(syncTarget *edgev2alpha1.SyncTarget, known ledger.E
 	status := &syncTarget.Status
 	status.SyncedResources = syncedResources(known.Resources, states)
 	status.FormerClusters = formerClusters(known.FormerClusters)
-	status.ClusterID, status.ObservedClusterID = known.Cluster.ID, ""
-	if other := v.health.Other; other != (targets.Cluster{}) {
+	status.ClusterID = known.Cluster.ID
+	switch other := v.health.Other; {
+	case other != (targets.Cluster{}):
 		status.ObservedClusterID = other.Token()
+	case v.health.Reason != targets.ReasonConnecting:
+		status.ObservedClusterID = ""
 	}
 }
 

@@ -136,10 +136,15 @@ var _ = Describe("what the hub believes", Label("escapes"), func() {
 		Expect(identities(ctx, target("guilder"), configMaps, ns, "of-one")).To(BeEmpty())
 		Expect(identities(ctx, target("florin"), configMaps, ns, "of-other")).To(BeEmpty())
 
+		for _, name := range []string{"one", "other"} {
+			Eventually(framework.Condition).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", name, "Ready").Should(Equal("True"))
+		}
+
 		By("moving one on purpose")
 		setKubeconfig(ctx, inventory, "one", kubeconfigOf("guilder"))
 		Eventually(reasonOf).WithContext(ctx).WithArguments(inventory, "one", "SyncerReady").Should(Equal("ClusterChanged"))
 		former := syncTargetOf(ctx, inventory, "one").Status
+		Expect(former.ObservedClusterID).To(Equal(syncTargetOf(ctx, inventory, "other").Status.ClusterID))
 		patch(ctx, inventory.Config, syncTargets, "", "one", fmt.Sprintf(`{"metadata": {"annotations": {%q: %q}}}`, edgev2alpha1.AnnotationConfirmedCluster, former.ObservedClusterID))
 		eventuallyExists(ctx, target("guilder"), configMaps, ns, "of-one-late")
 		Eventually(func(g Gomega) {
