@@ -29,24 +29,40 @@ type kind struct {
 	// required are fields without which every cluster refuses an object, so that a mailbox does. A cluster says of more
 	// fields that they are required than it insists on.
 	required []string
+	// defaults are those of a cluster, of the few fields that clients read in what a server returns: without
+	// updateStrategy `kubectl rollout status` refuses. A field with a default in mailboxes is the hub's on the target, so
+	// there is none for a field that others set there, such as replicas, which an autoscaler does.
+	defaults []defaultValue
 	// columns are what `kubectl get` prints. A cluster does not tell them for kinds that it has built in, and computes some,
-	// so these are what comes next to them.
+	// so these are what comes next to them: a column prints one value, of a list the first.
 	columns []apiextensionsv1.CustomResourceColumnDefinition
+}
+
+// defaultValue is what a field has that nobody sets.
+type defaultValue struct{ field, json string }
+
+// rollingUpdate is the default of kinds that are updated by a strategy. What is in the strategy beside its type the target
+// adds.
+var rollingUpdate = []defaultValue{
+	{"spec.updateStrategy", `{"type":"RollingUpdate"}`},
+	{"spec.updateStrategy.type", `"RollingUpdate"`},
 }
 
 var kinds = []kind{
 	{
 		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "services"},
+		defaults:             []defaultValue{{"spec.type", `"ClusterIP"`}},
 		columns: columns(
 			"Type string .spec.type",
-			"Cluster-IP string .spec.clusterIP",
-			"Ports string .spec.ports[*].port",
+			"External-IP string .status.loadBalancer.ingress[*].ip",
+			"Port integer .spec.ports[*].port",
 		),
 	},
 	{
 		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"},
 		required:             []string{"spec.containers"},
 		columns: columns(
+			`Ready string .status.conditions[?(@.type=="Ready")].status`,
 			"Status string .status.phase",
 			"Node string .spec.nodeName",
 		),
@@ -55,7 +71,7 @@ var kinds = []kind{
 		GroupVersionResource: schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"},
 		columns: columns(
 			"Class string .spec.ingressClassName",
-			"Hosts string .spec.rules[*].host",
+			"Host string .spec.rules[*].host",
 			"Address string .status.loadBalancer.ingress[*].ip",
 		),
 	},
@@ -63,6 +79,7 @@ var kinds = []kind{
 		GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"},
 		required:             []string{"spec.selector", "spec.template.spec.containers"},
 		columns: columns(
+			"Desired integer .spec.replicas",
 			"Ready integer .status.readyReplicas",
 			"Up-to-date integer .status.updatedReplicas",
 			"Available integer .status.availableReplicas",
@@ -71,16 +88,21 @@ var kinds = []kind{
 	{
 		GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"},
 		required:             []string{"spec.selector", "spec.template"},
+		defaults:             rollingUpdate,
 		columns: columns(
-			"Replicas integer .spec.replicas",
+			"Desired integer .spec.replicas",
 			"Ready integer .status.readyReplicas",
+			"Up-to-date integer .status.updatedReplicas",
+			"Available integer .status.availableReplicas",
 		),
 	},
 	{
 		GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"},
 		required:             []string{"spec.selector", "spec.template.spec.containers"},
+		defaults:             rollingUpdate,
 		columns: columns(
 			"Desired integer .status.desiredNumberScheduled",
+			"Current integer .status.currentNumberScheduled",
 			"Ready integer .status.numberReady",
 			"Up-to-date integer .status.updatedNumberScheduled",
 			"Available integer .status.numberAvailable",
@@ -90,6 +112,7 @@ var kinds = []kind{
 		GroupVersionResource: schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"},
 		required:             []string{"spec.template.spec.containers"},
 		columns: columns(
+			`Status string .status.conditions[?(@.status=="True")].type`,
 			"Completions integer .spec.completions",
 			"Active integer .status.active",
 			"Succeeded integer .status.succeeded",
