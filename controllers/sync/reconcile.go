@@ -45,6 +45,8 @@ type outcome struct {
 	again time.Duration
 	// late is true if the write came too late: the cache is about to show what came between.
 	late bool
+	// deferred are fields that are left to the target until the source changes, though they are not ignored any more.
+	deferred []string
 	// returned is true if a status was written to the mailbox.
 	returned bool
 }
@@ -71,6 +73,9 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 	}
 	c.awaitName(key, err)
 	c.failures.keep(key, err == nil && outcome.decision.Cause == decide.FormerMailbox)
+	if c.failures.setDeferred(key, outcome.deferred) {
+		c.Changed()
+	}
 	if err == nil {
 		c.acknowledged(key, outcome, seen, ended)
 		if before, failed := c.failures.clear(key); failed {

@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/compatibility"
 	"github.com/synchub-dev/synchub/controllers/definition"
 	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/controllers/sync/conversion"
@@ -36,7 +37,8 @@ import (
 type Shortfall struct {
 	// Field is the entry's path in the config, Resource what it names there.
 	Field, Resource string
-	// Reason is [ReasonNotPublished], [sync.ReasonNotServed] or [sync.ReasonForbidden].
+	// Reason is [ReasonNotPublished], [sync.ReasonNotServed], [compatibility.ReasonVersionNotServed], [compatibility.ReasonSchema]
+	// or [sync.ReasonForbidden].
 	Reason string
 	// Message is what the target says about it, empty if it is not published.
 	Message string
@@ -94,7 +96,7 @@ func (s Supply) hold(entry selection.Entry, conversions []conversion.Conversion)
 		named = named || len(meant) > 0
 		for _, unavailable := range s.Unavailable[resource.GroupResource()] {
 			// "*" means what there is; that a target has less than what is published is no fault of the config.
-			if unavailable.Reason == sync.ReasonNotServed && isWildcard(entry) {
+			if isWildcard(entry) && (unavailable.Reason == sync.ReasonNotServed || unavailable.Reason == compatibility.ReasonVersionNotServed) {
 				continue
 			}
 			if slices.ContainsFunc(meant, func(target sync.TargetResource) bool {

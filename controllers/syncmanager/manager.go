@@ -281,6 +281,8 @@ type View struct {
 	Definitions map[schema.GroupResource]definition.State
 	// Frozen are the resources of mailboxes that are not synced because objects do not fit into the target.
 	Frozen map[schema.GroupResource]compatibility.State
+	// Fits tells of resources of the target whether objects of the mailbox fit, as far as that was compared.
+	Fits map[schema.GroupResource]compatibility.State
 }
 
 // View returns a SyncTarget's view; ok is false if it is not synced or its configs have not taken effect yet.
@@ -293,7 +295,7 @@ func (m *Manager) View(syncTarget types.UID) (view View, ok bool) {
 	found.lock.Lock()
 	defer found.lock.Unlock()
 	view.Mailbox, view.Matcher, view.Definitions = found.target.Mailbox, found.matcher, found.definitions()
-	view.Frozen = m.frozen(found, view.Published)
+	view.Frozen, view.Fits = m.frozen(found, view.Published), maps.Clone(found.fits)
 	return view, found.known && found.settled == found.matcher
 }
 
