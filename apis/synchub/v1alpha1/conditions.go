@@ -28,6 +28,11 @@ const (
 	// ConditionExported is True when the mailbox export carries the schema or the claim.
 	ConditionExported = "Exported"
 
+	// ConditionMutatedReference is True, and names the entries of related, when mutation changes the field by which they find
+	// objects and they have no naming: copies keep the names of their originals, so the primary does not name them on its
+	// other side.
+	ConditionMutatedReference = "MutatedReference"
+
 	// ConditionNotImplemented is True, and names the fields, when the object sets fields that this release accepts
 	// but does not act upon.
 	ConditionNotImplemented = "NotImplemented"
