@@ -72,10 +72,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 		return reconcile.Result{}, nil
 	}
 	c.awaitName(key, err)
-	c.failures.keep(key, err == nil && outcome.decision.Cause == decide.FormerMailbox)
-	if c.failures.setDeferred(key, outcome.deferred) {
-		c.Changed()
-	}
+	c.noteState(key, outcome, err)
 	if err == nil {
 		c.acknowledged(key, outcome, seen, ended)
 		if before, failed := c.failures.clear(key); failed {
@@ -105,6 +102,14 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 		return reconcile.Result{RequeueAfter: after}, nil
 	}
 	return reconcile.Result{}, fmt.Errorf("%s %s: %w", c.Resource.Resource, key, c.discreet(err))
+}
+
+// noteState notes what is to be said of an object beside whether it failed.
+func (c *Controller) noteState(key types.NamespacedName, outcome outcome, err error) {
+	c.failures.keep(key, err == nil && outcome.decision.Cause == decide.FormerMailbox)
+	if c.failures.setDeferred(key, outcome.deferred) {
+		c.Changed()
+	}
 }
 
 // acknowledged is called when what was to be done about an object is done, or is put off until it is decided once more.

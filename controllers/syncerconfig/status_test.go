@@ -217,7 +217,7 @@ func TestStatusAgain(t *testing.T) {
 	long := metav1.NewTime(time.Unix(1000, 0))
 	one := findings(func(f *syncerconfig.Findings) { f.Tally.LeftOut = []sync.ObjectName{{}} })
 	current := syncerconfig.Status(one, edgev2alpha1.SyncerConfigStatus{})
-	current.LastSyncerHeartbeatTime = &long
+	current.LastSyncerHeartbeatTime = &long //nolint:staticcheck // deprecated, and left as it is
 	for i := range current.Conditions {
 		current.Conditions[i].LastTransitionTime = long
 	}

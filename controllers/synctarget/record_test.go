@@ -50,7 +50,7 @@ func TestSyncedResources(t *testing.T) {
 	type entries = []edgev2alpha1.SyncedResource
 	known := func(group, resource string) edgev2alpha1.SyncedResource {
 		return edgev2alpha1.SyncedResource{
-			Group: group, Resource: resource, Versions: []string{"v1"}, State: edgev2alpha1.SyncedResourceIncompatible, Reason: "R", Message: "kept", IdentityHash: "abc", Own: true,
+			Group: group, Resource: resource, Versions: []string{"v1"}, State: edgev2alpha1.SyncedResourceIncompatible, Reason: "R", Message: "kept", Own: true,
 		}
 	}
 	pending := func(group, resource string) edgev2alpha1.SyncedResource {

@@ -300,8 +300,8 @@ func TestDefaultsAreNotReported(t *testing.T) {
 
 func TestAllFieldsAtOnce(t *testing.T) {
 	spec := edgev2alpha1.SyncTargetSpec{
-		Unschedulable: true, Cells: map[string]string{"zone": "a"}, Suspend: true, EvictAfter: new(metav1.Now()),
-		SupportedAPIExports: []edgev2alpha1.APIExportReference{{Export: "a"}, {Export: "b"}},
+		Unschedulable: true, Cells: map[string]string{"zone": "a"}, Suspend: true, EvictAfter: new(metav1.Now()), //nolint:staticcheck // deprecated fields
+		SupportedAPIExports: []edgev2alpha1.APIExportReference{{Export: "a"}, {Export: "b"}}, //nolint:staticcheck // a deprecated field
 	}
 	want := []string{"spec.evictAfter", "spec.supportedAPIExports", "spec.cells"}
 	if got := unimplemented.SyncTarget(&spec); !slices.Equal(got, want) {

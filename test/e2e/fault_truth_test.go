@@ -60,12 +60,18 @@ func publishShipped(ctx context.Context, resource string) {
 	Eventually(framework.Condition).WithContext(ctx).WithArguments(target("hosting"), publishedResources, "", resource, "Ready").Should(Equal("True"))
 }
 
-// workload is a StatefulSet and a DaemonSet as an installer brings them: neither says how it is updated.
+// workload is a StatefulSet, its Service and a DaemonSet as an installer brings them: neither says how it is updated, nor of
+// which type it is.
 func workload(namespace string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
 kind: ServiceAccount
 metadata: {name: keeper, namespace: %[1]s, labels: {app: keeper}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: keeper, namespace: %[1]s, labels: {app: keeper}}
+spec: {selector: {app: keeper}, ports: [{name: http, port: 8082}]}
 ---
 apiVersion: apps/v1
 kind: StatefulSet
@@ -118,12 +124,13 @@ var _ = Describe("what is told", Label("faults"), func() {
 	It("is true of rollouts in a mailbox, and names each object that fails", func(ctx SpecContext) {
 		const ns = "truth"
 		publishShipped(ctx, "statefulsets")
+		publishShipped(ctx, "services")
 		inventory := newInventory(ctx, ns)
 		florin := target("florin")
 		apply(ctx, florin, documents(namespace(ns), configMap(ns, "taken", "theirs")))
 		mailbox := register(ctx, inventory, "florin", "florin")
 		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "taken", "ours"), configMap(ns, "settings", "x"), workload(ns),
-			selecting(ns, configMaps, serviceAccounts.GroupVersionResource, statefulSets.GroupVersionResource, daemonSets)))
+			selecting(ns, configMaps, serviceAccounts.GroupVersionResource, services.GroupVersionResource, statefulSets.GroupVersionResource, daemonSets)))
 
 		kubectl := kubectlIn(ctx, mailboxPath(ctx, inventory, "florin"))
 		By("telling that a StatefulSet and a DaemonSet are rolled out, though they do not say how they are updated")
@@ -131,9 +138,10 @@ var _ = Describe("what is told", Label("faults"), func() {
 		Eventually(kubectl).WithContext(ctx).WithArguments("-n", ns, "rollout", "status", "statefulset/keeper", "--watch=false").Should(ContainSubstring("rolling update complete 2 pods"))
 		Eventually(kubectl).WithContext(ctx).WithArguments("-n", ns, "rollout", "status", "daemonset/watcher", "--watch=false").Should(ContainSubstring("successfully rolled out"))
 		Expect(strings.Fields(kubectl("-n", ns, "get", "statefulset", "keeper"))).To(HaveExactElements(
-			"NAME", "DESIRED", "READY", "UP-TO-DATE", "AVAILABLE", "AGE", "keeper", "2", "2", "2", "2", Not(BeEmpty())))
+			"NAME", "READY", "AGE", "keeper", "2/2", Not(BeEmpty())))
 		Expect(strings.Fields(kubectl("-n", ns, "get", "daemonset", "watcher"))).To(HaveExactElements(
-			"NAME", "DESIRED", "CURRENT", "READY", "UP-TO-DATE", "AVAILABLE", "AGE", "watcher", "1", "1", "1", "1", "1", Not(BeEmpty())))
+			"NAME", "DESIRED", "CURRENT", "READY", "UP-TO-DATE", "AVAILABLE", "NODE", "SELECTOR", "AGE", "watcher", "1", "1", "1", "1", "1", "kubernetes.io/os=linux", Not(BeEmpty())))
+		Expect(kubectl("-n", ns, "get", "service", "keeper")).To(MatchRegexp(`\nkeeper +ClusterIP +<none> +<none> +8082/TCP `))
 		By("leaving the rest of the strategy to the target, and following the next version")
 		patch(ctx, mailbox, statefulSets.GroupVersionResource, ns, "keeper", `{"spec": {"template": {"metadata": {"labels": {"version": "2"}}}}}`)
 		Eventually(kubectl).WithContext(ctx).WithArguments("-n", ns, "rollout", "status", "statefulset/keeper", "--timeout=60s").Should(ContainSubstring("rolling update complete 2 pods"))

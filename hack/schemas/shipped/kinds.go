@@ -31,10 +31,11 @@ type kind struct {
 	required []string
 	// defaults are those of a cluster, of the few fields that clients read in what a server returns: without
 	// updateStrategy `kubectl rollout status` refuses. A field with a default in mailboxes is the hub's on the target, so
-	// there is none for a field that others set there, such as replicas, which an autoscaler does.
+	// there is none for what others set there, such as replicas, which an autoscaler does.
 	defaults []defaultValue
-	// columns are what `kubectl get` prints. A cluster does not tell them for kinds that it has built in, and computes some,
-	// so these are what comes next to them: a column prints one value, of a list the first.
+	// columns are what `kubectl get` prints where the server does not know better. A cluster does not tell them for kinds
+	// that it has built in, and computes some, so these are what comes next to them. kcp prints these kinds by itself, as
+	// clusters do.
 	columns []apiextensionsv1.CustomResourceColumnDefinition
 }
 
@@ -54,15 +55,14 @@ var kinds = []kind{
 		defaults:             []defaultValue{{"spec.type", `"ClusterIP"`}},
 		columns: columns(
 			"Type string .spec.type",
-			"External-IP string .status.loadBalancer.ingress[*].ip",
-			"Port integer .spec.ports[*].port",
+			"Cluster-IP string .spec.clusterIP",
+			"Ports string .spec.ports[*].port",
 		),
 	},
 	{
 		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"},
 		required:             []string{"spec.containers"},
 		columns: columns(
-			`Ready string .status.conditions[?(@.type=="Ready")].status`,
 			"Status string .status.phase",
 			"Node string .spec.nodeName",
 		),
@@ -71,7 +71,7 @@ var kinds = []kind{
 		GroupVersionResource: schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"},
 		columns: columns(
 			"Class string .spec.ingressClassName",
-			"Host string .spec.rules[*].host",
+			"Hosts string .spec.rules[*].host",
 			"Address string .status.loadBalancer.ingress[*].ip",
 		),
 	},
@@ -79,7 +79,6 @@ var kinds = []kind{
 		GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"},
 		required:             []string{"spec.selector", "spec.template.spec.containers"},
 		columns: columns(
-			"Desired integer .spec.replicas",
 			"Ready integer .status.readyReplicas",
 			"Up-to-date integer .status.updatedReplicas",
 			"Available integer .status.availableReplicas",
@@ -90,10 +89,8 @@ var kinds = []kind{
 		required:             []string{"spec.selector", "spec.template"},
 		defaults:             rollingUpdate,
 		columns: columns(
-			"Desired integer .spec.replicas",
+			"Replicas integer .spec.replicas",
 			"Ready integer .status.readyReplicas",
-			"Up-to-date integer .status.updatedReplicas",
-			"Available integer .status.availableReplicas",
 		),
 	},
 	{
@@ -102,7 +99,6 @@ var kinds = []kind{
 		defaults:             rollingUpdate,
 		columns: columns(
 			"Desired integer .status.desiredNumberScheduled",
-			"Current integer .status.currentNumberScheduled",
 			"Ready integer .status.numberReady",
 			"Up-to-date integer .status.updatedNumberScheduled",
 			"Available integer .status.numberAvailable",
@@ -112,7 +108,6 @@ var kinds = []kind{
 		GroupVersionResource: schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"},
 		required:             []string{"spec.template.spec.containers"},
 		columns: columns(
-			`Status string .status.conditions[?(@.status=="True")].type`,
 			"Completions integer .spec.completions",
 			"Active integer .status.active",
 			"Succeeded integer .status.succeeded",
