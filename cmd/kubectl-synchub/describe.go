@@ -25,7 +25,9 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -77,7 +79,7 @@ func describeTarget(ctx context.Context, options readOptions, name string) error
 	description := &description{tabwriter.NewWriter(options.Out, 0, 0, 2, ' ', 0), time.Now()}
 	description.target(&list.Items[0])
 	if eventsError == nil {
-		description.events(events.Items)
+		description.events(&list.Items[0], events.Items)
 	}
 	return description.writer.Flush()
 }
@@ -117,13 +119,19 @@ func (d *description) target(of *edgev2alpha1.SyncTarget) {
 	}
 	d.field("Deletion Policy", string(of.Spec.DeletionPolicy))
 	if counts := of.Status.Counts; counts != nil {
-		d.field("Objects", objectsLine(counts))
+		d.field("Objects", objectsLine(counts)+", counted "+d.ago(of.Status.LastSyncerHeartbeatTime))
 	}
 	if of.Status.PendingSince != nil {
 		d.field("Lag", overview.Duration(row.Lag))
 	}
 	d.conditions(of.Status.Conditions)
 	d.resources(of.Status.SyncedResources)
+	if lines := row.FailureLines(); len(lines) > 0 {
+		d.line("Failed Objects:")
+		for _, line := range lines {
+			d.line("  %s", line)
+		}
+	}
 	if departure := of.Status.Departure; departure != nil {
 		d.line("Departure:")
 		for _, line := range append([]string{"  " + departureLine(departure)}, left(departure)...) {
@@ -133,7 +141,7 @@ func (d *description) target(of *edgev2alpha1.SyncTarget) {
 }
 
 func objectsLine(counts *edgev2alpha1.TargetCounts) string {
-	line := fmt.Sprintf("%d in step, %d failed", counts.Synced, counts.Failed)
+	line := fmt.Sprintf("%d synced, %d failed", counts.Synced, counts.Failed)
 	if counts.Former > 0 {
 		line += fmt.Sprintf(", %d of a mailbox that was deleted, until one selects them again or the cluster is drained", counts.Former)
 	}
@@ -193,7 +201,7 @@ func (d *description) resources(resources []edgev2alpha1.SyncedResource) {
 	}
 }
 
-func (d *description) events(events []corev1.Event) {
+func (d *description) events(of *edgev2alpha1.SyncTarget, events []corev1.Event) {
 	if len(events) == 0 {
 		return
 	}
@@ -204,6 +212,20 @@ func (d *description) events(events []corev1.Event) {
 		if when.IsZero() {
 			when = metav1.Time(event.EventTime)
 		}
-		d.line("  %s\t%s\t%s\t%s", event.Type, event.Reason, overview.Duration(d.now.Sub(when.Time)), strings.TrimSpace(event.Message))
+		age := overview.Duration(d.now.Sub(when.Time)) + staleness(of, event.InvolvedObject.UID, when)
+		d.line("  %s\t%s\t%s\t%s", event.Type, event.Reason, age, strings.TrimSpace(event.Message))
+	}
+}
+
+// staleness says why an event tells nothing of how the SyncTarget is now; empty if it may.
+func staleness(of *edgev2alpha1.SyncTarget, about types.UID, when metav1.Time) string {
+	ready := meta.FindStatusCondition(of.Status.Conditions, edgev2alpha1.ConditionReady)
+	switch {
+	case about != of.UID:
+		return " (of an earlier SyncTarget of this name)"
+	case ready != nil && ready.Status == metav1.ConditionTrue && when.Before(&ready.LastTransitionTime):
+		return " (over: Ready since then)"
+	default:
+		return ""
 	}
 }

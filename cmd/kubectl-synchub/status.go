@@ -34,7 +34,8 @@ import (
 const screen = 18
 
 const statusLong = `Show the SyncTargets of the current workspace on one screen, the worst first: those that are not ready, those with
-objects that could not be brought in step, those that wait longest. Of those that are well only the number is told.`
+objects that could not be brought in step, those that wait longest. Of those that are well only the number is told.
+The failed objects are named below, as the hub counted them with its last heartbeat.`
 
 // statusOptions are what status was asked for.
 type statusOptions struct {
@@ -84,6 +85,7 @@ func (o *statusOptions) run(ctx context.Context) error {
 		if err := o.reasons(shown); err != nil {
 			return err
 		}
+		o.failures(shown)
 	}
 	if worseLeft > 0 {
 		fmt.Fprintf(o.Out, "\n%d more need attention; see them with --all.\n", worseLeft)
@@ -128,4 +130,18 @@ func (o *statusOptions) reasons(rows []overview.Row) error {
 		fmt.Fprintf(writer, "%s:\t%s\n", row.Name, reason)
 	}
 	return writer.Flush()
+}
+
+// failures names the objects that failed on each cluster.
+func (o *statusOptions) failures(rows []overview.Row) {
+	for _, row := range rows {
+		lines := row.FailureLines()
+		if len(lines) == 0 {
+			continue
+		}
+		fmt.Fprintf(o.Out, "\nFailed on %s:\n", row.Name)
+		for _, line := range lines {
+			fmt.Fprintf(o.Out, "  %s\n", line)
+		}
+	}
 }

@@ -51,6 +51,8 @@ const (
 	ReasonRelatedNotPublished = "RelatedNotPublished"
 	// ReasonRelatedInvalid: an entry of spec.related cannot work with the API it names.
 	ReasonRelatedInvalid = "RelatedInvalid"
+	// ReasonNamingMissing: a mutation changes the names of what is related, and no naming gives the copies the same.
+	ReasonNamingMissing = "NamingMissing"
 )
 
 // finding is why something is not as it should be.
@@ -121,6 +123,25 @@ func (c *candidate) conditions() (exported, ready metav1.Condition) {
 	exported.Type, ready.Type = synchubv1alpha1.ConditionExported, synchubv1alpha1.ConditionReady
 	exported.ObservedGeneration, ready.ObservedGeneration = c.published.Generation, c.published.Generation
 	return exported, ready
+}
+
+// mutatedReference returns the condition that warns of relations whose objects a mutation of the primary misses; ok is false if
+// there are none.
+func (c *candidate) mutatedReference() (condition metav1.Condition, ok bool) {
+	if c.synced == nil || c.synced.Rules == nil {
+		return condition, false
+	}
+	var missed []string
+	for i, related := range c.synced.Related() {
+		if field := related.MutatedReference(c.synced.Rules.Down, c.synced.Rules.Up); field != "" {
+			missed = append(missed, fmt.Sprintf("spec.related[%d] (%s) by %s", i, related.Identifier, field))
+		}
+	}
+	return metav1.Condition{
+		Type: synchubv1alpha1.ConditionMutatedReference, Status: metav1.ConditionTrue, Reason: ReasonNamingMissing, ObservedGeneration: c.published.Generation,
+		Message: fmt.Sprintf("Objects are found by a field that spec.mutation changes, and their copies keep their names, so the primary names other objects on its other side: %s. "+
+			"Give these entries a naming that makes the same names.", strings.Join(missed, "; ")),
+	}, len(missed) > 0
 }
 
 // isTold tells whether the condition SchemaReady says the same, so that one event is enough.

@@ -131,3 +131,27 @@ func TestRelatedOfClusterScoped(t *testing.T) {
 		}
 	}
 }
+
+// Names that a mutation changes are warned of, which stops nothing.
+func TestMutatedReference(t *testing.T) {
+	const mutated = aSpec + `
+mutation: {down: [{regex: {path: spec.secretName, pattern: "^", replacement: "acme-"}}]}
+related: [{identifier: password, origin: Mailbox, resource: {version: v1, resource: secrets}, object: {reference: {path: spec.secretName}}NAMING}]`
+	for naming, want := range map[string]string{
+		"": "spec.related[0] (password) by spec.secretName",
+		", naming: {name: 'acme-{{ .Object.metadata.name }}'}": "",
+	} {
+		w := newWorld(t)
+		made, err := w.planner.make(t.Context(), []synchubv1alpha1.PublishedResource{resource(t, "a", "s-as.a.io", strings.Replace(mutated, "NAMING", naming, 1))}, &w.export)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(made.candidates) != 1 || !made.candidates[0].inForce() {
+			t.Fatalf("%q: it is not in force: %+v", naming, made.candidates)
+		}
+		condition, ok := made.candidates[0].mutatedReference()
+		if ok != (want != "") || ok && !strings.Contains(condition.Message, want) {
+			t.Errorf("%q: got %v %s", naming, ok, condition.Message)
+		}
+	}
+}

@@ -51,6 +51,11 @@ func (c *Controller) report(ctx context.Context, candidate *candidate) (again ti
 	exported, ready := candidate.conditions()
 	meta.SetStatusCondition(&resource.Status.Conditions, exported)
 	meta.SetStatusCondition(&resource.Status.Conditions, ready)
+	if warning, ok := candidate.mutatedReference(); ok {
+		meta.SetStatusCondition(&resource.Status.Conditions, warning)
+	} else {
+		meta.RemoveStatusCondition(&resource.Status.Conditions, synchubv1alpha1.ConditionMutatedReference)
+	}
 	resource.Status.ObservedGeneration = resource.Generation
 	var counts syncmanager.Counts
 	var without []string

@@ -129,7 +129,7 @@ func (c *Controller) bringDown(ctx context.Context, key types.NamespacedName, so
 	returnStatus := func() (bool, error) { return c.returnStatus(ctx, key, source, here, desired, chosen) }
 	if decision.Cause == decide.InStep {
 		returned, err := returnStatus()
-		return outcome{decision: decision, returned: returned, again: here.again()}, errors.Join(related, err, c.removeStrays(ctx, here, seen))
+		return outcome{decision: decision, deferred: deferredPaths(desired), returned: returned, again: here.again()}, errors.Join(related, err, c.removeStrays(ctx, here, seen))
 	}
 	if restless := c.isRestless(key, source, wish, decision); restless || decision.Cause == decide.Drifted {
 		if wait := c.failures.repair(key); wait > 0 {
@@ -180,41 +180,18 @@ func (c *Controller) desire(source *unstructured.Unstructured, wish transform.Wi
 	if observed != nil && wish.Relation != "" {
 		wish.Relation = c.relationOf(synchubv1alpha1.RelatedOriginMailbox, c.Resource.GroupResource(), c.candidateAbove(c.matcher.Load(), source), wish.Relation, observed.Mark.Relation)
 	}
-	desired, err := c.down.Desire(source, wish)
-	if err != nil || observed == nil {
-		return desired, err
+	if observed == nil {
+		return c.down.Desire(source, wish)
 	}
-	asBefore := false
-	if observed.Mark.Ignored != desired.Mark.Ignored {
-		if desired, asBefore, err = c.desireAsBefore(source, wish, observed.Mark, desired); err != nil {
-			return nil, err
-		}
-	}
-	if observed.Mark.Adopted {
-		desired = desired.AsAdopted()
-	}
-	if asBefore {
-		desired = desired.HeldAs(observed.Mark)
-	}
-	return desired, nil
+	return c.down.DesireObserved(source, wish, observed.Mark, func(before *transform.Desired) bool { return before.Mark.Hash == observed.Mark.Hash })
 }
 
-// desireAsBefore returns what is desired of an object that was made when other fields were ignored. As long as its source
-// does not change, it is left as it is: neither beginning nor ceasing to ignore a field changes its value.
-func (c *Controller) desireAsBefore(source *unstructured.Unstructured, wish transform.Wish, mark ownership.Mark, desired *transform.Desired) (_ *transform.Desired, asBefore bool, _ error) {
-	former, ok := transform.FormerlyIgnored(mark)
-	if !ok {
-		return desired, false, nil
+// deferredPaths names the fields that are left to the target until the source changes.
+func deferredPaths(desired *transform.Desired) (paths []string) {
+	for _, field := range desired.Deferred {
+		paths = append(paths, field.Path.String())
 	}
-	both := transform.Union(wish.Ignored, former)
-	wish.Ignored = former
-	before, err := c.down.Desire(source, wish)
-	if err != nil || before.Mark.Hash != mark.Hash {
-		return desired, false, err
-	}
-	wish.Ignored = both
-	desired, err = c.down.Desire(source, wish)
-	return desired, true, err
+	return paths
 }
 
 // withdraw takes away all that came from an object that is gone or does not go down any more, or leaves it as it is.

@@ -37,12 +37,14 @@ type failures struct {
 	repairs map[types.NamespacedName]*contention.Repairs
 	// changes holds the resourceVersion of the source for which an object was last changed, where that is asked for.
 	changes map[types.NamespacedName]string
+	// deferred are fields of an object that the target keeps until its source changes, though they are not ignored any more.
+	deferred map[types.NamespacedName][]string
 	// former are objects of the target that are left there though the mailbox they came from is gone.
 	former map[types.NamespacedName]bool
 }
 
 func newFailures(clock clock.Clock) *failures {
-	return &failures{clock: clock, current: map[types.NamespacedName]Failure{}, repairs: map[types.NamespacedName]*contention.Repairs{}, changes: map[types.NamespacedName]string{}, former: map[types.NamespacedName]bool{}}
+	return &failures{clock: clock, current: map[types.NamespacedName]Failure{}, repairs: map[types.NamespacedName]*contention.Repairs{}, changes: map[types.NamespacedName]string{}, deferred: map[types.NamespacedName][]string{}, former: map[types.NamespacedName]bool{}}
 }
 
 // changed notes that an object was changed for a state of its source.
@@ -94,6 +96,28 @@ func (f *failures) keep(key types.NamespacedName, former bool) {
 		return
 	}
 	delete(f.former, key)
+}
+
+// setDeferred notes which fields of an object are left to the target until its source changes, and tells whether that is new.
+func (f *failures) setDeferred(key types.NamespacedName, fields []string) (news bool) {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	if slices.Equal(f.deferred[key], fields) {
+		return false
+	}
+	if len(fields) == 0 {
+		delete(f.deferred, key)
+	} else {
+		f.deferred[key] = fields
+	}
+	return true
+}
+
+// deferredFields returns the fields of all objects that are left to the target until their source changes.
+func (f *failures) deferredFields() map[types.NamespacedName][]string {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	return maps.Clone(f.deferred)
 }
 
 // kept returns the objects that are left on the target though their mailbox is gone.

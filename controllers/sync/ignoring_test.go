@@ -18,6 +18,7 @@ package sync
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,6 +70,22 @@ func mustJSON(value any) string {
 func replicasOf(object *unstructured.Unstructured) int64 {
 	replicas, _, _ := unstructured.NestedInt64(object.Object, "spec", "replicas")
 	return replicas
+}
+
+// deferred are the fields that the one config's status says are left to the target.
+func (h *hub) deferred() (fields []string) {
+	h.t.Helper()
+	tallies := map[string]*Tally{}
+	h.controllers[deploymentsV1].AddTo(tallies)
+	for _, tally := range tallies {
+		for _, object := range tally.Deferred {
+			fields = append(fields, object.Fields...)
+		}
+		if tally.Synced+int64(len(tally.Deferred)) > tally.Selected {
+			h.t.Errorf("an object is counted twice: %+v", tally)
+		}
+	}
+	return fields
 }
 
 // runs tells whether a Deployment has an image and so many replicas.
@@ -142,11 +159,16 @@ func TestIgnoringIsTurnedOnAndOff(t *testing.T) {
 			h.stays(deploymentsV1, scaled)
 			h.deployment("web:2", "replicas: 2, ")
 			second := h.goesDown(deploymentsV1, "web", runsAs("web:2", 7))
+			if fields := h.deferred(); len(fields) > 0 {
+				t.Errorf("what is ignored now is said to be left until the next change: %v", fields)
+			}
 			turn("")
 			h.stays(deploymentsV1, second)
+			h.until("the field is said to be left to the target", func() bool { return slices.Equal(h.deferred(), []string{"spec.replicas"}) })
 			// With the next change of the source all of it counts again.
 			h.deployment("web:3", "replicas: 2, ")
 			h.goesDown(deploymentsV1, "web", runsAs("web:3", 2))
+			h.until("nothing is left to the target any more", func() bool { return len(h.deferred()) == 0 })
 		})
 	}
 }

@@ -45,6 +45,8 @@ type outcome struct {
 	again time.Duration
 	// late is true if the write came too late: the cache is about to show what came between.
 	late bool
+	// deferred are fields that are left to the target until the source changes, though they are not ignored any more.
+	deferred []string
 	// returned is true if a status was written to the mailbox.
 	returned bool
 }
@@ -70,7 +72,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 		return reconcile.Result{}, nil
 	}
 	c.awaitName(key, err)
-	c.failures.keep(key, err == nil && outcome.decision.Cause == decide.FormerMailbox)
+	c.noteState(key, outcome, err)
 	if err == nil {
 		c.acknowledged(key, outcome, seen, ended)
 		if before, failed := c.failures.clear(key); failed {
@@ -100,6 +102,14 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 		return reconcile.Result{RequeueAfter: after}, nil
 	}
 	return reconcile.Result{}, fmt.Errorf("%s %s: %w", c.Resource.Resource, key, c.discreet(err))
+}
+
+// noteState notes what is to be said of an object beside whether it failed.
+func (c *Controller) noteState(key types.NamespacedName, outcome outcome, err error) {
+	c.failures.keep(key, err == nil && outcome.decision.Cause == decide.FormerMailbox)
+	if c.failures.setDeferred(key, outcome.deferred) {
+		c.Changed()
+	}
 }
 
 // acknowledged is called when what was to be done about an object is done, or is put off until it is decided once more.

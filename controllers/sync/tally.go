@@ -18,12 +18,14 @@ package sync
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -35,6 +37,9 @@ type Tally struct {
 	// not in step for a reason given in Failures.
 	Selected, Synced, Failed int64
 	Failures                 []ObjectFailure
+	// Deferred are objects that are not counted as synced, since fields that are not ignored any more are left to the target
+	// until the object changes: whether they differ is not known.
+	Deferred []DeferredObject
 	// Overruled are objects that the config selects under other names than an older config, which wins.
 	Overruled []ObjectName
 	// LeftOut are objects that an entry for going down selects but that do not go, because one for coming up selects
@@ -48,6 +53,12 @@ type Tally struct {
 type ObjectName struct {
 	Resource schema.GroupResource
 	Key      types.NamespacedName
+}
+
+// DeferredObject is an object of which fields are left to the target until it changes.
+type DeferredObject struct {
+	ObjectName
+	Fields []string
 }
 
 // Unavailable is a resource that cannot be synced with the target now.
@@ -66,25 +77,47 @@ type ObjectFailure struct {
 	Failure  Failure
 }
 
+// FirstFailures returns the first of the failures by resource and name, in the form of a status.
+func FirstFailures(all []ObjectFailure, limit int) (first []edgev2alpha1.ObjectFailure) {
+	sorted := slices.Clone(all)
+	slices.SortFunc(sorted, func(a, b ObjectFailure) int {
+		return strings.Compare(a.Resource.GroupResource().String()+" "+a.Key.String(), b.Resource.GroupResource().String()+" "+b.Key.String())
+	})
+	for _, failure := range sorted[:min(len(sorted), limit)] {
+		first = append(first, edgev2alpha1.ObjectFailure{
+			Group: failure.Resource.Group, Resource: failure.Resource.Resource,
+			Namespace: failure.Key.Namespace, Name: failure.Key.Name,
+			Reason: failure.Failure.Reason, Message: Truncate(failure.Failure.Message),
+		})
+	}
+	return first
+}
+
+// objectStates are what is known of objects beside what the caches show.
+type objectStates struct {
+	failures map[types.NamespacedName]Failure
+	deferred map[types.NamespacedName][]string
+}
+
 // AddTo counts this controller's objects into the tallies of the configs that select them.
 func (c *Controller) AddTo(tallies map[string]*Tally) {
 	matcher := c.matcher.Load()
-	failures := c.failures.snapshot()
+	known := objectStates{c.failures.snapshot(), c.failures.deferredFields()}
 	sources, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
 	for _, source := range sources {
 		if chosen, ok := c.chooseDown(matcher, source); ok {
-			c.countDown(tallies, source, chosen, failures)
-		} else if _, failed := failures[keyOf(source)]; failed && len(c.raised.at(keyOf(source))) == 0 {
-			c.countLeft(tallies, matcher, source, failures)
+			c.countDown(tallies, source, chosen, known)
+		} else if _, failed := known.failures[keyOf(source)]; failed && len(c.raised.at(keyOf(source))) == 0 {
+			c.countLeft(tallies, matcher, source, known)
 		}
 	}
 	for _, key := range c.raised.keys() {
-		c.countUp(tallies, matcher, key, failures)
+		c.countUp(tallies, matcher, key, known)
 	}
 	c.dropped.addTo(tallies, c.Resource.GroupResource())
 }
 
-func (c *Controller) countDown(tallies map[string]*Tally, source *unstructured.Unstructured, chosen choice, failures map[types.NamespacedName]Failure) {
+func (c *Controller) countDown(tallies map[string]*Tally, source *unstructured.Unstructured, chosen choice, known objectStates) {
 	key := keyOf(source)
 	name := ObjectName{Resource: c.Resource.GroupResource(), Key: key}
 	marks := c.marksFrom(key)
@@ -101,7 +134,7 @@ func (c *Controller) countDown(tallies map[string]*Tally, source *unstructured.U
 	}
 	uid := source.GetUID()
 	synced := slices.ContainsFunc(marks, func(mark ownership.Mark) bool { return mark.Source.UID == uid })
-	c.count(tallies, chosen.Selection, key, synced, failures)
+	c.count(tallies, chosen.Selection, key, synced, known)
 }
 
 // staysAbove tells whether an object is left out since one of its name is selected for coming up.
@@ -110,7 +143,7 @@ func (c *Controller) staysAbove(source *unstructured.Unstructured, chosen choice
 	return err == nil && c.isLeftOut(source, here)
 }
 
-func (c *Controller) countUp(tallies map[string]*Tally, matcher *selection.Matcher, key types.NamespacedName, failures map[types.NamespacedName]Failure) {
+func (c *Controller) countUp(tallies map[string]*Tally, matcher *selection.Matcher, key types.NamespacedName, known objectStates) {
 	held, _ := c.mailboxObject(key)
 	side, object := c.sourceBelow(key, held)
 	if object == nil {
@@ -124,22 +157,23 @@ func (c *Controller) countUp(tallies map[string]*Tally, matcher *selection.Match
 		tally := tallyOf(tallies, config)
 		tally.Overruled = append(tally.Overruled, ObjectName{Resource: c.Resource.GroupResource(), Key: key})
 	}
-	c.count(tallies, chosen.Selection, key, c.cameUp(held), failures)
+	c.count(tallies, chosen.Selection, key, c.cameUp(held), known)
 }
 
 // countLeft counts what came up before and may not any more.
-func (c *Controller) countLeft(tallies map[string]*Tally, matcher *selection.Matcher, held *unstructured.Unstructured, failures map[types.NamespacedName]Failure) {
+func (c *Controller) countLeft(tallies map[string]*Tally, matcher *selection.Matcher, held *unstructured.Unstructured, known objectStates) {
 	mark, err := markAbove(c.Owner, held)
 	if err != nil {
 		return
 	}
 	if selected, ok := c.selectsHeld(matcher, c.sideOf(placeBelow(mark).resource), mark, held); ok {
-		c.count(tallies, selected, keyOf(held), false, failures)
+		c.count(tallies, selected, keyOf(held), false, known)
 	}
 }
 
-func (c *Controller) count(tallies map[string]*Tally, selected selection.Selection, key types.NamespacedName, synced bool, failures map[types.NamespacedName]Failure) {
-	failure, failed := failures[key]
+func (c *Controller) count(tallies map[string]*Tally, selected selection.Selection, key types.NamespacedName, synced bool, known objectStates) {
+	failure, failed := known.failures[key]
+	deferred := known.deferred[key]
 	for _, config := range selected.Configs {
 		tally := tallyOf(tallies, config)
 		tally.Selected++
@@ -147,6 +181,8 @@ func (c *Controller) count(tallies map[string]*Tally, selected selection.Selecti
 		case failed:
 			tally.Failed++
 			tally.Failures = append(tally.Failures, ObjectFailure{Resource: c.Resource, Key: key, Failure: failure})
+		case synced && len(deferred) > 0:
+			tally.Deferred = append(tally.Deferred, DeferredObject{ObjectName{c.Resource.GroupResource(), key}, deferred})
 		case synced:
 			tally.Synced++
 		}
@@ -170,6 +206,8 @@ type Sum struct {
 	Former int
 	// PendingSince is when the oldest change was seen that has not reached its other side yet; zero if there is none.
 	PendingSince time.Time
+	// Failures are the failed objects, in no order.
+	Failures []ObjectFailure
 }
 
 // Add takes in another sum.
@@ -177,6 +215,7 @@ func (s *Sum) Add(other Sum) {
 	s.Synced += other.Synced
 	s.Failed += other.Failed
 	s.Former += other.Former
+	s.Failures = append(s.Failures, other.Failures...)
 	if s.PendingSince.IsZero() || !other.PendingSince.IsZero() && other.PendingSince.Before(s.PendingSince) {
 		s.PendingSince = other.PendingSince
 	}
@@ -192,8 +231,9 @@ func (c *Controller) Sum() Sum {
 			sum.Synced++
 		}
 	}
-	for key := range failures {
+	for key, failure := range failures {
 		sum.Failed++
+		sum.Failures = append(sum.Failures, ObjectFailure{Resource: c.Resource, Key: key, Failure: failure})
 		sum.Synced -= len(c.marksFrom(key))
 	}
 	for _, key := range c.failures.kept() {

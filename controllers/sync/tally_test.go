@@ -46,6 +46,9 @@ func TestSum(t *testing.T) {
 	h.goesDown(configMapsV1, "first")
 	h.goesDown(configMapsV1, "second")
 	counts("two are in step", "2 in step, 1 failed, 0 of a former mailbox")
+	if first := FirstFailures(h.controllers[configMapsV1].Sum().Failures, 20); len(first) != 1 || first[0].Name != "taken" || first[0].Reason != ReasonConflict {
+		t.Errorf("the failed object is not named: %+v", first)
+	}
 	h.stop()
 	h.markedBy("first", "another")
 	h.drop(configMapsV1, h.namespace, "first")

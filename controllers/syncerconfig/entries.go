@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/compatibility"
 	"github.com/synchub-dev/synchub/controllers/definition"
 	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/controllers/sync/boundary"
@@ -39,8 +40,8 @@ import (
 type Shortfall struct {
 	// Field is the entry's path in the config, Resource what it names there.
 	Field, Resource string
-	// Reason is [ReasonNotPublished], [edgev2alpha1.ReasonNamingConflict], [sync.ReasonNotServed], [sync.ReasonForbidden] or one
-	// of package boundary.
+	// Reason is [ReasonNotPublished], [edgev2alpha1.ReasonNamingConflict], [sync.ReasonNotServed], [sync.ReasonForbidden],
+	// [compatibility.ReasonVersionNotServed], [compatibility.ReasonSchema] or one of package boundary.
 	Reason string
 	// Message is what the target or the hub says about it, empty if it is not published.
 	Message string
@@ -114,7 +115,7 @@ func (s Supply) hold(entry selection.Entry, conversions []conversion.Conversion)
 				continue
 			}
 			// "*" means what there is; that a target has less than what is published is no fault of the config.
-			if unavailable.Reason == sync.ReasonNotServed && isWildcard(entry) {
+			if isWildcard(entry) && (unavailable.Reason == sync.ReasonNotServed || unavailable.Reason == compatibility.ReasonVersionNotServed) {
 				continue
 			}
 			if slices.ContainsFunc(meant, func(target sync.TargetResource) bool {

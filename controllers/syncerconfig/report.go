@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/compatibility"
 	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/controllers/sync/conversion"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
@@ -53,7 +54,7 @@ func newReport(view syncmanager.View) report {
 	for _, controller := range view.Controllers {
 		controller.AddTo(report.tallies)
 		group := controller.Resource.GroupResource()
-		report.supply.Targets[group], report.supply.Unavailable[group] = controller.Targets, controller.Unavailable()
+		report.supply.Targets[group], report.supply.Unavailable[group] = controller.Targets, inOtherVersions(controller.Unavailable(), view.Fits)
 	}
 	for _, resource := range view.Published {
 		group := resource.GroupResource()
@@ -67,6 +68,18 @@ func newReport(view syncmanager.View) report {
 		report.entries[entry.Config] = append(report.entries[entry.Config], entry)
 	}
 	return report
+}
+
+// inOtherVersions tells apart what the target serves in other versions only from what it does not serve at all: a watch
+// fails in the same way.
+func inOtherVersions(unavailable []sync.Unavailable, fits map[schema.GroupResource]compatibility.State) []sync.Unavailable {
+	for i := range unavailable {
+		state := fits[unavailable[i].Target]
+		if unavailable[i].Reason == sync.ReasonNotServed && state.Reason == compatibility.ReasonVersionNotServed {
+			unavailable[i].Reason, unavailable[i].Message = state.Reason, state.Message
+		}
+	}
+	return unavailable
 }
 
 // findings returns what is known of a config with these conversions.

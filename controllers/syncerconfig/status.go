@@ -44,6 +44,9 @@ const (
 	ReasonNothing       = "SelectsNothing"
 	// ReasonNotInSchema is that of the condition FieldsDropped.
 	ReasonNotInSchema = "NotInSchema"
+	// ReasonLeftToTarget: all is in step but fields that ignoreFields named before: the target keeps them until their objects
+	// change.
+	ReasonLeftToTarget = "LeftToTarget"
 )
 
 // Reasons of the condition Overlapping of a config.
@@ -82,7 +85,7 @@ func Status(findings Findings, current edgev2alpha1.SyncerConfigStatus) edgev2al
 		tally = &sync.Tally{}
 	}
 	next.Selected, next.Synced, next.Failed = tally.Selected, tally.Synced, tally.Failed
-	next.Failures = failures(tally)
+	next.Failures = sync.FirstFailures(tally.Failures, edgev2alpha1.MaxFailures)
 
 	ready := readiness(findings, tally)
 	ready.ObservedGeneration = findings.Generation
@@ -132,12 +135,25 @@ func readiness(findings Findings, tally *sync.Tally) metav1.Condition {
 		condition.Reason, condition.Message = ReasonObjectsFailed, fmt.Sprintf("%d of %d objects failed; see status.failures and the events on them.", tally.Failed, tally.Selected)
 	case findings.Suspended:
 		condition.Reason, condition.Message = ReasonSuspended, "The config is suspended."
+	case len(tally.Deferred) > 0 && tally.Synced+int64(len(tally.Deferred)) == tally.Selected:
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonLeftToTarget, sync.Truncate(leftToTarget(tally))
 	case tally.Synced < tally.Selected:
 		condition.Reason, condition.Message = ReasonSyncing, fmt.Sprintf("%d of %d objects are in step.", tally.Synced, tally.Selected)
 	default:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonInStep, "All selected objects are in step."
 	}
 	return condition
+}
+
+// leftToTarget names the objects of which the target keeps fields that are not ignored any more.
+func leftToTarget(tally *sync.Tally) string {
+	var objects []string
+	for _, object := range tally.Deferred {
+		objects = append(objects, fmt.Sprintf("%s (%s)", nameOfObject(object.ObjectName), strings.Join(object.Fields, ", ")))
+	}
+	slices.Sort(objects)
+	return fmt.Sprintf("%d of %d objects are in step. Of the others the target keeps fields that ignoreFields named before, whatever the mailbox says, until the object changes there: %s.",
+		tally.Synced, tally.Selected, first(objects))
 }
 
 // lacking returns the reason of the worst shortfalls, and a message that names all of them, the worst first.
@@ -152,6 +168,7 @@ func lacking(shortfalls []Shortfall) (reason, message string) {
 		{ReasonNotPublished, "Not published by the hub"},
 		{edgev2alpha1.ReasonNamingConflict, "Not served by the mailbox, see the condition " + edgev2alpha1.ConditionAPIsMissing},
 		{sync.ReasonNotServed, "Not served by the target"},
+		{compatibility.ReasonVersionNotServed, "Served by the target in other versions only"},
 		{sync.ReasonForbidden, "Not permitted on the target"},
 		{compatibility.ReasonSchema, "Not synced, because it may not fit into the target"},
 		{compatibility.ReasonTooLarge, "Not synced, because the target's schema is too large to be compared"},
@@ -195,10 +212,14 @@ func overlap(tally *sync.Tally) metav1.Condition {
 func objectNames(objects []sync.ObjectName) []string {
 	var names []string
 	for _, object := range objects {
-		names = append(names, fmt.Sprintf("%s %s", object.Resource, strings.TrimPrefix(object.Key.String(), "/")))
+		names = append(names, nameOfObject(object))
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+func nameOfObject(object sync.ObjectName) string {
+	return fmt.Sprintf("%s %s", object.Resource, strings.TrimPrefix(object.Key.String(), "/"))
 }
 
 // first lists the first of all, and how many there are beside them.
@@ -216,24 +237,4 @@ func setOrRemove(conditions *[]metav1.Condition, set bool, condition metav1.Cond
 	}
 	condition.Status = metav1.ConditionTrue
 	meta.SetStatusCondition(conditions, condition)
-}
-
-// failures returns the first failures by name.
-func failures(tally *sync.Tally) []edgev2alpha1.ObjectFailure {
-	all := slices.Clone(tally.Failures)
-	slices.SortFunc(all, func(a, b sync.ObjectFailure) int {
-		return strings.Compare(a.Resource.GroupResource().String()+" "+a.Key.String(), b.Resource.GroupResource().String()+" "+b.Key.String())
-	})
-	if len(all) > edgev2alpha1.MaxFailures {
-		all = all[:edgev2alpha1.MaxFailures]
-	}
-	var result []edgev2alpha1.ObjectFailure
-	for _, failure := range all {
-		result = append(result, edgev2alpha1.ObjectFailure{
-			Group: failure.Resource.Group, Resource: failure.Resource.Resource,
-			Namespace: failure.Key.Namespace, Name: failure.Key.Name,
-			Reason: failure.Failure.Reason, Message: sync.Truncate(failure.Failure.Message),
-		})
-	}
-	return result
 }

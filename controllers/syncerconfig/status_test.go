@@ -70,6 +70,20 @@ func TestStatus(t *testing.T) {
 			findings(func(*syncerconfig.Findings) {}),
 			"True InStep", "All selected objects", nil,
 		},
+		"in step, but for what is left to the target": {
+			findings(func(f *syncerconfig.Findings) {
+				f.Tally.Synced, f.Tally.Deferred = 1, []sync.DeferredObject{{ObjectName: sync.ObjectName{
+					Resource: schema.GroupResource{Group: "apps", Resource: "deployments"}, Key: types.NamespacedName{Namespace: "a", Name: "x"},
+				}, Fields: []string{"spec.replicas"}}}
+			}),
+			"True LeftToTarget", "1 of 2 objects are in step. Of the others the target keeps fields that ignoreFields named before, whatever the mailbox says, until the object changes there: deployments.apps a/x (spec.replicas).", nil,
+		},
+		"of another version": {
+			findings(func(f *syncerconfig.Findings) {
+				f.Shortfalls = []syncerconfig.Shortfall{{Field: "spec.x", Resource: "gadgets", Reason: "VersionNotServed", Message: "v2 only."}}
+			}),
+			"False VersionNotServed", "Served by the target in other versions only: spec.x (gadgets): v2 only.", nil,
+		},
 		"syncing": {
 			findings(func(f *syncerconfig.Findings) { f.Tally.Synced = 1 }),
 			"False Syncing", "1 of 2", nil,
@@ -203,7 +217,7 @@ func TestStatusAgain(t *testing.T) {
 	long := metav1.NewTime(time.Unix(1000, 0))
 	one := findings(func(f *syncerconfig.Findings) { f.Tally.LeftOut = []sync.ObjectName{{}} })
 	current := syncerconfig.Status(one, edgev2alpha1.SyncerConfigStatus{})
-	current.LastSyncerHeartbeatTime = &long
+	current.LastSyncerHeartbeatTime = &long //nolint:staticcheck // deprecated, and left as it is
 	for i := range current.Conditions {
 		current.Conditions[i].LastTransitionTime = long
 	}

@@ -321,6 +321,8 @@ type View struct {
 	Frozen map[schema.GroupResource]compatibility.State
 	// Missing are the APIs that the mailbox does not have although they are published.
 	Missing MissingAPIs
+	// Fits tells of resources of the target whether objects of the mailbox fit, as far as that was compared.
+	Fits map[schema.GroupResource]compatibility.State
 }
 
 // View returns a SyncTarget's view; ok is false if it is not synced or its configs have not taken effect yet.
@@ -333,7 +335,7 @@ func (m *Manager) View(syncTarget types.UID) (view View, ok bool) {
 	found.lock.Lock()
 	defer found.lock.Unlock()
 	view.Mailbox, view.Matcher, view.Definitions = found.target.Mailbox, found.matcher, found.definitions()
-	view.Frozen, view.Missing = m.frozen(found, view.Published), found.missing
+	view.Frozen, view.Missing, view.Fits = m.frozen(found, view.Published), found.missing, maps.Clone(found.fits)
 	return view, found.known && found.settled == found.matcher
 }
 

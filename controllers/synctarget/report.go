@@ -156,6 +156,7 @@ func (v view) describe(syncTarget *edgev2alpha1.SyncTarget, memory *memory) (aga
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
 	v.describeMissing(syncTarget)
+	reportSuspended(syncTarget)
 	reportDrain(syncTarget, health, v.circumstances)
 	unimplemented.SetCondition(&status.Conditions, syncTarget.Generation, unimplemented.SyncTarget(&syncTarget.Spec))
 	v.describeShared(syncTarget)
@@ -246,6 +247,7 @@ func (v view) count(status *edgev2alpha1.SyncTargetStatus) {
 	}
 	bounded := func(count int) int32 { return int32(min(count, math.MaxInt32)) } //nolint:gosec // no target holds more
 	status.Counts = &edgev2alpha1.TargetCounts{Synced: bounded(sum.Synced), Failed: bounded(sum.Failed), Former: bounded(sum.Former)}
+	status.Failures = sync.FirstFailures(sum.Failures, edgev2alpha1.MaxTargetFailures)
 	status.PendingSince = nil
 	if !sum.PendingSince.IsZero() {
 		status.PendingSince = &metav1.Time{Time: sum.PendingSince}
@@ -333,14 +335,26 @@ func syncerCondition(syncTarget *edgev2alpha1.SyncTarget, v view, health targets
 	case !v.known:
 		condition.Reason, condition.Message = ReasonStarting, "The hub has not read the mailbox yet."
 	default:
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonSyncing, "The hub keeps the target in step with its mailbox."
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonSyncing, "The hub syncs the target with its mailbox; status.counts and status.failures tell how far it is."
 	}
 	return condition
 }
 
+// reportSuspended sets the condition Suspended while that is what the SyncTarget asks for.
+func reportSuspended(syncTarget *edgev2alpha1.SyncTarget) {
+	if !syncTarget.Spec.Suspend {
+		meta.RemoveStatusCondition(&syncTarget.Status.Conditions, edgev2alpha1.ConditionSuspended)
+		return
+	}
+	meta.SetStatusCondition(&syncTarget.Status.Conditions, metav1.Condition{
+		Type: edgev2alpha1.ConditionSuspended, Status: metav1.ConditionTrue, Reason: ReasonSuspended, ObservedGeneration: syncTarget.Generation,
+		Message: "Nothing is synced while spec.suspend is true; what is on the target stays as it is.",
+	})
+}
+
 // readyCondition sums up the others.
 func readyCondition(syncTarget *edgev2alpha1.SyncTarget, heartbeat, syncer metav1.Condition) metav1.Condition {
-	condition := metav1.Condition{Type: edgev2alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: ReasonReady, Message: "The target is in step with its mailbox."}
+	condition := metav1.Condition{Type: edgev2alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: ReasonReady, Message: "The hub syncs the target with its mailbox."}
 	if mailbox := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionMailboxReady); mailbox == nil || mailbox.Status != metav1.ConditionTrue {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, ReasonMailboxNotReady, "The mailbox workspace is not ready."
 	}

@@ -43,8 +43,8 @@ func TestConditions(t *testing.T) {
 	const (
 		noMailbox = "False MailboxNotReady: The mailbox workspace is not ready."
 		paused    = "False Suspended: Nothing is synced while spec.suspend is true."
-		syncing   = "True Syncing: The hub keeps the target in step with its mailbox."
-		ready     = "True Ready: The target is in step with its mailbox."
+		syncing   = "True Syncing: The hub syncs the target with its mailbox; status.counts and status.failures tell how far it is."
+		ready     = "True Ready: The hub syncs the target with its mailbox."
 	)
 	for name, test := range map[string]struct {
 		// mailbox is the status of the condition MailboxReady, empty if there is none; where is false while the status

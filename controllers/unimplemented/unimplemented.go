@@ -56,9 +56,9 @@ func (l *list) add(field string, set bool) {
 // SyncTarget returns the fields of a SyncTarget that are set without effect.
 func SyncTarget(spec *edgev2alpha1.SyncTargetSpec) []string {
 	var fields list
-	fields.add("spec.evictAfter", spec.EvictAfter != nil)
-	fields.add("spec.supportedAPIExports", len(spec.SupportedAPIExports) > 0)
-	fields.add("spec.cells", len(spec.Cells) > 0)
+	fields.add("spec.evictAfter", spec.EvictAfter != nil)                     //nolint:staticcheck // deprecated is why it is told
+	fields.add("spec.supportedAPIExports", len(spec.SupportedAPIExports) > 0) //nolint:staticcheck // deprecated is why it is told
+	fields.add("spec.cells", len(spec.Cells) > 0)                             //nolint:staticcheck // deprecated is why it is told
 	return fields
 }
 

@@ -24,6 +24,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
@@ -175,6 +176,13 @@ var _ = Describe("the rules of a PublishedResource", func() {
 		apply(ctx, mailbox, widgets.object(ns, "other", "spec: {replicas: 7}"))
 		Eventually(read(gvr, ns, "other", "spec", "replicas")).WithContext(ctx).Should(Equal("7"))
 		Expect(read(gvr, ns, "app", "spec")()).To(Equal("map[free:below image:three replicas:5]"))
+		By("saying that they are left to the target, and both values")
+		Eventually(readyOf).WithContext(ctx).WithArguments(mailbox, ns).Should(And(HavePrefix("True LeftToTarget: 1 of 2 objects are in step."),
+			ContainSubstring("widgets.ignored.example.com %s/app (spec.replicas, spec.free", ns)))
+		Eventually(explained).WithContext(ctx).WithArguments(inventory, "florin", "widgets.ignored.example.com", ns+"/app").Should(And(
+			comesTo(explain.Present, explain.Waiting, explain.StepContent),
+			HaveField("Text", ContainSubstring("left to the target until the next change in the mailbox")),
+			HaveField("Text", ContainSubstring("spec.replicas is 5 on the target and 2 in the mailbox"))))
 		patch(ctx, mailbox, gvr, ns, "app", `{"spec": {"image": "four"}}`)
 		Eventually(read(gvr, ns, "app", "spec")).WithContext(ctx).Should(Equal("map[free:changed above image:four never:x replicas:2]"))
 		after := identities(ctx, florin, gvr, ns, "app")

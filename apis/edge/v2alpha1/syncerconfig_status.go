@@ -55,6 +55,9 @@ type SyncerConfigStatus struct {
 	Failures []ObjectFailure `json:"failures,omitempty"`
 
 	// LastSyncerHeartbeatTime is when the hub last looked at the config.
+	//
+	// Deprecated: kept so that YAML of KubeStellar applies, and never set. A heartbeat in each config would be a write where
+	// nothing changes; that of the SyncTarget tells whether the hub lives.
 	// +optional
 	LastSyncerHeartbeatTime *metav1.Time `json:"lastSyncerHeartbeatTime,omitempty"`
 }

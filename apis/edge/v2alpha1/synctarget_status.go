@@ -21,13 +21,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// MaxTargetFailures is how many failures a SyncTargetStatus lists; its count of failed objects has no such limit.
+const MaxTargetFailures = 20
+
 // SyncTargetStatus says what the hub knows about a cluster. It is written at most once a minute when nothing changes.
 type SyncTargetStatus struct {
 	// Allocatable is what the cluster has left for workload.
+	//
+	// Deprecated: kept so that YAML of KubeStellar applies, and never set. To sum up nodes the hub would need the right to
+	// read them, which registering a cluster does not give it; see the cluster's own metrics.
 	// +optional
 	Allocatable *corev1.ResourceList `json:"allocatable,omitempty"`
 
 	// Capacity is what the cluster has in all.
+	//
+	// Deprecated: kept so that YAML of KubeStellar applies, and never set, like allocatable.
 	// +optional
 	Capacity *corev1.ResourceList `json:"capacity,omitempty"`
 
@@ -49,8 +57,9 @@ type SyncTargetStatus struct {
 	// +optional
 	LastSyncerHeartbeatTime *metav1.Time `json:"lastSyncerHeartbeatTime,omitempty"`
 
-	// VirtualWorkspaces is what an agent in the cluster would connect to. Kept for compatibility: the hub needs no
-	// agent and leaves it empty.
+	// VirtualWorkspaces is what an agent in the cluster would connect to.
+	//
+	// Deprecated: kept so that YAML of KubeStellar applies, and never set: the hub needs no agent.
 	// +optional
 	// +listType=atomic
 	VirtualWorkspaces []VirtualWorkspace `json:"virtualWorkspaces,omitempty"`
@@ -84,6 +93,13 @@ type SyncTargetStatus struct {
 	// Counts sum up the objects that are kept in step with the cluster, in both directions.
 	// +optional
 	Counts *TargetCounts `json:"counts,omitempty"`
+
+	// Failures are the first of the failed objects, by their names in the mailbox, counted when counts were. All of them are in the
+	// status of the configs of the mailbox and in the events there.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	Failures []ObjectFailure `json:"failures,omitempty"`
 
 	// PendingSince is when the oldest change was seen that has not reached its other side yet; absent if there is none.
 	// +optional
@@ -202,6 +218,9 @@ type SyncedResource struct {
 	Versions []string `json:"versions,omitempty"`
 
 	// IdentityHash tells apart resources of the same name that come from different API exports.
+	//
+	// Deprecated: kept so that YAML of KubeStellar applies, and never set. A mailbox has one API of a name; which export
+	// provides it the PublishedResource says.
 	// +optional
 	IdentityHash string `json:"identityHash,omitempty"`
 

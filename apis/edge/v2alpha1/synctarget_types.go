@@ -56,17 +56,25 @@ type SyncTargetSpec struct {
 	Unschedulable bool `json:"unschedulable,omitempty"`
 
 	// EvictAfter tells placement engines to move everything elsewhere once this time has passed.
+	//
+	// Deprecated: kept so that YAML of KubeStellar applies, without effect and reported as NotImplemented. A cluster that
+	// empties itself by a clock is no safe thing; set drain when it is time.
 	// +optional
 	EvictAfter *metav1.Time `json:"evictAfter,omitempty"`
 
-	// SupportedAPIExports names API exports whose resources the cluster can run. Kept for compatibility: the hub
-	// takes the resources to sync from its PublishedResources and from what the cluster serves.
+	// SupportedAPIExports names API exports whose resources the cluster can run.
+	//
+	// Deprecated: kept so that YAML of KubeStellar applies, without effect and reported as NotImplemented. The hub takes the
+	// resources to sync from its PublishedResources and from what the cluster serves.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	SupportedAPIExports []APIExportReference `json:"supportedAPIExports,omitempty"`
 
 	// Cells are coordinates of the cluster, such as region or zone, for placement engines to read.
+	//
+	// Deprecated: kept so that YAML of KubeStellar applies, without effect and reported as NotImplemented. Labels of the
+	// SyncTarget say the same, and can be selected by.
 	// +optional
 	Cells map[string]string `json:"cells,omitempty"`
 

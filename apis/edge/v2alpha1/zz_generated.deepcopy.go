@@ -652,6 +652,11 @@ func (in *SyncTargetStatus) DeepCopyInto(out *SyncTargetStatus) {
 		*out = new(TargetCounts)
 		**out = **in
 	}
+	if in.Failures != nil {
+		in, out := &in.Failures, &out.Failures
+		*out = make([]ObjectFailure, len(*in))
+		copy(*out, *in)
+	}
 	if in.PendingSince != nil {
 		in, out := &in.PendingSince, &out.PendingSince
 		*out = (*in).DeepCopy()

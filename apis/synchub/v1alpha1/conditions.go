@@ -31,6 +31,11 @@ const (
 	// ConditionAPIsMissing is True, and names SyncTargets, while mailboxes do not have the API although the export carries it.
 	ConditionAPIsMissing = "APIsMissing"
 
+	// ConditionMutatedReference is True, and names the entries of related, when mutation changes the field by which they find
+	// objects and they have no naming: copies keep the names of their originals, so the primary does not name them on its
+	// other side.
+	ConditionMutatedReference = "MutatedReference"
+
 	// ConditionNotImplemented is True, and names the fields, when the object sets fields that this release accepts
 	// but does not act upon.
 	ConditionNotImplemented = "NotImplemented"

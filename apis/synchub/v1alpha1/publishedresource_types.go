@@ -277,7 +277,7 @@ const (
 
 // PublishedResourceStatus says how far the hub has come with a PublishedResource.
 type PublishedResourceStatus struct {
-	// Conditions: SchemaReady, Exported, Ready, NotImplemented.
+	// Conditions: SchemaReady, Exported, Ready, MutatedReference, NotImplemented.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

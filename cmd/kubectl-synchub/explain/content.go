@@ -17,6 +17,7 @@ limitations under the License.
 package explain
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -24,6 +25,7 @@ import (
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/sync"
@@ -90,17 +92,13 @@ func (e *explainer) lookAtContent() {
 		return
 	}
 	wish := e.wish()
-	if former, ok := transform.FormerlyIgnored(e.observed.Mark); ok {
-		wish.Ignored = transform.Union(wish.Ignored, former)
-	}
 	wish.Relation = e.observed.Mark.Relation
-	desired, err := e.down().Desire(e.facts.Object.It, wish)
+	desired, err := e.down().DesireObserved(e.facts.Object.It, wish, e.observed.Mark, func(before *transform.Desired) bool {
+		return len(e.differing(before.Object.Object)) == 0
+	})
 	if err != nil {
 		e.say(StepContent, Stopped, "%s", inOneLine(err)).because(sync.ReasonRuleFailed)
 		return
-	}
-	if e.observed.Mark.Adopted {
-		desired = desired.AsAdopted()
 	}
 	decision, err := decide.Down(decide.Source{State: decide.InStep, Desired: desired.HeldAs(e.observed.Mark)}, e.observed, nil)
 	if err != nil {
@@ -112,6 +110,7 @@ func (e *explainer) lookAtContent() {
 
 func (e *explainer) tellContent(decision decide.Decision, desired *transform.Desired) {
 	differing := e.differing(desired.Object.Object)
+	deferred := e.deferred(desired)
 	switch {
 	case decision.Cause == decide.Taken:
 		from := e.observed.Mark.Source
@@ -127,9 +126,60 @@ func (e *explainer) tellContent(decision decide.Decision, desired *transform.Des
 		e.say(StepContent, Unknown, "whether it is in step cannot be told without the PublishedResource")
 	case len(differing) > 0:
 		e.say(StepContent, Unknown, "values differ at %s; either the cluster writes them in another form, or the hub is about to apply them", firstOf(differing))
+	case len(deferred) > 0:
+		e.say(StepContent, Waiting, "left to the target until the next change in the mailbox, since ignoreFields named it before: %s", firstOf(deferred)).
+			because("LeftToTarget").do("to apply the mailbox's value now, change anything in the object there")
 	default:
 		e.say(StepContent, OK, "it is what the mailbox says")
 	}
+}
+
+// deferred says of the fields that are left to the target until the source changes how they differ. In a Secret that stays
+// untold.
+func (e *explainer) deferred(desired *transform.Desired) (texts []string) {
+	if len(desired.Deferred) == 0 {
+		return nil
+	}
+	wish := e.wish()
+	wish.Relation = e.observed.Mark.Relation
+	wanted, err := e.down().Desire(e.facts.Object.It, wish)
+	if err != nil {
+		return nil
+	}
+	for _, field := range desired.Deferred {
+		mailbox, target := field.Path.Values(wanted.Object.Object), field.Path.Values(e.facts.Target.It.Object)
+		switch {
+		case apiequality.Semantic.DeepEqual(mailbox, target):
+		case e.resource.GroupResource() == secrets || e.place.GroupResource() == secrets:
+			texts = append(texts, fmt.Sprintf("%s differs", field.Path))
+		default:
+			texts = append(texts, fmt.Sprintf("%s is %s on the target and %s in the mailbox", field.Path, inShort(target), inShort(mailbox)))
+		}
+	}
+	return texts
+}
+
+var secrets = schema.GroupResource{Resource: "secrets"}
+
+// inShort writes the values that a path leads to as JSON, cut where they are long.
+func inShort(values []any) string {
+	const limit = 64
+	if len(values) == 0 {
+		return "absent"
+	}
+	var texts []string
+	for _, value := range values {
+		text, err := json.Marshal(value)
+		if err != nil {
+			return "unknown"
+		}
+		texts = append(texts, string(text))
+	}
+	text := []rune(strings.Join(texts, ", "))
+	if len(text) > limit {
+		return string(text[:limit]) + "…"
+	}
+	return string(text)
 }
 
 // differing returns the paths where the target has other values.

@@ -18,6 +18,7 @@ package explain_test
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +27,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/controllers/sync/path"
 	"github.com/synchub-dev/synchub/controllers/sync/transform"
 )
 
@@ -39,7 +41,24 @@ func synced(state edgev2alpha1.SyncedResourceState, reason string) func(*testing
 }
 
 func event(reason string, uid types.UID) corev1.Event {
-	return corev1.Event{Reason: reason, Message: "It says why.", Type: corev1.EventTypeWarning, ReportingController: "synchub", InvolvedObject: corev1.ObjectReference{UID: uid}}
+	return corev1.Event{
+		Reason: reason, Message: "It says why.", Type: corev1.EventTypeWarning, ReportingController: "synchub", InvolvedObject: corev1.ObjectReference{UID: uid},
+		LastTimestamp: metav1.NewTime(now.Add(-3 * time.Minute)),
+	}
+}
+
+// tookBack makes the object one whose replicas were ignored when it was made, and are not any more; the target has others now.
+func tookBack(below int64) func(*testing.T, *explain.Facts) {
+	return func(t *testing.T, f *explain.Facts) {
+		t.Helper()
+		field, err := path.Parse("spec.replicas")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Object.It.Object["spec"] = map[string]any{"size": int64(3), "replicas": int64(3)}
+		f.Target.It = placed(t, f.Object.It, transform.Wish{Policy: ownership.PolicyDelete, Ignored: []transform.Ignored{{Path: field, OnCreate: true}}})
+		f.Target.It.Object["spec"] = map[string]any{"size": int64(3), "replicas": below}
+	}
 }
 
 var contentCases = map[string]situation{
@@ -82,7 +101,7 @@ var contentCases = map[string]situation{
 		change: func(_ *testing.T, f *explain.Facts) {
 			f.Events, f.Target.It = []corev1.Event{event("Forbidden", "above"), event("Conflict", "its predecessor")}, nil
 		},
-		step: explain.StepReport, state: explain.Stopped, reason: "Forbidden", says: []string{"the last event about it: It says why"},
+		step: explain.StepReport, state: explain.Stopped, reason: "Forbidden", says: []string{"the last event about it, 3m ago: It says why"},
 	},
 	"an event that is past": {
 		change: func(_ *testing.T, f *explain.Facts) { f.Events = []corev1.Event{event("Forbidden", "above")} }, state: explain.OK,
@@ -92,6 +111,44 @@ var contentCases = map[string]situation{
 			f.Events, f.Target.It = []corev1.Event{event("Conflict", "its predecessor")}, nil
 		},
 		step: explain.StepTarget, state: explain.Waiting,
+	},
+	"an event that is over": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			f.Events, f.Target.It = []corev1.Event{event("Forbidden", "above")}, nil
+			status(f).Counts = &edgev2alpha1.TargetCounts{}
+		},
+		step: explain.StepTarget, state: explain.Waiting,
+	},
+	"an event that may not be over, since not all failures are listed": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			f.Events, f.Target.It = []corev1.Event{event("Forbidden", "above")}, nil
+			status(f).Counts = &edgev2alpha1.TargetCounts{Failed: 1}
+		},
+		step: explain.StepReport, state: explain.Stopped, reason: "Forbidden", says: []string{"the last event about it, 3m ago"},
+	},
+	"a failure that only the SyncTarget reports": {
+		change: func(t *testing.T, f *explain.Facts) {
+			f.Configs.It.SyncerConfigs = nil
+			publish("select: All", false)(t, f)
+			f.Target.It = nil
+			status(f).Failures = []edgev2alpha1.ObjectFailure{{Group: "example.dev", Resource: "widgets", Namespace: "shop", Name: "web", Reason: "Forbidden", Message: "You may not."}}
+		},
+		step: explain.StepReport, state: explain.Stopped, reason: "Forbidden", says: []string{"SyncTarget/florin: You may not"},
+	},
+	"a field that is not ignored any more": {
+		change: tookBack(6),
+		step:   explain.StepContent, state: explain.Waiting, reason: "LeftToTarget",
+		says: []string{"left to the target until the next change in the mailbox", "spec.replicas is 6 on the target and 3 in the mailbox"},
+	},
+	"a field that is not ignored any more and has the same value": {
+		change: tookBack(3), state: explain.OK, says: []string{"in step with the mailbox"},
+	},
+	"a field that is not ignored any more, and a source that has changed": {
+		change: func(t *testing.T, f *explain.Facts) {
+			tookBack(6)(t, f)
+			f.Object.It.Object["spec"] = map[string]any{"size": int64(4), "replicas": int64(3)}
+		},
+		state: explain.Unknown, says: []string{"does not hold .spec.replicas there"},
 	},
 	"more failures than are listed": {
 		change: func(_ *testing.T, f *explain.Facts) { config(f).Status.Failed = 11 }, state: explain.Unknown, says: []string{"not all are listed"},

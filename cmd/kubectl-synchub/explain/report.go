@@ -24,6 +24,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/overview"
 )
 
 // lookAtCompatibility tells whether the target takes objects of the resource.
@@ -69,7 +70,12 @@ func (e *explainer) lookAtReport() {
 	}
 	last := e.lastEvent()
 	if last != nil && e.observed == nil && e.stay == "" {
-		e.say(StepReport, Stopped, "the last event about it: %s", sentence(last.Message)).because(last.Reason)
+		age := overview.Duration(e.facts.Now.Sub(last.LastTimestamp.Time))
+		if e.isOver(last) {
+			e.say(StepReport, OK, "an event, %s ago, said: %s; that is over: since then the hub has counted the objects that fail, and this one is not among them", age, sentence(last.Message))
+			return
+		}
+		e.say(StepReport, Stopped, "the last event about it, %s ago: %s", age, sentence(last.Message)).because(last.Reason)
 		return
 	}
 	if e.facts.Configs.Error == nil && e.countFailed() > edgev2alpha1.MaxFailures {
@@ -77,17 +83,37 @@ func (e *explainer) lookAtReport() {
 	}
 }
 
-// failure returns what the status of a config says about the object.
+// isOver tells whether the failure that an event tells of is none any more: the hub counted failures after it, listed all of
+// them, and the object is not among them.
+func (e *explainer) isOver(event *corev1.Event) bool {
+	status := &e.facts.SyncTarget.Status
+	return status.Counts != nil && int(status.Counts.Failed) == len(status.Failures) && e.among(status.Failures) == nil &&
+		event.LastTimestamp.Before(status.LastSyncerHeartbeatTime)
+}
+
+// failure returns what the status of a config says about the object, or where no config selects it that of the SyncTarget.
 func (e *explainer) failure() (*edgev2alpha1.ObjectFailure, string) {
 	for _, reported := range e.reports() {
-		for i, failure := range reported.Failures {
-			if failure.Group == e.facts.Resource.Group && failure.Resource == e.facts.Resource.Resource &&
-				failure.Namespace == e.facts.Key.Namespace && failure.Name == e.facts.Key.Name {
-				return &reported.Failures[i], reported.config
-			}
+		if found := e.among(reported.Failures); found != nil {
+			return found, reported.config
 		}
 	}
+	if found := e.among(e.facts.SyncTarget.Status.Failures); found != nil && len(e.selected.Configs) == 0 {
+		return found, "SyncTarget/" + e.facts.SyncTarget.Name
+	}
 	return nil, ""
+}
+
+// among returns the failure of the object, nil if it is not listed.
+func (e *explainer) among(failures []edgev2alpha1.ObjectFailure) *edgev2alpha1.ObjectFailure {
+	index := slices.IndexFunc(failures, func(failure edgev2alpha1.ObjectFailure) bool {
+		return failure.Group == e.facts.Resource.Group && failure.Resource == e.facts.Resource.Resource &&
+			failure.Namespace == e.facts.Key.Namespace && failure.Name == e.facts.Key.Name
+	})
+	if index < 0 {
+		return nil
+	}
+	return &failures[index]
 }
 
 type report struct {

@@ -145,7 +145,7 @@ func TestTable(t *testing.T) {
 }
 
 func TestSummary(t *testing.T) {
-	want := "7 clusters: 4 ready, 1 not ready, 1 unknown, 1 set aside. 84 objects in step, 9 failed. The oldest change has been waiting for 90s."
+	want := "7 clusters: 4 ready, 1 not ready, 1 unknown, 1 set aside. 84 objects synced, 9 failed. The oldest change has been waiting for 90s."
 	if got := overview.Summary(rows()); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

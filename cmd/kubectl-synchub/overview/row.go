@@ -18,6 +18,7 @@ package overview
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -44,6 +45,8 @@ type Row struct {
 	Asides []string
 	// Objects and Failed are counts, nil where the hub has not counted yet.
 	Objects, Failed *int32
+	// Failures are the first of the failed objects.
+	Failures []edgev2alpha1.ObjectFailure
 	// Lag is for how long the oldest change has been waiting.
 	Lag time.Duration
 	// Version is the cluster's, LastSeen when it last answered; zero if it never did.
@@ -79,6 +82,7 @@ func RowOf(syncTarget *edgev2alpha1.SyncTarget, now time.Time) Row {
 	}
 	if status.Counts != nil {
 		row.Objects, row.Failed = &status.Counts.Synced, &status.Counts.Failed
+		row.Failures = status.Failures
 	}
 	if status.PendingSince != nil {
 		row.Lag = max(now.Sub(status.PendingSince.Time), 0)
@@ -120,6 +124,19 @@ func (r Row) State() string {
 // IsWell tells whether nobody needs to look.
 func (r Row) IsWell() bool {
 	return r.Ready == metav1.ConditionTrue && count(r.Failed) == 0 && r.Incompatible == 0 && r.Unauthorized == ""
+}
+
+// FailureLines names the failed objects, a line each, and says how many there are that the status does not name.
+func (r Row) FailureLines() (lines []string) {
+	for _, failure := range r.Failures {
+		resource := metav1.GroupResource{Group: failure.Group, Resource: failure.Resource}
+		name := strings.TrimPrefix(failure.Namespace+"/"+failure.Name, "/")
+		lines = append(lines, fmt.Sprintf("%s %s: %s: %s", resource.String(), name, failure.Reason, strings.Join(strings.Fields(failure.Message), " ")))
+	}
+	if more := int(count(r.Failed)) - len(r.Failures); more > 0 {
+		lines = append(lines, fmt.Sprintf("%d more failed; the configs of the mailbox and the events there name them", more))
+	}
+	return lines
 }
 
 func count(number *int32) int32 {

@@ -113,7 +113,7 @@ func Summary(rows []Row) string {
 			parts = append(parts, fmt.Sprintf("%d %s", part.count, part.what))
 		}
 	}
-	text := fmt.Sprintf("%d clusters: %s. %d objects in step, %d failed.", len(rows), strings.Join(parts, ", "), objects, failed)
+	text := fmt.Sprintf("%d clusters: %s. %d objects synced, %d failed.", len(rows), strings.Join(parts, ", "), objects, failed)
 	if oldest > 0 {
 		text += " The oldest change has been waiting for " + Duration(oldest) + "."
 	}

@@ -90,3 +90,8 @@ func (p *Program) UsesOther() bool {
 func (p *Program) Touches(field string) bool {
 	return p != nil && slices.ContainsFunc(p.steps, func(step step) bool { return step.path.Root() == field })
 }
+
+// Changes tells whether a step may change what a path leads to, or something in it.
+func (p *Program) Changes(field path.Path) bool {
+	return p != nil && slices.ContainsFunc(p.steps, func(step step) bool { return step.path.Meets(field) })
+}

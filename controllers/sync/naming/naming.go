@@ -112,6 +112,12 @@ func (n *Namer) Uses(variable string) bool {
 	return n != nil && (n.name != nil && n.name.Uses(variable) || n.namespace != nil && n.namespace.Uses(variable))
 }
 
+// GivesNames tells whether objects get another name than they have.
+func (n *Namer) GivesNames() bool { return n != nil && n.name != nil }
+
+// GivesNamespaces tells whether objects get another namespace than theirs.
+func (n *Namer) GivesNamespaces() bool { return n != nil && n.namespace != nil }
+
 // render returns the legal name that a template yields.
 func render(template *expression.Template, variables map[string]any, field string, rules rules) (string, error) {
 	text, err := template.Render(variables)

@@ -19,6 +19,7 @@ package path
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -120,6 +121,39 @@ func stepOf(text string, groups []int) (step, error) {
 
 // String returns the path as Parse reads it, always the same text for equal paths.
 func (p Path) String() string { return text(p.steps) }
+
+// Child returns the path to a field of what this one leads to; with no name it is the same.
+func (p Path) Child(name string) Path {
+	if name == "" {
+		return p
+	}
+	return Path{steps: append(slices.Clip(p.steps), step{kind: field, name: name})}
+}
+
+// Meets tells whether two paths may lead to the same value, or one of them into the value of the other.
+func (p Path) Meets(other Path) bool {
+	common := min(len(p.steps), len(other.steps))
+	for i := range common {
+		if !p.steps[i].meets(other.steps[i]) {
+			return false
+		}
+	}
+	return common > 0
+}
+
+func (s step) meets(other step) bool {
+	switch {
+	case s.kind == field || other.kind == field:
+		return s.kind == other.kind && s.name == other.name
+	case s.kind == index && other.kind == index:
+		return s.place == other.place
+	case s.kind == where && other.kind == where && s.name == other.name:
+		return s.value == other.value
+	default:
+		// Which items of a list they choose only the object tells.
+		return true
+	}
+}
 
 func text(steps []step) string {
 	var builder strings.Builder

@@ -182,3 +182,33 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestMeets(t *testing.T) {
+	for _, test := range []struct {
+		one, other string
+		want       bool
+	}{
+		{"spec", "spec", true},
+		{"spec", "spec.a.b", true},
+		{"spec.a", "spec.b", false},
+		{"spec.a.b", "spec.b.a", false},
+		{"a[*]", "a[3]", true},
+		{"a[2].x", "a[3].x", false},
+		{`a[?(@.n=="x")]`, `a[?(@.n=="x")].b`, true},
+		{`a[?(@.n=="x")]`, `a[?(@.n=="y")]`, false},
+		{`a[?(@.n=="x")]`, `a[?(@.m=="y")]`, true},
+		{`a[?(@.n=="x")]`, "a[0]", true},
+		{"a[*]", "a.b", false},
+	} {
+		one, other := mustParse(t, test.one), mustParse(t, test.other)
+		if one.Meets(other) != test.want || other.Meets(one) != test.want {
+			t.Errorf("%s and %s: want %v", one, other, test.want)
+		}
+	}
+	if (path.Path{}).Meets(mustParse(t, "a")) {
+		t.Error("a path that leads nowhere meets another")
+	}
+	if got := mustParse(t, "a[*]").Child("b.c").String(); got != "a[*]['b.c']" {
+		t.Errorf("the child is %s", got)
+	}
+}

@@ -17,6 +17,7 @@ limitations under the License.
 package relation
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -24,6 +25,7 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/sync/mutation"
 	"github.com/synchub-dev/synchub/controllers/sync/naming"
+	"github.com/synchub-dev/synchub/controllers/sync/path"
 )
 
 // Relation is one entry of a PublishedResource about related objects. It does not change.
@@ -72,4 +74,27 @@ func (r *Relation) Copy() schema.GroupVersionResource {
 		return r.InMailbox
 	}
 	return r.OnTarget
+}
+
+// MutatedReference returns the field by which primaries name related objects if one of the programs, which change the primaries
+// on their way, changes it, and no naming makes up for that: the copies keep the originals' names, so the primary does not
+// name them on the other side. It is empty if all is well.
+func (r *Relation) MutatedReference(programs ...*mutation.Program) string {
+	reference := r.object.reference
+	if reference == nil {
+		return ""
+	}
+	var fields []path.Path
+	if !r.Naming.GivesNames() {
+		fields = append(fields, reference.path.Child(reference.nameField))
+	}
+	if reference.namespaceField != "" && !r.Naming.GivesNamespaces() {
+		fields = append(fields, reference.path.Child(reference.namespaceField))
+	}
+	for _, field := range fields {
+		if slices.ContainsFunc(programs, func(program *mutation.Program) bool { return program.Changes(field) }) {
+			return field.String()
+		}
+	}
+	return ""
 }

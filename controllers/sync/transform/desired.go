@@ -67,6 +67,9 @@ type Desired struct {
 	Mark ownership.Mark
 	// Ignored are fields that Object leaves to the other side.
 	Ignored []Ignored
+	// Deferred are those of them that are not to be ignored any more: they are left until the source changes (see
+	// [Down.DesireObserved]). Only fields are listed that the source has.
+	Deferred []Ignored
 
 	// first is the content with which the object is created, marks excluded; nil if it is the same.
 	first map[string]any

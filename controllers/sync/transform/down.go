@@ -120,3 +120,52 @@ func (d Down) Desire(source *unstructured.Unstructured, wish Wish) (*Desired, er
 	desired.first = first
 	return desired, nil
 }
+
+// DesireObserved returns the same for an object that the target has, with this mark. It may have been made when other fields
+// were ignored. As long as its source does not change it is left as it is: neither beginning nor ceasing to ignore a field
+// changes a value. Then unchanged must be true of what was desired before; it is asked only where that makes a difference.
+func (d Down) DesireObserved(source *unstructured.Unstructured, wish Wish, mark ownership.Mark, unchanged func(before *Desired) bool) (*Desired, error) {
+	desired, err := d.Desire(source, wish)
+	if err != nil {
+		return nil, err
+	}
+	asBefore := false
+	if mark.Ignored != desired.Mark.Ignored {
+		if desired, asBefore, err = d.leaveAsBefore(source, wish, mark, desired, unchanged); err != nil {
+			return nil, err
+		}
+	}
+	if mark.Adopted {
+		desired = desired.AsAdopted()
+	}
+	if asBefore {
+		desired = desired.HeldAs(mark)
+	}
+	return desired, nil
+}
+
+// leaveAsBefore returns what is desired of an object that was made when other fields were ignored; asBefore is false if that is
+// what is desired now.
+func (d Down) leaveAsBefore(source *unstructured.Unstructured, wish Wish, mark ownership.Mark, desired *Desired, unchanged func(*Desired) bool) (_ *Desired, asBefore bool, _ error) {
+	former, ok := FormerlyIgnored(mark)
+	if !ok {
+		return desired, false, nil
+	}
+	now := wish.Ignored
+	wish.Ignored = former
+	before, err := d.Desire(source, wish)
+	if err != nil || !unchanged(before) {
+		return desired, false, err
+	}
+	wish.Ignored = Union(now, former)
+	both, err := d.Desire(source, wish)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, field := range wish.Ignored[len(now):] {
+		if len(field.Path.Values(desired.Object.Object)) > 0 {
+			both.Deferred = append(both.Deferred, field)
+		}
+	}
+	return both, true, nil
+}

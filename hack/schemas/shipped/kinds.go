@@ -29,14 +29,30 @@ type kind struct {
 	// required are fields without which every cluster refuses an object, so that a mailbox does. A cluster says of more
 	// fields that they are required than it insists on.
 	required []string
-	// columns are what `kubectl get` prints. A cluster does not tell them for kinds that it has built in, and computes some,
-	// so these are what comes next to them.
+	// defaults are those of a cluster, of the few fields that clients read in what a server returns: without
+	// updateStrategy `kubectl rollout status` refuses. A field with a default in mailboxes is the hub's on the target, so
+	// there is none for what others set there, such as replicas, which an autoscaler does.
+	defaults []defaultValue
+	// columns are what `kubectl get` prints where the server does not know better. A cluster does not tell them for kinds
+	// that it has built in, and computes some, so these are what comes next to them. kcp prints these kinds by itself, as
+	// clusters do.
 	columns []apiextensionsv1.CustomResourceColumnDefinition
+}
+
+// defaultValue is what a field has that nobody sets.
+type defaultValue struct{ field, json string }
+
+// rollingUpdate is the default of kinds that are updated by a strategy. What is in the strategy beside its type the target
+// adds.
+var rollingUpdate = []defaultValue{
+	{"spec.updateStrategy", `{"type":"RollingUpdate"}`},
+	{"spec.updateStrategy.type", `"RollingUpdate"`},
 }
 
 var kinds = []kind{
 	{
 		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "services"},
+		defaults:             []defaultValue{{"spec.type", `"ClusterIP"`}},
 		columns: columns(
 			"Type string .spec.type",
 			"Cluster-IP string .spec.clusterIP",
@@ -71,6 +87,7 @@ var kinds = []kind{
 	{
 		GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"},
 		required:             []string{"spec.selector", "spec.template"},
+		defaults:             rollingUpdate,
 		columns: columns(
 			"Replicas integer .spec.replicas",
 			"Ready integer .status.readyReplicas",
@@ -79,6 +96,7 @@ var kinds = []kind{
 	{
 		GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"},
 		required:             []string{"spec.selector", "spec.template.spec.containers"},
+		defaults:             rollingUpdate,
 		columns: columns(
 			"Desired integer .status.desiredNumberScheduled",
 			"Ready integer .status.numberReady",

@@ -85,6 +85,11 @@ func (k kind) file(ctx context.Context, client rest.Interface) ([]byte, error) {
 				return nil, fmt.Errorf("requiring %s of %s: %w", field, k.GroupResource(), err)
 			}
 		}
+		for _, value := range k.defaults {
+			if err := setDefault(version.Schema.OpenAPIV3Schema, strings.Split(value.field, "."), value.json); err != nil {
+				return nil, fmt.Errorf("giving %s of %s its default: %w", value.field, k.GroupResource(), err)
+			}
+		}
 		version.AdditionalPrinterColumns = k.columns
 	}
 	definition, err := yaml.Marshal(manifest{TypeMeta: crd.TypeMeta, Metadata: metadata{Name: crd.Name, Annotations: crd.Annotations}, Spec: &crd.Spec})
@@ -116,6 +121,20 @@ func require(parent *apiextensionsv1.JSONSchemaProps, path []string) error {
 	}
 	defer func() { parent.Properties[path[0]] = field }()
 	return require(&field, path[1:])
+}
+
+// setDefault gives a field the value that it has where its parent is there and it is not.
+func setDefault(parent *apiextensionsv1.JSONSchemaProps, path []string, json string) error {
+	field, ok := parent.Properties[path[0]]
+	if !ok {
+		return fmt.Errorf("there is no field %s", path[0])
+	}
+	defer func() { parent.Properties[path[0]] = field }()
+	if len(path) > 1 {
+		return setDefault(&field, path[1:], json)
+	}
+	field.Default = &apiextensionsv1.JSON{Raw: []byte(json)}
+	return nil
 }
 
 // undescribe removes what a schema says to people.

@@ -110,7 +110,7 @@ func (t *Target) addNode(ctx context.Context) error {
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name:        fakeNode,
-		Labels:      map[string]string{corev1.LabelHostname: fakeNode},
+		Labels:      map[string]string{corev1.LabelHostname: fakeNode, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64"},
 		Annotations: map[string]string{fakeNodeAnnotation: fakeNode},
 	}}
 	if _, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {

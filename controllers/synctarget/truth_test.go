@@ -1,0 +1,82 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package synctarget
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// What the heartbeat brings along: the version, the counts, the first failures by name, and since when the oldest change waits.
+func TestStatusTellsOfTheObjects(t *testing.T) {
+	sum := sync.Sum{Synced: 7, Failed: 30, Former: 2, PendingSince: noon}
+	for i := range sum.Failed {
+		sum.Failures = append(sum.Failures, sync.ObjectFailure{
+			Resource: sync.Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}},
+			Key:      types.NamespacedName{Namespace: "shop", Name: fmt.Sprintf("x%02d", sum.Failed-1-i)},
+			Failure:  sync.Failure{Reason: sync.ReasonConflict, Message: "it is taken"},
+		})
+	}
+	syncTarget := &edgev2alpha1.SyncTarget{}
+	now := view{now: noon, health: targets.Health{Up: true, Reason: targets.ReasonConnected, Version: "v1.35.4", LastSeen: noon}, sum: func() (sync.Sum, bool) { return sum, true }}
+	now.describe(syncTarget, &memory{})
+	status := syncTarget.Status
+	if status.Versions == nil || status.Versions.Kubernetes != "v1.35.4" || !status.PendingSince.Time.Equal(noon) {
+		t.Errorf("got %+v", status)
+	}
+	if want := (edgev2alpha1.TargetCounts{Synced: 7, Failed: 30, Former: 2}); status.Counts == nil || *status.Counts != want {
+		t.Errorf("the counts are %+v, want %+v", status.Counts, want)
+	}
+	var names []string
+	for _, failure := range status.Failures {
+		names = append(names, failure.Name)
+	}
+	if len(names) != edgev2alpha1.MaxTargetFailures || names[0] != "x00" || !slices.IsSorted(names) {
+		t.Errorf("the failures are %v", names)
+	}
+	want := edgev2alpha1.ObjectFailure{Resource: "configmaps", Namespace: "shop", Name: "x00", Reason: sync.ReasonConflict, Message: "it is taken"}
+	if status.Failures[0] != want {
+		t.Errorf("got %+v, want %+v", status.Failures[0], want)
+	}
+
+	sum, now.now = sync.Sum{Synced: 37}, noon.Add(heartbeatInterval)
+	now.health.LastSeen = now.now
+	now.describe(syncTarget, &memory{})
+	if got := syncTarget.Status; len(got.Failures) > 0 || got.PendingSince != nil || got.Counts.Failed != 0 {
+		t.Errorf("later: got %+v", got)
+	}
+}
+
+func TestSuspendedIsACondition(t *testing.T) {
+	syncTarget := &edgev2alpha1.SyncTarget{}
+	for _, suspend := range []bool{false, true, true, false} {
+		syncTarget.Spec.Suspend = suspend
+		(view{now: noon, health: up}).describe(syncTarget, &memory{})
+		if got := meta.IsStatusConditionTrue(syncTarget.Status.Conditions, edgev2alpha1.ConditionSuspended); got != suspend {
+			t.Errorf("suspend is %v, the condition %v", suspend, got)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/installation"
+)
+
+var daemonSets = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}
+
+// publishShipped publishes an API by the files of the chart, also where another spec has published it otherwise.
+func publishShipped(ctx context.Context, resource string) {
+	GinkgoHelper()
+	root, err := framework.RepositoryRoot()
+	Expect(err).NotTo(HaveOccurred())
+	files := filepath.Join(root, "charts", "synchub", "files", "published")
+	read := func(name string) []byte {
+		GinkgoHelper()
+		content, err := os.ReadFile(filepath.Join(files, name))
+		Expect(err).NotTo(HaveOccurred())
+		return content
+	}
+	var configMap corev1.ConfigMap
+	Expect(yaml.Unmarshal(read("schema-"+resource+".yaml"), &configMap)).To(Succeed())
+	configMap.Namespace = installation.Namespace
+	text, err := yaml.Marshal(configMap)
+	Expect(err).NotTo(HaveOccurred())
+	apply(ctx, target("hosting"), documents(string(text), string(read(resource+".yaml"))))
+	generation := value(ctx, target("hosting"), publishedResources, "", resource, "metadata", "generation")
+	Eventually(value).WithContext(ctx).WithArguments(target("hosting"), publishedResources, "", resource, "status", "observedGeneration").Should(Equal(generation))
+	Eventually(framework.Condition).WithContext(ctx).WithArguments(target("hosting"), publishedResources, "", resource, "Ready").Should(Equal("True"))
+}
+
+// workload is a StatefulSet, its Service and a DaemonSet as an installer brings them: neither says how it is updated, nor of
+// which type it is.
+func workload(namespace string) string {
+	return fmt.Sprintf(`
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: keeper, namespace: %[1]s, labels: {app: keeper}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: keeper, namespace: %[1]s, labels: {app: keeper}}
+spec: {selector: {app: keeper}, ports: [{name: http, port: 8082}]}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: keeper, namespace: %[1]s, labels: {app: keeper}}
+spec:
+  replicas: 2
+  serviceName: keeper
+  selector: {matchLabels: {app: keeper}}
+  template:
+    metadata: {labels: {app: keeper}}
+    spec:
+      serviceAccountName: keeper
+      nodeSelector: {kubernetes.io/os: linux}
+      affinity:
+        podAntiAffinity:
+          preferredDuringSchedulingIgnoredDuringExecution:
+          - {weight: 5, podAffinityTerm: {labelSelector: {matchLabels: {app: keeper}}, topologyKey: kubernetes.io/hostname}}
+      containers:
+      - name: keeper
+        image: registry.invalid/keeper:1
+        imagePullPolicy: IfNotPresent
+        args: [--serve]
+        env:
+        - {name: LEVEL, valueFrom: {configMapKeyRef: {name: settings, key: level, optional: true}}}
+        ports: [{containerPort: 8082}]
+        readinessProbe: {httpGet: {path: /healthz, port: 8082}, initialDelaySeconds: 5, periodSeconds: 10}
+        securityContext: {runAsNonRoot: true, readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}, seccompProfile: {type: RuntimeDefault}}
+        volumeMounts: [{name: certificates, mountPath: /certificates}, {name: scratch, mountPath: /scratch}]
+      volumes:
+      - {name: scratch, emptyDir: {}}
+      - name: certificates
+        projected:
+          sources:
+          - {secret: {name: certificates, optional: true, items: [{key: tls.crt, path: tls.crt}, {key: tls.key, path: tls.key}]}}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: watcher, namespace: %[1]s}
+spec:
+  selector: {matchLabels: {app: watcher}}
+  template:
+    metadata: {labels: {app: watcher}}
+    spec:
+      nodeSelector: {kubernetes.io/os: linux}
+      containers: [{name: watcher, image: "registry.invalid/watcher:1"}]
+`, namespace)
+}
+
+var _ = Describe("what is told", Label("faults"), func() {
+	It("is true of rollouts in a mailbox, and names each object that fails", func(ctx SpecContext) {
+		const ns = "truth"
+		publishShipped(ctx, "statefulsets")
+		publishShipped(ctx, "services")
+		inventory := newInventory(ctx, ns)
+		florin := target("florin")
+		apply(ctx, florin, documents(namespace(ns), configMap(ns, "taken", "theirs")))
+		mailbox := register(ctx, inventory, "florin", "florin")
+		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "taken", "ours"), configMap(ns, "settings", "x"), workload(ns),
+			selecting(ns, configMaps, serviceAccounts.GroupVersionResource, services.GroupVersionResource, statefulSets.GroupVersionResource, daemonSets)))
+
+		kubectl := kubectlIn(ctx, mailboxPath(ctx, inventory, "florin"))
+		By("telling that a StatefulSet and a DaemonSet are rolled out, though they do not say how they are updated")
+		Expect(value(ctx, mailbox, statefulSets.GroupVersionResource, ns, "keeper", "spec", "updateStrategy")).To(Equal("map[type:RollingUpdate]"))
+		Eventually(kubectl).WithContext(ctx).WithArguments("-n", ns, "rollout", "status", "statefulset/keeper", "--watch=false").Should(ContainSubstring("rolling update complete 2 pods"))
+		Eventually(kubectl).WithContext(ctx).WithArguments("-n", ns, "rollout", "status", "daemonset/watcher", "--watch=false").Should(ContainSubstring("successfully rolled out"))
+		Expect(strings.Fields(kubectl("-n", ns, "get", "statefulset", "keeper"))).To(HaveExactElements(
+			"NAME", "READY", "AGE", "keeper", "2/2", Not(BeEmpty())))
+		Expect(strings.Fields(kubectl("-n", ns, "get", "daemonset", "watcher"))).To(HaveExactElements(
+			"NAME", "DESIRED", "CURRENT", "READY", "UP-TO-DATE", "AVAILABLE", "NODE", "SELECTOR", "AGE", "watcher", "1", "1", "1", "1", "1", "kubernetes.io/os=linux", Not(BeEmpty())))
+		Expect(kubectl("-n", ns, "get", "service", "keeper")).To(MatchRegexp(`\nkeeper +ClusterIP +<none> +<none> +8082/TCP `))
+		By("leaving the rest of the strategy to the target, and following the next version")
+		patch(ctx, mailbox, statefulSets.GroupVersionResource, ns, "keeper", `{"spec": {"template": {"metadata": {"labels": {"version": "2"}}}}}`)
+		Eventually(kubectl).WithContext(ctx).WithArguments("-n", ns, "rollout", "status", "statefulset/keeper", "--timeout=60s").Should(ContainSubstring("rolling update complete 2 pods"))
+		Expect(value(ctx, florin, statefulSets.GroupVersionResource, ns, "keeper", "spec", "template")).To(ContainSubstring("version:2"))
+
+		By("naming the object that fails to whoever looks at the mailbox, and to whoever looks at the fleet")
+		Eventually(failures).WithContext(ctx).WithArguments(mailbox, ns).Should(ConsistOf("Conflict taken"))
+		plugin := func(args ...string) string {
+			kubeconfig, err := suite.KCP.WorkspaceKubeconfig(inventory.Path)
+			Expect(err).NotTo(HaveOccurred())
+			output, err := exec.CommandContext(ctx, filepath.Join(suite.Options.Bin, "kubectl-synchub"), append(args, "--kubeconfig", kubeconfig)...).CombinedOutput()
+			Expect(err).NotTo(HaveOccurred(), string(output))
+			return string(output)
+		}
+		named := And(ContainSubstring("configmaps "+ns+"/taken: Conflict: the target has an object of this name"), Not(ContainSubstring("in step")), ContainSubstring("1 failed"))
+		Eventually(plugin).WithContext(ctx).WithArguments("status").Should(named)
+		Expect(plugin("describe", "target", "florin")).To(named)
+	}, NodeTimeout(4*time.Minute))
+})
+
+// mailboxPath returns the path of the mailbox of a SyncTarget.
+func mailboxPath(ctx context.Context, inventory *installation.Inventory, name string) string {
+	GinkgoHelper()
+	syncTarget, err := inventory.SyncTarget(ctx, name)
+	Expect(err).NotTo(HaveOccurred())
+	return syncTarget.Status.Mailbox.Workspace
+}
+
+// kubectlIn returns what runs kubectl in a workspace, and returns what it prints, an error before it.
+func kubectlIn(ctx context.Context, workspace string) func(args ...string) string {
+	GinkgoHelper()
+	kubeconfig, err := suite.KCP.WorkspaceKubeconfig(workspace)
+	Expect(err).NotTo(HaveOccurred())
+	cache := GinkgoT().TempDir()
+	return func(args ...string) string {
+		output, err := exec.CommandContext(ctx, filepath.Join(suite.Options.Bin, "kubectl"), append([]string{"--kubeconfig", kubeconfig, "--cache-dir", cache}, args...)...).CombinedOutput()
+		if err != nil {
+			return err.Error() + ": " + string(output)
+		}
+		return string(output)
+	}
+}
