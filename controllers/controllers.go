@@ -63,6 +63,8 @@ type Options struct {
 	// Namespace is where the hosting cluster's ConfigMaps with schemas are.
 	Namespace    string
 	TargetLimits kcp.Limits
+	// MailboxLimits bound what is held of one mailbox.
+	MailboxLimits mailboxes.Limits
 	// Denied are networks that no connection to a target leads to.
 	Denied targets.Networks
 	Log    logr.Logger
@@ -124,16 +126,18 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 	// What is done with them.
 	recorder := &recorder{}
 	sync := syncmanager.New(syncmanager.Options{
-		Mailboxes: boxes,
-		Recorder:  recorder,
-		Hub:       identity.Hub,
-		Hasher:    ownership.NewHasher(identity.HashKey),
-		OnKnown:   func(syncTarget types.UID) { syncTargets.TargetChanged(syncTarget) },
-		Checker:   compatibility.NewChecker(),
-		OnStates:  func(syncTarget types.UID) { syncTargets.TargetChanged(syncTarget) },
-		Clock:     realClock,
-		Log:       options.Log.WithName("sync"),
+		Mailboxes:     boxes,
+		Recorder:      recorder,
+		Hub:           identity.Hub,
+		Hasher:        ownership.NewHasher(identity.HashKey),
+		OnKnown:       func(syncTarget types.UID) { syncTargets.TargetChanged(syncTarget) },
+		Checker:       compatibility.NewChecker(),
+		OnStates:      func(syncTarget types.UID) { syncTargets.TargetChanged(syncTarget) },
+		MailboxLimits: options.MailboxLimits,
+		Clock:         realClock,
+		Log:           options.Log.WithName("sync"),
 	})
+	boxes.SetPolicy(sync.Policy())
 	reports := syncerconfig.NewController(boxes, sync, realClock, options.Log.WithName("syncerconfig"))
 	sync.SetObserver(reports)
 	syncTargets = synctarget.NewController(multi, registry, sync, realClock)

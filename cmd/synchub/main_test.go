@@ -145,6 +145,8 @@ func TestWrongUse(t *testing.T) {
 		"a negative target rate":     {run("--target-qps", "-1"), []string{positive}},
 		"a rate of targets, no less": {run("--target-qps", "nan"), []string{positive}},
 		"no target burst":            {run("--target-burst", "0"), []string{positive}},
+		"no object of a mailbox":     {run("--mailbox-max-objects", "0"), []string{"set --mailbox-max-objects and --mailbox-max-bytes"}},
+		"no byte of a mailbox":       {run("--mailbox-max-bytes", "-1"), []string{"set --mailbox-max-objects and --mailbox-max-bytes"}},
 		"less than no memory":        {run("--memory-limit", "-1"), []string{"set --memory-limit to a number of bytes"}},
 		"a lease that ends at once":  {run("--leader-election-lease-duration", "10s"), []string{election}},
 		"a late renewal":             {run("--leader-election-renew-deadline", "15s"), []string{election}},
@@ -202,7 +204,8 @@ func TestHelpListsEachFlag(t *testing.T) {
 			"leader-elect": "true", "leader-election-namespace": "",
 			"leader-election-lease-duration": "15s", "leader-election-renew-deadline": "10s", "leader-election-retry-period": "2s",
 			"metrics-bind-address": ":8080", "health-probe-bind-address": ":8081",
-			"kcp-qps": "2000", "kcp-burst": "4000", "target-qps": "1000", "target-burst": "2000", "memory-limit": "", "denied-networks": "", "profiling": "",
+			"kcp-qps": "2000", "kcp-burst": "4000", "target-qps": "1000", "target-burst": "2000", "memory-limit": "",
+			"mailbox-max-objects": "20000", "mailbox-max-bytes": "67108864", "denied-networks": "", "profiling": "",
 			"log-level": "info", "log-format": "json",
 		}},
 		"init": {newInitCommand(), map[string]string{

@@ -31,6 +31,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/sync/mutation"
 	"github.com/synchub-dev/synchub/controllers/sync/transform"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/requests"
 )
 
@@ -43,6 +44,7 @@ const (
 	ReasonImmutable            = "Immutable"
 	ReasonInvalid              = "Invalid"
 	ReasonRuleFailed           = "RuleFailed"
+	ReasonMailboxLimitExceeded = "MailboxLimitExceeded"
 	ReasonMailboxRefused       = "MailboxRefused"
 	ReasonNamespaceTerminating = "NamespaceTerminating"
 	ReasonNotServed            = "NotServed"
@@ -65,6 +67,12 @@ var (
 type Failure struct {
 	// Reason is one of the Reason constants; Message is for people, at most 1024 bytes.
 	Reason, Message string
+}
+
+// isBeyondLimits tells whether an object is not in step because its mailbox is over its limits.
+func isBeyondLimits(err error) bool {
+	_, is := errors.AsType[*mailboxes.LimitError](err)
+	return is
 }
 
 // takenError says that a name on the target is taken.
@@ -121,6 +129,8 @@ func reasonOf(err error) string {
 	var rule *ruleError
 	var mutated *mutation.Error
 	switch {
+	case isBeyondLimits(err):
+		return ReasonMailboxLimitExceeded
 	case errors.As(err, &taken), errors.Is(err, errTakenAbove):
 		return ReasonConflict
 	case errors.Is(err, errContended):

@@ -90,7 +90,13 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 	if before, changed := c.failures.set(key, failure); changed {
 		c.metrics.failed(before.Reason, failure.Reason)
 		c.Changed()
-		c.warn(ctx, key, failure)
+		if failure.Reason != ReasonMailboxLimitExceeded {
+			c.warn(ctx, key, failure)
+		}
+	}
+	if failure.Reason == ReasonMailboxLimitExceeded {
+		// Its events would be more of what the mailbox has too much of. When there is room, the mailbox tells of the object.
+		return reconcile.Result{}, nil
 	}
 	if failure.Reason == ReasonTargetCordoned && c.isCordoned() {
 		// [Controller.Uncordon] makes up for it, and knows of it by now.

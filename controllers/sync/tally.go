@@ -26,6 +26,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -83,7 +84,7 @@ func (c *Controller) countDown(tallies map[string]*Tally, source *unstructured.U
 	key := keyOf(source)
 	name := ObjectName{Resource: c.Resource.GroupResource(), Key: key}
 	marks := c.marksFrom(key)
-	if len(marks) == 0 && c.staysAbove(source, chosen) {
+	if len(marks) == 0 && mailboxes.ExtentOf(source) == mailboxes.Whole && c.staysAbove(source, chosen) {
 		for _, config := range chosen.Configs {
 			tally := tallyOf(tallies, config)
 			tally.LeftOut = append(tally.LeftOut, name)

@@ -43,6 +43,12 @@ func (c *Controller) reconcileUp(ctx context.Context, key types.NamespacedName, 
 	if err != nil {
 		return outcome{up: true}, err
 	}
+	if missing := c.missing(held); missing != nil && source.Desired != nil {
+		if isBeyondLimits(missing) {
+			return outcome{up: true}, missing
+		}
+		return outcome{decision: decide.Decision{Action: decide.None, Cause: decide.Unknown}, up: true}, nil
+	}
 	seen := c.held(held, source.Desired)
 	if seen != nil && seen.Mark.Adopted && source.Desired != nil {
 		source.Desired = source.Desired.AsAdopted()

@@ -70,6 +70,8 @@ type Target struct {
 	Connection *targets.Connection
 	// Cordoned is true if nothing new may be made on the target.
 	Cordoned bool
+	// Limits bound what is held of the mailbox, where they are lower than the hub's. Zero stands for the hub's.
+	Limits mailboxes.Limits
 	// Recorded is what its status lists.
 	Recorded map[schema.GroupResource]Record
 	// Fits is what its status says of whether objects fit, by the resources of the target.
@@ -108,14 +110,17 @@ type Options struct {
 	Checker *compatibility.Checker
 	// OnStates is called when the states of a SyncTarget's resources have changed. It must return at once.
 	OnStates func(syncTarget types.UID)
-	Clock    clock.Clock
-	Log      logr.Logger
+	// MailboxLimits bound what is held of one mailbox.
+	MailboxLimits mailboxes.Limits
+	Clock         clock.Clock
+	Log           logr.Logger
 }
 
 // Manager runs the sync controllers of all SyncTargets.
 type Manager struct {
 	Options
 	observer Observer
+	holding  *holding
 
 	lock      gosync.Mutex
 	queue     priorityqueue.PriorityQueue[types.UID]
@@ -131,8 +136,13 @@ type Manager struct {
 
 // New returns a manager without any target.
 func New(options Options) *Manager {
-	return &Manager{Options: options, targets: map[types.UID]*managed{}}
+	m := &Manager{Options: options, targets: map[types.UID]*managed{}}
+	m.holding = &holding{manager: m, limits: options.MailboxLimits}
+	return m
 }
+
+// Policy says how much is held of the objects of mailboxes.
+func (m *Manager) Policy() mailboxes.Policy { return m.holding }
 
 // SetObserver sets who is told of changes. It must be called before Start.
 func (m *Manager) SetObserver(observer Observer) { m.observer = observer }
@@ -190,6 +200,7 @@ func (m *Manager) Publish(resources []sync.Resource) {
 	m.lock.Lock()
 	m.published, m.knowsPublished = resources, true
 	m.lock.Unlock()
+	m.holding.publish(resources)
 	m.enqueueAll()
 }
 
@@ -246,6 +257,19 @@ func (m *Manager) Assign(target Target) {
 	if isOther {
 		m.enqueue(target.UID)
 	}
+	if found.limit(target.Limits) {
+		m.hold(found)
+	}
+}
+
+// hold has as much held of a mailbox as its configs and its limits say.
+func (m *Manager) hold(managed *managed) {
+	managed.lock.Lock()
+	mailbox, limits, matcher, known := managed.target.Mailbox, managed.target.Limits, managed.matcher, managed.known
+	managed.lock.Unlock()
+	if known {
+		m.holding.set(mailbox, matcher, limits)
+	}
 }
 
 // Unassign stops syncing a target, and returns when nothing is written to it any more.
@@ -255,6 +279,7 @@ func (m *Manager) Unassign(syncTarget types.UID) {
 	delete(m.targets, syncTarget)
 	m.lock.Unlock()
 	if ok {
+		m.holding.forget(found.describe().Mailbox)
 		found.stop()
 	}
 }
