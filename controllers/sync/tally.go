@@ -125,6 +125,10 @@ func (c *Controller) countUp(tallies map[string]*Tally, matcher *selection.Match
 
 func (c *Controller) count(tallies map[string]*Tally, selected selection.Selection, key types.NamespacedName, synced bool, failures map[types.NamespacedName]Failure) {
 	failure, failed := failures[key]
+	if failure.Reason == ReasonMailboxLimitExceeded {
+		// What the mailbox has changes, and its limits do.
+		failure = failureOf(c.Mailboxes.LimitError(c.Mailbox))
+	}
 	for _, config := range selected.Configs {
 		tally := tallyOf(tallies, config)
 		tally.Selected++

@@ -182,14 +182,15 @@ func (m *Mailboxes) Missing(resource schema.GroupVersionResource, mailbox logica
 	case Whole:
 		return nil
 	case Identity:
-		return m.limitError(mailbox)
+		return m.LimitError(mailbox)
 	default:
 		m.request(resource, mailbox, object)
 		return ErrNotFetched
 	}
 }
 
-func (m *Mailboxes) limitError(mailbox logicalcluster.Name) *LimitError {
+// LimitError says what a mailbox has, and may have.
+func (m *Mailboxes) LimitError(mailbox logicalcluster.Name) *LimitError {
 	found := &LimitError{Limits: m.policy.Limits(mailbox)}
 	account := m.account(mailbox)
 	account.lock.Lock()
