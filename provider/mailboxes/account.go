@@ -30,7 +30,7 @@ import (
 type Limits struct {
 	// Objects is how many objects are held with more than their identity.
 	Objects int64
-	// Bytes is how much memory all objects may take, by the estimate of package holdings.
+	// Bytes is how much memory those objects may take, by the estimate of package holdings.
 	Bytes int64
 }
 
@@ -76,9 +76,9 @@ func (e *LimitError) Error() string {
 // account counts what is held of one mailbox.
 type account struct {
 	lock sync.Mutex
-	// objects and bytes are all that is held; wholeBytes is what the objects would take if those that are beyond the limits
-	// were held whole. beyond are those of which only the identity is held.
-	objects, bytes, wholeBytes, beyond int64
+	// objects are all that the mailbox has, and beyond those of which only the identity is held. bytes is what the others
+	// take, and wholeBytes what all would take without limits.
+	objects, beyond, bytes, wholeBytes int64
 	// unsure is true while an object is held whole because the mailbox's configs were unknown.
 	unsure bool
 	// reviewed is when the mailbox was found to be over its limits last.
@@ -99,7 +99,7 @@ func (l Limits) exceeds(objects, bytes int64) bool {
 	return l.Objects > 0 && objects > l.Objects || l.Bytes > 0 && bytes > l.Bytes
 }
 
-// has returns how many objects are held with more than their identity, and what all take.
+// has returns how many objects are held with more than their identity, and what they take.
 func (a *account) has() (objects, bytes int64) {
 	a.lock.Lock()
 	defer a.lock.Unlock()
@@ -129,12 +129,13 @@ func (a *account) replace(before, after *item) (objects, bytes int64) {
 // add requires that the lock is held.
 func (a *account) add(counted *item, sign int64) {
 	a.objects += sign
-	a.bytes += sign * counted.charged
-	a.wholeBytes += sign * counted.charged
 	if ExtentOf(counted.held.Load()) == Identity {
 		a.beyond += sign
-		a.wholeBytes += sign * (counted.size.Load() - counted.charged)
+		a.wholeBytes += sign * counted.size.Load()
+		return
 	}
+	a.bytes += sign * counted.charged
+	a.wholeBytes += sign * counted.charged
 }
 
 // install has an item hold another extent of its object, or a newer one. It fails if the cache does not hold the item.

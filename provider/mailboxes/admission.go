@@ -120,10 +120,8 @@ func (w *watching) hasRoom(account *account, limits Limits, made *item) bool {
 	}
 	// The item may take the place of another one.
 	if found, exists, _ := w.informer.GetIndexer().Get(made); exists {
-		before := found.(*item)
-		need.bytes -= before.heldSize()
-		if ExtentOf(before.held.Load()) != Identity {
-			need.objects = 0
+		if before := found.(*item); ExtentOf(before.held.Load()) != Identity {
+			need = growth{0, need.bytes - before.heldSize()}
 		}
 	}
 	grown := w.fill.growth[account]

@@ -218,9 +218,14 @@ func candidates(all []holding) []candidate {
 
 // hold has a cache hold another extent of an object, and tells the subscribers.
 func (m *Mailboxes) hold(mailbox logicalcluster.Name, held holding, object *unstructured.Unstructured, size int64) {
-	bytes, ok := m.account(mailbox).install(held.item, object, size)
+	account := m.account(mailbox)
+	bytes, ok := account.install(held.item, object, size)
 	if !ok {
 		return
+	}
+	if account.needsReview(m.policy.Limits(mailbox), false) {
+		// It has grown meanwhile.
+		m.Review(mailbox)
 	}
 	held.watching.held.Change(0, bytes)
 	if ExtentOf(object) == Metadata && ExtentOf(held.object) == Whole {

@@ -56,7 +56,7 @@ var _ = Describe("a mailbox that holds too much", Label("escapes"), func() {
 		apply(ctx, mailbox, namespace(ns))
 		fillWithLarge(ctx, mailbox, ns, count, size)
 		quiet(ctx)
-		Expect(held()-before).To(And(BeNumerically(">", count*100), BeNumerically("<", count*5_000)))
+		Expect(held() - before).To(And(BeNumerically(">", count*100), BeNumerically("<", count*5_000)))
 
 		By("syncing the oldest up to the limit, and saying so")
 		const limit = 1 << 20
