@@ -148,15 +148,12 @@ func (o *runOptions) validate() error {
 		return errors.New("set --provider-workspace to the path of the provider workspace")
 	case o.profilingAddress != "" && !isLoopback(o.profilingAddress):
 		return errors.New("set --profiling to a loopback address such as 127.0.0.1:6060: profiles tell too much to be shown to others")
-	case !positive(o.kcpLimits) || !positive(o.targetLimits):
-		return errors.New("set --kcp-qps, --kcp-burst, --target-qps and --target-burst to positive numbers")
-	case o.mailboxLimits.Objects <= 0 || o.mailboxLimits.Bytes <= 0:
-		return errors.New("set --mailbox-max-objects and --mailbox-max-bytes to positive numbers")
-	case o.memoryLimit < 0:
-		return errors.New("set --memory-limit to a number of bytes, or to 0 for no limit")
 	case o.renewDeadline >= o.leaseDuration || o.retryPeriod <= 0 || o.renewDeadline <= time.Duration(leaderelection.JitterFactor*float64(o.retryPeriod)):
 		return fmt.Errorf("set --leader-election-retry-period below --leader-election-renew-deadline by a factor of more than %v, and that below --leader-election-lease-duration",
 			leaderelection.JitterFactor)
+	}
+	if err := o.validateLimits(); err != nil {
+		return err
 	}
 	var err error
 	if o.denied, err = targets.ParseNetworks(o.deniedNetworks); err != nil {
@@ -169,6 +166,19 @@ func (o *runOptions) validate() error {
 		o.leaseNamespace = o.namespace
 	}
 	return o.logs.validate()
+}
+
+func (o *runOptions) validateLimits() error {
+	switch {
+	case !positive(o.kcpLimits) || !positive(o.targetLimits):
+		return errors.New("set --kcp-qps, --kcp-burst, --target-qps and --target-burst to positive numbers")
+	case o.mailboxLimits.Objects <= 0 || o.mailboxLimits.Bytes <= 0:
+		return errors.New("set --mailbox-max-objects and --mailbox-max-bytes to positive numbers")
+	case o.memoryLimit < 0:
+		return errors.New("set --memory-limit to a number of bytes, or to 0 for no limit")
+	default:
+		return nil
+	}
 }
 
 func isLoopback(address string) bool {

@@ -90,22 +90,21 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 	if before, changed := c.failures.set(key, failure); changed {
 		c.metrics.failed(before.Reason, failure.Reason)
 		c.Changed()
-		if failure.Reason != ReasonMailboxLimitExceeded {
-			c.warn(ctx, key, failure)
-		}
+		c.warn(ctx, key, failure)
 	}
-	if failure.Reason == ReasonMailboxLimitExceeded {
-		// Its events would be more of what the mailbox has too much of. When there is room, the mailbox tells of the object.
-		return reconcile.Result{}, nil
-	}
-	if failure.Reason == ReasonTargetCordoned && c.isCordoned() {
-		// [Controller.Uncordon] makes up for it, and knows of it by now.
+	if c.isToldOfCure(failure) {
 		return reconcile.Result{}, nil
 	}
 	if after := retryAfter(failure, outcome); after > 0 {
 		return reconcile.Result{RequeueAfter: after}, nil
 	}
 	return reconcile.Result{}, fmt.Errorf("%s %s: %w", c.Resource.Resource, key, c.discreet(err))
+}
+
+// isToldOfCure tells whether something tells when the cause of a failure has gone: [Controller.Uncordon], which knows of it by
+// now, or the mailbox, when it has room for the object.
+func (c *Controller) isToldOfCure(failure Failure) bool {
+	return failure.Reason == ReasonTargetCordoned && c.isCordoned() || failure.Reason == ReasonMailboxLimitExceeded
 }
 
 // acknowledged is called when what was to be done about an object is done, or is put off until it is decided once more.
@@ -164,8 +163,12 @@ func (c *Controller) mailboxObject(key types.NamespacedName) (object *unstructur
 	return object, true
 }
 
-// warn writes an event about a failure on the object in the mailbox, if there is one.
+// warn writes an event about a failure on the object in the mailbox, if there is one. Where the mailbox has too much already,
+// its config says so.
 func (c *Controller) warn(ctx context.Context, key types.NamespacedName, failure Failure) {
+	if failure.Reason == ReasonMailboxLimitExceeded {
+		return
+	}
 	if object, known := c.mailboxObject(key); known && object != nil {
 		c.events.warn(ctx, c.Resource, object, failure)
 	}

@@ -44,10 +44,7 @@ func (c *Controller) reconcileUp(ctx context.Context, key types.NamespacedName, 
 		return outcome{up: true}, err
 	}
 	if missing := c.missing(held); missing != nil && source.Desired != nil {
-		if isBeyondLimits(missing) {
-			return outcome{up: true}, missing
-		}
-		return outcome{decision: decide.Decision{Action: decide.None, Cause: decide.Unknown}, up: true}, nil
+		return outcome{decision: decide.Decision{Action: decide.None, Cause: decide.Unknown}, up: true}, unlessFetched(missing)
 	}
 	seen := c.held(held, source.Desired)
 	if seen != nil && seen.Mark.Adopted && source.Desired != nil {
@@ -69,6 +66,14 @@ func (c *Controller) reconcileUp(ctx context.Context, key types.NamespacedName, 
 		c.failures.changed(key, object.GetResourceVersion())
 	}
 	return result, err
+}
+
+// unlessFetched returns why an object is not held whole, but nil if it is being fetched.
+func unlessFetched(missing error) error {
+	if isBeyondLimits(missing) {
+		return missing
+	}
+	return nil
 }
 
 // actUp carries out a decision about one object in the mailbox.

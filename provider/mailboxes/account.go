@@ -64,7 +64,7 @@ type LimitError struct {
 }
 
 func (e *LimitError) Error() string {
-	limits := ""
+	var limits string
 	if e.Limits.Objects > 0 && e.Objects > e.Limits.Objects {
 		limits = fmt.Sprintf("%d objects, of which it may have %d", e.Objects, e.Limits.Objects)
 	} else {

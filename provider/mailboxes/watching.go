@@ -192,7 +192,7 @@ type items struct {
 
 // DeepCopyObject implements [runtime.Object].
 func (l *items) DeepCopyObject() runtime.Object {
-	return &items{l.TypeMeta, *l.ListMeta.DeepCopy(), slices.Clone(l.Items)}
+	return &items{l.TypeMeta, *l.ListMeta.DeepCopy(), slices.Clone(l.Items)} //nolint:staticcheck // whose copy it is should be said
 }
 
 // listPages reads a list in pages, of which only as much is kept as the cache will hold.
