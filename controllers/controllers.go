@@ -66,6 +66,8 @@ type Options struct {
 	// Namespace is where the hosting cluster's ConfigMaps with schemas are.
 	Namespace    string
 	TargetLimits kcp.Limits
+	// MailboxLimits bound what is held of one mailbox.
+	MailboxLimits mailboxes.Limits
 	// Denied are networks that no connection to a target leads to.
 	Denied targets.Networks
 	// Protected are the namespaces that nothing goes to or comes from unless that is allowed.
@@ -130,18 +132,20 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 
 	// What is done with them.
 	sync := syncmanager.New(syncmanager.Options{
-		Mailboxes: boxes,
-		Recorder:  syncmanager.LedgerRecorder{Ledger: memory},
-		Hub:       identity.Hub,
-		Hasher:    ownership.NewHasher(identity.HashKey),
-		Protected: options.Protected,
-		OnKnown:   func(syncTarget types.UID) { syncTargets.TargetChanged(syncTarget) },
-		Checker:   compatibility.NewChecker(realClock),
-		Names:     &namelock.Clearer{Config: options.Access.Workspace},
-		OnStates:  func(syncTarget types.UID) { syncTargets.TargetChanged(syncTarget) },
-		Clock:     realClock,
-		Log:       options.Log.WithName("sync"),
+		Mailboxes:     boxes,
+		Recorder:      syncmanager.LedgerRecorder{Ledger: memory},
+		Hub:           identity.Hub,
+		Hasher:        ownership.NewHasher(identity.HashKey),
+		Protected:     options.Protected,
+		OnKnown:       func(syncTarget types.UID) { syncTargets.TargetChanged(syncTarget) },
+		Checker:       compatibility.NewChecker(realClock),
+		Names:         &namelock.Clearer{Config: options.Access.Workspace},
+		OnStates:      func(syncTarget types.UID) { syncTargets.TargetChanged(syncTarget) },
+		MailboxLimits: options.MailboxLimits,
+		Clock:         realClock,
+		Log:           options.Log.WithName("sync"),
 	})
+	boxes.SetPolicy(sync.Policy())
 	reports := syncerconfig.NewController(boxes, sync, realClock, options.Log.WithName("syncerconfig"))
 	sync.SetObserver(reports)
 	syncTargets = synctarget.NewController(synctarget.Options{

@@ -82,6 +82,8 @@ type runOptions struct {
 
 	kcpLimits    kcp.Limits
 	targetLimits kcp.Limits
+	// mailboxLimits bound what the hub holds of each mailbox.
+	mailboxLimits mailboxes.Limits
 
 	// memoryLimit is in bytes, zero for none.
 	memoryLimit int64
@@ -136,6 +138,8 @@ func (o *runOptions) addFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.kcpLimits.Burst, "kcp-burst", 4000, "requests to each kcp endpoint at once")
 	flags.Float32Var(&o.targetLimits.QPS, "target-qps", 1000, "requests per second to each target")
 	flags.IntVar(&o.targetLimits.Burst, "target-burst", 2000, "requests to each target at once")
+	flags.Int64Var(&o.mailboxLimits.Objects, "mailbox-max-objects", 20_000, "objects of one mailbox that the hub holds, the oldest first; those beyond are not synced. A SyncTarget may set fewer")
+	flags.Int64Var(&o.mailboxLimits.Bytes, "mailbox-max-bytes", 64<<20, "bytes of memory that the objects of one mailbox may take, the oldest first; those beyond are not synced. A SyncTarget may set fewer")
 	flags.Int64Var(&o.memoryLimit, "memory-limit", 0, "bytes of memory that the hub may take, by which garbage is collected more often when it takes much (default: no limit)")
 	flags.StringSliceVar(&o.protectedNamespaces, "protected-namespaces", boundary.DefaultProtected, "namespaces that nothing goes to or comes from unless a SyncTarget or PublishedResource allows it, beside the hub's own; a name that ends in * stands for all that begin so")
 	flags.StringSliceVar(&o.deniedNetworks, "denied-networks", nil, "networks, such as 10.96.0.0/12, that no target's address may be in, beside link-local, multicast and metadata addresses, which never may")
@@ -150,13 +154,12 @@ func (o *runOptions) validate() error {
 		return errors.New("set --provider-workspace to the path of the provider workspace")
 	case o.profilingAddress != "" && !isLoopback(o.profilingAddress):
 		return errors.New("set --profiling to a loopback address such as 127.0.0.1:6060: profiles tell too much to be shown to others")
-	case !positive(o.kcpLimits) || !positive(o.targetLimits):
-		return errors.New("set --kcp-qps, --kcp-burst, --target-qps and --target-burst to positive numbers")
-	case o.memoryLimit < 0:
-		return errors.New("set --memory-limit to a number of bytes, or to 0 for no limit")
 	case o.renewDeadline >= o.leaseDuration || o.retryPeriod <= 0 || o.renewDeadline <= time.Duration(leaderelection.JitterFactor*float64(o.retryPeriod)):
 		return fmt.Errorf("set --leader-election-retry-period below --leader-election-renew-deadline by a factor of more than %v, and that below --leader-election-lease-duration",
 			leaderelection.JitterFactor)
+	}
+	if err := o.validateLimits(); err != nil {
+		return err
 	}
 	var err error
 	if o.denied, err = targets.ParseNetworks(o.deniedNetworks); err != nil {
@@ -176,6 +179,19 @@ func (o *runOptions) validate() error {
 		o.leaseNamespace = o.namespace
 	}
 	return o.logs.validate()
+}
+
+func (o *runOptions) validateLimits() error {
+	switch {
+	case !positive(o.kcpLimits) || !positive(o.targetLimits):
+		return errors.New("set --kcp-qps, --kcp-burst, --target-qps and --target-burst to positive numbers")
+	case o.mailboxLimits.Objects <= 0 || o.mailboxLimits.Bytes <= 0:
+		return errors.New("set --mailbox-max-objects and --mailbox-max-bytes to positive numbers")
+	case o.memoryLimit < 0:
+		return errors.New("set --memory-limit to a number of bytes, or to 0 for no limit")
+	default:
+		return nil
+	}
 }
 
 func isLoopback(address string) bool {
@@ -247,13 +263,14 @@ func (o *runOptions) run(ctx context.Context) error {
 	starting, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	hub, err := controllers.Setup(starting, hosting, controllers.Options{
-		Access:       access,
-		Workspace:    o.workspace,
-		Namespace:    o.namespace,
-		TargetLimits: o.targetLimits,
-		Denied:       o.denied,
-		Protected:    o.protected,
-		Log:          log,
+		Access:        access,
+		Workspace:     o.workspace,
+		Namespace:     o.namespace,
+		TargetLimits:  o.targetLimits,
+		MailboxLimits: o.mailboxLimits,
+		Denied:        o.denied,
+		Protected:     o.protected,
+		Log:           log,
 	})
 	if err != nil {
 		return err

@@ -54,6 +54,15 @@ func (c *Controller) chooseDown(matcher *selection.Matcher, source *unstructured
 		return choice{}, false
 	}
 	selected, ok := c.selects(matcher, source)
+	if extent := mailboxes.ExtentOf(source); extent != mailboxes.Whole {
+		chosen := choice{Selection: selected}
+		if !ok {
+			chosen, ok = c.chooseAsKin(matcher, source)
+		}
+		chosen.doubt = errUnseen
+		// Of an object beyond the mailbox's limits the labels are not held: nothing may be concluded.
+		return chosen, ok || extent == mailboxes.Identity
+	}
 	if ok {
 		passes, err := c.passes(source)
 		if passes || err != nil {
@@ -61,6 +70,14 @@ func (c *Controller) chooseDown(matcher *selection.Matcher, source *unstructured
 		}
 	}
 	return c.chooseAsKin(matcher, source)
+}
+
+// missing returns why an object of the mailbox is not held whole, which it has to be now; nil if it is.
+func (c *Controller) missing(object *unstructured.Unstructured) error {
+	if object == nil || mailboxes.ExtentOf(object) == mailboxes.Whole {
+		return nil
+	}
+	return c.Mailboxes.Missing(c.Resource.GroupVersionResource, c.Mailbox, object)
 }
 
 // selects returns how an object of the mailbox is selected for its own sake, but for the filter.
@@ -92,7 +109,7 @@ func (c *Controller) passes(source *unstructured.Unstructured) (bool, error) {
 // namespaceAbove returns the labels of a namespace of the mailbox; known is false if it cannot be seen now.
 func (c *Controller) namespaceAbove(name string) (labels map[string]string, known bool) {
 	namespace, state := c.Mailboxes.Get(namespaces, c.Mailbox, types.NamespacedName{Name: name})
-	if state != mailboxes.Present {
+	if state != mailboxes.Present || mailboxes.ExtentOf(namespace) == mailboxes.Identity {
 		return nil, false
 	}
 	return namespace.GetLabels(), true

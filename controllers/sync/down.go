@@ -272,6 +272,10 @@ func (c *Controller) lookDown(key types.NamespacedName, source *unstructured.Uns
 	}
 	switch {
 	case errors.Is(chosen.doubt, errUnseen):
+		missing := c.missing(source)
+		if isBeyondLimits(missing) && (chosen.kin != nil || len(chosen.Configs) > 0) {
+			return decide.Unknown, chosen, missing
+		}
 		return decide.Unknown, chosen, nil
 	case chosen.doubt != nil:
 		return decide.Unknown, chosen, chosen.doubt

@@ -86,6 +86,13 @@ func markOn(owner ownership.Owner, object *unstructured.Unstructured, direction 
 	return owner.VerifyMark(text, transform.SelfOf(object), direction)
 }
 
+// IsMarked tells whether an object of a mailbox has a mark of any hub, or of a namespace that was made for what came up.
+func IsMarked(object *unstructured.Unstructured) bool {
+	_, marked := annotation(object, ownership.MarkAnnotation)
+	_, ensured := annotation(object, ownership.EnsuredAnnotation)
+	return marked || ensured
+}
+
 func annotation(object *unstructured.Unstructured, key string) (string, bool) {
 	return entryOf(object, "annotations", key)
 }

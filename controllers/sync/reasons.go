@@ -32,6 +32,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/sync/boundary"
 	"github.com/synchub-dev/synchub/controllers/sync/mutation"
 	"github.com/synchub-dev/synchub/controllers/sync/transform"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/requests"
 )
 
@@ -45,6 +46,7 @@ const (
 	ReasonImmutable            = "Immutable"
 	ReasonInvalid              = "Invalid"
 	ReasonRuleFailed           = "RuleFailed"
+	ReasonMailboxLimitExceeded = "MailboxLimitExceeded"
 	ReasonMailboxRefused       = "MailboxRefused"
 	ReasonNamespaceTerminating = "NamespaceTerminating"
 	ReasonNotServed            = "NotServed"
@@ -67,6 +69,12 @@ var (
 type Failure struct {
 	// Reason is one of the Reason constants; Message is for people, at most 1024 bytes.
 	Reason, Message string
+}
+
+// isBeyondLimits tells whether an object is not in step because its mailbox is over its limits.
+func isBeyondLimits(err error) bool {
+	_, is := errors.AsType[*mailboxes.LimitError](err)
+	return is
 }
 
 // takenError says that a name on the target is taken.
@@ -130,6 +138,8 @@ func reasonOf(err error) string {
 	var mutated *mutation.Error
 	var outside *boundary.Refusal
 	switch {
+	case isBeyondLimits(err):
+		return ReasonMailboxLimitExceeded
 	case errors.As(err, &outside):
 		return outside.Reason
 	case errors.As(err, &taken), errors.Is(err, errTakenAbove):

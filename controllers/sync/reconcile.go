@@ -94,8 +94,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 		c.Changed()
 		c.warn(ctx, key, failure)
 	}
-	if failure.Reason == ReasonTargetCordoned && c.isCordoned() {
-		// [Controller.Uncordon] makes up for it, and knows of it by now.
+	if c.isToldOfCure(failure) {
 		return reconcile.Result{}, nil
 	}
 	if after := retryAfter(failure, outcome); after > 0 {
@@ -110,6 +109,12 @@ func (c *Controller) noteState(key types.NamespacedName, outcome outcome, err er
 	if c.failures.setDeferred(key, outcome.deferred) {
 		c.Changed()
 	}
+}
+
+// isToldOfCure tells whether something tells when the cause of a failure has gone: [Controller.Uncordon], which knows of it by
+// now, or the mailbox, when it has room for the object.
+func (c *Controller) isToldOfCure(failure Failure) bool {
+	return failure.Reason == ReasonTargetCordoned && c.isCordoned() || failure.Reason == ReasonMailboxLimitExceeded
 }
 
 // acknowledged is called when what was to be done about an object is done, or is put off until it is decided once more.
@@ -168,8 +173,12 @@ func (c *Controller) mailboxObject(key types.NamespacedName) (object *unstructur
 	return object, true
 }
 
-// warn writes an event about a failure on the object in the mailbox, if there is one.
+// warn writes an event about a failure on the object in the mailbox, if there is one. Where the mailbox has too much already,
+// its config says so.
 func (c *Controller) warn(ctx context.Context, key types.NamespacedName, failure Failure) {
+	if failure.Reason == ReasonMailboxLimitExceeded {
+		return
+	}
 	if object, known := c.mailboxObject(key); known && object != nil {
 		c.events.warn(ctx, c.Resource, object, failure)
 	}

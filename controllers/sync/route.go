@@ -75,6 +75,8 @@ func (c *Controller) OnEvent(event mailboxes.Event) {
 		c.enqueue(replayPriority, event.Key)
 	case event.Old == nil:
 		c.saw(seenInMailbox, createPriority, event.Key)
+	case event.Unchanged:
+		c.enqueue(createPriority, event.Key)
 	default:
 		if event.New == nil {
 			c.inMailbox.gone(event.Key, event.Old.GetUID())

@@ -28,6 +28,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -121,7 +122,7 @@ func (c *Controller) countDown(tallies map[string]*Tally, source *unstructured.U
 	key := keyOf(source)
 	name := ObjectName{Resource: c.Resource.GroupResource(), Key: key}
 	marks := c.marksFrom(key)
-	if len(marks) == 0 && c.staysAbove(source, chosen) {
+	if len(marks) == 0 && mailboxes.ExtentOf(source) == mailboxes.Whole && c.staysAbove(source, chosen) {
 		for _, config := range chosen.Configs {
 			tally := tallyOf(tallies, config)
 			tally.LeftOut = append(tally.LeftOut, name)
@@ -174,6 +175,10 @@ func (c *Controller) countLeft(tallies map[string]*Tally, matcher *selection.Mat
 func (c *Controller) count(tallies map[string]*Tally, selected selection.Selection, key types.NamespacedName, synced bool, known objectStates) {
 	failure, failed := known.failures[key]
 	deferred := known.deferred[key]
+	if failure.Reason == ReasonMailboxLimitExceeded {
+		// What the mailbox has changes, and its limits do.
+		failure = failureOf(c.Mailboxes.LimitError(c.Mailbox))
+	}
 	for _, config := range selected.Configs {
 		tally := tallyOf(tallies, config)
 		tally.Selected++

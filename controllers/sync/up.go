@@ -43,6 +43,9 @@ func (c *Controller) reconcileUp(ctx context.Context, key types.NamespacedName, 
 	if err != nil {
 		return outcome{up: true}, err
 	}
+	if missing := c.missing(held); missing != nil && source.Desired != nil {
+		return outcome{decision: decide.Decision{Action: decide.None, Cause: decide.Unknown}, up: true}, unlessFetched(missing)
+	}
 	seen := c.held(held, source.Desired)
 	if seen != nil && seen.Mark.Adopted && source.Desired != nil {
 		source.Desired = source.Desired.AsAdopted()
@@ -63,6 +66,14 @@ func (c *Controller) reconcileUp(ctx context.Context, key types.NamespacedName, 
 		c.failures.changed(key, object.GetResourceVersion())
 	}
 	return result, err
+}
+
+// unlessFetched returns why an object is not held whole, but nil if it is being fetched.
+func unlessFetched(missing error) error {
+	if isBeyondLimits(missing) {
+		return missing
+	}
+	return nil
 }
 
 // actUp carries out a decision about one object in the mailbox.

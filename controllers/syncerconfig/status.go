@@ -131,6 +131,8 @@ func readiness(findings Findings, tally *sync.Tally) metav1.Condition {
 		condition.Reason, condition.Message = ReasonInvalidEntry, sync.Truncate(fmt.Sprintf("%s: %s", problem.Field, problem.Message))
 	case len(findings.Shortfalls) > 0:
 		condition.Reason, condition.Message = lacking(findings.Shortfalls)
+	case limitFailure(tally) != "":
+		condition.Reason, condition.Message = sync.ReasonMailboxLimitExceeded, sync.Truncate(limitFailure(tally))
 	case tally.Failed > 0:
 		condition.Reason, condition.Message = ReasonObjectsFailed, fmt.Sprintf("%d of %d objects failed; see status.failures and the events on them.", tally.Failed, tally.Selected)
 	case findings.Suspended:
@@ -154,6 +156,16 @@ func leftToTarget(tally *sync.Tally) string {
 	slices.Sort(objects)
 	return fmt.Sprintf("%d of %d objects are in step. Of the others the target keeps fields that ignoreFields named before, whatever the mailbox says, until the object changes there: %s.",
 		tally.Synced, tally.Selected, first(objects))
+}
+
+// limitFailure returns what is said of an object that is beyond the limits of the mailbox; empty if there is none.
+func limitFailure(tally *sync.Tally) string {
+	for _, failure := range tally.Failures {
+		if failure.Failure.Reason == sync.ReasonMailboxLimitExceeded {
+			return failure.Failure.Message
+		}
+	}
+	return ""
 }
 
 // lacking returns the reason of the worst shortfalls, and a message that names all of them, the worst first.

@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,6 +40,11 @@ func silent(t *testing.T) (connection *targets.Connection, asked <-chan string) 
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/version" {
 			_, _ = w.Write([]byte(`{"gitVersion": "v1.35.4"}`))
+			return
+		}
+		if strings.HasSuffix(r.URL.Path, "/kube-system") || strings.Contains(r.URL.Path, "/logicalclusters/") {
+			// It does not say which cluster it is.
+			w.WriteHeader(http.StatusNotFound)
 			return
 		}
 		paths <- r.URL.Path

@@ -29,6 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/sync/boundary"
 	"github.com/synchub-dev/synchub/controllers/sync/relation"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -112,6 +113,15 @@ func (t *managed) connect(connection *targets.Connection, listener targets.Liste
 	}
 	t.target.Connection, t.deaf = connection, connection.Subscribe(listener)
 	return true
+}
+
+// limit takes over the limits of the mailbox, and tells whether they are others.
+func (t *managed) limit(limits mailboxes.Limits) (changed bool) {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	changed = t.target.Limits != limits
+	t.target.Limits = limits
+	return changed
 }
 
 // rose tells, once, that the target has come up.

@@ -77,6 +77,8 @@ type Target struct {
 	Adoption synchubv1alpha1.AdoptionPolicy
 	// Namespaces are those of the target that may be used, beside what the hub protects.
 	Namespaces *edgev2alpha1.TargetNamespaces
+	// Limits bound what is held of the mailbox, where they are lower than the hub's. Zero stands for the hub's.
+	Limits mailboxes.Limits
 	// Recorded is what the hub may have written, by the resources of the target.
 	Recorded map[schema.GroupResource]Record
 	// Trusted is for how long what Recorded says of whether objects fit counts without asking the target by its first
@@ -119,14 +121,17 @@ type Options struct {
 	// OnStates is called when the pairs of a SyncTarget, the states of its resources, or the APIs that its mailbox lacks, have
 	// changed. It must return at once.
 	OnStates func(syncTarget types.UID)
-	Clock    clock.Clock
-	Log      logr.Logger
+	// MailboxLimits bound what is held of one mailbox.
+	MailboxLimits mailboxes.Limits
+	Clock         clock.Clock
+	Log           logr.Logger
 }
 
 // Manager runs the sync controllers of all SyncTargets.
 type Manager struct {
 	Options
 	observer Observer
+	holding  *holding
 
 	lock      gosync.Mutex
 	queue     priorityqueue.PriorityQueue[types.UID]
@@ -142,8 +147,13 @@ type Manager struct {
 
 // New returns a manager without any target.
 func New(options Options) *Manager {
-	return &Manager{Options: options, targets: map[types.UID]*managed{}}
+	m := &Manager{Options: options, targets: map[types.UID]*managed{}}
+	m.holding = &holding{manager: m, limits: options.MailboxLimits}
+	return m
 }
+
+// Policy says how much is held of the objects of mailboxes.
+func (m *Manager) Policy() mailboxes.Policy { return m.holding }
 
 // SetObserver sets who is told of changes. It must be called before Start.
 func (m *Manager) SetObserver(observer Observer) { m.observer = observer }
@@ -201,6 +211,7 @@ func (m *Manager) Publish(resources []sync.Resource) {
 	m.lock.Lock()
 	m.published, m.knowsPublished = resources, true
 	m.lock.Unlock()
+	m.holding.publish(resources)
 	m.enqueueAll()
 }
 
@@ -267,6 +278,19 @@ func (m *Manager) Assign(target Target) {
 	if isOther {
 		m.enqueue(target.UID)
 	}
+	if found.limit(target.Limits) {
+		m.hold(found)
+	}
+}
+
+// hold has as much held of a mailbox as its configs and its limits say.
+func (m *Manager) hold(managed *managed) {
+	managed.lock.Lock()
+	mailbox, limits, matcher, known := managed.target.Mailbox, managed.target.Limits, managed.matcher, managed.known
+	managed.lock.Unlock()
+	if known {
+		m.holding.set(mailbox, matcher, limits)
+	}
 }
 
 // bound takes over which namespaces of a target may be used.
@@ -291,6 +315,7 @@ func (m *Manager) Unassign(syncTarget types.UID) {
 	delete(m.targets, syncTarget)
 	m.lock.Unlock()
 	if ok {
+		m.holding.forget(found.describe().Mailbox)
 		found.stop()
 	}
 }

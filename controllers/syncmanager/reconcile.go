@@ -28,9 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/patch"
-	"github.com/synchub-dev/synchub/controllers/sync/selection"
 )
 
 // Reconcile brings the set of sync controllers of one SyncTarget in step with its configs.
@@ -83,14 +81,12 @@ func (m *Manager) compile(managed *managed) bool {
 		return managed.known
 	}
 	managed.configs = configs
-	matcher := selection.Compile(
-		read[edgev2alpha1.SyncerConfig](m.Log, configs[ConfigResources[0]]),
-		read[edgev2alpha1.EdgeSyncConfig](m.Log, configs[ConfigResources[1]]),
-	)
+	matcher := m.matcherOf(configs)
 	managed.lock.Lock()
 	before := managed.known
 	managed.known, managed.matcher = true, matcher
 	managed.lock.Unlock()
+	m.hold(managed)
 	if !before {
 		m.OnKnown(managed.describe().UID)
 	}

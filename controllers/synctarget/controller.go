@@ -29,6 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -49,6 +50,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/ledger"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -315,6 +317,7 @@ func assignment(inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarg
 		Recorded:   syncmanager.FromLedger(known.Resources),
 		Adoption:   synchubv1alpha1.AdoptionPolicy(syncTarget.Spec.Adoption),
 		Namespaces: syncTarget.Spec.Namespaces,
+		Limits:     mailboxLimitsOf(syncTarget),
 		Trusted:    found.trusted,
 	}
 }
@@ -345,4 +348,13 @@ func limitsOf(syncTarget *edgev2alpha1.SyncTarget) kcp.Limits {
 		}
 	}
 	return limits
+}
+
+// mailboxLimitsOf returns what the SyncTarget says of how much is held of its mailbox.
+func mailboxLimitsOf(syncTarget *edgev2alpha1.SyncTarget) mailboxes.Limits {
+	set := syncTarget.Spec.Limits
+	if set == nil {
+		return mailboxes.Limits{}
+	}
+	return mailboxes.Limits{Objects: ptr.Deref(set.MailboxObjects, 0), Bytes: ptr.Deref(set.MailboxBytes, 0)}
 }

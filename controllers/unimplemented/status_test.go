@@ -34,6 +34,7 @@ const (
 	counted   = "controllers/syncerconfig/status_test.go"
 	reporting = "controllers/synctarget/report_test.go"
 	recording = "controllers/synctarget/record_test.go"
+	trusting  = "test/e2e/escape_trust_test.go"
 )
 
 // toldOfConfigs are the fields of a config's status.
@@ -55,6 +56,8 @@ var told = map[string]map[string]proof{
 		"status.mailbox":                 spec(mainJob, "keeps two targets in step while a third does not exist"),
 		"status.versions":                test("controllers/synctarget/truth_test.go", "TestStatusTellsOfTheObjects"),
 		"status.clusterID":               spec(leaving, "refuses the younger of two SyncTargets of one cluster, unless that is allowed"),
+		"status.observedClusterID":       spec(trusting, "is one cluster for each SyncTarget, until an operator confirms another"),
+		"status.formerClusters":          spec(trusting, "is one cluster for each SyncTarget, until an operator confirms another"),
 		"status.counts":                  test("controllers/synctarget/truth_test.go", "TestStatusTellsOfTheObjects"),
 		"status.failures":                test("controllers/synctarget/truth_test.go", "TestStatusTellsOfTheObjects"),
 		"status.pendingSince":            test("controllers/synctarget/truth_test.go", "TestStatusTellsOfTheObjects"),

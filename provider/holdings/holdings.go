@@ -46,13 +46,13 @@ type counting struct {
 
 // OnAdd implements [cache.ResourceEventHandler].
 func (c counting) OnAdd(object any, initial bool) {
-	c.held.change(1, SizeOf(object))
+	c.held.Change(1, SizeOf(object))
 	c.handler.OnAdd(object, initial)
 }
 
 // OnUpdate implements [cache.ResourceEventHandler].
 func (c counting) OnUpdate(before, after any) {
-	c.held.change(0, SizeOf(after)-SizeOf(before))
+	c.held.Change(0, SizeOf(after)-SizeOf(before))
 	c.handler.OnUpdate(before, after)
 }
 
@@ -62,11 +62,12 @@ func (c counting) OnDelete(object any) {
 	if tombstone, unseen := object.(cache.DeletedFinalStateUnknown); unseen {
 		held = tombstone.Obj
 	}
-	c.held.change(-1, -SizeOf(held))
+	c.held.Change(-1, -SizeOf(held))
 	c.handler.OnDelete(object)
 }
 
-func (h *Holdings) change(objects, bytes int64) {
+// Change counts a number of objects, and of bytes, that came or went.
+func (h *Holdings) Change(objects, bytes int64) {
 	if h.objects.Add(objects) <= 0 {
 		// The last state of an object that is deleted need not be quite the one that was held.
 		h.bytes.Store(0)

@@ -28,7 +28,11 @@ limitations under the License.
 // An endpoint that does not answer concerns its own mailboxes only: they stay as they were last seen, nothing is proven
 // of them, and the others go on. The same holds for a resource that is not served (yet).
 //
-// Trade-offs: whole objects (without managedFields) are kept in memory, since every one of them may be needed to make
-// the target's; the endpoints are found anew for each look-up among the few there are instead of being kept in a map
-// that would have to follow every binding.
+// How much is held of an object is for a [Policy] to say: all of it if a config of its mailbox selects it, else its metadata,
+// and beyond the limits of its mailbox only which object it is. What is held of an object is swapped in place, so that a
+// watch's event and a change of configs cannot overtake each other. What becomes needed is fetched by a review of the
+// mailbox. An object of which little is held is Present all the same: nothing is concluded from it.
+//
+// Trade-off: the endpoints are found anew for each look-up among the few there are instead of being kept in a map that
+// would have to follow every binding.
 package mailboxes

@@ -167,6 +167,18 @@ func (e *endpoint) informer(resource schema.GroupVersionResource) (kcpcache.Scop
 	return watching.informer, true
 }
 
+// limited returns the watches of the resources of which the limits of mailboxes bound what is held.
+func (e *endpoint) limited() (all []*watching) {
+	e.lock.RLock()
+	defer e.lock.RUnlock()
+	for _, watching := range e.watches {
+		if !watching.isAlways() {
+			all = append(all, watching)
+		}
+	}
+	return all
+}
+
 // isFilling tells whether a cache is not filled yet and nothing is known that prevents it.
 func (e *endpoint) isFilling() bool {
 	e.lock.RLock()

@@ -41,23 +41,22 @@ func (e *endpoint) handler(resource schema.GroupVersionResource) cache.ResourceE
 	}
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
-			object := obj.(*unstructured.Unstructured)
+			object := objectOf(obj)
 			e.owner.prover.absolve(mailboxOf(object), suspectOf(resource, object))
 			hand(object, Event{New: object, Initial: initial})
 		},
 		UpdateFunc: func(oldObj, obj any) {
-			old, object := oldObj.(*unstructured.Unstructured), obj.(*unstructured.Unstructured)
+			old, object := objectOf(oldObj), objectOf(obj)
 			if old.GetResourceVersion() != object.GetResourceVersion() {
 				hand(object, Event{Old: old, New: object})
 			}
 		},
 		DeleteFunc: func(obj any) {
-			if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+			object := objectOf(obj)
+			if _, unseen := obj.(cache.DeletedFinalStateUnknown); unseen {
 				// The deletion itself was not seen: the object was missing from a list, which may have been partial.
-				obj = tombstone.Obj
-				e.owner.prover.distrust(logicalcluster.From(obj.(*unstructured.Unstructured)), resource)
+				e.owner.prover.distrust(mailboxOf(object), resource)
 			}
-			object := obj.(*unstructured.Unstructured)
 			hand(object, Event{Old: object})
 		},
 	}
@@ -77,6 +76,7 @@ func (e *endpoint) bindingChanged(old, object any) {
 	mailbox := logicalcluster.From(binding)
 	e.owner.prover.bindingSeen(mailbox, binding.GetResourceVersion())
 	e.owner.resetMailbox(mailbox)
+	e.owner.Review(mailbox)
 	before, _ := old.(*unstructured.Unstructured)
 	e.schemasMoved(e.bound.moved(before, binding))
 }

@@ -104,11 +104,26 @@ func newFleet(t *testing.T) *fleet {
 	double := newSliceDouble(t)
 	f := &fleet{WithT: NewWithT(t), t: t, double: double, first: first, second: second, on: map[logicalcluster.Name]*listener{}}
 	f.hub = run(t, double, []schema.GroupVersionResource{configMaps}, first, second)
-	for _, mailbox := range []logicalcluster.Name{first.own, second.own, twin} {
+	f.subscribe()
+	return f
+}
+
+// newFleetWith holds config maps as a policy says.
+func newFleetWith(t *testing.T, policy mailboxes.Policy) *fleet {
+	first, second := startedShards(t)
+	double := newSliceDouble(t)
+	f := &fleet{WithT: NewWithT(t), t: t, double: double, first: first, second: second, on: map[logicalcluster.Name]*listener{}}
+	f.hub = runWith(t, double, policy, nil, first, second)
+	f.hub.SetResources([]schema.GroupVersionResource{configMaps})
+	f.subscribe()
+	return f
+}
+
+func (f *fleet) subscribe() {
+	for _, mailbox := range []logicalcluster.Name{f.first.own, f.second.own, twin} {
 		f.on[mailbox] = &listener{}
 		f.hub.Subscribe(configMaps, mailbox, f.on[mailbox])
 	}
-	return f
 }
 
 func (f *fleet) eventually(actual any) AsyncAssertion {

@@ -30,6 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/provider/kcp"
@@ -54,6 +55,8 @@ type Event struct {
 	Old, New *unstructured.Unstructured
 	// Initial is true for objects that were there when the cache was filled.
 	Initial bool
+	// Unchanged is true if only more of the object is held than before, or less.
+	Unchanged bool
 }
 
 // Mailboxes watches all mailboxes. Create it with [New] and run it with [Mailboxes.Start].
@@ -62,7 +65,13 @@ type Mailboxes struct {
 	// workspace is the provider workspace's path, export the name of the mailbox export.
 	workspace, export string
 	log               logr.Logger
+	clock             clock.Clock
 	prover            *prover
+	// policy is nil if everything is held whole.
+	policy Policy
+	// accounts are *account by mailbox.
+	accounts sync.Map
+	reviews  workqueue.TypedRateLimitingInterface[logicalcluster.Name]
 
 	// always are the resources that are watched as long as there is an endpoint: bindings and configs.
 	always      []schema.GroupVersionResource
@@ -84,6 +93,7 @@ func New(access *kcp.Access, workspace, export string, resources []schema.GroupV
 		workspace: workspace,
 		export:    export,
 		log:       log,
+		clock:     clock,
 		always:    always,
 		resources: slices.Clone(always),
 		endpoints: map[string]*endpoint{},
@@ -91,6 +101,9 @@ func New(access *kcp.Access, workspace, export string, resources []schema.GroupV
 	mailboxes.prover = newProver(mailboxes, clock, log)
 	return mailboxes
 }
+
+// SetPolicy sets what is held of each mailbox; without a policy that is everything. It must be called before Start.
+func (m *Mailboxes) SetPolicy(policy Policy) { m.policy, m.reviews = policy, newReviews(m.clock) }
 
 // Start watches the export's endpoints, and through them all mailboxes, until ctx ends.
 func (m *Mailboxes) Start(ctx context.Context) error {
@@ -103,6 +116,11 @@ func (m *Mailboxes) Start(ctx context.Context) error {
 	m.lock.Unlock()
 	defer started.Add(m)()
 	defer m.stopAll()
+	var reviewing sync.WaitGroup
+	defer reviewing.Wait()
+	if m.policy != nil {
+		reviewing.Go(func() { m.runReviews(ctx) })
+	}
 	return m.watchSlice(ctx, client)
 }
 
@@ -138,7 +156,7 @@ func (m *Mailboxes) Get(resource schema.GroupVersionResource, mailbox logicalclu
 	if err != nil || !exists {
 		return nil, Absent
 	}
-	return found.(*unstructured.Unstructured), Present
+	return objectOf(found), Present
 }
 
 // List returns all objects of a resource in a mailbox as the cache holds them; known is false if it cannot be seen now.
@@ -153,7 +171,7 @@ func (m *Mailboxes) List(resource schema.GroupVersionResource, mailbox logicalcl
 	}
 	objects = make([]*unstructured.Unstructured, 0, len(found))
 	for _, object := range found {
-		objects = append(objects, object.(*unstructured.Unstructured))
+		objects = append(objects, objectOf(object))
 	}
 	return objects, true
 }

@@ -184,13 +184,21 @@ func TestEventsAbsolveAndDistrust(t *testing.T) {
 	g.Expect(docket.inStep).To(And(HaveLen(1), HaveKey(secrets)))
 }
 
-func TestWithoutManagedFields(t *testing.T) {
+func TestTransform(t *testing.T) {
 	g := NewWithT(t)
 	managed := object(here, "a")
 	managed.SetManagedFields(nil)
 	bare := managed.DeepCopy()
 	g.Expect(unstructured.SetNestedSlice(managed.Object, []any{map[string]any{"manager": "x"}}, "metadata", "managedFields")).To(Succeed())
-	g.Expect(withoutManagedFields(managed)).To(Equal(bare))
+	managed.Object[extentField] = "Metadata"
+	watching := &watching{endpoint: &endpoint{owner: &Mailboxes{}}}
+	made, err := watching.transform(managed)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(objectOf(made)).To(Equal(bare))
+	g.Expect(ExtentOf(objectOf(made))).To(Equal(Whole))
+	again, err := watching.transform(made)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(again).To(BeIdenticalTo(made))
 	unknown := cache.DeletedFinalStateUnknown{Key: "a"}
-	g.Expect(withoutManagedFields(unknown)).To(Equal(unknown))
+	g.Expect(watching.transform(unknown)).To(Equal(unknown))
 }

@@ -231,7 +231,16 @@ func (s *realShard) client(workspace string) (client.Client, error) {
 // run runs mailboxes until the test ends, with the rights of the hub's user, against the shards that the double lists.
 func run(t *testing.T, double *sliceDouble, always []schema.GroupVersionResource, shards ...*realShard) *mailboxes.Mailboxes {
 	t.Helper()
+	return runWith(t, double, nil, always, shards...)
+}
+
+// runWith runs mailboxes with a policy, if one is given.
+func runWith(t *testing.T, double *sliceDouble, policy mailboxes.Policy, always []schema.GroupVersionResource, shards ...*realShard) *mailboxes.Mailboxes {
+	t.Helper()
 	made := mailboxes.New(access(t, double, shards), providerWorkspace, exportName, always, clock.RealClock{}, logr.Discard())
+	if policy != nil {
+		made.SetPolicy(policy)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- made.Start(ctx) }()

@@ -19,6 +19,7 @@ package mailboxes
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,12 +33,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/synchub-dev/synchub/provider/holdings"
 )
+
+// wildcardPage is how many objects one page of a wildcard list has. How large they are is not known before.
+const wildcardPage = 100
 
 // watching is the wildcard list and watch of one resource at one endpoint.
 type watching struct {
@@ -46,6 +51,15 @@ type watching struct {
 	informer kcpcache.ScopeableSharedIndexInformer
 	log      logr.Logger
 	held     holdings.Holdings
+	// items are those that count in the accounts of their mailboxes. Only the handler reads and writes it while it runs.
+	items map[types.UID]*item
+	// fill is the list that is being read, and delivered the number of the last one of which something has come to the
+	// handler. The fill is the reflector's.
+	fill      fill
+	delivered atomic.Uint32
+	// settled is closed when the cache is filled, or an attempt to fill it has failed.
+	settled chan struct{}
+	settle  func()
 	// failed is set when an attempt to fill the cache fails. Attempts go on.
 	failed atomic.Bool
 
@@ -56,7 +70,11 @@ type watching struct {
 
 // startWatching starts the wildcard watch of a resource, until stopWatching or the end of the endpoint.
 func startWatching(endpoint *endpoint, resource schema.GroupVersionResource) *watching {
-	w := &watching{endpoint: endpoint, resource: resource, log: endpoint.log.WithValues("resource", resource.String())}
+	w := &watching{
+		endpoint: endpoint, resource: resource, log: endpoint.log.WithValues("resource", resource.String()),
+		items: map[types.UID]*item{}, settled: make(chan struct{}),
+	}
+	w.settle = sync.OnceFunc(func() { close(w.settled) })
 	w.ctx, w.cancel = context.WithCancel(endpoint.ctx)
 	w.informer = kcpinformers.NewSharedIndexInformer(
 		&cache.ListWatch{ListWithContextFunc: w.list, WatchFuncWithContext: w.watch},
@@ -65,17 +83,21 @@ func startWatching(endpoint *endpoint, resource schema.GroupVersionResource) *wa
 		cache.Indexers{kcpcache.ClusterIndexName: kcpcache.ClusterIndexFunc},
 	)
 	// All three fail only on an informer that has been started.
-	_ = w.informer.SetTransform(withoutManagedFields)
+	_ = w.informer.SetTransform(w.transform)
 	_ = w.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
 		w.log.V(1).Info("the watch ended and will be taken up again", "error", err.Error())
 	})
-	handled, _ := w.informer.AddEventHandler(w.held.Counting(endpoint.handler(resource)))
-	w.running.Go(func() { w.informer.RunWithContext(w.ctx) })
+	handled, _ := w.informer.AddEventHandler(w.counting(endpoint.handler(resource)))
+	w.running.Go(func() {
+		w.informer.RunWithContext(w.ctx)
+		w.uncount()
+	})
 	w.running.Go(func() {
 		select {
 		case <-w.ctx.Done():
 		case <-handled.HasSyncedChecker().Done():
 			w.log.V(1).Info("the cache is filled", "objects", len(w.informer.GetStore().ListKeys()))
+			w.settle()
 			endpoint.filled(resource)
 		}
 	})
@@ -99,9 +121,10 @@ func (w *watching) isFilling() bool { return !w.informer.HasSynced() && !w.faile
 // mailbox was bound or the resource was published. A failed list would make the reflector wait for half a minute before
 // long.
 func (w *watching) list(ctx context.Context, options metav1.ListOptions) (list runtime.Object, err error) {
+	w.awaitConfigs(ctx)
 	untilServed := wait.Backoff{Duration: 250 * time.Millisecond, Factor: 1.2, Steps: 20, Cap: 5 * time.Second}.DelayFunc()
 	err = untilServed.Until(ctx, true, true, func(ctx context.Context) (bool, error) {
-		list, err = w.endpoint.clients.ClusterOrDie(logicalcluster.Wildcard).Resource(w.resource).List(ctx, options)
+		list, err = w.listPages(ctx, options)
 		w.answered(err)
 		if apierrors.IsNotFound(err) {
 			return false, nil
@@ -112,6 +135,10 @@ func (w *watching) list(ctx context.Context, options metav1.ListOptions) (list r
 }
 
 func (w *watching) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	if options.SendInitialEvents != nil && *options.SendInitialEvents {
+		w.awaitConfigs(ctx)
+		w.beginFill()
+	}
 	stream, err := w.endpoint.clients.ClusterOrDie(logicalcluster.Wildcard).Resource(w.resource).Watch(ctx, options)
 	// A server that refuses a watch, perhaps because it does not list by watches, is asked for a list next.
 	if _, isRefused := errors.AsType[*apierrors.StatusError](err); !isRefused {
@@ -128,14 +155,134 @@ func (w *watching) answered(err error) {
 	if err != nil {
 		w.log.V(1).Info("cannot list or watch", "error", err.Error())
 		w.failed.Store(true)
+		w.settle()
 	}
 	w.endpoint.answered(w.resource, err)
 }
 
-// withoutManagedFields drops what no reader of a mailbox object needs.
-func withoutManagedFields(obj any) (any, error) {
-	if object, ok := obj.(*unstructured.Unstructured); ok {
-		object.SetManagedFields(nil)
+// awaitConfigs waits until the configs of the mailboxes are known, as far as they can be: by them it is decided how much is
+// held of an object that a list brings.
+func (w *watching) awaitConfigs(ctx context.Context) {
+	if w.isAlways() || w.endpoint.owner.policy == nil {
+		return
 	}
-	return obj, nil
+	for _, resource := range w.endpoint.owner.always {
+		w.endpoint.lock.RLock()
+		configs := w.endpoint.watches[resource]
+		w.endpoint.lock.RUnlock()
+		if configs == nil {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-configs.settled:
+		}
+	}
+}
+
+// isAlways tells whether the resource is one of those by which the hub works: bindings and configs. They are held whole.
+func (w *watching) isAlways() bool { return slices.Contains(w.endpoint.owner.always, w.resource) }
+
+// items are a list that holds no more of each object than the cache will.
+type items struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+	Items []runtime.Object
+}
+
+// DeepCopyObject implements [runtime.Object].
+func (l *items) DeepCopyObject() runtime.Object {
+	return &items{l.TypeMeta, *l.ListMeta.DeepCopy(), slices.Clone(l.Items)} //nolint:staticcheck // whose copy it is should be said
+}
+
+// listPages reads a list in pages, of which only as much is kept as the cache will hold.
+func (w *watching) listPages(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	w.beginFill()
+	client := w.endpoint.clients.ClusterOrDie(logicalcluster.Wildcard).Resource(w.resource)
+	options.Limit = wildcardPage
+	if options.ResourceVersion == "0" {
+		// From its cache a server answers with all at once.
+		options.ResourceVersion = ""
+	}
+	all := &items{}
+	for {
+		page, err := client.List(ctx, options)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Items {
+			object, _ := w.transform(&page.Items[i])
+			all.Items = append(all.Items, object.(runtime.Object))
+		}
+		all.ResourceVersion = page.GetResourceVersion()
+		if options.Continue = page.GetContinue(); options.Continue == "" {
+			return all, nil
+		}
+		options.ResourceVersion, options.ResourceVersionMatch = "", ""
+	}
+}
+
+// transform makes of an object that a server sent what the cache holds. What it has made already it leaves as it is.
+func (w *watching) transform(obj any) (any, error) {
+	object, ok := obj.(*unstructured.Unstructured)
+	switch {
+	case !ok:
+		return obj, nil
+	case w.isAlways():
+		object.SetManagedFields(nil)
+		return object, nil
+	default:
+		return w.itemOf(object), nil
+	}
+}
+
+// counting returns a handler that counts what the cache holds, and passes on what it is told.
+func (w *watching) counting(handler cache.ResourceEventHandler) cache.ResourceEventHandler {
+	if w.isAlways() {
+		return w.held.Counting(handler)
+	}
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(obj any, initial bool) {
+			w.count(nil, obj.(*item))
+			handler.OnAdd(obj, initial)
+		},
+		UpdateFunc: func(old, obj any) {
+			w.count(old.(*item), obj.(*item))
+			handler.OnUpdate(old, obj)
+		},
+		DeleteFunc: func(obj any) {
+			// The last state of an object is another item than the cache held.
+			w.count(w.items[objectOf(obj).GetUID()], nil)
+			handler.OnDelete(obj)
+		},
+	}
+}
+
+// count counts an item of the cache instead of another; either may be nil.
+func (w *watching) count(before, after *item) {
+	mailboxes, of := w.endpoint.owner, after
+	if before != nil {
+		of = before
+		delete(w.items, before.held.Load().GetUID())
+	}
+	if after != nil {
+		w.items[after.held.Load().GetUID()] = after
+		w.delivered.Store(after.fill)
+	}
+	if of == nil {
+		return
+	}
+	mailbox := mailboxOf(of.held.Load())
+	account := mailboxes.account(mailbox)
+	w.held.Change(account.replace(before, after))
+	if mailboxes.policy != nil && account.needsReview(mailboxes.policy.Limits(mailbox), before != nil) {
+		mailboxes.Review(mailbox)
+	}
+}
+
+// uncount takes all items out of the accounts of their mailboxes.
+func (w *watching) uncount() {
+	for _, counted := range w.items {
+		w.count(counted, nil)
+	}
 }

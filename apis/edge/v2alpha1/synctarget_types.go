@@ -115,7 +115,7 @@ type SyncTargetSpec struct {
 	// +optional
 	Namespaces *TargetNamespaces `json:"namespaces,omitempty"`
 
-	// Limits bound the load that the hub puts on the cluster. Absent limits are the hub's defaults.
+	// Limits bound the load that the hub puts on the cluster, and what it holds of the mailbox. Absent limits are the hub's defaults.
 	// +optional
 	Limits *TargetLimits `json:"limits,omitempty"`
 
@@ -214,7 +214,7 @@ type TargetNamespaces struct {
 	AllowProtected []string `json:"allowProtected,omitempty"`
 }
 
-// TargetLimits bound the requests that the hub sends to one cluster.
+// TargetLimits bound the requests that the hub sends to one cluster, and what it holds of its mailbox.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.qps) || !has(self.burst) || self.burst >= self.qps",message="burst must not be less than qps",fieldPath=".burst"
 type TargetLimits struct {
@@ -229,6 +229,18 @@ type TargetLimits struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
 	Burst *int32 `json:"burst,omitempty"`
+
+	// MailboxObjects is how many objects of the mailbox the hub holds, the oldest first. Those beyond are not synced, and
+	// left as they are on the cluster. A number above the hub's own limit has no effect.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	MailboxObjects *int64 `json:"mailboxObjects,omitempty"`
+
+	// MailboxBytes is how many bytes of the hub's memory the objects of the mailbox may take, the oldest first. Those
+	// beyond are not synced, and left as they are on the cluster. A number above the hub's own limit has no effect.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	MailboxBytes *int64 `json:"mailboxBytes,omitempty"`
 }
 
 // MailboxAccess grants subjects a role in the mailbox workspace.

@@ -1,0 +1,171 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	gosync "sync"
+	"sync/atomic"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/controllers/sync/relation"
+	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+)
+
+// holding is by what the manager decides how much is held of the objects of mailboxes. It is a [mailboxes.Policy].
+type holding struct {
+	manager *Manager
+	// limits are the hub's; those of a SyncTarget can only be lower.
+	limits mailboxes.Limits
+	// published are the resources that mailboxes have; nil before that is known.
+	published atomic.Pointer[[]sync.Resource]
+	// mailboxes are *selected by logical cluster.
+	mailboxes gosync.Map
+}
+
+var _ mailboxes.Policy = &holding{}
+
+// selected is what the configs of one mailbox select. It never changes.
+type selected struct {
+	matcher *selection.Matcher
+	limits  mailboxes.Limits
+	// published are the resources for which resources was made: those of which objects may be selected, with all objects if
+	// whole is true.
+	published *[]sync.Resource
+	resources map[schema.GroupVersionResource]selectable
+}
+
+type selectable struct {
+	sync.Resource
+	// whole is true if other objects than those that a config selects may travel, because they are related to such.
+	whole bool
+}
+
+// Marks implements [mailboxes.Policy].
+func (h *holding) Marks() []string {
+	return []string{ownership.MarkAnnotation, ownership.EnsuredAnnotation}
+}
+
+// Limits implements [mailboxes.Policy].
+func (h *holding) Limits(mailbox logicalcluster.Name) mailboxes.Limits {
+	if found, ok := h.mailboxes.Load(mailbox); ok {
+		return found.(*selected).limits
+	}
+	return h.limits
+}
+
+// Selects implements [mailboxes.Policy]. The filter of a PublishedResource is not asked: it may look at all of an object.
+func (h *holding) Selects(mailbox logicalcluster.Name, resource schema.GroupVersionResource, object *unstructured.Unstructured) (isSelected, known bool) {
+	found := h.of(mailbox)
+	if found == nil {
+		return true, false
+	}
+	if sync.IsMarked(object) {
+		// It came up, and is compared with what it came from.
+		return true, true
+	}
+	one, ok := found.resources[resource]
+	if !ok {
+		return false, true
+	}
+	if one.whole {
+		return true, true
+	}
+	_, isSelected = one.Selects(found.matcher, object)
+	return isSelected, true
+}
+
+// of returns what the configs of a mailbox select; nil while that is unknown. Of a mailbox that is not synced yet the configs
+// are read here: at a start objects are listed before their SyncTarget is looked at, and must not be read twice.
+func (h *holding) of(mailbox logicalcluster.Name) *selected {
+	published := h.published.Load()
+	if published == nil {
+		return nil
+	}
+	found, ok := h.mailboxes.Load(mailbox)
+	if !ok {
+		configs, known := configs{}.look(h.manager.Mailboxes, mailbox, false)
+		if !known {
+			return nil
+		}
+		found, _ = h.mailboxes.LoadOrStore(mailbox, &selected{matcher: h.manager.matcherOf(configs), limits: h.limits})
+	}
+	current := found.(*selected)
+	if current.published == published {
+		return current
+	}
+	next := current.under(published)
+	h.mailboxes.CompareAndSwap(mailbox, current, next)
+	return next
+}
+
+// under returns what the same configs select when other resources are published.
+func (s *selected) under(published *[]sync.Resource) *selected {
+	next := &selected{matcher: s.matcher, limits: s.limits, published: published, resources: map[schema.GroupVersionResource]selectable{}}
+	var related []*relation.Relation
+	for _, resource := range *published {
+		if selects(s.matcher, resource, []sync.TargetResource{resource.OnTarget()}) {
+			for _, one := range resource.Related() {
+				if one.Origin == synchubv1alpha1.RelatedOriginMailbox {
+					related = append(related, one)
+				}
+			}
+		}
+	}
+	for _, resource := range *published {
+		one := selectable{Resource: resource}
+		for _, relation := range related {
+			one.whole = one.whole || relation.InMailbox.GroupResource() == resource.GroupResource()
+		}
+		next.resources[resource.GroupVersionResource] = one
+	}
+	return next
+}
+
+// set takes over the configs and the limits of a mailbox.
+func (h *holding) set(mailbox logicalcluster.Name, matcher *selection.Matcher, limits mailboxes.Limits) {
+	next := &selected{matcher: matcher, limits: h.limits.Within(limits)}
+	if published := h.published.Load(); published != nil {
+		next = next.under(published)
+	}
+	h.mailboxes.Store(mailbox, next)
+	h.manager.Mailboxes.Review(mailbox)
+}
+
+// forget is called when a mailbox is not synced any more.
+func (h *holding) forget(mailbox logicalcluster.Name) { h.mailboxes.Delete(mailbox) }
+
+// publish takes over the resources that mailboxes have.
+func (h *holding) publish(published []sync.Resource) {
+	h.published.Store(&published)
+	h.manager.Mailboxes.ReviewAll()
+}
+
+// matcherOf compiles configs.
+func (m *Manager) matcherOf(configs configs) *selection.Matcher {
+	return selection.Compile(
+		read[edgev2alpha1.SyncerConfig](m.Log, configs[ConfigResources[0]]),
+		read[edgev2alpha1.EdgeSyncConfig](m.Log, configs[ConfigResources[1]]),
+	)
+}

@@ -1,0 +1,298 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailboxes
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	kcpcache "github.com/kcp-dev/apimachinery/v2/pkg/cache"
+	kcpinformers "github.com/kcp-dev/apimachinery/v2/third_party/informers"
+	"github.com/kcp-dev/logicalcluster/v3"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/synchub-dev/synchub/provider/holdings"
+)
+
+func TestAdmit(t *testing.T) {
+	at := func(second int64, uid types.UID, need int64) candidate {
+		return candidate{created: time.Unix(second, 0), uid: uid, need: need}
+	}
+	for name, test := range map[string]struct {
+		limits     Limits
+		candidates []candidate
+		want       []bool
+	}{
+		"no limits":                     {Limits{}, []candidate{at(1, "a", 1<<40), at(2, "b", 1<<40)}, []bool{true, true}},
+		"none":                          {Limits{Objects: 1, Bytes: 1}, nil, []bool{}},
+		"just enough":                   {Limits{Objects: 2, Bytes: 10}, []candidate{at(2, "b", 5), at(1, "a", 5)}, []bool{true, true}},
+		"the oldest, by number":         {Limits{Objects: 1}, []candidate{at(2, "a", 5), at(1, "b", 5)}, []bool{false, true}},
+		"the oldest, by bytes":          {Limits{Bytes: 9}, []candidate{at(2, "a", 5), at(1, "b", 5)}, []bool{false, true}},
+		"of one second, by UID":         {Limits{Objects: 1}, []candidate{at(1, "b", 5), at(1, "a", 5)}, []bool{false, true}},
+		"one too large for all":         {Limits{Bytes: 9}, []candidate{at(1, "a", 10), at(2, "b", 5)}, []bool{false, true}},
+		"a smaller one in what is left": {Limits{Bytes: 9}, []candidate{at(1, "a", 5), at(2, "b", 5), at(3, "c", 4)}, []bool{true, false, true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(admit(test.limits, test.candidates)).To(Equal(test.want))
+		})
+	}
+}
+
+// Whatever comes in whatever order, the same are admitted, no more than the limits allow, and none of the others would fit.
+func TestAdmitIsAFunctionOfTheSet(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test that can be repeated
+	for range 500 {
+		limits := Limits{Objects: random.Int64N(6), Bytes: random.Int64N(60)}
+		candidates := make([]candidate, random.IntN(12))
+		for i := range candidates {
+			candidates[i] = candidate{created: time.Unix(random.Int64N(4), 0), uid: types.UID(fmt.Sprint(i)), need: random.Int64N(30)}
+		}
+		inOrder := func() (admitted []types.UID) {
+			var objects, bytes int64
+			all := admit(limits, candidates)
+			for i, is := range all {
+				if is {
+					objects, bytes = objects+1, bytes+candidates[i].need
+					admitted = append(admitted, candidates[i].uid)
+				}
+			}
+			if limits.exceeds(objects, bytes) {
+				t.Fatalf("%+v: %d objects of %d bytes are admitted", limits, objects, bytes)
+			}
+			for i, is := range all {
+				if !is && !limits.exceeds(objects+1, bytes+candidates[i].need) {
+					t.Fatalf("%+v: there is room for %+v besides %d objects of %d bytes", limits, candidates[i], objects, bytes)
+				}
+			}
+			slices.Sort(admitted)
+			return admitted
+		}
+		before := inOrder()
+		random.Shuffle(len(candidates), func(i, j int) { candidates[i], candidates[j] = candidates[j], candidates[i] })
+		if after := inOrder(); !slices.Equal(before, after) {
+			t.Fatalf("%+v: %v are admitted, then %v", limits, before, after)
+		}
+	}
+}
+
+// byLabel is a policy that selects what has a label.
+type byLabel struct {
+	limits    Limits
+	isUnknown bool
+}
+
+func (p *byLabel) Selects(_ logicalcluster.Name, _ schema.GroupVersionResource, object *unstructured.Unstructured) (selected, known bool) {
+	return p.isUnknown || object.GetLabels()["selected"] == "yes", !p.isUnknown
+}
+func (p *byLabel) Limits(logicalcluster.Name) Limits { return p.limits }
+func (p *byLabel) Marks() []string                   { return []string{"example.com/mark"} }
+
+// cached plays the informer of one resource for a watching.
+type cached struct {
+	*watching
+	handler cache.ResourceEventHandler
+	told    []Event
+}
+
+func newCached(t *testing.T, policy Policy) *cached {
+	t.Helper()
+	owner := New(nil, "root:synchub", "mailbox", nil, testclock.NewFakeClock(time.Unix(1_000, 0)), logr.Discard())
+	owner.SetPolicy(policy)
+	t.Cleanup(owner.reviews.ShutDown)
+	endpoint := &endpoint{owner: owner, watches: map[schema.GroupVersionResource]*watching{}}
+	c := &cached{watching: &watching{endpoint: endpoint, resource: configMaps, items: map[types.UID]*item{}, settled: make(chan struct{})}}
+	endpoint.watches[configMaps] = c.watching
+	c.informer = kcpinformers.NewSharedIndexInformer(&cache.ListWatch{}, &unstructured.Unstructured{}, 0, cache.Indexers{kcpcache.ClusterIndexName: kcpcache.ClusterIndexFunc})
+	c.handler = c.counting(endpoint.handler(configMaps))
+	t.Cleanup(owner.Subscribe(configMaps, here, c))
+	return c
+}
+
+func (c *cached) OnEvent(event Event)           { c.told = append(c.told, event) }
+func (c *cached) OnProven(types.NamespacedName) {}
+func (c *cached) OnReset()                      {}
+
+// shows does what the informer does when a server tells of an object.
+func (c *cached) shows(t *testing.T, object *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	made, err := c.transform(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, exists, _ := c.informer.GetIndexer().Get(made)
+	if err := c.informer.GetIndexer().Add(made); err != nil {
+		t.Fatal(err)
+	}
+	if exists {
+		c.handler.OnUpdate(before, made)
+	} else {
+		c.handler.OnAdd(made, false)
+	}
+	return objectOf(made)
+}
+
+func (c *cached) removes(t *testing.T, object *unstructured.Unstructured) {
+	t.Helper()
+	made, _ := c.transform(object)
+	if err := c.informer.GetIndexer().Delete(made); err != nil {
+		t.Fatal(err)
+	}
+	c.handler.OnDelete(made)
+}
+
+// configMapOf returns a ConfigMap of about so many bytes that is as old as its name says.
+func configMapOf(name string, size int, labels map[string]string) *unstructured.Unstructured {
+	made := object(here, name)
+	made.SetUID(types.UID(name))
+	made.SetLabels(labels)
+	annotations := made.GetAnnotations()
+	annotations["example.com/mark"], annotations["example.com/note"], annotations[lastApplied] = "m", "n", strings.Repeat("y", size)
+	made.SetAnnotations(annotations)
+	made.Object["data"] = map[string]any{"entry": strings.Repeat("x", size)}
+	return made
+}
+
+var selectedLabel = map[string]string{"selected": "yes"}
+
+// What no config selects is held without its content, and beyond the limits nothing is held but which object it is.
+func TestExtents(t *testing.T) {
+	g := NewWithT(t)
+	policy := &byLabel{limits: Limits{Bytes: 50_000}}
+	c := newCached(t, policy)
+	whole := c.shows(t, configMapOf("a", 10_000, selectedLabel))
+	g.Expect(ExtentOf(whole)).To(Equal(Whole))
+	g.Expect(whole.Object).To(HaveKey("data"))
+
+	unselected := c.shows(t, configMapOf("b", 10_000, map[string]string{"selected": "no"}))
+	g.Expect(ExtentOf(unselected)).To(Equal(Metadata))
+	g.Expect(unselected.Object).NotTo(HaveKey("data"))
+	g.Expect(unselected.GetLabels()).To(HaveKeyWithValue("selected", "no"))
+	g.Expect(unselected.GetAnnotations()).To(And(HaveKeyWithValue("example.com/note", "n"), Not(HaveKey(lastApplied))))
+	g.Expect(mailboxOf(unselected)).To(BeEquivalentTo(here))
+
+	beyond := c.shows(t, configMapOf("c", 20_000, selectedLabel))
+	g.Expect(ExtentOf(beyond)).To(Equal(Identity))
+	g.Expect(beyond.GetLabels()).To(BeEmpty())
+	g.Expect(beyond.GetAnnotations()).To(And(HaveKeyWithValue("example.com/mark", "m"), Not(HaveKey("example.com/note"))))
+	g.Expect(mailboxOf(beyond)).To(BeEquivalentTo(here))
+	g.Expect(c.endpoint.owner.reviews.Len()).To(BeZero(), "nothing is to be reviewed before something goes")
+
+	failure := c.endpoint.owner.LimitError(here)
+	g.Expect(failure.Objects).To(BeEquivalentTo(3))
+	g.Expect(failure.Beyond).To(BeEquivalentTo(1))
+	g.Expect(failure).To(MatchError(ContainSubstring("of which it may have 50000")))
+
+	c.removes(t, configMapOf("a", 10_000, selectedLabel))
+	g.Expect(c.endpoint.owner.reviews.Len()).To(Equal(1), "there is room")
+}
+
+// What is counted is what is held, however objects change, and nothing is left when all are gone.
+func TestAccountFollowsTheCache(t *testing.T) {
+	g := NewWithT(t)
+	random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // a test that can be repeated
+	policy := &byLabel{limits: Limits{Objects: 6, Bytes: 30_000}}
+	c := newCached(t, policy)
+	expect := func(when string) {
+		var objects, beyond, bytes, all int64
+		for _, entry := range c.informer.GetIndexer().List() {
+			held := objectOf(entry)
+			objects++
+			all += holdings.SizeOf(held)
+			if ExtentOf(held) == Identity {
+				beyond++
+				continue
+			}
+			bytes += holdings.SizeOf(held)
+		}
+		account := c.endpoint.owner.account(here)
+		g.Expect([]int64{account.objects, account.beyond, account.bytes}).To(Equal([]int64{objects, beyond, bytes}), when)
+		g.Expect([]int64{c.held.Objects(), c.held.Bytes()}).To(Equal([]int64{objects, all}), when)
+		g.Expect(policy.limits.exceeds(objects-beyond, bytes)).To(BeFalse(), when)
+	}
+	for step := range 400 {
+		name := fmt.Sprint(random.IntN(12))
+		made := configMapOf(name, random.IntN(8_000), map[string]string{"selected": []string{"yes", "no"}[random.IntN(2)]})
+		if random.IntN(4) == 0 {
+			c.removes(t, made)
+		} else {
+			c.shows(t, made)
+		}
+		expect(fmt.Sprint("step ", step))
+	}
+	for _, entry := range c.informer.GetIndexer().List() {
+		c.removes(t, objectOf(entry).DeepCopy())
+	}
+	account := c.endpoint.owner.account(here)
+	g.Expect([]int64{account.objects, account.beyond, account.bytes, account.wholeBytes, int64(len(c.items))}).To(Equal(make([]int64, 5)))
+}
+
+// A list is bounded as it comes, although nothing of it is counted before all has come.
+func TestAListIsBounded(t *testing.T) {
+	g := NewWithT(t)
+	c := newCached(t, &byLabel{limits: Limits{Bytes: 50_000}})
+	c.beginFill()
+	var made []*item
+	whole := 0
+	for number := range 20 {
+		listed, err := c.transform(configMapOf(fmt.Sprint(number), 5_000, selectedLabel))
+		g.Expect(err).NotTo(HaveOccurred())
+		made = append(made, listed.(*item))
+		if ExtentOf(objectOf(listed)) == Whole {
+			whole++
+		}
+	}
+	g.Expect(whole).To(Equal(4))
+	for _, listed := range made {
+		g.Expect(c.informer.GetIndexer().Add(listed)).To(Succeed())
+		c.handler.OnAdd(listed, true)
+	}
+	g.Expect(c.isListing()).To(BeFalse())
+
+	c.beginFill()
+	for number := range 20 {
+		listed, _ := c.transform(configMapOf(fmt.Sprint(number), 5_000, selectedLabel))
+		g.Expect(ExtentOf(objectOf(listed))).To(Equal(ExtentOf(objectOf(made[number]))), "the same list again changes nothing")
+	}
+}
+
+// As long as the configs are unknown, everything is held whole, and looked at again.
+func TestUnknownConfigs(t *testing.T) {
+	g := NewWithT(t)
+	c := newCached(t, &byLabel{isUnknown: true})
+	g.Expect(ExtentOf(c.shows(t, configMapOf("a", 10, nil)))).To(Equal(Whole))
+	g.Expect(c.endpoint.owner.reviews.Len()).To(Equal(1))
+}
+
+// A tenant cannot make the hub take an object for one that it does not hold.
+func TestAForgedExtent(t *testing.T) {
+	g := NewWithT(t)
+	forged := configMapOf("a", 10, selectedLabel)
+	forged.Object[extentField] = "Identity"
+	held := newCached(t, &byLabel{}).shows(t, forged)
+	g.Expect(ExtentOf(held)).To(Equal(Whole))
+	g.Expect(held.Object).NotTo(HaveKey(extentField))
+}

@@ -1,0 +1,115 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailboxes_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+)
+
+// byPrefix is a policy that selects objects by the prefix of their name.
+type byPrefix struct {
+	prefix atomic.Pointer[string]
+	bytes  atomic.Int64
+}
+
+func (p *byPrefix) set(prefix string, bytes int64) {
+	p.prefix.Store(&prefix)
+	p.bytes.Store(bytes)
+}
+
+func (p *byPrefix) Selects(_ logicalcluster.Name, _ schema.GroupVersionResource, object *unstructured.Unstructured) (selected, known bool) {
+	return strings.HasPrefix(object.GetName(), *p.prefix.Load()), true
+}
+func (p *byPrefix) Limits(logicalcluster.Name) mailboxes.Limits {
+	return mailboxes.Limits{Bytes: p.bytes.Load()}
+}
+func (p *byPrefix) Marks() []string { return nil }
+
+// What nobody selects takes next to no memory; what is selected then is fetched, as much as the limits allow, and what is
+// deselected is let go.
+func TestReview(t *testing.T) {
+	const count, size = 20, 1_000_000
+	policy := &byPrefix{}
+	policy.set("nothing", 0)
+	f := newFleetWith(t, policy)
+	mailbox := f.first.own
+	value := make([]byte, size)
+	for i := range value {
+		value[i] = 'a' + byte(rand.IntN(26)) //nolint:gosec // only so that it cannot be compressed
+	}
+	for number := range count {
+		f.create(f.first, mailbox, fmt.Sprintf("large-%d", number), string(value))
+	}
+	f.create(f.first, mailbox, "other", "small")
+	before := heapInUse()
+	f.double.set(f.first.url)
+	f.eventually(f.hub.Synced).Should(BeTrue())
+	f.eventually(f.state(mailbox, "other")).Should(Equal(mailboxes.Present))
+	t.Logf("%d objects of %d bytes that nobody selects: the heap grew by %d bytes", count, size, heapInUse()-before)
+	f.Expect(heapInUse() - before).To(BeNumerically("<", count*size/4))
+	whole := func() (whole int) {
+		all, _ := f.hub.List(configMaps, mailbox)
+		for _, object := range all {
+			if mailboxes.ExtentOf(object) == mailboxes.Whole {
+				whole++
+			}
+		}
+		return whole
+	}
+	f.Expect(whole()).To(BeZero())
+
+	policy.set("other", 0)
+	f.hub.Review(mailbox)
+	f.eventually(f.value(mailbox, "other")).Should(Equal("small"))
+	f.eventually(f.on[mailbox].seen(changed)).Should(ContainElement("other"))
+
+	policy.set("large-", 5*size+size/2)
+	f.hub.Review(mailbox)
+	f.eventually(whole).Should(Equal(5))
+	object, _ := f.hub.Get(configMaps, mailbox, key("other"))
+	f.Expect(mailboxes.ExtentOf(object)).To(Equal(mailboxes.Metadata))
+	f.Expect(f.hub.LimitError(mailbox).Beyond).To(BeEquivalentTo(count - 5))
+
+	policy.set("large-", 0)
+	f.hub.Review(mailbox)
+	f.eventually(whole).Should(Equal(count))
+	t.Logf("held whole: the heap grew by %d bytes", heapInUse()-before)
+	policy.set("nothing", 0)
+	f.hub.Review(mailbox)
+	f.eventually(whole).Should(BeZero())
+	f.Expect(heapInUse() - before).To(BeNumerically("<", count*size/4))
+}
+
+func heapInUse() int64 {
+	runtime.GC()
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc) //nolint:gosec // no heap is that large
+}

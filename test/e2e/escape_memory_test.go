@@ -1,0 +1,138 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
+)
+
+// large is a ConfigMap of about so many bytes.
+func large(namespace, name string, size int) string {
+	return configMap(namespace, name, strings.Repeat("x", size))
+}
+
+// fillWithLarge creates ConfigMaps of a size, named by their number, in a namespace that is there.
+func fillWithLarge(ctx context.Context, mailbox *rest.Config, namespace string, count, size int) {
+	GinkgoHelper()
+	for number := range count {
+		apply(ctx, mailbox, large(namespace, fmt.Sprint("large-", number), size))
+	}
+}
+
+var _ = Describe("a mailbox that holds too much", Label("escapes"), func() {
+	It("costs the hub no more than its limits, others nothing, and the target no object", func(ctx SpecContext) {
+		const ns, other, size, count = "too-much", "enough", 200_000, 10
+		inventory := newInventory(ctx, ns)
+		mailbox, hosting := register(ctx, inventory, "greedy", "hosting"), target("hosting")
+		neighbour := register(ctx, inventory, "modest", "florin")
+		apply(ctx, neighbour, documents(namespace(other), everythingIn(other), configMap(other, "settings", "green")))
+		eventuallyExists(ctx, target("florin"), configMaps, other, "settings")
+		quiet(ctx)
+		held := func() float64 { return samples(ctx, "synchub_mailbox_cache_bytes", `resource="configmaps"`) }
+		before := held()
+
+		By("holding only the metadata of what no config selects")
+		apply(ctx, mailbox, namespace(ns))
+		fillWithLarge(ctx, mailbox, ns, count, size)
+		quiet(ctx)
+		Expect(held() - before).To(And(BeNumerically(">", count*100), BeNumerically("<", count*5_000)))
+
+		By("syncing the oldest up to the limit, and saying so")
+		const limit = 1 << 20
+		patch(ctx, inventory.Config, syncTargets, "", "greedy", fmt.Sprintf(`{"spec": {"limits": {"mailboxBytes": %d}}}`, limit))
+		apply(ctx, mailbox, everythingIn(ns))
+		ready := func() string { return readyOf(ctx, mailbox, ns) }
+		Eventually(ready).WithContext(ctx).Should(And(ContainSubstring("False MailboxLimitExceeded: "), ContainSubstring(fmt.Sprint(limit))))
+		Eventually(func() int { return len(identities(ctx, hosting, configMaps, ns, "large-")) }).WithContext(ctx).Should(BeNumerically(">=", 3))
+		quiet(ctx)
+		placed := identities(ctx, hosting, configMaps, ns, "large-")
+		Expect(len(placed)).To(BeNumerically("<=", limit/size))
+		Expect(held() - before).To(BeNumerically("<", limit))
+		By("leaving the neighbour alone")
+		patch(ctx, neighbour, configMaps, other, "settings", `{"data": {"entry": "blue"}}`)
+		Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, other, "settings", "data", "entry").Should(Equal("blue"))
+		By("deleting nothing of what is on the target when there is room for less")
+		patch(ctx, inventory.Config, syncTargets, "", "greedy", fmt.Sprintf(`{"spec": {"limits": {"mailboxBytes": %d}}}`, limit/4))
+		Eventually(ready).WithContext(ctx).Should(ContainSubstring(fmt.Sprint(limit / 4)))
+		quiet(ctx)
+		Expect(identities(ctx, hosting, configMaps, ns, "large-")).To(Equal(placed))
+		By("deleting what was deleted")
+		var removed string
+		for name := range placed {
+			removed = name
+		}
+		remove(ctx, mailbox, configMaps, ns, removed)
+		eventuallyGone(ctx, hosting, configMaps, ns, removed)
+
+		By("healing when there is room")
+		patch(ctx, inventory.Config, syncTargets, "", "greedy", `{"spec": {"limits": null}}`)
+		Eventually(ready).WithContext(ctx).Should(ContainSubstring("InStep"))
+		after := identities(ctx, hosting, configMaps, ns, "large-")
+		Expect(after).To(HaveLen(count - 1))
+		delete(placed, removed)
+		for name, identity := range placed {
+			Expect(after).To(HaveKeyWithValue(name, identity))
+		}
+	}, NodeTimeout(4*time.Minute))
+
+	It("reads what a config begins to select, once", func(ctx SpecContext) {
+		const ns, few, many = "selected-late", 3, 12
+		inventory := newInventory(ctx, ns)
+		mailbox, hosting := register(ctx, inventory, "late", "hosting"), target("hosting")
+		apply(ctx, mailbox, documents(namespace(ns), everythingIn("another")))
+		apply(ctx, hosting, namespace(ns))
+		fill(ctx, mailbox, ns, "few-", few)
+		arrived := func(prefix string, count int) func() {
+			return func() {
+				GinkgoHelper()
+				Eventually(identities).WithContext(ctx).WithArguments(hosting, configMaps, ns, prefix).Should(HaveLen(count))
+			}
+		}
+		selecting := func(prefix string, count int) string {
+			names := make([]string, count)
+			for i := range names {
+				names[i] = fmt.Sprint(prefix, i)
+			}
+			return fmt.Sprintf(`
+apiVersion: edge.kubestellar.io/v2alpha1
+kind: SyncerConfig
+metadata: {name: %s%s}
+spec:
+  namespacedObjects:
+  - {group: "", apiVersion: v1, resource: configmaps, objectsByNamespace: [{namespace: %s, names: [%s]}]}
+`, prefix, "config", ns, strings.Join(names, ", "))
+		}
+		fill(ctx, mailbox, ns, "many-", many)
+		counted := counting(ctx)
+		counted("a config that begins to select few", func() { apply(ctx, mailbox, selecting("few-", few)) }, arrived("few-", few), map[string]float64{
+			"mailbox extra get configmaps": few, "target object apply configmaps": few,
+		})
+		counted("a config that begins to select many", func() { apply(ctx, mailbox, selecting("many-", many)) }, arrived("many-", many), map[string]float64{
+			"mailbox extra list configmaps": 1, "target object apply configmaps": many,
+		})
+		By("reading nothing again after a restart")
+		Expect(hub.Kill9()).To(Succeed())
+		expectIdleStart(ctx, inventory, "late", few+many)
+	}, NodeTimeout(4*time.Minute))
+})
