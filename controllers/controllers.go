@@ -63,6 +63,8 @@ type Options struct {
 	// Namespace is where the hosting cluster's ConfigMaps with schemas are.
 	Namespace    string
 	TargetLimits kcp.Limits
+	// CacheLimits bound what is held of each target.
+	CacheLimits targets.CacheLimits
 	// Denied are networks that no connection to a target leads to.
 	Denied targets.Networks
 	Log    logr.Logger
@@ -119,6 +121,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 		},
 		OnUnauthorized: func(syncTarget types.UID) { syncTargets.Unauthorized(syncTarget) },
 		Denied:         options.Denied,
+		CacheLimits:    options.CacheLimits,
 	})
 
 	// What is done with them.

@@ -202,7 +202,7 @@ func TestHelpListsEachFlag(t *testing.T) {
 			"leader-elect": "true", "leader-election-namespace": "",
 			"leader-election-lease-duration": "15s", "leader-election-renew-deadline": "10s", "leader-election-retry-period": "2s",
 			"metrics-bind-address": ":8080", "health-probe-bind-address": ":8081",
-			"kcp-qps": "2000", "kcp-burst": "4000", "target-qps": "1000", "target-burst": "2000", "memory-limit": "", "denied-networks": "", "profiling": "",
+			"kcp-qps": "2000", "kcp-burst": "4000", "target-qps": "1000", "target-burst": "2000", "target-cache-objects": "100000", "target-cache-bytes": "134217728", "memory-limit": "", "denied-networks": "", "profiling": "",
 			"log-level": "info", "log-format": "json",
 		}},
 		"init": {newInitCommand(), map[string]string{

@@ -81,6 +81,7 @@ type runOptions struct {
 
 	kcpLimits    kcp.Limits
 	targetLimits kcp.Limits
+	cacheLimits  targets.CacheLimits
 
 	// memoryLimit is in bytes, zero for none.
 	memoryLimit int64
@@ -131,6 +132,8 @@ func (o *runOptions) addFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.kcpLimits.Burst, "kcp-burst", 4000, "requests to each kcp endpoint at once")
 	flags.Float32Var(&o.targetLimits.QPS, "target-qps", 1000, "requests per second to each target")
 	flags.IntVar(&o.targetLimits.Burst, "target-burst", 2000, "requests to each target at once")
+	flags.Int64Var(&o.cacheLimits.Objects, "target-cache-objects", 100_000, "objects that the hub holds of one target, beyond which it leaves that alone")
+	flags.Int64Var(&o.cacheLimits.Bytes, "target-cache-bytes", 128<<20, "bytes of memory that those may take")
 	flags.Int64Var(&o.memoryLimit, "memory-limit", 0, "bytes of memory that the hub may take, by which garbage is collected more often when it takes much (default: no limit)")
 	flags.StringSliceVar(&o.deniedNetworks, "denied-networks", nil, "networks, such as 10.96.0.0/12, that no target's address may be in, beside link-local, multicast and metadata addresses, which never may")
 	o.logs.addFlags(flags)
@@ -146,6 +149,8 @@ func (o *runOptions) validate() error {
 		return errors.New("set --profiling to a loopback address such as 127.0.0.1:6060: profiles tell too much to be shown to others")
 	case !positive(o.kcpLimits) || !positive(o.targetLimits):
 		return errors.New("set --kcp-qps, --kcp-burst, --target-qps and --target-burst to positive numbers")
+	case o.cacheLimits.Objects <= 0 || o.cacheLimits.Bytes <= 0:
+		return errors.New("set --target-cache-objects and --target-cache-bytes to positive numbers")
 	case o.memoryLimit < 0:
 		return errors.New("set --memory-limit to a number of bytes, or to 0 for no limit")
 	case o.renewDeadline >= o.leaseDuration || o.retryPeriod <= 0 || o.renewDeadline <= time.Duration(leaderelection.JitterFactor*float64(o.retryPeriod)):
@@ -186,6 +191,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	log := o.logs.logger(os.Stderr)
 	ctrl.SetLogger(log)
 	klog.SetLogger(log.WithName("client-go"))
+	redirectStandardLog(log)
 	limitGarbage(o.memoryLimit)
 	if o.profilingAddress != "" {
 		sampleContention()
@@ -199,6 +205,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	boundClientMetrics(hostingConfig.Host, access.Host())
 	ctrlmetrics.Registry.MustRegister(collectors()...)
 	hosting, err := ctrl.NewManager(hostingConfig, manager.Options{
 		Scheme:                        controllers.Scheme(),
@@ -239,6 +246,7 @@ func (o *runOptions) run(ctx context.Context) error {
 		Namespace:    o.namespace,
 		TargetLimits: o.targetLimits,
 		Denied:       o.denied,
+		CacheLimits:  o.cacheLimits,
 		Log:          log,
 	})
 	if err != nil {
