@@ -32,10 +32,8 @@ func improperServer(server *url.URL) string {
 			return "its port must be a number from 1 to 65535"
 		}
 	}
-	if len(server.Hostname()) <= maxServerName {
-		if why := improperHost(server.Hostname()); why != "" {
-			return "its host " + why
-		}
+	if why := improperHost(server.Hostname()); why != "" {
+		return "its host " + why
 	}
 	return ""
 }
