@@ -35,12 +35,12 @@ type body struct {
 	left, values int64
 	read         int64
 	json         bool
-	exceeded     func(unit string) error
+	asked        asked
 }
 
 func (b *body) Read(into []byte) (int, error) {
 	if b.left < 0 {
-		return 0, b.exceeded("bytes")
+		return 0, b.asked.exceeded(b.asked.Limits.bytes(b.asked.kind), "bytes")
 	}
 	// One more than is allowed shows that there is more.
 	if int64(len(into)) > b.left+1 {
@@ -50,13 +50,13 @@ func (b *body) Read(into []byte) (int, error) {
 	b.left -= int64(read)
 	b.read += int64(read)
 	if b.left < 0 {
-		return 0, b.exceeded("bytes")
+		return 0, b.asked.exceeded(b.asked.Limits.bytes(b.asked.kind), "bytes")
 	}
 	if b.json && b.read > unsuspicious && read > 0 {
 		b.values -= valuesIn(into[:read])
 		if b.values < 0 {
 			b.left = -1
-			return 0, b.exceeded("values")
+			return 0, b.asked.exceeded(b.asked.Limits.Values, "values")
 		}
 	}
 	if err != nil && err != io.EOF {
@@ -82,9 +82,9 @@ func (b *body) Close() error {
 // stream is the body of a watch. It bounds each event, by itself unless its reader does.
 type stream struct {
 	io.ReadCloser
-	cancel   context.CancelFunc
-	limit    int64
-	exceeded func(unit string) error
+	cancel context.CancelFunc
+	limit  int64
+	asked  asked
 	// measure follows where events end; nil if the reader does.
 	measure interface {
 		follow(part []byte) (size int64)
@@ -95,17 +95,17 @@ type stream struct {
 // ClaimFrames says that the reader bounds events itself: by the limit, and with the error if one is longer.
 func (s *stream) ClaimFrames() (limit int64, exceeded func() error) {
 	s.measure = nil
-	return s.limit, func() error { return s.exceeded("bytes") }
+	return s.limit, func() error { return s.asked.exceeded(s.limit, "bytes") }
 }
 
 func (s *stream) Read(into []byte) (int, error) {
 	if s.failed {
-		return 0, s.exceeded("bytes")
+		return 0, s.asked.exceeded(s.limit, "bytes")
 	}
 	read, err := s.ReadCloser.Read(into)
 	if s.measure != nil && s.measure.follow(into[:read]) > s.limit {
 		s.failed = true
-		return 0, s.exceeded("bytes")
+		return 0, s.asked.exceeded(s.limit, "bytes")
 	}
 	if err != nil && err != io.EOF {
 		err = explain(err)

@@ -20,6 +20,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 )
 
 // Options say how answers of one server are bounded.
@@ -38,7 +39,6 @@ func Bound(options Options) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper {
 		if transport, ok := next.(*http.Transport); ok {
 			transport.MaxResponseHeaderBytes = options.Limits.Headers
-			transport.ResponseHeaderTimeout = options.Limits.HeaderTime
 		}
 		return &bounded{Options: options, next: next}
 	}
@@ -59,6 +59,9 @@ func (b *bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 	if _, limited := request.Context().Deadline(); !limited {
 		ctx, stop := context.WithTimeout(request.Context(), b.Limits.time(request, kind))
 		request, cancel = request.WithContext(ctx), stop
+		// It also bounds how long a watch waits to begin.
+		late := time.AfterFunc(b.Limits.HeaderTime, stop)
+		defer late.Stop()
 	}
 	response, err := b.next.RoundTrip(request)
 	if err == nil {
@@ -98,31 +101,31 @@ func (b *bounded) bound(request *http.Request, response *http.Response, kind kin
 		return err
 	}
 	isJSON := !strings.HasSuffix(media, "protobuf")
+	asked := asked{b, request, kind}
 	if kind == kindWatch {
-		watched := &stream{ReadCloser: response.Body, cancel: cancel, limit: b.Limits.Event, measure: &frames{}}
+		watched := &stream{ReadCloser: response.Body, cancel: cancel, limit: b.Limits.Event, asked: asked, measure: &frames{}}
 		if isJSON {
 			watched.measure = &objects{}
 		}
-		watched.exceeded = func(unit string) error { return b.exceeded(request, kind, b.Limits.Event, unit) }
 		response.Body = watched
 		return nil
 	}
-	limit := b.Limits.bytes(kind)
-	read := &body{ReadCloser: response.Body, cancel: cancel, left: limit, values: b.Limits.Values, json: isJSON}
-	read.exceeded = func(unit string) error {
-		if unit == "values" {
-			limit = b.Limits.Values
-		}
-		return b.exceeded(request, kind, limit, unit)
-	}
-	response.Body = read
+	response.Body = &body{ReadCloser: response.Body, cancel: cancel, left: b.Limits.bytes(kind), values: b.Limits.Values, json: isJSON, asked: asked}
 	return nil
 }
 
-func (b *bounded) exceeded(request *http.Request, kind kind, limit int64, unit string) error {
-	err := &ExceededError{Request: describe(request, kind), Limit: limit, Unit: unit, Divisible: canBeLess(request, kind)}
+// asked is what an answer belongs to.
+type asked struct {
+	*bounded
+	request *http.Request
+	kind    kind
+}
+
+// exceeded returns the error for an answer of more than the limit, and tells of it.
+func (a asked) exceeded(limit int64, unit string) error {
+	err := &ExceededError{Request: describe(a.request, a.kind), Limit: limit, Unit: unit, Divisible: canBeLess(a.request, a.kind)}
 	if !err.Divisible {
-		b.OnMisbehaviour(err)
+		a.OnMisbehaviour(err)
 	}
 	return err
 }
