@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 // Package redact makes texts that come from servers fit to be shown: short, on one line, without control characters and
 // without credentials. It knows the credentials that are in use, whoever's they are.
 package redact

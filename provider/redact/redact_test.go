@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 package redact
 
 import (
@@ -105,7 +106,7 @@ func TestError(t *testing.T) {
 	if !apierrors.IsNotFound(err) || !errors.Is(err, error(status)) || len(err.Error()) > MaxText {
 		t.Errorf("got %v", err)
 	}
-	if plain := errors.New("plain"); Error(plain) != plain || Error(nil) != nil {
+	if plain := errors.New("plain"); !errors.Is(Error(plain), plain) || Error(nil) != nil {
 		t.Error("what is fit to be shown must stay the same")
 	}
 }

@@ -13,12 +13,14 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 package transport
 
 import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 
 	"github.com/synchub-dev/synchub/provider/decoding"
@@ -59,7 +61,7 @@ func (b *body) Read(into []byte) (int, error) {
 			return 0, b.asked.exceeded(b.asked.Limits.Values, "values")
 		}
 	}
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		err = explain(err)
 	}
 	return read, err
@@ -107,7 +109,7 @@ func (s *stream) Read(into []byte) (int, error) {
 		s.failed = true
 		return 0, s.asked.exceeded(s.limit, "bytes")
 	}
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		err = explain(err)
 	}
 	return read, err

@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 // Package transport is what every answer of a target or of kcp passes before anything reads it: it bounds bytes and time,
 // refuses what is neither JSON nor protobuf, drops warnings and redirects, and leaves of error texts what is fit to be shown.
 package transport

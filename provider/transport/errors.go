@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 package transport
 
 import (
@@ -112,7 +113,7 @@ type Discreet interface {
 // explain returns what is said of an error of the network.
 func explain(err error) error {
 	switch {
-	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), err == io.EOF, err == io.ErrUnexpectedEOF:
+	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), err == io.EOF, err == io.ErrUnexpectedEOF: //nolint:errorlint // client-go compares them so, too
 		// client-go knows these by themselves.
 		return err
 	}

@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 package transport
 
 import (
@@ -45,7 +46,8 @@ func rewriteRefusal(response *http.Response, limit int) {
 		// The code alone says what it is.
 		content = nil
 	}
-	media, shown := mediaOf(response), []byte(nil)
+	var shown []byte
+	media := mediaOf(response)
 	status := statusIn(content, media)
 	switch {
 	case len(content) > maxRefusal:

@@ -13,5 +13,6 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 // Package escapes tries what a hostile server or kubeconfig can do to the hub. Each row says what it must give.
 package escapes
