@@ -93,6 +93,10 @@ test-tools:
 test-unit: test-tools ## Run the tests beside the code
 	$(unit_tests)
 
+.PHONY: test-escapes
+test-escapes: ## Run what hostile servers and kubeconfigs try; it is part of test-unit too
+	go test -race -vet=off -timeout $(UNIT_TIMEOUT) ./test/escapes
+
 .PHONY: test-e2e
 test-e2e: test-tools ## Run the end-to-end tests; FOCUS=<regular expression> selects specs
 	$(e2e_tests)

@@ -68,6 +68,8 @@ type Options struct {
 	TargetLimits kcp.Limits
 	// MailboxLimits bound what is held of one mailbox.
 	MailboxLimits mailboxes.Limits
+	// CacheLimits bound what is held of each target.
+	CacheLimits targets.CacheLimits
 	// Denied are networks that no connection to a target leads to.
 	Denied targets.Networks
 	// Protected are the namespaces that nothing goes to or comes from unless that is allowed.
@@ -128,6 +130,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 		},
 		OnUnauthorized: func(syncTarget types.UID) { syncTargets.Unauthorized(syncTarget) },
 		Denied:         options.Denied,
+		CacheLimits:    options.CacheLimits,
 	})
 
 	// What is done with them.

@@ -19,12 +19,16 @@ package main
 import (
 	"fmt"
 	"io"
+	"log"
+	"slices"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 	uberzap "go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/synchub-dev/synchub/provider/redact"
 )
 
 // logOptions are the flags about logging.
@@ -62,6 +66,47 @@ func (o *logOptions) logger(to io.Writer) logr.Logger {
 // reticent puts what a logger was given into words when that says something. Each reconcile has a logger of its own, and
 // hardly any says a word.
 type reticent struct{ zapcore.Core }
+
+// redactedText is how much of one text is logged: most of it is the hub's own.
+const redactedText = 4 << 10
+
+// Check has the entry written by reticent itself.
+func (r reticent) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if r.Enabled(entry.Level) {
+		return checked.AddCore(entry, r)
+	}
+	return checked
+}
+
+// Write makes texts fit to be shown: that is done where they come from, and here once more, for any that came another way.
+func (r reticent) Write(entry zapcore.Entry, fields []zapcore.Field) error {
+	entry.Message = redact.Cut(entry.Message, redactedText)
+	shown := slices.Clone(fields)
+	for i, field := range shown {
+		switch known := field.Interface.(type) {
+		case error:
+			if field.Type == zapcore.ErrorType {
+				shown[i] = uberzap.String(field.Key, redact.Cut(known.Error(), redactedText))
+			}
+		case nil:
+			shown[i].String = redact.Cut(field.String, redactedText)
+		}
+	}
+	return r.Core.Write(entry, shown)
+}
+
+// redirectStandardLog has net/http, which quotes what servers send, log as all else does.
+func redirectStandardLog(to logr.Logger) {
+	log.SetFlags(0)
+	log.SetOutput(standardLog{to.WithName("net")})
+}
+
+type standardLog struct{ to logr.Logger }
+
+func (s standardLog) Write(line []byte) (int, error) {
+	s.to.Info(redact.Text(string(line)))
+	return len(line), nil
+}
 
 func (r reticent) With(fields []zapcore.Field) zapcore.Core {
 	return reticent{zapcore.NewLazyWith(r.Core, fields)}

@@ -84,6 +84,7 @@ type runOptions struct {
 	targetLimits kcp.Limits
 	// mailboxLimits bound what the hub holds of each mailbox.
 	mailboxLimits mailboxes.Limits
+	cacheLimits   targets.CacheLimits
 
 	// memoryLimit is in bytes, zero for none.
 	memoryLimit int64
@@ -140,6 +141,8 @@ func (o *runOptions) addFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.targetLimits.Burst, "target-burst", 2000, "requests to each target at once")
 	flags.Int64Var(&o.mailboxLimits.Objects, "mailbox-max-objects", 20_000, "objects of one mailbox that the hub holds, the oldest first; those beyond are not synced. A SyncTarget may set fewer")
 	flags.Int64Var(&o.mailboxLimits.Bytes, "mailbox-max-bytes", 64<<20, "bytes of memory that the objects of one mailbox may take, the oldest first; those beyond are not synced. A SyncTarget may set fewer")
+	flags.Int64Var(&o.cacheLimits.Objects, "target-cache-objects", 100_000, "objects that the hub holds of one target, beyond which it leaves that alone")
+	flags.Int64Var(&o.cacheLimits.Bytes, "target-cache-bytes", 128<<20, "bytes of memory that those may take")
 	flags.Int64Var(&o.memoryLimit, "memory-limit", 0, "bytes of memory that the hub may take, by which garbage is collected more often when it takes much (default: no limit)")
 	flags.StringSliceVar(&o.protectedNamespaces, "protected-namespaces", boundary.DefaultProtected, "namespaces that nothing goes to or comes from unless a SyncTarget or PublishedResource allows it, beside the hub's own; a name that ends in * stands for all that begin so")
 	flags.StringSliceVar(&o.deniedNetworks, "denied-networks", nil, "networks, such as 10.96.0.0/12, that no target's address may be in, beside link-local, multicast and metadata addresses, which never may")
@@ -185,6 +188,8 @@ func (o *runOptions) validateLimits() error {
 	switch {
 	case !positive(o.kcpLimits) || !positive(o.targetLimits):
 		return errors.New("set --kcp-qps, --kcp-burst, --target-qps and --target-burst to positive numbers")
+	case o.cacheLimits.Objects <= 0 || o.cacheLimits.Bytes <= 0:
+		return errors.New("set --target-cache-objects and --target-cache-bytes to positive numbers")
 	case o.mailboxLimits.Objects <= 0 || o.mailboxLimits.Bytes <= 0:
 		return errors.New("set --mailbox-max-objects and --mailbox-max-bytes to positive numbers")
 	case o.memoryLimit < 0:
@@ -215,6 +220,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	log := o.logs.logger(os.Stderr)
 	ctrl.SetLogger(log)
 	klog.SetLogger(log.WithName("client-go"))
+	redirectStandardLog(log)
 	limitGarbage(o.memoryLimit)
 	if o.profilingAddress != "" {
 		sampleContention()
@@ -228,6 +234,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	boundClientMetrics(hostingConfig.Host, access.Host())
 	ctrlmetrics.Registry.MustRegister(collectors()...)
 	hosting, err := ctrl.NewManager(hostingConfig, manager.Options{
 		Scheme:                        controllers.Scheme(),
@@ -268,6 +275,7 @@ func (o *runOptions) run(ctx context.Context) error {
 		Namespace:     o.namespace,
 		TargetLimits:  o.targetLimits,
 		MailboxLimits: o.mailboxLimits,
+		CacheLimits:   o.cacheLimits,
 		Denied:        o.denied,
 		Protected:     o.protected,
 		Log:           log,

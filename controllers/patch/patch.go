@@ -22,8 +22,13 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/provider/redact"
 )
 
 // again is when a change that lost a race is tried again; by then the cache shows the winner's.
@@ -31,7 +36,27 @@ const again = 200 * time.Millisecond
 
 // Status writes the status of changed, which was stored before. Both must be copies of what a cache holds.
 func Status(ctx context.Context, cluster client.Client, stored, changed client.Object) (reconcile.Result, error) {
+	boundMessages(changed)
 	return Settle(cluster.Status().Patch(ctx, changed, difference(stored, changed)))
+}
+
+// maxMessage is how long the message of a condition may be. API servers take 32 KiB and refuse the whole status else.
+const maxMessage = 4 << 10
+
+// boundMessages cuts the messages of conditions that were put together from too many parts.
+func boundMessages(object client.Object) {
+	var conditions []metav1.Condition
+	switch known := object.(type) {
+	case *edgev2alpha1.SyncTarget:
+		conditions = known.Status.Conditions
+	case *synchubv1alpha1.PublishedResource:
+		conditions = known.Status.Conditions
+	}
+	for i := range conditions {
+		if len(conditions[i].Message) > maxMessage {
+			conditions[i].Message = redact.Cut(conditions[i].Message, maxMessage)
+		}
+	}
 }
 
 // Object writes metadata and spec of changed, which was stored before. Both must be copies of what a cache holds.

@@ -65,6 +65,6 @@ func open(data []byte) (kind string, object []byte, ok bool) {
 	if len(object) == 0 || object[0] != '{' {
 		return "", nil, false
 	}
-	whole, ended := new(extent).follow(object)
+	whole, ended := new(Extent).Follow(object)
 	return string(name), object, ended && whole == len(object)
 }

@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,7 +39,16 @@ type framer struct{ runtime.Framer }
 // NewFrameReader returns a reader of which each read returns one event, or as much of it as there is room for with
 // [io.ErrShortBuffer].
 func (framer) NewFrameReader(stream io.ReadCloser) io.ReadCloser {
-	return &frames{Closer: stream, in: bufio.NewReaderSize(stream, readAhead)}
+	reader := &frames{Closer: stream, in: bufio.NewReaderSize(stream, readAhead), limit: math.MaxInt64}
+	if bounded, ok := stream.(claimable); ok {
+		reader.limit, reader.exceeded = bounded.ClaimFrames()
+	}
+	return reader
+}
+
+// claimable is a stream that bounds its events unless its reader says that it does.
+type claimable interface {
+	ClaimFrames() (limit int64, exceeded func() error)
 }
 
 // frames reads one JSON object after the other. It looks only where each ends, since whoever decodes it sees what is wrong in it.
@@ -46,12 +56,15 @@ type frames struct {
 	io.Closer
 	in *bufio.Reader
 	// begun is how far the object that was begun has been followed.
-	begun extent
+	begun Extent
+	// length is how long it is so far, limit how long it may be, and exceeded the error if it is longer.
+	length, limit int64
+	exceeded      func() error
 }
 
 // Read reads an object, or the next part of one that is longer than there is room for.
 func (f *frames) Read(into []byte) (read int, err error) {
-	if f.begun == (extent{}) {
+	if f.begun == (Extent{}) {
 		if err := f.begin(); err != nil {
 			return 0, err
 		}
@@ -65,13 +78,16 @@ func (f *frames) Read(into []byte) (read int, err error) {
 		}
 		// What is buffered can be had without an error.
 		ahead, _ := f.in.Peek(min(f.in.Buffered(), len(into)-read))
-		length, ended := f.begun.follow(ahead)
+		length, ended := f.begun.Follow(ahead)
 		read += copy(into[read:], ahead[:length])
 		if _, err := f.in.Discard(length); err != nil {
 			return 0, err
 		}
+		if f.length += int64(length); f.length > f.limit {
+			return 0, f.exceeded()
+		}
 		if ended {
-			f.begun = extent{}
+			f.begun, f.length = Extent{}, 0
 			return read, nil
 		}
 	}
@@ -94,14 +110,14 @@ func (f *frames) begin() error {
 	}
 }
 
-// extent tells where an object of JSON ends. It begins with the object's first brace.
-type extent struct {
+// Extent tells where an object of JSON ends. It begins with the object's first brace.
+type Extent struct {
 	depth           int
 	quoted, escaped bool
 }
 
-// follow goes through the next part of a text, and returns how much of it belongs to the object, and whether that ends there.
-func (e *extent) follow(text []byte) (length int, ended bool) {
+// Follow goes through the next part of a text, and returns how much of it belongs to the object, and whether that ends there.
+func (e *Extent) Follow(text []byte) (length int, ended bool) {
 	for i, c := range text {
 		switch {
 		case e.escaped:

@@ -25,6 +25,17 @@ import (
 // Holdings is what one cache holds. The zero value is that of an empty one.
 type Holdings struct {
 	objects, bytes atomic.Int64
+	// whole is what several caches hold together, nil if that is not counted.
+	whole *Holdings
+}
+
+// Within counts what the cache holds for a whole, too. It is called before anything is held; the result takes it out again.
+func (h *Holdings) Within(whole *Holdings) (takeOut func()) {
+	h.whole = whole
+	return func() {
+		whole.objects.Add(-h.objects.Load())
+		whole.bytes.Add(-h.bytes.Load())
+	}
 }
 
 // Objects returns how many objects the cache holds.
@@ -70,8 +81,12 @@ func (c counting) OnDelete(object any) {
 func (h *Holdings) Change(objects, bytes int64) {
 	if h.objects.Add(objects) <= 0 {
 		// The last state of an object that is deleted need not be quite the one that was held.
-		h.bytes.Store(0)
-		return
+		bytes = -h.bytes.Swap(0)
+	} else {
+		h.bytes.Add(bytes)
 	}
-	h.bytes.Add(bytes)
+	if h.whole != nil {
+		h.whole.objects.Add(objects)
+		h.whole.bytes.Add(bytes)
+	}
 }

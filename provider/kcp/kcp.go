@@ -31,7 +31,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/synchub-dev/synchub/provider/redact"
 	"github.com/synchub-dev/synchub/provider/requests"
+	"github.com/synchub-dev/synchub/provider/transport"
 )
 
 // reloadInterval is how often the kubeconfig's content is compared. A mounted Secret reaches a Pod only after the
@@ -87,10 +89,12 @@ func (a *Access) Workspace(path string) *rest.Config {
 func (a *Access) At(host string, side requests.Side) *rest.Config {
 	return &rest.Config{
 		Host:      host,
-		Transport: requests.Count(side)(a),
+		Transport: requests.Count(side)(transport.Bound(transport.Options{Limits: transport.OfKcp()})(a)),
 		QPS:       a.limits.QPS,
 		Burst:     a.limits.Burst,
 		UserAgent: "synchub",
+
+		WarningHandlerWithContext: rest.NoWarnings{},
 	}
 }
 
@@ -156,14 +160,18 @@ func parse(content []byte) (string, *credentials, error) {
 	}
 	prefix, _, _ := strings.Cut(server.Path, "/clusters/")
 	server.Path = strings.TrimSuffix(prefix, "/")
-	transport, err := rest.TransportFor(config)
+	roundTripper, err := rest.TransportFor(config)
 	if err != nil {
 		return "", nil, err
 	}
-	return server.String(), &credentials{roundTripper: transport, close: func() { closeIdle(transport) }}, nil
+	forget := redact.Register(config.BearerToken, config.Password)
+	return server.String(), &credentials{roundTripper: roundTripper, close: func() {
+		closeIdle(roundTripper)
+		forget()
+	}}, nil
 }
 
-func closeIdle(transport http.RoundTripper) {
+func closeIdle(roundTripper http.RoundTripper) {
 	// Through the wrappers of client-go, which net/http does not see through.
-	utilnet.CloseIdleConnectionsFor(transport)
+	utilnet.CloseIdleConnectionsFor(roundTripper)
 }

@@ -20,6 +20,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/provider/requests"
 )
 
 // SetResources watches these resources, besides those that are always watched, and no others any more: what is new is
@@ -63,6 +65,7 @@ func (m *Mailboxes) watchLocked(resource schema.GroupVersionResource) {
 		return
 	}
 	m.resources = append(m.resources, resource)
+	requests.Publish(resource.GroupResource())
 	for _, endpoint := range m.endpoints {
 		endpoint.watch(resource)
 	}

@@ -19,7 +19,6 @@ package requests
 import (
 	"context"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -72,13 +71,16 @@ func Count(side Side) func(http.RoundTripper) http.RoundTripper {
 			response, err := next.RoundTrip(request)
 			code := "error"
 			if err == nil {
-				code = strconv.Itoa(response.StatusCode)
+				code = Code(response.StatusCode)
 			}
 			class, ok := request.Context().Value(classKey{}).(Class)
 			if !ok {
 				class = Background
 			}
-			verb, resource := describe(request)
+			verb, resource := Describe(request)
+			if side == Target {
+				resource = Resource(resource)
+			}
 			total.WithLabelValues(string(side), string(class), verb, resource, code).Inc()
 			return response, err
 		})
@@ -89,9 +91,9 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
-// describe returns the verb and the resource (with its subresource) of a Kubernetes API request, read off its path:
+// Describe returns the verb and the resource (with its subresource) of a Kubernetes API request, read off its path:
 // [/clusters/x]/api/v1/… or [/clusters/x]/apis/<group>/<version>/…, then [namespaces/<ns>/]<resource>[/<name>[/<subresource>]].
-func describe(request *http.Request) (verb, resource string) {
+func Describe(request *http.Request) (verb, resource string) {
 	parts := resourcePath(request.URL.Path)
 	if len(parts) > 2 && parts[0] == "namespaces" && !isNamespaceSubresource(parts[2]) {
 		parts = parts[2:]

@@ -26,6 +26,7 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func TestDescribe(t *testing.T) {
@@ -107,7 +108,7 @@ func TestDescribe(t *testing.T) {
 		t.Run(test.method+" "+test.path, func(t *testing.T) {
 			request := httptest.NewRequestWithContext(t.Context(), test.method, "https://127.0.0.1:6443"+test.path, nil)
 			request.Header.Set("Content-Type", test.contentType)
-			if verb, resource := describe(request); verb != test.verb || resource != test.resource {
+			if verb, resource := Describe(request); verb != test.verb || resource != test.resource {
 				t.Errorf("want %s of %s, got %s of %s", test.verb, test.resource, verb, resource)
 			}
 		})
@@ -123,7 +124,7 @@ func FuzzDescribe(f *testing.F) {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://127.0.0.1", nil)
 		request.Method, request.URL.Path, request.URL.RawQuery = method, path, query
 		request.Header.Set("Content-Type", contentType)
-		verb, resource := describe(request)
+		verb, resource := Describe(request)
 		if strings.Count(resource, "/") > 1 {
 			t.Errorf("%q gives the resource %q: names would become metrics", path, resource)
 		}
@@ -180,6 +181,7 @@ func TestCount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			// A resource of its own for each case, since counters are never taken back.
 			resource := "counted-" + strings.ReplaceAll(name, " ", "-")
+			Publish(schema.GroupResource{Resource: resource})
 			before := testutil.CollectAndCount(total)
 			for range 3 {
 				if code := send(test.ctx, t, test.side, http.MethodDelete, fmt.Sprintf("%s/api/v1/%s/x?answer=%d", test.host, resource, test.code)); code != test.code {
@@ -193,6 +195,30 @@ func TestCount(t *testing.T) {
 				t.Errorf("the requests went into %d series", series)
 			}
 		})
+	}
+}
+
+// What a target answers, and what it calls its resources, makes no series without end.
+func TestATargetMakesFewSeries(t *testing.T) {
+	code := 100
+	server := httptest.NewServer(http.HandlerFunc(func(writer http.ResponseWriter, _ *http.Request) { writer.WriteHeader(code) }))
+	defer server.Close()
+	before := testutil.CollectAndCount(total)
+	for code = 400; code < 600; code++ {
+		send(t.Context(), t, Target, http.MethodOptions, fmt.Sprintf("%s/apis/g/v/random-%d/x/random-%d", server.URL, code, code))
+	}
+	if series := testutil.CollectAndCount(total) - before; series > 20 {
+		t.Errorf("200 answers made %d series", series)
+	}
+	for resource, want := range map[string]string{"namespaces": "namespaces", "namespaces/status": "namespaces/status", "namespaces/x": Other, "x": Other, "": Other} {
+		if got := Resource(resource); got != want {
+			t.Errorf("%q is labelled %q", resource, got)
+		}
+	}
+	for code, want := range map[int]string{200: "200", 201: "201", 418: "4xx", 599: "5xx", 999: Other, 0: Other} {
+		if got := Code(code); got != want {
+			t.Errorf("%d is labelled %q", code, got)
+		}
 	}
 }
 

@@ -136,7 +136,7 @@ func (c *Connection) ascertain(ctx context.Context, needed []authorizationv1.Res
 	missing, err := c.missing(ctx, needed)
 	found, next := Access{Known: true, Missing: missing}, accessInterval+time.Duration(rand.Float64()*0.2*float64(accessInterval)) //nolint:gosec // jitter needs no secrecy
 	if err != nil {
-		found, next = Access{Problem: err.Error()}, unansweredInterval
+		found, next = Access{Problem: c.Describe(err)}, unansweredInterval
 	}
 	c.access.lock.Lock()
 	changed := !c.access.known.equal(found)

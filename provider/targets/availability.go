@@ -25,6 +25,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/synchub-dev/synchub/provider/redact"
 )
 
 const (
@@ -183,9 +185,9 @@ func (g *gate) listen() *cure {
 func availabilityFrom(err error) Availability {
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
-		return Availability{Reason: ReasonNotServed, Message: err.Error()}
+		return Availability{Reason: ReasonNotServed, Message: redact.Text(err.Error())}
 	case apierrors.IsForbidden(err):
-		return Availability{Reason: ReasonForbidden, Message: err.Error()}
+		return Availability{Reason: ReasonForbidden, Message: redact.Text(err.Error())}
 	default:
 		return Availability{}
 	}

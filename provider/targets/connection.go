@@ -19,7 +19,6 @@ package targets
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -37,8 +36,11 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/provider/decoding"
+	"github.com/synchub-dev/synchub/provider/holdings"
 	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/redact"
 	"github.com/synchub-dev/synchub/provider/requests"
+	"github.com/synchub-dev/synchub/provider/transport"
 )
 
 const (
@@ -49,7 +51,14 @@ const (
 )
 
 // errClosed is what a request meets that is made through a connection of former times.
-var errClosed = errors.New("the hub's connection to the target was closed")
+var errClosed = closedError{}
+
+type closedError struct{}
+
+func (closedError) Error() string { return "the hub's connection to the target was closed" }
+
+// Discreet implements [transport.Discreet].
+func (closedError) Discreet() {}
 
 // Connection is the hub's way to one target.
 type Connection struct {
@@ -77,6 +86,13 @@ type Connection struct {
 	proofs         singleflight.Group
 	// last is the probe's alone.
 	last said
+	// parking is why, and until when, the target is left alone.
+	parking parking
+	// held is what all informers hold together, of at most cacheLimits.
+	held        holdings.Holdings
+	cacheLimits CacheLimits
+	// forget has the credentials shown again.
+	forget func()
 
 	// ctx owns what the connection runs by itself; done waits for that.
 	ctx    context.Context
@@ -122,10 +138,13 @@ func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Confi
 		up:             make(chan struct{}),
 		unawaited:      newUnawaited(),
 		informers:      map[*informer]struct{}{},
+		cacheLimits:    options.CacheLimits,
+		forget:         redact.Register(config.BearerToken, config.Password),
 	}
 	connection.identity.server, connection.identity.expected = serverFingerprint(config), expected
 	if err := connection.makeClients(ctx, config, options.Limits); err != nil {
 		cancel()
+		connection.forget()
 		return nil, err
 	}
 	connection.done.Go(func() { connection.probeWhile(ctx) })
@@ -138,6 +157,8 @@ func (c *Connection) makeClients(ctx context.Context, config *rest.Config, limit
 	config.QPS, config.Burst = limits.QPS, limits.Burst
 	config.UserAgent = "synchub"
 	config.Dial = dialWhile(ctx, c.dialer.DialContext)
+	config.WarningHandlerWithContext = rest.NoWarnings{}
+	config.Wrap(transport.Bound(transport.Options{Limits: transport.OfTargets(), OnMisbehaviour: c.misbehaved}))
 	config.Wrap(requests.Count(requests.Target))
 	config.Wrap(c.access.countRefusals)
 	config.Wrap(c.watchCertificates)
@@ -192,6 +213,7 @@ func (c *Connection) close() {
 	c.lock.Unlock()
 	c.dialer.CloseAll()
 	c.done.Wait()
+	c.forget()
 }
 
 // closeAfter closes the connection in a while.
@@ -218,4 +240,6 @@ type Options struct {
 	OnUnauthorized func(syncTarget types.UID)
 	// Denied are networks that no connection leads to.
 	Denied Networks
+	// CacheLimits bound what is held of each target by itself.
+	CacheLimits CacheLimits
 }

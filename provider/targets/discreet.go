@@ -16,21 +16,26 @@ limitations under the License.
 
 package targets
 
-import "strings"
+import (
+	"errors"
+	"strings"
 
-// maxMessage bounds what is passed on of what a target says: it ends up in a condition.
-const maxMessage = 1024
+	"github.com/synchub-dev/synchub/provider/redact"
+	"github.com/synchub-dev/synchub/provider/transport"
+)
 
-// Describe returns what an error of the target says, without the credentials that the hub sent, and cut if it is long.
+// Describe returns what an error of the target says, as far as it is fit to be shown. Of an error of the network that is
+// its class: the rest names addresses.
 func (c *Connection) Describe(err error) string {
-	text := strings.ToValidUTF8(err.Error(), "?")
+	if connection, ok := errors.AsType[*transport.ConnectionError](err); ok {
+		return connection.Error()
+	}
+	text := err.Error()
+	// Those that are too short to be withheld from everybody.
 	for _, secret := range []string{c.bearerToken, c.password} {
 		if secret != "" {
 			text = strings.ReplaceAll(text, secret, "(withheld)")
 		}
 	}
-	if len(text) > maxMessage {
-		text = strings.ToValidUTF8(text[:maxMessage], "") + "..."
-	}
-	return text
+	return redact.Text(text)
 }

@@ -26,6 +26,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/synchub-dev/synchub/provider/redact"
 	"github.com/synchub-dev/synchub/provider/requests"
 )
 
@@ -40,6 +41,10 @@ const (
 	ReasonDenied       = "NetworkDenied"
 	// ReasonClusterChanged: the target answers, and is another cluster than the one expected.
 	ReasonClusterChanged = "ClusterChanged"
+	// ReasonTooLarge, ReasonNotAnAPIServer and ReasonCacheFull: the target is parked.
+	ReasonTooLarge       = "ResponseTooLarge"
+	ReasonNotAnAPIServer = "UnexpectedContentType"
+	ReasonCacheFull      = "CacheLimitExceeded"
 )
 
 // Health is what is known of a target.
@@ -106,9 +111,24 @@ func (c *Connection) probeWhile(ctx context.Context) {
 	state := course{}
 	for {
 		now := c.clock.Now()
+		if parked, left := c.parking.at(now); left > 0 {
+			// What was thought of it counts no more.
+			state = course{lost: now}
+			c.identity.forget()
+			c.dropParked(parked)
+			select {
+			case <-ctx.Done():
+				return
+			case <-c.clock.After(left):
+			}
+			continue
+		}
 		health, err := c.probe(ctx)
 		if ctx.Err() != nil {
 			return
+		}
+		if _, left := c.parking.at(c.clock.Now()); left > 0 {
+			continue
 		}
 		var wait time.Duration
 		if err != nil {
@@ -175,7 +195,7 @@ func (c *Connection) version(ctx context.Context) (string, error) {
 	// The next probe is the retry: a target in trouble is not to be asked ten times for each.
 	body, err := c.discovery.RESTClient().Get().AbsPath("/version").MaxRetries(0).Do(ctx).Raw()
 	if err != nil {
-		return "", fmt.Errorf("cannot get the target's version: %w", err)
+		return "", fmt.Errorf("the target does not tell its version: %w", redact.Error(err))
 	}
 	if c.last.version == "" || !bytes.Equal(body, c.last.body) {
 		version, err := gitVersion(body)

@@ -17,11 +17,13 @@ limitations under the License.
 package targets
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -82,6 +84,13 @@ type informer struct {
 	reflector  *cache.Reflector
 	connection *Connection
 	held       holdings.Holdings
+	// reading is what was read so far while all is read anew. Only the reflector uses it.
+	reading struct {
+		on             bool
+		objects, bytes int64
+		// listed are the objects in the form in which they are kept, if they come in pages.
+		listed []any
+	}
 }
 
 // newInformer returns an informer whose requests pass the gate. It does nothing until it is run.
@@ -90,22 +99,26 @@ func (c *Connection) newInformer(from source, gate *gate, transform cache.Transf
 	pass := func(ctx context.Context, request func() error) error {
 		err := gate.pass(ctx, request)
 		if err != nil && ctx.Err() == nil {
-			log.V(1).Info("the watch ended and will be taken up again", "error", err.Error())
+			log.V(1).Info("the watch ended and will be taken up again", "error", c.Describe(err))
 			c.Doubt()
 		}
 		return err
 	}
+	made := &informer{gate: gate, connection: c}
 	requests := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (list runtime.Object, err error) {
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.LabelSelector, options.FieldSelector = from.labels, from.fields
-			err = pass(ctx, func() (err error) {
-				list, err = from.list(ctx, options)
-				return err
+			return made.list(ctx, options, func(ctx context.Context, options metav1.ListOptions) (list runtime.Object, err error) {
+				err = pass(ctx, func() (err error) {
+					list, err = page(ctx, options, from.list)
+					return err
+				})
+				return list, err
 			})
-			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (events watch.Interface, err error) {
 			options.LabelSelector, options.FieldSelector = from.labels, from.fields
+			made.begin(options.SendInitialEvents != nil)
 			err = pass(ctx, func() (err error) {
 				events, err = from.watch(ctx, options)
 				return err
@@ -117,12 +130,95 @@ func (c *Connection) newInformer(from source, gate *gate, transform cache.Transf
 			return events, err
 		},
 	}
-	made := &informer{gate: gate, connection: c}
 	made.store = newStore(transform, indexers, made.held.Counting(handler))
-	made.reflector = cache.NewReflectorWithOptions(requests, from.example, made.store, cache.ReflectorOptions{
+	made.reflector = cache.NewReflectorWithOptions(requests, from.example, made, cache.ReflectorOptions{
 		Name: gate.resource.String(), Logger: new(logr.Discard()),
 	})
 	return made
+}
+
+// begin is called before a request that all is read with, or begun to be.
+func (i *informer) begin(anew bool) {
+	if anew {
+		i.reading.on, i.reading.objects, i.reading.bytes, i.reading.listed = true, 0, 0, nil
+	}
+}
+
+// errCacheFull ends a list of more than may be held.
+var errCacheFull = errors.New("the target has more objects than the hub holds")
+
+// list reads all pages, of which it keeps only what the cache does, and returns a list without the objects: those go to
+// Replace another way. The reflector would hold all pages as they came.
+func (i *informer) list(ctx context.Context, options metav1.ListOptions, next func(context.Context, metav1.ListOptions) (runtime.Object, error)) (runtime.Object, error) {
+	i.begin(true)
+	version := ""
+	for {
+		list, err := next(ctx, options)
+		if err != nil {
+			return nil, err
+		}
+		if err := meta.EachListItem(list, func(item runtime.Object) error {
+			kept, err := i.weigh(item)
+			i.reading.listed = append(i.reading.listed, kept)
+			if err == nil && i.isOver() {
+				err = errCacheFull
+			}
+			return err
+		}); err != nil {
+			return nil, err
+		}
+		of, err := meta.ListAccessor(list)
+		if err != nil {
+			return nil, err
+		}
+		version = cmp.Or(version, of.GetResourceVersion())
+		if options.Continue = of.GetContinue(); options.Continue == "" {
+			return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: version}}, nil
+		}
+	}
+}
+
+// weigh is the transform. It counts what is read anew.
+func (i *informer) weigh(object any) (any, error) {
+	object, err := i.transform(object)
+	if err == nil && i.reading.on {
+		i.reading.objects++
+		i.reading.bytes += holdings.SizeOf(object)
+		i.isOver()
+	}
+	return object, err
+}
+
+// isOver tells whether more of the target is read than may be held, and has it parked then. What is read anew is beside what
+// is held until all is there, and takes its place then.
+func (i *informer) isOver() bool {
+	if !i.reading.on {
+		return i.connection.isOver(0, 0)
+	}
+	return i.connection.isOver(i.reading.objects-i.held.Objects(), i.reading.bytes-i.held.Bytes())
+}
+
+// Transformer has the reflector reduce and weigh what it reads of a watch that begins with all objects.
+func (i *informer) Transformer() cache.TransformFunc { return i.weigh }
+
+// Replace is called with all that there is, unless it came in pages.
+func (i *informer) Replace(objects []any, resourceVersion string) error {
+	if i.reading.listed != nil {
+		objects = i.reading.listed
+	}
+	i.reading.on, i.reading.listed = false, nil
+	return i.store.Replace(objects, resourceVersion)
+}
+
+// Add is called for each object that appears.
+func (i *informer) Add(object any) error { return i.Update(object) }
+
+// Update is called for each object that changes. One too many is held all the same until the watch ends for it: the reflector
+// would not ask for it again.
+func (i *informer) Update(object any) error {
+	err := i.store.Update(object)
+	i.isOver()
+	return err
 }
 
 // RunWithContext keeps the objects in step until ctx ends. For that long they count among what the hub holds. What the

@@ -126,6 +126,12 @@ func checkCluster(cluster *clientcmdapi.Cluster) error {
 	case cluster.ProxyURL != "":
 		return &RefusedError{Field: "clusters.cluster.proxy-url", Why: "the hub connects directly"}
 	}
+	if why := improperServer(server); why != "" {
+		return &RefusedError{Field: fieldServer, Why: why}
+	}
+	if name := cluster.TLSServerName; name != "" && len(name) <= maxServerName && improperHost(name) != "" {
+		return &RefusedError{Field: "clusters.cluster.tls-server-name", Why: "it " + improperHost(name)}
+	}
 	return Networks{}.check(server)
 }
 

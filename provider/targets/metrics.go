@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/provider/gauges"
+	"github.com/synchub-dev/synchub/provider/requests"
 )
 
 var (
@@ -84,7 +85,7 @@ func (c *Connection) readHoldings(metrics chan<- prometheus.Metric) {
 	c.lock.Unlock()
 	objects, bytes := map[string]int64{}, map[string]int64{}
 	for _, informer := range informers {
-		resource := informer.resource.String()
+		resource := requests.Resource(informer.resource.String())
 		objects[resource] += informer.held.Objects()
 		bytes[resource] += informer.held.Bytes()
 	}
@@ -100,7 +101,9 @@ func (c *Connection) holds(informer *informer) (letGo func()) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	c.informers[informer] = struct{}{}
+	takeOut := informer.held.Within(&c.held)
 	return func() {
+		takeOut()
 		c.lock.Lock()
 		defer c.lock.Unlock()
 		delete(c.informers, informer)

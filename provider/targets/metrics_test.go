@@ -25,10 +25,12 @@ import (
 
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/requests"
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
@@ -80,6 +82,7 @@ func TestMetricsOfAConnection(t *testing.T) {
 // What a cache holds is counted while it runs: when all objects are gone, no byte is left.
 func TestMetricsOfCaches(t *testing.T) {
 	g := NewWithT(t)
+	requests.Publish(schema.GroupResource{Resource: "configmaps"})
 	registry, uid := hubOf(t.Context(), t)
 	target := startTarget(t, steady)
 	connection, err := registry.Connect(uid, kubeconfigAt(t, target, target.Config.Host), kcp.Limits{})

@@ -93,14 +93,18 @@ func (n Networks) denier(address netip.Addr) (netip.Prefix, bool) {
 	return netip.Prefix{}, false
 }
 
-// DeniedError says that a server's address, as it was about to be dialled, is in a network that is denied.
+// DeniedError says that a server's address, as it was about to be dialled, is in a network that is denied. Which that is
+// would tell whoever typed a name how the hub resolves it.
 type DeniedError struct {
 	Network netip.Prefix
 }
 
 func (e *DeniedError) Error() string {
-	return fmt.Sprintf("the server's address is in the network %s, which this hub does not connect to", e.Network)
+	return "the server's address is in a network which this hub does not connect to"
 }
+
+// Discreet implements [transport.Discreet].
+func (e *DeniedError) Discreet() {}
 
 // control refuses connections to denied addresses. It is a [net.Dialer]'s: it sees the address after all names are
 // resolved, each time, so no name and no change of it leads past it.
@@ -122,7 +126,7 @@ func (n Networks) check(server *url.URL) error {
 		return nil //nolint:nilerr // it is a name
 	}
 	if network, denied := n.denier(address); denied {
-		return &RefusedError{Field: fieldServer, Why: (&DeniedError{Network: network}).Error()}
+		return &RefusedError{Field: fieldServer, Why: fmt.Sprintf("its address is in the network %s, which this hub does not connect to", network)}
 	}
 	return nil
 }

@@ -71,7 +71,8 @@ func TestControlSeesWhatIsDialled(t *testing.T) {
 	g := NewWithT(t)
 	var denied *DeniedError
 	g.Expect(errors.As(Networks{}.control("tcp4", "169.254.169.254:443", nil), &denied)).To(BeTrue())
-	g.Expect(denied.Error()).To(ContainSubstring("169.254.0.0/16"))
+	g.Expect(denied.Network.String()).To(Equal("169.254.0.0/16"))
+	g.Expect(denied.Error()).NotTo(ContainSubstring("169.254"), "it would tell how a name is resolved")
 	g.Expect(errors.As(Networks{}.control("tcp6", "[fe80::1%eth0]:443", nil), &denied)).To(BeTrue())
 	g.Expect(Networks{}.control("tcp4", "127.0.0.1:443", nil)).To(Succeed())
 	g.Expect(Networks{}.control("tcp", "example.org:443", nil)).NotTo(Succeed(), "what it cannot tell it does not let through")

@@ -18,23 +18,49 @@ package targets
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/provider/redact"
+	"github.com/synchub-dev/synchub/provider/transport"
 )
 
 // pageSize is how many objects a page has.
 const pageSize = 500
+
+// pageDivisor is how much smaller a page is that takes the place of one that was too large.
+const pageDivisor = 8
 
 // Page returns one page of the metadata of the objects that the selector chooses; the empty selector chooses all. next is
 // empty for the first page, and what the page before says for the others.
 func (c *Connection) Page(ctx context.Context, resource schema.GroupVersionResource, selector, next string) (*metav1.PartialObjectMetadataList, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	list, err := c.metadata.Resource(resource).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: pageSize, Continue: next})
+	options := metav1.ListOptions{LabelSelector: selector, Limit: pageSize, Continue: next}
+	list, err := page(ctx, options, c.metadata.Resource(resource).List)
 	if err != nil {
-		return nil, fmt.Errorf("cannot list %s: %w", resource.Resource, err)
+		return nil, fmt.Errorf("cannot list %s: %w", resource.Resource, redact.Error(err))
 	}
 	return list, nil
+}
+
+// page lists a page. One that is larger than an answer may be is asked for in smaller parts, down to one object. Of lists
+// from the memory of an API server there are no pages, so it is asked for the present state.
+func page[L any](ctx context.Context, options metav1.ListOptions, list func(context.Context, metav1.ListOptions) (L, error)) (L, error) {
+	options.ResourceVersion, options.ResourceVersionMatch = "", ""
+	if options.Limit == 0 {
+		options.Limit = pageSize
+	}
+	for {
+		found, err := list(ctx, options)
+		exceeded, ok := errors.AsType[*transport.ExceededError](err)
+		if !ok || !exceeded.Divisible {
+			return found, err
+		}
+		options.Limit /= pageDivisor
+		options.Limit = max(options.Limit, 1)
+	}
 }

@@ -31,6 +31,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/synchub-dev/synchub/provider/redact"
 	"github.com/synchub-dev/synchub/provider/requests"
 )
 
@@ -171,7 +172,7 @@ func (c *Connection) ask(ctx context.Context, into runtime.Object, group string,
 			return ErrNotServed
 		}
 	}
-	err := c.discovery.RESTClient().Get().AbsPath(segments...).Do(ctx).Into(into)
+	err := redact.Error(c.discovery.RESTClient().Get().AbsPath(segments...).Do(ctx).Into(into))
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("%w: %w", ErrNotServed, err)
 	}

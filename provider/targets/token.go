@@ -37,6 +37,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/synchub-dev/synchub/provider/redact"
 	"github.com/synchub-dev/synchub/provider/requests"
 )
 
@@ -147,6 +148,7 @@ func (c *Connection) RenewToken(ctx context.Context, kubeconfig []byte) ([]byte,
 	if err != nil {
 		return nil, fmt.Errorf("cannot request a token for the ServiceAccount %s/%s: %w", claimed.Namespace, claimed.ServiceAccount, err)
 	}
+	defer redact.Register(token)()
 	if err := c.proveToken(ctx, token); err != nil {
 		return nil, fmt.Errorf("the target does not accept the token that it issued: %w", err)
 	}

@@ -233,6 +233,6 @@ func TestDescribeWithholdsCredentials(t *testing.T) {
 	g.Expect(err).To(HaveOccurred())
 	message := connection.Describe(err)
 	g.Expect(message).To(ContainSubstring("you sent (withheld)"))
-	g.Expect(len(message)).To(BeNumerically("<=", maxMessage+len("...")))
+	g.Expect(len(message)).To(BeNumerically("<=", 256+len("...")))
 	expectNoSecret(t, message)
 }

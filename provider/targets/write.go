@@ -33,6 +33,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/csaupgrade"
 	"k8s.io/client-go/util/retry"
+
+	"github.com/synchub-dev/synchub/provider/redact"
 )
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
@@ -189,10 +191,13 @@ func withMetadata(object *unstructured.Unstructured, field, value string) *unstr
 	return &unstructured.Unstructured{Object: content}
 }
 
+// maxVersion is how much is shown of what a target calls its version.
+const maxVersion = 64
+
 func gitVersion(body []byte) (string, error) {
 	var info version.Info
 	if err := json.Unmarshal(body, &info); err != nil {
-		return "", fmt.Errorf("the target's answer is not a version: %w", err)
+		return "", fmt.Errorf("the target's answer is not a version: %w", redact.Error(err))
 	}
-	return info.GitVersion, nil
+	return redact.Cut(info.GitVersion, maxVersion), nil
 }

@@ -1,0 +1,80 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+	http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package redact
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// maxCauses is how many causes of a refusal are kept: each names a field.
+const maxCauses = 16
+
+// Error returns an error that is the same for [errors.Is] and [errors.As] and says what [Text] leaves of its text.
+func Error(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	shown := Text(text)
+	if shown == text {
+		return err
+	}
+	return &redacted{error: err, text: shown}
+}
+
+type redacted struct {
+	error
+	text string
+}
+
+func (r *redacted) Error() string { return r.text }
+
+func (r *redacted) Unwrap() error { return r.error }
+
+// Status makes all texts of a Status fit to be shown, with up to so many bytes of its message.
+func Status(status *metav1.Status, limit int) {
+	status.Message = Cut(abbreviate(status), limit)
+	status.Reason = metav1.StatusReason(Text(string(status.Reason)))
+	status.Status = Text(status.Status)
+	details := status.Details
+	if details == nil {
+		return
+	}
+	for _, text := range []*string{&details.Name, &details.Group, &details.Kind} {
+		*text = Text(*text)
+	}
+	if len(details.Causes) > maxCauses {
+		details.Causes = details.Causes[:maxCauses]
+	}
+	for i := range details.Causes {
+		cause := &details.Causes[i]
+		cause.Type, cause.Message, cause.Field = metav1.CauseType(Text(string(cause.Type))), Cut(cause.Message, limit), Text(cause.Field)
+	}
+}
+
+// abbreviate shortens a long name of an object in the message that begins with it, so that the reason that follows is not
+// what is cut off: the object is told beside each message anyway.
+func abbreviate(status *metav1.Status) string {
+	const shown = 40
+	if status.Details == nil || len(status.Details.Name) <= 2*shown {
+		return status.Message
+	}
+	name := status.Details.Name
+	return strings.Replace(status.Message, `"`+name+`"`, `"`+Cut(name, shown)+`"`, 1)
+}

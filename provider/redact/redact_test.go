@@ -1,0 +1,141 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+	http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package redact
+
+import (
+	"encoding/base64"
+	"errors"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+const (
+	token    = "s3cr3t-token-of-somebody-0123456789"
+	another  = "s3cr3t-token-of-somebody-else-9876"
+	password = "pass word with spaces"
+	jwt      = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJodWIifQ.c2lnbmF0dXJl"
+)
+
+func TestText(t *testing.T) {
+	t.Cleanup(Register(token, password, "short"))
+	for name, test := range map[string]struct{ text, want string }{
+		"nothing":                       {"", ""},
+		"a sentence":                    {`pods "a" is forbidden: exceeded quota`, `pods "a" is forbidden: exceeded quota`},
+		"another language":              {"Zugriff verweigert: größer als erlaubt, 拒否", "Zugriff verweigert: größer als erlaubt, 拒否"},
+		"a token in use":                {"unknown token " + token + "!", "unknown token (withheld)!"},
+		"half of it":                    {"unknown token " + token[:20], "unknown token (withheld)"},
+		"one that begins alike":         {"x=" + another + " y", "x=(withheld) y"},
+		"two of them":                   {token + " and " + token, "(withheld) and (withheld)"},
+		"in base64":                     {"got " + base64.StdEncoding.EncodeToString([]byte(token)), "got (withheld)"},
+		"a password":                    {"wrong: " + password + " for me", "wrong: (withheld) for me"},
+		"a short one is a word":         {"a short text", "a short text"},
+		"anybody's JWT":                 {"got " + jwt + " from you", "got (withheld) from you"},
+		"half of a JWT":                 {"got " + jwt[:25], "got (withheld)"},
+		"an Authorization header":       {"Authorization: Bearer abcd1234", "Authorization: (withheld)"},
+		"basic authentication":          {"Authorization: Basic dTpw1==, and basic authentication", "Authorization: (withheld), and basic authentication"},
+		"a bearer token":                {"no bearer token was sent", "no bearer token was sent"},
+		"a key":                         {"-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY----- and more", "(withheld) and more"},
+		"half of a key":                 {"got -----BEGIN EC PRIVATE KEY-----\nMIIB", "got (withheld)"},
+		"a URL with a password":         {"https://me:secret@host/x", "https(withheld)host/x"},
+		"colours":                       {"\x1b[31mred\x1b[0m", `\x1b[31mred\x1b[0m`},
+		"lines":                         {"one\r\ntwo\tthree", "one  two three"},
+		"bells and nulls":               {"\a\x00", `\a\x00`},
+		"writing backwards":             {"abc\u202edef\u2066", `abc\u202edef\u2066`},
+		"invisible characters":          {"a\u200bb\ufeff", `a\u200bb\ufeff`},
+		"no UTF-8":                      {"a\xffb", "a\ufffdb"},
+		"a long one":                    {strings.Repeat("x", 300), strings.Repeat("x", 253) + "…"},
+		"a long one of wide characters": {strings.Repeat("é", 200), strings.Repeat("é", 126) + "…"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Text(test.text); got != test.want {
+				t.Errorf("want %q, got %q", test.want, got)
+			}
+		})
+	}
+}
+
+func TestCredentialsAreForgottenWhenReleased(t *testing.T) {
+	first, second := Register("a credential of two"), Register("a credential of two")
+	first()
+	first()
+	if got := Text("a credential of two"); got != withheld {
+		t.Errorf("got %q while somebody uses it", got)
+	}
+	second()
+	if got := Text("a credential of two"); got == withheld {
+		t.Errorf("got %q after nobody uses it", got)
+	}
+}
+
+// A credential that stands where a text is cut must not leave a part of itself.
+func TestNothingOfACredentialSurvivesTheCut(t *testing.T) {
+	t.Cleanup(Register(token))
+	for before := range 300 {
+		text := Text(strings.Repeat("x", before) + " " + token)
+		if strings.Contains(text, token[:8]) {
+			t.Fatalf("after %d bytes: %q", before, text)
+		}
+	}
+	if text := Text(strings.Repeat(token+" ", 1<<18)); strings.Contains(text, token[:8]) || len(text) > MaxText {
+		t.Errorf("got %q", text)
+	}
+}
+
+func TestError(t *testing.T) {
+	status := apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, strings.Repeat("x", 500))
+	err := Error(status)
+	if !apierrors.IsNotFound(err) || !errors.Is(err, error(status)) || len(err.Error()) > MaxText {
+		t.Errorf("got %v", err)
+	}
+	if plain := errors.New("plain"); !errors.Is(Error(plain), plain) || Error(nil) != nil {
+		t.Error("what is fit to be shown must stay the same")
+	}
+}
+
+func TestStatus(t *testing.T) {
+	name := strings.Repeat("n", 253)
+	status := &metav1.Status{
+		Message: `configmaps "` + name + `" is forbidden: exceeded quota: ` + strings.Repeat("x", 5<<20),
+		Details: &metav1.StatusDetails{Name: name, Causes: make([]metav1.StatusCause, 1000)},
+	}
+	Status(status, MaxText)
+	if !strings.Contains(status.Message, "exceeded quota") || len(status.Message) > MaxText || len(status.Details.Causes) != maxCauses {
+		t.Errorf("got %q and %d causes", status.Message, len(status.Details.Causes))
+	}
+}
+
+func FuzzText(f *testing.F) {
+	release := Register(token, password)
+	f.Cleanup(release)
+	for _, seed := range []string{"", token, jwt, "a\u202eb", "\x1b[1m", "Bearer " + token, strings.Repeat("é", 300), "://a:b@c", "-----BEGIN X-----"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		shown := Text(text)
+		if len(shown) > MaxText || !utf8.ValidString(shown) || strings.Contains(shown, token) || strings.ContainsAny(shown, "\x1b\n\u202e") {
+			t.Errorf("%q became %q", text, shown)
+		}
+		if again := Text(shown); again != shown {
+			t.Errorf("%q became %q at first and %q then", text, shown, again)
+		}
+	})
+}

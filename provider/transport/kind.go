@@ -1,0 +1,161 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+	http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transport
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/synchub-dev/synchub/provider/requests"
+)
+
+// kind is what a request asks for, as far as its answer's size depends on it.
+type kind string
+
+const (
+	kindHealth    kind = "its health"
+	kindVersion   kind = "its version"
+	kindDiscovery kind = "discovery"
+	kindOpenAPI   kind = "an OpenAPI document"
+	kindReview    kind = "a review"
+	kindObject    kind = "an object"
+	kindList      kind = "a list"
+	kindMetadata  kind = "a list of metadata"
+	kindWatch     kind = "a watch"
+)
+
+// kindOf reads a request without allocating.
+func kindOf(request *http.Request) kind {
+	path := request.URL.Path
+	if request.Method != http.MethodGet {
+		if strings.Contains(path, ".authorization.k8s.io/") || strings.Contains(path, "/authorization.k8s.io/") || strings.HasSuffix(path, "/token") {
+			return kindReview
+		}
+		return kindObject
+	}
+	switch {
+	case strings.HasSuffix(path, "/version"):
+		return kindVersion
+	case strings.HasSuffix(path, "/healthz"), strings.HasSuffix(path, "/readyz"), strings.HasSuffix(path, "/livez"):
+		return kindHealth
+	case strings.Contains(path, "/openapi/"):
+		return kindOpenAPI
+	case isWatch(request.URL.RawQuery):
+		return kindWatch
+	}
+	switch segments := segmentsOf(path); {
+	case segments == 0:
+		return kindDiscovery
+	case segments > 1:
+		return kindObject
+	case strings.Contains(request.Header.Get("Accept"), "PartialObjectMetadata"):
+		return kindMetadata
+	default:
+		return kindList
+	}
+}
+
+// segmentsOf returns how many segments follow the version in a path, without those of a namespace: none for discovery, one
+// for lists, more for objects.
+func segmentsOf(path string) int {
+	_, rest, found := strings.Cut(path, "/apis/")
+	skip := 2
+	if !found {
+		if _, rest, found = strings.Cut(path, "/api/"); !found {
+			return 0
+		}
+		skip = 1
+	}
+	rest = strings.Trim(rest, "/")
+	segments := strings.Count(rest, "/") + 1 - skip
+	for range skip {
+		_, rest, _ = strings.Cut(rest, "/")
+	}
+	if segments > 2 && strings.HasPrefix(rest, "namespaces/") {
+		segments -= 2
+	}
+	return max(segments, 0)
+}
+
+func isWatch(query string) bool {
+	for _, parameter := range [...]string{"watch=true", "watch=1"} {
+		if at := strings.Index(query, parameter); at == 0 || at > 0 && query[at-1] == '&' {
+			return true
+		}
+	}
+	return false
+}
+
+// bytes returns the limit for a kind.
+func (l *Limits) bytes(kind kind) int64 {
+	switch kind {
+	case kindHealth, kindVersion:
+		return l.Probe
+	case kindDiscovery:
+		return l.Discovery
+	case kindOpenAPI:
+		return l.OpenAPI
+	case kindReview:
+		return l.Review
+	case kindList:
+		return l.List
+	case kindMetadata:
+		return l.Metadata
+	default:
+		return l.Object
+	}
+}
+
+// time returns how long an answer may take.
+func (l *Limits) time(request *http.Request, kind kind) time.Duration {
+	if kind != kindWatch {
+		return l.Time
+	}
+	seconds, err := strconv.ParseUint(request.URL.Query().Get("timeoutSeconds"), 10, 16)
+	if err != nil {
+		// API servers end such a watch after an hour.
+		return time.Hour
+	}
+	return time.Duration(seconds)*time.Second + l.Time
+}
+
+// describe names the request in a message.
+func describe(request *http.Request, kind kind) string {
+	switch kind {
+	case kindObject, kindList, kindMetadata, kindWatch:
+		verb, resource := requests.Describe(request)
+		return verb + " " + resource
+	default:
+		return string(kind)
+	}
+}
+
+// canBeLess tells whether the request asks for a page of several objects: a smaller one can be asked for.
+func canBeLess(request *http.Request, kind kind) bool {
+	if kind != kindList && kind != kindMetadata {
+		return false
+	}
+	query, err := url.ParseQuery(request.URL.RawQuery)
+	if err != nil {
+		return false
+	}
+	limit, err := strconv.Atoi(query.Get("limit"))
+	return err == nil && limit > 1
+}

@@ -1,0 +1,146 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+	http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transport
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Options say how answers of one server are bounded.
+type Options struct {
+	Limits Limits
+	// OnMisbehaviour is told of each answer that no server that means well gives: an [*ExceededError], unless less can be
+	// asked for, or a [*ContentTypeError]. It must return at once. Nil does nothing.
+	OnMisbehaviour func(error)
+}
+
+// Bound returns a wrapper that must be the innermost of a client's, so that none reads answers before it.
+func Bound(options Options) func(http.RoundTripper) http.RoundTripper {
+	if options.OnMisbehaviour == nil {
+		options.OnMisbehaviour = func(error) {}
+	}
+	return func(next http.RoundTripper) http.RoundTripper {
+		if transport, ok := next.(*http.Transport); ok {
+			transport.MaxResponseHeaderBytes = options.Limits.Headers
+		}
+		return &bounded{Options: options, next: next}
+	}
+}
+
+type bounded struct {
+	Options
+	next http.RoundTripper
+}
+
+// WrappedRoundTripper lets client-go close idle connections.
+func (b *bounded) WrappedRoundTripper() http.RoundTripper { return b.next }
+
+// RoundTrip sends the request, and returns an answer whose body can be read without a bound.
+func (b *bounded) RoundTrip(request *http.Request) (*http.Response, error) {
+	kind := kindOf(request)
+	var cancel context.CancelFunc
+	if _, limited := request.Context().Deadline(); !limited {
+		ctx, stop := context.WithTimeout(request.Context(), b.Limits.time(request, kind))
+		request, cancel = request.WithContext(ctx), stop
+		// It also bounds how long a watch waits to begin.
+		late := time.AfterFunc(b.Limits.HeaderTime, stop)
+		defer late.Stop()
+	}
+	response, err := b.next.RoundTrip(request)
+	if err == nil {
+		err = b.bound(request, response, kind, cancel)
+	} else {
+		err = explain(err)
+		if exceeded, ok := errors.AsType[*ExceededError](err); ok {
+			b.OnMisbehaviour(exceeded)
+		}
+	}
+	if err != nil {
+		if cancel != nil {
+			cancel()
+		}
+		return nil, err
+	}
+	return response, nil
+}
+
+// bound makes the response one that can be read without a bound. If it returns an error the body is closed.
+func (b *bounded) bound(request *http.Request, response *http.Response, kind kind, cancel context.CancelFunc) error {
+	// Texts of anybody for people who did not ask, and ways to other servers, which would be sent the credentials.
+	delete(response.Header, "Warning")
+	delete(response.Header, "Location")
+	if response.StatusCode < http.StatusOK || response.StatusCode >= http.StatusMultipleChoices {
+		rewriteRefusal(response, b.Limits.Text)
+		if cancel != nil {
+			cancel()
+		}
+		return nil
+	}
+	media := mediaOf(response)
+	if media == "" && response.ContentLength != 0 || media != "" && !isExpected(media, kind) {
+		_ = response.Body.Close()
+		err := &ContentTypeError{Request: describe(request, kind), ContentType: response.Header.Get("Content-Type")}
+		b.OnMisbehaviour(err)
+		return err
+	}
+	isJSON := !strings.HasSuffix(media, "protobuf")
+	asked := asked{b, request, kind}
+	if kind == kindWatch {
+		watched := &stream{ReadCloser: response.Body, cancel: cancel, limit: b.Limits.Event, asked: asked, measure: &frames{}}
+		if isJSON {
+			watched.measure = &objects{}
+		}
+		response.Body = watched
+		return nil
+	}
+	response.Body = &body{ReadCloser: response.Body, cancel: cancel, left: b.Limits.bytes(kind), values: b.Limits.Values, json: isJSON, asked: asked}
+	return nil
+}
+
+// asked is what an answer belongs to.
+type asked struct {
+	*bounded
+	request *http.Request
+	kind    kind
+}
+
+// exceeded returns the error for an answer of more than the limit, and tells of it.
+func (a asked) exceeded(limit int64, unit string) error {
+	err := &ExceededError{Request: describe(a.request, a.kind), Limit: limit, Unit: unit, Divisible: canBeLess(a.request, a.kind)}
+	if !err.Divisible {
+		a.OnMisbehaviour(err)
+	}
+	return err
+}
+
+// mediaOf returns the media type of an answer, without parameters.
+func mediaOf(response *http.Response) string {
+	media, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";")
+	return strings.ToLower(strings.TrimSpace(media))
+}
+
+// isExpected tells whether an answer is of a type that clients of API servers ask for. Others that client-go could decode, as
+// YAML, can stand for much more than they are long.
+func isExpected(media string, kind kind) bool {
+	// API servers say so of health, and of the index of OpenAPI documents, which nobody but the hub itself decodes.
+	plain := media == "text/plain" && (kind == kindHealth || kind == kindOpenAPI)
+	return plain || strings.HasSuffix(media, "json") || strings.HasSuffix(media, "protobuf")
+}

@@ -1,0 +1,179 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+	http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transport
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestKindOf(t *testing.T) {
+	for path, want := range map[string]kind{
+		"/version": kindVersion, "/clusters/root/version": kindVersion, "/readyz": kindHealth, "/api": kindDiscovery, "/apis": kindDiscovery, "/api/v1": kindDiscovery,
+		"/apis/apps": kindDiscovery, "/apis/apps/v1": kindDiscovery, "/openapi/v3/apis/apps/v1": kindOpenAPI,
+		"/api/v1/pods": kindList, "/api/v1/namespaces": kindList, "/api/v1/namespaces/a/pods": kindList, "/apis/apps/v1/deployments": kindList,
+		"/apis/apps/v1/namespaces/a/deployments?limit=1": kindList, "/clusters/*/apis/apps/v1/deployments": kindList,
+		"/api/v1/namespaces/a": kindObject, "/api/v1/namespaces/a/pods/p": kindObject, "/apis/apps/v1/namespaces/a/deployments/d/status": kindObject, "/api/v1/nodes/n": kindObject,
+		"/api/v1/pods?watch=true": kindWatch, "/api/v1/pods?a=b&watch=1": kindWatch, "/api/v1/pods?xwatch=true": kindList, "/api/v1/pods?labelSelector=watch%3Dtrue": kindList,
+	} {
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host"+path, nil)
+		if got := kindOf(request); got != want {
+			t.Errorf("%s is %s, not %s", path, got, want)
+		}
+	}
+	for path, want := range map[string]kind{
+		"/apis/authorization.k8s.io/v1/selfsubjectrulesreviews": kindReview, "/api/v1/namespaces/a/serviceaccounts/b/token": kindReview, "/api/v1/namespaces/a/pods": kindObject,
+	} {
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "https://host"+path, nil)
+		if got := kindOf(request); got != want {
+			t.Errorf("a POST to %s is %s, not %s", path, got, want)
+		}
+	}
+}
+
+// answering is a server's side.
+type answering func(*http.Request) (*http.Response, error)
+
+func (a answering) RoundTrip(request *http.Request) (*http.Response, error) { return a(request) }
+
+func respond(code int, contentType string, body io.Reader) answering {
+	return func(request *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {contentType}}, Body: io.NopCloser(body), ContentLength: -1, Request: request}, nil
+	}
+}
+
+// endlessly repeats a text.
+type endlessly struct{ text string }
+
+func (e endlessly) Read(into []byte) (int, error) {
+	for i := range into {
+		into[i] = e.text[i%len(e.text)]
+	}
+	return len(into), nil
+}
+
+func TestMetadataWatchesAreBoundedWhateverTheirReaderDoes(t *testing.T) {
+	for name, test := range map[string]struct{ contentType, text string }{
+		"an endless object": {"application/json;stream=watch", "{\"a\":\n1,"},
+		"an endless text":   {"application/json", `"a`},
+		"white space":       {"application/json", " \n"},
+		"a giant frame":     {"application/vnd.kubernetes.protobuf;stream=watch", "\x7f\xff\xff\xff"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var told error
+			bounded := Bound(Options{Limits: OfTargets(), OnMisbehaviour: func(err error) { told = err }})(respond(200, test.contentType, endlessly{test.text}))
+			request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host/api/v1/pods?watch=true", nil)
+			response, err := bounded.RoundTrip(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			read, err := io.Copy(io.Discard, response.Body)
+			if exceeded, ok := errors.AsType[*ExceededError](err); !ok || told == nil || read > exceeded.Limit+1<<20 {
+				t.Errorf("got %d bytes and %v, told %v", read, err, told)
+			}
+			_ = response.Body.Close()
+		})
+	}
+}
+
+func TestAWatchOfManyEventsIsNotBounded(t *testing.T) {
+	event := `{"type":"ADDED","object":{"x":"}{` + strings.Repeat("x", 1<<20) + `"}}` + "\n"
+	for _, contentType := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
+		text := strings.Repeat(event, 20)
+		if strings.HasSuffix(contentType, "protobuf") {
+			text = strings.Repeat("\x00\x10\x00\x00"+strings.Repeat("x", 1<<20), 20)
+		}
+		bounded := Bound(Options{Limits: OfTargets()})(respond(200, contentType, strings.NewReader(text)))
+		response, err := bounded.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host/api/v1/pods?watch=1", nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if read, err := io.Copy(io.Discard, response.Body); err != nil || read != int64(len(text)) {
+			t.Errorf("%s: got %d of %d bytes, %v", contentType, read, len(text), err)
+		}
+		_ = response.Body.Close()
+	}
+}
+
+// Each request has a deadline, and a page that is too large is told to whoever can ask for a smaller one only.
+func TestRequestsEnd(t *testing.T) {
+	for query, want := range map[string]time.Duration{"": ofTargets.Time, "watch=true&timeoutSeconds=300": 300*time.Second + ofTargets.Time, "watch=true": time.Hour} {
+		bounded := Bound(Options{Limits: OfTargets()})(answering(func(request *http.Request) (*http.Response, error) {
+			deadline, ok := request.Context().Deadline()
+			if left := time.Until(deadline); !ok || left > want || left < want-time.Minute {
+				t.Errorf("%q ends in %s, want %s", query, left, want)
+			}
+			return nil, io.EOF
+		}))
+		if _, err := bounded.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host/api/v1/pods?"+query, nil)); !errors.Is(err, io.EOF) { //nolint:bodyclose // there is none
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func TestPagesCanBeSmaller(t *testing.T) {
+	for limit, divisible := range map[int]bool{0: false, 1: false, 2: true, 500: true} {
+		told := 0
+		bounded := Bound(Options{Limits: OfTargets(), OnMisbehaviour: func(error) { told++ }})(respond(200, "application/json", endlessly{"x"}))
+		response, err := bounded.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host/api/v1/pods?"+url.Values{"limit": {fmt.Sprint(limit)}}.Encode(), nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = io.Copy(io.Discard, response.Body)
+		_ = response.Body.Close()
+		if exceeded, ok := errors.AsType[*ExceededError](err); !ok || exceeded.Divisible != divisible || (told == 0) != divisible {
+			t.Errorf("limit %d: got %v, told %d times", limit, err, told)
+		}
+	}
+}
+
+func BenchmarkObject(b *testing.B) {
+	body, _ := json.Marshal(map[string]any{"kind": "ConfigMap", "data": map[string]string{"a": strings.Repeat("x", 2000)}})
+	run := func(b *testing.B, wrap func(http.RoundTripper) http.RoundTripper) {
+		server := httptest.NewServer(http.HandlerFunc(func(writer http.ResponseWriter, _ *http.Request) {
+			writer.Header().Set("Content-Type", "application/json")
+			_, _ = writer.Write(body)
+		}))
+		defer server.Close()
+		client := &http.Client{Transport: wrap(&http.Transport{})}
+		// As the hub's requests for objects have.
+		ctx, cancel := context.WithTimeout(b.Context(), time.Hour)
+		defer cancel()
+		b.ReportAllocs()
+		for b.Loop() {
+			request, _ := http.NewRequestWithContext(ctx, http.MethodPatch, server.URL+"/api/v1/namespaces/a/configmaps/b", bytes.NewReader(body))
+			response, err := client.Do(request)
+			if err != nil {
+				b.Fatal(err)
+			}
+			_, _ = io.Copy(io.Discard, response.Body)
+			_ = response.Body.Close()
+		}
+	}
+	b.Run("bare", func(b *testing.B) { run(b, func(next http.RoundTripper) http.RoundTripper { return next }) })
+	b.Run("bounded", func(b *testing.B) { run(b, Bound(Options{Limits: OfTargets()})) })
+}

@@ -1,0 +1,431 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+	http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package escapes
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+const (
+	token = "a-bearer-token-that-nobody-may-see-0123456789"
+	// mostAllocated is what the test's process, with the server in it, may allocate altogether for one row.
+	mostAllocated = 256 << 20
+	mib           = 1 << 20
+	uid           = types.UID("hostile")
+)
+
+var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+
+// bomb is gzip of so many bytes of a text over and over.
+var bomb = sync.OnceValue(func() []byte {
+	var packed bytes.Buffer
+	writer, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	_, _ = writer.Write([]byte(`{"gitVersion":"`))
+	part := bytes.Repeat([]byte("x"), mib)
+	for range 256 {
+		_, _ = writer.Write(part)
+	}
+	_ = writer.Close()
+	return packed.Bytes()
+})
+
+func inflating(writer http.ResponseWriter, _ *http.Request) {
+	writer.Header().Set("Content-Type", "application/json")
+	writer.Header().Set("Content-Encoding", "gzip")
+	_, _ = writer.Write(bomb())
+}
+
+// endless writes a beginning, and then a part for ever.
+func endless(begin, part string) http.HandlerFunc {
+	return func(writer http.ResponseWriter, _ *http.Request) {
+		writer.Header().Set("Content-Type", "application/json")
+		_, err := io.WriteString(writer, begin)
+		for many := strings.Repeat(part, 1+(32<<10)/len(part)); err == nil; {
+			_, err = io.WriteString(writer, many)
+		}
+	}
+}
+
+// answer writes one answer.
+func answer(code int, contentType, body string) http.HandlerFunc {
+	return func(writer http.ResponseWriter, _ *http.Request) {
+		writer.Header().Set("Content-Type", contentType)
+		writer.WriteHeader(code)
+		_, _ = io.WriteString(writer, body)
+	}
+}
+
+func status(code int, message string) http.HandlerFunc {
+	return answer(code, "application/json", fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":%d,"message":%q}`, code, message))
+}
+
+// hanging writes nothing more until the client goes. It may come to end its answer in the moment in which that goes.
+func hanging(begin string) http.HandlerFunc {
+	return func(writer http.ResponseWriter, request *http.Request) {
+		if begin != "" {
+			answer(http.StatusOK, "application/json", begin)(writer, request)
+			writer.(http.Flusher).Flush()
+		}
+		<-request.Context().Done()
+	}
+}
+
+// Ways to ask a target.
+var (
+	get = func(ctx context.Context, c *targets.Connection) error {
+		_, err := c.Get(ctx, configMaps, types.NamespacedName{Namespace: "a", Name: "b"})
+		return err
+	}
+	list = func(ctx context.Context, c *targets.Connection) error {
+		_, err := c.IsEmpty(ctx, configMaps, "")
+		return err
+	}
+	page = func(ctx context.Context, c *targets.Connection) error {
+		_, err := c.Page(ctx, configMaps, "", "")
+		return err
+	}
+	patch = func(ctx context.Context, c *targets.Connection) error {
+		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "b", "namespace": "a"}}}
+		_, err := c.Apply(ctx, configMaps, object, "uid")
+		return err
+	}
+	discover = func(ctx context.Context, c *targets.Connection) error {
+		_, _, err := c.ResolveResource(ctx, configMaps)
+		return err
+	}
+	openAPI = func(ctx context.Context, c *targets.Connection) error {
+		_, err := c.Discovery().Get().AbsPath("/openapi/v3").Do(ctx).Raw()
+		return err
+	}
+	// watch returns once the target is parked.
+	watch = func(ctx context.Context, c *targets.Connection) error {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		watching := c.NewCache(configMaps, targets.CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}})
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			watching.Run(ctx)
+		}()
+		for ctx.Err() == nil && c.Up() {
+			runtime.Gosched()
+		}
+		cancel()
+		<-ended
+		return fmt.Errorf("%s", c.Health().Message)
+	}
+)
+
+const object = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b","namespace":"a","uid":"u","resourceVersion":"1"`
+
+// behaviours are what a server does where it is asked for something else than its version.
+var behaviours = map[string]struct {
+	serve http.HandlerFunc
+	ask   func(context.Context, *targets.Connection) error
+	// want is in the error; reason is why the target is parked, empty if it is not.
+	want, reason string
+	// brief ends the request after a moment.
+	brief bool
+	// headers says that it depends on the protocol whether the target is parked, or the request just fails.
+	headers bool
+}{
+	"an object that inflates":  {inflating, get, "has more than 4194304 bytes", targets.ReasonTooLarge, false, false},
+	"a list that inflates":     {inflating, list, "has more than 16777216 bytes", targets.ReasonTooLarge, false, false},
+	"metadata that inflates":   {inflating, page, "has more than 2097152 bytes", targets.ReasonTooLarge, false, false},
+	"a patch that inflates":    {inflating, patch, "has more than 4194304 bytes", targets.ReasonTooLarge, false, false},
+	"discovery that inflates":  {inflating, discover, "has more than 2097152 bytes", targets.ReasonTooLarge, false, false},
+	"OpenAPI that inflates":    {inflating, openAPI, "has more than 16777216 bytes", targets.ReasonTooLarge, false, false},
+	"an event that inflates":   {inflating, watch, "has more than", targets.ReasonTooLarge, false, false},
+	"an endless object":        {endless(object+`},"data":{"x":"`, "x"), get, "has more than 4194304 bytes", targets.ReasonTooLarge, false, false},
+	"an endless event":         {endless(`{"type":"ADDED","object":{"x":"`, "x"), watch, "has more than", targets.ReasonTooLarge, false, false},
+	"an object of little maps": {endless(object+`},"x":[{}`, ",{}"), get, "1048576 values", targets.ReasonTooLarge, false, false},
+	"a page of nothing":        {endless(`{"apiVersion":"v1","kind":"ConfigMapList","items":[{}`, ",{}"), list, "1048576 values", targets.ReasonTooLarge, false, false},
+	"deep JSON":                {answer(200, "application/json", object+`},"x":`+strings.Repeat("[", 100_000)), get, "depth", "", false, false},
+	"truncated JSON":           {answer(200, "application/json", object), get, "unexpected end of JSON input", "", false, false},
+	"HTML":                     {answer(200, "text/html", "<html>"+token), get, "answers with JSON", targets.ReasonNotAnAPIServer, false, false},
+	"YAML that multiplies":     {answer(200, "application/yaml", "a: &a [x]\nb: [*a]"), get, "answers with JSON", targets.ReasonNotAnAPIServer, false, false},
+	"CBOR":                     {answer(200, "application/cbor", "\xd9\xd9\xf7\xa0"), get, "answers with JSON", targets.ReasonNotAnAPIServer, false, false},
+	"a type with the token":    {answer(200, "text/"+token, "x"), get, "answers with JSON", targets.ReasonNotAnAPIServer, false, false},
+	"slow headers":             {hanging(""), get, "context deadline exceeded", "", true, false},
+	"a slow body":              {hanging(object), get, "", "", true, false},
+	"a slow list":              {hanging(`{"items":[`), list, "", "", true, false},
+	"a redirect": {func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "https://127.0.0.2:1/", http.StatusFound)
+	}, get, "302", "", false, false},
+	"a permanent redirect of a patch": {func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "https://127.0.0.2:1/", http.StatusPermanentRedirect)
+	}, patch, "", "", false, false},
+	"5 MB of text with the token": {status(403, strings.Repeat("you sent "+token+" ", 1<<17)), get, "over 64 KiB", "", false, false},
+	"a text with the token":       {status(403, "you sent "+token), get, "you sent (withheld)", "", false, false},
+	"a text with ANSI":            {status(403, "\x1b[2Jgone \u202e"), get, `\x1b[2Jgone \u202e`, "", false, false},
+	"HTML of a panic":             {answer(500, "text/html", "<h1>panic: "+token+"</h1>"), get, "", "", false, false},
+	"plain text with the token":   {answer(500, "text/plain", "panic: Bearer "+token), get, "panic: (withheld)", "", false, false},
+	"a panic":                     {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, patch, "", "", false, false},
+	"a flood of 1xx": {func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Long", strings.Repeat("x", 4<<10))
+		for range 1000 {
+			w.WriteHeader(http.StatusEarlyHints)
+		}
+		w.WriteHeader(http.StatusOK)
+	}, patch, "", "", false, true},
+	"huge headers": {func(w http.ResponseWriter, _ *http.Request) {
+		for i := range 1000 {
+			w.Header().Set(fmt.Sprintf("X-%d", i), strings.Repeat("x", 4<<10))
+		}
+		w.WriteHeader(http.StatusOK)
+	}, patch, "", "", false, true},
+	"a flood of warnings": {func(w http.ResponseWriter, r *http.Request) {
+		for range 100 {
+			w.Header().Add("Warning", `299 - "you sent `+token+`"`)
+		}
+		status(404, "no")(w, r)
+	}, get, "no", "", false, false},
+}
+
+func TestHostileServers(t *testing.T) {
+	for name, test := range behaviours {
+		for _, protocol := range []string{"HTTP/1.1", "HTTP/2"} {
+			t.Run(name+" over "+protocol, func(t *testing.T) {
+				connection := connectTo(t, protocol == "HTTP/2", func(writer http.ResponseWriter, request *http.Request) {
+					if request.URL.Path == "/version" {
+						answer(200, "application/json", `{"gitVersion":"v1.35.4"}`)(writer, request)
+						return
+					}
+					test.serve(writer, request)
+				})
+				await(t, connection, targets.ReasonConnected)
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				if test.brief {
+					ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
+				}
+				defer cancel()
+				before := allocated()
+				err := test.ask(ctx, connection)
+				if err == nil {
+					t.Fatal("it was taken for an answer")
+				}
+				if text := connection.Describe(err); !strings.Contains(err.Error(), test.want) && !strings.Contains(text, test.want) {
+					t.Errorf("want %q, got %q", test.want, err)
+				}
+				expectHarmless(t, err.Error())
+				expectHarmless(t, connection.Describe(err))
+				if spent := allocated() - before; spent > mostAllocated {
+					t.Errorf("it took %d MiB", spent/mib)
+				}
+				if test.reason != "" {
+					await(t, connection, test.reason)
+					expectHarmless(t, connection.Health().Message)
+				} else if health := connection.Health(); !health.Up && !test.headers {
+					t.Errorf("the target is down: %+v", health)
+				}
+			})
+		}
+	}
+}
+
+func TestHostileVersions(t *testing.T) {
+	for name, test := range map[string]struct {
+		serve        http.HandlerFunc
+		reason, want string
+	}{
+		"one that inflates":  {inflating, targets.ReasonTooLarge, "its version has more than 65536 bytes"},
+		"an endless one":     {endless(`{"gitVersion":"`, "x"), targets.ReasonTooLarge, "its version has more than 65536 bytes"},
+		"an endless nothing": {endless("", " "), targets.ReasonTooLarge, "its version has more than 65536 bytes"},
+		"HTML":               {answer(200, "text/html", "<html>"), targets.ReasonNotAnAPIServer, "answers with JSON"},
+		"no JSON":            {answer(200, "application/json", token), targets.ReasonUnreachable, "not a version"},
+		"unauthorized":       {answer(401, "text/plain", "no such token: "+token), targets.ReasonUnauthorized, ""},
+		"a panic":            {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, targets.ReasonUnreachable, ""},
+		"a giant error":      {status(503, strings.Repeat(token, 1<<17)), targets.ReasonUnreachable, ""},
+		"a redirect": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "https://127.0.0.2:1/version", http.StatusFound)
+		}, targets.ReasonUnreachable, ""},
+		"one with characters": {answer(200, "application/json", `{"gitVersion":"v1\u001b[31m`+strings.Repeat("9", 1000)+`"}`), targets.ReasonConnected, "answers"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := allocated()
+			connection := connectTo(t, false, test.serve)
+			await(t, connection, test.reason)
+			health := connection.Health()
+			if !strings.Contains(health.Message, test.want) {
+				t.Errorf("want %q, got %q", test.want, health.Message)
+			}
+			expectHarmless(t, health.Message)
+			expectHarmless(t, health.Version)
+			if len(health.Version) > 64 {
+				t.Errorf("got a version of %d bytes", len(health.Version))
+			}
+			if spent := allocated() - before; spent > mostAllocated {
+				t.Errorf("it took %d MiB", spent/mib)
+			}
+		})
+	}
+}
+
+// A target with more objects than may be held is parked, however it shows them.
+func TestMoreObjectsThanMayBeHeld(t *testing.T) {
+	for name, serve := range map[string]http.HandlerFunc{
+		"in a watch": func(writer http.ResponseWriter, request *http.Request) {
+			writer.Header().Set("Content-Type", "application/json")
+			for i := 0; request.Context().Err() == nil; i++ {
+				if _, err := fmt.Fprintf(writer, `{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b%d","namespace":"a","uid":"u","resourceVersion":"1"}}}`+"\n", i); err != nil {
+					return
+				}
+			}
+		},
+		"in pages without an end": func(writer http.ResponseWriter, request *http.Request) {
+			if request.URL.Query().Get("watch") != "" {
+				answer(http.StatusBadRequest, "text/plain", "no watch begins with a list here")(writer, request)
+				return
+			}
+			items := strings.Repeat(object+"}},", 99) + object + "}}"
+			answer(200, "application/json", `{"apiVersion":"v1","kind":"ConfigMapList","metadata":{"resourceVersion":"1","continue":"more"},"items":[`+items+`]}`)(writer, request)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			connection := connectTo(t, false, func(writer http.ResponseWriter, request *http.Request) {
+				if request.URL.Path == "/version" {
+					answer(200, "application/json", `{"gitVersion":"v1.35.4"}`)(writer, request)
+					return
+				}
+				serve(writer, request)
+			})
+			await(t, connection, targets.ReasonConnected)
+			_ = watch(t.Context(), connection)
+			await(t, connection, targets.ReasonCacheFull)
+		})
+	}
+}
+
+// A server whose certificate changes is not talked to any more, and its new certificate is not quoted.
+func TestAnotherCertificate(t *testing.T) {
+	server := newServer(t, false, answer(200, "application/json", `{"gitVersion":"v1.35.4"}`))
+	kubeconfig := kubeconfigFor(server, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
+	kubeconfig = strings.Replace(kubeconfig, "127.0.0.1", "127.0.0.2", 1)
+	connection := connect(t, kubeconfig)
+	await(t, connection, targets.ReasonUnreachable)
+	if message := connection.Health().Message; !strings.Contains(message, "(") || strings.Contains(message, "127.0.0") {
+		t.Errorf("got %q", message)
+	}
+}
+
+func allocated() uint64 {
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.TotalAlloc
+}
+
+// expectHarmless fails if a text could hurt whoever reads it.
+func expectHarmless(t *testing.T, text string) {
+	t.Helper()
+	if strings.Contains(text, token[:20]) || strings.ContainsAny(text, "\x1b\u202e\n") || len(text) > 1024 {
+		t.Errorf("it is shown: %q", text)
+	}
+}
+
+func newServer(t *testing.T, http2 bool, serve http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	server := httptest.NewUnstartedServer(serve)
+	server.EnableHTTP2 = http2
+	server.Config.ErrorLog = discarded
+	server.StartTLS()
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return server
+}
+
+func newRegistry(t *testing.T) *targets.Registry {
+	t.Helper()
+	registry := targets.NewRegistry(targets.Options{
+		FieldManager: "escapes", Limits: kcp.Limits{QPS: 1000, Burst: 1000}, Clock: clock.RealClock{},
+		Log:         funcr.New(func(_, args string) { expectHarmless(t, args) }, funcr.Options{Verbosity: 10}),
+		OnChange:    func(types.UID) {},
+		CacheLimits: targets.CacheLimits{Objects: 10_000, Bytes: 64 * mib},
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = registry.Start(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	return registry
+}
+
+// connect waits for the registry to have started.
+func connect(t *testing.T, kubeconfig string) *targets.Connection {
+	t.Helper()
+	registry := newRegistry(t)
+	for {
+		connection, err := registry.Connect(uid, []byte(kubeconfig), kcp.Limits{})
+		if err == nil {
+			return connection
+		}
+		if !errors.Is(err, targets.ErrNotLeading) {
+			t.Fatal(err)
+		}
+	}
+}
+
+func connectTo(t *testing.T, http2 bool, serve http.HandlerFunc) *targets.Connection {
+	t.Helper()
+	server := newServer(t, http2, serve)
+	authority := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	return connect(t, kubeconfigFor(server, authority))
+}
+
+// await returns once the target's health has the reason.
+func await(t *testing.T, connection *targets.Connection, reason string) {
+	t.Helper()
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	deadline := time.After(time.Minute)
+	for connection.Health().Reason != reason {
+		select {
+		case <-ticker.C:
+		case <-deadline:
+			t.Fatalf("want %s, got %+v", reason, connection.Health())
+		}
+	}
+}
