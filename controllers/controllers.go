@@ -128,6 +128,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 		Recorder:  recorder,
 		Hub:       identity.Hub,
 		Hasher:    ownership.NewHasher(identity.HashKey),
+		Sealer:    ownership.NewSealer(identity.HashKey),
 		OnKnown:   func(syncTarget types.UID) { syncTargets.TargetChanged(syncTarget) },
 		Checker:   compatibility.NewChecker(),
 		OnStates:  func(syncTarget types.UID) { syncTargets.TargetChanged(syncTarget) },

@@ -71,10 +71,16 @@ type Failure struct {
 type takenError struct {
 	at  place
 	why string
+	// adoptable is true if the PublishedResource could let the hub take over what is there.
+	adoptable bool
 }
 
 func (e *takenError) Error() string {
-	return fmt.Sprintf("the target has an object of this name that is not what the mailbox's is there (%s): remove it there, or choose another name", e.why)
+	way := "remove it there, or choose another name"
+	if e.adoptable {
+		way = "remove it there, choose another name, or let spec.adoption of the PublishedResource take it over"
+	}
+	return fmt.Sprintf("the target has an object of this name that is not what the mailbox's is there (%s): %s", e.why, way)
 }
 
 // immutableError says that a field cannot be changed.

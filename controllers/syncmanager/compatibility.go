@@ -29,7 +29,6 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/compatibility"
 	"github.com/synchub-dev/synchub/controllers/sync"
-	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/provider/requests"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -170,7 +169,7 @@ func (m *Manager) isEmptyOf(ctx context.Context, managed *managed, resource sync
 	if !m.isFrozen(managed, resource) || !target.Connection.Up() {
 		return false, nil
 	}
-	owner := ownership.Owner{Hub: m.Hub, SyncTarget: target.UID}
+	owner := m.Owner(target.UID)
 	empty, err := target.Connection.IsEmpty(requests.As(ctx, requests.Background), resource.OnTarget().GroupVersionResource, sync.Selector(owner))
 	if apierrors.IsNotFound(err) {
 		return false, nil // it is compared again, and not frozen then

@@ -102,6 +102,8 @@ type Options struct {
 	// Hub is the UID of the provider workspace's LogicalCluster.
 	Hub    types.UID
 	Hasher ownership.Hasher
+	// Sealer has the hub's key, too: marks are sealed with it.
+	Sealer *ownership.Sealer
 	// OnKnown is called when the configs of a SyncTarget's mailbox have become known. It must return at once.
 	OnKnown func(syncTarget types.UID)
 	// Checker compares schemas; without one nothing is compared.
@@ -110,6 +112,11 @@ type Options struct {
 	OnStates func(syncTarget types.UID)
 	Clock    clock.Clock
 	Log      logr.Logger
+}
+
+// Owner returns the hub acting for a SyncTarget.
+func (o Options) Owner(syncTarget types.UID) ownership.Owner {
+	return ownership.Owner{Hub: o.Hub, SyncTarget: syncTarget, Sealer: o.Sealer}
 }
 
 // Manager runs the sync controllers of all SyncTargets.

@@ -28,7 +28,6 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/controllers/sync/order"
-	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
 	"github.com/synchub-dev/synchub/provider/requests"
 )
@@ -129,7 +128,7 @@ func (m *Manager) emptied(ctx context.Context, managed *managed, resource sync.R
 		// Its objects would come back with the API.
 		return false, nil
 	}
-	owner := ownership.Owner{Hub: m.Hub, SyncTarget: target.UID}
+	owner := m.Owner(target.UID)
 	return target.Connection.IsEmpty(requests.As(ctx, requests.Background), resource.OnTarget().GroupVersionResource, sync.Selector(owner))
 }
 
@@ -185,7 +184,7 @@ func (m *Manager) start(managed *managed, resource sync.Resource, forms forms) {
 		Mailbox:    target.Mailbox,
 		Mailboxes:  m.Mailboxes,
 		Connection: target.Connection,
-		Owner:      ownership.Owner{Hub: m.Hub, SyncTarget: target.UID},
+		Owner:      m.Owner(target.UID),
 		Hasher:     m.Hasher,
 		SyncTarget: target.Name,
 		Register:   managed.register,
