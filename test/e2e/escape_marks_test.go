@@ -88,7 +88,7 @@ spec:
 		a, b := register(ctx, inventory, "a", "florin"), register(ctx, inventory, "b", "florin")
 		above, below := readerOf(ctx, a), readerOf(ctx, florin)
 		secret := func(name, content string) string {
-			return fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: %s, namespace: %s}\nstringData: {entry: %s}\n", name, ns, content)
+			return fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: %s, namespace: %s}\nstringData: {entry: %q}\n", name, ns, content)
 		}
 		inA := func(name string) func() string { return above(secrets, ns, name, "metadata", "name") }
 		apply(ctx, a, syncerConfig(ns, fmt.Sprintf(`{upsync: [{apiGroup: "", resources: [secrets, namespaces], namespaces: [%[1]s], names: ["*"]}]}`, ns)))

@@ -43,9 +43,13 @@ func readWritten(annotation string) (mark Mark, ok bool) {
 	ok = ok &&
 		mayHave(&in, `"ignored":"`, &mark.Ignored) &&
 		mayHave(&in, `"relation":"`, &mark.Relation)
+	return mark, ok && readEnd(&in)
+}
+
+// readEnd reads the seal, which is verified as it stands, and the end.
+func readEnd(in *reader) bool {
 	var seal string
-	ok = ok && mayHave(&in, `"seal":"`, &seal) && in.closes()
-	return mark, ok && in.rest == ""
+	return mayHave(in, `"seal":"`, &seal) && in.closes() && in.rest == ""
 }
 
 func readSource(in *reader, source *Source) bool {
