@@ -139,6 +139,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 		Recorder:      syncmanager.LedgerRecorder{Ledger: memory},
 		Hub:           identity.Hub,
 		Hasher:        ownership.NewHasher(identity.HashKey),
+		Sealer:        ownership.NewSealer(identity.HashKey),
 		Protected:     options.Protected,
 		OnKnown:       func(syncTarget types.UID) { syncTargets.TargetChanged(syncTarget) },
 		Checker:       compatibility.NewChecker(realClock),

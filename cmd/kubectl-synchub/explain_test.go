@@ -168,7 +168,7 @@ func (f *fleet) bring(t *testing.T, syncTarget *edgev2alpha1.SyncTarget, name st
 		t.Fatal(err)
 	}
 	desired, err := transform.Down{
-		Owner: ownership.Owner{Hub: hub, SyncTarget: syncTarget.UID}, Mailbox: "open", SyncTarget: "ducat",
+		Owner: ownership.Owner{Hub: hub, SyncTarget: syncTarget.UID, Sealer: ownership.Believing}, Mailbox: "open", SyncTarget: "ducat",
 		Resource: corev1.Resource("configmaps"), Namespaced: true, Hasher: ownership.NewHasher([]byte("a key")),
 	}.Desire(source, transform.Wish{Policy: ownership.PolicyDelete, Naming: namer})
 	if err != nil {

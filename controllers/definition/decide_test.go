@@ -48,7 +48,7 @@ func remarked(change func(*ownership.Mark)) func(*apiextensionsv1.CustomResource
 			panic(err)
 		}
 		change(&mark)
-		crd.Annotations[ownership.MarkAnnotation] = mark.String()
+		crd.Annotations[ownership.MarkAnnotation] = us.Seal(mark)
 	}
 }
 
@@ -172,8 +172,8 @@ var decideCases = map[string]decideCase{
 		action:   definition.Foreign, reason: definition.ReasonNotOwned, message: "copied", usable: true,
 	},
 	"of a hub of another version": {
-		observed: remarked(func(mark *ownership.Mark) { mark.Version = 2 }),
-		action:   definition.Foreign, reason: definition.ReasonNotOwned, message: "version 2", usable: true,
+		observed: remarked(func(mark *ownership.Mark) { mark.Version = ownership.MarkVersion + 1 }),
+		action:   definition.Foreign, reason: definition.ReasonNotOwned, message: "version 3", usable: true,
 	},
 	"with an illegible mark": {
 		observed: func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Annotations[ownership.MarkAnnotation] = "{" },

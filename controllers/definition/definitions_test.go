@@ -27,7 +27,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 )
 
-var us = ownership.Owner{Hub: "hub", SyncTarget: "sync-target"}
+var us = ownership.Owner{Hub: "hub", SyncTarget: "sync-target", Sealer: ownership.NewSealer([]byte("key"))}
 
 // parse returns the definition of a manifest.
 func parse(t *testing.T, manifest string) *apiextensionsv1.CustomResourceDefinition {

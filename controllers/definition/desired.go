@@ -102,7 +102,7 @@ func Desired(wanted Wanted, owner ownership.Owner) (*apiextensionsv1.CustomResou
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        name,
 			Labels:      map[string]string{InstalledByLabel: owner.LabelValue()},
-			Annotations: annotations(wanted, mark(wanted, self, owner)),
+			Annotations: annotations(wanted, owner.Seal(mark(wanted, self, owner))),
 		},
 		Spec: *spec,
 	}, nil
@@ -159,8 +159,8 @@ func mark(wanted Wanted, self ownership.Self, owner ownership.Owner) ownership.M
 	}
 }
 
-func annotations(wanted Wanted, mark ownership.Mark) map[string]string {
-	result := map[string]string{ownership.MarkAnnotation: mark.String()}
+func annotations(wanted Wanted, mark string) map[string]string {
+	result := map[string]string{ownership.MarkAnnotation: mark}
 	if apihelpers.IsProtectedCommunityGroup(wanted.CRD.Spec.Group) {
 		result[apiextensionsv1.KubeAPIApprovedAnnotation] = unapproved
 		if approval := wanted.CRD.Annotations[apiextensionsv1.KubeAPIApprovedAnnotation]; approval != "" {

@@ -65,12 +65,14 @@ const (
 	ReasonAdopted = "Adopted"
 	// ReasonNotCascading: it takes others with it when it is removed, which its PublishedResource does not allow.
 	ReasonNotCascading = "NotCascading"
-	// ReasonEnsured: the namespace was made only for what was put into it.
+	// ReasonEnsured: the namespace was made only for what was put into it, or the hub had let go of it before.
 	ReasonEnsured = "Ensured"
 	// ReasonInstalled: the definition was installed for a published API.
 	ReasonInstalled = "Installed"
 	// ReasonUnknownMark: another version of the hub marked it.
 	ReasonUnknownMark = "UnknownMark"
+	// ReasonUnverifiedMark: somebody else wrote a mark on it that names this hub.
+	ReasonUnverifiedMark = "UnverifiedMark"
 )
 
 // Object is an object on the target.
@@ -83,6 +85,9 @@ type Object struct {
 func (o Object) self() ownership.Self {
 	return ownership.Self{Group: o.Resource.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
 }
+
+// isContainer tells whether others go with the object.
+func (o Object) isContainer() bool { return o.Resource == namespaces || o.Resource == definitions }
 
 // Decision is what to do about one object, and why it stays if it does.
 type Decision struct {
@@ -105,9 +110,11 @@ func Plan(mode Mode, owner ownership.Owner, object Object, cascades func(schema.
 	switch {
 	case labelled && err == nil:
 		return planOwned(mode, object, whyKept(mode, object, mark, installed, cascades))
-	case labelled && errors.Is(err, ownership.ErrUnknownVersion):
+	case labelled && (errors.Is(err, ownership.ErrUnknownVersion) || errors.Is(err, ownership.ErrUnsealed)):
 		return Decision{Action: Keep, Reason: ReasonUnknownMark}
-	case errors.Is(err, ownership.ErrUnmarked) && object.Resource == namespaces && object.Annotations[ownership.EnsuredAnnotation] == value:
+	case labelled && errors.Is(err, ownership.ErrUnverified):
+		return Decision{Action: Keep, Reason: ReasonUnverifiedMark}
+	case errors.Is(err, ownership.ErrUnmarked) && object.isContainer() && owner.HasEnsured(object.Annotations[ownership.EnsuredAnnotation], object.self()):
 		return planKept(mode, ReasonEnsured)
 	default:
 		return Decision{Action: Ignore}
@@ -134,7 +141,6 @@ func planKept(mode Mode, reason string) Decision {
 
 // whyKept returns why an object of ours is not to be removed, empty if it is.
 func whyKept(mode Mode, object Object, mark ownership.Mark, installed bool, cascades func(schema.GroupResource) bool) string {
-	container := object.Resource == namespaces || object.Resource == definitions
 	switch {
 	case installed:
 		return ReasonInstalled
@@ -144,9 +150,9 @@ func whyKept(mode Mode, object Object, mark ownership.Mark, installed bool, casc
 		return ReasonCreatedOnce
 	case mark.Policy != ownership.PolicyDelete:
 		return ReasonOrphaned
-	case container && mark.Adopted:
+	case object.isContainer() && mark.Adopted:
 		return ReasonAdopted
-	case container && !cascades(schema.GroupResource{Group: mark.Source.Group, Resource: mark.Source.Resource}):
+	case object.isContainer() && !cascades(schema.GroupResource{Group: mark.Source.Group, Resource: mark.Source.Resource}):
 		return ReasonNotCascading
 	default:
 		return ""
@@ -159,7 +165,7 @@ func traces(owner ownership.Owner, object Object) (labels, annotations []string)
 	if object.Labels[definition.InstalledByLabel] == owner.LabelValue() {
 		labels = append(labels, definition.InstalledByLabel)
 	}
-	if object.Annotations[ownership.EnsuredAnnotation] == owner.LabelValue() {
+	if owner.HasEnsured(object.Annotations[ownership.EnsuredAnnotation], object.self()) {
 		annotations = append(annotations, ownership.EnsuredAnnotation)
 	}
 	return labels, annotations

@@ -29,8 +29,8 @@ import (
 )
 
 var (
-	owner = ownership.Owner{Hub: "hub", SyncTarget: "florin"}
-	other = ownership.Owner{Hub: "hub", SyncTarget: "guilder"}
+	owner = ownership.Owner{Hub: "hub", SyncTarget: "florin", Sealer: ownership.NewSealer([]byte("key"))}
+	other = ownership.Owner{Hub: "hub", SyncTarget: "guilder", Sealer: ownership.NewSealer([]byte("key"))}
 
 	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	namespaces  = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
@@ -51,7 +51,7 @@ func placed(resource schema.GroupResource, kind, namespace, name string, change 
 	return departure.Object{Resource: resource, Kind: kind, PartialObjectMetadata: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace, Name: name, UID: "self",
 		Labels:      map[string]string{ownership.OwnerLabel: owner.LabelValue()},
-		Annotations: map[string]string{ownership.MarkAnnotation: mark.String()},
+		Annotations: map[string]string{ownership.MarkAnnotation: owner.Seal(mark)},
 	}}}
 }
 
@@ -82,8 +82,12 @@ func unmarked(object departure.Object) departure.Object {
 
 func ensured(object departure.Object, by ownership.Owner) departure.Object {
 	return with(unmarked(object), func(m *metav1.PartialObjectMetadata) {
-		m.Annotations = map[string]string{ownership.EnsuredAnnotation: by.LabelValue()}
+		m.Annotations = map[string]string{ownership.EnsuredAnnotation: by.EnsuredValue(selfOf(object))}
 	})
+}
+
+func selfOf(object departure.Object) ownership.Self {
+	return ownership.Self{Group: object.Resource.Group, Kind: object.Kind, Namespace: object.Namespace, Name: object.Name}
 }
 
 func TestPlan(t *testing.T) {
@@ -198,11 +202,11 @@ func TestPlanTouchesOnlyOurs(t *testing.T) { //nolint:gocyclo // a list of what 
 				m.Self.Name = "other"
 			}
 			m.Policy = ownership.Policy(pick("Delete", "Orphan", "CreateOnly", "", "Eat"))
-			m.Adopted, m.Version = random.IntN(2) == 0, 1+random.IntN(5)/4
+			m.Adopted, m.Version = random.IntN(2) == 0, ownership.MarkVersion-1+(1+random.IntN(5))/2
 			m.Direction = ownership.Direction(pick("", "", "", "up"))
 		})
 		mark := pick(object.Annotations[ownership.MarkAnnotation], object.Annotations[ownership.MarkAnnotation], "", "{}")
-		object.Annotations = map[string]string{ownership.MarkAnnotation: mark, ownership.EnsuredAnnotation: pick("", other.LabelValue(), owner.LabelValue())}
+		object.Annotations = map[string]string{ownership.MarkAnnotation: mark, ownership.EnsuredAnnotation: pick("", owner.LabelValue(), other.EnsuredValue(selfOf(object)), owner.EnsuredValue(selfOf(object)))}
 		if mark == "" {
 			delete(object.Annotations, ownership.MarkAnnotation)
 		}
@@ -218,12 +222,12 @@ func TestPlanTouchesOnlyOurs(t *testing.T) { //nolint:gocyclo // a list of what 
 		got := departure.Plan(mode, owner, object, func(schema.GroupResource) bool { return cascade })
 		acted[got.Action]++
 
-		self := ownership.Self{Group: object.Resource.Group, Kind: object.Kind, Namespace: object.Namespace, Name: object.Name}
+		self := selfOf(object)
 		verified, err := owner.Verify(object.Annotations, self)
 		labelled := object.Labels[ownership.OwnerLabel] == owner.LabelValue() ||
 			object.Resource == definitions.GroupResource() && object.Labels[definition.InstalledByLabel] == owner.LabelValue()
 		ours := err == nil && labelled
-		isEnsured := object.Resource == namespaces.GroupResource() && mark == "" && object.Annotations[ownership.EnsuredAnnotation] == owner.LabelValue()
+		isEnsured := object.Resource != configMaps.GroupResource() && mark == "" && object.Annotations[ownership.EnsuredAnnotation] == owner.EnsuredValue(selfOf(object))
 		switch got.Action {
 		case departure.Remove, departure.Await:
 			if !ours || mode == departure.Orphan || verified.Policy != ownership.PolicyDelete || got.Reason != "" {

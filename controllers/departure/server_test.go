@@ -222,7 +222,7 @@ func (w world) populate() (foreign map[string]string) {
 	w.create(namespaces, w.object("v1", "Namespace", "namespaces", "", ns, nil))
 	ensured := w.object("v1", "Namespace", "namespaces", "", ns+"-ensured", nil)
 	ensured.SetLabels(nil)
-	ensured.SetAnnotations(map[string]string{ownership.EnsuredAnnotation: w.owner.LabelValue()})
+	ensured.SetAnnotations(map[string]string{ownership.EnsuredAnnotation: w.owner.EnsuredValue(ownership.Self{Kind: "Namespace", Name: ensured.GetName()})})
 	w.create(namespaces, ensured)
 	for i := range 120 {
 		w.create(configMaps, w.object("v1", "ConfigMap", "configmaps", ns, fmt.Sprintf("settings-%03d", i), nil))
@@ -253,7 +253,7 @@ func (w world) populate() (foreign map[string]string) {
 		plain,
 		w.object("v1", "ConfigMap", "configmaps", ns, "copied", func(m *ownership.Mark) { m.Self.Name = "settings-000" }),
 		w.object("v1", "ConfigMap", "configmaps", ns, "others", func(m *ownership.Mark) { m.SyncTarget = "guilder" }),
-		w.object("v1", "ConfigMap", "configmaps", ns, "later", func(m *ownership.Mark) { m.Version = 2 }),
+		w.object("v1", "ConfigMap", "configmaps", ns, "later", func(m *ownership.Mark) { m.Version = ownership.MarkVersion + 1 }),
 	} {
 		created := w.create(configMaps, object)
 		foreign[created.GetName()] = created.GetResourceVersion()
@@ -368,7 +368,7 @@ func TestDelete(t *testing.T) {
 
 // What is orphaned keeps everything but the marks.
 func TestOrphan(t *testing.T) {
-	w := world{t: t, stamp: "orphan", owner: ownership.Owner{Hub: owner.Hub, SyncTarget: "orphan"}}
+	w := world{t: t, stamp: "orphan", owner: ownership.Owner{Hub: owner.Hub, SyncTarget: "orphan", Sealer: owner.Sealer}}
 	foreign := w.populate()
 	before := w.contents()
 	report, seen := w.depart(departure.Orphan, 91)
@@ -405,7 +405,7 @@ func TestOrphan(t *testing.T) {
 
 // What a drain does not remove keeps its marks.
 func TestDrain(t *testing.T) {
-	w := world{t: t, stamp: "drain", owner: ownership.Owner{Hub: owner.Hub, SyncTarget: "drain"}}
+	w := world{t: t, stamp: "drain", owner: ownership.Owner{Hub: owner.Hub, SyncTarget: "drain", Sealer: owner.Sealer}}
 	foreign := w.populate()
 	report, _ := w.depart(departure.Drain, 300)
 	w.expectForeign(foreign)

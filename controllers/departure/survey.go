@@ -26,7 +26,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/synchub-dev/synchub/controllers/definition"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/provider/requests"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -70,8 +69,8 @@ type scope struct {
 
 func everything(schema.GroupResource) bool { return true }
 
-// scopes returns what there is to list. Namespaces that were made for their contents, and definitions that were installed,
-// do not carry the label of the owner.
+// scopes returns what there is to list. Namespaces that were made for their contents, definitions that were installed, and
+// those of both that the hub let go of do not carry the label of the owner.
 func (r *run) scopes() []scope {
 	label := r.Owner.LabelValue()
 	var all []scope
@@ -79,7 +78,7 @@ func (r *run) scopes() []scope {
 		all = append(all, scope{resource: resource, selector: ownership.OwnerLabel + "=" + label})
 	}
 	all = append(all, scope{resource: namespaces.WithVersion("v1"), optional: true})
-	return append(all, scope{resource: definitions.WithVersion("v1"), selector: definition.InstalledByLabel + "=" + label, optional: true})
+	return append(all, scope{resource: definitions.WithVersion("v1"), optional: true})
 }
 
 // survey lists what there is of some resources.

@@ -43,7 +43,7 @@ func (c *Controller) create(ctx context.Context, here placed, desired *transform
 	created, err := c.Connection.Create(ctx, here.side.GroupVersionResource, desired.First())
 	if isMissingNamespace(err, here.key.Namespace) {
 		extra := requests.As(ctx, requests.Extra)
-		if err := c.Connection.EnsureNamespace(extra, here.key.Namespace, map[string]string{ownership.EnsuredAnnotation: c.Owner.LabelValue()}); err != nil {
+		if err := c.Connection.EnsureNamespace(extra, here.key.Namespace, map[string]string{ownership.EnsuredAnnotation: c.Owner.EnsuredValue(namespaceOf(here.key.Namespace))}); err != nil {
 			c.onTarget.wrote(at, nil)
 			return fmt.Errorf("cannot create the namespace %s: %w", here.key.Namespace, err)
 		}
@@ -107,7 +107,7 @@ func (c *Controller) remark(ctx context.Context, here placed, desired *transform
 	mark.Hash, mark.Adopted = observed.Mark.Hash, observed.Mark.Adopted
 	return c.edit(ctx, here, observed.UID, targets.Edits{
 		SetLabels:      map[string]string{ownership.OwnerLabel: c.Owner.LabelValue()},
-		SetAnnotations: map[string]string{ownership.MarkAnnotation: mark.String(), ownership.OverwriteAnnotation: "false"},
+		SetAnnotations: map[string]string{ownership.MarkAnnotation: c.Owner.Seal(mark), ownership.OverwriteAnnotation: "false"},
 	})
 }
 
@@ -161,17 +161,32 @@ func (c *Controller) delete(ctx context.Context, here placed, uid types.UID) err
 	return nil
 }
 
+// release takes the marks off an object, which stays.
 func (c *Controller) release(ctx context.Context, here placed) error {
 	at, observed := here.at(), here.observed
 	labels, annotations := c.Owner.Traces(here.object.GetLabels(), here.object.GetAnnotations())
+	edits := targets.Edits{RemoveLabels: labels, RemoveAnnotations: annotations}
+	if mayReturn(observed.Mark) {
+		edits.SetAnnotations = map[string]string{ownership.EnsuredAnnotation: c.Owner.EnsuredValue(observed.Mark.Self)}
+	}
 	c.onTarget.begin(at)
-	if err := c.Connection.Strip(ctx, here.side.GroupVersionResource, here.key, observed.UID, labels, annotations); err != nil {
+	if _, err := c.Connection.Edit(ctx, here.side.GroupVersionResource, here.key, observed.UID, edits); err != nil && !apierrors.IsNotFound(err) {
 		c.onTarget.wrote(at, nil)
 		return err
 	}
 	c.onTarget.deleted(at, observed.UID)
 	return nil
 }
+
+// mayReturn tells whether an object that is let go remains one that the hub made: it was to be deleted, and stays only because
+// its end would be that of others. When its source is made again, it is taken back. Of what was to be left nothing of the hub
+// remains, nor of what others had made: what let the hub adopt that lets it again.
+func mayReturn(mark ownership.Mark) bool {
+	return mark.Policy == ownership.PolicyDelete && !mark.Adopted
+}
+
+// namespaceOf is how marks name a namespace.
+func namespaceOf(name string) ownership.Self { return ownership.Self{Kind: "Namespace", Name: name} }
 
 // isMissingNamespace tells whether a create failed because its namespace does not exist.
 func isMissingNamespace(err error, namespace string) bool {

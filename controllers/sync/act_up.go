@@ -100,7 +100,7 @@ func (c *Controller) ensureNamespaceAbove(ctx context.Context, name string) erro
 	namespace.SetAPIVersion("v1")
 	namespace.SetKind("Namespace")
 	namespace.SetName(name)
-	namespace.SetAnnotations(map[string]string{ownership.EnsuredAnnotation: c.Owner.LabelValue()})
+	namespace.SetAnnotations(map[string]string{ownership.EnsuredAnnotation: c.Owner.EnsuredValue(namespaceOf(name))})
 	if _, err := client.Resource(namespaces).Create(ctx, namespace, metav1.CreateOptions{FieldManager: c.manager}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("%w: cannot create the namespace %s: %w", errMailbox, name, err)
 	}
@@ -198,10 +198,14 @@ func (c *Controller) letGo(ctx context.Context, key types.NamespacedName, held *
 	if err != nil {
 		return err
 	}
+	annotations := map[string]any{ownership.MarkAnnotation: nil}
+	if mark, err := markAbove(c.Owner, held); err == nil && mayReturn(mark) {
+		annotations[ownership.EnsuredAnnotation] = c.Owner.EnsuredValue(mark.Self)
+	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid":         held.GetUID(),
 		"labels":      map[string]any{ownership.OwnerLabel: nil},
-		"annotations": map[string]any{ownership.MarkAnnotation: nil},
+		"annotations": annotations,
 	}})
 	if err != nil {
 		return err

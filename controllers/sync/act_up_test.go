@@ -163,12 +163,13 @@ func TestHeld(t *testing.T) {
 		mark string
 		ours bool
 	}{
-		"it came up":                                 {up.String(), true},
-		"it came up from another":                    {foreign.String(), false},
-		"it was taken from there":                    {down.String(), false},
+		"it came up":                                 {us.Seal(up), true},
+		"it came up from another":                    {us.Seal(foreign), false},
+		"a tenant says that it came up":              {up.String(), false},
+		"it was taken from there":                    {us.Seal(down), false},
 		"it has no mark":                             {"", false},
 		"its mark is unreadable":                     {"{", false},
-		"its mark is of a version that nobody knows": {`{"v": 2}`, false},
+		"its mark is of a version that nobody knows": {`{"v": 3}`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := &unstructured.Unstructured{Object: decode(t, `{

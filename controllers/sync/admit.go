@@ -56,15 +56,15 @@ func (u Unavailable) IsRefused() bool {
 
 // admits returns why no object is to be at a place of the target, nil if one may. A Namespace is as good as in itself.
 func (c *Controller) admits(side *side, key types.NamespacedName) error {
-	namespace := namespaceOf(side.GroupResource(), key)
+	namespace := usedNamespace(side.GroupResource(), key)
 	if namespace == "" {
 		return nil
 	}
 	return c.namespaces().Check(namespace, side.Allows.ProtectedNamespaces)
 }
 
-// namespaceOf returns the namespace that an object is in, or is; empty if there is none.
-func namespaceOf(resource schema.GroupResource, key types.NamespacedName) string {
+// usedNamespace returns the namespace that an object is in, or is; empty if there is none.
+func usedNamespace(resource schema.GroupResource, key types.NamespacedName) string {
 	if resource == namespaces.GroupResource() {
 		return key.Name
 	}
@@ -87,8 +87,8 @@ func (c *Controller) admitsUp(side *side, from, to types.NamespacedName) error {
 	if err := c.admits(side, from); err != nil {
 		return err
 	}
-	above := namespaceOf(c.Resource.GroupResource(), to)
-	if above != namespaceOf(side.GroupResource(), from) {
+	above := usedNamespace(c.Resource.GroupResource(), to)
+	if above != usedNamespace(side.GroupResource(), from) {
 		if err := c.namespaces().CheckProtected(above, side.Allows.ProtectedNamespaces); err != nil {
 			return err
 		}

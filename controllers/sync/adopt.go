@@ -24,8 +24,10 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/sync/decide"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/controllers/sync/transform"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -41,37 +43,64 @@ func (c *Controller) reclaim(ctx context.Context, here placed, desired *transfor
 	observed, reason := c.verify(object)
 	here.object = object
 	switch {
-	case reason == nil && (!c.isSource(observed.Mark.Source) || keyOfSource(observed.Mark) != keyOfSource(desired.Mark)):
+	case reason == nil && !decide.SameSource(observed.Mark, desired.Mark):
 		return &takenError{at: here.at(), why: "it came from " + describeSource(observed.Mark.Source)}
-	case reason == nil && desired.Mark.Policy == ownership.PolicyCreateOnly:
-		return c.remark(ctx, here, desired, observed)
-	case reason == nil && observed.Mark.Adopted:
-		return c.apply(ctx, here, desired.AsAdopted(), object.GetUID())
 	case reason == nil:
-		return c.apply(ctx, here, desired, object.GetUID())
+		return c.takeBack(ctx, here, desired, observed, c.apply)
 	case c.isEnsured(object, reason):
 		return c.change(ctx, here, desired, object.GetUID())
+	}
+	if mark, proven := c.unsealedMark(object, ownership.DirectionDown, desired, reason); proven {
+		return c.takeBack(ctx, here, desired, &decide.Observed{UID: object.GetUID(), Mark: mark}, c.change)
 	}
 	allowed, err := c.mayAdopt(ctx, here, object, desired, reason)
 	switch {
 	case err != nil:
 		return fmt.Errorf("cannot find out whether the object may be adopted: %w", err)
 	case !allowed:
-		return &takenError{at: here.at(), why: reason.Error(), adoptable: isUnmarked(reason)}
+		return &takenError{at: here.at(), why: reason.Error(), adoptable: ownership.IsNobodys(reason)}
 	default:
 		return c.adopt(ctx, here, object, desired.AsAdopted())
 	}
 }
 
-// isEnsured tells whether an object that is not ours is a namespace that this very hub made for its contents.
+// write brings in step the object that has the UID.
+type write func(ctx context.Context, here placed, desired *transform.Desired, uid types.UID) error
+
+// takeBack brings in step an object that the hub wrote.
+func (c *Controller) takeBack(ctx context.Context, here placed, desired *transform.Desired, observed *decide.Observed, write write) error {
+	switch {
+	case desired.Mark.Policy == ownership.PolicyCreateOnly:
+		return c.remark(ctx, here, desired, observed)
+	case observed.Mark.Adopted:
+		return write(ctx, here, desired.AsAdopted(), observed.UID)
+	default:
+		return write(ctx, here, desired, observed.UID)
+	}
+}
+
+// unsealedMark returns the mark of an object that is not ours, for the reason given, if the hub wrote it before marks were sealed,
+// and it was then what it is to be now.
+func (c *Controller) unsealedMark(object *unstructured.Unstructured, direction ownership.Direction, desired *transform.Desired, reason error) (ownership.Mark, bool) {
+	if !errors.Is(reason, ownership.ErrUnsealed) {
+		return ownership.Mark{}, false
+	}
+	text, _ := annotation(object, ownership.MarkAnnotation)
+	mark, proven := c.Owner.VerifyUnsealed(text, transform.SelfOf(object), direction, desired.Mark.Hash)
+	return mark, proven && decide.SameSource(mark, desired.Mark)
+}
+
+// isEnsured tells whether an object that is not ours is a namespace that this very hub made for its contents, or one that it made
+// and let go of.
 func (c *Controller) isEnsured(object *unstructured.Unstructured, reason error) bool {
-	return errors.Is(reason, ownership.ErrUnmarked) && object.GetAnnotations()[ownership.EnsuredAnnotation] == c.Owner.LabelValue()
+	value, ok := annotation(object, ownership.EnsuredAnnotation)
+	return ok && errors.Is(reason, ownership.ErrUnmarked) && c.Owner.HasEnsured(value, transform.SelfOf(object))
 }
 
 // mayAdopt tells whether the PublishedResource or the SyncTarget lets the hub take over an object. One with a mark of another
 // hub, or that cannot be read, is never taken over.
 func (c *Controller) mayAdopt(ctx context.Context, here placed, object *unstructured.Unstructured, desired *transform.Desired, reason error) (bool, error) {
-	if !isUnmarked(reason) {
+	if !ownership.IsNobodys(reason) {
 		return false, nil
 	}
 	allowed := func(policy synchubv1alpha1.AdoptionPolicy) bool {
@@ -95,11 +124,6 @@ func (c *Controller) mayAdopt(ctx context.Context, here placed, object *unstruct
 	default:
 		return false, nil
 	}
-}
-
-// isUnmarked tells whether an object carries no mark of its own.
-func isUnmarked(reason error) bool {
-	return errors.Is(reason, ownership.ErrUnmarked) || errors.Is(reason, ownership.ErrCopied)
 }
 
 // withoutBookkeeping returns what two objects must have in common to be identical but for the marks and what is ignored.
@@ -135,7 +159,7 @@ func (c *Controller) adopt(ctx context.Context, here placed, object *unstructure
 		mark.Hash = "" // nothing was applied
 		return c.edit(ctx, here, object.GetUID(), targets.Edits{
 			SetLabels:         map[string]string{ownership.OwnerLabel: c.Owner.LabelValue()},
-			SetAnnotations:    map[string]string{ownership.MarkAnnotation: mark.String(), ownership.OverwriteAnnotation: "false"},
+			SetAnnotations:    map[string]string{ownership.MarkAnnotation: c.Owner.Seal(mark), ownership.OverwriteAnnotation: "false"},
 			RemoveAnnotations: foreignMarks(object),
 		})
 	}

@@ -144,7 +144,7 @@ func TestChooseDown(t *testing.T) {
 			return marked(h, other, "selected")
 		}, "itself Delete status"},
 		"it was ensured": {"", all, func(h *hub) *unstructured.Unstructured {
-			return secretIn(h.t, h.namespace, "selected", ", annotations: {"+ownership.EnsuredAnnotation+": "+h.owner.LabelValue()+"}")
+			return secretIn(h.t, h.namespace, "selected", ", annotations: {"+ownership.EnsuredAnnotation+": "+h.owner.EnsuredValue(ownership.Self{Kind: "Secret", Namespace: h.namespace, Name: "selected"})+"}")
 		}, ""},
 		"it was ensured for another": {"", nil, at("NS", "selected", ", annotations: {"+ownership.EnsuredAnnotation+": x}"), "itself Delete status"},
 	} {
@@ -180,7 +180,7 @@ func at(namespace, name, metadata string) func(*hub) *unstructured.Unstructured 
 func marked(h *hub, mark ownership.Mark, name string) *unstructured.Unstructured {
 	object := secretIn(h.t, h.namespace, name, "")
 	mark.SyncTarget, mark.Self = h.owner.SyncTarget, transform.SelfOf(object)
-	object.SetAnnotations(map[string]string{ownership.MarkAnnotation: mark.String()})
+	object.SetAnnotations(map[string]string{ownership.MarkAnnotation: us.Seal(mark)})
 	return object
 }
 

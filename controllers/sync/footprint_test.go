@@ -171,7 +171,7 @@ func (h *bench) control(connection *targets.Connection, resource schema.GroupVer
 	}
 	controller := New(Options{
 		Resource: synced, Targets: []TargetResource{synced.OnTarget()}, Mailbox: theMailbox, Mailboxes: h.boxes, Connection: connection,
-		Owner:  ownership.Owner{Hub: us.Hub, SyncTarget: connection.SyncTarget},
+		Owner:  ownership.Owner{Hub: us.Hub, SyncTarget: connection.SyncTarget, Sealer: us.Sealer},
 		Hasher: ownership.NewHasher([]byte("key")), SyncTarget: "florin", Changed: func() {}, Clock: h.now, Log: logr.Discard(),
 	}, matcher)
 	h.run(controller.Run)

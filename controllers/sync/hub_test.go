@@ -88,7 +88,7 @@ func newHub(t testing.TB, resources []Resource, configs ...string) *hub {
 	}
 	h := &hub{
 		workspace: newWorkspace(t, all...), t: t, connection: connect(t), namespace: unique("hub"), resources: resources,
-		owner: ownership.Owner{Hub: us.Hub, SyncTarget: types.UID(unique("target"))},
+		owner: ownership.Owner{Hub: us.Hub, SyncTarget: types.UID(unique("target")), Sealer: us.Sealer},
 	}
 	h.put(namespaces, "{apiVersion: v1, kind: Namespace, metadata: {name: "+h.namespace+"}}")
 	put(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+h.namespace+"}}")

@@ -40,7 +40,7 @@ type Stay string
 const (
 	// StayCameUp: it came from the target.
 	StayCameUp Stay = "CameUp"
-	// StayEnsured: it is a namespace that was made only for what came up.
+	// StayEnsured: it is a namespace that was made only for what came up, or came up itself and was let go.
 	StayEnsured Stay = "Ensured"
 	// StayAccess: it gives users their rights in the mailbox.
 	StayAccess Stay = "MailboxAccess"
@@ -55,11 +55,24 @@ func StaysAbove(owner ownership.Owner, source *unstructured.Unstructured) Stay {
 	switch {
 	case cameUp(owner, source):
 		return StayCameUp
-	case ensured && ensuredBy == owner.LabelValue():
+	case ensured && owner.HasEnsured(ensuredBy, transform.SelfOf(source)):
 		return StayEnsured
 	default:
 		return ""
 	}
+}
+
+// StaysBelow tells whether an object of the target never comes up for the owner, because a hub brought it there, whichever and
+// for whomever, or somebody says so. What controllers copied from an object of the owner's own does come up.
+func StaysBelow(owner ownership.Owner, object *unstructured.Unstructured) bool {
+	if value, labelled := label(object, ownership.OwnerLabel); labelled && value != owner.LabelValue() {
+		return true
+	}
+	if value, ensured := annotation(object, ownership.EnsuredAnnotation); ensured && !owner.HasEnsured(value, transform.SelfOf(object)) {
+		return true
+	}
+	text, marked := annotation(object, ownership.MarkAnnotation)
+	return marked && !owner.MayComeUp(text, transform.SelfOf(object))
 }
 
 func cameUp(owner ownership.Owner, object *unstructured.Unstructured) bool {

@@ -57,7 +57,10 @@ var (
 	waitingSeconds = prometheus.NewDesc("synchub_sync_waiting_oldest_seconds",
 		"For how long the first of those waits, by SyncTarget and resource; 0 if none does.", []string{"sync_target", "resource"}, nil)
 
-	controllers = gauges.New(readControllers, queueDepth, waitingObjects, waitingSeconds)
+	unverifiedObjects = prometheus.NewDesc("synchub_sync_unverified_objects",
+		"Objects of a target with the hub's label and a mark that names it, but that somebody else wrote, by SyncTarget and resource. They are left alone.", []string{"sync_target", "resource"}, nil)
+
+	controllers = gauges.New(readControllers, queueDepth, waitingObjects, waitingSeconds, unverifiedObjects)
 )
 
 // Values of the label direction.
@@ -136,6 +139,7 @@ type reading struct {
 	depth, waiting int
 	since          time.Time
 	now            time.Time
+	unverified     int
 }
 
 func readControllers(running []*Controller, metrics chan<- prometheus.Metric) {
@@ -158,6 +162,9 @@ func readControllers(running []*Controller, metrics chan<- prometheus.Metric) {
 			age = read.now.Sub(read.since).Seconds()
 		}
 		gauge(waitingSeconds, age)
+		if read.unverified > 0 {
+			gauge(unverifiedObjects, float64(read.unverified))
+		}
 	}
 }
 
@@ -169,5 +176,6 @@ func (c *Controller) read(to *reading) {
 	if to.since.IsZero() || waiting > 0 && since.Before(to.since) {
 		to.since = since
 	}
+	to.unverified += c.unverified()
 	to.now = c.Clock.Now()
 }

@@ -20,6 +20,7 @@ import (
 	"errors"
 	"maps"
 	"reflect"
+	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -32,7 +33,7 @@ import (
 )
 
 var (
-	us         = ownership.Owner{Hub: "hub", SyncTarget: "target"}
+	us         = ownership.Owner{Hub: "hub", SyncTarget: "target", Sealer: ownership.NewSealer([]byte("key"))}
 	ourManager = ownership.FieldManager(us.Hub)
 	someMark   = ownership.Mark{
 		Version: ownership.MarkVersion, Hub: us.Hub, SyncTarget: us.SyncTarget, Mailbox: "mailbox",
@@ -75,7 +76,7 @@ func fromTarget(t *testing.T) *unstructured.Unstructured {
 	}
 	object.SetManagedFields(entries)
 	withEntry(object.SetLabels, object.GetLabels(), ownership.OwnerLabel, us.LabelValue())
-	withEntry(object.SetAnnotations, object.GetAnnotations(), ownership.MarkAnnotation, someMark.String())
+	withEntry(object.SetAnnotations, object.GetAnnotations(), ownership.MarkAnnotation, us.Seal(someMark))
 	return object
 }
 
@@ -97,7 +98,7 @@ func TestStripped(t *testing.T) {
 					"name": "till", "namespace": "shop", "uid": "u", "resourceVersion": "7", "generation": int64(3),
 					"deletionTimestamp": "2026-02-03T04:05:06Z",
 					"labels":            map[string]any{ownership.OwnerLabel: us.LabelValue()},
-					"annotations":       map[string]any{ownership.MarkAnnotation: someMark.String()},
+					"annotations":       map[string]any{ownership.MarkAnnotation: us.Seal(someMark)},
 					"managedFields": []any{map[string]any{
 						"manager": ourManager, "operation": "Apply", "fieldsV1": `{"f:spec":{"f:replicas":{}}}`,
 					}},
@@ -225,14 +226,14 @@ func TestWhatIsNotOurs(t *testing.T) {
 		ensured bool
 	}{
 		"only labelled":               {func(o *unstructured.Unstructured) { o.SetAnnotations(nil) }, ownership.ErrUnmarked, false},
-		"marked by another hub":       {marked(foreign.String()), ownership.ErrForeign, false},
+		"marked by another hub":       {marked(us.Seal(foreign)), ownership.ErrForeign, false},
 		"a copy":                      {func(o *unstructured.Unstructured) { o.SetName("copy") }, ownership.ErrCopied, false},
 		"of another kind":             {func(o *unstructured.Unstructured) { o.SetKind("ReplicaSet") }, ownership.ErrCopied, false},
-		"marked in another version":   {marked(`{"v": 2}`), ownership.ErrUnknownVersion, false},
-		"taken from the mailbox":      {marked(raised.String()), ownership.ErrCopied, false},
-		"ensured by us":               {ensuredBy(us.LabelValue()), ownership.ErrUnmarked, true},
+		"marked in another version":   {marked(`{"v": 3}`), ownership.ErrUnknownVersion, false},
+		"taken from the mailbox":      {marked(us.Seal(raised)), ownership.ErrCopied, false},
+		"ensured by us":               {ensuredBy(us.EnsuredValue(someMark.Self)), ownership.ErrUnmarked, true},
 		"ensured by another":          {ensuredBy("x"), ownership.ErrUnmarked, false},
-		"ensured by us, then another": {func(o *unstructured.Unstructured) { ensuredBy(us.LabelValue())(o); addMark(o, foreign) }, ownership.ErrForeign, false},
+		"ensured by us, then another": {func(o *unstructured.Unstructured) { ensuredBy(us.EnsuredValue(someMark.Self))(o); addMark(o, foreign) }, ownership.ErrForeign, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			controller, object := looker(Resource{}), fromTarget(t)
@@ -248,8 +249,64 @@ func TestWhatIsNotOurs(t *testing.T) {
 	}
 }
 
+// What bears anything by which somebody says that a hub brought it there stays on the target, for whomever that was.
+func TestStaysBelow(t *testing.T) {
+	neighbour := us
+	neighbour.SyncTarget = "neighbour"
+	theirs := someMark
+	theirs.SyncTarget = neighbour.SyncTarget
+	for name, test := range map[string]struct {
+		labels, annotations map[string]string
+		want                bool
+	}{
+		"nobody's":                           {nil, nil, false},
+		"ours":                               {map[string]string{ownership.OwnerLabel: us.LabelValue()}, map[string]string{ownership.MarkAnnotation: us.Seal(someMark)}, true},
+		"ours without its label":             {nil, map[string]string{ownership.MarkAnnotation: us.Seal(someMark)}, true},
+		"made of ours, with its label":       {map[string]string{ownership.OwnerLabel: us.LabelValue()}, nil, false},
+		"forged to be ours":                  {nil, map[string]string{ownership.MarkAnnotation: someMark.String()}, true},
+		"another's":                          {map[string]string{ownership.OwnerLabel: neighbour.LabelValue()}, map[string]string{ownership.MarkAnnotation: neighbour.Seal(theirs)}, true},
+		"another's without its label":        {nil, map[string]string{ownership.MarkAnnotation: neighbour.Seal(theirs)}, true},
+		"another's without its mark":         {map[string]string{ownership.OwnerLabel: neighbour.LabelValue()}, nil, true},
+		"another's, with a mark as if ours":  {map[string]string{ownership.OwnerLabel: neighbour.LabelValue()}, map[string]string{ownership.MarkAnnotation: us.Seal(copyOf(someMark))}, true},
+		"forged to be another's":             {nil, map[string]string{ownership.MarkAnnotation: theirs.String()}, true},
+		"with an empty label":                {map[string]string{ownership.OwnerLabel: ""}, nil, true},
+		"ensured by us":                      {nil, map[string]string{ownership.EnsuredAnnotation: us.EnsuredValue(someMark.Self)}, false},
+		"ensured by another":                 {nil, map[string]string{ownership.EnsuredAnnotation: neighbour.EnsuredValue(someMark.Self)}, true},
+		"said to be ensured by us":           {nil, map[string]string{ownership.EnsuredAnnotation: us.LabelValue()}, true},
+		"with a mark of a version before us": {nil, map[string]string{ownership.MarkAnnotation: asUnsealed(someMark)}, true},
+	} {
+		object := fromTarget(t)
+		object.SetLabels(test.labels)
+		object.SetAnnotations(test.annotations)
+		if got := StaysBelow(us, object); got != test.want {
+			t.Errorf("%s: want %t, got %t", name, test.want, got)
+		}
+	}
+}
+
+// copyOf is the mark of another object, as a controller copies it.
+func copyOf(mark ownership.Mark) ownership.Mark {
+	mark.Self.Name = "original"
+	return mark
+}
+
+// What somebody else marked in our name is known by the index, and came from nothing.
+func TestIndexOfWhatDoesNotVerify(t *testing.T) {
+	object := fromTarget(t)
+	for mark, want := range map[string][]string{
+		us.Seal(someMark):         {"shop/till"},
+		someMark.String():         {unverified},
+		us.Seal(copyOf(someMark)): nil,
+	} {
+		object.SetAnnotations(map[string]string{ownership.MarkAnnotation: mark})
+		if got, err := looker(Resource{}).indexBySource(object); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: want %v, got %v, %v", mark, want, got, err)
+		}
+	}
+}
+
 func addMark(object *unstructured.Unstructured, mark ownership.Mark) {
-	withEntry(object.SetAnnotations, object.GetAnnotations(), ownership.MarkAnnotation, mark.String())
+	withEntry(object.SetAnnotations, object.GetAnnotations(), ownership.MarkAnnotation, us.Seal(mark))
 }
 
 func TestSelector(t *testing.T) {

@@ -18,6 +18,7 @@ package sync
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -282,6 +283,9 @@ func (c *Controller) indexBySource(obj any) ([]string, error) {
 		return nil, nil
 	}
 	mark, err := markBelow(c.Owner, object)
+	if errors.Is(err, ownership.ErrUnverified) {
+		return []string{unverified}, nil
+	}
 	if err != nil || !c.isSource(mark.Source) {
 		return nil, nil //nolint:nilerr // what is not ours has no source
 	}

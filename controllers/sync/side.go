@@ -65,6 +65,10 @@ type feed struct {
 // bySource is the index of a cache by the mailbox object that an object came from.
 const bySource = "source"
 
+// unverified is where that index has the objects that bear the hub's label and a mark that names it, but that somebody else wrote.
+// It is the name of no object, which has a slash.
+const unverified = "unverified"
+
 func (c *Controller) newSide(resource TargetResource) *side {
 	s := &side{TargetResource: resource, lock: c.locked}
 	s.cache = c.Connection.NewCache(resource.GroupVersionResource, targets.CacheOptions{
@@ -217,9 +221,9 @@ func (c *Controller) newFeed(side *side, matcher *selection.Matcher, key string)
 }
 
 // comesUpAs returns the name in the mailbox under which an object of the target comes up; ok is false if it does not:
-// nothing selects it, it went down itself, or it comes up as another resource.
+// nothing selects it, a hub brought it there, or it comes up as another resource.
 func (c *Controller) comesUpAs(side *side, matcher *selection.Matcher, object *unstructured.Unstructured) (types.NamespacedName, bool) {
-	if _, err := markBelow(c.Owner, object); err == nil {
+	if StaysBelow(c.Owner, object) {
 		return types.NamespacedName{}, false
 	}
 	chosen, ok := c.chooseUp(matcher, side, object)

@@ -73,14 +73,14 @@ func steps(tb testing.TB, kind specimen.Specimen) map[string]func() {
 	if decision := must(decide.Down(decide.Source{State: decide.InStep, Desired: desired}, observed, nil))(tb); decision.Cause != decide.InStep {
 		tb.Fatalf("the specimen is not in step: %v", decision)
 	}
-	mark := desired.Mark.String()
+	mark := us.Seal(desired.Mark)
 	return map[string]func(){
 		"select":             func() { _, _ = resource.Selects(matcher, source) },
 		"look why it stays":  func() { _ = StaysAbove(us, source) },
 		"transform down":     func() { _, _ = down.Desire(source, wish) },
 		"transform up":       func() { _, _ = up.Desire(below, kind.Resource.GroupResource(), wish) },
 		"hash":               func() { _, _ = down.Hasher.Hash(desired.Object.Object) },
-		"write the mark":     func() { _ = desired.Mark.String() },
+		"write the mark":     func() { _ = us.Seal(desired.Mark) },
 		"read the mark":      func() { _, _ = ownership.ParseMark(mark) },
 		"strip":              func() { _ = controller.stripped(below) },
 		"index":              func() { _, _ = controller.indexBySource(kept) },

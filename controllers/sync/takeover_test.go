@@ -27,6 +27,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
@@ -175,6 +176,113 @@ func TestReclaim(t *testing.T) {
 	remarked, err := hand.verify(last)
 	if err != nil || !remarked.Labelled || remarked.Mark.Policy != ownership.PolicyCreateOnly || remarked.Mark.Hash != observed.Mark.Hash || data["a"] != "w" {
 		t.Errorf("%+v, %v of %v", remarked, err, data)
+	}
+}
+
+// A mark from before there were seals counts only on an object that is what the hub wrote. One that somebody else wrote never does.
+func TestReclaimByOtherMarks(t *testing.T) {
+	connection := connect(t)
+	for name, test := range map[string]struct {
+		adoption synchubv1alpha1.AdoptionPolicy
+		mark     func(ownership.Mark) string
+		source   string
+		taken    bool
+		says     string
+	}{
+		"unsealed":         {"", asUnsealed, "data: {a: x}", true, ""},
+		"unsealed-changed": {"", asUnsealed, "data: {a: w}", false, "spec.adoption"},
+		"unsealed-adopted": {synchubv1alpha1.AdoptionAlways, asUnsealed, "data: {a: w}", true, ""},
+		"forged":           {synchubv1alpha1.AdoptionAlways, ownership.Mark.String, "data: {a: x}", false, "does not verify"},
+		"another-key": {synchubv1alpha1.AdoptionAlways, func(mark ownership.Mark) string {
+			return ownership.Owner{Sealer: ownership.NewSealer([]byte("x"))}.Seal(mark)
+		}, "data: {a: x}", false, "does not verify"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hand, name := newHand(t, connection, configMapsV1, "ConfigMap", Resource{Adoption: test.adoption}), unique(name)
+			if err := hand.do(configMap(t, name, "data: {a: x}"), ownership.PolicyDelete); err != nil {
+				t.Fatal(err)
+			}
+			first := hand.get(configMap(t, name, ""))
+			observed, err := hand.verify(first)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := hand.edit(t.Context(), hand.at(first), first.GetUID(), targets.Edits{SetAnnotations: map[string]string{ownership.MarkAnnotation: test.mark(observed.Mark)}}); err != nil {
+				t.Fatal(err)
+			}
+			before := hand.get(first)
+			err = hand.create(t.Context(), placed{side: hand.side, key: keyOf(first)}, hand.desire(configMap(t, name, test.source), ownership.PolicyDelete))
+			after := hand.get(first)
+			if test.taken {
+				if _, unverified := hand.verify(after); err != nil || unverified != nil || after.GetUID() != first.GetUID() {
+					t.Errorf("%v; %v of %v", err, unverified, after)
+				}
+				return
+			}
+			if reasonOf(err) != ReasonConflict || !strings.Contains(err.Error(), test.says) || !reflect.DeepEqual(after, before) {
+				t.Errorf("%v; the object was %v\nand is %v", err, before, after)
+			}
+		})
+	}
+}
+
+// asUnsealed is a mark as hubs wrote it before there were seals.
+func asUnsealed(mark ownership.Mark) string {
+	mark.Version = 1
+	return mark.String()
+}
+
+// What stays only because others would go with it is taken back when its source is made again. What was to stay anyway, or was
+// somebody else's before, is not.
+func TestTakesBackWhatItReleased(t *testing.T) {
+	connection := connect(t)
+	for name, test := range map[string]struct {
+		policy  ownership.Policy
+		adopted bool
+		back    bool
+	}{
+		"made":     {ownership.PolicyDelete, false, true},
+		"orphaned": {ownership.PolicyOrphan, false, false},
+		"adopted":  {ownership.PolicyDelete, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hand := newHand(t, connection, namespaces, "Namespace", Resource{Container: true, Retain: true})
+			source := manifestOf(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+unique(name)+", uid: source}}")
+			desired := hand.desire(source, test.policy)
+			if test.adopted {
+				desired = desired.AsAdopted()
+			}
+			if err := hand.create(t.Context(), placed{side: hand.side, key: keyOf(source)}, desired); err != nil {
+				t.Fatal(err)
+			}
+			first := hand.at(hand.get(source))
+			if err := hand.release(t.Context(), first); err != nil {
+				t.Fatal(err)
+			}
+			released := hand.get(source)
+			_, reason := hand.verify(released)
+			if !errors.Is(reason, ownership.ErrUnmarked) || isLabelled(released, hand.Owner) || hand.isEnsured(released, reason) != test.back {
+				t.Fatalf("%v of %v", reason, released)
+			}
+			source.SetUID("again")
+			checkTakenBack(t, hand, source, first.observed.UID, test.back)
+		})
+	}
+}
+
+// checkTakenBack fails the test unless the object that has the UID becomes ours again, or else is left alone and reported.
+func checkTakenBack(t *testing.T, hand *hand, source *unstructured.Unstructured, uid types.UID, back bool) {
+	t.Helper()
+	err := hand.do(source, ownership.PolicyDelete)
+	observed, reason := hand.verify(hand.get(source))
+	if back {
+		if err != nil || reason != nil || observed.UID != uid || observed.Mark.Adopted || !observed.Labelled {
+			t.Errorf("%v, %v, %+v", err, reason, observed)
+		}
+		return
+	}
+	if reasonOf(err) != ReasonConflict || !strings.Contains(err.Error(), "spec.adoption") || reason == nil {
+		t.Errorf("%v, %+v", err, observed)
 	}
 }
 

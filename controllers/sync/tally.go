@@ -320,5 +320,18 @@ func (c *Controller) lenOf(target schema.GroupResource) int {
 	if side == nil {
 		return 0
 	}
-	return side.cache.CountIndexed(bySource)
+	count := side.cache.CountIndexed(bySource)
+	if len(side.cache.ByIndex(bySource, unverified)) > 0 {
+		count--
+	}
+	return count
+}
+
+// unverified returns how many objects of the target bear the hub's label and a mark that names it, but that somebody else wrote.
+func (c *Controller) unverified() int {
+	count := 0
+	for _, side := range c.sides {
+		count += len(side.cache.ByIndex(bySource, unverified))
+	}
+	return count
 }

@@ -366,7 +366,7 @@ func (c *Controller) askForMissing(ctx context.Context, key types.NamespacedName
 			// The feed will show it.
 			return decide.Source{State: decide.Unknown}, nil
 		}
-		if !c.isUnrelatedBelow(side, object) {
+		if !StaysBelow(c.Owner, object) && !c.isUnrelatedBelow(side, object) {
 			return decide.Source{State: decide.Unknown}, nil
 		}
 		return decide.Source{State: decide.Deselected, Proven: true}, nil
@@ -397,11 +397,19 @@ func (c *Controller) rivals(key types.NamespacedName, held *unstructured.Unstruc
 func (c *Controller) conflictAbove(ctx context.Context, key types.NamespacedName, held *unstructured.Unstructured, desired *transform.Desired, object *unstructured.Unstructured) error {
 	ctx = requests.As(ctx, requests.Extra)
 	_, reason := markAbove(c.Owner, held)
+	if mark, proven := c.unsealedMark(held, ownership.DirectionUp, desired, reason); proven {
+		if mark.Adopted {
+			desired = desired.AsAdopted()
+		}
+		return c.update(ctx, key, held, desired, object)
+	}
 	switch {
 	case c.isEnsured(held, reason):
 		return c.update(ctx, key, held, desired, object)
 	case c.mayAdoptAbove(held, reason):
 		return c.update(ctx, key, held, desired.AsAdopted(), object)
+	case isKubeStellarsAbove(held, reason):
+		return fmt.Errorf("%w, or let spec.adoption of the PublishedResource be KubeStellar, whose syncer brought it up", errTakenAbove)
 	default:
 		return errTakenAbove
 	}
@@ -409,7 +417,11 @@ func (c *Controller) conflictAbove(ctx context.Context, key types.NamespacedName
 
 // mayAdoptAbove tells whether an object of the mailbox may be taken over. One with a mark of another hub never is.
 func (c *Controller) mayAdoptAbove(held *unstructured.Unstructured, reason error) bool {
-	return c.Resource.Adoption == synchubv1alpha1.AdoptionKubeStellar &&
-		(errors.Is(reason, ownership.ErrUnmarked) || errors.Is(reason, ownership.ErrCopied)) &&
+	return c.Resource.Adoption == synchubv1alpha1.AdoptionKubeStellar && isKubeStellarsAbove(held, reason)
+}
+
+// isKubeStellarsAbove tells whether KubeStellar's syncer, and no hub, brought up an object of the mailbox.
+func isKubeStellarsAbove(held *unstructured.Unstructured, reason error) bool {
+	return ownership.IsNobodys(reason) &&
 		ownership.IsKubeStellars(held.GetAnnotations(), ownership.KubeStellarUpsynced, transform.SelfOf(held))
 }

@@ -24,7 +24,6 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/definition"
 	"github.com/synchub-dev/synchub/controllers/sync"
-	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -71,7 +70,7 @@ func (m *Manager) define(managed *managed, wanted []sync.Resource) {
 		ctx, cancel := context.WithCancel(owner)
 		started := &keeper{connection: target.Connection, cancel: cancel, done: make(chan struct{}), Keeper: definition.New(definition.Options{
 			Connection: target.Connection,
-			Owner:      ownership.Owner{Hub: m.Hub, SyncTarget: target.UID},
+			Owner:      m.Owner(target.UID),
 			Changed:    func() { m.observer.Changed(target.UID) },
 			Clock:      m.Clock,
 			Log:        m.Log.WithValues("syncTarget", target.Name),

@@ -23,7 +23,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/controllers/sync"
-	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/provider/requests"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -50,7 +49,7 @@ func (m *Manager) listsNothing(managed *managed, resource sync.Resource) (bool, 
 		managed.lists.forget(resource.GroupResource())
 		return false, nil
 	}
-	owner := ownership.Owner{Hub: m.Hub, SyncTarget: target.UID}
+	owner := m.Owner(target.UID)
 	known, started := managed.lists.take(resource.GroupResource(), target.Connection)
 	if started != nil {
 		target.Connection.Background(func(ctx context.Context) {

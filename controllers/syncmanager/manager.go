@@ -112,6 +112,8 @@ type Options struct {
 	Hasher ownership.Hasher
 	// Protected are the namespaces that are used only where that is allowed.
 	Protected boundary.Patterns
+	// Sealer has the hub's key, too: marks are sealed with it.
+	Sealer *ownership.Sealer
 	// OnKnown is called when the configs of a SyncTarget's mailbox have become known. It must return at once.
 	OnKnown func(syncTarget types.UID)
 	// Checker compares schemas; without one nothing is compared.
@@ -125,6 +127,11 @@ type Options struct {
 	MailboxLimits mailboxes.Limits
 	Clock         clock.Clock
 	Log           logr.Logger
+}
+
+// Owner returns the hub acting for a SyncTarget.
+func (o Options) Owner(syncTarget types.UID) ownership.Owner {
+	return ownership.Owner{Hub: o.Hub, SyncTarget: syncTarget, Sealer: o.Sealer}
 }
 
 // Manager runs the sync controllers of all SyncTargets.

@@ -30,7 +30,6 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/controllers/sync/order"
-	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
 )
 
@@ -192,7 +191,7 @@ func (m *Manager) start(managed *managed, resource sync.Resource, forms forms) {
 		Mailbox:    target.Mailbox,
 		Mailboxes:  m.Mailboxes,
 		Connection: target.Connection,
-		Owner:      ownership.Owner{Hub: m.Hub, SyncTarget: target.UID},
+		Owner:      m.Owner(target.UID),
 		Hasher:     m.Hasher,
 		SyncTarget: target.Name,
 		Register:   managed.register,

@@ -37,7 +37,6 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/departure"
-	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -103,7 +102,7 @@ func (c *Controller) depart(ctx context.Context, request mcreconcile.Request, in
 	name, uid := syncTarget.Name, syncTarget.UID
 	options := departure.Options{
 		Target:    connection,
-		Owner:     ownership.Owner{Hub: c.sync.Hub, SyncTarget: syncTarget.UID},
+		Owner:     c.sync.Owner(syncTarget.UID),
 		Mode:      mode,
 		Resources: placedResources(c.ledger.Get(syncTarget.UID).Resources),
 		Cascades:  c.sync.Cascades,

@@ -131,7 +131,7 @@ func scalarSettings(t *testing.T, path string, goType reflect.Type, schema apiex
 		values = []string{"true"}
 	case goType.Kind() == reflect.String:
 		values = []string{`"x"`}
-	case goType.Kind() == reflect.Int32:
+	case goType.Kind() == reflect.Int32, goType.Kind() == reflect.Int64:
 		values = []string{"7"}
 	default:
 		t.Fatalf("%s: this test knows no value for a %v", path, goType)

@@ -45,7 +45,7 @@ const (
 
 var (
 	now   = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	owner = ownership.Owner{Hub: hub, SyncTarget: florin}
+	owner = ownership.Owner{Hub: hub, SyncTarget: florin, Sealer: ownership.Believing}
 )
 
 func object(t *testing.T, text string) *unstructured.Unstructured {

@@ -69,7 +69,7 @@ type explainer struct {
 
 func newExplainer(facts *Facts) *explainer {
 	e := &explainer{facts: facts}
-	e.owner = ownership.Owner{Hub: e.hub(), SyncTarget: facts.SyncTarget.UID}
+	e.owner = ownership.Owner{Hub: e.hub(), SyncTarget: facts.SyncTarget.UID, Sealer: ownership.Believing}
 	e.publish()
 	e.matcher = selection.Compile(facts.Configs.It.SyncerConfigs, facts.Configs.It.EdgeSyncConfigs)
 	if object := facts.Object.It; object != nil {

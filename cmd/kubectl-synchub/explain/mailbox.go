@@ -157,6 +157,9 @@ func (e *explainer) lookAtNoObject() {
 		e.say(StepObject, Stopped, "it is not in the mailbox any more; all that selects its name is suspended, so it is left on the cluster").because("Suspended")
 	case e.observed != nil:
 		e.say(StepObject, Waiting, "it is not in the mailbox any more; once that is proven it goes from the cluster, with the policy %s", e.observed.Mark.Policy)
+	case e.comesUp() && sync.StaysBelow(e.owner, e.facts.Target.It):
+		e.say(StepObject, Stopped, "it is not in the mailbox; a config selects it for coming up from the cluster, but by its label or mark a hub brought it there, "+
+			"and what a hub brought to a cluster comes up nowhere").because("BroughtByHub")
 	case e.comesUp():
 		e.lookAtComingUp()
 	default:

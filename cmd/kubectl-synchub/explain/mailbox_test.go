@@ -26,6 +26,7 @@ import (
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
 	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/controllers/sync/transform"
 )
 
 var mailboxCases = map[string]situation{
@@ -150,7 +151,7 @@ spec: {resource: {group: example.dev, resource: shops, version: v1}, related: [{
 	},
 	"a namespace that was made for what came up": {
 		change: func(_ *testing.T, f *explain.Facts) {
-			f.Object.It.SetAnnotations(map[string]string{ownership.EnsuredAnnotation: owner.LabelValue()})
+			f.Object.It.SetAnnotations(map[string]string{ownership.EnsuredAnnotation: owner.EnsuredValue(transform.SelfOf(f.Object.It))})
 			f.Target.It = nil
 		},
 		step: explain.StepSelected, state: explain.Stopped, says: []string{"only for what came up"},

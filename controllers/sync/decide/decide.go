@@ -120,9 +120,9 @@ func (d Decision) String() string {
 	return fmt.Sprintf("%s (%s)", d.Action, d.Cause)
 }
 
-// sameSource tells whether two marks speak of one source. Its UID may differ: a source that was deleted and made again
+// SameSource tells whether two marks speak of one source. Its UID may differ: a source that was deleted and made again
 // goes on with what its predecessor placed.
-func sameSource(a, b ownership.Mark) bool {
+func SameSource(a, b ownership.Mark) bool {
 	a.Source.UID, b.Source.UID = "", ""
 	return a.Source == b.Source
 }

@@ -69,7 +69,7 @@ func present(desired *transform.Desired, observed *Observed, tolerated []string)
 	switch {
 	case observed == nil:
 		return Decision{Action: Create, Cause: Missing}, nil
-	case !sameSource(desired.Mark, observed.Mark):
+	case !SameSource(desired.Mark, observed.Mark):
 		return Decision{Action: Conflict, Cause: Taken}, nil
 	case observed.Terminating:
 		return Decision{Action: None, Cause: Going}, nil

@@ -58,7 +58,7 @@ func raised(desired *transform.Desired, held *Held, tolerated []string) Decision
 	switch {
 	case held == nil:
 		return Decision{Action: Create, Cause: Missing}
-	case !held.Ours, !sameSource(desired.Mark, held.Mark):
+	case !held.Ours, !SameSource(desired.Mark, held.Mark):
 		return Decision{Action: Conflict, Cause: Taken}
 	case held.Terminating:
 		return Decision{Action: None, Cause: Going}

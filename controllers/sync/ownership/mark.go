@@ -30,13 +30,16 @@ const (
 	OwnerLabel = "synchub.dev/owner"
 	// MarkAnnotation holds the [Mark] as JSON.
 	MarkAnnotation = "synchub.dev/mark"
-	// EnsuredAnnotation is put on a namespace that was created only so that its contents could be. Its value is
-	// [Owner.LabelValue]. Such a namespace is not owned: the hub neither corrects nor deletes it.
+	// EnsuredAnnotation is put on a namespace that was created only so that its contents could be, and on what the hub made and
+	// let go of because its end would have been that of others. Its value is [Owner.EnsuredValue]. Such an object is not owned:
+	// the hub neither corrects nor deletes it. But it may own it again.
 	EnsuredAnnotation = "synchub.dev/ensured-by"
 
 	// MarkVersion is the version of the mark's format that this hub writes. An object that carries another version
 	// is left alone: a newer hub may have given its fields another meaning.
-	MarkVersion = 1
+	MarkVersion = 2
+	// unsealedVersion is the version before marks were sealed.
+	unsealedVersion = 1
 )
 
 // Policy says what becomes of a target object whose source is gone or no longer selected.
@@ -105,35 +108,39 @@ type Mark struct {
 	Relation string `json:"relation,omitempty"`
 }
 
-// String returns the mark as the value of [MarkAnnotation]. Equal marks give equal strings.
+// String returns what the mark says, as JSON. Equal marks give equal strings. On an object it stands sealed, see [Owner.Seal].
 func (m Mark) String() string {
 	// A struct of strings and ints always marshals.
 	data, _ := json.Marshal(m) //nolint:errchkjson // see above
 	return string(data)
 }
 
-// ParseMark reads the value of [MarkAnnotation]. It fails on malformed JSON, on fields it does not know and on a
-// version other than [MarkVersion]: what we cannot read completely is not ours to touch.
+// ParseMark reads what the value of [MarkAnnotation] claims, whoever wrote it: only [Owner.Verify] tells whether it is true. It
+// fails on malformed JSON, on fields it does not know and on a version other than [MarkVersion]: what we cannot read completely is
+// not ours to touch.
 // The texts of the mark may be parts of the annotation, which they keep in memory.
 func ParseMark(annotation string) (Mark, error) {
 	if mark, ok := readWritten(annotation); ok {
 		return mark, nil
 	}
-	return readAny(annotation)
+	return readAny(annotation, MarkVersion)
 }
 
-func readAny(annotation string) (Mark, error) {
-	var mark Mark
-	unknown, err := strictjson.UnmarshalStrict([]byte(annotation), &mark, strictjson.DisallowUnknownFields)
-	if err == nil && len(unknown) == 0 && mark.Version == MarkVersion {
-		return mark, nil
+func readAny(annotation string, wanted int) (Mark, error) {
+	var sealed struct {
+		Mark
+		Seal string `json:"seal,omitempty"`
+	}
+	unknown, err := strictjson.UnmarshalStrict([]byte(annotation), &sealed, strictjson.DisallowUnknownFields)
+	if err == nil && len(unknown) == 0 && sealed.Version == wanted {
+		return sealed.Mark, nil
 	}
 	// A mark of another version may well have other fields, and of other types.
 	var version struct {
 		Version int `json:"v"`
 	}
-	if json.Unmarshal([]byte(annotation), &version) == nil && version.Version != MarkVersion {
-		return Mark{}, fmt.Errorf("the annotation %s has version %d, this hub knows version %d: %w", MarkAnnotation, version.Version, MarkVersion, ErrUnknownVersion)
+	if json.Unmarshal([]byte(annotation), &version) == nil && version.Version != wanted {
+		return Mark{}, fmt.Errorf("the annotation %s has version %d, this hub knows version %d: %w", MarkAnnotation, version.Version, wanted, ErrUnknownVersion)
 	}
 	return Mark{}, fmt.Errorf("the annotation %s is not a mark: %w", MarkAnnotation, errors.Join(append(unknown, err)...))
 }

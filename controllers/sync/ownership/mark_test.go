@@ -27,7 +27,7 @@ import (
 )
 
 var (
-	owner = ownership.Owner{Hub: "3c1f7d0e-hub", SyncTarget: "8a0b-target"}
+	owner = ownership.Owner{Hub: "3c1f7d0e-hub", SyncTarget: "8a0b-target", Sealer: ownership.NewSealer([]byte("key"))}
 	self  = ownership.Self{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}
 )
 
@@ -114,7 +114,7 @@ func fieldPaths(typ reflect.Type, prefix []int) [][]int {
 }
 
 func TestParseMarkRefuses(t *testing.T) {
-	good := markOf(owner, self).String()
+	good := owner.Seal(markOf(owner, self))
 	for name, test := range map[string]struct {
 		annotation     string
 		unknownVersion bool
@@ -125,14 +125,15 @@ func TestParseMarkRefuses(t *testing.T) {
 		"a list":             {annotation: "[]"},
 		"a number":           {annotation: "1"},
 		"an empty object":    {annotation: "{}", unknownVersion: true},
-		"a later version":    {annotation: strings.Replace(good, `"v":1`, `"v":2`, 1), unknownVersion: true},
-		"a negative version": {annotation: strings.Replace(good, `"v":1`, `"v":-1`, 1), unknownVersion: true},
+		"a later version":    {annotation: strings.Replace(good, `"v":2`, `"v":3`, 1), unknownVersion: true},
+		"the former version": {annotation: strings.Replace(good, `"v":2`, `"v":1`, 1), unknownVersion: true},
+		"a negative version": {annotation: strings.Replace(good, `"v":2`, `"v":-1`, 1), unknownVersion: true},
 		"a later version with fields of its own": {
-			annotation: strings.Replace(good, `"v":1`, `"v":2,"shard":"x"`, 1), unknownVersion: true,
+			annotation: strings.Replace(good, `"v":2`, `"v":3,"shard":"x"`, 1), unknownVersion: true,
 		},
-		"a version as text":      {annotation: strings.Replace(good, `"v":1`, `"v":"1"`, 1)},
-		"a fractional version":   {annotation: strings.Replace(good, `"v":1`, `"v":1.5`, 1)},
-		"an unknown field":       {annotation: strings.Replace(good, `"v":1`, `"v":1,"shard":"x"`, 1)},
+		"a version as text":      {annotation: strings.Replace(good, `"v":2`, `"v":"2"`, 1)},
+		"a fractional version":   {annotation: strings.Replace(good, `"v":2`, `"v":2.5`, 1)},
+		"an unknown field":       {annotation: strings.Replace(good, `"v":2`, `"v":2,"shard":"x"`, 1)},
 		"an unknown inner field": {annotation: strings.Replace(good, `"self":{`, `"self":{"uid":"1",`, 1)},
 		"a wrong type":           {annotation: strings.Replace(good, `"mailbox":"2f5wd0xyz"`, `"mailbox":7`, 1)},
 		"half a mark":            {annotation: good[:len(good)-1]},
@@ -160,9 +161,10 @@ func TestParseMarkRefuses(t *testing.T) {
 // A mark that is read must be one that this hub could have written, so that writing it again loses nothing.
 func FuzzParseMark(f *testing.F) {
 	f.Add(markOf(owner, self).String())
+	f.Add(owner.Seal(markOf(owner, self)))
 	for _, seed := range []string{
-		"", "null", "{}", "[]", `{"v":1}`, `{"v":2}`, `{"v":1,"x":1}`, `{"v":1,"V":1}`, `{"v":1}{"v":1}`,
-		`{"v":1,"self":{"kind":null}}`, `{"v":9999999999999999999}`, "{\"v\":1,\"hub\":\"\xff\"}",
+		"", "null", "{}", "[]", `{"v":2}`, `{"v":2}`, `{"v":2,"x":1}`, `{"v":2,"V":1}`, `{"v":2}{"v":1}`,
+		`{"v":2,"self":{"kind":null}}`, `{"v":9999999999999999999}`, "{\"v\":2,\"hub\":\"\xff\"}",
 	} {
 		f.Add(seed)
 	}

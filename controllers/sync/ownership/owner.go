@@ -32,6 +32,10 @@ var (
 	ErrUnmarked = errors.New("no mark")
 	// ErrForeign means that the mark belongs to another hub or another SyncTarget.
 	ErrForeign = errors.New("marked by another hub or for another SyncTarget")
+	// ErrUnverified means that a mark claims to be the hub's and does not bear its seal: somebody else wrote it.
+	ErrUnverified = errors.New("its mark names this hub and does not verify: somebody else wrote it")
+	// ErrUnsealed means that a mark was written for this SyncTarget by a hub that did not seal marks yet, or that somebody says so.
+	ErrUnsealed = errors.New("its mark has version 1, which anybody could have written")
 	// ErrCopied means that the mark was written for another object, on this side or on the other: a controller copied
 	// it to a child, or a user took an object from one side to the other.
 	ErrCopied = errors.New("the mark was copied from another object")
@@ -43,6 +47,8 @@ type Owner struct {
 	Hub types.UID
 	// SyncTarget is the UID of the SyncTarget.
 	SyncTarget types.UID
+	// Sealer has the hub's key. Without one an owner owns nothing.
+	Sealer *Sealer
 }
 
 // LabelValue is the value of [OwnerLabel]: short, legal as a label, and different for every hub and SyncTarget.
@@ -57,8 +63,8 @@ func FieldManager(hub types.UID) string {
 }
 
 // Verify returns the mark among annotations if the object self of a target is owned by o, which means that it went down.
-// Otherwise the error is, or wraps, [ErrUnmarked], [ErrForeign], [ErrCopied] or [ErrUnknownVersion], or tells why the
-// mark cannot be read.
+// Otherwise the error is, or wraps, [ErrUnmarked], [ErrForeign], [ErrCopied], [ErrUnverified], [ErrUnsealed] or
+// [ErrUnknownVersion], or tells why the mark cannot be read.
 // The label is not looked at: somebody may have removed it, and then the mark alone says that it must be restored.
 func (o Owner) Verify(annotations map[string]string, self Self) (Mark, error) {
 	return o.verify(annotations, self, DirectionDown)
@@ -91,17 +97,65 @@ func (o Owner) verify(annotations map[string]string, self Self, direction Direct
 // VerifyMark is [Owner.Verify], or [Owner.VerifyUp], for a mark that was taken from the annotations already.
 func (o Owner) VerifyMark(text string, self Self, direction Direction) (Mark, error) {
 	mark, err := ParseMark(text)
+	if err == nil {
+		err = o.claims(mark, self, direction)
+	}
 	switch {
+	case errors.Is(err, ErrUnknownVersion):
+		return Mark{}, o.whyUnknown(text, self, direction, err)
 	case err != nil:
 		return Mark{}, err
-	case mark.Self != self:
-		return Mark{}, ErrCopied
-	case mark.Hub != o.Hub || mark.SyncTarget != o.SyncTarget:
-		return Mark{}, ErrForeign
-	case mark.Direction != direction:
-		return Mark{}, ErrCopied
+	case !o.Sealer.verifies(text):
+		return Mark{}, ErrUnverified
 	}
 	return mark, nil
+}
+
+// claims returns why a mark does not even claim that the object self is owned by o.
+func (o Owner) claims(mark Mark, self Self, direction Direction) error {
+	switch {
+	case mark.Self != self, mark.Direction != direction && mark.Hub == o.Hub && mark.SyncTarget == o.SyncTarget:
+		return ErrCopied
+	case mark.Hub != o.Hub || mark.SyncTarget != o.SyncTarget:
+		return ErrForeign
+	}
+	return nil
+}
+
+// whyUnknown tells a mark of the version before this one, which can be taken over, from those of later ones.
+func (o Owner) whyUnknown(text string, self Self, direction Direction, unknown error) error {
+	mark, err := readAny(text, unsealedVersion)
+	if err != nil {
+		return unknown
+	}
+	if err := o.claims(mark, self, direction); err != nil {
+		return err
+	}
+	return ErrUnsealed
+}
+
+// VerifyUnsealed returns the mark of the object self if it is one of version 1 that claims to be o's, and that was written when
+// the object was what has the hash: nobody without the hub's key knows that hash, and it is that of no other object.
+func (o Owner) VerifyUnsealed(text string, self Self, direction Direction, hash string) (Mark, bool) {
+	mark, err := readAny(text, unsealedVersion)
+	return mark, err == nil && o.claims(mark, self, direction) == nil && mark.Hash == hash && hash != ""
+}
+
+// IsNobodys tells whether an object may be taken over that is not an owner's for the reason given: nobody says that it is a
+// hub's, or nobody who is to be believed.
+func IsNobodys(reason error) bool {
+	return errors.Is(reason, ErrUnmarked) || errors.Is(reason, ErrCopied) || errors.Is(reason, ErrUnsealed)
+}
+
+// MayComeUp tells whether the mark that the object self of a target bears lets it come up for o. What somebody says that a hub
+// brought there does not, whether that is true or not; but a controller may have copied the mark of an object of o's.
+func (o Owner) MayComeUp(text string, self Self) bool {
+	mark, err := ParseMark(text)
+	if err != nil {
+		return false
+	}
+	err = o.claims(mark, self, DirectionDown)
+	return errors.Is(err, ErrCopied) && mark.Hub == o.Hub && mark.SyncTarget == o.SyncTarget
 }
 
 var lowerBase32 = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)

@@ -39,7 +39,7 @@ func TestVerify(t *testing.T) {
 	// What a Deployment's controller makes carries the Deployment's annotations.
 	replicaSet := ownership.Self{Group: "apps", Kind: "ReplicaSet", Namespace: "shop", Name: "web-5d9"}
 	marked := func(mark ownership.Mark) map[string]string {
-		return map[string]string{"a": "b", ownership.MarkAnnotation: mark.String()}
+		return map[string]string{"a": "b", ownership.MarkAnnotation: owner.Seal(mark)}
 	}
 	for name, test := range map[string]struct {
 		annotations map[string]string
@@ -49,7 +49,7 @@ func TestVerify(t *testing.T) {
 		"ours":                        {marked(markOf(owner, self)), self, nil},
 		"no annotations":              {nil, self, ownership.ErrUnmarked},
 		"no mark":                     {map[string]string{"a": "b"}, self, ownership.ErrUnmarked},
-		"ensured is not owned":        {map[string]string{ownership.EnsuredAnnotation: owner.LabelValue()}, self, ownership.ErrUnmarked},
+		"ensured is not owned":        {map[string]string{ownership.EnsuredAnnotation: owner.EnsuredValue(self)}, self, ownership.ErrUnmarked},
 		"another hub":                 {marked(markOf(otherHub, self)), self, ownership.ErrForeign},
 		"another SyncTarget":          {marked(markOf(otherTarget, self)), self, ownership.ErrForeign},
 		"copied to a child":           {marked(markOf(owner, self)), replicaSet, ownership.ErrCopied},
@@ -60,7 +60,7 @@ func TestVerify(t *testing.T) {
 		"of what came up":             {marked(up), self, ownership.ErrCopied},
 		"of what another hub's up":    {marked(foreignUp), self, ownership.ErrForeign},
 		"of no known direction":       {marked(sideways), self, ownership.ErrCopied},
-		"of a newer hub":              {map[string]string{ownership.MarkAnnotation: `{"v":2}`}, self, ownership.ErrUnknownVersion},
+		"of a newer hub":              {map[string]string{ownership.MarkAnnotation: `{"v":3}`}, self, ownership.ErrUnknownVersion},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mark, err := owner.Verify(test.annotations, test.self)
@@ -98,7 +98,7 @@ func TestVerifyUp(t *testing.T) {
 		{"down on a target", owner.Verify, down, self, nil},
 		{"up on a target", owner.Verify, up, self, ownership.ErrCopied},
 	} {
-		mark, err := test.verify(map[string]string{ownership.MarkAnnotation: test.mark.String()}, test.self)
+		mark, err := test.verify(map[string]string{ownership.MarkAnnotation: owner.Seal(test.mark)}, test.self)
 		if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) {
 			t.Errorf("%s: want %v, got %v", test.name, test.want, err)
 		}
@@ -121,9 +121,9 @@ func TestDownMarkIsAsItWas(t *testing.T) {
 func FuzzVerify(f *testing.F) {
 	up := markOf(owner, self)
 	up.Direction = ownership.DirectionUp
-	f.Add(up.String(), self.Group, self.Kind, self.Namespace, self.Name)
-	f.Add(markOf(owner, self).String(), self.Group, self.Kind, self.Namespace, self.Name)
-	f.Add(markOf(owner, self).String(), self.Group, "ReplicaSet", self.Namespace, self.Name)
+	f.Add(owner.Seal(up), self.Group, self.Kind, self.Namespace, self.Name)
+	f.Add(owner.Seal(markOf(owner, self)), self.Group, self.Kind, self.Namespace, self.Name)
+	f.Add(owner.Seal(markOf(owner, self)), self.Group, "ReplicaSet", self.Namespace, self.Name)
 	f.Add("{}", "", "", "", "")
 	f.Fuzz(func(t *testing.T, annotation, group, kind, namespace, name string) {
 		bearer := ownership.Self{Group: group, Kind: kind, Namespace: namespace, Name: name}

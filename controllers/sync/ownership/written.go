@@ -24,7 +24,7 @@ import (
 
 var writtenVersion = fmt.Sprintf(`"v":%d`, MarkVersion)
 
-// readWritten reads a mark that stands as [Mark.String] writes it. The mark of an object that changes is read by the index, the
+// readWritten reads a mark that stands as [Owner.Seal] or [Mark.String] writes it. The mark of an object that changes is read by the index, the
 // router, each decision and each report, and to read it as any JSON takes longer than all else about an object in step. ok is
 // false for whatever stands otherwise.
 func readWritten(annotation string) (mark Mark, ok bool) {
@@ -42,9 +42,14 @@ func readWritten(annotation string) (mark Mark, ok bool) {
 	mark.Adopted = ok && in.enters(`"adopted":true`)
 	ok = ok &&
 		mayHave(&in, `"ignored":"`, &mark.Ignored) &&
-		mayHave(&in, `"relation":"`, &mark.Relation) &&
-		in.closes()
-	return mark, ok && in.rest == ""
+		mayHave(&in, `"relation":"`, &mark.Relation)
+	return mark, ok && readEnd(&in)
+}
+
+// readEnd reads the seal, which is verified as it stands, and the end.
+func readEnd(in *reader) bool {
+	var seal string
+	return mayHave(in, `"seal":"`, &seal) && in.closes() && in.rest == ""
 }
 
 func readSource(in *reader, source *Source) bool {

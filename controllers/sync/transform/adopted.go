@@ -27,6 +27,6 @@ func (d *Desired) AsAdopted() *Desired {
 	adopted := *d
 	adopted.Object = d.Object.DeepCopy()
 	adopted.Mark.Adopted = true
-	_ = unstructured.SetNestedField(adopted.Object.Object, adopted.Mark.String(), "metadata", "annotations", ownership.MarkAnnotation)
+	_ = unstructured.SetNestedField(adopted.Object.Object, adopted.owner.Seal(adopted.Mark), "metadata", "annotations", ownership.MarkAnnotation)
 	return &adopted
 }

@@ -71,6 +71,8 @@ type Desired struct {
 	// [Down.DesireObserved]). Only fields are listed that the source has.
 	Deferred []Ignored
 
+	// owner seals the mark.
+	owner ownership.Owner
 	// first is the content with which the object is created, marks excluded; nil if it is the same.
 	first map[string]any
 }
@@ -110,11 +112,11 @@ func seal(content map[string]any, mark ownership.Mark, owner ownership.Owner, ha
 	mark.Version, mark.Hub, mark.SyncTarget = ownership.MarkVersion, owner.Hub, owner.SyncTarget
 	mark.Self, mark.Hash = SelfOf(object), hash
 	put(content, "labels", ownership.OwnerLabel, owner.LabelValue())
-	put(content, "annotations", ownership.MarkAnnotation, mark.String())
+	put(content, "annotations", ownership.MarkAnnotation, owner.Seal(mark))
 	if size := annotationSize(object.GetAnnotations()); size > annotationLimit {
 		return nil, &TooLargeError{Size: size}
 	}
-	return &Desired{Object: object, Mark: mark}, nil
+	return &Desired{Object: object, Mark: mark, owner: owner}, nil
 }
 
 // SelfOf returns how the mark on object names its bearer.

@@ -29,7 +29,7 @@ import (
 )
 
 var down = transform.Down{
-	Owner:    ownership.Owner{Hub: "hub-uid", SyncTarget: "target-uid"},
+	Owner:    ownership.Owner{Hub: "hub-uid", SyncTarget: "target-uid", Sealer: ownership.NewSealer([]byte("key"))},
 	Mailbox:  "2f5wd0xyz",
 	Resource: schema.GroupResource{Group: "apps", Resource: "deployments"},
 	Hasher:   ownership.NewHasher([]byte("key")),
@@ -65,7 +65,7 @@ func unmarked(t *testing.T, desired *transform.Desired) map[string]any {
 	if labels[ownership.OwnerLabel] != down.Owner.LabelValue() {
 		t.Errorf("the owner label is %q", labels[ownership.OwnerLabel])
 	}
-	if annotations[ownership.MarkAnnotation] != desired.Mark.String() {
+	if annotations[ownership.MarkAnnotation] != down.Owner.Seal(desired.Mark) {
 		t.Errorf("the mark is %s, but the object carries %s", desired.Mark, annotations[ownership.MarkAnnotation])
 	}
 	delete(labels, ownership.OwnerLabel)

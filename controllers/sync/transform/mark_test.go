@@ -102,7 +102,7 @@ func TestTooLarge(t *testing.T) {
 	const limit = 256 << 10
 	source := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop, uid: u}}")
 	// The hash is as long whatever is hashed, so all marks of this object are of one size.
-	room := limit - len(ownership.MarkAnnotation) - len(desire(t, source).Mark.String()) - len("pad")
+	room := limit - len(ownership.MarkAnnotation) - len(down.Owner.Seal(desire(t, source).Mark)) - len("pad")
 	for name, test := range map[string]struct {
 		annotations map[string]string
 		size        int

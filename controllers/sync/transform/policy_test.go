@@ -78,7 +78,7 @@ func TestOverwriteAnnotation(t *testing.T) {
 			if createOnly {
 				want = ownership.PolicyCreateOnly
 			}
-			if desired.Mark.Policy != want || desired.Object.GetAnnotations()[ownership.MarkAnnotation] != desired.Mark.String() {
+			if desired.Mark.Policy != want || desired.Object.GetAnnotations()[ownership.MarkAnnotation] != down.Owner.Seal(desired.Mark) {
 				t.Errorf("%q with %s: want %s, got %s", value, policy, want, desired.Mark.Policy)
 			}
 			if got, ok := desired.Object.GetAnnotations()[ownership.OverwriteAnnotation]; !ok || got != value {

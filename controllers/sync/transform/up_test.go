@@ -109,7 +109,7 @@ summary: {pass: 1, fail: 0}
 			if annotations == nil {
 				annotations = map[string]string{}
 			}
-			annotations[ownership.MarkAnnotation] = mark.Mark.String()
+			annotations[ownership.MarkAnnotation] = down.Owner.Seal(mark.Mark)
 			target.SetAnnotations(annotations)
 
 			up := raise(want)

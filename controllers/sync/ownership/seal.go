@@ -1,0 +1,128 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package ownership
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"hash"
+	"strings"
+	"sync"
+)
+
+const (
+	// sealBytes is how much of an HMAC a seal holds: 144 bits.
+	sealBytes = 18
+	// sealLength is the length of a seal as text.
+	sealLength = sealBytes / 3 * 4
+
+	sealBeginning, sealEnd = `,"seal":"`, `"}`
+)
+
+// Sealer seals marks with the hub's key, and verifies seals. It may be used by many at once. A nil Sealer verifies nothing, and
+// what it seals nobody verifies.
+type Sealer struct {
+	// macs are reused, since a mark is verified each time that it is read.
+	macs     sync.Pool
+	believes bool
+}
+
+// mac is a keyed hash with what it needs to make a seal without allocating.
+type mac struct {
+	hash.Hash
+	text []byte
+	sum  [sha256.Size]byte
+	seal [sealLength]byte
+}
+
+// Believing is the Sealer of those who have no key, such as kubectl's plugin: it takes every mark for what it claims. It must
+// never decide about a write.
+var Believing = &Sealer{believes: true}
+
+// NewSealer returns a Sealer for the key, which must be the same for all replicas of a hub. Its seals have nothing in common
+// with the hashes that a [Hasher] makes with the same key.
+func NewSealer(key []byte) *Sealer {
+	derived := hmac.New(sha256.New, key)
+	_, _ = derived.Write([]byte("synchub.dev/mark/seal"))
+	sealing := derived.Sum(nil)
+	return &Sealer{macs: sync.Pool{New: func() any { return &mac{Hash: hmac.New(sha256.New, sealing)} }}}
+}
+
+// Seal returns the mark as the value of [MarkAnnotation]: what it says, and a seal over the whole of that. Only with the hub's
+// key can it be made, for another object as little as with another word. Equal marks give equal texts.
+func (o Owner) Seal(mark Mark) string {
+	said := mark.String()
+	return said[:len(said)-1] + sealBeginning + o.Sealer.of(said[:len(said)-1]) + sealEnd
+}
+
+// EnsuredValue returns the value of [EnsuredAnnotation] on the object self, of a target or a mailbox.
+func (o Owner) EnsuredValue(self Self) string {
+	return o.LabelValue() + "." + o.Sealer.of(o.ensured(self))
+}
+
+// HasEnsured tells whether o made the object self, by the value of [EnsuredAnnotation].
+func (o Owner) HasEnsured(value string, self Self) bool {
+	label, seal, _ := strings.Cut(value, ".")
+	return label == o.LabelValue() && o.Sealer.made(seal, o.ensured(self))
+}
+
+// ensured is no beginning of any mark, and none of it can hold a slash.
+func (o Owner) ensured(self Self) string {
+	return strings.Join([]string{"ensured", o.LabelValue(), self.Group, self.Kind, self.Namespace, self.Name}, "/")
+}
+
+// verifies tells whether the text of a mark bears the seal over what it says.
+func (s *Sealer) verifies(text string) bool {
+	if s != nil && s.believes {
+		return true
+	}
+	end := len(text) - len(sealEnd)
+	start := end - sealLength
+	said := start - len(sealBeginning)
+	return said > 0 && text[end:] == sealEnd && text[said:start] == sealBeginning && s.made(text[start:end], text[:said])
+}
+
+// made tells whether the Sealer made the seal for the text.
+func (s *Sealer) made(seal, text string) bool {
+	if s == nil || s.believes {
+		return s != nil
+	}
+	m := s.macs.Get().(*mac)
+	defer s.macs.Put(m)
+	m.make(text)
+	return hmac.Equal([]byte(seal), m.seal[:])
+}
+
+// of returns the seal for a text, which is empty without a key.
+func (s *Sealer) of(text string) string {
+	if s == nil || s.believes {
+		return ""
+	}
+	m := s.macs.Get().(*mac)
+	defer s.macs.Put(m)
+	m.make(text)
+	return string(m.seal[:])
+}
+
+// make makes the seal for a text.
+func (m *mac) make(text string) {
+	m.Reset()
+	m.text = append(m.text[:0], text...)
+	_, _ = m.Write(m.text)
+	base64.RawURLEncoding.Encode(m.seal[:], m.Sum(m.sum[:0])[:sealBytes])
+}
