@@ -44,6 +44,10 @@ func hostile() *httptest.Server {
 		switch {
 		case request.URL.Path == "/version":
 			_, _ = writer.Write([]byte(`{"gitVersion":"v1.35.4"}`))
+		case strings.HasSuffix(request.URL.Path, "/kube-system") || strings.Contains(request.URL.Path, "/logicalclusters/"):
+			// It does not tell which cluster it is, and so it is taken for one at first.
+			writer.WriteHeader(http.StatusNotFound)
+			_, _ = writer.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`))
 		case request.Method != http.MethodGet:
 			writer.WriteHeader(http.StatusForbidden)
 			_, _ = fmt.Fprintf(writer, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"\u001b[31m%s %s"}`,
@@ -99,7 +103,7 @@ var _ = Describe("escapes: a hostile target", Label("escapes"), func() {
 		log, err := os.ReadFile(hub.LogFile())
 		Expect(err).NotTo(HaveOccurred())
 		Expect(string(log)).NotTo(ContainSubstring(hostileToken))
-	}, NodeTimeout(2*time.Minute))
+	}, NodeTimeout(4*time.Minute))
 })
 
 // residentMemory is what the hub takes of the machine's memory, in bytes.
