@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
+	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -127,10 +128,12 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mailbox, err := framework.CreateWorkspace(ctx, w.HubConfig, providerPath, "mailbox", providerPath+":"+bootstrap.WorkspaceType)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var mailbox *tenancyv1alpha1.Workspace
+	w.eventually(t, func(g Gomega) {
+		// kcp takes a moment to know of the rights.
+		mailbox, err = framework.CreateWorkspace(ctx, w.HubConfig, providerPath, "mailbox", providerPath+":"+bootstrap.WorkspaceType)
+		g.Expect(err).NotTo(HaveOccurred())
+	})
 	access, err := kcp.Load(w.HubKubeconfig, kcp.Limits{QPS: 100, Burst: 200})
 	if err != nil {
 		t.Fatal(err)

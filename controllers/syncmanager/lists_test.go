@@ -38,6 +38,7 @@ func silent(t *testing.T) (connection *targets.Connection, asked <-chan string) 
 	paths := make(chan string, 1000)
 	end := make(chan struct{})
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
 		if r.URL.Path == "/version" {
 			_, _ = w.Write([]byte(`{"gitVersion": "v1.35.4"}`))
 			return

@@ -49,6 +49,7 @@ func TestRunIsIdempotent(t *testing.T) {
 		"APIExport edge.kubestellar.io", "APIExport mailbox.edge.kubestellar.io", "WorkspaceType mailbox", "Secret synchub-hash-key",
 		"ClusterRole synchub:hub", "ClusterRoleBinding synchub:hub", "ClusterRoleBinding synchub:hub-access",
 		"ClusterRole synchub:inventory", "ClusterRoleBinding synchub:inventory",
+		"Namespace synchub-ledger", "Role synchub:hub", "RoleBinding synchub:hub",
 	}
 	for _, schema := range append(schemas.Inventory(), schemas.Mailbox()...) {
 		objects = append(objects, "APIResourceSchema "+schema.Name)

@@ -31,6 +31,8 @@ const (
 	// withheld takes the place of a credential.
 	withheld = "(withheld)"
 	ellipsis = "…"
+	// tailShare is which part of a text that is cut is its end: a third.
+	tailShare = 3
 )
 
 // credentials are forms of credentials that are withheld whether or not they are in use: what an Authorization header holds,
@@ -48,17 +50,21 @@ var proseAfterScheme = regexp.MustCompile(`^(?i:bearer|basic)[\s:="']+[a-z]+$`)
 // Text of its own result is the same.
 func Text(text string) string { return Cut(text, MaxText) }
 
-// Cut is [Text] with another length.
+// Cut is [Text] with another length. What is too long loses its middle: API servers name the object first and the reason last.
 func Cut(text string, limit int) string {
 	text = Line(text)
 	if len(text) <= limit {
 		return text
 	}
-	end := max(limit-len(ellipsis), 0)
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
+	kept := max(limit-len(ellipsis), 0)
+	head, tail := kept-kept/tailShare, len(text)-kept/tailShare
+	for head > 0 && !utf8.RuneStart(text[head]) {
+		head--
 	}
-	return text[:end] + ellipsis
+	for tail < len(text) && !utf8.RuneStart(text[tail]) {
+		tail++
+	}
+	return text[:head] + ellipsis + text[tail:]
 }
 
 // Line is [Text] without a limit of its own, for texts of which most is the hub's: nothing that begins after 64 KiB is kept.

@@ -34,7 +34,7 @@ import (
 
 var _ = Describe("a definition that reaches a mailbox before its API is published", Label("faults"), func() {
 	It("is told of everywhere, and once it is gone the API arrives", func(ctx SpecContext) {
-		const ns, group = "taken", "taken.example.com"
+		const ns, group = "name-taken", "taken.example.com"
 		gizmos, laters := custom(group, "v1", "gizmos", "Gizmo"), custom(group, "v1", "laters", "Later")
 		inventory, mailbox := withTakenName(ctx, ns, gizmos, gizmos, laters)
 		apply(ctx, mailbox, documents(namespace(ns), gizmos.object(ns, "early", "spec: {}"), selecting(ns, gizmos.GroupVersionResource, laters.GroupVersionResource)))

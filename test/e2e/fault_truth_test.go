@@ -38,7 +38,7 @@ import (
 var daemonSets = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}
 
 // publishShipped publishes an API by the files of the chart, also where another spec has published it otherwise.
-func publishShipped(ctx context.Context, resource string) {
+func publishShipped(ctx SpecContext, resource string) {
 	GinkgoHelper()
 	root, err := framework.RepositoryRoot()
 	Expect(err).NotTo(HaveOccurred())
@@ -54,6 +54,13 @@ func publishShipped(ctx context.Context, resource string) {
 	configMap.Namespace = installation.Namespace
 	text, err := yaml.Marshal(configMap)
 	Expect(err).NotTo(HaveOccurred())
+	// Other specs publish the resource in their own way, under the same name.
+	withdraw := func(ctx SpecContext) {
+		remove(ctx, target("hosting"), publishedResources, "", resource)
+		eventuallyGone(ctx, target("hosting"), publishedResources, "", resource)
+	}
+	withdraw(ctx)
+	DeferCleanup(withdraw)
 	apply(ctx, target("hosting"), documents(string(text), string(read(resource+".yaml"))))
 	generation := value(ctx, target("hosting"), publishedResources, "", resource, "metadata", "generation")
 	Eventually(value).WithContext(ctx).WithArguments(target("hosting"), publishedResources, "", resource, "status", "observedGeneration").Should(Equal(generation))

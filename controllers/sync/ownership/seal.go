@@ -22,7 +22,6 @@ import (
 	"encoding/base64"
 	"hash"
 	"strings"
-	"sync"
 )
 
 const (
@@ -30,6 +29,8 @@ const (
 	sealBytes = 18
 	// sealLength is the length of a seal as text.
 	sealLength = sealBytes / 3 * 4
+	// maxMACs is how many keyed hashes are kept for reuse: more than verify at a time.
+	maxMACs = 64
 
 	sealBeginning, sealEnd = `,"seal":"`, `"}`
 )
@@ -37,8 +38,9 @@ const (
 // Sealer seals marks with the hub's key, and verifies seals. It may be used by many at once. A nil Sealer verifies nothing, and
 // what it seals nobody verifies.
 type Sealer struct {
+	key []byte
 	// macs are reused, since a mark is verified each time that it is read.
-	macs     sync.Pool
+	macs     chan *mac
 	believes bool
 }
 
@@ -59,8 +61,24 @@ var Believing = &Sealer{believes: true}
 func NewSealer(key []byte) *Sealer {
 	derived := hmac.New(sha256.New, key)
 	_, _ = derived.Write([]byte("synchub.dev/mark/seal"))
-	sealing := derived.Sum(nil)
-	return &Sealer{macs: sync.Pool{New: func() any { return &mac{Hash: hmac.New(sha256.New, sealing)} }}}
+	return &Sealer{key: derived.Sum(nil), macs: make(chan *mac, maxMACs)}
+}
+
+// take returns a keyed hash for one use, and give takes it back.
+func (s *Sealer) take() *mac {
+	select {
+	case m := <-s.macs:
+		return m
+	default:
+		return &mac{Hash: hmac.New(sha256.New, s.key)}
+	}
+}
+
+func (s *Sealer) give(m *mac) {
+	select {
+	case s.macs <- m:
+	default:
+	}
 }
 
 // Seal returns the mark as the value of [MarkAnnotation]: what it says, and a seal over the whole of that. Only with the hub's
@@ -102,8 +120,8 @@ func (s *Sealer) made(seal, text string) bool {
 	if s == nil || s.believes {
 		return s != nil
 	}
-	m := s.macs.Get().(*mac)
-	defer s.macs.Put(m)
+	m := s.take()
+	defer s.give(m)
 	m.make(text)
 	return hmac.Equal([]byte(seal), m.seal[:])
 }
@@ -113,8 +131,8 @@ func (s *Sealer) of(text string) string {
 	if s == nil || s.believes {
 		return ""
 	}
-	m := s.macs.Get().(*mac)
-	defer s.macs.Put(m)
+	m := s.take()
+	defer s.give(m)
 	m.make(text)
 	return string(m.seal[:])
 }
