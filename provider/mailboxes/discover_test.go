@@ -89,7 +89,7 @@ func TestDiscoverThroughAnyEndpoint(t *testing.T) {
 	g.Expect(discover(t.Context(), "configmaps")).To(MatchError(ErrNotServed), "there is no endpoint yet")
 	mailboxes.setEndpoints([]string{nowhere})
 	err := discover(t.Context(), "configmaps")
-	g.Expect(err).To(MatchError(ContainSubstring("refused")))
+	g.Expect(err).To(MatchError(ContainSubstring("refuses connections")))
 	g.Expect(errors.Is(err, ErrNotServed)).To(BeFalse())
 
 	shard := newShard(t, caches{configMaps: nil})

@@ -62,8 +62,9 @@ func TestText(t *testing.T) {
 		"writing backwards":             {"abc\u202edef\u2066", `abc\u202edef\u2066`},
 		"invisible characters":          {"a\u200bb\ufeff", `a\u200bb\ufeff`},
 		"no UTF-8":                      {"a\xffb", "a\ufffdb"},
-		"a long one":                    {strings.Repeat("x", 300), strings.Repeat("x", 253) + "…"},
-		"a long one of wide characters": {strings.Repeat("é", 200), strings.Repeat("é", 126) + "…"},
+		"the reason comes last":         {"Job x is invalid: " + strings.Repeat("v", 1000) + ": field is immutable", "Job x is invalid: " + strings.Repeat("v", 151) + "…" + strings.Repeat("v", 64) + ": field is immutable"},
+		"a long one":                    {strings.Repeat("x", 300), strings.Repeat("x", 169) + "…" + strings.Repeat("x", 84)},
+		"a long one of wide characters": {strings.Repeat("é", 200), strings.Repeat("é", 84) + "…" + strings.Repeat("é", 42)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Text(test.text); got != test.want {
