@@ -143,13 +143,24 @@ fmt: ## Format the code
 headers: ## Check that every Go file starts with the licence header
 	go run ./hack/verifyheaders
 
+.PHONY: licences
+licences: ## Check the licences of all code that goes into the programs
+	go run ./hack/verifylicences
+
+.PHONY: vulnerabilities
+vulnerabilities: ## Check that the programs call nothing that is known to be vulnerable; says so where the database is out of reach
+	go run ./hack/buildtools govulncheck
+	go run ./hack/verifyvulnerabilities
+
 .PHONY: verify
-verify: ## Regenerate, tidy, format, lint; fail if that finds or changes anything
+verify: ## Regenerate, tidy, format, lint, check licences and vulnerabilities; fail if that finds or changes anything
 	@$(MAKE) --no-print-directory generate
 	go mod tidy
 	@$(MAKE) --no-print-directory fmt
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory headers
+	@$(MAKE) --no-print-directory licences
+	@$(MAKE) --no-print-directory vulnerabilities
 	@if [ -n "$$(git status --porcelain)" ]; then \
 		git status --short; \
 		git --no-pager diff; \
