@@ -23,6 +23,9 @@ E2E_TIMEOUT  ?= 45m
 # those that take long first.
 E2E_PROCS    ?= 4
 FUZZTIME     ?= 10s
+# The directories with parsers of what targets and tenants write. Their fuzz tests share PARSERS_SECONDS evenly.
+PARSERS      := apis provider controllers/mailbox controllers/namelock $(addprefix controllers/sync/,boundary conversion expression ownership path selection transform)
+PARSERS_SECONDS ?= 60
 # How many targets test-scale has, and of how many resources objects are synced.
 TARGETS      ?= 300
 RESOURCES    ?= 1
@@ -107,14 +110,25 @@ test-scale: ## Run the hub with TARGETS (300) targets and measure it: about half
 	go build $(BUILD_FLAGS) -o bin/synchub ./cmd/synchub
 	go test ./test/scale -count=1 -timeout $(SCALE_TIMEOUT) -v -args -targets=$(TARGETS) -resources=$(RESOURCES) -commit=$(VERSION)
 
+# Each fuzz test below some directories, as its package and its name.
+fuzz_tests = grep -rHoE --include='*_test.go' '^func Fuzz[A-Za-z0-9]+' $(1) | sed -E 's|^|./|; s|/[^/]*:func | |' | sort -u
+
+# run_fuzz_tests runs those below the directories $(1), each for the time $(2), a word of bash that may use their $$count.
+define run_fuzz_tests
+@tests=$$($(call fuzz_tests,$(1))); count=$$(wc -l <<<"$$tests"); \
+while read -r package name; do \
+	echo "$$package $$name"; \
+	go test -run '^$$' -fuzz "^$$name\$$" -fuzztime "$(2)" "$$package" </dev/null; \
+done <<<"$$tests"
+endef
+
 .PHONY: fuzz
 fuzz: ## Run each fuzz test for FUZZTIME (10s)
-	@go test -list '^Fuzz' $(UNIT_PACKAGES) \
-	| awk '/^Fuzz/ { names[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, names[i]; n = 0 }' \
-	| while read -r package name; do \
-		echo "$$package $$name"; \
-		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$package"; \
-	done
+	$(call run_fuzz_tests,apis cmd controllers provider,$(FUZZTIME))
+
+.PHONY: fuzz-parsers
+fuzz-parsers: ## Run the fuzz tests of all that reads what targets and tenants wrote, for PARSERS_SECONDS (60) in all; 3600 for an hour
+	$(call run_fuzz_tests,$(PARSERS),$$((($(PARSERS_SECONDS) + count - 1) / count))s)
 
 .PHONY: bench
 bench: ## Measure the hub against the same work done directly; SCENARIO=<regular expression>, QUICK=1 ends within ten minutes, without the long run and the idle fleet
@@ -143,13 +157,24 @@ fmt: ## Format the code
 headers: ## Check that every Go file starts with the licence header
 	go run ./hack/verifyheaders
 
+.PHONY: licences
+licences: ## Check the licences of all code that goes into the programs
+	go run ./hack/verifylicences
+
+.PHONY: vulnerabilities
+vulnerabilities: ## Check that the programs call nothing that is known to be vulnerable; says so where the database is out of reach
+	go run ./hack/buildtools govulncheck
+	go run ./hack/verifyvulnerabilities
+
 .PHONY: verify
-verify: ## Regenerate, tidy, format, lint; fail if that finds or changes anything
+verify: ## Regenerate, tidy, format, lint, check licences and vulnerabilities; fail if that finds or changes anything
 	@$(MAKE) --no-print-directory generate
 	go mod tidy
 	@$(MAKE) --no-print-directory fmt
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory headers
+	@$(MAKE) --no-print-directory licences
+	@$(MAKE) --no-print-directory vulnerabilities
 	@if [ -n "$$(git status --porcelain)" ]; then \
 		git status --short; \
 		git --no-pager diff; \
@@ -163,4 +188,4 @@ verify: ## Regenerate, tidy, format, lint; fail if that finds or changes anythin
 help: ## Show this help
 	@awk 'BEGIN { FS = ":.*## " } \
 		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
-		/^[a-z][a-z0-9-]*:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+		/^[a-z][a-z0-9-]*:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile

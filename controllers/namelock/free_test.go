@@ -17,6 +17,8 @@ limitations under the License.
 package namelock
 
 import (
+	"encoding/json"
+	"reflect"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -78,4 +80,39 @@ func TestStateOf(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whatever the annotation says, freeing ends, and touches no name but those that it is asked about.
+func FuzzFree(f *testing.F) {
+	for _, annotation := range []string{"", "null", "[]", `{"a.b":null}`, `{"a.b":{"c":true},"c.d":{"c":true}}`, `{"a.b":{"c":true,"e":"2026-01-01T00:00:00Z"}}`} {
+		f.Add(annotation, true)
+		f.Add(annotation, false)
+	}
+	f.Fuzz(func(t *testing.T, annotation string, isGone bool) {
+		asked := map[string]state{"a.b": refused, "serving.b": serving}
+		if isGone {
+			asked["a.b"] = gone
+		}
+		freed, changed, err := free(annotation, asked)
+		if err != nil || !changed {
+			if freed != "" {
+				t.Errorf("%q became %q without a change: %v", annotation, freed, err)
+			}
+			return
+		}
+		if again, more, err := free(freed, asked); more || err != nil {
+			t.Errorf("%q became %q at first and %q then: %v", annotation, freed, again, err)
+		}
+		others := func(text string) map[string]any {
+			notes := map[string]any{}
+			if err := json.Unmarshal([]byte(text), &notes); err != nil {
+				t.Fatalf("%q became %q: %v", annotation, freed, err)
+			}
+			delete(notes, "a.b")
+			return notes
+		}
+		if !reflect.DeepEqual(others(annotation), others(freed)) {
+			t.Errorf("notes about other names changed: %q became %q", annotation, freed)
+		}
+	})
 }

@@ -175,10 +175,10 @@ func TestChoose(t *testing.T) {
 	}{
 		{want: strings.Join(allNames(), " ")},
 		{purpose: forAll, want: strings.Join(allNames(), " ")},
-		{purpose: forVerify, want: "golangci-lint controller-gen"},
+		{purpose: forVerify, want: "golangci-lint controller-gen govulncheck"},
 		{purpose: forDemo, want: "kcp kube-apiserver kube-controller-manager kube-scheduler kubectl kwok etcd"},
 		{names: []string{"helm", "kcp"}, want: "kcp helm"},
-		{purpose: forVerify, names: []string{"helm"}, want: "helm golangci-lint controller-gen"},
+		{purpose: forVerify, names: []string{"helm"}, want: "helm golangci-lint controller-gen govulncheck"},
 		{names: []string{"hammer"}, wantErr: `no tool "hammer"`},
 		{purpose: "fun", wantErr: "-for fun"},
 	}

@@ -91,3 +91,21 @@ func TestWithoutAUIDTheNameCounts(t *testing.T) {
 		t.Errorf("it becomes %q", got)
 	}
 }
+
+// Whatever a Secret says, allowing one SyncTarget changes nothing for another.
+func FuzzAllow(f *testing.F) {
+	for _, annotation := range []string{"", "florin", "florin/one,guilder/two", "guilder", " ,, ", "florin/", "/", "guilder/two/three,*"} {
+		f.Add(annotation)
+	}
+	f.Fuzz(func(t *testing.T, annotation string) {
+		before, after := secret(annotation), secret(annotation)
+		credentials.Allow(after, "florin", "one")
+		if !credentials.Allows(after, "florin", "one") || !credentials.Names(after, "florin") {
+			t.Errorf("%q became %q", annotation, after.Annotations)
+		}
+		if credentials.Allows(before, "guilder", "two") != credentials.Allows(after, "guilder", "two") ||
+			credentials.NamesOthers(before, "florin") != credentials.NamesOthers(after, "florin") {
+			t.Errorf("others may something else: %q became %q", annotation, after.Annotations)
+		}
+	})
+}

@@ -236,3 +236,31 @@ func TestUnreadable(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Whatever stands in the ledger is refused, or means the same when it is written again.
+func FuzzDecode(f *testing.F) {
+	for _, text := range []string{
+		"", "null", `{"name":"florin","mailbox":"1abc","cluster":{"id":"u"},"verified":3,"resources":[{"group":"apps","resource":"deployments","own":true}]}`,
+		`{"formerClusters":[{"id":"u","until":"2026-01-01T00:00:00+01:00","resources":[{"resource":"pods"}]}]}`,
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		entry, err := decode(text)
+		if err != nil {
+			return
+		}
+		copied := entry.clone()
+		written, err := copied.encode()
+		if err != nil {
+			t.Fatalf("%q was read and cannot be written: %v", text, err)
+		}
+		again, err := decode(written)
+		if err != nil {
+			t.Fatalf("%q was written as %q, which cannot be read: %v", text, written, err)
+		}
+		if rewritten, err := again.encode(); err != nil || rewritten != written {
+			t.Errorf("%q became %q at first and %q then: %v", text, written, rewritten, err)
+		}
+	})
+}

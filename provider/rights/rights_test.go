@@ -271,3 +271,22 @@ func TestMerge(t *testing.T) {
 		t.Errorf("want %v, got %v", want, got)
 	}
 }
+
+// What the annotation on a cluster says is refused, or names one resource without a wildcard and is written the same again.
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{"", "*", "pods", "deployments.apps:up", "deployments.apps:crd:up", "pods/exec", ":up", "a.b.c:x"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		resource, err := rights.Parse(text)
+		if err != nil {
+			return
+		}
+		if strings.ContainsAny(resource.Group+resource.Resource, "*/ ") {
+			t.Errorf("%q gives rights for %+v", text, resource)
+		}
+		if again, err := rights.Parse(resource.String()); err != nil || again != resource {
+			t.Errorf("%q is %+v and then %+v: %v", text, resource, again, err)
+		}
+	})
+}

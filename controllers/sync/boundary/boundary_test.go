@@ -155,3 +155,20 @@ func TestCheckName(t *testing.T) {
 		}
 	}
 }
+
+// Whatever patterns a SyncTarget gives, they are refused, or match the names that they say and no longer one.
+func FuzzPatterns(f *testing.F) {
+	for _, text := range []string{"", "*", "kube-*", "kube-system", "a*b", "**", "-*", "ä"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		patterns, err := boundary.ParsePatterns([]string{text})
+		if err != nil {
+			return
+		}
+		prefix, isPrefix := strings.CutSuffix(text, "*")
+		if !patterns.Match(prefix) || patterns.Match(prefix+"-more") != isPrefix {
+			t.Errorf("%q matches %q: %t, and %q: %t", text, prefix, patterns.Match(prefix), prefix+"-more", patterns.Match(prefix+"-more"))
+		}
+	})
+}

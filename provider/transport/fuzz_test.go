@@ -1,0 +1,71 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transport
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// Whatever a server refuses a request with, what is left of it is short, and text.
+func FuzzRefusal(f *testing.F) {
+	for _, content := range []string{
+		"", "no", "\x1b[1m\xff", `{"kind":"Status","message":"` + strings.Repeat("x", 1000) + `","details":{"causes":[{"message":"a"}],"retryAfterSeconds":-1}}`,
+		"k8s\x00\x0a\x0c\x0a\x02v1\x12\x06Status\x12\x00",
+	} {
+		for _, media := range []string{"", "text/html", "application/json", "application/vnd.kubernetes.protobuf"} {
+			f.Add([]byte(content), media)
+		}
+	}
+	f.Fuzz(func(t *testing.T, content []byte, media string) {
+		const limit, most = 256, 16 << 10
+		response := &http.Response{
+			StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {media}}, Body: io.NopCloser(bytes.NewReader(content)),
+		}
+		rewriteRefusal(response, limit)
+		shown, err := io.ReadAll(response.Body)
+		if err != nil || int64(len(shown)) != response.ContentLength || len(shown) > most || !utf8.Valid(shown) || bytes.ContainsAny(shown, "\x1b") {
+			t.Errorf("%q of type %q became %d bytes: %q, %v", content, media, len(shown), shown, err)
+		}
+	})
+}
+
+// However the events of a watch are cut into parts, none is taken for a shorter one.
+func FuzzEventSizes(f *testing.F) {
+	f.Add([]byte(`{"type":"ADDED","object":{"a":"}\"{"}} {"b":1}`), uint8(3))
+	f.Add([]byte("\x00\x00\x00\x02ab\x00\x00\x00\x01c"), uint8(1))
+	f.Fuzz(func(t *testing.T, stream []byte, size uint8) {
+		for name, fresh := range map[string]func() interface{ follow([]byte) int64 }{
+			"JSON":   func() interface{ follow([]byte) int64 } { return &objects{} },
+			"frames": func() interface{ follow([]byte) int64 } { return &frames{} },
+		} {
+			whole := fresh().follow(stream)
+			inParts, largest := fresh(), int64(0)
+			for rest := stream; len(rest) > 0; {
+				length := min(len(rest), int(size)+1)
+				largest, rest = max(largest, inParts.follow(rest[:length])), rest[length:]
+			}
+			if largest != whole {
+				t.Errorf("%s: the largest event of %q has %d bytes, in parts of %d it has %d", name, stream, whole, int(size)+1, largest)
+			}
+		}
+	})
+}
