@@ -34,6 +34,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 
@@ -44,8 +45,10 @@ import (
 type reader struct {
 	config  *rest.Config
 	objects dynamic.Interface
-	apis    discovery.CachedDiscoveryInterface
-	mapper  meta.RESTMapper
+	// metadata is a way to labels and annotations alone.
+	metadata metadata.Interface
+	apis     discovery.CachedDiscoveryInterface
+	mapper   meta.RESTMapper
 }
 
 func newReader(config *rest.Config) (*reader, error) {
@@ -59,13 +62,17 @@ func newReader(config *rest.Config) (*reader, error) {
 	if err != nil {
 		return nil, err
 	}
+	metadataOnly, err := metadata.NewForConfigAndClient(config, requests)
+	if err != nil {
+		return nil, err
+	}
 	uncached, err := discovery.NewDiscoveryClientForConfigAndClient(config, requests)
 	if err != nil {
 		return nil, err
 	}
 	apis := memory.NewMemCacheClient(uncached)
 	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(apis), apis, nil)
-	return &reader{config: config, objects: objects, apis: apis, mapper: mapper}, nil
+	return &reader{config: config, objects: objects, metadata: metadataOnly, apis: apis, mapper: mapper}, nil
 }
 
 // find returns the resource that is meant by what kubectl takes for one, such as deploy or deployments.v1.apps.

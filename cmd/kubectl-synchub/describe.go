@@ -17,6 +17,7 @@ limitations under the License.
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -53,7 +54,7 @@ func newDescribeTargetCommand(streams genericiooptions.IOStreams) *cobra.Command
 		Aliases: []string{"synctarget"},
 		Short:   "Tell all that the hub knows of a SyncTarget",
 		Long: "Tell all that the hub knows of a SyncTarget: its conditions, the resources that are synced and those that cannot be, its\n" +
-			"credentials, what is left of it while it is drained or deleted, and the events about it.",
+			"credentials, which cluster is expected and which were former ones, what is left of it while it is drained or deleted, and the events about it.",
 		Example: "  kubectl synchub describe target florin",
 		Args:    oneSyncTarget,
 		RunE: func(command *cobra.Command, args []string) error {
@@ -109,6 +110,7 @@ func (d *description) target(of *edgev2alpha1.SyncTarget) {
 	d.field("Ready", strings.TrimSuffix(row.State()+", "+row.Reason+": "+row.Message, ": "))
 	d.field("Mailbox", row.Mailbox)
 	d.field("Cluster ID", of.Status.ClusterID)
+	d.otherCluster(of)
 	d.field("Version", row.Version)
 	d.field("Last Seen", d.ago(of.Status.LastSyncerHeartbeatTime))
 	if reference := of.Spec.KubeconfigSecretRef; reference != nil {
@@ -126,6 +128,7 @@ func (d *description) target(of *edgev2alpha1.SyncTarget) {
 	}
 	d.conditions(of.Status.Conditions)
 	d.resources(of.Status.SyncedResources)
+	d.formerClusters(of)
 	if lines := row.FailureLines(); len(lines) > 0 {
 		d.line("Failed Objects:")
 		for _, line := range lines {
@@ -138,6 +141,29 @@ func (d *description) target(of *edgev2alpha1.SyncTarget) {
 			d.line("%s", line)
 		}
 	}
+}
+
+// otherCluster says that the kubeconfig leads to another cluster than the one that is expected.
+func (d *description) otherCluster(of *edgev2alpha1.SyncTarget) {
+	if of.Status.ObservedClusterID == "" {
+		return
+	}
+	d.field("Observed Cluster ID", of.Status.ObservedClusterID)
+	d.line("\tAnother cluster answers, so nothing is synced. Put the kubeconfig back,")
+	d.line("\tor confirm it with `kubectl synchub confirm-cluster %s`.", of.Name)
+}
+
+// formerClusters lists the clusters that the SyncTarget stood for.
+func (d *description) formerClusters(of *edgev2alpha1.SyncTarget) {
+	if len(of.Status.FormerClusters) == 0 {
+		return
+	}
+	d.line("Former Clusters:")
+	d.line("  Cluster ID\tUntil\tResources")
+	for _, former := range of.Status.FormerClusters {
+		d.line("  %s\t%s\t%d", cmp.Or(former.ClusterID, "<unknown>"), d.ago(&former.Until), len(former.Resources))
+	}
+	d.line("  `kubectl synchub strays %s --target-kubeconfig FILE` lists the objects that are left there.", of.Name)
 }
 
 func objectsLine(counts *edgev2alpha1.TargetCounts) string {

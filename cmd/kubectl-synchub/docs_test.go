@@ -28,6 +28,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
 
 	"github.com/synchub-dev/synchub/controllers/sync/expression"
@@ -81,6 +82,37 @@ func TestDocumentedCommandPrintsWhatThePageShows(t *testing.T) {
 	}
 	if requests.Load() > 0 {
 		t.Error("a cluster was asked")
+	}
+}
+
+var indentedCommand = regexp.MustCompile(`(?m)^    kubectl synchub (.*)$`)
+
+// Each command that stands on a line of its own on the pages for operators is understood.
+func TestDocumentedCommandsAreUnderstood(t *testing.T) {
+	for _, name := range []string{"operations.md", "registration.md"} {
+		content, err := os.ReadFile("../../docs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		commands := indentedCommand.FindAllStringSubmatch(string(content), -1)
+		if len(commands) == 0 {
+			t.Errorf("%s shows no command", name)
+		}
+		for _, shown := range commands {
+			found, left, err := newCommand(genericiooptions.NewTestIOStreamsDiscard()).Find(strings.Fields(shown[1]))
+			if err == nil {
+				err = found.ParseFlags(left)
+			}
+			if err == nil {
+				err = found.ValidateFlagGroups()
+			}
+			if err == nil {
+				err = found.ValidateArgs(found.Flags().Args())
+			}
+			if err != nil {
+				t.Errorf("%s: %s: %v", name, shown[1], err)
+			}
+		}
 	}
 }
 

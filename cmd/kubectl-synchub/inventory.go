@@ -17,6 +17,7 @@ limitations under the License.
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -190,6 +191,34 @@ func (o *inventoryOptions) print(object client.Object, done string) error {
 
 // note tells a person something that is no result.
 func (o *inventoryOptions) note(text string) { fmt.Fprintln(o.ErrOut, text) }
+
+// confirmer returns what asks the operator whether to go on, if there is somebody to ask; said is true if he said so already.
+func (o *inventoryOptions) confirmer(said bool) func(context.Context, string) error {
+	return func(ctx context.Context, question string) error {
+		o.note(question)
+		switch {
+		case said || o.dryRun != dryRunNone:
+			return nil
+		case !printers.IsTerminal(o.In):
+			return errors.New("nothing was changed: say --yes if that is to be so")
+		}
+		fmt.Fprint(o.ErrOut, "Is that to be so? [y/N] ")
+		answer := make(chan string, 1)
+		go func() {
+			line, _ := bufio.NewReader(o.In).ReadString('\n')
+			answer <- strings.ToLower(strings.TrimSpace(line))
+		}()
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case line := <-answer:
+			if line == "y" || line == "yes" {
+				return nil
+			}
+			return errors.New("nothing was changed")
+		}
+	}
+}
 
 // progress tells a person who watches how far it is.
 func (o *inventoryOptions) progress(format string, values ...any) {

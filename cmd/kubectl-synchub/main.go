@@ -65,7 +65,7 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	command.SetErr(streams.ErrOut)
 	command.SetFlagErrorFunc(withAdvice)
 	command.AddCommand(newRegisterCommand(streams), newUnregisterCommand(streams), newRotateCommand(streams))
-	command.AddCommand(newConfirmClusterCommand(streams))
+	command.AddCommand(newConfirmClusterCommand(streams), newStraysCommand(streams))
 	command.AddCommand(newStateCommands(streams)...)
 	command.AddCommand(newGetCommand(streams), newDescribeCommand(streams), newStatusCommand(streams), newExplainCommand(streams))
 	command.AddCommand(newPublishedResourceCommand(streams), newVersionCommand(streams))

@@ -17,19 +17,16 @@ limitations under the License.
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/utils/clock"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
@@ -175,7 +172,7 @@ func (o *registerOptions) checkLifetime() error {
 func (o *registerOptions) plan(name string) (*registration.Plan, error) {
 	plan := &registration.Plan{
 		Name: name, Labels: o.labels, Rights: rights.Options{Escalate: o.escalate}, Lifetime: o.lifetime,
-		Note: o.note, Confirm: o.confirm, Clock: clock.RealClock{},
+		Note: o.note, Confirm: o.confirmer(o.yes), Clock: clock.RealClock{},
 	}
 	if o.adopt != "" {
 		plan.Adoption = new(edgev2alpha1.AdoptionPolicy(o.adopt))
@@ -256,32 +253,6 @@ func (o *registerOptions) show(ctx context.Context, plan *registration.Plan, imp
 		}
 	}
 	return imports.advice()
-}
-
-// confirm asks the operator whether to go on, if there is somebody to ask.
-func (o *registerOptions) confirm(ctx context.Context, question string) error {
-	o.note(question)
-	switch {
-	case o.yes || o.dryRun != dryRunNone:
-		return nil
-	case !printers.IsTerminal(o.In):
-		return errors.New("nothing was changed: say --yes if that is to be so")
-	}
-	fmt.Fprint(o.ErrOut, "Is that to be so? [y/N] ")
-	answer := make(chan string, 1)
-	go func() {
-		line, _ := bufio.NewReader(o.In).ReadString('\n')
-		answer <- strings.ToLower(strings.TrimSpace(line))
-	}()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case said := <-answer:
-		if said == "y" || said == "yes" {
-			return nil
-		}
-		return errors.New("nothing was changed")
-	}
 }
 
 // await waits until the SyncTarget is ready.

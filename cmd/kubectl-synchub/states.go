@@ -155,7 +155,7 @@ func (o *inventoryOptions) awaitDrained(ctx context.Context, syncTarget *edgev2a
 		if seen == nil || isDrained(seen) {
 			return true
 		}
-		if text := departure(seen); text != shown {
+		if text := departureText(seen); text != shown {
 			shown = text
 			o.progress("%s", text)
 		}
@@ -186,7 +186,7 @@ func isDrained(syncTarget *edgev2alpha1.SyncTarget) bool {
 }
 
 func notDrained(syncTarget *edgev2alpha1.SyncTarget) string {
-	text := departure(syncTarget)
+	text := departureText(syncTarget)
 	if condition := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionDrained); condition != nil {
 		text += "\n" + strings.TrimSpace(condition.Reason+": "+condition.Message)
 	}

@@ -188,7 +188,7 @@ func (o *unregisterOptions) awaitGone(ctx context.Context, syncTarget *edgev2alp
 		return ctx.Err()
 	}
 	return fmt.Errorf("the SyncTarget %s is being deleted, but was not gone after %s: %s\n%s\nRun the command again to go on waiting, or with --force to let it go although its cluster cannot be reached",
-		syncTarget.Name, o.timeout, departure(last), registration.Unready(last))
+		syncTarget.Name, o.timeout, departureText(last), registration.Unready(last))
 }
 
 // leave takes the hub's identity from the cluster, or says that it is still there.
@@ -219,14 +219,14 @@ func waitsFor(syncTarget *edgev2alpha1.SyncTarget) string {
 	case report == nil || report.Remaining == nil:
 		return "Waiting for the hub to look at the cluster."
 	case *report.Remaining == 0:
-		return "The cluster is done: " + departure(syncTarget) + ". Waiting for the hub to delete the mailbox."
+		return "The cluster is done: " + departureText(syncTarget) + ". Waiting for the hub to delete the mailbox."
 	default:
-		return "Waiting for the cluster: " + departure(syncTarget)
+		return "Waiting for the cluster: " + departureText(syncTarget)
 	}
 }
 
-// departure says in one line how far a cluster has been left.
-func departure(syncTarget *edgev2alpha1.SyncTarget) string {
+// departureText says in one line how far a cluster has been left.
+func departureText(syncTarget *edgev2alpha1.SyncTarget) string {
 	report := syncTarget.Status.Departure
 	if report == nil {
 		return "The hub has not said anything yet."

@@ -98,7 +98,7 @@ func (r *run) removeAll(ctx context.Context, items []item, failed *failures) {
 func (r *run) releaseAll(ctx context.Context, items []item, failed *failures) {
 	each(items, func(item item) {
 		if ctx.Err() == nil && failed.fatal() == nil {
-			labels, annotations := traces(r.Owner, item.Object)
+			labels, annotations := Traces(r.Owner, item.Object)
 			failed.add(item, r.Target.Strip(requests.As(ctx, requests.Object), item.resource, item.key(), item.UID, labels, annotations))
 		}
 	})

@@ -159,8 +159,8 @@ func whyKept(mode Mode, object Object, mark ownership.Mark, installed bool, casc
 	}
 }
 
-// traces returns the labels and annotations of an object by which the owner knows it.
-func traces(owner ownership.Owner, object Object) (labels, annotations []string) {
+// Traces returns the labels and annotations of an object by which the owner knows it.
+func Traces(owner ownership.Owner, object Object) (labels, annotations []string) {
 	labels, annotations = owner.Traces(object.Labels, object.Annotations)
 	if object.Labels[definition.InstalledByLabel] == owner.LabelValue() {
 		labels = append(labels, definition.InstalledByLabel)

@@ -43,7 +43,7 @@ type Edits struct {
 // Edit changes the metadata of the object that has the UID, in one request, and returns the object as it is then. It
 // fails with a NotFound error if the object is gone, and with an Invalid or Conflict error if it was replaced.
 func (c *Connection) Edit(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName, uid types.UID, edits Edits) (*unstructured.Unstructured, error) {
-	patch, err := edits.patch(uid)
+	patch, err := edits.Patch(uid)
 	if err != nil {
 		return nil, fmt.Errorf("cannot edit %s: %w", key, err)
 	}
@@ -62,9 +62,9 @@ func (c *Connection) Strip(ctx context.Context, resource schema.GroupVersionReso
 	return err
 }
 
-// patch returns a merge patch. An apply without the marks would give up all our fields; a JSON patch fails where a map
+// Patch returns a merge patch that makes the edits to the object that has the UID. An apply without the marks would give up all our fields; a JSON patch fails where a map
 // or a key is missing. The UID in the patch cannot be changed by it, so any other object refuses it.
-func (e Edits) patch(uid types.UID) ([]byte, error) {
+func (e Edits) Patch(uid types.UID) ([]byte, error) {
 	switch {
 	case uid == "":
 		return nil, fmt.Errorf("an edit needs the UID of its object")

@@ -32,6 +32,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"github.com/synchub-dev/synchub/provider/requests"
@@ -151,18 +152,19 @@ func (c *Connection) verifyCluster(ctx context.Context) error {
 		return nil
 	}
 	epoch := c.identity.now()
-	id, err := c.askClusterID(ctx)
+	asking, cancel := context.WithTimeout(requests.As(ctx, requests.Background), identityTimeout)
+	defer cancel()
+	id, err := ClusterID(asking, c.metadata)
 	if err != nil {
 		return fmt.Errorf("cannot find out which cluster answers: %w", err)
 	}
 	return c.identity.set(id, epoch, now.Add(identityInterval+time.Duration(rand.Float64()*0.2*float64(identityInterval)))) //nolint:gosec // jitter needs no secrecy
 }
 
-func (c *Connection) askClusterID(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(requests.As(ctx, requests.Background), identityTimeout)
-	defer cancel()
+// ClusterID asks a cluster for its ID; it is empty if the cluster does not tell.
+func ClusterID(ctx context.Context, from metadata.Interface) (string, error) {
 	for _, origin := range origins {
-		object, err := c.metadata.Resource(origin.resource).Get(ctx, origin.name, metav1.GetOptions{})
+		object, err := from.Resource(origin.resource).Get(ctx, origin.name, metav1.GetOptions{})
 		if err == nil {
 			return clusterID(string(object.GetUID())), nil
 		}

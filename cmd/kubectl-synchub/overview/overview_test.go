@@ -53,9 +53,10 @@ func TestRowOf(t *testing.T) {
 		"all is well": {syncTarget("a", time.Minute, "True", "Ready", nil), "True", "Ready", true},
 		"no hub has seen it": {
 			&edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, "Unknown", overview.ReasonSilent, false},
-		"green from long ago": {syncTarget("a", time.Hour, "True", "Ready", nil), "Unknown", overview.ReasonSilent, false},
-		"red from long ago":   {syncTarget("a", time.Hour, "False", "TargetUnreachable", nil), "False", "TargetUnreachable", false},
-		"something fails":     {syncTarget("a", 0, "True", "Ready", func(s *edgev2alpha1.SyncTarget) { s.Status.Counts.Failed = 1 }), "True", "Ready", false},
+		"green from long ago":     {syncTarget("a", time.Hour, "True", "Ready", nil), "Unknown", overview.ReasonSilent, false},
+		"red from long ago":       {syncTarget("a", time.Hour, "False", "TargetUnreachable", nil), "False", "TargetUnreachable", false},
+		"another cluster answers": {syncTarget("a", 0, "False", "ClusterChanged", func(s *edgev2alpha1.SyncTarget) { s.Status.ObservedClusterID = "b" }), "False", "ClusterChanged", false},
+		"something fails":         {syncTarget("a", 0, "True", "Ready", func(s *edgev2alpha1.SyncTarget) { s.Status.Counts.Failed = 1 }), "True", "Ready", false},
 		"something does not fit": {syncTarget("a", 0, "True", "Ready", func(s *edgev2alpha1.SyncTarget) {
 			s.Status.SyncedResources = []edgev2alpha1.SyncedResource{{Resource: "widgets", State: edgev2alpha1.SyncedResourceIncompatible}}
 		}), "True", "Ready", false},

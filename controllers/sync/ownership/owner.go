@@ -19,6 +19,7 @@ package ownership
 import (
 	"crypto/sha256"
 	"encoding/base32"
+	"encoding/json"
 	"errors"
 	"strings"
 
@@ -49,6 +50,19 @@ type Owner struct {
 	SyncTarget types.UID
 	// Sealer has the hub's key. Without one an owner owns nothing.
 	Sealer *Sealer
+}
+
+// ClaimedOwner returns the owner that a mark of any version names, whoever wrote it, without a Sealer; false if it names none.
+// It serves to find the marks of a SyncTarget without knowing its hub. Only [Owner.Verify] says whether a mark counts.
+func ClaimedOwner(annotation string) (Owner, bool) {
+	var claimed struct {
+		Hub        types.UID `json:"hub"`
+		SyncTarget types.UID `json:"syncTarget"`
+	}
+	if json.Unmarshal([]byte(annotation), &claimed) != nil || claimed.Hub == "" || claimed.SyncTarget == "" {
+		return Owner{}, false
+	}
+	return Owner{Hub: claimed.Hub, SyncTarget: claimed.SyncTarget}, true
 }
 
 // LabelValue is the value of [OwnerLabel]: short, legal as a label, and different for every hub and SyncTarget.

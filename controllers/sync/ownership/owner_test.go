@@ -182,3 +182,23 @@ func TestLabelValueAndFieldManager(t *testing.T) {
 		}
 	}
 }
+
+func TestClaimedOwner(t *testing.T) {
+	sealed := owner.Seal(markOf(owner, ownership.Self{Kind: "ConfigMap", Name: "a"}))
+	for name, test := range map[string]struct {
+		annotation string
+		names      bool
+	}{
+		"a mark":                 {sealed, true},
+		"of an unknown version":  {strings.Replace(sealed, `"v":2`, `"v":9`, 1), true},
+		"without an annotation":  {"", false},
+		"no JSON":                {sealed[1:], false},
+		"no SyncTarget":          {`{"hub":"a"}`, false},
+		"of another type at all": {`{"hub":["a"],"syncTarget":1}`, false},
+	} {
+		claimed, ok := ownership.ClaimedOwner(test.annotation)
+		if ok != test.names || claimed.Sealer != nil || ok && (claimed.Hub != owner.Hub || claimed.SyncTarget != owner.SyncTarget) {
+			t.Errorf("%s: got %+v, %v", name, claimed, ok)
+		}
+	}
+}
