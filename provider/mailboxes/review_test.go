@@ -49,7 +49,8 @@ func (p *byPrefix) Selects(_ logicalcluster.Name, _ schema.GroupVersionResource,
 func (p *byPrefix) Limits(logicalcluster.Name) mailboxes.Limits {
 	return mailboxes.Limits{Bytes: p.bytes.Load()}
 }
-func (p *byPrefix) Marks() []string { return nil }
+func (p *byPrefix) ConfigLimits() mailboxes.Limits { return mailboxes.Limits{} }
+func (p *byPrefix) Marks() []string                { return nil }
 
 // What nobody selects takes next to no memory; what is selected then is fetched, as much as the limits allow, and what is
 // deselected is let go.
