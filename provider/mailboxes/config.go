@@ -33,9 +33,9 @@ import (
 // configStatus is how many bytes the status of a config may take that is held. The hub replaces a larger one.
 const configStatus = 64 << 10
 
-// isConfig tells whether the objects of a resource are configs.
+// isConfig tells whether the objects of a resource are configs. Without a policy they are held whole, like all others.
 func (m *Mailboxes) isConfig(resource schema.GroupVersionResource) bool {
-	return resource != bindingsResource && slices.Contains(m.always, resource)
+	return m.policy != nil && resource != bindingsResource && slices.Contains(m.always, resource)
 }
 
 // account returns where the objects of a mailbox count.
