@@ -47,6 +47,9 @@ func (c choice) equal(other choice) bool {
 // errUnseen means that something cannot be seen now; an event tells when it can.
 var errUnseen = errors.New("it cannot be seen now")
 
+// errPartial means that a config that is not in force, because the mailbox has too many, may select an object.
+var errPartial = errors.New("it is unknown what all configs select")
+
 // chooseDown returns how an object of the mailbox goes down; ok is false if it does not. What came up never does, nor does
 // a namespace that was only made for what came up, nor what gives users their rights in the mailbox.
 func (c *Controller) chooseDown(matcher *selection.Matcher, source *unstructured.Unstructured) (chosen choice, ok bool) {

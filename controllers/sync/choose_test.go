@@ -280,6 +280,30 @@ func TestLookDown(t *testing.T) {
 	}
 }
 
+// As long as other configs may select it, nothing is concluded from no config's selecting an object.
+func TestLookDownByAPartialMatcher(t *testing.T) {
+	const selected = "namespacedObjects: [{group: '', resource: secrets, objectsByNamespace: [{namespace: NS, names: [selected]}]}]"
+	const labelled = "namespaceScope: {namespaces: [labelled], resources: [{group: '', resource: secrets, labelSelector: {matchLabels: {a: b}}}]}"
+	c := newChooser(t, "", nil, selected, labelled)
+	c.matcher.Store(c.matcher.Load().AsPartial())
+	for _, test := range []struct {
+		namespace, object, situation string
+		want                         decide.Cause
+	}{
+		{c.hub.namespace, "selected", "present placed", decide.InStep},
+		{c.hub.namespace, "selected", "gone placed", decide.Vanished},
+		{c.hub.namespace, "other", "present placed", decide.Suspended},
+		{c.hub.namespace, "other", "terminating placed", decide.Suspended},
+		{c.hub.namespace, "other", "gone placed", decide.Suspended},
+		{"labelled", "other", "present placed", decide.Unknown},
+		{"labelled", "other", "gone placed", decide.Vanished},
+	} {
+		if got, err := c.look(test.situation, secretIn(t, test.namespace, test.object, ""), ownership.Mark{}); got != test.want || err != nil {
+			t.Errorf("%s, %s: want %s, got %s, %v", test.object, test.situation, test.want, got, err)
+		}
+	}
+}
+
 // look returns the state of an object in a situation.
 func (c *chooser) look(situation string, object *unstructured.Unstructured, mark ownership.Mark) (decide.Cause, error) {
 	var source *unstructured.Unstructured

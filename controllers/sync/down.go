@@ -267,6 +267,9 @@ func (c *Controller) lookDown(key types.NamespacedName, source *unstructured.Uns
 		return decide.Vanished, choice{}, nil
 	}
 	chosen, ok := c.chooseDown(matcher, source)
+	if !ok && matcher.IsPartial() {
+		chosen.doubt = errPartial
+	}
 	if !ok || source.GetDeletionTimestamp() != nil {
 		return c.lookAtLeaving(matcher, source, chosen, ok, seen), chosen, nil
 	}
@@ -293,7 +296,7 @@ func (c *Controller) lookAtLeaving(matcher *selection.Matcher, source *unstructu
 		return decide.Suspended
 	case terminating:
 		return decide.Terminating
-	case len(seen) > 0 && c.mayStillBeKin(matcher, source, seen):
+	case matcher.IsPartial(), len(seen) > 0 && c.mayStillBeKin(matcher, source, seen):
 		return decide.Unknown
 	default:
 		return decide.Deselected

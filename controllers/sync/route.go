@@ -312,6 +312,10 @@ func (c *Controller) SetMatcher(matcher *selection.Matcher) {
 		}
 	}
 	c.enqueue(createPriority, raised...)
+	if old.IsPartial() != matcher.IsPartial() {
+		// Of what is not selected it has become known, or unknown, that nothing selects it.
+		c.enqueueAll()
+	}
 	if len(c.Relations) > 0 {
 		// Which namespaces they may be in hangs on the configs.
 		if owner := c.feedOwner(); owner != nil {

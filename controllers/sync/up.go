@@ -233,8 +233,11 @@ func (c *Controller) lookForMissing(ctx context.Context, key types.NamespacedNam
 	if mark.Relation != "" {
 		return c.lookForMissingKin(ctx, key, mark, side)
 	}
-	selected, ok := c.selectsHeld(c.matcher.Load(), side, mark, held)
+	matcher := c.matcher.Load()
+	selected, ok := c.selectsHeld(matcher, side, mark, held)
 	switch {
+	case !ok && matcher.IsPartial():
+		return unknown, nil
 	case !ok:
 		return deselected(), nil
 	case selected.Suspended:

@@ -157,7 +157,7 @@ func (c *Controller) Reconcile(ctx context.Context, syncTarget types.UID) (recon
 		configs, _ := c.mailboxes.List(resource, view.Mailbox)
 		for _, config := range configs {
 			// One that is being deleted selects nothing any more.
-			if config.GetDeletionTimestamp() == nil {
+			if config.GetDeletionTimestamp() == nil && ctx.Err() == nil {
 				errs = append(errs, c.write(ctx, report, resource, config))
 			}
 		}
@@ -243,20 +243,29 @@ func putOff(now time.Time, seen look, known bool) time.Duration {
 func (c *Controller) write(ctx context.Context, report report, resource schema.GroupVersionResource, object *unstructured.Unstructured) error {
 	var findings Findings
 	var current edgev2alpha1.SyncerConfigStatus // both kinds share it
+	id := selection.SyncerConfigID(object.GetName())
 	switch object.GetKind() {
 	case "SyncerConfig":
 		var config edgev2alpha1.SyncerConfig
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &config); err != nil {
 			return err
 		}
-		findings, current = report.findings(selection.SyncerConfigID(config.Name), config.Spec.Conversions), config.Status
+		findings, current = report.findings(id, config.Spec.Conversions), config.Status
 		findings.Suspended = config.Spec.Suspend
 	default:
+		id = selection.EdgeSyncConfigID(object.GetName())
 		var config edgev2alpha1.EdgeSyncConfig
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &config); err != nil {
 			return err
 		}
-		findings, current = report.findings(selection.EdgeSyncConfigID(config.Name), config.Spec.Conversions), config.Status
+		findings, current = report.findings(id, config.Spec.Conversions), config.Status
+	}
+	switch inForce := report.Matcher.Has(id); {
+	case !inForce && report.Matcher.IsPartial():
+		findings = Findings{Beyond: true, Missing: findings.Missing}
+	case mailboxes.ExtentOf(object) != mailboxes.Whole:
+		// It is about to be in force, or not to be any more.
+		return nil
 	}
 	findings.Generation = object.GetGeneration()
 	next := Status(findings, current)

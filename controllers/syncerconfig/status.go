@@ -74,6 +74,8 @@ type Findings struct {
 	Generation int64
 	// Missing are the APIs that the mailbox does not have.
 	Missing syncmanager.MissingAPIs
+	// Beyond is true if the config is not in force because its mailbox has too many.
+	Beyond bool
 }
 
 // Status returns the status that follows from the findings; current is the status so far.
@@ -90,7 +92,7 @@ func Status(findings Findings, current edgev2alpha1.SyncerConfigStatus) edgev2al
 	ready := readiness(findings, tally)
 	ready.ObservedGeneration = findings.Generation
 	meta.SetStatusCondition(&next.Conditions, ready)
-	setOrRemove(&next.Conditions, !findings.Selects || len(findings.Idle) > 0, metav1.Condition{
+	setOrRemove(&next.Conditions, !findings.Beyond && (!findings.Selects || len(findings.Idle) > 0), metav1.Condition{
 		Type: edgev2alpha1.ConditionSelectsNothing, Reason: ReasonNothing, ObservedGeneration: findings.Generation,
 		Message: idleness(findings.Idle),
 	})
@@ -114,6 +116,11 @@ func Status(findings Findings, current edgev2alpha1.SyncerConfigStatus) edgev2al
 	return next
 }
 
+// beyondLimits names no number that changes, for it stands in each config that is beyond them.
+var beyondLimits = fmt.Sprintf("The config is not in force: of one mailbox the hub acts upon %d configs, which may take %d bytes of its memory together, "+
+	"the oldest first. As long as there are more, nothing is removed because no config selects it. Delete configs, or put several into one.",
+	syncmanager.ConfigLimits.Objects, syncmanager.ConfigLimits.Bytes)
+
 // idleness names the entries that select nothing.
 func idleness(entries []string) string {
 	const rule = `an absent or empty list selects nothing; "*" selects all.`
@@ -126,6 +133,8 @@ func idleness(entries []string) string {
 func readiness(findings Findings, tally *sync.Tally) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	switch {
+	case findings.Beyond:
+		condition.Reason, condition.Message = sync.ReasonMailboxLimitExceeded, beyondLimits
 	case len(findings.Problems) > 0:
 		problem := findings.Problems[0]
 		condition.Reason, condition.Message = ReasonInvalidEntry, sync.Truncate(fmt.Sprintf("%s: %s", problem.Field, problem.Message))

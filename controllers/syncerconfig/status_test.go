@@ -286,3 +286,18 @@ func TestStatusAgain(t *testing.T) {
 		t.Errorf("want %+v\ngot  %+v", *before, back)
 	}
 }
+
+// A config beyond the limits says so and nothing else, in words that do not change when there are more of them.
+func TestBeyondLimits(t *testing.T) {
+	current := edgev2alpha1.SyncerConfigStatus{Conditions: []metav1.Condition{{Type: edgev2alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: syncerconfig.ReasonInStep}}}
+	next := syncerconfig.Status(syncerconfig.Findings{Beyond: true, Generation: 2}, current)
+	if len(next.Conditions) != 1 || next.ObservedGeneration != 2 {
+		t.Fatalf("got %+v", next)
+	}
+	if ready := next.Conditions[0]; ready.Status != metav1.ConditionFalse || ready.Reason != sync.ReasonMailboxLimitExceeded || !strings.Contains(ready.Message, "256 configs") {
+		t.Errorf("got %+v", ready)
+	}
+	if again := syncerconfig.Status(syncerconfig.Findings{Beyond: true, Generation: 2}, next); !reflect.DeepEqual(next, again) {
+		t.Errorf("it is written again: %+v", again)
+	}
+}

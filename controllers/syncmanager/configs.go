@@ -17,6 +17,8 @@ limitations under the License.
 package syncmanager
 
 import (
+	"cmp"
+
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -33,6 +35,10 @@ type viewer interface {
 }
 
 var _ viewer = &mailboxes.Mailboxes{}
+
+// ConfigLimits bound the configs of one mailbox that are in force, and with that what it takes to compile them. The largest
+// config that kcp stores is within them.
+var ConfigLimits = mailboxes.Limits{Objects: 256, Bytes: 16 << 20}
 
 // configs are those in force in one mailbox, by resource.
 //
@@ -86,6 +92,39 @@ func holdOn(before, seen []*unstructured.Unstructured, proven func(types.Namespa
 	return inForce, suspects
 }
 
+// withinLimits returns the configs that are older than all that are not held because of [ConfigLimits], and whether that is all.
+// A younger one waits, even if it is held: which conversion of an object counts is for the oldest config to say.
+func (c configs) withinLimits() (older configs, all bool) {
+	var beyond *unstructured.Unstructured
+	for _, objects := range c {
+		for _, config := range objects {
+			if mailboxes.ExtentOf(config) != mailboxes.Whole && (beyond == nil || isOlder(config, beyond)) {
+				beyond = config
+			}
+		}
+	}
+	if beyond == nil {
+		return c, true
+	}
+	older = configs{}
+	for resource, objects := range c {
+		for _, config := range objects {
+			if isOlder(config, beyond) {
+				older[resource] = append(older[resource], config)
+			}
+		}
+	}
+	return older, false
+}
+
+// isOlder orders configs as they are compiled and held.
+func isOlder(one, other *unstructured.Unstructured) bool {
+	return cmp.Or(
+		one.GetCreationTimestamp().Compare(other.GetCreationTimestamp().Time),
+		cmp.Compare(one.GetKind(), other.GetKind()), cmp.Compare(one.GetName(), other.GetName()),
+	) < 0
+}
+
 func keyOf(object *unstructured.Unstructured) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 }
@@ -99,7 +138,8 @@ type configSubscriber struct {
 
 // OnEvent is called for each change of a config.
 func (s *configSubscriber) OnEvent(event mailboxes.Event) {
-	if event.Old != nil && event.New != nil && event.Old.GetUID() == event.New.GetUID() && event.Old.GetGeneration() == event.New.GetGeneration() {
+	if event.Old != nil && event.New != nil && event.Old.GetUID() == event.New.GetUID() && event.Old.GetGeneration() == event.New.GetGeneration() &&
+		mailboxes.ExtentOf(event.Old) == mailboxes.ExtentOf(event.New) {
 		return // only the status changed, which we write ourselves
 	}
 	s.lookAgain(true)

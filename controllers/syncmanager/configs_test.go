@@ -209,3 +209,35 @@ func TestConfigEvents(t *testing.T) {
 		}
 	}
 }
+
+// What is not held because of the limits, and all that is younger, is not in force, and the matcher says that there is more.
+func TestConfigsBeyondLimits(t *testing.T) {
+	aged := func(name string, second int64, held bool) *unstructured.Unstructured {
+		config := configsNamed(name)[0]
+		config.SetCreationTimestamp(metav1.NewTime(time.Unix(second, 0)))
+		if !held {
+			config.Object["synchub.dev/extent"] = "Identity"
+		}
+		return config
+	}
+	for name, test := range map[string]struct {
+		syncer, edge []*unstructured.Unstructured
+		want         string
+		all          bool
+	}{
+		"all are held":           {[]*unstructured.Unstructured{aged("a", 1, true)}, []*unstructured.Unstructured{aged("b", 2, true)}, "a; b", true},
+		"the youngest is not":    {[]*unstructured.Unstructured{aged("a", 1, true), aged("c", 3, false)}, []*unstructured.Unstructured{aged("b", 2, true)}, "a; b", false},
+		"one in between is not":  {[]*unstructured.Unstructured{aged("a", 1, true), aged("b", 2, false)}, []*unstructured.Unstructured{aged("c", 3, true)}, "a; ", false},
+		"the oldest is not":      {[]*unstructured.Unstructured{aged("a", 1, false), aged("b", 2, true)}, nil, "; ", false},
+		"of one second, by name": {[]*unstructured.Unstructured{aged("a", 1, true), aged("b", 1, false), aged("c", 1, true)}, nil, "a; ", false},
+		"there are none":         {nil, nil, "; ", true},
+		"only one, and not held": {nil, []*unstructured.Unstructured{aged("a", 1, false)}, "; ", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			older, all := configs{ConfigResources[0]: test.syncer, ConfigResources[1]: test.edge}.withinLimits()
+			if got := configNames(older[ConfigResources[0]]) + "; " + configNames(older[ConfigResources[1]]); got != test.want || all != test.all {
+				t.Errorf("%q are in force, all of them: %v; want %q, %v", got, all, test.want, test.all)
+			}
+		})
+	}
+}

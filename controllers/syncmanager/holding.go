@@ -17,12 +17,15 @@ limitations under the License.
 package syncmanager
 
 import (
+	"fmt"
+	"strings"
 	gosync "sync"
 	"sync/atomic"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
@@ -74,6 +77,9 @@ func (h *holding) Limits(mailbox logicalcluster.Name) mailboxes.Limits {
 	}
 	return h.limits
 }
+
+// ConfigLimits implements [mailboxes.Policy].
+func (h *holding) ConfigLimits() mailboxes.Limits { return ConfigLimits }
 
 // Selects implements [mailboxes.Policy]. The filter of a PublishedResource is not asked: it may look at all of an object.
 func (h *holding) Selects(mailbox logicalcluster.Name, resource schema.GroupVersionResource, object *unstructured.Unstructured) (isSelected, known bool) {
@@ -162,10 +168,34 @@ func (h *holding) publish(published []sync.Resource) {
 	h.manager.Mailboxes.ReviewAll()
 }
 
-// matcherOf compiles configs.
+// BeyondLimits says what of a SyncTarget's mailbox is not synced because of its limits; empty if nothing is.
+func (m *Manager) BeyondLimits(syncTarget types.UID) string {
+	found, ok := m.get(syncTarget)
+	if !ok {
+		return ""
+	}
+	mailbox := found.describe().Mailbox
+	var sentences []string
+	if objects := m.Mailboxes.LimitError(mailbox); objects.Beyond > 0 {
+		text := objects.Error()
+		sentences = append(sentences, strings.ToUpper(text[:1])+text[1:]+".")
+	}
+	if configs := m.Mailboxes.ConfigsBeyond(mailbox); configs > 0 {
+		sentences = append(sentences, fmt.Sprintf("Of the configs, the youngest %d are not in force: the hub acts upon %d of a mailbox, which may take %d bytes. "+
+			"Nothing is removed because no config selects it.", configs, ConfigLimits.Objects, ConfigLimits.Bytes))
+	}
+	return strings.Join(sentences, " ")
+}
+
+// matcherOf compiles the configs that are in force.
 func (m *Manager) matcherOf(configs configs) *selection.Matcher {
-	return selection.Compile(
-		read[edgev2alpha1.SyncerConfig](m.Log, configs[ConfigResources[0]]),
-		read[edgev2alpha1.EdgeSyncConfig](m.Log, configs[ConfigResources[1]]),
+	inForce, all := configs.withinLimits()
+	matcher := selection.Compile(
+		read[edgev2alpha1.SyncerConfig](m.Log, inForce[ConfigResources[0]]),
+		read[edgev2alpha1.EdgeSyncConfig](m.Log, inForce[ConfigResources[1]]),
 	)
+	if !all {
+		return matcher.AsPartial()
+	}
+	return matcher
 }

@@ -97,6 +97,7 @@ func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, sync
 	}
 	now.access = c.access(syncTarget, found)
 	now.missing, now.missingKnown = c.sync.Missing(syncTarget.UID)
+	now.beyond = c.sync.BeyondLimits(syncTarget.UID)
 	now.sum = func() (sync.Sum, bool) { return c.sync.Sum(syncTarget.UID) }
 	result := reconcile.Result{RequeueAfter: now.describe(syncTarget, memory)}
 	now.describeLedger(syncTarget, c.ledger.Get(syncTarget.UID), c.sync.States(syncTarget.UID))
@@ -127,7 +128,9 @@ type view struct {
 	// missing are the APIs that the mailbox does not have; missingKnown is false until that was looked at.
 	missing      syncmanager.MissingAPIs
 	missingKnown bool
-	now          time.Time
+	// beyond says what of the mailbox is beyond its limits; empty if nothing is.
+	beyond string
+	now    time.Time
 }
 
 // describe takes what is known over into the status, and returns when that must be done again; zero if only after a change.
@@ -164,14 +167,30 @@ func (v view) describe(syncTarget *edgev2alpha1.SyncTarget, memory *memory) (aga
 	if health.Version != "" {
 		status.Versions = &edgev2alpha1.TargetVersions{Kubernetes: health.Version}
 	}
+	last := status.LastSyncerHeartbeatTime
 	if health.Up {
-		last := status.LastSyncerHeartbeatTime
 		again = soonest(again, beat(status, health, firstBeat(syncTarget.UID, memory.since, last), v.now))
 		if status.LastSyncerHeartbeatTime != last {
 			v.count(status)
 		}
 	}
+	v.describeLimits(syncTarget, status.LastSyncerHeartbeatTime != last)
 	return again
+}
+
+// describeLimits sets or removes the condition MailboxLimitExceeded. Its numbers change with each object of the mailbox, so
+// they are written along with a heartbeat.
+func (v view) describeLimits(syncTarget *edgev2alpha1.SyncTarget, beats bool) {
+	conditions := &syncTarget.Status.Conditions
+	switch {
+	case v.beyond == "":
+		meta.RemoveStatusCondition(conditions, edgev2alpha1.ConditionMailboxLimitExceeded)
+	case beats || !meta.IsStatusConditionTrue(*conditions, edgev2alpha1.ConditionMailboxLimitExceeded):
+		meta.SetStatusCondition(conditions, metav1.Condition{
+			Type: edgev2alpha1.ConditionMailboxLimitExceeded, Status: metav1.ConditionTrue, Reason: sync.ReasonMailboxLimitExceeded,
+			Message: v.beyond, ObservedGeneration: syncTarget.Generation,
+		})
+	}
 }
 
 // describeShared sets or removes the condition ClusterShared. It does not name the other SyncTarget, which may be another

@@ -80,3 +80,22 @@ func TestSuspendedIsACondition(t *testing.T) {
 		}
 	}
 }
+
+// A mailbox over its limits is told on its SyncTarget at once, and its numbers with the heartbeats only.
+func TestMailboxLimitExceeded(t *testing.T) {
+	syncTarget := &edgev2alpha1.SyncTarget{}
+	for _, step := range []struct {
+		beyond string
+		beats  bool
+		want   string
+	}{{"", false, ""}, {"one", false, "one"}, {"two", false, "one"}, {"three", true, "three"}, {"", false, ""}} {
+		view{beyond: step.beyond}.describeLimits(syncTarget, step.beats)
+		got := ""
+		if condition := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionMailboxLimitExceeded); condition != nil {
+			got = condition.Message
+		}
+		if got != step.want {
+			t.Errorf("%+v: the condition says %q", step, got)
+		}
+	}
+}

@@ -50,8 +50,9 @@ type Policy interface {
 	// Selects tells whether an object may be needed whole; known is false while the configs of its mailbox are unknown.
 	// Of an object that is held as [Identity] it is not asked.
 	Selects(mailbox logicalcluster.Name, resource schema.GroupVersionResource, object *unstructured.Unstructured) (selected, known bool)
-	// Limits returns the limits of a mailbox.
+	// Limits returns the limits of a mailbox, and ConfigLimits those of the configs of each mailbox, which do not count there.
 	Limits(mailbox logicalcluster.Name) Limits
+	ConfigLimits() Limits
 	// Marks are the annotations that are held of every object.
 	Marks() []string
 }
@@ -87,10 +88,14 @@ type account struct {
 
 // account returns the account of a mailbox.
 func (m *Mailboxes) account(mailbox logicalcluster.Name) *account {
-	if found, ok := m.accounts.Load(mailbox); ok {
+	return accountIn(&m.accounts, mailbox)
+}
+
+func accountIn(accounts *sync.Map, mailbox logicalcluster.Name) *account {
+	if found, ok := accounts.Load(mailbox); ok {
 		return found.(*account)
 	}
-	found, _ := m.accounts.LoadOrStore(mailbox, &account{})
+	found, _ := accounts.LoadOrStore(mailbox, &account{})
 	return found.(*account)
 }
 
@@ -192,10 +197,20 @@ func (m *Mailboxes) Missing(resource schema.GroupVersionResource, mailbox logica
 
 // LimitError says what a mailbox has, and may have.
 func (m *Mailboxes) LimitError(mailbox logicalcluster.Name) *LimitError {
-	found := &LimitError{Limits: m.policy.Limits(mailbox)}
-	account := m.account(mailbox)
-	account.lock.Lock()
-	defer account.lock.Unlock()
-	found.Objects, found.Bytes, found.Beyond = account.objects, account.wholeBytes, account.beyond
-	return found
+	var limits Limits
+	if m.policy != nil {
+		limits = m.policy.Limits(mailbox)
+	}
+	return m.account(mailbox).limitError(limits)
+}
+
+// ConfigsBeyond returns how many configs of a mailbox are not in force because of their limits.
+func (m *Mailboxes) ConfigsBeyond(mailbox logicalcluster.Name) int64 {
+	return accountIn(&m.configAccounts, mailbox).limitError(Limits{}).Beyond
+}
+
+func (a *account) limitError(limits Limits) *LimitError {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	return &LimitError{Limits: limits, Objects: a.objects, Bytes: a.wholeBytes, Beyond: a.beyond}
 }

@@ -22,7 +22,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/provider/holdings"
 )
@@ -30,26 +29,35 @@ import (
 // candidate is an object of a mailbox that is to be held, in as much as need bytes.
 type candidate struct {
 	created time.Time
-	uid     types.UID
-	need    int64
+	// tie decides between those of one second.
+	tie  string
+	need int64
 }
 
-// admit tells, for each candidate, whether the limits leave room for it. The oldest are admitted first, and one for which
-// there is no room does not keep out a younger one that needs less. It depends on nothing but the candidates, so that the
-// hub decides alike after a restart.
-func admit(limits Limits, candidates []candidate) []bool {
+// oldestFirst returns the candidates' indexes in the order in which they are admitted. It depends on nothing but the
+// candidates, so that the hub decides alike after a restart.
+func oldestFirst(candidates []candidate) []int {
 	order := make([]int, len(candidates))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortFunc(order, func(i, j int) int {
 		a, b := candidates[i], candidates[j]
-		return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.uid, b.uid))
+		return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.tie, b.tie))
 	})
+	return order
+}
+
+// admit tells, for each candidate, whether the limits leave room for it. The oldest are admitted first. One for which there
+// is no room does not keep out a younger one that needs less; with inTurn it does.
+func admit(limits Limits, candidates []candidate, inTurn bool) []bool {
 	admitted := make([]bool, len(candidates))
 	var objects, bytes int64
-	for _, i := range order {
+	for _, i := range oldestFirst(candidates) {
 		if limits.exceeds(objects+1, bytes+candidates[i].need) {
+			if inTurn {
+				break
+			}
 			continue
 		}
 		admitted[i] = true
@@ -62,18 +70,15 @@ func admit(limits Limits, candidates []candidate) []bool {
 // by the reflector's goroutine only. Where there is no room for an object that comes with a list, the younger ones are found
 // out by the next review.
 func (w *watching) itemOf(object *unstructured.Unstructured) *item {
-	object.SetManagedFields(nil)
-	// A field of this name is the tenant's own.
-	delete(object.Object, extentField)
+	object = w.strip(object)
 	made := newItem(object, holdings.SizeOf(object))
 	made.fill = w.fill.number
-	policy := w.endpoint.owner.policy
-	if policy == nil {
+	if w.endpoint.owner.policy == nil {
 		return made
 	}
 	mailbox := mailboxOf(object)
-	account := w.endpoint.owner.account(mailbox)
-	selected, known := policy.Selects(mailbox, w.resource, object)
+	account := w.account(mailbox)
+	selected, known := w.selects(mailbox, object)
 	if !known {
 		account.lock.Lock()
 		account.unsure = true
@@ -82,8 +87,8 @@ func (w *watching) itemOf(object *unstructured.Unstructured) *item {
 	if known && !selected {
 		made.held.Store(metadataOf(object))
 	}
-	if !w.hasRoom(account, policy.Limits(mailbox), made) {
-		made.held.Store(identityOf(object, policy.Marks()))
+	if !w.hasRoom(account, w.limits(mailbox), made) {
+		made.held.Store(w.identityOf(object))
 	}
 	return made
 }

@@ -39,8 +39,8 @@ import (
 )
 
 func TestAdmit(t *testing.T) {
-	at := func(second int64, uid types.UID, need int64) candidate {
-		return candidate{created: time.Unix(second, 0), uid: uid, need: need}
+	at := func(second int64, tie string, need int64) candidate {
+		return candidate{created: time.Unix(second, 0), tie: tie, need: need}
 	}
 	for name, test := range map[string]struct {
 		limits     Limits
@@ -57,9 +57,18 @@ func TestAdmit(t *testing.T) {
 		"a smaller one in what is left": {Limits{Bytes: 9}, []candidate{at(1, "a", 5), at(2, "b", 5), at(3, "c", 4)}, []bool{true, false, true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(admit(test.limits, test.candidates)).To(Equal(test.want))
+			NewWithT(t).Expect(admit(test.limits, test.candidates, false)).To(Equal(test.want))
 		})
 	}
+}
+
+// Of configs none is in force that is younger than one for which there is no room.
+func TestAdmitInTurn(t *testing.T) {
+	candidates := []candidate{
+		{created: time.Unix(3, 0), need: 1}, {created: time.Unix(2, 0), tie: "b", need: 8}, {created: time.Unix(1, 0), need: 5}, {created: time.Unix(2, 0), tie: "a", need: 1},
+	}
+	NewWithT(t).Expect(admit(Limits{Bytes: 9}, candidates, true)).To(Equal([]bool{false, false, true, true}))
+	NewWithT(t).Expect(admit(Limits{Bytes: 9}, candidates, false)).To(Equal([]bool{true, false, true, true}))
 }
 
 // Whatever comes in whatever order, the same are admitted, no more than the limits allow, and none of the others would fit.
@@ -69,15 +78,15 @@ func TestAdmitIsAFunctionOfTheSet(t *testing.T) {
 		limits := Limits{Objects: random.Int64N(6), Bytes: random.Int64N(60)}
 		candidates := make([]candidate, random.IntN(12))
 		for i := range candidates {
-			candidates[i] = candidate{created: time.Unix(random.Int64N(4), 0), uid: types.UID(fmt.Sprint(i)), need: random.Int64N(30)}
+			candidates[i] = candidate{created: time.Unix(random.Int64N(4), 0), tie: fmt.Sprint(i), need: random.Int64N(30)}
 		}
-		inOrder := func() (admitted []types.UID) {
+		inOrder := func() (admitted []string) {
 			var objects, bytes int64
-			all := admit(limits, candidates)
+			all := admit(limits, candidates, false)
 			for i, is := range all {
 				if is {
 					objects, bytes = objects+1, bytes+candidates[i].need
-					admitted = append(admitted, candidates[i].uid)
+					admitted = append(admitted, candidates[i].tie)
 				}
 			}
 			if limits.exceeds(objects, bytes) {
@@ -103,12 +112,14 @@ func TestAdmitIsAFunctionOfTheSet(t *testing.T) {
 type byLabel struct {
 	limits    Limits
 	isUnknown bool
+	configs   Limits
 }
 
 func (p *byLabel) Selects(_ logicalcluster.Name, _ schema.GroupVersionResource, object *unstructured.Unstructured) (selected, known bool) {
 	return p.isUnknown || object.GetLabels()["selected"] == "yes", !p.isUnknown
 }
 func (p *byLabel) Limits(logicalcluster.Name) Limits { return p.limits }
+func (p *byLabel) ConfigLimits() Limits              { return p.configs }
 func (p *byLabel) Marks() []string                   { return []string{"example.com/mark"} }
 
 // cached plays the informer of one resource for a watching.

@@ -167,12 +167,13 @@ func (e *endpoint) informer(resource schema.GroupVersionResource) (kcpcache.Scop
 	return watching.informer, true
 }
 
-// limited returns the watches of the resources of which the limits of mailboxes bound what is held.
-func (e *endpoint) limited() (all []*watching) {
+// limited returns the watches of the resources of which the limits of mailboxes bound what is held: of configs, or of all
+// others.
+func (e *endpoint) limited(configs bool) (all []*watching) {
 	e.lock.RLock()
 	defer e.lock.RUnlock()
 	for _, watching := range e.watches {
-		if !watching.isAlways() {
+		if watching.resource != bindingsResource && watching.configs == configs {
 			all = append(all, watching)
 		}
 	}

@@ -110,11 +110,17 @@ func newFleet(t *testing.T) *fleet {
 
 // newFleetWith holds config maps as a policy says.
 func newFleetWith(t *testing.T, policy mailboxes.Policy) *fleet {
+	f := newFleetOf(t, policy, nil)
+	f.hub.SetResources([]schema.GroupVersionResource{configMaps})
+	return f
+}
+
+// newFleetOf holds objects of the resources given as configs.
+func newFleetOf(t *testing.T, policy mailboxes.Policy, configs []schema.GroupVersionResource) *fleet {
 	first, second := startedShards(t)
 	double := newSliceDouble(t)
 	f := &fleet{WithT: NewWithT(t), t: t, double: double, first: first, second: second, on: map[logicalcluster.Name]*listener{}}
-	f.hub = runWith(t, double, policy, nil, first, second)
-	f.hub.SetResources([]schema.GroupVersionResource{configMaps})
+	f.hub = runWith(t, double, policy, configs, first, second)
 	f.subscribe()
 	return f
 }

@@ -69,9 +69,9 @@ type Mailboxes struct {
 	prover            *prover
 	// policy is nil if everything is held whole.
 	policy Policy
-	// accounts are *account by mailbox.
-	accounts sync.Map
-	reviews  workqueue.TypedRateLimitingInterface[logicalcluster.Name]
+	// accounts are *account by mailbox, and configAccounts those of its configs.
+	accounts, configAccounts sync.Map
+	reviews                  workqueue.TypedRateLimitingInterface[logicalcluster.Name]
 
 	// always are the resources that are watched as long as there is an endpoint: bindings and configs.
 	always      []schema.GroupVersionResource

@@ -151,18 +151,31 @@ func (m *Mailboxes) review(ctx context.Context, mailbox logicalcluster.Name) (be
 	}
 	ctx, cancel := context.WithTimeout(requests.As(ctx, requests.Extra), reviewTimeout)
 	defer cancel()
-	all, known := m.holdingsOf(endpoint, mailbox)
-	if !known {
-		return false, nil
+	var errs []error
+	for _, configs := range []bool{true, false} {
+		all, known := m.holdingsOf(endpoint, mailbox, configs)
+		if !known {
+			break
+		}
+		limits := m.policy.Limits(mailbox)
+		if configs {
+			limits = m.policy.ConfigLimits()
+		}
+		isBeyond, err := m.bring(ctx, mailbox, all, admit(limits, candidates(all), configs))
+		beyond, errs = beyond || isBeyond, append(errs, err)
 	}
-	admitted := admit(m.policy.Limits(mailbox), candidates(all))
+	return beyond, errors.Join(errs...)
+}
+
+// bring makes the caches hold of objects of a mailbox what is admitted. It tells whether some are not.
+func (m *Mailboxes) bring(ctx context.Context, mailbox logicalcluster.Name, all []holding, admitted []bool) (beyond bool, err error) {
 	missing := map[*watching][]holding{}
 	for i, held := range all {
 		switch extent := ExtentOf(held.object); {
 		case !admitted[i]:
 			beyond = true
 			if extent != Identity {
-				m.hold(mailbox, held, identityOf(held.object, m.policy.Marks()), held.size.Load())
+				m.hold(mailbox, held, held.watching.identityOf(held.object), held.size.Load())
 			}
 		case extent == Whole && !held.selected:
 			m.hold(mailbox, held, metadataOf(held.object), held.size.Load())
@@ -179,9 +192,10 @@ func (m *Mailboxes) review(ctx context.Context, mailbox logicalcluster.Name) (be
 	return beyond, errors.Join(errs...)
 }
 
-// holdingsOf returns all that the caches hold of a mailbox; known is false while its configs are unknown.
-func (m *Mailboxes) holdingsOf(endpoint *endpoint, mailbox logicalcluster.Name) (all []holding, known bool) {
-	for _, watching := range endpoint.limited() {
+// holdingsOf returns all configs that the caches hold of a mailbox, or all other objects; known is false while its configs are
+// unknown.
+func (m *Mailboxes) holdingsOf(endpoint *endpoint, mailbox logicalcluster.Name, configs bool) (all []holding, known bool) {
+	for _, watching := range endpoint.limited(configs) {
 		found, err := watching.informer.GetIndexer().ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(mailbox))
 		if err != nil {
 			continue
@@ -189,7 +203,7 @@ func (m *Mailboxes) holdingsOf(endpoint *endpoint, mailbox logicalcluster.Name) 
 		for _, entry := range found {
 			held := holding{item: entry.(*item), watching: watching, object: objectOf(entry), selected: true}
 			if ExtentOf(held.object) != Identity {
-				selected, known := m.policy.Selects(mailbox, watching.resource, held.object)
+				selected, known := watching.selects(mailbox, held.object)
 				if !known {
 					return nil, false
 				}
@@ -211,19 +225,19 @@ func candidates(all []holding) []candidate {
 				need = holdings.SizeOf(metadataOf(held.object))
 			}
 		}
-		candidates[i] = candidate{created: held.object.GetCreationTimestamp().Time, uid: held.object.GetUID(), need: need}
+		candidates[i] = candidate{created: held.object.GetCreationTimestamp().Time, tie: held.watching.tieOf(held.object), need: need}
 	}
 	return candidates
 }
 
 // hold has a cache hold another extent of an object, and tells the subscribers.
 func (m *Mailboxes) hold(mailbox logicalcluster.Name, held holding, object *unstructured.Unstructured, size int64) {
-	account := m.account(mailbox)
+	account := held.watching.account(mailbox)
 	bytes, ok := account.install(held.item, object, size)
 	if !ok {
 		return
 	}
-	if account.needsReview(m.policy.Limits(mailbox), false) {
+	if account.needsReview(held.watching.limits(mailbox), false) {
 		// It has grown meanwhile.
 		m.Review(mailbox)
 	}
@@ -295,13 +309,12 @@ func (m *Mailboxes) holdFetched(mailbox logicalcluster.Name, held holding, objec
 		// The watch is about to tell of the other one.
 		return
 	}
-	object.SetManagedFields(nil)
-	delete(object.Object, extentField)
 	if mailboxOf(object) != mailbox {
 		_ = unstructured.SetNestedField(object.Object, mailbox.String(), "metadata", "annotations", logicalcluster.AnnotationKey)
 	}
+	object = held.watching.strip(object)
 	size := holdings.SizeOf(object)
-	if selected, _ := m.policy.Selects(mailbox, held.watching.resource, object); !selected && !held.requested.Load() {
+	if selected, _ := held.watching.selects(mailbox, object); !selected && !held.requested.Load() {
 		object = metadataOf(object)
 	}
 	m.hold(mailbox, held, object, size)

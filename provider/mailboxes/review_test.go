@@ -34,8 +34,9 @@ import (
 
 // byPrefix is a policy that selects objects by the prefix of their name.
 type byPrefix struct {
-	prefix atomic.Pointer[string]
-	bytes  atomic.Int64
+	prefix  atomic.Pointer[string]
+	bytes   atomic.Int64
+	configs int64
 }
 
 func (p *byPrefix) set(prefix string, bytes int64) {
@@ -49,7 +50,8 @@ func (p *byPrefix) Selects(_ logicalcluster.Name, _ schema.GroupVersionResource,
 func (p *byPrefix) Limits(logicalcluster.Name) mailboxes.Limits {
 	return mailboxes.Limits{Bytes: p.bytes.Load()}
 }
-func (p *byPrefix) Marks() []string { return nil }
+func (p *byPrefix) ConfigLimits() mailboxes.Limits { return mailboxes.Limits{Objects: p.configs} }
+func (p *byPrefix) Marks() []string                { return nil }
 
 // What nobody selects takes next to no memory; what is selected then is fetched, as much as the limits allow, and what is
 // deselected is let go.
@@ -104,6 +106,37 @@ func TestReview(t *testing.T) {
 	f.hub.Review(mailbox)
 	f.eventually(whole).Should(BeZero())
 	f.Expect(heapInUse() - before).To(BeNumerically("<", count*size/4))
+}
+
+// The oldest configs are held; when one of them goes, the next is fetched.
+func TestReviewOfConfigs(t *testing.T) {
+	policy := &byPrefix{configs: 3}
+	policy.set("", 1)
+	f := newFleetOf(t, policy, []schema.GroupVersionResource{configMaps})
+	mailbox := f.first.own
+	for number := range 6 {
+		f.create(f.first, mailbox, fmt.Sprintf("config-%d", number), "x")
+	}
+	f.double.set(f.first.url)
+	inForce := func() (names []string) {
+		all, _ := f.hub.List(configMaps, mailbox)
+		for _, object := range all {
+			if mailboxes.ExtentOf(object) == mailboxes.Whole && strings.HasPrefix(object.GetName(), "config-") {
+				names = append(names, object.GetName())
+			}
+		}
+		return names
+	}
+	f.eventually(f.state(mailbox, "config-5")).Should(Equal(mailboxes.Present))
+	f.hub.Review(mailbox)
+	// kcp may have one of its own in each workspace, which is the oldest.
+	f.eventually(inForce).Should(And(ContainElements("config-0", "config-1"), Not(ContainElement("config-3"))))
+	f.Expect(f.hub.ConfigsBeyond(mailbox)).To(BeNumerically(">=", 3))
+	next := fmt.Sprintf("config-%d", len(inForce()))
+	f.delete(f.first, mailbox, "config-0")
+	f.eventually(inForce).Should(And(ContainElements("config-1", next), Not(ContainElement("config-4"))))
+	f.eventually(f.on[mailbox].seen(changed)).Should(ContainElement(next))
+	f.eventually(f.value(mailbox, next)).Should(Equal("x"))
 }
 
 func heapInUse() int64 {

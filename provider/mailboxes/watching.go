@@ -51,6 +51,8 @@ type watching struct {
 	informer kcpcache.ScopeableSharedIndexInformer
 	log      logr.Logger
 	held     holdings.Holdings
+	// configs is true if the objects are configs.
+	configs bool
 	// items are those that count in the accounts of their mailboxes. Only the handler reads and writes it while it runs.
 	items map[types.UID]*item
 	// fill is the list that is being read, and delivered the number of the last one of which something has come to the
@@ -72,7 +74,7 @@ type watching struct {
 func startWatching(endpoint *endpoint, resource schema.GroupVersionResource) *watching {
 	w := &watching{
 		endpoint: endpoint, resource: resource, log: endpoint.log.WithValues("resource", resource.String()),
-		items: map[types.UID]*item{}, settled: make(chan struct{}),
+		items: map[types.UID]*item{}, settled: make(chan struct{}), configs: endpoint.owner.isConfig(resource),
 	}
 	w.settle = sync.OnceFunc(func() { close(w.settled) })
 	w.ctx, w.cancel = context.WithCancel(endpoint.ctx)
@@ -180,8 +182,8 @@ func (w *watching) awaitConfigs(ctx context.Context) {
 	}
 }
 
-// isAlways tells whether the resource is one of those by which the hub works: bindings and configs. They are held whole.
-func (w *watching) isAlways() bool { return slices.Contains(w.endpoint.owner.always, w.resource) }
+// isAlways tells whether the resource is one of those by which the hub works: bindings and configs.
+func (w *watching) isAlways() bool { return w.configs || w.resource == bindingsResource }
 
 // items are a list that holds no more of each object than the cache will.
 type items struct {
@@ -228,9 +230,8 @@ func (w *watching) transform(obj any) (any, error) {
 	switch {
 	case !ok:
 		return obj, nil
-	case w.isAlways():
-		object.SetManagedFields(nil)
-		return object, nil
+	case w.resource == bindingsResource:
+		return bareOf(object), nil
 	default:
 		return w.itemOf(object), nil
 	}
@@ -238,7 +239,7 @@ func (w *watching) transform(obj any) (any, error) {
 
 // counting returns a handler that counts what the cache holds, and passes on what it is told.
 func (w *watching) counting(handler cache.ResourceEventHandler) cache.ResourceEventHandler {
-	if w.isAlways() {
+	if w.resource == bindingsResource {
 		return w.held.Counting(handler)
 	}
 	return cache.ResourceEventHandlerDetailedFuncs{
@@ -273,9 +274,9 @@ func (w *watching) count(before, after *item) {
 		return
 	}
 	mailbox := mailboxOf(of.held.Load())
-	account := mailboxes.account(mailbox)
+	account := w.account(mailbox)
 	w.held.Change(account.replace(before, after))
-	if mailboxes.policy != nil && account.needsReview(mailboxes.policy.Limits(mailbox), before != nil) {
+	if mailboxes.policy != nil && account.needsReview(w.limits(mailbox), before != nil) {
 		mailboxes.Review(mailbox)
 	}
 }

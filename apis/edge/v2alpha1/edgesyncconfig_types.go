@@ -51,11 +51,13 @@ type EdgeSyncConfigSpec struct {
 	// DownSyncedResources are the mailbox objects that go down to the target.
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100000
 	DownSyncedResources []EdgeSyncConfigResource `json:"downSyncedResources,omitempty"`
 
 	// UpSyncedResources are the target's objects that come up to the mailbox.
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100000
 	UpSyncedResources []EdgeSyncConfigResource `json:"upSyncedResources,omitempty"`
 
 	// Conversions let an object have another group, version, kind or name in the mailbox than on the target.

@@ -122,6 +122,7 @@ type NamespaceScopeDownsyncs struct {
 	// +listType=atomic
 	// +kubebuilder:validation:items:MaxLength=63
 	// +kubebuilder:validation:items:Pattern=`^(\*|[a-z0-9]([-a-z0-9]*[a-z0-9])?)$`
+	// +kubebuilder:validation:MaxItems=100000
 	Namespaces []string `json:"namespaces,omitempty"`
 
 	// Resources that are selected there.
@@ -166,6 +167,7 @@ type NamespaceScopeDownsyncObjects struct {
 	// ObjectsByNamespace names the objects.
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100000
 	ObjectsByNamespace []NamespaceAndNames `json:"objectsByNamespace,omitempty"`
 
 	// LabelSelector narrows the entry to objects with matching labels.
@@ -191,6 +193,7 @@ type NamespaceAndNames struct {
 	// +listType=atomic
 	// +kubebuilder:validation:items:MaxLength=253
 	// +kubebuilder:validation:items:Pattern=`^[^/%]+$`
+	// +kubebuilder:validation:MaxItems=100000
 	Names []string `json:"names,omitempty"`
 }
 
@@ -211,6 +214,7 @@ type ClusterScopeDownsyncResource struct {
 	// +listType=atomic
 	// +kubebuilder:validation:items:MaxLength=253
 	// +kubebuilder:validation:items:Pattern=`^[^/%]+$`
+	// +kubebuilder:validation:MaxItems=100000
 	Objects []string `json:"objects,omitempty"`
 
 	// LabelSelector narrows the entry to objects with matching labels.
@@ -236,6 +240,7 @@ type UpsyncSet struct {
 	// +listType=atomic
 	// +kubebuilder:validation:items:MaxLength=63
 	// +kubebuilder:validation:items:Pattern=`^(\*|[a-z0-9]([-a-z0-9]*[a-z0-9])?)$`
+	// +kubebuilder:validation:MaxItems=100000
 	Resources []string `json:"resources"`
 
 	// Namespaces of the target that are searched; "*" stands for all. It says nothing about cluster-scoped
@@ -244,6 +249,7 @@ type UpsyncSet struct {
 	// +listType=atomic
 	// +kubebuilder:validation:items:MaxLength=63
 	// +kubebuilder:validation:items:Pattern=`^(\*|[a-z0-9]([-a-z0-9]*[a-z0-9])?)$`
+	// +kubebuilder:validation:MaxItems=100000
 	Namespaces []string `json:"namespaces,omitempty"`
 
 	// Names of the objects; "*" stands for all, except Kubernetes' own. Absent or empty selects none.
@@ -251,6 +257,7 @@ type UpsyncSet struct {
 	// +listType=atomic
 	// +kubebuilder:validation:items:MaxLength=253
 	// +kubebuilder:validation:items:Pattern=`^[^/%]+$`
+	// +kubebuilder:validation:MaxItems=100000
 	Names []string `json:"names,omitempty"`
 
 	// LabelSelector narrows the entry to objects with matching labels.

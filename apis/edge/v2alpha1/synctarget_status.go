@@ -39,7 +39,7 @@ type SyncTargetStatus struct {
 	// +optional
 	Capacity *corev1.ResourceList `json:"capacity,omitempty"`
 
-	// Conditions: Ready, MailboxReady, SyncerReady, HeartbeatHealthy, SyncerAuthorized, ClusterShared, NotImplemented, Suspended, Drained.
+	// Conditions: Ready, MailboxReady, SyncerReady, HeartbeatHealthy, SyncerAuthorized, ClusterShared, MailboxLimitExceeded, NotImplemented, Suspended, Drained.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

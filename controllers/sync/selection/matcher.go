@@ -40,6 +40,8 @@ type Matcher struct {
 	reached nameSet
 	// idle holds, by config, the entries that select nothing because a list is empty.
 	idle map[string][]string
+	// partial is true if the mailbox has other configs, of which it is unknown what they select.
+	partial bool
 }
 
 // config is what the entries of one config share.
@@ -61,14 +63,33 @@ func (m *Matcher) Match(mailbox Object) (selection Selection, ok bool) {
 	return merge(m.down.selecting(mailbox), mailbox, (*conversions).down)
 }
 
-// Frozen tells whether all entries that speak of objects of this name, whatever their labels, are suspended. Then what
-// went down stays as it is even if the object is gone or is not selected any more.
+// AsPartial returns a matcher that selects the same, and says that the mailbox has other configs, which may select more.
+func (m *Matcher) AsPartial() *Matcher {
+	partial := *m
+	partial.partial = true
+	return &partial
+}
+
+// IsPartial tells whether other configs may select what the matcher does not: that it selects an object counts, that it does
+// not says nothing.
+func (m *Matcher) IsPartial() bool { return m != nil && m.partial }
+
+// Has tells whether the matcher was made from a config, among others.
+func (m *Matcher) Has(id string) bool {
+	return m != nil && slices.ContainsFunc(m.configs, func(one *config) bool { return one.id == id })
+}
+
+// Frozen tells whether all entries that speak of objects of this name, whatever their labels, are suspended, or only configs
+// may speak of it that are unknown. Then what went down stays as it is even if the object is gone or is not selected any more.
 func (m *Matcher) Frozen(mailbox Object) bool {
 	if m == nil {
 		return false
 	}
 	configs := m.down.having(mailbox, func(rule *rule) bool { return rule.reaches(mailbox) })
-	return len(configs) > 0 && !slices.ContainsFunc(configs, func(config *config) bool { return !config.suspended })
+	if len(configs) == 0 {
+		return m.partial
+	}
+	return !slices.ContainsFunc(configs, func(config *config) bool { return !config.suspended })
 }
 
 // MatchUp returns how an object of the target is selected to come up; ok is false if it is not.

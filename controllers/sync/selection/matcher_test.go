@@ -278,3 +278,23 @@ func TestSecretsOfTheSystem(t *testing.T) {
 		}
 	}
 }
+
+// A partial matcher selects the same; of what none of its configs speaks nothing is known.
+func TestPartial(t *testing.T) {
+	whole := selection.Compile([]*edgev2alpha1.SyncerConfig{
+		syncerConfig(t, "one", "namespacedObjects: [{group: '', resource: configmaps, objectsByNamespace: [{namespace: a, names: [x]}]}]"),
+	}, nil)
+	partial := whole.AsPartial()
+	if whole.IsPartial() || !partial.IsPartial() || (*selection.Matcher)(nil).IsPartial() {
+		t.Error("a matcher is partial that is not, or not that is")
+	}
+	if !partial.Has("SyncerConfig/one") || partial.Has("EdgeSyncConfig/one") || (*selection.Matcher)(nil).Has("SyncerConfig/one") {
+		t.Error("a matcher has a config that it does not have, or not one that it has")
+	}
+	if _, ok := partial.Match(object("configmaps a/x")); !ok || partial.Frozen(object("configmaps a/x")) {
+		t.Error("it does not select what its config selects")
+	}
+	if _, ok := partial.Match(object("configmaps a/y")); ok || !partial.Frozen(object("configmaps a/y")) || whole.Frozen(object("configmaps a/y")) {
+		t.Error("something is known of what its config does not speak of")
+	}
+}

@@ -1,0 +1,102 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailboxes
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/provider/holdings"
+)
+
+// newConfigCache plays the informer of configs.
+func newConfigCache(t *testing.T, limits Limits) *cached {
+	t.Helper()
+	c := newCached(t, &byLabel{limits: Limits{Objects: 1}, configs: limits})
+	c.configs = true
+	return c
+}
+
+// configNamed returns a config as a tenant may write it who wants to fill the hub's memory.
+func configNamed(name string, size int) *unstructured.Unstructured {
+	config := object(here, name)
+	config.SetKind("SyncerConfig")
+	config.SetUID(types.UID(name))
+	config.SetGeneration(3)
+	config.SetResourceVersion("1")
+	annotations := config.GetAnnotations()
+	annotations["example.com/note"] = strings.Repeat("x", size)
+	config.SetAnnotations(annotations)
+	config.SetLabels(map[string]string{"example.com/label": strings.Repeat("x", 60)})
+	config.SetFinalizers([]string{"example.com/" + strings.Repeat("x", size)})
+	config.Object["spec"] = map[string]any{"suspend": true}
+	config.Object["status"] = map[string]any{
+		"observedGeneration": int64(3), "selected": int64(7),
+		"conditions": []any{
+			map[string]any{"type": "Ready", "status": "False", "reason": "MailboxLimitExceeded"},
+			map[string]any{"type": "Another", "status": "True", "reason": "Filler"},
+		},
+		"failures": []any{map[string]any{"message": strings.Repeat("x", size)}},
+	}
+	return config
+}
+
+// Of a config only what it asks for is held, and what the hub compares with what it writes.
+func TestConfigsAreStripped(t *testing.T) {
+	g := NewWithT(t)
+	c := newConfigCache(t, Limits{})
+	held := c.shows(t, configNamed("a", 10_000))
+	g.Expect(ExtentOf(held)).To(Equal(Whole))
+	g.Expect(held.GetGeneration()).To(BeEquivalentTo(3))
+	g.Expect(held.GetAnnotations()).To(HaveLen(1))
+	g.Expect([]int{len(held.GetLabels()), len(held.GetFinalizers())}).To(Equal([]int{0, 0}))
+	g.Expect(held.Object["spec"]).To(Equal(map[string]any{"suspend": true}))
+	g.Expect(held.Object["status"]).To(HaveKeyWithValue("selected", int64(7)))
+
+	held = c.shows(t, configNamed("a", 2*configStatus))
+	g.Expect(held.Object["status"]).To(Equal(map[string]any{"conditions": []any{}, "failures": []any{}}), "the hub replaces it")
+	g.Expect(holdings.SizeOf(held)).To(BeNumerically("<", 2_000))
+}
+
+// Configs have limits of their own, beyond which only that is held which tells whether their status says so.
+func TestConfigsBeyondTheirLimits(t *testing.T) {
+	g := NewWithT(t)
+	c := newConfigCache(t, Limits{Objects: 3})
+	for number := range 5 {
+		c.shows(t, configNamed(fmt.Sprint(number), 10_000))
+	}
+	g.Expect(c.endpoint.owner.ConfigsBeyond(here)).To(BeEquivalentTo(2))
+	g.Expect(c.endpoint.owner.LimitError(here).Objects).To(BeZero(), "configs take no room from other objects")
+	found, _, _ := c.informer.GetIndexer().Get(newItem(configNamed("4", 1), 0))
+	beyond := objectOf(found)
+	g.Expect(ExtentOf(beyond)).To(Equal(Identity))
+	g.Expect(beyond.Object).NotTo(HaveKey("spec"))
+	g.Expect(beyond.GetGeneration()).To(BeEquivalentTo(3))
+	g.Expect(beyond.Object["status"]).To(Equal(map[string]any{
+		"observedGeneration": int64(3), "failures": []any{},
+		"conditions": []any{map[string]any{"type": "Ready", "status": "False", "reason": "MailboxLimitExceeded"}},
+	}))
+	g.Expect(holdings.SizeOf(beyond)).To(BeNumerically("<", 3_000))
+	g.Expect(c.endpoint.owner.reviews.Len()).To(BeZero())
+	c.removes(t, configNamed("1", 10_000))
+	g.Expect(c.endpoint.owner.reviews.Len()).To(Equal(1), "there is room")
+}
