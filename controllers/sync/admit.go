@@ -43,7 +43,7 @@ func (c *Controller) refusesKind(kind schema.GroupKind) error {
 	for _, one := range c.Unresolved {
 		// Of what former conversions have made the kind may be unknown.
 		if one.IsRefused() && one.Target.Group == kind.Group && (one.Kind == kind.Kind || kind.Kind == "") {
-			return &boundary.Refusal{Reason: one.Reason, Message: one.Message}
+			return &boundary.RefusalError{Reason: one.Reason, Message: one.Message}
 		}
 	}
 	return nil

@@ -70,7 +70,7 @@ func TestAdmitsUp(t *testing.T) {
 		}}
 		from := &side{TargetResource: TargetResource{GroupVersionResource: below.WithVersion("v1"), Kind: test.kind, Allows: test.allows}}
 		err := controller.admitsUp(from, named(test.from), named(test.to))
-		refusal, isRefused := errors.AsType[*boundary.Refusal](err)
+		refusal, isRefused := errors.AsType[*boundary.RefusalError](err)
 		if isRefused != (test.want != "") || isRefused && (refusal.Reason != test.want || reasonOf(err) != test.want) {
 			t.Errorf("%s: want %q, got %v", name, test.want, err)
 		}

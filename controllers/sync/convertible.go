@@ -28,7 +28,7 @@ import (
 
 // ConvertsTo returns what is allowed to objects of the resource that a conversion makes a kind of the target, of which the
 // version may be open. Conversions are written by tenants: they make what an operator has published, and leave none of his
-// rules. The error is a [*boundary.Refusal].
+// rules. The error is a [*boundary.RefusalError].
 func (r Resource) ConvertsTo(published []Resource, made schema.GroupVersionKind) (Allows, error) {
 	if r.publishes(made) {
 		return r.Allows, nil
@@ -42,12 +42,12 @@ func (r Resource) ConvertsTo(published []Resource, made schema.GroupVersionKind)
 		if rule == "" {
 			return r.Allows.and(other.Allows), nil
 		}
-		refusal = &boundary.Refusal{Reason: boundary.ReasonConversionBypassesRules, Message: fmt.Sprintf(
+		refusal = &boundary.RefusalError{Reason: boundary.ReasonConversionBypassesRules, Message: fmt.Sprintf(
 			"as %s objects would not keep to %s of the PublishedResources %s and %s, which differ: take the conversion out, or have both say the same",
 			made.GroupKind(), rule, cmp.Or(r.PublishedResource, r.GroupResource().String()), other.PublishedResource)}
 	}
 	if refusal == nil {
-		refusal = &boundary.Refusal{Reason: boundary.ReasonConversionNotPublished, Message: fmt.Sprintf(
+		refusal = &boundary.RefusalError{Reason: boundary.ReasonConversionNotPublished, Message: fmt.Sprintf(
 			"no PublishedResource publishes %s: have it published, or take the conversion out", inWords(made))}
 	}
 	return Allows{}, refusal
@@ -91,7 +91,7 @@ func (r Resource) bypasses(other Resource) string {
 	}
 }
 
-// RefusesUp returns a [*boundary.Refusal] if nothing of a resource of the target comes up as this one.
+// RefusesUp returns a [*boundary.RefusalError] if nothing of a resource of the target comes up as this one.
 func (r Resource) RefusesUp(from TargetResource) error {
 	if from.Allows.PrivilegedUpsync {
 		return nil

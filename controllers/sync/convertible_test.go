@@ -102,7 +102,7 @@ func TestConvertsTo(t *testing.T) {
 			if allows != test.allows {
 				t.Errorf("want %+v, got %+v", test.allows, allows)
 			}
-			refusal, refused := errors.AsType[*boundary.Refusal](err)
+			refusal, refused := errors.AsType[*boundary.RefusalError](err)
 			switch {
 			case refused != (test.reason != ""):
 				t.Errorf("want %q, got %v", test.reason, err)

@@ -136,7 +136,7 @@ func reasonOf(err error) string {
 	var immutable *immutableError
 	var rule *ruleError
 	var mutated *mutation.Error
-	var outside *boundary.Refusal
+	var outside *boundary.RefusalError
 	switch {
 	case isBeyondLimits(err):
 		return ReasonMailboxLimitExceeded

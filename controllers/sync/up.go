@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -54,11 +55,8 @@ func (c *Controller) reconcileUp(ctx context.Context, key types.NamespacedName, 
 	if err != nil {
 		return outcome{decision: decision, up: true}, err
 	}
-	restless := c.looksAtOther && decision.Action == decide.Update && decision.Cause == decide.Changed && c.failures.hasChanged(key, object.GetResourceVersion())
-	if restless || decision.Cause == decide.Drifted {
-		if wait := c.failures.repair(key); wait > 0 {
-			return outcome{decision: decision, up: true, again: wait}, fmt.Errorf("%w: somebody in the mailbox, or spec.mutation.up of the PublishedResource, keeps changing it %v", errContended, decision.Fields)
-		}
+	if wait := c.repairAfter(key, object, decision); wait > 0 {
+		return outcome{decision: decision, up: true, again: wait}, fmt.Errorf("%w: somebody in the mailbox, or spec.mutation.up of the PublishedResource, keeps changing it %v", errContended, decision.Fields)
 	}
 	log.FromContext(ctx).V(1).Info("upwards", "decision", decision.String())
 	result, err := c.actUp(ctx, key, decision, held, source.Desired, object)
@@ -66,6 +64,16 @@ func (c *Controller) reconcileUp(ctx context.Context, key types.NamespacedName, 
 		c.failures.changed(key, object.GetResourceVersion())
 	}
 	return result, err
+}
+
+// repairAfter returns how long a repair in the mailbox must wait, since somebody there, or a rule that does not settle, keeps
+// changing the object.
+func (c *Controller) repairAfter(key types.NamespacedName, object *unstructured.Unstructured, decision decide.Decision) time.Duration {
+	restless := c.looksAtOther && decision.Action == decide.Update && decision.Cause == decide.Changed && c.failures.hasChanged(key, object.GetResourceVersion())
+	if !restless && decision.Cause != decide.Drifted {
+		return 0
+	}
+	return c.failures.repair(key)
 }
 
 // unlessFetched returns why an object is not held whole, but nil if it is being fetched.

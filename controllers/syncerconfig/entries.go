@@ -137,7 +137,7 @@ func (s Supply) refused(entry selection.Entry, resource sync.Resource, target sy
 		return nil
 	}
 	tell := func(err error) {
-		if refusal, ok := errors.AsType[*boundary.Refusal](err); ok {
+		if refusal, ok := errors.AsType[*boundary.RefusalError](err); ok {
 			short = append(short, Shortfall{Resource: nameOf(entry), Reason: refusal.Reason, Message: refusal.Message})
 		}
 	}
@@ -176,7 +176,7 @@ func (s Supply) RefusedConversion(field string, converted conversion.Conversion)
 			made.Kind = resource.Kind
 		}
 		_, err := resource.ConvertsTo(s.Published, made)
-		if refusal, ok := errors.AsType[*boundary.Refusal](err); ok {
+		if refusal, ok := errors.AsType[*boundary.RefusalError](err); ok {
 			short = append(short, Shortfall{Field: field, Resource: made.GroupKind().String(), Reason: refusal.Reason, Message: refusal.Message})
 		}
 	}

@@ -56,7 +56,7 @@ func (m *Manager) formsOf(managed *managed, resource sync.Resource, relations []
 	var refused []sync.Unavailable
 	for _, kind := range managed.matcher.Downstreams(schema.GroupKind{Group: resource.Group, Kind: resource.Kind}) {
 		allows, err := resource.ConvertsTo(published, kind)
-		if refusal, ok := errors.AsType[*boundary.Refusal](err); ok {
+		if refusal, ok := errors.AsType[*boundary.RefusalError](err); ok {
 			refused = append(refused, sync.Unavailable{Target: schema.GroupResource{Group: kind.Group}, Kind: kind.Kind, Reason: refusal.Reason, Message: refusal.Message})
 			continue
 		}

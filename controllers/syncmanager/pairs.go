@@ -159,12 +159,7 @@ func (m *Manager) record(ctx context.Context, managed *managed, wanted, publishe
 			}
 		}
 	}
-	for group, record := range next {
-		if fit := managed.fits[group]; record.Own && fit.SyncedResourceState != edgev2alpha1.SyncedResourcePending {
-			record.Fit = fit
-			next[group] = record
-		}
-	}
+	managed.recordFits(next)
 	if maps.EqualFunc(next, managed.recorded, Record.equal) {
 		return nil
 	}
@@ -176,6 +171,16 @@ func (m *Manager) record(ctx context.Context, managed *managed, wanted, publishe
 		m.OnStates(managed.describe().UID)
 	}
 	return nil
+}
+
+// recordFits adds to the records whether objects fit, where that is known.
+func (t *managed) recordFits(records map[schema.GroupResource]Record) {
+	for group, record := range records {
+		if fit := t.fits[group]; record.Own && fit.SyncedResourceState != edgev2alpha1.SyncedResourcePending {
+			record.Fit = fit
+			records[group] = record
+		}
+	}
 }
 
 func (m *Manager) start(managed *managed, resource sync.Resource, forms forms) {

@@ -38,7 +38,7 @@ func syncedResources(recorded []ledger.Resource, states map[schema.GroupResource
 			entry.Versions = []string{resource.Version}
 		}
 		for _, source := range resource.ConvertedFrom {
-			entry.ConvertedFrom = append(entry.ConvertedFrom, metav1.GroupResource(source))
+			entry.ConvertedFrom = append(entry.ConvertedFrom, source)
 		}
 		switch state, ok := states[schema.GroupResource(resource.GroupResource)]; {
 		case !resource.Own:

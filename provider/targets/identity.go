@@ -68,14 +68,14 @@ type Expected struct {
 
 // isSame tells whether the cluster that was observed can be the one that is expected. IDs decide where both are known; a
 // cluster that hides its ID, or did so before, must be reached at the same server.
-func (e Cluster) isSame(observed Cluster) bool {
+func (c Cluster) isSame(observed Cluster) bool {
 	switch {
-	case e == Cluster{}:
+	case c == Cluster{}:
 		return true
-	case e.ID != "" && observed.ID != "":
-		return e.ID == observed.ID
+	case c.ID != "" && observed.ID != "":
+		return c.ID == observed.ID
 	default:
-		return e.Server == observed.Server
+		return c.Server == observed.Server
 	}
 }
 

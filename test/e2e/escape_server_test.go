@@ -50,7 +50,7 @@ func hostile() *httptest.Server {
 			_, _ = writer.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`))
 		case request.Method != http.MethodGet:
 			writer.WriteHeader(http.StatusForbidden)
-			_, _ = fmt.Fprintf(writer, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"\u001b[31m%s %s"}`,
+			_, _ = fmt.Fprintf(writer, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"\u001b[31m%s %s"}`, //nolint:gosec // no browser reads it
 				request.Header.Get("Authorization"), strings.Repeat("you sent "+hostileToken+" ", 1000))
 		default:
 			writer.Header().Set("Content-Encoding", "gzip")

@@ -198,7 +198,7 @@ func setKubeconfig(ctx context.Context, inventory *installation.Inventory, name 
 // impostor serves, until the spec ends, what makes the hub take it for a cluster of the suite, and returns a kubeconfig for it.
 func impostor(ctx context.Context, cluster string) []byte {
 	GinkgoHelper()
-	real, err := framework.Get(ctx, target(cluster), namespaces, "", "kube-system")
+	genuine, err := framework.Get(ctx, target(cluster), namespaces, "", "kube-system")
 	Expect(err).NotTo(HaveOccurred())
 	server := httptest.NewTLSServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 		writer.Header().Set("Content-Type", "application/json")
@@ -206,7 +206,7 @@ func impostor(ctx context.Context, cluster string) []byte {
 		case request.URL.Path == "/version":
 			_, _ = fmt.Fprint(writer, `{"gitVersion": "v1.35.4"}`)
 		case strings.HasSuffix(request.URL.Path, "/namespaces/kube-system"):
-			_, _ = fmt.Fprintf(writer, `{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": {"name": "kube-system", "uid": %q}}`, real.GetUID())
+			_, _ = fmt.Fprintf(writer, `{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": {"name": "kube-system", "uid": %q}}`, genuine.GetUID())
 		default:
 			writer.WriteHeader(http.StatusNotFound)
 			_, _ = fmt.Fprint(writer, `{"apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404}`)

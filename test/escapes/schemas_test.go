@@ -86,7 +86,7 @@ func TestHostileSchemas(t *testing.T) {
 		"nothing":                      {props{}, ""},
 		"a large kind":                 {props{Properties: fields(20_000, text)}, ""},
 		"3,000 rules on one field":     {props{Properties: fields(1, text), XValidations: rules(3000, numbered("self.f0 != '%d'"))}, "rules"},
-		"20,000 rules on 20,000":       {props{Properties: fields(20_000, func(i int) props { return props{Type: "string", XValidations: rules(1, numbered("self != 'x'"))} })}, "rules"},
+		"20,000 rules on 20,000":       {props{Properties: fields(20_000, func(int) props { return props{Type: "string", XValidations: rules(1, numbered("self != 'x'"))} })}, "rules"},
 		"as many rules as there may":   {props{Properties: fields(1, text), XValidations: rules(1000, numbered("self.f0 != '%d'"))}, ""},
 		"rules that all are wrong":     {props{Properties: fields(1, text), XValidations: rules(1000, numbered("self.nothing%d"))}, ""},
 		"rules too dear together":      {props{Properties: fields(100, dear)}, ""},
@@ -186,15 +186,15 @@ func TestHostileComparisons(t *testing.T) {
 	for i := range branches {
 		branches[i] = props{Required: []string{fmt.Sprint(i)}, Properties: fields(30, text)}
 	}
-	any := func(value props) *props {
+	anyOf := func(value props) *props {
 		return &props{Type: "object", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: &value}}
 	}
 	named := &props{Type: "object", Properties: fields(20_000, text)}
 	for name, test := range map[string][2]*props{
-		"alternatives with each field": {any(props{Type: "object", AnyOf: branches}), named},
-		"an enum with each field":      {any(props{Type: "string", Enum: values(256), Pattern: "(?:abcdefghij){900}"}), named},
-		"rules with each field":        {any(props{Type: "string"}), any(props{Type: "string", XValidations: rules(1000, func(i int) string { return fmt.Sprint(i) })})},
-		"fields with each field":       {any(props{Type: "object", Properties: maps.Clone(named.Properties)}), named},
+		"alternatives with each field": {anyOf(props{Type: "object", AnyOf: branches}), named},
+		"an enum with each field":      {anyOf(props{Type: "string", Enum: values(256), Pattern: "(?:abcdefghij){900}"}), named},
+		"rules with each field":        {anyOf(props{Type: "string"}), anyOf(props{Type: "string", XValidations: rules(1000, func(i int) string { return fmt.Sprint(i) })})},
+		"fields with each field":       {anyOf(props{Type: "object", Properties: maps.Clone(named.Properties)}), named},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, pair := range [][2]*props{test, {test[1], test[0]}} {

@@ -44,7 +44,7 @@ import (
 )
 
 const (
-	token = "a-bearer-token-that-nobody-may-see-0123456789"
+	token = "a-bearer-token-that-nobody-may-see-0123456789" //nolint:gosec // it opens nothing
 	// mostAllocated is what the test's process, with the server in it, may allocate altogether for one row.
 	mostAllocated = 256 << 20
 	mib           = 1 << 20

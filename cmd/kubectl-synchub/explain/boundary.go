@@ -28,7 +28,7 @@ import (
 
 // outside returns why the hub does not use the namespace in which the object is, or would be, on the target; nil if it may.
 // Which namespaces are protected is an option of the hub: that one is, the hub must have said.
-func (e *explainer) outside() *boundary.Refusal {
+func (e *explainer) outside() *boundary.RefusalError {
 	namespace := e.place.Namespace
 	if e.place.Group == "" && e.place.Resource == "namespaces" {
 		namespace = e.place.Name
@@ -40,8 +40,8 @@ func (e *explainer) outside() *boundary.Refusal {
 	if bounds := e.facts.SyncTarget.Spec.Namespaces; bounds != nil {
 		namespaces.Only, namespaces.Allowed = bounds.Only, boundary.Patterns(bounds.AllowProtected)
 	}
-	refusal, refused := errors.AsType[*boundary.Refusal](namespaces.Check(namespace, e.resource.Allows.ProtectedNamespaces))
-	if !refused || refusal.Reason == boundary.ReasonNamespaceProtected && !(boundary.DefaultProtected.Match(namespace) && e.isReported(refusal.Reason)) {
+	refusal, refused := errors.AsType[*boundary.RefusalError](namespaces.Check(namespace, e.resource.Allows.ProtectedNamespaces))
+	if !refused || refusal.Reason == boundary.ReasonNamespaceProtected && (!boundary.DefaultProtected.Match(namespace) || !e.isReported(refusal.Reason)) {
 		return nil
 	}
 	return refusal
@@ -59,12 +59,12 @@ func (e *explainer) isReported(reason string) bool {
 
 // lookAtComingUp tells of an object that is not in the mailbox, and that a config selects for coming up.
 func (e *explainer) lookAtComingUp() {
-	refusal, refused := errors.AsType[*boundary.Refusal](e.resource.RefusesUp(e.resource.OnTarget()))
+	refusal, refused := errors.AsType[*boundary.RefusalError](e.resource.RefusesUp(e.resource.OnTarget()))
 	if !refused {
 		refusal = e.outside()
 	}
 	if refusal == nil {
-		refusal, _ = errors.AsType[*boundary.Refusal](boundary.CheckName(e.resource.GroupResource(), e.facts.Key))
+		refusal, _ = errors.AsType[*boundary.RefusalError](boundary.CheckName(e.resource.GroupResource(), e.facts.Key))
 	}
 	if refusal != nil {
 		e.say(StepObject, Stopped, "it does not come up from the cluster, though a config selects it: %s", refusal.Message).because(refusal.Reason)

@@ -33,7 +33,7 @@ func reason(t *testing.T, err error) string {
 	if err == nil {
 		return ""
 	}
-	refusal, ok := errors.AsType[*boundary.Refusal](err)
+	refusal, ok := errors.AsType[*boundary.RefusalError](err)
 	if !ok || refusal.Message == "" || refusal.Error() != refusal.Message {
 		t.Errorf("no refusal that says what to do: %v", err)
 		return ""

@@ -42,7 +42,7 @@ var (
 	reservedRBACPrefixes = []string{"synchub:", "system:"}
 )
 
-// CheckName returns a [*Refusal] if a mailbox keeps the object of a name for itself, so that none comes up under it.
+// CheckName returns a [*RefusalError] if a mailbox keeps the object of a name for itself, so that none comes up under it.
 func CheckName(inMailbox schema.GroupResource, key types.NamespacedName) error {
 	reserved := slices.Contains(reservedNames[inMailbox], key.Name)
 	if inMailbox.Group == rbacv1.GroupName {
@@ -52,5 +52,5 @@ func CheckName(inMailbox schema.GroupResource, key types.NamespacedName) error {
 	if !reserved {
 		return nil
 	}
-	return &Refusal{ReasonNameReserved, fmt.Sprintf("the mailbox keeps an object %s %s of its own: take it out of upsync, or let it come up under another name", inMailbox, strings.TrimPrefix(key.String(), "/"))}
+	return &RefusalError{ReasonNameReserved, fmt.Sprintf("the mailbox keeps an object %s %s of its own: take it out of upsync, or let it come up under another name", inMailbox, strings.TrimPrefix(key.String(), "/"))}
 }

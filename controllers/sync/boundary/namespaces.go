@@ -64,14 +64,14 @@ type Namespaces struct {
 	Only []string
 }
 
-// Check returns a [*Refusal] if objects in a namespace of the target neither come nor go; protectedToo is true if the
+// Check returns a [*RefusalError] if objects in a namespace of the target neither come nor go; protectedToo is true if the
 // PublishedResource allows protected namespaces.
 func (n *Namespaces) Check(namespace string, protectedToo bool) error {
 	if n == nil {
 		return nil
 	}
 	if len(n.Only) > 0 && !slices.Contains(n.Only, namespace) {
-		return &Refusal{ReasonNamespaceNotAllowed, fmt.Sprintf(
+		return &RefusalError{ReasonNamespaceNotAllowed, fmt.Sprintf(
 			"nothing goes to or comes from the namespace %s of the target, since spec.namespaces.only of the SyncTarget does not list it: choose another namespace, or have it added there", namespace)}
 	}
 	return n.CheckProtected(namespace, protectedToo)
@@ -82,7 +82,7 @@ func (n *Namespaces) CheckProtected(namespace string, protectedToo bool) error {
 	if n == nil || protectedToo || !n.Protected.Match(namespace) || n.Allowed.Match(namespace) {
 		return nil
 	}
-	return &Refusal{ReasonNamespaceProtected, fmt.Sprintf(
+	return &RefusalError{ReasonNamespaceProtected, fmt.Sprintf(
 		"the namespace %s is protected, nothing goes to it or comes from it: choose another one, or have it allowed by spec.namespaces.allowProtected of the SyncTarget or spec.protectedNamespaces of the PublishedResource", namespace)}
 }
 

@@ -48,7 +48,7 @@ func IsPrivileged(api schema.GroupResource) bool {
 	return privilegedGroups[api.Group] || privilegedResources[api] || api.Group == "kcp.io" || strings.HasSuffix(api.Group, ".kcp.io")
 }
 
-// CheckUpsync returns a [*Refusal] if objects of an API of the target may not come up as those of an API of the mailbox.
+// CheckUpsync returns a [*RefusalError] if objects of an API of the target may not come up as those of an API of the mailbox.
 // Both count: a name that is harmless in kcp today may mean something there tomorrow.
 func CheckUpsync(onTarget, inMailbox schema.GroupResource) error {
 	privileged := inMailbox
@@ -58,6 +58,6 @@ func CheckUpsync(onTarget, inMailbox schema.GroupResource) error {
 	if !IsPrivileged(privileged) {
 		return nil
 	}
-	return &Refusal{ReasonPrivilegedUpsync, privileged.String() +
+	return &RefusalError{ReasonPrivilegedUpsync, privileged.String() +
 		" acts inside kcp, so whoever administers the target would act in the mailbox: take it out of upsync, or have it allowed by spec.privilegedUpsync of its PublishedResource"}
 }

@@ -16,7 +16,7 @@ limitations under the License.
 
 package boundary
 
-// Reasons of a [Refusal], as they stand in conditions, events and the status of configs.
+// Reasons of a [RefusalError], as they stand in conditions, events and the status of configs.
 const (
 	// ReasonNamespaceProtected: the namespace is one that nothing goes to or comes from by default.
 	ReasonNamespaceProtected = "NamespaceProtected"
@@ -32,10 +32,10 @@ const (
 	ReasonConversionBypassesRules = "ConversionBypassesRules"
 )
 
-// Refusal says why something does not pass, and what to do about it.
-type Refusal struct {
+// RefusalError says why something does not pass, and what to do about it.
+type RefusalError struct {
 	// Reason is one of the Reason constants.
 	Reason, Message string
 }
 
-func (r *Refusal) Error() string { return r.Message }
+func (r *RefusalError) Error() string { return r.Message }

@@ -92,7 +92,7 @@ func (k *Kept) below(name string) (kept *Kept, known bool) {
 	if k == nil {
 		return nil, false
 	}
-	if field, ok := k.fields[name]; ok && !(k.resource && isIdentity(name)) {
+	if field, ok := k.fields[name]; ok && (!k.resource || !isIdentity(name)) {
 		return field, true
 	}
 	switch {
