@@ -137,6 +137,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 	sync := syncmanager.New(syncmanager.Options{
 		Mailboxes:     boxes,
 		Recorder:      syncmanager.LedgerRecorder{Ledger: memory},
+		Remembered:    memory.SyncTargets,
 		Hub:           identity.Hub,
 		Hasher:        ownership.NewHasher(identity.HashKey),
 		Sealer:        ownership.NewSealer(identity.HashKey),

@@ -71,6 +71,8 @@ type candidate struct {
 	synced *sync.Resource
 	// absent is why mailboxes do not have the API from it, flaw what else is wrong; nil for nothing.
 	absent, flaw *finding
+	// unknown is true if the flaw is only that nobody can tell now what mailboxes serve.
+	unknown bool
 }
 
 func newCandidate(resource *synchubv1alpha1.PublishedResource) *candidate {

@@ -50,7 +50,7 @@ import (
 const (
 	// countInterval is how often the counts in the status of PublishedResources are brought up to date.
 	countInterval = time.Minute
-	// servedInterval is how often mailboxes are asked for what they do not serve yet.
+	// servedInterval is how often mailboxes are asked for what they do not serve yet, and counted while the counts are not known.
 	servedInterval = 5 * time.Second
 	// leavingInterval is how often it is looked whether the last object of a mailbox is let go.
 	leavingInterval = time.Second
@@ -78,8 +78,8 @@ type Syncer interface {
 	HasPublished() bool
 	// HasLeft tells whether nothing in mailboxes waits any more for a resource that is published as leaving.
 	HasLeft(resource schema.GroupResource) bool
-	// Count returns how widely a resource of mailboxes is synced.
-	Count(resource schema.GroupResource) syncmanager.Counts
+	// Count returns how widely a resource of mailboxes is synced; known is false as long as not all of that has been observed.
+	Count(resource schema.GroupResource) (counts syncmanager.Counts, known bool)
 	// Without returns the SyncTargets whose mailboxes do not have a resource because its name is taken there.
 	Without(resource schema.GroupResource) []string
 }

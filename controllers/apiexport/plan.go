@@ -163,6 +163,7 @@ func (p *planner) lookAbroad(ctx context.Context, c *candidate) {
 		// What was there is not gone because it cannot be seen now.
 		api, err = *before.api, nil
 	}
+	c.unknown = isUnknown(err)
 	switch kind := published.InMailbox(spec).Kind; {
 	case errors.Is(err, mailboxes.ErrNotServed):
 		c.fault(ReasonNotServed, "Mailboxes do not serve %s in version %s, or not yet: they must bind the export with the identity spec.api.identityHash.", named.GroupResource(), named.Version)
@@ -174,6 +175,11 @@ func (p *planner) lookAbroad(ctx context.Context, c *candidate) {
 	default:
 		c.api = &api
 	}
+}
+
+// isUnknown tells whether discovery has failed, and not found that something is not served.
+func isUnknown(err error) bool {
+	return err != nil && (errors.Is(err, mailboxes.ErrNoEndpoint) || !errors.Is(err, mailboxes.ErrNotServed))
 }
 
 // lookAtSchema finds out about what the hub exports.

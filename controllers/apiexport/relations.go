@@ -35,6 +35,8 @@ type companion struct {
 	entry entry
 	// resource is how it is synced, nil while it is not known what mailboxes have.
 	resource *sync.Resource
+	// unknown is true if nobody can tell now.
+	unknown bool
 	// seekers are who needs it.
 	seekers []seeker
 }
@@ -64,6 +66,7 @@ func (s seeker) relyOn(owner *candidate) {
 		s.check(owner.synced)
 		return
 	}
+	s.unknown = s.unknown || owner.unknown
 	s.fault(ReasonRelatedNotPublished, "%s.resource: the PublishedResource %s, which publishes %s, is not in force; see its condition Ready.",
 		s.field, owner.published.Name, owner.group)
 }
@@ -94,19 +97,20 @@ func (p *planner) accompany(ctx context.Context, made *plan, asks seeker, draft 
 		return
 	}
 	merge(draft, claim)
-	found := made.companion(claim, func() *sync.Resource {
+	found := made.companion(claim, func() (*sync.Resource, error) {
 		api, err := native, error(nil)
 		if claim.identity != "" {
 			api, err = p.discover(ctx, there)
 		}
 		if err != nil {
 			made.waits = true
-			return nil
+			return nil, err
 		}
-		return new(published.Companion(api))
+		return new(published.Companion(api)), nil
 	})
 	found.seekers = append(found.seekers, asks)
 	if found.resource == nil {
+		asks.unknown = asks.unknown || found.unknown
 		asks.fault(ReasonRelatedNotPublished, "%s.resource: mailboxes do not serve %s, or not yet: they must bind the export with the identity named there.", asks.field, claim.GroupResource)
 		return
 	}
@@ -114,12 +118,13 @@ func (p *planner) accompany(ctx context.Context, made *plan, asks seeker, draft 
 }
 
 // companion returns the companion for a claim; a new one is synced as found says.
-func (p *plan) companion(claim entry, found func() *sync.Resource) *companion {
+func (p *plan) companion(claim entry, found func() (*sync.Resource, error)) *companion {
 	known := slices.IndexFunc(p.companions, func(other *companion) bool { return other.entry == claim })
 	if known >= 0 {
 		return p.companions[known]
 	}
-	added := &companion{entry: claim, resource: found()}
+	resource, err := found()
+	added := &companion{entry: claim, resource: resource, unknown: isUnknown(err)}
 	p.companions = append(p.companions, added)
 	return added
 }

@@ -44,9 +44,14 @@ const ReasonUnpublished = "Unpublished"
 // named is how many SyncTargets a message names.
 const named = 5
 
-// report writes what there is to say of a candidate if that changed, and returns when to try again.
+// report writes what there is to say of a candidate if that changed, and returns when to try again. What has been said of the spec as
+// it is stands while nobody can tell what mailboxes serve, and so do the counts as long as they are not known: a hub that has just begun
+// to lead must not take back what the one before has said, only to say it again.
 func (c *Controller) report(ctx context.Context, candidate *candidate) (again time.Duration, err error) {
 	resource := candidate.published
+	if candidate.absent == nil && candidate.unknown && resource.Status.ObservedGeneration == resource.Generation {
+		return servedInterval, nil
+	}
 	stored := resource.DeepCopy()
 	exported, ready := candidate.conditions()
 	meta.SetStatusCondition(&resource.Status.Conditions, exported)
@@ -57,15 +62,9 @@ func (c *Controller) report(ctx context.Context, candidate *candidate) (again ti
 		meta.RemoveStatusCondition(&resource.Status.Conditions, synchubv1alpha1.ConditionMutatedReference)
 	}
 	resource.Status.ObservedGeneration = resource.Generation
-	var counts syncmanager.Counts
-	var without []string
-	if candidate.absent == nil {
-		counts, without = c.Sync.Count(candidate.group), c.Sync.Without(candidate.group)
-	}
-	reportMissing(resource, candidate.group, without)
-	resource.Status.Mailboxes, resource.Status.Targets, resource.Status.Objects = counts.Mailboxes, counts.Targets, counts.Objects
+	again = c.count(candidate)
 	if apiequality.Semantic.DeepEqual(stored.Status, resource.Status) {
-		return 0, nil
+		return again, nil
 	}
 	written, err := patch.Status(ctx, c.Hosting, stored, resource)
 	if err != nil || written.RequeueAfter > 0 {
@@ -74,7 +73,24 @@ func (c *Controller) report(ctx context.Context, candidate *candidate) (again ti
 	if !candidate.isTold(ready) {
 		announce.Condition(c.Recorder, resource, stored.Status.Conditions, ready.Type)
 	}
-	return 0, nil
+	return again, nil
+}
+
+// count takes over the counts, and which mailboxes do not have the API, if they are known. It returns when to count again if not.
+func (c *Controller) count(candidate *candidate) (again time.Duration) {
+	var counts syncmanager.Counts
+	var without []string
+	if candidate.absent == nil {
+		var known bool
+		if counts, known = c.Sync.Count(candidate.group); !known {
+			return servedInterval
+		}
+		without = c.Sync.Without(candidate.group)
+	}
+	resource := candidate.published
+	reportMissing(resource, candidate.group, without)
+	resource.Status.Mailboxes, resource.Status.Targets, resource.Status.Objects = counts.Mailboxes, counts.Targets, counts.Objects
+	return 0
 }
 
 // reportMissing sets the condition APIsMissing, which names SyncTargets whose mailboxes do not have the API.
@@ -114,7 +130,8 @@ func (c *Controller) gone(made *plan) []departure {
 		if here[uid] {
 			continue
 		}
-		left := departure{memory: before, uid: uid, counts: c.Sync.Count(before.group)}
+		left := departure{memory: before, uid: uid}
+		left.counts, _ = c.Sync.Count(before.group)
 		for _, candidate := range made.candidates {
 			if candidate.absent == nil && candidate.group == before.group {
 				left.successor = candidate.published.Name

@@ -19,9 +19,11 @@ package apiexport_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
@@ -121,6 +123,7 @@ func TestOnAServer(t *testing.T) {
 	w := newWorld(t)
 	t.Run("what kcp serves by itself", w.testServedByKCP)
 	t.Run("the export", w.testExport)
+	t.Run("a restart", w.testRestart)
 }
 
 // A schema for anything that every workspace has would hide it in mailboxes, so none is ever made.
@@ -223,3 +226,34 @@ func (w *world) testExport(t *testing.T) {
 	g.Expect(w.hasEvent(t, "refused", apiexport.ReasonRefused, "")).To(Equal(1))
 	g.Expect(w.hasEvent(t, "gizmos", apiexport.ReasonReady, "")).To(Equal(1))
 }
+
+// A hub that has just begun sees no endpoint, and so nothing that another export provides.
+func (w *world) testRestart(t *testing.T) {
+	g := NewWithT(t)
+	w.becomes(t, "gizmos", synchubv1alpha1.ConditionReady, apiexport.ReasonReady, "")
+	w.stop()
+	var patches atomic.Int32
+	counted := w.kcp.Workspace(hostingPath)
+	counted.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(request *http.Request) (*http.Response, error) {
+			if request.Method == http.MethodPatch && strings.Contains(request.URL.Path, "/publishedresources/") && !strings.Contains(request.URL.Path, "/zz-last/") {
+				patches.Add(1)
+			}
+			return next.RoundTrip(request)
+		})
+	})
+	g.Expect(w.work(t, counted)).To(Succeed())
+	eventually(t, func(g Gomega) {
+		g.Expect(w.boxes.Synced()).To(BeTrue())
+		g.Expect(w.synced()).To(Equal([]string{"gizmos", "more-configmaps"}))
+	})
+	// What is published last is reported after all that were there before.
+	w.publish(t, map[string]string{"zz-last": "{resource: {resource: secrets}, filter: {cel: '('}}"})
+	w.becomes(t, "zz-last", synchubv1alpha1.ConditionReady, apiexport.ReasonInvalid, "")
+	g.Expect(patches.Load()).To(BeZero())
+}
+
+// roundTripper makes a RoundTripper of a function.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }

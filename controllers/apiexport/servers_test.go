@@ -36,6 +36,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -78,6 +79,8 @@ type world struct {
 	mailbox string
 	boxes   *mailboxes.Mailboxes
 	sync    *syncmanager.Manager
+	// stop ends the controllers.
+	stop func()
 }
 
 var scheme = func() *runtime.Scheme {
@@ -112,9 +115,10 @@ func newWorld(t *testing.T) *world {
 	if err := w.prepare(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.work(t); err != nil {
+	if err := w.work(t, w.kcp.Workspace(hostingPath)); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { w.stop() })
 	return w
 }
 
@@ -150,10 +154,10 @@ func (w *world) prepare(ctx context.Context) error {
 	return err
 }
 
-// work runs the controllers until the test ends.
-func (w *world) work(t *testing.T) error {
+// work runs the controllers, which reach the hosting cluster like this, until they are stopped.
+func (w *world) work(t *testing.T, hosting *rest.Config) error {
 	t.Helper()
-	manager, err := ctrl.NewManager(w.kcp.Workspace(hostingPath), ctrl.Options{
+	manager, err := ctrl.NewManager(hosting, ctrl.Options{
 		Scheme: scheme, Logger: logr.Discard(), Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: new(true)},
 	})
 	if err != nil {
@@ -194,10 +198,10 @@ func (w *world) work(t *testing.T) error {
 			t.Error(err)
 		}
 	})
-	t.Cleanup(func() {
+	w.stop = func() {
 		cancel()
 		working.Wait()
-	})
+	}
 	return nil
 }
 

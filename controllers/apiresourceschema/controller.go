@@ -172,6 +172,10 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	// A hub that has just begun to lead must not take back what the one before has said, only to say it again.
+	if wait := c.begun.Add(acquaintance).Sub(c.Clock.Now()); found.unobserved && wait > 0 && isReported(&resource) {
+		return reconcile.Result{RequeueAfter: min(wait, retryInterval)}, nil
+	}
 	stored := resource.DeepCopy()
 	found.report(&resource)
 	unimplemented.SetCondition(&resource.Status.Conditions, resource.Generation, unimplemented.PublishedResource(&resource.Spec))

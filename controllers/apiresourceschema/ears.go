@@ -52,8 +52,9 @@ type ears struct {
 type source struct {
 	// wanted is what the PublishedResource is about.
 	wanted synchubv1alpha1.ResourceDescriptor
-	// target is nil while the hub knows none.
-	target *targets.Connection
+	// target is nil while the hub knows none. Reached is true once it has been up.
+	target  *targets.Connection
+	reached bool
 	// deaf ends the listening. It is used by the reconciler of the PublishedResource only.
 	deaf func()
 	// announced is when the target last told of a definition that may be the one.
@@ -99,6 +100,7 @@ func (e *ears) attend(resource *synchubv1alpha1.PublishedResource, target *targe
 		e.lock.Unlock()
 		return
 	}
+	now.reached = ok && before.reached
 	e.heard[name] = now
 	e.lock.Unlock()
 	if ok {
@@ -114,6 +116,15 @@ func (e *ears) attend(resource *synchubv1alpha1.PublishedResource, target *targe
 			Synced: func() { e.add(name) },
 		})
 	}
+}
+
+// reach notes whether the target of a PublishedResource is up, and tells whether it has been since this hub listens for it.
+func (e *ears) reach(name string, isUp bool) bool {
+	e.lock.Lock()
+	defer e.lock.Unlock()
+	heard := e.heard[name]
+	heard.reached = heard.reached || isUp
+	return heard.reached
 }
 
 // ask returns what the target of a PublishedResource says, nil as long as it is being asked: the PublishedResource is looked

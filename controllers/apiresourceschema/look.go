@@ -45,6 +45,9 @@ const (
 	// firstLook is for how long after its start the hub leaves schemas alone that the one before has made: what is to be synced
 	// comes first.
 	firstLook = 10 * time.Second
+	// acquaintance is for how long after its start the hub may not have found every SyncTarget and its target yet: what the one before
+	// has said of the spec as it is stands for so long.
+	acquaintance = 2 * time.Minute
 	// lookInterval is how often a cluster is asked for a definition when nothing tells of a change, give or take
 	// lookJitter of it; what built-in kinds are changes with an upgrade only.
 	lookInterval = 5 * time.Minute
@@ -197,10 +200,14 @@ func (c *Controller) fromTarget(ctx context.Context, resource *synchubv1alpha1.P
 		return nil, nil, err
 	}
 	c.ears.attend(resource, target)
+	isUp := target != nil && target.Up()
+	wasReached := c.ears.reach(resource.Name, isUp)
 	switch {
 	case err != nil:
+		outcome.unobserved = !wasReached
 		return nil, nil, &problem{ReasonSchemaMissing, fmt.Errorf("%s: the hub sees no SyncTarget %s in the workspace %s, which must bind the inventory export", fieldSyncTarget, from.Name, from.Cluster)}
-	case target == nil || !target.Up():
+	case !isUp:
+		outcome.unobserved = !wasReached
 		return nil, nil, &problem{ReasonSourceUnreachable, fmt.Errorf("%s: %s is not connected", fieldSyncTarget, name)}
 	}
 	answer := c.ears.ask(resource.Name, func(ctx context.Context) found {

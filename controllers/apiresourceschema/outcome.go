@@ -109,8 +109,16 @@ type outcome struct {
 	notes int
 	// problem is why nothing is known about the schema, nil if all is well.
 	problem *problem
+	// unobserved is true if the problem may only be that this hub has not found the SyncTarget, or its target, yet.
+	unobserved bool
 	// again is when to look again, if nothing happens before.
 	again time.Duration
+}
+
+// isReported tells whether the condition speaks of the spec as it is.
+func isReported(resource *synchubv1alpha1.PublishedResource) bool {
+	ready := meta.FindStatusCondition(resource.Status.Conditions, synchubv1alpha1.ConditionSchemaReady)
+	return ready != nil && ready.ObservedGeneration == resource.Generation
 }
 
 // report puts the outcome into the status. What cannot be known now takes nothing away.

@@ -19,6 +19,7 @@ package syncmanager
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -32,15 +33,22 @@ type Counts struct {
 	Mailboxes, Targets, Objects int64
 }
 
-// Count returns the counts of a resource of the mailboxes.
-func (m *Manager) Count(resource schema.GroupResource) Counts {
+// countLimit is for how long a SyncTarget, or a pair that has been started, may leave counts unknown. A target that stays away
+// must not hold back for ever what is to be said of all others.
+const countLimit = 2 * time.Minute
+
+// Count returns the counts of a resource of the mailboxes. They are not known as long as something that they count has not been
+// observed yet: a hub that has just begun to lead, and a pair that has just been started, count from zero.
+func (m *Manager) Count(resource schema.GroupResource) (counts Counts, known bool) {
+	known = m.hasObservedAll()
+	now := m.Clock.Now()
 	m.lock.Lock()
+	published := m.publications
 	all := make([]*managed, 0, len(m.targets))
 	for _, managed := range m.targets {
 		all = append(all, managed)
 	}
 	m.lock.Unlock()
-	counts := Counts{}
 	for _, managed := range all {
 		if !m.Mailboxes.Lacks(managed.describe().Mailbox, resource) {
 			counts.Mailboxes++
@@ -50,9 +58,49 @@ func (m *Manager) Count(resource schema.GroupResource) Counts {
 			counts.Targets++
 			counts.Objects += int64(pair.controller.Len())
 		}
+		known = known && managed.isCounted(resource, published, now)
 		managed.lock.Unlock()
 	}
-	return counts
+	return counts, known
+}
+
+// isCounted tells whether all that a SyncTarget adds to the counts of a resource has been observed, or is not waited for any more.
+// The caller holds lock.
+func (t *managed) isCounted(resource schema.GroupResource, published int, now time.Time) bool {
+	isSettled := t.known && t.settled == t.matcher && t.settledFor == published && t.missingKnown && !slices.Contains(t.unstarted, resource)
+	if !isSettled && now.Before(t.since.Add(countLimit)) {
+		return false
+	}
+	pair, ok := t.pairs[resource]
+	return !ok || pair.controller.Synced() && pair.controller.Knows() || !now.Before(pair.since.Add(countLimit))
+}
+
+// hasObservedAll tells whether every SyncTarget that the hub before knew has been assigned, or has been found not to be synced, since
+// this hub leads. One that nobody sees any more is waited for no longer than the limit.
+func (m *Manager) hasObservedAll() bool {
+	if m.Remembered == nil {
+		return true
+	}
+	remembered, loaded := m.Remembered()
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	if m.observedAll {
+		return true
+	}
+	isUnobserved := func(syncTarget types.UID) bool { return !m.observed[syncTarget] }
+	isOver := !m.began.IsZero() && !m.Clock.Now().Before(m.began.Add(countLimit))
+	m.observedAll = isOver || loaded && !slices.ContainsFunc(remembered, isUnobserved)
+	if m.observedAll {
+		m.observed = nil
+	}
+	return m.observedAll
+}
+
+// noteObserved notes that it has been decided whether a SyncTarget is synced. The caller holds the manager's lock.
+func (m *Manager) noteObserved(syncTarget types.UID) {
+	if !m.observedAll {
+		m.observed[syncTarget] = true
+	}
 }
 
 // Without returns the SyncTargets whose mailboxes do not have a resource because its name is taken there, sorted.

@@ -70,9 +70,14 @@ type managed struct {
 	target  Target
 	matcher *selection.Matcher
 	known   bool
-	// settled is the matcher by which the pairs that run were chosen.
-	settled *selection.Matcher
-	pairs   map[schema.GroupResource]*pair
+	// since is when the SyncTarget was assigned.
+	since time.Time
+	// settled is the matcher by which the pairs that run were chosen, settledFor the number of the publication. Unstarted are the
+	// resources whose pairs cannot be started before the target has answered.
+	settled    *selection.Matcher
+	settledFor int
+	unstarted  []schema.GroupResource
+	pairs      map[schema.GroupResource]*pair
 	// demanded are the resources of which it was asked whether anybody wants what is left.
 	demanded map[schema.GroupResource]sync.Resource
 	// keeper is nil until the target is to be given a definition. Like pairs it is written by the holder of turn.
@@ -143,12 +148,12 @@ func (t *managed) awaits(now time.Time) bool {
 	return t.unresolved.Load() && announced != nil && now.Sub(*announced) < announcedLimit
 }
 
-// settle notes that the pairs that the matcher asks for run, and tells whether they did not before.
-func (t *managed) settle() (changed bool) {
+// settle notes that the pairs run that the matcher asks for of a publication, and tells whether the matcher is another one.
+func (t *managed) settle(publication int, unstarted []schema.GroupResource) (changed bool) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
 	changed = t.settled != t.matcher
-	t.settled = t.matcher
+	t.settled, t.settledFor, t.unstarted = t.matcher, publication, unstarted
 	return changed
 }
 
@@ -171,6 +176,7 @@ func (t *managed) controllers() []*sync.Controller {
 // pair is a running sync controller.
 type pair struct {
 	controller *sync.Controller
+	since      time.Time
 	cancel     context.CancelFunc
 	done       chan struct{}
 }

@@ -107,6 +107,8 @@ type Observer interface {
 type Options struct {
 	Mailboxes *mailboxes.Mailboxes
 	Recorder  Recorder
+	// Remembered returns the SyncTargets that the hub before knew, and whether they are known. Without it there are none.
+	Remembered func() (syncTargets []types.UID, known bool)
 	// Hub is the UID of the provider workspace's LogicalCluster.
 	Hub    types.UID
 	Hasher ownership.Hasher
@@ -144,17 +146,22 @@ type Manager struct {
 	queue     priorityqueue.PriorityQueue[types.UID]
 	ctx       context.Context // set by Start; the owner of all sync controllers
 	published []sync.Resource
-	// knowsPublished is true once published was set.
-	knowsPublished bool
+	// publications counts how often published was set.
+	publications int
 	// definitions are those that targets are given.
 	definitions []definition.Wanted
 	schemas     map[schema.GroupResource]compatibility.Schema
 	targets     map[types.UID]*managed
+	// began is when the manager was started. Observed are the SyncTargets of which it has been decided since whether they are synced;
+	// it is dropped once that is all of them.
+	began       time.Time
+	observed    map[types.UID]bool
+	observedAll bool
 }
 
 // New returns a manager without any target.
 func New(options Options) *Manager {
-	m := &Manager{Options: options, targets: map[types.UID]*managed{}}
+	m := &Manager{Options: options, targets: map[types.UID]*managed{}, observed: map[types.UID]bool{}}
 	m.holding = &holding{manager: m, limits: options.MailboxLimits}
 	return m
 }
@@ -171,7 +178,7 @@ func (m *Manager) NeedLeaderElection() bool { return true }
 // Start works until ctx ends, and then until all sync controllers have ended.
 func (m *Manager) Start(ctx context.Context) error {
 	m.lock.Lock()
-	m.ctx = ctx
+	m.ctx, m.began = ctx, m.Clock.Now()
 	m.lock.Unlock()
 	defer m.stopAll()
 	worker, err := controller.NewTypedUnmanaged("syncmanager", controller.TypedOptions[types.UID]{
@@ -216,7 +223,8 @@ func (m *Manager) stopAll() {
 // Publish sets the resources that mailboxes have by now.
 func (m *Manager) Publish(resources []sync.Resource) {
 	m.lock.Lock()
-	m.published, m.knowsPublished = resources, true
+	m.published = resources
+	m.publications++
 	m.lock.Unlock()
 	m.holding.publish(resources)
 	m.enqueueAll()
@@ -226,7 +234,7 @@ func (m *Manager) Publish(resources []sync.Resource) {
 func (m *Manager) HasPublished() bool {
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	return m.knowsPublished
+	return m.publications > 0
 }
 
 // Published returns the resources that mailboxes have by now.
@@ -243,10 +251,12 @@ func (m *Manager) Assign(target Target) {
 		m.Unassign(target.UID)
 	}
 	m.lock.Lock()
+	m.noteObserved(target.UID)
 	found, ok := m.targets[target.UID]
 	if !ok {
 		found = &managed{
 			target:   target,
+			since:    m.Clock.Now(),
 			stale:    true,
 			pairs:    map[schema.GroupResource]*pair{},
 			register: relation.NewRegister(),
@@ -318,6 +328,7 @@ func (m *Manager) bound(managed *managed, target Target) {
 // Unassign stops syncing a target, and returns when nothing is written to it any more.
 func (m *Manager) Unassign(syncTarget types.UID) {
 	m.lock.Lock()
+	m.noteObserved(syncTarget)
 	found, ok := m.targets[syncTarget]
 	delete(m.targets, syncTarget)
 	m.lock.Unlock()

@@ -34,7 +34,7 @@ import (
 )
 
 // settle starts what must run and stops what need not run any more.
-func (m *Manager) settle(ctx context.Context, managed *managed, published []sync.Resource) error {
+func (m *Manager) settle(ctx context.Context, managed *managed, published []sync.Resource, publication int) error {
 	managed.unresolved.Store(false)
 	forms := map[schema.GroupResource]forms{}
 	var errs []error
@@ -66,12 +66,18 @@ func (m *Manager) settle(ctx context.Context, managed *managed, published []sync
 	slices.SortStableFunc(wanted, func(a, b sync.Resource) int {
 		return int(order.Of(a.GroupResource()) - order.Of(b.GroupResource()))
 	})
+	var unstarted []schema.GroupResource
 	for _, resource := range wanted {
-		if managed.isMissing(resource) && !m.isFrozen(managed, resource) && !forms[resource.GroupResource()].unknown {
-			m.start(managed, resource, forms[resource.GroupResource()])
+		group := resource.GroupResource()
+		switch {
+		case !managed.isMissing(resource) || m.isFrozen(managed, resource):
+		case forms[group].unknown:
+			unstarted = append(unstarted, group)
+		default:
+			m.start(managed, resource, forms[group])
 		}
 	}
-	if managed.settle() {
+	if managed.settle(publication, unstarted) {
 		m.observer.Changed(managed.describe().UID)
 	}
 	m.tell(managed)
@@ -214,7 +220,7 @@ func (m *Manager) start(managed *managed, resource sync.Resource, forms forms) {
 		Log:        log,
 	}, managed.matcher)
 	ctx, cancel := context.WithCancel(owner)
-	started := &pair{controller: controller, cancel: cancel, done: make(chan struct{})}
+	started := &pair{controller: controller, since: m.Clock.Now(), cancel: cancel, done: make(chan struct{})}
 	managed.lock.Lock()
 	managed.pairs[resource.GroupResource()] = started
 	managed.lock.Unlock()

@@ -28,6 +28,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
@@ -185,10 +186,67 @@ func TestCount(t *testing.T) {
 		"of another group":          {schema.GroupResource{Resource: "deployments"}, Counts{Mailboxes: 1}},
 		"published, but not synced": {schema.GroupResource{Resource: "configmaps"}, Counts{Mailboxes: 1}},
 	} {
-		if got := f.manager.Count(test.resource); got != test.want {
+		if got, _ := f.manager.Count(test.resource); got != test.want {
 			t.Errorf("%s: want %+v, got %+v", name, test.want, got)
 		}
 	}
+}
+
+// A hub that has just begun counts from zero: that is no count.
+func TestCountsAreKnownOnceAllIsObserved(t *testing.T) {
+	secrets, configMaps := schema.GroupResource{Resource: "secrets"}, schema.GroupResource{Resource: "configmaps"}
+	manager, notes := newManager(t)
+	clock := manager.Clock.(*testclock.FakeClock)
+	var remembered []types.UID
+	loaded := false
+	manager.Remembered = func() ([]types.UID, bool) { return remembered, loaded }
+	manager.Publish(resources("configmaps", "secrets"))
+	is := func(what string, resource schema.GroupResource, want bool) {
+		t.Helper()
+		if _, known := manager.Count(resource); known != want {
+			t.Errorf("%s: want the counts of %s known: %v", what, resource, want)
+		}
+	}
+	is("nothing was read", secrets, false)
+	loaded, remembered = true, []types.UID{florin, "guilder"}
+	is("nothing is assigned", secrets, false)
+	manager.Unassign("guilder")
+	is("one is not synced, the other not assigned", secrets, false)
+	f := &fixture{t, manager, notes, Target{UID: florin, Name: "florin", Inventory: "i", Mailbox: "m", Connection: connection(t), Recorded: records("secrets/v1")}}
+	manager.Assign(f.target)
+	is("the mailbox has not been seen", configMaps, false)
+	learn(manager, selecting("secrets"))
+	f.settled([]string{"secrets"})
+	is("it is not known what the mailbox lacks", configMaps, false)
+	found, _ := manager.get(florin)
+	manager.setMissing(found, MissingAPIs{})
+	is("nothing of it is synced", configMaps, true)
+	is("the target has not said what it holds", secrets, false)
+	manager.Publish(resources("configmaps", "secrets"))
+	is("what is published now has not been settled", configMaps, false)
+	f.settled([]string{"secrets"})
+	is("it has", configMaps, true)
+
+	clock.Step(countLimit)
+	is("the target stays away", secrets, true)
+	f.target.Connection = connection(t)
+	manager.Assign(f.target)
+	f.settled([]string{"secrets"})
+	is("by another connection the target has not said what it holds", secrets, false)
+	clock.Step(countLimit)
+	is("it stays away", secrets, true)
+}
+
+// A SyncTarget that the hub remembers and does not see any more is not waited for without end.
+func TestCountsDoNotWaitForWhatIsNotSeen(t *testing.T) {
+	manager, _ := newManager(t)
+	manager.Remembered = func() ([]types.UID, bool) { return []types.UID{florin}, true }
+	manager.began = manager.Clock.Now()
+	manager.Clock.(*testclock.FakeClock).Step(countLimit)
+	if _, known := manager.Count(schema.GroupResource{Resource: "secrets"}); !known {
+		t.Error("the counts are not known")
+	}
+	manager.Assign(Target{UID: florin, Name: "florin", Mailbox: "m", Connection: connection(t)})
 }
 
 func TestUnassignEndsAll(t *testing.T) {

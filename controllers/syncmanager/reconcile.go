@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/synchub-dev/synchub/controllers/patch"
+	"github.com/synchub-dev/synchub/controllers/sync"
 )
 
 // Reconcile brings the set of sync controllers of one SyncTarget in step with its configs.
@@ -37,7 +38,7 @@ func (m *Manager) Reconcile(ctx context.Context, syncTarget types.UID) (reconcil
 	if !ok {
 		return reconcile.Result{}, nil
 	}
-	published := m.Published()
+	published, publication := m.publication()
 	managed.turn.Lock()
 	defer managed.turn.Unlock()
 	if managed.gone {
@@ -50,7 +51,7 @@ func (m *Manager) Reconcile(ctx context.Context, syncTarget types.UID) (reconcil
 		return reconcile.Result{}, nil
 	}
 	again := m.lookForMissing(ctx, managed, published)
-	err := m.settle(ctx, managed, published)
+	err := m.settle(ctx, managed, published, publication)
 	if errors.Is(ctx.Err(), context.Canceled) {
 		// The target is being stopped, or the hub.
 		return reconcile.Result{}, nil
@@ -65,6 +66,13 @@ func (m *Manager) Reconcile(ctx context.Context, syncTarget types.UID) (reconcil
 		return reconcile.Result{RequeueAfter: again}, nil
 	}
 	return patch.Settle(err)
+}
+
+// publication returns the resources that mailboxes have by now, and the number of that publication.
+func (m *Manager) publication() (published []sync.Resource, number int) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	return m.published, m.publications
 }
 
 // compile takes over the configs of the mailbox as they are now; it returns false if they are not known.

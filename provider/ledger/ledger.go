@@ -20,6 +20,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -183,6 +185,18 @@ func (l *Ledger) Led() time.Time {
 	l.lock.Lock()
 	defer l.lock.Unlock()
 	return l.led
+}
+
+// SyncTargets returns those of which something is remembered; known is false until that has been read.
+func (l *Ledger) SyncTargets() (all []types.UID, known bool) {
+	select {
+	case <-l.loaded:
+	default:
+		return nil, false
+	}
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	return slices.Collect(maps.Keys(l.records)), true
 }
 
 // Get returns what is remembered of a SyncTarget, the zero entry if nothing is.

@@ -42,10 +42,13 @@ const discoverTimeout = 10 * time.Second
 // ErrNotServed says that mailboxes do not have an API, or not yet, as far as the virtual workspace shows.
 var ErrNotServed = errors.New("the virtual workspace of the mailbox export does not serve it")
 
+// ErrNoEndpoint says that there is no endpoint that could tell.
+var ErrNoEndpoint = errors.New("no endpoint is known")
+
 // Discover returns what the virtual workspace serves of an API, which is named by its resource (with a subresource, as
 // in "widgets/status", if that is meant), by its kind, or by both. Without a version it is the preferred one of those
 // that have it. What is served depends on the export alone, so the first endpoint that answers speaks for all.
-// The error is [ErrNotServed] if there is no such API, and while there is no endpoint that could tell.
+// The error is [ErrNotServed] if there is no such API, and also [ErrNoEndpoint] while there is no endpoint that could tell.
 func (m *Mailboxes) Discover(ctx context.Context, group schema.GroupVersion, resource, kind string) (metav1.APIResource, error) {
 	var errs []error
 	for _, endpoint := range m.answering() {
@@ -56,7 +59,7 @@ func (m *Mailboxes) Discover(ctx context.Context, group schema.GroupVersion, res
 		errs = append(errs, fmt.Errorf("cannot discover the API at the endpoint %s: %w", endpoint.url, err))
 	}
 	if len(errs) == 0 {
-		return metav1.APIResource{}, fmt.Errorf("no endpoint is known: %w", ErrNotServed)
+		return metav1.APIResource{}, fmt.Errorf("%w: %w", ErrNoEndpoint, ErrNotServed)
 	}
 	return metav1.APIResource{}, errors.Join(errs...)
 }
