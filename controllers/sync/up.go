@@ -20,8 +20,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
