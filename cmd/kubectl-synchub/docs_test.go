@@ -90,7 +90,7 @@ var indentedCommand = regexp.MustCompile(`(?m)^    kubectl synchub (.*)$`)
 // Each command that stands on a line of its own on the pages for operators is understood.
 func TestDocumentedCommandsAreUnderstood(t *testing.T) {
 	for _, name := range []string{"operations.md", "registration.md"} {
-		content, err := os.ReadFile("../../docs/" + name) //nolint:gosec // one of the two above
+		content, err := os.ReadFile("../../docs/" + name) //nolint:gosec // a file of the repository
 		if err != nil {
 			t.Fatal(err)
 		}

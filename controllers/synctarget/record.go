@@ -37,9 +37,7 @@ func syncedResources(recorded []ledger.Resource, states map[schema.GroupResource
 		if resource.Version != "" {
 			entry.Versions = []string{resource.Version}
 		}
-		for _, source := range resource.ConvertedFrom {
-			entry.ConvertedFrom = append(entry.ConvertedFrom, source)
-		}
+		entry.ConvertedFrom = append(entry.ConvertedFrom, resource.ConvertedFrom...)
 		switch state, ok := states[schema.GroupResource(resource.GroupResource)]; {
 		case !resource.Own:
 			// What conversions and relations make of others is not compared.
