@@ -410,7 +410,14 @@ func connect(t *testing.T, kubeconfig string) *targets.Connection {
 
 func connectTo(t *testing.T, http2 bool, serve http.HandlerFunc) *targets.Connection {
 	t.Helper()
-	server := newServer(t, http2, serve)
+	server := newServer(t, http2, func(writer http.ResponseWriter, request *http.Request) {
+		if strings.HasSuffix(request.URL.Path, "/kube-system") || strings.Contains(request.URL.Path, "/logicalclusters/") {
+			// It does not tell which cluster it is, and so it is taken for one at first.
+			answer(404, "application/json", `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)(writer, request)
+			return
+		}
+		serve(writer, request)
+	})
 	authority := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
 	return connect(t, kubeconfigFor(server, authority))
 }
