@@ -259,12 +259,15 @@ func (c *Controller) lookForMissing(ctx context.Context, key types.NamespacedNam
 	switch {
 	case feed == nil, !feed.Synced(), feed.Availability().Reason != "":
 		return unknown, nil
+	case feed.Get(at.key) != nil && slices.Contains(c.raised.at(key), at):
+		// It has just come, after it was looked for; its event brings us back.
+		return unknown, nil
 	case feed.Get(at.key) != nil:
 		// It comes up under another name by now, by another conversion.
 		if c.awaitsMove(key, side, feed.Get(at.key)) {
 			return unknown, nil
 		}
-		return decide.Source{State: decide.Deselected, Proven: !slices.Contains(c.raised.at(key), at)}, nil
+		return decide.Source{State: decide.Deselected, Proven: true}, nil
 	case c.raised.hasEnded(at, mark.Source.UID):
 		return decide.Source{State: decide.Vanished, Proven: true}, nil
 	default:
