@@ -57,7 +57,7 @@ func verify(ctx context.Context) error {
 }
 
 // errNotChecked means that nothing is known about vulnerabilities.
-var errNotChecked = errors.New("NOT CHECKED for known vulnerabilities: the database at vuln.go.dev cannot be reached")
+var errNotChecked = errors.New("NOT CHECKED for known vulnerabilities: the Go vulnerability database cannot be reached")
 
 // found is the status that govulncheck ends with if it has found something.
 const found = 3

@@ -22,7 +22,7 @@ import (
 )
 
 func TestOutcome(t *testing.T) {
-	const unreachable = `govulncheck: fetching vulnerabilities: Get "https://vuln.go.dev/index/modules.json.gz": dial tcp: no such host`
+	const unreachable = `govulncheck: fetching vulnerabilities: Get "https://vulnerabilities.example/index/modules.json.gz": dial tcp: no such host`
 	tests := []struct {
 		name             string
 		status           int
