@@ -109,10 +109,12 @@ type Mark struct {
 }
 
 // String returns what the mark says, as JSON. Equal marks give equal strings. On an object it stands sealed, see [Owner.Seal].
-func (m Mark) String() string {
+func (m Mark) String() string { return string(m.encode()) }
+
+func (m Mark) encode() []byte {
 	// A struct of strings and ints always marshals.
 	data, _ := json.Marshal(m) //nolint:errchkjson // see above
-	return string(data)
+	return data
 }
 
 // ParseMark reads what the value of [MarkAnnotation] claims, whoever wrote it: only [Owner.Verify] tells whether it is true. It

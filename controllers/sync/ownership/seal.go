@@ -84,8 +84,15 @@ func (s *Sealer) give(m *mac) {
 // Seal returns the mark as the value of [MarkAnnotation]: what it says, and a seal over the whole of that. Only with the hub's
 // key can it be made, for another object as little as with another word. Equal marks give equal texts.
 func (o Owner) Seal(mark Mark) string {
-	said := mark.String()
-	return said[:len(said)-1] + sealBeginning + o.Sealer.of(said[:len(said)-1]) + sealEnd
+	said := mark.encode()
+	said = said[:len(said)-1]
+	var text strings.Builder
+	text.Grow(len(said) + len(sealBeginning) + sealLength + len(sealEnd))
+	text.Write(said)
+	text.WriteString(sealBeginning)
+	o.Sealer.appendSeal(&text, said)
+	text.WriteString(sealEnd)
+	return text.String()
 }
 
 // EnsuredValue returns the value of [EnsuredAnnotation] on the object self, of a target or a mailbox.
@@ -122,25 +129,32 @@ func (s *Sealer) made(seal, text string) bool {
 	}
 	m := s.take()
 	defer s.give(m)
-	m.make(text)
+	m.text = append(m.text[:0], text...)
+	m.make(m.text)
 	return hmac.Equal([]byte(seal), m.seal[:])
 }
 
 // of returns the seal for a text, which is empty without a key.
 func (s *Sealer) of(text string) string {
+	var seal strings.Builder
+	s.appendSeal(&seal, []byte(text))
+	return seal.String()
+}
+
+// appendSeal writes the seal for a text, or nothing without a key.
+func (s *Sealer) appendSeal(to *strings.Builder, text []byte) {
 	if s == nil || s.believes {
-		return ""
+		return
 	}
 	m := s.take()
 	defer s.give(m)
 	m.make(text)
-	return string(m.seal[:])
+	to.Write(m.seal[:])
 }
 
 // make makes the seal for a text.
-func (m *mac) make(text string) {
+func (m *mac) make(text []byte) {
 	m.Reset()
-	m.text = append(m.text[:0], text...)
-	_, _ = m.Write(m.text)
+	_, _ = m.Write(text)
 	base64.RawURLEncoding.Encode(m.seal[:], m.Sum(m.sum[:0])[:sealBytes])
 }
