@@ -136,7 +136,8 @@ func TestReviewOfConfigs(t *testing.T) {
 	f.eventually(f.state(mailbox, "config-5")).Should(Equal(mailboxes.Present))
 	f.hub.Review(mailbox)
 	f.eventually(inForce).Should(ConsistOf("config-0", "config-1", "config-2"))
-	f.Expect(f.hub.ConfigsBeyond(mailbox)).To(BeEquivalentTo(3))
+	// kcp may have made ConfigMaps of its own meanwhile.
+	f.Expect(f.hub.ConfigsBeyond(mailbox)).To(BeNumerically(">=", 3))
 	f.delete(f.first, mailbox, "config-0")
 	f.eventually(inForce).Should(ConsistOf("config-1", "config-2", "config-3"))
 	f.eventually(f.on[mailbox].seen(changed)).Should(ContainElement("config-3"))
