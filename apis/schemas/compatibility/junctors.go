@@ -107,7 +107,8 @@ func weightOf(s *schema) int {
 	return weight
 }
 
-// What it takes to make a judge of values, in fields: by itself, and one for so many steps of its pattern.
+// judgeWeight is the cost of one judge of values, counted in fields. patternWeight divides the steps of its pattern: each group
+// of that many steps costs one field more.
 const (
 	judgeWeight   = 20
 	patternWeight = 4

@@ -62,15 +62,15 @@ const (
 
 // TooLargeError is returned for a definition, or a document, that is beyond a limit. It would take too long to judge.
 type TooLargeError struct {
-	// What is counted, as in "rules", and Limit is how many there may be.
+	// What names the counted thing in the plural, for example "rules". Limit is the largest number that is allowed.
 	What  string
 	Limit int
 }
 
 func (e *TooLargeError) Error() string { return fmt.Sprintf("it has more than %d %s", e.Limit, e.What) }
 
-// CheckJSON returns a [*TooLargeError] for JSON that is too large or too deep to be decoded. It looks at brackets only, so
-// what it lets pass need not be JSON.
+// CheckJSON returns a [*TooLargeError] for JSON that is too large or too deep to be decoded. It reads brackets only:
+// content that passes can still be malformed.
 func CheckJSON(content []byte, limit int) error {
 	if len(content) > limit {
 		return &TooLargeError{"bytes", limit}
