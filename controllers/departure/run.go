@@ -89,6 +89,10 @@ func Run(ctx context.Context, options Options) error {
 	r := &run{Options: options, report: newReport(options.Mode, options.Before)}
 	pause := firstPause
 	for {
+		// A connection that leads to another cluster by now is not up.
+		if err := r.Target.WaitUp(ctx); err != nil {
+			return err
+		}
 		before := r.report.removed
 		done, err := r.pass(ctx)
 		switch {
@@ -104,9 +108,6 @@ func Run(ctx context.Context, options Options) error {
 			pause = firstPause
 		}
 		if err := r.wait(ctx, pause); err != nil {
-			return err
-		}
-		if err := r.Target.WaitUp(ctx); err != nil {
 			return err
 		}
 		pause = min(2*pause, lastPause)
