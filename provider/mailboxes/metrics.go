@@ -20,6 +20,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/kcp-dev/logicalcluster/v3"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/synchub-dev/synchub/provider/gauges"
@@ -34,10 +35,20 @@ var (
 		"Objects of mailboxes that the hub holds.", []string{"endpoint", "resource"}, nil)
 	cacheBytes = prometheus.NewDesc("synchub_mailbox_cache_bytes",
 		"Estimate of the memory that those take.", []string{"endpoint", "resource"}, nil)
+	totalBytes = prometheus.NewDesc("synchub_mailboxes_bytes",
+		"Estimate of the memory that the objects of all mailboxes take together.", nil, nil)
+	totalLimit = prometheus.NewDesc("synchub_mailboxes_max_bytes",
+		"How much that may be; 0 stands for no limit.", nil, nil)
+	levelBytes = prometheus.NewDesc("synchub_mailboxes_level_bytes",
+		"How much each mailbox may take now, so that all together fit; 0 while all fit anyway.", nil, nil)
+	beyondLimits = prometheus.NewDesc("synchub_mailboxes_beyond_limits",
+		"Mailboxes of which not all objects are held, because of their own limits or that of all together.", nil, nil)
+	closedMailboxes = prometheus.NewDesc("synchub_mailboxes_closed",
+		"Mailboxes of which nothing is held, since they have too many objects.", nil, nil)
 )
 
 // started are the mailboxes that are watched: none on a hub that does not lead.
-var started = gauges.New(readMailboxes, cacheObjects, cacheBytes)
+var started = gauges.New(readMailboxes, cacheObjects, cacheBytes, totalBytes, totalLimit, levelBytes, beyondLimits, closedMailboxes)
 
 // Collectors returns the package's metrics, to be registered once.
 func Collectors() []prometheus.Collector { return []prometheus.Collector{endpointUp, started} }
@@ -56,6 +67,7 @@ type held struct{ endpoint, resource string }
 func readMailboxes(started []*Mailboxes, metrics chan<- prometheus.Metric) {
 	objects, bytes := map[held]int64{}, map[held]int64{}
 	for _, mailboxes := range started {
+		mailboxes.readTotal(metrics)
 		for _, watching := range mailboxes.watchings() {
 			of := held{watching.endpoint.url, watching.resource.GroupResource().String()}
 			objects[of] += watching.held.Objects()
@@ -66,6 +78,24 @@ func readMailboxes(started []*Mailboxes, metrics chan<- prometheus.Metric) {
 		for described, sum := range map[*prometheus.Desc]int64{cacheObjects: objects[of], cacheBytes: bytes[of]} {
 			metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, float64(sum), of.endpoint, of.resource)
 		}
+	}
+}
+
+// readTotal tells what all mailboxes take together.
+func (m *Mailboxes) readTotal(metrics chan<- prometheus.Metric) {
+	beyond, closed := map[logicalcluster.Name]bool{}, map[logicalcluster.Name]bool{}
+	m.eachAccount(func(mailbox logicalcluster.Name, account *account, _ bool) {
+		if found := account.limitError(Limits{}); found.Closed {
+			closed[mailbox] = true
+		} else if found.Beyond > 0 {
+			beyond[mailbox] = true
+		}
+	})
+	for described, value := range map[*prometheus.Desc]int64{
+		totalBytes: m.total.held.Bytes(), totalLimit: m.total.limit, levelBytes: m.total.level.Load(),
+		beyondLimits: int64(len(beyond)), closedMailboxes: int64(len(closed)),
+	} {
+		metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, float64(value))
 	}
 }
 
