@@ -242,7 +242,7 @@ func (a *account) close(coming int64, limits Limits, now time.Time) int64 {
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	// A list may bring what is there already.
-	a.closure.objects, a.closure.wanted = max(coming, a.objects), max(a.wholeBytes, limits.Bytes)
+	a.closure.objects, a.closure.wanted, a.closure.allowed = max(coming, a.objects), max(a.wholeBytes, limits.Bytes), limits.Bytes
 	a.closure.exceeded(now)
 	return a.closure.objects
 }
@@ -251,6 +251,17 @@ func (a *account) stillExceeds(now time.Time) {
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	a.closure.exceeded(now)
+}
+
+// reconsider has the mailbox, which is closed, counted at once if it may take more than when it was closed.
+func (a *account) reconsider(limits Limits) bool {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	if limits.Bytes > 0 && limits.Bytes <= a.closure.allowed {
+		return false
+	}
+	a.closure = closure{objects: a.closure.objects, wanted: a.closure.wanted, allowed: limits.Bytes}
+	return true
 }
 
 // due is when to count the objects of the mailbox, which is closed.

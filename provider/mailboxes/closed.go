@@ -72,8 +72,9 @@ func isPlaceholder(entry any) bool {
 
 // closure is since when a mailbox is closed, and until when.
 type closure struct {
-	// objects are how many it had at least, and wanted is how many bytes those would take if others took nothing.
-	objects, wanted int64
+	// objects are how many it had at least, wanted is how many bytes those would take if others took nothing, and allowed how many
+	// they might.
+	objects, wanted, allowed int64
 	// times is how often its objects were too many, and last when they were.
 	times int
 	last  time.Time
@@ -81,6 +82,9 @@ type closure struct {
 
 // due is when the mailbox's objects are counted next.
 func (c closure) due() time.Time {
+	if c.times == 0 {
+		return c.last
+	}
 	return c.last.Add(min(reopenAfter<<min(c.times-1, 20), reopenAtLatest))
 }
 

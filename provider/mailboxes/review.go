@@ -155,6 +155,9 @@ func (m *Mailboxes) review(ctx context.Context, mailbox logicalcluster.Name) (be
 	var errs []error
 	for _, configs := range []bool{true, false} {
 		if m.isClosed(mailbox, configs) {
+			if m.accountOf(mailbox, configs).reconsider(m.limits(mailbox, configs)) {
+				m.closing.awaken()
+			}
 			continue
 		}
 		all, known := m.holdingsOf(endpoint, mailbox, configs)
