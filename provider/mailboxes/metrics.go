@@ -67,13 +67,13 @@ type held struct{ endpoint, resource string }
 func readMailboxes(started []*Mailboxes, metrics chan<- prometheus.Metric) {
 	objects, bytes := map[held]int64{}, map[held]int64{}
 	for _, mailboxes := range started {
-		mailboxes.readTotal(metrics)
 		for _, watching := range mailboxes.watchings() {
 			of := held{watching.endpoint.url, watching.resource.GroupResource().String()}
 			objects[of] += watching.held.Objects()
 			bytes[of] += watching.held.Bytes()
 		}
 	}
+	readTotals(started, metrics)
 	for of := range objects {
 		for described, sum := range map[*prometheus.Desc]int64{cacheObjects: objects[of], cacheBytes: bytes[of]} {
 			metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, float64(sum), of.endpoint, of.resource)
@@ -81,19 +81,25 @@ func readMailboxes(started []*Mailboxes, metrics chan<- prometheus.Metric) {
 	}
 }
 
-// readTotal tells what all mailboxes take together.
-func (m *Mailboxes) readTotal(metrics chan<- prometheus.Metric) {
+// readTotals tells what all mailboxes take together.
+func readTotals(started []*Mailboxes, metrics chan<- prometheus.Metric) {
+	if len(started) == 0 {
+		return
+	}
+	var bytes, limit, level int64
 	beyond, closed := map[logicalcluster.Name]bool{}, map[logicalcluster.Name]bool{}
-	m.eachAccount(func(mailbox logicalcluster.Name, account *account, _ bool) {
-		if found := account.limitError(Limits{}); found.Closed {
-			closed[mailbox] = true
-		} else if found.Beyond > 0 {
-			beyond[mailbox] = true
-		}
-	})
+	for _, mailboxes := range started {
+		bytes, limit, level = bytes+mailboxes.total.held.Bytes(), limit+mailboxes.total.limit, level+mailboxes.total.level.Load()
+		mailboxes.eachAccount(func(mailbox logicalcluster.Name, account *account, _ bool) {
+			if found := account.limitError(Limits{}); found.Closed {
+				closed[mailbox] = true
+			} else if found.Beyond > 0 {
+				beyond[mailbox] = true
+			}
+		})
+	}
 	for described, value := range map[*prometheus.Desc]int64{
-		totalBytes: m.total.held.Bytes(), totalLimit: m.total.limit, levelBytes: m.total.level.Load(),
-		beyondLimits: int64(len(beyond)), closedMailboxes: int64(len(closed)),
+		totalBytes: bytes, totalLimit: limit, levelBytes: level, beyondLimits: int64(len(beyond)), closedMailboxes: int64(len(closed)),
 	} {
 		metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, float64(value))
 	}

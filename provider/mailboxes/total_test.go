@@ -241,3 +241,25 @@ func TestClosuresBecomeLonger(t *testing.T) {
 	closed.exceeded(now.Now())
 	g.Expect(closed.due().Sub(now.Now())).To(Equal(reopenAfter))
 }
+
+// What bounds the total costs an event no allocation.
+func TestTheTotalCostsNoAllocation(t *testing.T) {
+	g := NewWithT(t)
+	allocations := func(limit int64) float64 {
+		c := newTotal(t, &byLabel{limits: Limits{Bytes: 1 << 20}}, limit)
+		before := placed(t, c, in(here, "object", 1_000))
+		return testing.AllocsPerRun(200, func() {
+			made, _ := c.transform(in(here, "object", 1_000))
+			c.handler.OnUpdate(before, made)
+			before = made.(*item)
+		})
+	}
+	g.Expect(allocations(1 << 30)).To(Equal(allocations(0)))
+}
+
+// placed returns the item by which the cache holds an object.
+func placed(t *testing.T, c *cached, object *unstructured.Unstructured) *item {
+	t.Helper()
+	c.shows(t, object)
+	return c.informer.GetIndexer().List()[0].(*item)
+}
