@@ -222,6 +222,9 @@ func (m *Mailboxes) fits(ctx context.Context, closed closureOf) (bool, error) {
 	ctx, cancel := context.WithTimeout(requests.As(ctx, requests.Extra), reviewTimeout)
 	defer cancel()
 	room := m.limits(closed.mailbox, closed.configs).Bytes / reopenShare
+	if room == 0 {
+		return true, nil
+	}
 	for _, watching := range endpoint.limited(closed.configs) {
 		client := endpoint.in(closed.mailbox).Resource(watching.resource)
 		options := metav1.ListOptions{Limit: wildcardPage}
