@@ -243,8 +243,18 @@ func (a *account) close(coming int64, limits Limits, now time.Time) int64 {
 	defer a.lock.Unlock()
 	// A list may bring what is there already.
 	a.closure.objects, a.closure.wanted, a.closure.allowed = max(coming, a.objects), max(a.wholeBytes, limits.Bytes), limits.Bytes
+	a.closure.announced = false
 	a.closure.exceeded(now)
 	return a.closure.objects
+}
+
+// announce tells whether nobody has been told yet that the mailbox is closed.
+func (a *account) announce() bool {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	before := a.closure.announced
+	a.closure.announced = true
+	return !before
 }
 
 func (a *account) stillExceeds(now time.Time) {
@@ -260,7 +270,7 @@ func (a *account) reconsider(limits Limits) bool {
 	if limits.Bytes > 0 && limits.Bytes <= a.closure.allowed {
 		return false
 	}
-	a.closure = closure{objects: a.closure.objects, wanted: a.closure.wanted, allowed: limits.Bytes}
+	a.closure = closure{objects: a.closure.objects, wanted: a.closure.wanted, allowed: limits.Bytes, announced: a.closure.announced}
 	return true
 }
 

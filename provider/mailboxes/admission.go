@@ -141,7 +141,6 @@ func (w *watching) beginFill() {
 	w.endFill()
 	w.fill = fill{number: w.fill.number + 1, growth: map[*account]growth{}}
 	w.begun.Store(w.fill.number)
-	w.expired.Store(false)
 }
 
 // endFill is called when the list counts, or has failed.

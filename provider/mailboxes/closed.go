@@ -75,13 +75,15 @@ type closure struct {
 	// objects are how many it had at least, wanted is how many bytes those would take if others took nothing, and allowed how many
 	// they might.
 	objects, wanted, allowed int64
+	// announced is true when the subscribers have been told.
+	announced bool
 	// times is how often its objects were too many, and last when they were.
 	times int
 	last  time.Time
 }
 
 // due is when the mailbox's objects are counted next.
-func (c closure) due() time.Time {
+func (c *closure) due() time.Time {
 	if c.times == 0 {
 		return c.last
 	}
@@ -124,7 +126,7 @@ func (m *Mailboxes) open(mailbox logicalcluster.Name, configs bool) {
 	m.prover.forget(mailbox)
 	m.log.Info("a mailbox has fewer objects now and is held again", "mailbox", mailbox, "configs", configs)
 	for _, watching := range m.limited(configs) {
-		watching.relist()
+		watching.informer.ForceRelist()
 	}
 	m.resetMailbox(mailbox)
 }
@@ -155,6 +157,9 @@ func (m *Mailboxes) runClosures(ctx context.Context) {
 		}
 		all := m.closures()
 		for _, one := range all {
+			if m.accountOf(one.mailbox, one.configs).announce() {
+				m.resetMailbox(one.mailbox)
+			}
 			m.evict(one)
 		}
 		m.reopen(ctx, all)
@@ -182,8 +187,8 @@ func (m *Mailboxes) closures() (all []closureOf) {
 func (m *Mailboxes) evict(closed closureOf) {
 	for _, watching := range m.limited(closed.configs) {
 		held, err := watching.informer.GetIndexer().ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(closed.mailbox))
-		if err == nil && (len(held) > 1 || len(held) == 1 && !isPlaceholder(held[0])) && !watching.isRefilling() {
-			watching.relist()
+		if err == nil && (len(held) > 1 || len(held) == 1 && !isPlaceholder(held[0])) && !watching.isFillingAnew() {
+			watching.informer.ForceRelist()
 		}
 	}
 }
@@ -252,20 +257,10 @@ func (m *Mailboxes) fits(ctx context.Context, closed closureOf) (bool, error) {
 	return true, nil
 }
 
-// relist has the reflector fill the cache anew. Meanwhile the cache stays as it is.
-func (w *watching) relist() {
-	w.expired.Store(true)
-	if stream := w.stream.Load(); stream != nil {
-		(*stream).Stop()
-	}
-}
+// isFillingAnew tells whether the cache is being filled: what a list brings has not come to the handler yet.
+func (w *watching) isFillingAnew() bool { return w.begun.Load() != w.delivered.Load() }
 
-// isRefilling tells whether the cache is about to be filled anew, or is being filled.
-func (w *watching) isRefilling() bool {
-	return w.expired.Load() || w.begun.Load() != w.delivered.Load()
-}
-
-// errRelist has a reflector list.
-func errRelist(resource schema.GroupVersionResource) error {
-	return apierrors.NewResourceExpired(fmt.Sprintf("%s are listed again: a mailbox has been closed or opened", resource.Resource))
+// errWatchOnly has a reflector list, instead of having a watch list.
+func errWatchOnly(resource schema.GroupVersionResource) error {
+	return apierrors.NewMethodNotSupported(resource.GroupResource(), "watch-list")
 }

@@ -61,14 +61,10 @@ type watching struct {
 	configs bool
 	// items are those that count in the accounts of their mailboxes. Only the handler reads and writes it while it runs.
 	items map[types.UID]*item
-	// fill is the list that is being read, and delivered the number of the last one of which something has come to the
-	// handler. The fill is the reflector's.
-	fill      fill
-	delivered atomic.Uint32
-	// begun is the number of the fill, expired is set to have another one begin, and stream is the watch that is read.
-	begun   atomic.Uint32
-	expired atomic.Bool
-	stream  atomic.Pointer[watch.Interface]
+	// fill is the list that is being read, begun its number, and delivered the number of the last one of which something has come
+	// to the handler. The fill is the reflector's.
+	fill             fill
+	begun, delivered atomic.Uint32
 	// settled is closed when the cache is filled, or an attempt to fill it has failed.
 	settled chan struct{}
 	settle  func()
@@ -150,24 +146,19 @@ func (w *watching) list(ctx context.Context, options metav1.ListOptions) (list r
 
 func (w *watching) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if options.SendInitialEvents != nil && *options.SendInitialEvents {
+		if w.endpoint.owner.closed.Load() > 0 {
+			// Only from a list the objects of closed mailboxes can be left out.
+			return nil, errWatchOnly(w.resource)
+		}
 		w.awaitConfigs(ctx)
 		w.beginFill()
-	} else if w.expired.Load() {
-		return nil, errRelist(w.resource)
 	}
 	stream, err := w.endpoint.clients.ClusterOrDie(logicalcluster.Wildcard).Resource(w.resource).Watch(ctx, options)
 	// A server that refuses a watch, perhaps because it does not list by watches, is asked for a list next.
 	if _, isRefused := errors.AsType[*apierrors.StatusError](err); !isRefused {
 		w.answered(err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	w.stream.Store(&stream)
-	if w.expired.Load() {
-		stream.Stop()
-	}
-	return stream, nil
+	return stream, err
 }
 
 // answered takes down how a request was answered.

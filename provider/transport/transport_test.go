@@ -191,7 +191,8 @@ func TestLargeObjectsAreReadInSmallPages(t *testing.T) {
 		limit, _ := strconv.Atoi(query.Get("limit"))
 		from, _ := strconv.Atoi(query.Get("continue"))
 		page := strings.Repeat(`"`+strings.Repeat("x", size)+`",`, min(limit, count-from))
-		return respond(200, "application/json", strings.NewReader("["+strings.TrimSuffix(page, ",")+"]"))(request)
+		body := io.NopCloser(strings.NewReader("[" + strings.TrimSuffix(page, ",") + "]"))
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: body, ContentLength: -1, Request: request}, nil
 	}))
 	list := func(_ context.Context, options metav1.ListOptions) (items []string, err error) {
 		requests++

@@ -203,9 +203,12 @@ spec:
 		Expect(all).To(HaveLen(small))
 
 		By("holding nothing of a mailbox that has too many objects")
+		quiet(ctx)
+		held := metric("synchub_mailboxes_bytes")()
 		patch(ctx, inventory.Config, syncTargets, "", "greedy", fmt.Sprintf(`{"spec": {"limits": {"mailboxBytes": %d}}}`, small*900))
 		Eventually(ready).WithContext(ctx).Should(And(ContainSubstring("False MailboxLimitExceeded: "), ContainSubstring("too many objects")))
 		Expect(metric("synchub_mailboxes_closed")()).To(BeEquivalentTo(1))
+		Eventually(metric("synchub_mailboxes_bytes")).WithContext(ctx).Should(BeNumerically("<", held-small*1_000))
 		remove(ctx, mailbox, configMaps, ns, "small-0")
 		neighbourNoticesNothing("red")
 		quiet(ctx)
