@@ -98,6 +98,50 @@ func (c *closure) exceeded(now time.Time) {
 	c.times, c.last = c.times+1, now
 }
 
+// close notes why the mailbox is closed, and returns how many objects it had at least, of which so many come.
+func (a *account) close(coming int64, limits Limits, now time.Time) int64 {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	// A list may bring what is there already.
+	a.closure.objects, a.closure.wanted, a.closure.allowed = max(coming, a.objects), max(a.wholeBytes, limits.Bytes), limits.Bytes
+	a.closure.announced = false
+	a.closure.exceeded(now)
+	return a.closure.objects
+}
+
+// announce tells whether nobody has been told yet that the mailbox is closed.
+func (a *account) announce() bool {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	before := a.closure.announced
+	a.closure.announced = true
+	return !before
+}
+
+func (a *account) stillExceeds(now time.Time) {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	a.closure.exceeded(now)
+}
+
+// reconsider has the mailbox, which is closed, counted at once if it may take more than when it was closed.
+func (a *account) reconsider(limits Limits) bool {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	if limits.Bytes > 0 && limits.Bytes <= a.closure.allowed {
+		return false
+	}
+	a.closure = closure{objects: a.closure.objects, wanted: a.closure.wanted, allowed: limits.Bytes, announced: a.closure.announced}
+	return true
+}
+
+// due is when to count the objects of the mailbox, which is closed.
+func (a *account) due() time.Time {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	return a.closure.due()
+}
+
 // isClosed tells whether nothing is held of the configs of a mailbox, or of its other objects.
 func (m *Mailboxes) isClosed(mailbox logicalcluster.Name, configs bool) bool {
 	return m.closed.Load() > 0 && m.accountOf(mailbox, configs).closed.Load()
