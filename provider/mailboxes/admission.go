@@ -124,9 +124,8 @@ func (w *watching) hasIdentity(mailbox logicalcluster.Name, account *account, si
 // fill is one initial list of a resource, of which nothing is counted before all of it has come.
 type fill struct {
 	number uint32
-	// growth is by how much the list makes each mailbox grow, and bytes by how much all together.
+	// growth is by how much the list makes each mailbox grow.
 	growth map[*account]growth
-	bytes  int64
 }
 
 // growth is of how many objects more than the identity comes, of how many only that, and how many bytes all and the latter take.
@@ -140,13 +139,17 @@ func (g growth) plus(other growth) growth {
 func (w *watching) beginFill() {
 	w.endFill()
 	w.fill = fill{number: w.fill.number + 1, growth: map[*account]growth{}}
-	w.begun.Store(w.fill.number)
 }
 
 // endFill is called when the list counts, or has failed.
 func (w *watching) endFill() {
-	w.endpoint.owner.total.coming.Add(-w.fill.bytes)
-	w.fill.growth, w.fill.bytes = nil, 0
+	w.fill.growth = nil
+	w.release()
+}
+
+// release takes what a list brings out of the total.
+func (w *watching) release() {
+	w.endpoint.owner.total.coming.Add(-w.coming.Swap(0))
 }
 
 // isListing tells whether objects of a list may not be counted yet.
@@ -191,6 +194,10 @@ func (w *watching) comes(account *account, need growth) {
 		return
 	}
 	w.fill.growth[account] = w.fill.growth[account].plus(need)
-	w.fill.bytes += need.bytes
 	w.endpoint.owner.total.coming.Add(need.bytes)
+	w.coming.Add(need.bytes)
+	if w.ended.Load() {
+		// The reflector does not wait for a list that is under way when it is stopped.
+		w.release()
+	}
 }

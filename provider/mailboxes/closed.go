@@ -26,7 +26,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/synchub-dev/synchub/provider/holdings"
@@ -36,7 +35,7 @@ import (
 
 // Even an [Identity] takes memory. A mailbox whose identities alone take more than its limit of bytes is closed: nothing is held of
 // its objects, or of its configs, all of them are Unknown, and nothing is proven about it. The watches of its resources go on,
-// since they are those of all mailboxes; what they tell of it is dropped, and what the caches hold goes when they are filled anew.
+// since they are those of all mailboxes; what they tell of it is dropped, and what the caches hold is taken out.
 // It is opened again when its objects are found to be few enough.
 
 const (
@@ -227,12 +226,16 @@ func (m *Mailboxes) closures() (all []closureOf) {
 	return all
 }
 
-// evict has the caches filled anew that hold something of what is closed.
+// evict takes out of the caches what they hold of what is closed. What the informers had in their queues comes later, and is taken out
+// the next time. (A list without these objects would not do it: the caches of kcp's informers keep what a list lacks.)
 func (m *Mailboxes) evict(closed closureOf) {
 	for _, watching := range m.limited(closed.configs) {
-		held, err := watching.informer.GetIndexer().ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(closed.mailbox))
-		if err == nil && (len(held) > 1 || len(held) == 1 && !isPlaceholder(held[0])) && !watching.isFillingAnew() {
-			watching.informer.ForceRelist()
+		indexer := watching.informer.GetIndexer()
+		held, _ := indexer.ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(closed.mailbox))
+		for _, entry := range held {
+			if one, ok := entry.(*item); ok && !one.isPlaceholder && indexer.Delete(one) == nil {
+				watching.count(one, nil)
+			}
 		}
 	}
 }
@@ -299,12 +302,4 @@ func (m *Mailboxes) fits(ctx context.Context, closed closureOf) (bool, error) {
 		}
 	}
 	return true, nil
-}
-
-// isFillingAnew tells whether the cache is being filled: what a list brings has not come to the handler yet.
-func (w *watching) isFillingAnew() bool { return w.begun.Load() != w.delivered.Load() }
-
-// errWatchOnly has a reflector list, instead of having a watch list.
-func errWatchOnly(resource schema.GroupVersionResource) error {
-	return apierrors.NewMethodNotSupported(resource.GroupResource(), "watch-list")
 }

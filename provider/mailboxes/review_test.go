@@ -38,6 +38,8 @@ type byPrefix struct {
 	prefix  atomic.Pointer[string]
 	bytes   atomic.Int64
 	configs int64
+	// only is the mailbox that has a limit; if it is empty all have.
+	only logicalcluster.Name
 }
 
 func (p *byPrefix) set(prefix string, bytes int64) {
@@ -48,7 +50,10 @@ func (p *byPrefix) set(prefix string, bytes int64) {
 func (p *byPrefix) Selects(_ logicalcluster.Name, _ schema.GroupVersionResource, object *unstructured.Unstructured) (selected, known bool) {
 	return strings.HasPrefix(object.GetName(), *p.prefix.Load()), true
 }
-func (p *byPrefix) Limits(logicalcluster.Name) mailboxes.Limits {
+func (p *byPrefix) Limits(mailbox logicalcluster.Name) mailboxes.Limits {
+	if p.only != "" && p.only != mailbox {
+		return mailboxes.Limits{}
+	}
 	return mailboxes.Limits{Bytes: p.bytes.Load()}
 }
 func (p *byPrefix) ConfigLimits() mailboxes.Limits { return mailboxes.Limits{Objects: p.configs} }
@@ -142,6 +147,43 @@ func TestReviewOfConfigs(t *testing.T) {
 	f.eventually(inForce).Should(ConsistOf("config-1", "config-2", "config-3"))
 	f.eventually(f.on[mailbox].seen(changed)).Should(ContainElement("config-3"))
 	f.eventually(f.value(mailbox, "config-3")).Should(Equal("x"))
+}
+
+// A mailbox with too many objects leaves the cache, while its neighbours stay, and comes back as it is by then.
+func TestTooManyObjects(t *testing.T) {
+	const count = 60
+	policy := &byPrefix{}
+	policy.set("crowd-", 0)
+	f := newFleetWith(t, policy)
+	mailbox := f.first.own
+	policy.only = mailbox
+	for number := range count {
+		f.create(f.first, mailbox, fmt.Sprintf("crowd-%d", number), "x")
+	}
+	f.create(f.first, twin, "crowd-neighbour", "x")
+	f.double.set(f.first.url)
+	f.eventually(f.value(mailbox, "crowd-59")).Should(Equal("x"))
+	f.eventually(f.value(twin, "crowd-neighbour")).Should(Equal("x"))
+
+	policy.set("crowd-", 20_000)
+	f.hub.Review(mailbox)
+	f.eventually(f.state(mailbox, "crowd-0")).Should(Equal(mailboxes.Unknown))
+	f.Expect(f.hub.LimitError(mailbox).Closed).To(BeTrue())
+	f.eventually(f.on[mailbox].wasReset).Should(BeTrue())
+	f.Expect(f.value(twin, "crowd-neighbour")()).To(Equal("x"))
+	f.Expect(f.on[twin].seen(deleted)()).To(BeEmpty())
+	f.delete(f.first, mailbox, "crowd-1")
+	f.create(f.first, mailbox, "crowd-late", "x")
+	f.hub.Prove(mailbox, vanished("crowd-0"))
+
+	policy.set("crowd-", 0)
+	f.hub.Review(mailbox)
+	f.eventually(f.value(mailbox, "crowd-late")).Should(Equal("x"))
+	f.eventually(f.value(mailbox, "crowd-0")).Should(Equal("x"))
+	f.Expect(f.state(mailbox, "crowd-1")()).To(Equal(mailboxes.Absent))
+	f.Expect(f.hub.Proven(mailbox, vanished("crowd-0"))).To(BeFalse())
+	f.Expect(f.hub.LimitError(mailbox).Beyond).To(BeZero())
+	f.expectEvents(f.first, mailbox, "crowd-again")
 }
 
 func heapInUse() int64 {

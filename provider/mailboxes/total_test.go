@@ -24,11 +24,8 @@ import (
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	. "github.com/onsi/gomega"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 	testclock "k8s.io/utils/clock/testing"
 )
 
@@ -207,15 +204,9 @@ func TestAMailboxIsClosed(t *testing.T) {
 	}
 	g.Expect(c.informer.GetStore().ListKeys()).To(HaveLen(held+1), "what comes is dropped but for a placeholder")
 
-	// The reflector lists anew, without what is closed.
-	_, err := c.watch(t.Context(), metav1.ListOptions{SendInitialEvents: new(true)})
-	g.Expect(apierrors.IsMethodNotSupported(err)).To(BeTrue())
-	for _, entry := range c.informer.GetStore().List() {
-		if mailboxOf(objectOf(entry)) == here {
-			g.Expect(c.informer.GetStore().Delete(entry)).To(Succeed())
-			c.handler.OnDelete(cache.DeletedFinalStateUnknown{Obj: entry})
-		}
-	}
+	owner.evict(closureOf{here, false})
+	g.Expect(c.informer.GetStore().ListKeys()).To(HaveLen(2), "that of the other mailbox, and the placeholder")
+	g.Expect(c.items).To(HaveLen(1))
 	g.Expect([]int64{owner.account(here).objects, owner.account(here).bytes}).To(Equal([]int64{0, 0}))
 	g.Expect(owner.LimitError(here).Objects).To(BeNumerically(">", 10), "it is still told")
 

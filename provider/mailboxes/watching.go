@@ -19,6 +19,7 @@ package mailboxes
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -59,12 +60,16 @@ type watching struct {
 	held     holdings.Holdings
 	// configs is true if the objects are configs.
 	configs bool
-	// items are those that count in the accounts of their mailboxes. Only the handler reads and writes it while it runs.
-	items map[types.UID]*item
-	// fill is the list that is being read, begun its number, and delivered the number of the last one of which something has come
-	// to the handler. The fill is the reflector's.
-	fill             fill
-	begun, delivered atomic.Uint32
+	// items are those that count in the accounts of their mailboxes.
+	itemsLock sync.Mutex
+	items     map[types.UID]*item
+	// fill is the list that is being read, and delivered the number of the last one of which something has come to the
+	// handler. The fill is the reflector's.
+	fill      fill
+	delivered atomic.Uint32
+	// coming is how much the list brings that is not counted yet; ended is set when the informer is stopped.
+	coming atomic.Int64
+	ended  atomic.Bool
 	// settled is closed when the cache is filled, or an attempt to fill it has failed.
 	settled chan struct{}
 	settle  func()
@@ -100,7 +105,8 @@ func startWatching(endpoint *endpoint, resource schema.GroupVersionResource) *wa
 	w.running.Go(func() {
 		w.informer.RunWithContext(w.ctx)
 		w.uncount()
-		w.endFill()
+		w.ended.Store(true)
+		w.release()
 	})
 	w.running.Go(func() {
 		select {
@@ -146,10 +152,6 @@ func (w *watching) list(ctx context.Context, options metav1.ListOptions) (list r
 
 func (w *watching) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if options.SendInitialEvents != nil && *options.SendInitialEvents {
-		if w.endpoint.owner.closed.Load() > 0 {
-			// Only from a list the objects of closed mailboxes can be left out.
-			return nil, errWatchOnly(w.resource)
-		}
 		w.awaitConfigs(ctx)
 		w.beginFill()
 	}
@@ -290,23 +292,45 @@ func (w *watching) counting(handler cache.ResourceEventHandler) cache.ResourceEv
 		},
 		DeleteFunc: func(obj any) {
 			// The last state of an object is another item than the cache held.
-			w.count(w.items[objectOf(obj).GetUID()], nil)
+			w.count(w.counted(objectOf(obj).GetUID()), nil)
 			handler.OnDelete(obj)
 		},
 	}
 	return cache.FilteringResourceEventHandler{FilterFunc: func(obj any) bool { return !isPlaceholder(obj) }, Handler: counting}
 }
 
-// count counts an item of the cache instead of another; either may be nil.
-func (w *watching) count(before, after *item) {
-	mailboxes, of := w.endpoint.owner, after
+// counted returns the item of an object that counts; nil if none does.
+func (w *watching) counted(uid types.UID) *item {
+	w.itemsLock.Lock()
+	defer w.itemsLock.Unlock()
+	return w.items[uid]
+}
+
+// replace puts an item in the place of another among those that count.
+func (w *watching) replace(before, after *item) {
+	w.itemsLock.Lock()
+	defer w.itemsLock.Unlock()
 	if before != nil {
-		of = before
 		delete(w.items, before.held.Load().GetUID())
 	}
 	if after != nil {
 		w.items[after.held.Load().GetUID()] = after
+	}
+}
+
+// count counts an item of the cache instead of another; either may be nil.
+func (w *watching) count(before, after *item) {
+	mailboxes, of := w.endpoint.owner, after
+	if after != nil {
 		w.delivered.Store(after.fill)
+		if w.isOfClosed(after) {
+			// It is about to be taken out.
+			after = nil
+		}
+	}
+	w.replace(before, after)
+	if before != nil {
+		of = before
 	}
 	if of == nil {
 		return
@@ -325,7 +349,10 @@ func (w *watching) count(before, after *item) {
 
 // uncount takes all items out of the accounts of their mailboxes.
 func (w *watching) uncount() {
-	for _, counted := range w.items {
+	w.itemsLock.Lock()
+	all := slices.Collect(maps.Values(w.items))
+	w.itemsLock.Unlock()
+	for _, counted := range all {
 		w.count(counted, nil)
 	}
 }

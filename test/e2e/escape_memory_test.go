@@ -198,7 +198,7 @@ spec:
 		fill(ctx, mailbox, ns, "small-", small)
 		Eventually(ready).WithContext(ctx).Should(ContainSubstring("InStep"))
 		Eventually(metric("synchub_mailboxes_level_bytes")).WithContext(ctx).Should(BeZero())
-		Expect(identities(ctx, hosting, configMaps, ns, "large-")).To(HaveLen(3))
+		Eventually(identities).WithContext(ctx).WithArguments(hosting, configMaps, ns, "large-").Should(HaveLen(3))
 		all := identities(ctx, hosting, configMaps, ns, "small-")
 		Expect(all).To(HaveLen(small))
 
