@@ -89,8 +89,12 @@ func (c *Controller) renew(ctx context.Context, inventory cluster.Cluster, syncT
 	if !connection.Up() || now.Before(memory.renewal.next) {
 		return
 	}
-	memory.renewal.next = now.Add(retryAfter(syncTarget.UID, token.ExpiresAt.Sub(now)))
 	err := c.replaceToken(requests.As(ctx, requests.Background), inventory, syncTarget, connection, memory)
+	if errors.Is(err, targets.ErrAsked) {
+		// The target is not waited for here; its answer brings the SyncTarget here again.
+		return
+	}
+	memory.renewal.next = now.Add(retryAfter(syncTarget.UID, token.ExpiresAt.Sub(now)))
 	switch {
 	case apierrors.IsConflict(err) || errors.Is(err, targets.ErrChanged):
 		// Somebody else has just changed the Secret, perhaps for the same end.
@@ -104,7 +108,8 @@ func (c *Controller) renew(ctx context.Context, inventory cluster.Cluster, syncT
 	}
 }
 
-// replaceToken writes a new token into the Secret unless that has changed since it was read.
+// replaceToken writes a new token into the Secret unless that has changed since it was read. The error is [targets.ErrAsked] until
+// the target has answered.
 func (c *Controller) replaceToken(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, memory *memory) error {
 	reference := credentialsOf(syncTarget)
 	key := types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name}
@@ -116,7 +121,7 @@ func (c *Controller) replaceToken(ctx context.Context, inventory cluster.Cluster
 		// Somebody has just taken the permission away; the change of the Secret ends the connection.
 		return fmt.Errorf("the Secret %s does not allow this SyncTarget any more: %w", key, targets.ErrChanged)
 	}
-	kubeconfig, err := connection.RenewToken(ctx, stored.Data[reference.Key])
+	kubeconfig, err := connection.RenewTokenSoon(stored.Data[reference.Key])
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,6 @@ package synctarget
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -176,6 +175,15 @@ func TestRenewal(t *testing.T) {
 	t.Run("says what right is missing", func(t *testing.T) { w.saysWhatIsMissing(t, controller, now) })
 }
 
+// renew has a token renewed, and returns once the target has answered.
+func (w *world) renew(controller *Controller, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, memory *memory) {
+	w.Helper()
+	NewWithT(w).Eventually(func() time.Time {
+		controller.renew(w.Context(), w, syncTarget, connection, memory)
+		return memory.renewal.next
+	}).WithTimeout(patience).ShouldNot(BeZero())
+}
+
 func (w *world) renewsInTime(t *testing.T, controller *Controller, now *testclock.FakeClock) {
 	g := NewWithT(t)
 	syncTarget, connection := w.account("renews", true)
@@ -188,7 +196,7 @@ func (w *world) renewsInTime(t *testing.T, controller *Controller, now *testcloc
 	g.Expect(w.secret("renews").ResourceVersion).To(Equal(before.ResourceVersion), "it is not due")
 
 	now.SetTime(token.ExpiresAt.Add(-3 * time.Minute))
-	controller.renew(t.Context(), w, syncTarget, connection, memory)
+	w.renew(controller, syncTarget, connection, memory)
 	g.Expect(memory.renewal.problem).To(BeEmpty())
 	g.Expect(memory.renewal.done).To(Equal(now.Now()))
 	after := w.secret("renews")
@@ -231,12 +239,11 @@ func (w *world) overwritesNothing(t *testing.T, controller *Controller, now *tes
 	g.Expect(w.Update(t.Context(), changed)).To(Succeed())
 
 	memory := &memory{}
-	controller.renew(t.Context(), w, syncTarget, connection, memory)
+	w.renew(controller, syncTarget, connection, memory)
 	g.Expect(memory.renewal).To(Equal(renewal{next: now.Now().Add(time.Second)}))
 	g.Expect(w.secret("conflicts").ResourceVersion).To(Equal(changed.ResourceVersion))
-	err := controller.replaceToken(t.Context(), w, syncTarget, connection, memory)
-	var write *writeError
-	g.Expect(errors.As(err, &write)).To(BeTrue(), "%v", err)
+	g.Eventually(func() error { return controller.replaceToken(t.Context(), w, syncTarget, connection, memory) }).
+		WithTimeout(patience).Should(BeAssignableToTypeOf(&writeError{}))
 }
 
 func (w *world) saysWhatIsMissing(t *testing.T, controller *Controller, now *testclock.FakeClock) {
@@ -245,7 +252,7 @@ func (w *world) saysWhatIsMissing(t *testing.T, controller *Controller, now *tes
 	token, _ := connection.Token()
 	before, memory := w.secret("may-not"), &memory{}
 	now.SetTime(token.ExpiresAt.Add(-3 * time.Minute))
-	controller.renew(t.Context(), w, syncTarget, connection, memory)
+	w.renew(controller, syncTarget, connection, memory)
 	g.Expect(memory.renewal.problem).To(ContainSubstring("allow its ServiceAccount default/may-not to create serviceaccounts/token for itself"))
 	g.Expect(memory.renewal.next).To(BeTemporally(">", now.Now()))
 	g.Expect(w.secret("may-not").ResourceVersion).To(Equal(before.ResourceVersion))

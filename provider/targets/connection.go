@@ -82,6 +82,7 @@ type Connection struct {
 	signals        signals
 	resolutions    resolutions
 	unawaited      unawaited
+	renewing       renewing
 	identity       clusterIdentity
 	proofs         singleflight.Group
 	// last is the probe's alone.

@@ -17,12 +17,14 @@ limitations under the License.
 package targets
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -198,6 +200,50 @@ func TestTokenIsRenewedByItsTarget(t *testing.T) {
 	// What is not the connection's kubeconfig any more is left alone.
 	_, err = connection.RenewToken(t.Context(), renewed)
 	g.Expect(errors.Is(err, ErrChanged)).To(BeTrue())
+}
+
+// A target that does not answer holds up nobody who has its token renewed, and is asked once.
+func TestRenewalWaitsForNoTarget(t *testing.T) {
+	g := NewWithT(t)
+	target := startTarget(t, steady)
+	account(t, target, "waits", true)
+	release := make(chan struct{})
+	var asked atomic.Int64
+	kubeconfig := newProxy(t, target, func(request *http.Request) {
+		if strings.HasSuffix(request.URL.Path, "/token") {
+			asked.Add(1)
+			<-release
+		}
+	})
+	old := tokenOf(`{"iat": 1000, "exp": 4600, "kubernetes.io": {"namespace": "default", "serviceaccount": {"name": "waits"}}}`)
+	kubeconfig = bytes.Replace(kubeconfig, []byte(secret), []byte(old), 1)
+	registry := newRegistry(t.Context(), t, clock.RealClock{})
+	connection, err := registry.Connect(syncTarget, kubeconfig, kcp.Limits{})
+	g.Expect(err).NotTo(HaveOccurred())
+	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
+
+	changes := registry.changes.Load()
+	for range 3 {
+		_, err := connection.RenewTokenSoon(kubeconfig)
+		g.Expect(err).To(MatchError(ErrAsked))
+	}
+	close(release)
+	eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(BeNumerically(">", changes)) })
+	renewed, err := connection.RenewTokenSoon(kubeconfig)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(renewed)).NotTo(ContainSubstring(old))
+	g.Expect(asked.Load()).To(BeEquivalentTo(1))
+
+	// An answer is not given for another kubeconfig than it was asked with.
+	_, err = connection.RenewTokenSoon(kubeconfig)
+	g.Expect(err).To(MatchError(ErrAsked))
+	eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(BeNumerically(">", changes+1)) })
+	_, err = connection.RenewTokenSoon(renewed)
+	g.Expect(err).To(MatchError(ErrAsked))
+	eventually(t, func(g Gomega) {
+		_, err := connection.RenewTokenSoon(renewed)
+		g.Expect(err).To(MatchError(ErrChanged))
+	})
 }
 
 func TestTokenIsNotRenewedWithoutTheRight(t *testing.T) {
