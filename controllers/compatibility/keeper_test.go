@@ -37,6 +37,7 @@ func TestWhatIsTrustedIsComparedLater(t *testing.T) {
 		"trusted, and the target came up":     {time.Minute, (*Keeper).lookAtAll, time.Minute},
 		"trusted, and the definition changed": {time.Minute, func(k *Keeper) { k.changed(widgets.GroupResource()) }, settling},
 		"trusted, and something else changed": {time.Minute, func(k *Keeper) { k.changed(schema.GroupResource{Resource: "gadgets"}) }, time.Minute},
+		"another version":                     {time.Minute, inAnotherVersion, 0},
 		"trusted until long ago":              {-time.Minute, (*Keeper).lookAtAll, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -53,5 +54,22 @@ func TestWhatIsTrustedIsComparedLater(t *testing.T) {
 				t.Errorf("want it in %v, got %v now, else in %v", test.want, due, wait)
 			}
 		})
+	}
+}
+
+// inAnotherVersion has known that objects fit, and then wants another version of the target.
+func inAnotherVersion(k *Keeper) {
+	for resource, known := range k.entries {
+		known.state, known.open = accepted(ReasonFits, ""), true
+		close(known.fits)
+		k.Set(map[schema.GroupResource]Wanted{resource: {Target: resource.WithVersion("v9"), Kind: "Widget"}})
+		if _, known := k.State(resource); known {
+			panic("it is known already")
+		}
+		select {
+		case <-k.Fits(resource):
+			panic("nothing holds it up")
+		default:
+		}
 	}
 }

@@ -62,8 +62,11 @@ func (e *explainer) lookAtPublished() {
 		return
 	}
 	what := "the PublishedResource " + name + " publishes it"
-	if below := e.resource.OnTarget(); below.GroupVersionResource != e.resource.GroupVersionResource || below.Kind != e.resource.Kind {
+	if below := e.resource.In("").OnTarget(); below.GroupVersionResource != e.resource.GroupVersionResource || below.Kind != e.resource.Kind {
 		what += ", on targets as " + below.Kind + " (" + below.GroupVersionResource.GroupVersion().String() + ")"
+	}
+	if e.version != "" {
+		what += "; it is written " + e.version
 	}
 	e.say(StepPublished, OK, "%s", what)
 }
