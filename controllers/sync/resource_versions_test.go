@@ -17,9 +17,11 @@ limitations under the License.
 package sync
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -97,5 +99,30 @@ func TestVersionsOfConversions(t *testing.T) {
 		Name(object("v1beta1", "there"), transform.Wish{Conversion: names})
 	if err != nil || up.GVK.Version != "v1" || up.Name != "here" {
 		t.Errorf("up it is %+v, %v", up, err)
+	}
+}
+
+func TestVanishedVersion(t *testing.T) {
+	const told = "request to convert CR to an invalid group/version: shop/v1beta1"
+	for name, test := range map[string]struct {
+		err  error
+		in   string
+		want string
+	}{
+		"no error":               {nil, "shop/v1", ""},
+		"it vanished":            {apierrors.NewInternalError(errors.New(told)), "shop/v1", "shop/v1beta1"},
+		"within more":            {apierrors.NewInternalError(errors.New("failed to prune fields: " + told + ".")), "shop/v1", "shop/v1beta1"},
+		"another error":          {apierrors.NewInternalError(errors.New("no")), "shop/v1", ""},
+		"another kind of error":  {apierrors.NewBadRequest(told), "shop/v1", ""},
+		"of another group":       {apierrors.NewInternalError(errors.New(told)), "store/v1", ""},
+		"the one that is in use": {apierrors.NewInternalError(errors.New(told)), "shop/v1beta1", ""},
+	} {
+		in, err := schema.ParseGroupVersion(test.in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := vanishedVersion(test.err, in); got != test.want {
+			t.Errorf("%s: want %q, got %q", name, test.want, got)
+		}
 	}
 }

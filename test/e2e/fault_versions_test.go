@@ -116,6 +116,15 @@ var _ = Describe("an API in several versions", Label("faults"), func() {
 		Expect(identities(ctx, older, stable.GroupVersionResource, ns, "theirs")["theirs"]).To(HavePrefix(raised["theirs"][:36]), "what came up neither")
 		counted("a change after that", func() { patch(ctx, older, stable.GroupVersionResource, ns, "one", `{"spec": {"size": 5}}`) }, func() {
 			Eventually(value).WithContext(ctx).WithArguments(florin, stable.GroupVersionResource, ns, "one", "spec", "size").Should(Equal("5"))
+		}, map[string]float64{
+			"target object apply lamps": 1, // refused: the status is held in a version that is not there any more
+			"target extra get lamps":    1,
+			"target extra patch lamps":  1,
+			"target extra apply lamps":  1,
+		})
+
+		counted("another change", func() { patch(ctx, older, stable.GroupVersionResource, ns, "one", `{"spec": {"size": 6}}`) }, func() {
+			Eventually(value).WithContext(ctx).WithArguments(florin, stable.GroupVersionResource, ns, "one", "spec", "size").Should(Equal("6"))
 		}, writes(1))
 
 		placed = uids(ctx, guilder, stable, ns)
