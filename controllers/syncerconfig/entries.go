@@ -199,8 +199,10 @@ func (s Supply) meantBy(entry selection.Entry, resource sync.Resource, conversio
 		// It is named as on the target; what no conversion makes is called there as the PublishedResource says.
 		all, own := s.onTarget(resource, conversions), resource.OnTarget()
 		return slices.DeleteFunc(append(all, own), func(target sync.TargetResource) bool {
-			isOther := target.GroupResource() == own.GroupResource() && slices.Contains(resource.TargetVersions(), entry.Version)
-			return !names(entry, target) && !(isOther && names(withoutVersion(entry), target))
+			if target.GroupResource() == own.GroupResource() && slices.Contains(resource.TargetVersions(), entry.Version) {
+				return !names(withoutVersion(entry), target)
+			}
+			return !names(entry, target)
 		})
 	case names(entry, own(resource)) || resource.Serves(entry.Version) && names(withoutVersion(entry), own(resource)):
 		return s.onTarget(resource, conversions)

@@ -17,6 +17,7 @@ limitations under the License.
 package syncmanager
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -26,6 +27,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/compatibility"
 	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/sync/relation"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -124,5 +126,30 @@ func TestAnotherVersionIsComparedAnew(t *testing.T) {
 		if _, err := manager.chooseVersions(managed, published); err != nil || len(managed.fits) != want {
 			t.Errorf("%s: %v, %v", named, managed.fits, err)
 		}
+	}
+}
+
+// Related objects are written in the version that was chosen, whatever the relation names, and so is what conversions make of
+// another kind if they leave the version open.
+func TestFormsAreInTheChosenVersions(t *testing.T) {
+	manager, _ := newManager(t)
+	connection := discovery(t)
+	managed := &managed{target: Target{Connection: connection}, matcher: naming("")}
+	related := &relation.Relation{OnTarget: schema.GroupVersionResource{Group: "old", Version: "v3", Resource: "widgets"}}
+	found := answered(t, manager, managed, oldWidgets("v3", "v2").In("v2"), nil, related)
+	if served, unresolved := described(found); !slices.Equal(served, []string{"widgets.old/v2 Widget"}) || len(unresolved) > 0 {
+		t.Errorf("got %q without %q", served, unresolved)
+	}
+
+	config := &edgev2alpha1.EdgeSyncConfig{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
+	config.Spec.Conversions = []edgev2alpha1.Conversion{{
+		Upstream: edgev2alpha1.EdgeSyncConfigResource{Group: "old", Kind: "Gadget"}, Downstream: edgev2alpha1.EdgeSyncConfigResource{Group: "old", Kind: "Widget"},
+	}}
+	managed.matcher = selection.Compile(nil, []*edgev2alpha1.EdgeSyncConfig{config})
+	gadgets := oldWidgets("v3", "v2").In("v2")
+	gadgets.PublishedResource, gadgets.Resource, gadgets.Kind = "gadgets", "gadgets", "Gadget"
+	found = answered(t, manager, managed, gadgets, []sync.Resource{gadgets, oldWidgets("v3", "v2", "v1").In("v1")})
+	if served, unresolved := described(found); !slices.Equal(served, []string{"gadgets.old/v2 Gadget", "widgets.old/v1 Widget"}) || len(unresolved) > 0 {
+		t.Errorf("got %q without %q", served, unresolved)
 	}
 }
