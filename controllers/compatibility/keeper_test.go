@@ -37,7 +37,6 @@ func TestWhatIsTrustedIsComparedLater(t *testing.T) {
 		"trusted, and the target came up":     {time.Minute, (*Keeper).lookAtAll, time.Minute},
 		"trusted, and the definition changed": {time.Minute, func(k *Keeper) { k.changed(widgets.GroupResource()) }, settling},
 		"trusted, and something else changed": {time.Minute, func(k *Keeper) { k.changed(schema.GroupResource{Resource: "gadgets"}) }, time.Minute},
-		"another version":                     {time.Minute, inAnotherVersion, 0},
 		"trusted until long ago":              {-time.Minute, (*Keeper).lookAtAll, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -57,19 +56,26 @@ func TestWhatIsTrustedIsComparedLater(t *testing.T) {
 	}
 }
 
-// inAnotherVersion has known that objects fit, and then wants another version of the target.
-func inAnotherVersion(k *Keeper) {
-	for resource, known := range k.entries {
-		known.state, known.open = accepted(ReasonFits, ""), true
-		close(known.fits)
-		k.Set(map[schema.GroupResource]Wanted{resource: {Target: resource.WithVersion("v9"), Kind: "Widget"}})
-		if _, known := k.State(resource); known {
-			panic("it is known already")
-		}
+// What is known of one version says nothing about another: it is compared before anything is written.
+func TestAnotherVersionIsNotKnown(t *testing.T) {
+	keeper := New(Options{Clock: clocktesting.NewFakeClock(time.Unix(1000, 0))})
+	group := schema.GroupResource{Group: "example.org", Resource: "widgets"}
+	want := func(version string) {
+		keeper.Set(map[schema.GroupResource]Wanted{group: {Target: group.WithVersion(version), Kind: "Widget"}})
+	}
+	want("v1")
+	keeper.take(group, keeper.entries[group].wanted, accepted(ReasonFits, "It fits."), nil)
+	for _, version := range []string{"v1", "v2"} {
+		want(version)
+		_, known := keeper.State(group)
+		fits := false
 		select {
-		case <-k.Fits(resource):
-			panic("nothing holds it up")
+		case <-keeper.Fits(group):
+			fits = true
 		default:
+		}
+		if isFirst := version == "v1"; known != isFirst || fits != isFirst {
+			t.Errorf("%s: known is %v, fits is %v", version, known, fits)
 		}
 	}
 }
