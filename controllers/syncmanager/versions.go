@@ -38,11 +38,15 @@ const versionsInterval = 5 * time.Minute
 // when to look again; zero if only after a change. Where the target is to be asked, it is asked beside. The error is for the log,
 // and holds up nothing. The caller holds turn.
 func (m *Manager) chooseVersions(managed *managed, published []sync.Resource) (again time.Duration, err error) {
-	chosen, several := map[schema.GroupResource]string{}, map[schema.GroupResource]bool{}
+	var chosen map[schema.GroupResource]string
+	var several map[schema.GroupResource]bool
 	var errs []error
 	for _, resource := range published {
 		if !resource.HasTargetVersions() || !m.mayBeSynced(managed, resource, published) {
 			continue
+		}
+		if chosen == nil {
+			chosen, several = map[schema.GroupResource]string{}, map[schema.GroupResource]bool{}
 		}
 		group := resource.OnTarget().GroupResource()
 		several[group] = true
