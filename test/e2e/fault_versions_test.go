@@ -30,9 +30,12 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-// namingVersion is a config that selects the API in a namespace and names a version for it, if one is given. What is called
+// lampsIn is the namespace of what goes to several targets in several versions.
+const lampsIn = "several"
+
+// namingVersion is a config that selects the API and names a version for it, if one is given. What is called
 // "theirs" on the target comes up.
-func (a api) namingVersion(namespace, name, version string) string {
+func (a api) namingVersion(name, version string) string {
 	return fmt.Sprintf(`
 apiVersion: edge.kubestellar.io/v2alpha1
 kind: SyncerConfig
@@ -40,7 +43,7 @@ metadata: {name: %[1]s}
 spec:
   namespaceScope: {namespaces: [%[2]s], resources: [{group: %[3]s, resource: %[4]s, apiVersion: %[5]q}]}
   upsync: [{apiGroup: %[3]s, resources: [%[4]s], namespaces: [%[2]s], names: [theirs]}]
-`, name, namespace, a.Group, a.Resource, version)
+`, name, lampsIn, a.Group, a.Resource, version)
 }
 
 // withoutServing is the definition in which one of the versions is there but not served any more.
@@ -64,7 +67,7 @@ func appliedAs(ctx context.Context, config *rest.Config, kind api, namespace, na
 
 var _ = Describe("an API in several versions", Label("faults"), func() {
 	It("goes to each target in one that it serves, or that an entry names, and moves over without harm", func(ctx SpecContext) {
-		const ns, group = "several", "several.example.com"
+		const ns, group = lampsIn, "several.example.com"
 		alpha, beta, stable := custom(group, "v1alpha1", "lamps", "Lamp"), custom(group, "v1beta1", "lamps", "Lamp"), custom(group, "v1", "lamps", "Lamp")
 		hosting, florin, guilder := target("hosting"), target("florin"), target("guilder")
 		apply(ctx, hosting, stable.withSpec(sized, "v1", "v1beta1", "v1alpha1"))
@@ -76,7 +79,7 @@ var _ = Describe("an API in several versions", Label("faults"), func() {
 		older, newer := register(ctx, inventory, "florin", "florin"), register(ctx, inventory, "guilder", "guilder")
 		apply(ctx, florin, documents(namespace(ns), beta.object(ns, "theirs", "spec: {size: 9}")))
 		for _, mailbox := range []*rest.Config{older, newer} {
-			apply(ctx, mailbox, documents(namespace(ns), stable.object(ns, "one", "spec: {size: 1}"), alpha.object(ns, "two", "spec: {size: 2}"), stable.namingVersion(ns, ns, "")))
+			apply(ctx, mailbox, documents(namespace(ns), stable.object(ns, "one", "spec: {size: 1}"), alpha.object(ns, "two", "spec: {size: 2}"), stable.namingVersion(ns, "")))
 		}
 		state := func(name string) func() string {
 			return func() string { return syncedResource(ctx, inventory, name, "lamps") }
@@ -113,7 +116,7 @@ var _ = Describe("an API in several versions", Label("faults"), func() {
 		Expect(requestCounts(ctx)).To(BeEmpty())
 
 		counted := counting(ctx)
-		placed, raised := uids(ctx, florin, beta, ns), identities(ctx, older, stable.GroupVersionResource, ns, "theirs")
+		placed, raised := uids(ctx, florin, beta), identities(ctx, older, stable.GroupVersionResource, ns, "theirs")
 		counted("a target that is upgraded, and has only the new version from one moment to the next",
 			func() { apply(ctx, florin, withoutServing(stable.withSpec(sized, "v1", "v1beta1"), "v1beta1")) }, in(florin, stable), writes(2))
 		counted("the end of the old version, in which nothing is stored any more", func() {
@@ -122,7 +125,7 @@ var _ = Describe("an API in several versions", Label("faults"), func() {
 			patch(ctx, florin, definitions, "", stable.GroupResource().String(), `{"status": {"storedVersions": ["v1"]}}`, "status")
 			apply(ctx, florin, stable.withSpec(sized, "v1"))
 		}, func() {}, map[string]float64{"mailbox object update lamps": 1})
-		Expect(uids(ctx, florin, stable, ns)).To(Equal(placed), "nothing was deleted and made again")
+		Expect(uids(ctx, florin, stable)).To(Equal(placed), "nothing was deleted and made again")
 		Expect(identities(ctx, older, stable.GroupVersionResource, ns, "theirs")["theirs"]).To(HavePrefix(raised["theirs"][:36]), "what came up neither")
 		counted("a change after that", func() { patch(ctx, older, stable.GroupVersionResource, ns, "one", `{"spec": {"size": 5}}`) }, func() {
 			Eventually(value).WithContext(ctx).WithArguments(florin, stable.GroupVersionResource, ns, "one", "spec", "size").Should(Equal("5"))
@@ -137,29 +140,29 @@ var _ = Describe("an API in several versions", Label("faults"), func() {
 			Eventually(value).WithContext(ctx).WithArguments(florin, stable.GroupVersionResource, ns, "one", "spec", "size").Should(Equal("6"))
 		}, writes(1))
 
-		placed = uids(ctx, guilder, stable, ns)
-		counted("an entry that names another version", func() { apply(ctx, newer, stable.namingVersion(ns, ns, "v1beta1")) }, in(guilder, beta), writes(2))
+		placed = uids(ctx, guilder, stable)
+		counted("an entry that names another version", func() { apply(ctx, newer, stable.namingVersion(ns, "v1beta1")) }, in(guilder, beta), writes(2))
 		counted("an entry of a younger config that names the first again, which is told that it does not count",
-			func() { apply(ctx, newer, stable.namingVersion(ns, ns+"-younger", "v1")) }, func() {
+			func() { apply(ctx, newer, stable.namingVersion(ns+"-younger", "v1")) }, func() {
 				Eventually(message).WithContext(ctx).WithArguments(newer, syncerConfigs, ns+"-younger", "Overlapping").
 					Should(ContainSubstring("names v1 for lamps.several.example.com, spec.namespaceScope.resources[0] of SyncerConfig/several names v1beta1"))
 			}, map[string]float64{})
 		Expect(message(ctx, newer, syncerConfigs, ns, "Overlapping")).To(BeEmpty())
 		remove(ctx, newer, syncerConfigs, "", ns+"-younger")
 		quiet(ctx)
-		counted("an entry that names a version which the target does not serve, and says so", func() { apply(ctx, newer, stable.namingVersion(ns, ns, "v1alpha1")) }, func() {
+		counted("an entry that names a version which the target does not serve, and says so", func() { apply(ctx, newer, stable.namingVersion(ns, "v1alpha1")) }, func() {
 			Eventually(message).WithContext(ctx).WithArguments(newer, syncerConfigs, ns, "Ready").
 				Should(And(ContainSubstring("Served by the target in other versions only"), ContainSubstring("v1, v1beta1 only")))
 		}, map[string]float64{})
-		Expect(uids(ctx, guilder, stable, ns)).To(Equal(placed), "all stays as it was")
-		counted("an entry that names none", func() { apply(ctx, newer, stable.namingVersion(ns, ns, "")) }, in(guilder, stable), writes(2))
+		Expect(uids(ctx, guilder, stable)).To(Equal(placed), "all stays as it was")
+		counted("an entry that names none", func() { apply(ctx, newer, stable.namingVersion(ns, "")) }, in(guilder, stable), writes(2))
 	}, NodeTimeout(4*time.Minute))
 })
 
-// uids returns the UIDs of all objects of a namespace by their names.
-func uids(ctx context.Context, config *rest.Config, kind api, namespace string) map[string]string {
+// uids returns the UIDs of all lamps by their names.
+func uids(ctx context.Context, config *rest.Config, kind api) map[string]string {
 	GinkgoHelper()
-	found := identities(ctx, config, kind.GroupVersionResource, namespace, "")
+	found := identities(ctx, config, kind.GroupVersionResource, lampsIn, "")
 	for name, identity := range found {
 		found[name], _, _ = strings.Cut(identity, "@")
 	}
