@@ -42,6 +42,8 @@ type place struct {
 // side is one of the resources that the mailbox's objects can be on the target.
 type side struct {
 	TargetResource
+	// versions are those in which configs may speak of it, if there are several: objects are the same in all of them.
+	versions []string
 	// cache holds what went down to it.
 	cache *targets.Cache
 	// taken watches names that somebody else has taken.
@@ -71,6 +73,9 @@ const unverified = "unverified"
 
 func (c *Controller) newSide(resource TargetResource) *side {
 	s := &side{TargetResource: resource, lock: c.locked}
+	if c.Resource.HasTargetVersions() && c.Resource.OnTarget().GroupResource() == resource.GroupResource() {
+		s.versions = c.Resource.TargetVersions()
+	}
 	s.cache = c.Connection.NewCache(resource.GroupVersionResource, targets.CacheOptions{
 		Selector:       c.selector,
 		Strip:          c.strip,
@@ -93,6 +98,15 @@ func (c *Controller) locked(do func()) {
 func (s *side) feeding() (current *feed) {
 	s.lock(func() { current = s.feed })
 	return current
+}
+
+// inConfigs is what configs call the resource.
+func (s *side) inConfigs() schema.GroupVersionResource {
+	resource := s.GroupVersionResource
+	if len(s.versions) > 0 {
+		resource.Version = s.versions[0]
+	}
+	return resource
 }
 
 // isKnown tells whether it is known what the target holds: what it does not serve it does not hold.

@@ -48,6 +48,10 @@ type managed struct {
 	// last told of a definition.
 	unresolved atomic.Bool
 	announced  atomic.Pointer[time.Time]
+	// several are the resources of the target of which several versions are published, and redefined is when the target last told
+	// of a definition of one of them.
+	several   atomic.Pointer[map[schema.GroupResource]bool]
+	redefined atomic.Pointer[time.Time]
 	// lists are of what nothing selects any more.
 	lists lists
 	// cordoned is true if nothing new may be made on the target.
@@ -84,6 +88,9 @@ type managed struct {
 	keeper *keeper
 	// comparing is nil until something is compared. It is written by the holder of turn.
 	comparing *comparing
+	// versions are those in which objects are written to the target, by their resource in the mailbox, where several are
+	// published. They are written by the holder of turn.
+	versions map[schema.GroupResource]string
 	// fits is what is known of the resources of the target, told what was reported of them last. Both are written by the
 	// holder of turn.
 	fits, told map[schema.GroupResource]compatibility.State
@@ -141,11 +148,11 @@ func (t *managed) rose() bool {
 	return true
 }
 
-// awaits tells whether a kind that a conversion speaks of may be served soon: a definition is announced a little before
-// discovery shows it.
+// awaits tells whether a kind that a conversion speaks of, or another version, may be served soon: a definition is announced a
+// little before discovery shows it.
 func (t *managed) awaits(now time.Time) bool {
-	announced := t.announced.Load()
-	return t.unresolved.Load() && announced != nil && now.Sub(*announced) < announcedLimit
+	isRecent := func(told *time.Time) bool { return told != nil && now.Sub(*told) < announcedLimit }
+	return t.unresolved.Load() && isRecent(t.announced.Load()) || isRecent(t.redefined.Load())
 }
 
 // settle notes that the pairs run that the matcher asks for of a publication, and tells whether the matcher is another one.
