@@ -45,8 +45,15 @@ func (i item) key() types.NamespacedName {
 // survey is what a target holds that is, or may be, the hub's.
 type survey struct {
 	items []item
-	// unseen are resources whose objects the target does not show to the hub.
-	unseen []schema.GroupResource
+	// unseen are resources whose objects the target does not show to the hub, and abandoned those that it is not meant to see
+	// any more.
+	unseen, abandoned []area
+}
+
+// area is where objects of a resource may be: in a namespace, or anywhere.
+type area struct {
+	schema.GroupResource
+	namespace string
 }
 
 func (s survey) of(action Action) []item {
@@ -90,35 +97,62 @@ func (r *run) survey(ctx context.Context, included func(schema.GroupResource) bo
 		if !included(scope.resource.GroupResource()) {
 			continue
 		}
-		items, err := r.list(ctx, scope)
+		resource, kind, namespaced, err := r.resolve(ctx, scope.resource)
 		switch {
-		case errors.Is(err, targets.ErrNotServed):
+		case errors.Is(err, targets.ErrNotServed), apierrors.IsForbidden(err) && scope.optional:
 			// Its objects went with the API.
-		case apierrors.IsForbidden(err) && scope.optional:
+			continue
 		case apierrors.IsForbidden(err):
-			result.unseen = append(result.unseen, scope.resource.GroupResource())
+			result.unseen = append(result.unseen, area{scope.resource.GroupResource(), ""})
+			continue
 		case err != nil:
 			return survey{}, err
 		}
-		for _, item := range items {
-			if !seen[item.UID] {
-				seen[item.UID] = true
-				result.items = append(result.items, item)
+		scope.resource = resource
+		for _, namespace := range r.namespacesFor(namespaced) {
+			items, err := r.list(ctx, scope, kind, namespace)
+			at := area{resource.GroupResource(), namespace}
+			switch {
+			case errors.Is(err, targets.ErrNotServed):
+			case apierrors.IsForbidden(err) && scope.optional:
+			case apierrors.IsForbidden(err) && namespace != "" && r.Target.LacksNamespace(ctx, namespace):
+				// The rights went with it, and so did its objects.
+			case apierrors.IsForbidden(err) && !r.isReadable(namespace):
+				result.abandoned = append(result.abandoned, at)
+			case apierrors.IsForbidden(err):
+				result.unseen = append(result.unseen, at)
+			case err != nil:
+				return survey{}, err
+			}
+			for _, item := range items {
+				if !seen[item.UID] {
+					seen[item.UID] = true
+					result.items = append(result.items, item)
+				}
 			}
 		}
 	}
 	return result, nil
 }
 
-// list returns the objects of a scope that are the hub's.
-func (r *run) list(ctx context.Context, scope scope) ([]item, error) {
-	resource, kind, err := r.resolve(ctx, scope.resource)
-	if err != nil {
-		return nil, err
+// namespacesFor returns where objects of a resource are looked for, the empty namespace for the whole cluster.
+func (r *run) namespacesFor(namespaced bool) []string {
+	if !namespaced || len(r.Readable) == 0 {
+		return []string{""}
 	}
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.Readable, r.Placed))))
+}
+
+// isReadable tells whether the hub is meant to read there.
+func (r *run) isReadable(namespace string) bool {
+	return len(r.Readable) == 0 || slices.Contains(r.Readable, namespace)
+}
+
+// list returns the objects of a scope in a namespace, or in all if that is empty, that are the hub's.
+func (r *run) list(ctx context.Context, scope scope, kind, namespace string) ([]item, error) {
 	var items []item
 	for next, more := "", true; more; more = next != "" {
-		page, err := r.Target.Page(ctx, resource, scope.selector, next)
+		page, err := r.Target.Page(ctx, scope.resource, namespace, scope.selector, next)
 		if apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("%w: %w", targets.ErrNotServed, err)
 		}
@@ -126,10 +160,10 @@ func (r *run) list(ctx context.Context, scope scope) ([]item, error) {
 			return nil, err
 		}
 		for i := range page.Items {
-			object := Object{Resource: resource.GroupResource(), Kind: kind, PartialObjectMetadata: &page.Items[i]}
+			object := Object{Resource: scope.resource.GroupResource(), Kind: kind, PartialObjectMetadata: &page.Items[i]}
 			if decision := Plan(r.Mode, r.Owner, object, r.Cascades); decision.Action != Ignore {
 				object.ManagedFields = nil
-				items = append(items, item{Object: object, Decision: decision, resource: resource})
+				items = append(items, item{Object: object, Decision: decision, resource: scope.resource})
 			}
 		}
 		next = page.Continue
@@ -137,16 +171,16 @@ func (r *run) list(ctx context.Context, scope scope) ([]item, error) {
 	return slices.Clip(items), nil
 }
 
-// resolve returns the version of a resource that the target serves, and the kind. The one that was written once may not be
-// served any more.
-func (r *run) resolve(ctx context.Context, resource schema.GroupVersionResource) (schema.GroupVersionResource, string, error) {
-	kind, _, err := r.Target.ResolveResource(ctx, resource)
+// resolve returns the version of a resource that the target serves, the kind, and whether its objects are in namespaces. The
+// version that was written once may not be served any more.
+func (r *run) resolve(ctx context.Context, resource schema.GroupVersionResource) (schema.GroupVersionResource, string, bool, error) {
+	kind, namespaced, err := r.Target.ResolveResource(ctx, resource)
 	if resource.Version != "" && !errors.Is(err, targets.ErrNotServed) {
-		return resource, kind, err
+		return resource, kind, namespaced, err
 	}
-	if kind, _, err = r.Target.ResolveResource(ctx, resource.GroupResource().WithVersion("")); err != nil {
-		return resource, "", err
+	if kind, namespaced, err = r.Target.ResolveResource(ctx, resource.GroupResource().WithVersion("")); err != nil {
+		return resource, "", namespaced, err
 	}
 	resource, _, err = r.Target.Resolve(ctx, schema.GroupVersionKind{Group: resource.Group, Kind: kind})
-	return resource, kind, err
+	return resource, kind, namespaced, err
 }
