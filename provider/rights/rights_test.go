@@ -290,3 +290,37 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// With namespaces, nothing is allowed in the whole cluster but to look at these, and at the one by which the cluster is known.
+func TestRulesInNamespaces(t *testing.T) {
+	resources := parse(t, "configmaps", "pods:up", "roles.rbac.authorization.k8s.io")
+	resources = append(resources, rights.Resource{Group: "rbac.authorization.k8s.io", Resource: "clusterroles", Down: true, Up: true, ClusterScoped: true})
+	bounded := rights.Options{Namespaces: []string{"till", "shop"}}
+	for _, rule := range rights.Rules(resources, bounded) {
+		for _, resource := range rule.Resources {
+			switch {
+			case resource == "namespaces" && slices.Equal(rule.ResourceNames, []string{"kube-system"}) && slices.Equal(rule.Verbs, []string{"get"}):
+			case resource == "namespaces" && slices.Equal(rule.ResourceNames, []string{"shop", "till"}) && slices.Equal(rule.Verbs, []string{"get", "list", "watch"}):
+			case strings.HasPrefix(resource, "selfsubject") && slices.Equal(rule.Verbs, []string{"create"}):
+			default:
+				t.Errorf("%v", rule)
+			}
+		}
+	}
+	for escalate, want := range map[bool]string{
+		false: "core: configmaps create,delete,get,list,patch,watch\ncore: pods get,list,watch\nrbac.authorization.k8s.io: roles create,delete,get,list,patch,watch",
+		true:  "core: configmaps create,delete,get,list,patch,watch\ncore: pods get,list,watch\nrbac.authorization.k8s.io: roles create,delete,escalate,get,list,patch,watch",
+	} {
+		if got := shown(rights.RulesIn(resources, rights.Options{Namespaces: bounded.Namespaces, Escalate: escalate})); got != want {
+			t.Errorf("want\n%s\ngot\n%s", want, got)
+		}
+	}
+	const want = "clusterroles.rbac.authorization.k8s.io (create, delete, get, list, patch, watch); configmaps (create, delete, get, list, patch, watch), " +
+		"pods (get, list, watch), and 1 more in the namespaces shop, till"
+	if got := rights.Describe(rights.Needed(resources, "shop", "till"), 2); got != want {
+		t.Errorf("want\n%s\ngot\n%s", want, got)
+	}
+	if grown := rights.Grown(rights.Rules(resources, rights.Options{}), slices.Concat(rights.Rules(resources, bounded), rights.RulesIn(resources, bounded))); len(grown) > 0 {
+		t.Errorf("rights grow when they are bound to namespaces: %v", grown)
+	}
+}
