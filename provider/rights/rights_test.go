@@ -17,6 +17,7 @@ limitations under the License.
 package rights_test
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -319,6 +320,13 @@ func TestRulesInNamespaces(t *testing.T) {
 		"pods (get, list, watch), and 1 more in the namespaces shop, till"
 	if got := rights.Describe(rights.Needed(resources, "shop", "till"), 2); got != want {
 		t.Errorf("want\n%s\ngot\n%s", want, got)
+	}
+	var many []string
+	for i := range 256 {
+		many = append(many, fmt.Sprintf("%063d", i))
+	}
+	if text := rights.Describe(rights.Needed(resources, many...), 20); len(text) > 2000 || !strings.HasSuffix(text, " and 246 more") {
+		t.Errorf("%d characters: %s", len(text), text)
 	}
 	if grown := rights.Grown(rights.Rules(resources, rights.Options{}), slices.Concat(rights.Rules(resources, bounded), rights.RulesIn(resources, bounded))); len(grown) > 0 {
 		t.Errorf("rights grow when they are bound to namespaces: %v", grown)

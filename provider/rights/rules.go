@@ -249,8 +249,8 @@ func covers(allowed []string, asked string) bool {
 	return slices.Contains(allowed, rbacv1.VerbAll) || slices.Contains(allowed, asked)
 }
 
-// Describe lists verbs by resource, and by namespace where there are any, of the first resources of each up to the limit, and says
-// how many more there are.
+// Describe lists verbs by resource, and by namespace where there are any, of the first resources, about as many as the limit, and
+// says how many more there are.
 func Describe(attributes []authorizationv1.ResourceAttributes, limit int) string {
 	verbs := map[string]table{}
 	for _, one := range attributes {
@@ -270,18 +270,34 @@ func Describe(attributes []authorizationv1.ResourceAttributes, limit int) string
 		}
 		namespaces[text] = append(namespaces[text], namespace)
 	}
+	shown, hidden := len(verbs[""]), 0
 	for _, text := range slices.SortedFunc(maps.Keys(namespaces), func(a, b string) int { return strings.Compare(namespaces[a][0], namespaces[b][0]) }) {
+		if shown >= limit {
+			hidden += len(namespaces[text])
+			continue
+		}
+		shown += len(verbs[namespaces[text][0]])
 		texts = append(texts, text+" in "+NameNamespaces(namespaces[text]))
+	}
+	if hidden > 0 {
+		texts = append(texts, "and more in "+strconv.Itoa(hidden)+" namespaces")
 	}
 	return strings.Join(texts, "; ")
 }
 
-// NameNamespaces names namespaces in a sentence.
+// namedNamespaces is how many namespaces are named.
+const namedNamespaces = 10
+
+// NameNamespaces names namespaces in a sentence, the first of many.
 func NameNamespaces(names []string) string {
 	if len(names) == 1 {
 		return "the namespace " + names[0]
 	}
-	return "the namespaces " + strings.Join(names, ", ")
+	more := ""
+	if len(names) > namedNamespaces {
+		names, more = names[:namedNamespaces], " and "+strconv.Itoa(len(names)-namedNamespaces)+" more"
+	}
+	return "the namespaces " + strings.Join(names, ", ") + more
 }
 
 func (t table) describe(limit int) string {

@@ -44,7 +44,7 @@ func hubKubeconfig(ctx context.Context, inventory *installation.Inventory, user 
 
 // What somebody can do who may write everything in a mailbox, on a cluster that let the hub into a few namespaces.
 var _ = Describe("a registration for namespaces", Label("escapes"), func() {
-	It("keeps the hub within them, where it syncs as ever, and follows when they change", func(ctx SpecContext) {
+	It("keeps the hub within them, where it syncs as ever, and follows when they change or end", func(ctx SpecContext) {
 		const ns, one, two, three = "bounded", "bounded-one", "bounded-two", "bounded-three"
 		florin := target("florin")
 		inventory := newInventory(ctx, ns)
@@ -141,14 +141,23 @@ var _ = Describe("a registration for namespaces", Label("escapes"), func() {
 		Expect(identities(ctx, florin, configMaps, two, "settings")).To(Equal(before[1]), "what was left is as it was")
 		Expect(framework.Exists(ctx, mailbox, configMaps, two, "risen")).To(BeTrue(), "what came up stays")
 
+		By("going on where it may while namespaces and the rights there are missing")
+		bind := func(names string) {
+			patch(ctx, inventory.Config, syncTargets, "", ns, fmt.Sprintf(`{"spec": {"deletionPolicy": "Delete", "namespaces": {"only": [%s]}}}`, names))
+		}
+		remove(ctx, florin, namespaces, "", three)
+		eventuallyGone(ctx, florin, namespaces, "", three)
+		bind(`"bounded-one", "bounded-three", "bounded-four"`)
+		Eventually(message).WithContext(ctx).WithArguments(inventory.Config, syncTargets, ns, "SyncerAuthorized").Should(ContainSubstring("in the namespaces bounded-four, bounded-three"))
+		patch(ctx, mailbox, configMaps, one, "settings", `{"data": {"entry": "last"}}`)
+		eventuallyHas(ctx, florin, configMaps, one, "settings", "last", "data", "entry")
+		bind(`"bounded-one", "bounded-three"`)
+
 		By("leaving, with all that it may")
-		patch(ctx, inventory.Config, syncTargets, "", ns, `{"spec": {"deletionPolicy": "Delete"}}`)
 		removed := kubectl.succeeds(ctx, append([]string{"synchub", "unregister", ns}, admin...)...)
 		Expect(removed.errs).To(And(ContainSubstring("configmaps bounded-two/* stays: Forbidden"), ContainSubstring("clusterroles.rbac.authorization.k8s.io * stays: Forbidden")))
-		for _, used := range []string{one, three} {
-			Expect(framework.Exists(ctx, florin, configMaps, used, "settings")).To(BeFalse())
-			Expect(framework.Exists(ctx, florin, configMaps, used, "risen")).To(BeTrue())
-		}
+		Expect(framework.Exists(ctx, florin, configMaps, one, "settings")).To(BeFalse())
+		Expect(framework.Exists(ctx, florin, configMaps, one, "risen")).To(BeTrue())
 		Expect(framework.Exists(ctx, florin, deployments, one, "web")).To(BeFalse())
 		Expect(identities(ctx, florin, configMaps, two, "settings")).To(Equal(before[1]))
 		Expect(madeFor(ctx, "florin", ns)).To(BeEmpty())
