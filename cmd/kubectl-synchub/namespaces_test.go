@@ -82,7 +82,7 @@ func (f *fleet) bounds(t *testing.T) {
 	}
 	if versions := f.versions(t); len(versions) > 0 {
 		t.Errorf("%d objects are left", len(versions))
-	}	// Other tests make the namespace of the identities anew.
+	} // Other tests make the namespace of the identities anew.
 	f.endNamespace(t)
 	f.awaitRefusal(t)
 }

@@ -97,42 +97,63 @@ func (r *run) survey(ctx context.Context, included func(schema.GroupResource) bo
 		if !included(scope.resource.GroupResource()) {
 			continue
 		}
-		resource, kind, namespaced, err := r.resolve(ctx, scope.resource)
-		switch {
-		case errors.Is(err, targets.ErrNotServed), apierrors.IsForbidden(err) && scope.optional:
-			// Its objects went with the API.
-			continue
-		case apierrors.IsForbidden(err):
-			result.unseen = append(result.unseen, area{scope.resource.GroupResource(), ""})
-			continue
-		case err != nil:
+		items, err := r.look(ctx, scope, &result)
+		if err != nil {
 			return survey{}, err
 		}
-		scope.resource = resource
-		for _, namespace := range r.namespacesFor(namespaced) {
-			items, err := r.list(ctx, scope, kind, namespace)
-			at := area{resource.GroupResource(), namespace}
-			switch {
-			case errors.Is(err, targets.ErrNotServed):
-			case apierrors.IsForbidden(err) && scope.optional:
-			case apierrors.IsForbidden(err) && namespace != "" && r.Target.LacksNamespace(ctx, namespace):
-				// The rights went with it, and so did its objects.
-			case apierrors.IsForbidden(err) && !r.isReadable(namespace):
-				result.abandoned = append(result.abandoned, at)
-			case apierrors.IsForbidden(err):
-				result.unseen = append(result.unseen, at)
-			case err != nil:
-				return survey{}, err
-			}
-			for _, item := range items {
-				if !seen[item.UID] {
-					seen[item.UID] = true
-					result.items = append(result.items, item)
-				}
+		for _, item := range items {
+			if !seen[item.UID] {
+				seen[item.UID] = true
+				result.items = append(result.items, item)
 			}
 		}
 	}
 	return result, nil
+}
+
+// look returns the objects of a scope that are the hub's, wherever they may be, and notes in the survey where it cannot see them.
+func (r *run) look(ctx context.Context, scope scope, result *survey) ([]item, error) {
+	resource, kind, namespaced, err := r.resolve(ctx, scope.resource)
+	switch {
+	case errors.Is(err, targets.ErrNotServed):
+		// Its objects went with the API.
+		return nil, nil
+	case apierrors.IsForbidden(err):
+		if !scope.optional {
+			result.unseen = append(result.unseen, area{scope.resource.GroupResource(), ""})
+		}
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	scope.resource = resource
+	var items []item
+	for _, namespace := range r.namespacesFor(namespaced) {
+		found, err := r.list(ctx, scope, kind, namespace)
+		if err := r.unlessHidden(ctx, scope, namespace, err, result); err != nil {
+			return nil, err
+		}
+		items = append(items, found...)
+	}
+	return items, nil
+}
+
+// unlessHidden returns the error of a list, unless that says that the target does not show the objects, which is noted.
+func (r *run) unlessHidden(ctx context.Context, scope scope, namespace string, err error, result *survey) error {
+	at := area{scope.resource.GroupResource(), namespace}
+	switch {
+	case errors.Is(err, targets.ErrNotServed):
+	case !apierrors.IsForbidden(err):
+		return err
+	case scope.optional:
+	case namespace != "" && r.Target.LacksNamespace(ctx, namespace):
+		// The rights went with it, and so did its objects.
+	case !r.isReadable(namespace):
+		result.abandoned = append(result.abandoned, at)
+	default:
+		result.unseen = append(result.unseen, at)
+	}
+	return nil
 }
 
 // namespacesFor returns where objects of a resource are looked for, the empty namespace for the whole cluster.

@@ -35,7 +35,6 @@ import (
 	"github.com/synchub-dev/synchub/controllers/compatibility"
 	"github.com/synchub-dev/synchub/controllers/patch"
 	"github.com/synchub-dev/synchub/controllers/sync"
-	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/controllers/unimplemented"
 	"github.com/synchub-dev/synchub/provider/ledger"
@@ -226,8 +225,8 @@ func describeLeft(syncTarget *edgev2alpha1.SyncTarget, left []string) {
 	}
 	meta.SetStatusCondition(&syncTarget.Status.Conditions, metav1.Condition{
 		Type: edgev2alpha1.ConditionNamespacesLeft, Status: metav1.ConditionTrue, Reason: ReasonNamespacesUnlisted, ObservedGeneration: syncTarget.Generation,
-		Message: fmt.Sprintf("The hub used %s of the target before, which spec.namespaces.only does not list. What it placed there stays as it is. "+
-			"List them again to have it kept in step, or removed with its originals; or delete what bears the label %s there.", where, ownership.OwnerLabel),
+		Message: fmt.Sprintf("The hub used %s of the target before, which spec.namespaces.only does not list. What it placed there, if anything, stays as it is, and the hub does not look at it. "+
+			"List them again to have it kept in step, or removed with its originals.", where),
 	})
 }
 

@@ -184,12 +184,13 @@ func (w *NameWatch) wanted() map[single]struct{} {
 
 // allOf returns the watches of all objects. The names tell whether these are in namespaces. It needs the lock.
 func (w *NameWatch) allOf() map[single]struct{} {
-	all := map[single]struct{}{}
+	namespaced := false
 	for key := range w.names {
-		for _, namespace := range w.connection.NamespacesOf(key.Namespace != "") {
-			all[single{NamespacedName: types.NamespacedName{Namespace: namespace}}] = struct{}{}
-		}
-		break
+		namespaced = namespaced || key.Namespace != metav1.NamespaceNone
+	}
+	all := map[single]struct{}{}
+	for _, namespace := range w.connection.NamespacesOf(namespaced) {
+		all[single{NamespacedName: types.NamespacedName{Namespace: namespace}}] = struct{}{}
 	}
 	return all
 }
