@@ -23,6 +23,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -72,6 +73,15 @@ func (f *fleet) bounds(t *testing.T) {
 	expect("in another", []string{"till"}, false, true, false)
 	succeed(t, f.with()...)
 	expect("as before", []string{"till"}, false, true, false)
+	succeed(t, within("shop,till", "--yes")...)
+	if err := f.admin.Delete(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: f.name}}); err != nil {
+		t.Fatal(err)
+	}
+	succeed(t, f.with("--yes")...)
+	expect("after the rights in one were lost", []string{"shop", "till"}, true, true, false)
+	if hub, _ := f.hub(t); allowed(t, hub, authorizationv1.ResourceAttributes{Namespace: "till", Resource: "secrets", Verb: "get"}) {
+		t.Error("after the rights in one were lost there are others")
+	}
 	succeed(t, within("*", "--yes")...)
 	expect("everywhere again", nil, true, true, true)
 	succeed(t, within("till")...)

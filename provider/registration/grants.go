@@ -47,6 +47,17 @@ type Grants struct {
 	in         map[string][]rbacv1.PolicyRule
 }
 
+// has tells whether rights were granted for a resource. One namespace is enough: another may have gone, with the rights there.
+func (g *Grants) has(resource rights.Resource) bool {
+	isGranted := func(namespaces ...string) bool {
+		return len(g.lacks([]rights.Resource{resource}, rights.Options{Namespaces: namespaces})) == 0
+	}
+	if len(g.Namespaces) == 0 {
+		return isGranted()
+	}
+	return slices.ContainsFunc(g.Namespaces, func(namespace string) bool { return isGranted(namespace) })
+}
+
 // lacks returns what was not granted of what the resources need.
 func (g *Grants) lacks(resources []rights.Resource, options rights.Options) []authorizationv1.ResourceAttributes {
 	grown := rights.Grown(g.everywhere, rights.Rules(resources, options))
@@ -72,7 +83,7 @@ func (p *Plan) namespaces(ctx context.Context, before *Grants) ([]string, error)
 	for _, name := range wanted {
 		err := p.TargetClient.Get(ctx, types.NamespacedName{Name: name}, &corev1.Namespace{})
 		if apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("--namespaces: the target has no namespace %q: have its administrator create it first, the hub will not be able to", name)
+			return nil, fmt.Errorf("--namespaces: the target has no namespace %q: have its administrator create it first, since the hub cannot, or leave it away", name)
 		}
 		if err != nil {
 			return nil, onTarget(err)

@@ -80,9 +80,7 @@ func (t *Target) Granted(ctx context.Context) (*Grants, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the annotation %s of the ClusterRole %s: %w", granted, role.Name, err)
 		}
-		found.Resources = slices.DeleteFunc(listed, func(one rights.Resource) bool {
-			return len(found.lacks([]rights.Resource{one}, rights.Options{Namespaces: found.Namespaces})) > 0
-		})
+		found.Resources = slices.DeleteFunc(listed, func(one rights.Resource) bool { return !found.has(one) })
 	}
 	return found, nil
 }
@@ -114,8 +112,7 @@ func (t *Target) bounds(ctx context.Context) ([]client.Object, error) {
 
 // Ensure makes the identity on the target what it must be. A namespace that is on its way out, such as after the end of the
 // last identity in it, is waited for, and made again.
-//
-// What was given in other namespaces is taken away first: only the ClusterRole tells where that was.
+// What was given in other namespaces is taken away first.
 func (t *Target) Ensure(ctx context.Context, resources []rights.Resource, options rights.Options) error {
 	if err := t.withdraw(ctx, options.Namespaces); err != nil {
 		return err
