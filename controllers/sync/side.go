@@ -77,6 +77,7 @@ func (c *Controller) newSide(resource TargetResource) *side {
 		s.versions = c.Resource.TargetVersions()
 	}
 	s.cache = c.Connection.NewCache(resource.GroupVersionResource, targets.CacheOptions{
+		Namespaced:     c.Resource.Namespaced,
 		Selector:       c.selector,
 		Strip:          c.strip,
 		Handler:        c.targetHandler(s),
@@ -210,7 +211,7 @@ func (c *Controller) setFeed(side *side, matcher *selection.Matcher) (changed bo
 // newFeed starts a feed. The caller holds the lock.
 func (c *Controller) newFeed(side *side, matcher *selection.Matcher, key string) *feed {
 	ctx, cancel := context.WithCancel(c.feeding)
-	scope := side.kin.with(c.selectedScope(matcher, side))
+	scope := c.Connection.Within(side.kin.with(c.selectedScope(matcher, side)), c.Resource.Namespaced)
 	started := &feed{key: key, cancel: cancel}
 	started.Feed = c.Connection.NewFeed(side.GroupVersionResource, targets.FeedOptions{
 		Scope: scope,
@@ -282,7 +283,7 @@ func (c *Controller) selectedScope(matcher *selection.Matcher, side *side) selec
 	scope := matcher.UpScope(side.GroupResource(), side.Kind, c.Resource.Namespaced)
 	// What does not come up is not read either.
 	scope.Namespaces = slices.DeleteFunc(scope.Namespaces, func(name string) bool {
-		return c.namespaces().Check(name, side.Allows.ProtectedNamespaces) != nil
+		return c.admitsNamespace(name, side.Allows.ProtectedNamespaces) != nil
 	})
 	scope.Names = slices.DeleteFunc(scope.Names, func(name types.NamespacedName) bool { return c.admits(side, name) != nil })
 	return scope

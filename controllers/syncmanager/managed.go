@@ -127,6 +127,13 @@ func (t *managed) connect(connection *targets.Connection, listener targets.Liste
 	return true
 }
 
+// placed takes over in which namespaces something may have been written.
+func (t *managed) placed(namespaces []string) {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	t.target.Placed = namespaces
+}
+
 // limit takes over the limits of the mailbox, and tells whether they are others.
 func (t *managed) limit(limits mailboxes.Limits) (changed bool) {
 	t.lock.Lock()

@@ -77,6 +77,8 @@ type Target struct {
 	Adoption synchubv1alpha1.AdoptionPolicy
 	// Namespaces are those of the target that may be used, beside what the hub protects.
 	Namespaces *edgev2alpha1.TargetNamespaces
+	// Placed are the namespaces in which the hub may have written, the empty one for the whole cluster; none stands for that, too.
+	Placed []string
 	// Limits bound what is held of the mailbox, where they are lower than the hub's. Zero stands for the hub's.
 	Limits mailboxes.Limits
 	// Recorded is what the hub may have written, by the resources of the target.
@@ -283,6 +285,7 @@ func (m *Manager) Assign(target Target) {
 		}
 	}
 	m.bound(found, target)
+	found.placed(target.Placed)
 	isOther := found.connect(target.Connection, targets.Listener{
 		CRD: func(defined schema.GroupResource) {
 			now := m.Clock.Now()

@@ -18,6 +18,7 @@ package synctarget
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -37,6 +38,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/controllers/unimplemented"
 	"github.com/synchub-dev/synchub/provider/ledger"
+	"github.com/synchub-dev/synchub/provider/rights"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -56,6 +58,8 @@ const (
 	ReasonSharedCluster = "SharedCluster"
 	// ReasonOtherInventory: a SyncTarget of another inventory workspace leads to what says to be the same cluster.
 	ReasonOtherInventory = "OtherInventory"
+	// ReasonNamespacesUnlisted: the hub used other namespaces before.
+	ReasonNamespacesUnlisted = "NamespacesUnlisted"
 	// ReasonDraining and ReasonDrained: what the hub placed is being removed, or has been.
 	ReasonDraining = "Draining"
 	ReasonDrained  = "Drained"
@@ -100,7 +104,9 @@ func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, sync
 	now.beyond = c.sync.BeyondLimits(syncTarget.UID)
 	now.sum = func() (sync.Sum, bool) { return c.sync.Sum(syncTarget.UID) }
 	result := reconcile.Result{RequeueAfter: now.describe(syncTarget, memory)}
-	now.describeLedger(syncTarget, c.ledger.Get(syncTarget.UID), c.sync.States(syncTarget.UID))
+	known := c.ledger.Get(syncTarget.UID)
+	now.describeLedger(syncTarget, known, c.sync.States(syncTarget.UID))
+	describeLeft(syncTarget, known.LeftIn(namespacesOf(syncTarget)))
 	if err := c.ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) { entry.Verified = now.verified(syncTarget, entry.Verified) }); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -204,6 +210,23 @@ func (v view) describeShared(syncTarget *edgev2alpha1.SyncTarget) {
 		Type: edgev2alpha1.ConditionClusterShared, Status: metav1.ConditionTrue, Reason: ReasonOtherInventory, ObservedGeneration: syncTarget.Generation,
 		Message: "A SyncTarget of another inventory workspace leads to a cluster that says to be the same one. Neither is stopped by that. " +
 			"If this cluster is not meant to be shared, ask the hub's operator: its log names both.",
+	})
+}
+
+// describeLeft sets or removes the condition NamespacesLeft.
+func describeLeft(syncTarget *edgev2alpha1.SyncTarget, left []string) {
+	if len(left) == 0 {
+		meta.RemoveStatusCondition(&syncTarget.Status.Conditions, edgev2alpha1.ConditionNamespacesLeft)
+		return
+	}
+	where := rights.NameNamespaces(left)
+	if slices.Contains(left, ledger.Everywhere) {
+		where = "other namespaces"
+	}
+	meta.SetStatusCondition(&syncTarget.Status.Conditions, metav1.Condition{
+		Type: edgev2alpha1.ConditionNamespacesLeft, Status: metav1.ConditionTrue, Reason: ReasonNamespacesUnlisted, ObservedGeneration: syncTarget.Generation,
+		Message: fmt.Sprintf("The hub used %s of the target before, which spec.namespaces.only does not list. What it placed there, if anything, stays as it is, and the hub does not look at it. "+
+			"List them again to have it kept in step, or removed with its originals.", where),
 	})
 }
 

@@ -66,6 +66,8 @@ type Connection struct {
 	SyncTarget types.UID
 
 	fieldManager string
+	// namespaces are the only ones in which the hub lists and watches; empty stands for the whole cluster.
+	namespaces []string
 	// bearerToken and password are secret.
 	bearerToken, password string
 	client                dynamic.Interface
@@ -123,6 +125,7 @@ func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Confi
 	connection := &Connection{
 		SyncTarget:   syncTarget,
 		fieldManager: options.FieldManager,
+		namespaces:   options.Namespaces,
 		bearerToken:  config.BearerToken,
 		password:     config.Password,
 		dialer: connrotation.NewDialer((&net.Dialer{
@@ -234,6 +237,8 @@ type Options struct {
 	Limits kcp.Limits
 	Clock  clock.WithTicker
 	Log    logr.Logger
+	// Namespaces are the only ones of the target in which the hub lists and watches, sorted. Empty stands for the whole cluster.
+	Namespaces []string
 	// OnChange is called when a target comes up, goes down, or is connected anew. It must return at once.
 	OnChange func(syncTarget types.UID)
 	// OnUnauthorized is called after each probe whose credentials the target did not accept, and never more often. It must

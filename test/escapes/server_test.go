@@ -119,7 +119,7 @@ var (
 		return err
 	}
 	page = func(ctx context.Context, c *targets.Connection) error {
-		_, err := c.Page(ctx, configMaps, "", "")
+		_, err := c.Page(ctx, configMaps, "", "", "")
 		return err
 	}
 	patch = func(ctx context.Context, c *targets.Connection) error {
