@@ -66,8 +66,9 @@ type Options struct {
 	// Namespace is where the hosting cluster's ConfigMaps with schemas are.
 	Namespace    string
 	TargetLimits kcp.Limits
-	// MailboxLimits bound what is held of one mailbox.
-	MailboxLimits mailboxes.Limits
+	// MailboxLimits bound what is held of one mailbox, and MailboxesBytes what of all together.
+	MailboxLimits  mailboxes.Limits
+	MailboxesBytes int64
 	// CacheLimits bound what is held of each target.
 	CacheLimits targets.CacheLimits
 	// Denied are networks that no connection to a target leads to.
@@ -150,7 +151,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 		Clock:         realClock,
 		Log:           options.Log.WithName("sync"),
 	})
-	boxes.SetPolicy(sync.Policy())
+	boxes.SetPolicy(sync.Policy(), options.MailboxesBytes)
 	reports := syncerconfig.NewController(boxes, sync, realClock, options.Log.WithName("syncerconfig"))
 	sync.SetObserver(reports)
 	syncTargets = synctarget.NewController(synctarget.Options{

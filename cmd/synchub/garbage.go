@@ -17,6 +17,7 @@ limitations under the License.
 package main
 
 import (
+	"math"
 	"os"
 	"runtime/debug"
 )
@@ -34,4 +35,17 @@ func limitGarbage(memoryLimit int64) {
 	if os.Getenv("GOMEMLIMIT") == "" && memoryLimit > 0 {
 		debug.SetMemoryLimit(memoryLimit / 10 * 9)
 	}
+}
+
+// usualMemory is how much Go may take in the container of the chart's defaults.
+const usualMemory = 1 << 30 / 10 * 9
+
+// mailboxesShare returns how much of the memory that Go may take is for objects of mailboxes, a fifth: what they cause besides takes
+// as much once more, in the caches of targets and in queues, and while a list is read; the rest is for connections and garbage.
+func mailboxesShare() int64 {
+	limit := debug.SetMemoryLimit(-1)
+	if limit == math.MaxInt64 {
+		limit = usualMemory
+	}
+	return limit / 5
 }

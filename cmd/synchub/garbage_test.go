@@ -28,11 +28,13 @@ func TestLimitGarbage(t *testing.T) {
 		limit            int64
 		percent          int
 		want             int64
+		// share is what the mailboxes may take of it.
+		share int64
 	}{
-		"without a limit":          {limit: 0, percent: garbagePercent, want: math.MaxInt64},
-		"with a limit":             {limit: 1 << 30, percent: garbagePercent, want: (1 << 30) / 10 * 9},
-		"the environment has both": {gogc: "77", gomemlimit: "8GiB", limit: 1 << 30, percent: 77, want: 8 << 30},
-		"the environment has one":  {gogc: "77", limit: 1 << 30, percent: 77, want: (1 << 30) / 10 * 9},
+		"without a limit":          {limit: 0, percent: garbagePercent, want: math.MaxInt64, share: 193_273_527},
+		"with a limit":             {limit: 1 << 30, percent: garbagePercent, want: (1 << 30) / 10 * 9, share: 193_273_527},
+		"the environment has both": {gogc: "77", gomemlimit: "8GiB", limit: 1 << 30, percent: 77, want: 8 << 30, share: (8 << 30) / 5},
+		"the environment has one":  {gogc: "77", limit: 1 << 30, percent: 77, want: (1 << 30) / 10 * 9, share: 193_273_527},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("GOGC", test.gogc)
@@ -50,6 +52,9 @@ func TestLimitGarbage(t *testing.T) {
 			limitGarbage(test.limit)
 			if got := debug.SetMemoryLimit(-1); got != test.want {
 				t.Errorf("want a limit of %d bytes, got %d", test.want, got)
+			}
+			if got := mailboxesShare(); got != test.share {
+				t.Errorf("want %d bytes for mailboxes, got %d", test.share, got)
 			}
 			if got := debug.SetGCPercent(test.percent); got != test.percent {
 				t.Errorf("want garbage to be collected at %d %%, got %d", test.percent, got)

@@ -84,7 +84,9 @@ type runOptions struct {
 	targetLimits kcp.Limits
 	// mailboxLimits bound what the hub holds of each mailbox.
 	mailboxLimits mailboxes.Limits
-	cacheLimits   targets.CacheLimits
+	// mailboxesBytes bounds what it holds of all together, zero for a share of the memory.
+	mailboxesBytes int64
+	cacheLimits    targets.CacheLimits
 
 	// memoryLimit is in bytes, zero for none.
 	memoryLimit int64
@@ -141,6 +143,7 @@ func (o *runOptions) addFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.targetLimits.Burst, "target-burst", 2000, "requests to each target at once")
 	flags.Int64Var(&o.mailboxLimits.Objects, "mailbox-max-objects", 20_000, "objects of one mailbox that the hub holds, the oldest first; those beyond are not synced. A SyncTarget may set fewer")
 	flags.Int64Var(&o.mailboxLimits.Bytes, "mailbox-max-bytes", 64<<20, "bytes of memory that the objects of one mailbox may take, the oldest first; those beyond are not synced. A SyncTarget may set fewer")
+	flags.Int64Var(&o.mailboxesBytes, "mailboxes-max-bytes", 0, "bytes of memory that the objects of all mailboxes may take together; beyond that the largest mailboxes are cut first (default: a fifth of the memory that Go may take by --memory-limit or GOMEMLIMIT, else 184 MiB)")
 	flags.Int64Var(&o.cacheLimits.Objects, "target-cache-objects", 100_000, "objects that the hub holds of one target, beyond which it leaves that alone")
 	flags.Int64Var(&o.cacheLimits.Bytes, "target-cache-bytes", 128<<20, "bytes of memory that those may take")
 	flags.Int64Var(&o.memoryLimit, "memory-limit", 0, "bytes of memory that the hub may take, by which garbage is collected more often when it takes much (default: no limit)")
@@ -192,6 +195,8 @@ func (o *runOptions) validateLimits() error {
 		return errors.New("set --target-cache-objects and --target-cache-bytes to positive numbers")
 	case o.mailboxLimits.Objects <= 0 || o.mailboxLimits.Bytes <= 0:
 		return errors.New("set --mailbox-max-objects and --mailbox-max-bytes to positive numbers")
+	case o.mailboxesBytes < 0:
+		return errors.New("set --mailboxes-max-bytes to a number of bytes, or to 0 for the share of the hub's memory")
 	case o.memoryLimit < 0:
 		return errors.New("set --memory-limit to a number of bytes, or to 0 for no limit")
 	default:
@@ -222,6 +227,9 @@ func (o *runOptions) run(ctx context.Context) error {
 	klog.SetLogger(log.WithName("client-go"))
 	redirectStandardLog(log)
 	limitGarbage(o.memoryLimit)
+	if o.mailboxesBytes == 0 {
+		o.mailboxesBytes = mailboxesShare()
+	}
 	if o.profilingAddress != "" {
 		sampleContention()
 	}
@@ -270,15 +278,16 @@ func (o *runOptions) run(ctx context.Context) error {
 	starting, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	hub, err := controllers.Setup(starting, hosting, controllers.Options{
-		Access:        access,
-		Workspace:     o.workspace,
-		Namespace:     o.namespace,
-		TargetLimits:  o.targetLimits,
-		MailboxLimits: o.mailboxLimits,
-		CacheLimits:   o.cacheLimits,
-		Denied:        o.denied,
-		Protected:     o.protected,
-		Log:           log,
+		Access:         access,
+		Workspace:      o.workspace,
+		Namespace:      o.namespace,
+		TargetLimits:   o.targetLimits,
+		MailboxLimits:  o.mailboxLimits,
+		MailboxesBytes: o.mailboxesBytes,
+		CacheLimits:    o.cacheLimits,
+		Denied:         o.denied,
+		Protected:      o.protected,
+		Log:            log,
 	})
 	if err != nil {
 		return err

@@ -53,8 +53,9 @@ func (c *Controller) Resume() {
 	c.enqueue(replayPriority, c.pending.keys()...)
 }
 
-// OnReset is called when the mailbox's cache was filled anew.
+// OnReset is called when the mailbox's cache was filled anew, or is not filled any more.
 func (c *Controller) OnReset() {
+	c.Changed()
 	c.poke()
 	c.enqueueAll()
 	c.answerRoll()

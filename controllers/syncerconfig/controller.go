@@ -152,6 +152,9 @@ func (c *Controller) Reconcile(ctx context.Context, syncTarget types.UID) (recon
 		return reconcile.Result{RequeueAfter: later}, nil
 	}
 	report := newReport(view)
+	if limits := c.mailboxes.LimitError(view.Mailbox); limits.Closed {
+		report.closed = limits.Error()
+	}
 	var errs []error
 	for _, resource := range syncmanager.ConfigResources {
 		configs, _ := c.mailboxes.List(resource, view.Mailbox)
@@ -267,7 +270,7 @@ func (c *Controller) write(ctx context.Context, report report, resource schema.G
 		// It is about to be in force, or not to be any more.
 		return nil
 	}
-	findings.Generation = object.GetGeneration()
+	findings.Generation, findings.Closed = object.GetGeneration(), report.closed
 	next := Status(findings, current)
 	if apiequality.Semantic.DeepEqual(current, next) {
 		return nil

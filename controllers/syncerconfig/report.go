@@ -36,6 +36,8 @@ type report struct {
 	tallies map[string]*sync.Tally
 	supply  Supply
 	entries map[string][]selection.Entry // by config
+	// closed says why nothing is held of the mailbox; empty if that is not so.
+	closed string
 }
 
 func newReport(view syncmanager.View) report {

@@ -81,6 +81,8 @@ type Findings struct {
 	Beyond bool
 	// Versions says which entries name a version for a resource that is written to the target in another.
 	Versions []string
+	// Closed says why nothing of the mailbox is held; empty if that is not so. Nothing else is known then.
+	Closed string
 }
 
 // Status returns the status that follows from the findings; current is the status so far.
@@ -91,9 +93,10 @@ func Status(findings Findings, current edgev2alpha1.SyncerConfigStatus) edgev2al
 	if tally == nil {
 		tally = &sync.Tally{}
 	}
-	next.Selected, next.Synced, next.Failed = tally.Selected, tally.Synced, tally.Failed
-	next.Failures = sync.FirstFailures(tally.Failures, edgev2alpha1.MaxFailures)
-
+	if findings.Closed == "" {
+		next.Selected, next.Synced, next.Failed = tally.Selected, tally.Synced, tally.Failed
+		next.Failures = sync.FirstFailures(tally.Failures, edgev2alpha1.MaxFailures)
+	}
 	ready := readiness(findings, tally)
 	ready.ObservedGeneration = findings.Generation
 	meta.SetStatusCondition(&next.Conditions, ready)
@@ -138,6 +141,8 @@ func idleness(entries []string) string {
 func readiness(findings Findings, tally *sync.Tally) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	switch {
+	case findings.Closed != "":
+		condition.Reason, condition.Message = sync.ReasonMailboxLimitExceeded, sync.Truncate(findings.Closed)
 	case findings.Beyond:
 		condition.Reason, condition.Message = sync.ReasonMailboxLimitExceeded, beyondLimits
 	case len(findings.Problems) > 0:

@@ -29,7 +29,11 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/provider/requests"
+	"github.com/synchub-dev/synchub/provider/transport"
 )
+
+// freePage is how many objects are listed at once that may have to be let go.
+const freePage = 500
 
 // errNoMailbox means that a mailbox cannot be reached.
 var errNoMailbox = errors.New("the mailbox cannot be reached")
@@ -64,24 +68,30 @@ func (m *Manager) free(ctx context.Context, mailbox logicalcluster.Name, resourc
 	}
 	objects := client.Resource(resource.GroupVersionResource)
 	// The cache may be behind, and what it misses would never go.
-	list, err := objects.List(requests.As(ctx, requests.Extra), metav1.ListOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if apierrors.IsForbidden(err) && m.Mailboxes.Lacks(mailbox, resource.GroupResource()) {
-		// What the mailbox never had holds nothing there.
-		m.Log.Info("the mailbox does not have the API, so nothing of it is freed", "mailbox", mailbox, "resource", resource.GroupResource().String())
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("cannot list %s of the mailbox: %w", resource.GroupResource(), err)
-	}
+	ctx = requests.As(ctx, requests.Extra)
+	options := metav1.ListOptions{Limit: freePage}
 	var errs []error
-	for i := range list.Items {
-		object := &list.Items[i]
-		if sync.IsHeld(object) {
-			errs = append(errs, sync.LetGo(requests.As(ctx, requests.Extra), objects.Namespace(object.GetNamespace()), object))
+	for {
+		list, err := transport.Page(ctx, &options, objects.List)
+		if apierrors.IsNotFound(err) {
+			return errors.Join(errs...)
+		}
+		if apierrors.IsForbidden(err) && m.Mailboxes.Lacks(mailbox, resource.GroupResource()) {
+			// What the mailbox never had holds nothing there.
+			m.Log.Info("the mailbox does not have the API, so nothing of it is freed", "mailbox", mailbox, "resource", resource.GroupResource().String())
+			return nil
+		}
+		if err != nil {
+			return errors.Join(append(errs, fmt.Errorf("cannot list %s of the mailbox: %w", resource.GroupResource(), err))...)
+		}
+		for i := range list.Items {
+			object := &list.Items[i]
+			if sync.IsHeld(object) {
+				errs = append(errs, sync.LetGo(ctx, objects.Namespace(object.GetNamespace()), object))
+			}
+		}
+		if options.Continue = list.GetContinue(); options.Continue == "" {
+			return errors.Join(errs...)
 		}
 	}
-	return errors.Join(errs...)
 }

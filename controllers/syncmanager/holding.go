@@ -180,9 +180,9 @@ func (m *Manager) BeyondLimits(syncTarget types.UID) string {
 		text := objects.Error()
 		sentences = append(sentences, strings.ToUpper(text[:1])+text[1:]+".")
 	}
-	if configs := m.Mailboxes.ConfigsBeyond(mailbox); configs > 0 {
+	if configs := m.Mailboxes.ConfigLimitError(mailbox); configs.Beyond > 0 {
 		sentences = append(sentences, fmt.Sprintf("Of the configs, the youngest %d are not in force: the hub acts upon %d of a mailbox, which may take %d bytes. "+
-			"Nothing is removed because no config selects it.", configs, ConfigLimits.Objects, ConfigLimits.Bytes))
+			"Nothing is removed because no config selects it.", configs.Beyond, configs.Limits.Objects, configs.Limits.Bytes))
 	}
 	return strings.Join(sentences, " ")
 }

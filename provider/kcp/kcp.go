@@ -87,9 +87,13 @@ func (a *Access) Workspace(path string) *rest.Config {
 // At returns a configuration for a base URL in kcp, for instance that of a virtual workspace; its requests count for
 // the side.
 func (a *Access) At(host string, side requests.Side) *rest.Config {
+	limits := transport.OfKcp()
+	if side == requests.Mailbox {
+		limits = transport.OfMailboxes()
+	}
 	return &rest.Config{
 		Host:      host,
-		Transport: requests.Count(side)(transport.Bound(transport.Options{Limits: transport.OfKcp()})(a)),
+		Transport: requests.Count(side)(transport.Bound(transport.Options{Limits: limits})(a)),
 		QPS:       a.limits.QPS,
 		Burst:     a.limits.Burst,
 		UserAgent: "synchub",

@@ -18,7 +18,9 @@ package mailboxes
 
 import (
 	"fmt"
+	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
@@ -30,7 +32,8 @@ import (
 type Limits struct {
 	// Objects is how many objects are held with more than their identity.
 	Objects int64
-	// Bytes is how much memory those objects may take, by the estimate of package holdings.
+	// Bytes is how much memory all objects may take, by the estimate of package holdings, with the identities of those of which
+	// no more is held.
 	Bytes int64
 }
 
@@ -62,32 +65,65 @@ type LimitError struct {
 	Limits Limits
 	// Objects and Bytes are what the mailbox has, of which Beyond objects are not held.
 	Objects, Bytes, Beyond int64
+	// Total is how much all mailboxes may take together, if the limit of bytes follows from that; zero if it does not.
+	Total int64
+	// Closed is true if nothing of the mailbox is held. It has more objects than that then, perhaps.
+	Closed bool
 }
 
 func (e *LimitError) Error() string {
-	var limits string
-	if e.Limits.Objects > 0 && e.Objects > e.Limits.Objects {
-		limits = fmt.Sprintf("%d objects, of which it may have %d", e.Objects, e.Limits.Objects)
-	} else {
-		limits = fmt.Sprintf("objects of %d bytes, of which it may have %d", e.Bytes, e.Limits.Bytes)
+	if e.Closed {
+		return fmt.Sprintf("the mailbox has too many objects, %d or more: only to know which they are takes more than the %d bytes that it may take. "+
+			"Nothing of it is synced, and the target is left as it is, until they are counted again and found to be less than half as many as fit, or %s",
+			e.Objects, e.Limits.Bytes, e.cure())
 	}
-	return fmt.Sprintf("the mailbox has %s: the youngest %d are not synced, and left as they are on the target, until others are deleted from the mailbox or the limit is raised", limits, e.Beyond)
+	limits := fmt.Sprintf("objects of %d bytes, of which it may have %d", e.Bytes, e.Limits.Bytes)
+	switch {
+	case e.Limits.Objects > 0 && e.Objects > e.Limits.Objects:
+		limits = fmt.Sprintf("%d objects, of which it may have %d", e.Objects, e.Limits.Objects)
+	case e.Total > 0 && e.Limits.Bytes > 0 && e.Bytes > e.Limits.Bytes:
+		limits += fmt.Sprintf(" for now, since all mailboxes together have more than the hub's %d bytes and this is one of the largest", e.Total)
+	case e.Total > 0:
+		limits = fmt.Sprintf("objects that do not fit now, since all mailboxes together have more than the hub's %d bytes", e.Total)
+	}
+	return fmt.Sprintf("the mailbox has %s: the youngest %d are not synced, and left as they are on the target, until others are deleted from the mailbox or %s", limits, e.Beyond, e.cure())
+}
+
+func (e *LimitError) cure() string {
+	if e.Total > 0 {
+		return "others take less, or the hub's --mailboxes-max-bytes is raised"
+	}
+	return "the limit is raised"
 }
 
 // account counts what is held of one mailbox.
 type account struct {
 	lock sync.Mutex
-	// objects are all that the mailbox has, and beyond those of which only the identity is held. bytes is what the others
-	// take, and wholeBytes what all would take without limits.
-	objects, beyond, bytes, wholeBytes int64
+	// objects are all that the mailbox has, and beyond those of which only the identity is held. bytes is what all take,
+	// identityBytes what those beyond take, and wholeBytes what all would take without limits.
+	objects, beyond, bytes, identityBytes, wholeBytes int64
+	// admitsAt is how many bytes the mailbox would have to be allowed so that its last review admitted one more of those beyond;
+	// zero if that is not known.
+	admitsAt int64
 	// unsure is true while an object is held whole because the mailbox's configs were unknown.
 	unsure bool
-	// reviewed is when the mailbox was found to be over its limits last.
-	reviewed time.Time
+	// closed is true while nothing is held of the mailbox; closure says more.
+	closed  atomic.Bool
+	closure closure
+	// paused is when the mailbox was found to be over its limits last.
+	paused time.Time
 }
 
 // account returns the account of a mailbox.
 func (m *Mailboxes) account(mailbox logicalcluster.Name) *account {
+	return m.accountOf(mailbox, false)
+}
+
+// accountOf returns the account of a mailbox's configs, or of its other objects.
+func (m *Mailboxes) accountOf(mailbox logicalcluster.Name, configs bool) *account {
+	if configs {
+		return accountIn(&m.configAccounts, mailbox)
+	}
 	return accountIn(&m.accounts, mailbox)
 }
 
@@ -104,7 +140,7 @@ func (l Limits) exceeds(objects, bytes int64) bool {
 	return l.Objects > 0 && objects > l.Objects || l.Bytes > 0 && bytes > l.Bytes
 }
 
-// has returns how many objects are held with more than their identity, and what they take.
+// has returns how many objects are held with more than their identity, and what all take.
 func (a *account) has() (objects, bytes int64) {
 	a.lock.Lock()
 	defer a.lock.Unlock()
@@ -134,12 +170,13 @@ func (a *account) replace(before, after *item) (objects, bytes int64) {
 // add requires that the lock is held.
 func (a *account) add(counted *item, sign int64) {
 	a.objects += sign
+	a.bytes += sign * counted.charged
 	if ExtentOf(counted.held.Load()) == Identity {
 		a.beyond += sign
+		a.identityBytes += sign * counted.charged
 		a.wholeBytes += sign * counted.size.Load()
 		return
 	}
-	a.bytes += sign * counted.charged
 	a.wholeBytes += sign * counted.charged
 }
 
@@ -163,22 +200,72 @@ func (a *account) install(changed *item, object *unstructured.Unstructured, size
 func (a *account) pause(now time.Time) {
 	a.lock.Lock()
 	defer a.lock.Unlock()
-	a.reviewed = now
+	a.paused = now
 }
 
 func (a *account) pausedFor(now time.Time) time.Duration {
 	a.lock.Lock()
 	defer a.lock.Unlock()
-	return reviewPause - now.Sub(a.reviewed)
+	return reviewPause - now.Sub(a.paused)
 }
 
 // needsReview tells whether an item that came or went may change what is to be held of others.
 func (a *account) needsReview(limits Limits, went bool) bool {
 	a.lock.Lock()
 	defer a.lock.Unlock()
-	needed := a.unsure || a.beyond > 0 && went || limits.exceeds(a.objects-a.beyond, a.bytes)
+	needed := a.unsure || a.beyond > 0 && went && !a.closed.Load() || a.exceeds(limits)
 	a.unsure = false
 	return needed
+}
+
+// exceeds tells whether there is something of which less must be held. It requires that the lock is held.
+func (a *account) exceeds(limits Limits) bool {
+	return !a.closed.Load() && a.beyond < a.objects && limits.exceeds(a.objects-a.beyond, a.bytes)
+}
+
+// wants returns how much the mailbox would take if others took nothing.
+func (a *account) wants(limits Limits) int64 {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	wanted := a.wholeBytes
+	if a.closed.Load() {
+		wanted = max(wanted, a.closure.wanted)
+	}
+	if limits.Bytes > 0 {
+		return min(wanted, limits.Bytes)
+	}
+	return wanted
+}
+
+// identities returns how many bytes the identities take of which no more is held.
+func (a *account) identities() int64 {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	return a.identityBytes
+}
+
+// isUnequal tells whether less of the mailbox is held than these limits allow, or more.
+func (a *account) isUnequal(limits Limits) bool {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	return a.exceeds(limits) || !a.closed.Load() && a.beyond > 0 && a.admitsAt < math.MaxInt64 && (limits.Bytes == 0 || limits.Bytes >= a.admitsAt)
+}
+
+// reviewed notes from how many bytes on more would be held. Should an object have come meanwhile, that is not known.
+func (a *account) reviewed(objects, admitsAt int64) {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	a.admitsAt = 0
+	if a.objects == objects {
+		a.admitsAt = admitsAt
+	}
+}
+
+// refused notes that an object was not held for a lack of room.
+func (a *account) refused() {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	a.admitsAt = 0
 }
 
 // Missing returns why an object of a cache is not held whole; nil if it is. The error is a [LimitError], or
@@ -197,20 +284,29 @@ func (m *Mailboxes) Missing(resource schema.GroupVersionResource, mailbox logica
 
 // LimitError says what a mailbox has, and may have.
 func (m *Mailboxes) LimitError(mailbox logicalcluster.Name) *LimitError {
-	var limits Limits
-	if m.policy != nil {
-		limits = m.policy.Limits(mailbox)
-	}
-	return m.account(mailbox).limitError(limits)
+	return m.limitErrorOf(mailbox, false)
 }
 
-// ConfigsBeyond returns how many configs of a mailbox are not in force because of their limits.
-func (m *Mailboxes) ConfigsBeyond(mailbox logicalcluster.Name) int64 {
-	return accountIn(&m.configAccounts, mailbox).limitError(Limits{}).Beyond
+func (m *Mailboxes) limitErrorOf(mailbox logicalcluster.Name, configs bool) *LimitError {
+	limits := m.limits(mailbox, configs)
+	found := m.accountOf(mailbox, configs).limitError(limits)
+	if found.Beyond > 0 && (limits != m.ownLimits(mailbox, configs) || !found.Closed && !limits.exceeds(found.Objects, found.Bytes)) {
+		found.Total = m.total.limit
+	}
+	return found
+}
+
+// ConfigLimitError says how many configs a mailbox has, and may have.
+func (m *Mailboxes) ConfigLimitError(mailbox logicalcluster.Name) *LimitError {
+	return m.limitErrorOf(mailbox, true)
 }
 
 func (a *account) limitError(limits Limits) *LimitError {
 	a.lock.Lock()
 	defer a.lock.Unlock()
-	return &LimitError{Limits: limits, Objects: a.objects, Bytes: a.wholeBytes, Beyond: a.beyond}
+	found := &LimitError{Limits: limits, Objects: a.objects, Bytes: a.wholeBytes, Beyond: a.beyond, Closed: a.closed.Load()}
+	if found.Closed {
+		found.Objects, found.Bytes, found.Beyond = a.closure.objects, a.closure.wanted, a.closure.objects
+	}
+	return found
 }

@@ -18,9 +18,11 @@ package mailboxes
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
+	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/synchub-dev/synchub/provider/holdings"
@@ -32,6 +34,8 @@ type candidate struct {
 	// tie decides between those of one second.
 	tie  string
 	need int64
+	// identity is what it takes in any case.
+	identity int64
 }
 
 // oldestFirst returns the candidates' indexes in the order in which they are admitted. It depends on nothing but the
@@ -48,22 +52,35 @@ func oldestFirst(candidates []candidate) []int {
 	return order
 }
 
-// admit tells, for each candidate, whether the limits leave room for it. The oldest are admitted first. One for which there
-// is no room does not keep out a younger one that needs less; with inTurn it does.
-func admit(limits Limits, candidates []candidate, inTurn bool) []bool {
-	admitted := make([]bool, len(candidates))
-	var objects, bytes int64
+// identitiesOf returns what the candidates take in any case.
+func identitiesOf(candidates []candidate) (bytes int64) {
+	for _, one := range candidates {
+		bytes += one.identity
+	}
+	return bytes
+}
+
+// admit tells, for each candidate, whether the limits leave room for it, besides the identities of all. The oldest are admitted
+// first. One for which there is no room does not keep out a younger one that needs less; with inTurn it does. admitsAt is from
+// how many bytes on one more would be admitted.
+func admit(limits Limits, candidates []candidate, inTurn bool) (admitted []bool, admitsAt int64) {
+	admitted, admitsAt = make([]bool, len(candidates)), math.MaxInt64
+	objects, bytes := int64(0), identitiesOf(candidates)
 	for _, i := range oldestFirst(candidates) {
-		if limits.exceeds(objects+1, bytes+candidates[i].need) {
+		more := candidates[i].need - candidates[i].identity
+		if limits.exceeds(objects+1, bytes+more) {
+			if limits.Objects == 0 || objects < limits.Objects {
+				admitsAt = min(admitsAt, bytes+more)
+			}
 			if inTurn {
 				break
 			}
 			continue
 		}
 		admitted[i] = true
-		objects, bytes = objects+1, bytes+candidates[i].need
+		objects, bytes = objects+1, bytes+more
 	}
-	return admitted
+	return admitted, admitsAt
 }
 
 // itemOf makes an item of an object that a server sent, which holds as much of it as the mailbox may have held. It is called
@@ -89,52 +106,91 @@ func (w *watching) itemOf(object *unstructured.Unstructured) *item {
 	}
 	if !w.hasRoom(account, w.limits(mailbox), made) {
 		made.held.Store(w.identityOf(object))
+		account.refused()
+		w.hasIdentity(mailbox, account, made.heldSize())
 	}
 	return made
+}
+
+// hasIdentity counts one more identity that comes with a list, and closes the mailbox if its identities take too much.
+func (w *watching) hasIdentity(mailbox logicalcluster.Name, account *account, size int64) {
+	coming := w.fill.growth[account]
+	if limits := w.limits(mailbox); limits.Bytes > 0 && account.identities()+coming.identities+size > limits.Bytes {
+		w.endpoint.owner.close(mailbox, w.configs, coming.objects+coming.beyond+1)
+	}
+	w.comes(account, growth{bytes: size, identities: size, beyond: 1})
 }
 
 // fill is one initial list of a resource, of which nothing is counted before all of it has come.
 type fill struct {
 	number uint32
-	// growth is by how much the list makes each mailbox grow.
+	// growth is by how much the list makes each mailbox grow, and bytes by how much all together.
 	growth map[*account]growth
+	bytes  int64
 }
 
-type growth struct{ objects, bytes int64 }
+// growth is of how many objects more than the identity comes, of how many only that, and how many bytes all and the latter take.
+type growth struct{ objects, beyond, bytes, identities int64 }
+
+func (g growth) plus(other growth) growth {
+	return growth{g.objects + other.objects, g.beyond + other.beyond, g.bytes + other.bytes, g.identities + other.identities}
+}
 
 // beginFill is called before a list is asked for.
 func (w *watching) beginFill() {
+	w.endFill()
 	w.fill = fill{number: w.fill.number + 1, growth: map[*account]growth{}}
+	w.begun.Store(w.fill.number)
+}
+
+// endFill is called when the list counts, or has failed.
+func (w *watching) endFill() {
+	w.endpoint.owner.total.coming.Add(-w.fill.bytes)
+	w.fill.growth, w.fill.bytes = nil, 0
 }
 
 // isListing tells whether objects of a list may not be counted yet.
 func (w *watching) isListing() bool {
 	if w.fill.growth != nil && w.delivered.Load() == w.fill.number {
-		w.fill.growth = nil
+		w.endFill()
 	}
 	return w.fill.growth != nil
 }
 
 // hasRoom tells whether a mailbox has room for an item, besides what the cache holds and what came with the same list.
 func (w *watching) hasRoom(account *account, limits Limits, made *item) bool {
+	total := &w.endpoint.owner.total
 	objects, bytes := account.has()
-	need := growth{1, made.heldSize()}
-	listing := w.isListing()
-	if !listing && !limits.exceeds(objects+1, bytes+need.bytes) {
+	need := growth{objects: 1, bytes: made.heldSize()}
+	if !w.isListing() && !limits.exceeds(objects+1, bytes+need.bytes) && total.has(need.bytes) {
 		return true
 	}
 	// The item may take the place of another one.
 	if found, exists, _ := w.informer.GetIndexer().Get(made); exists {
-		if before := found.(*item); ExtentOf(before.held.Load()) != Identity {
-			need = growth{0, need.bytes - before.heldSize()}
+		before := found.(*item)
+		need.bytes -= before.heldSize()
+		if ExtentOf(before.held.Load()) != Identity {
+			need.objects = 0
+		}
+		if need.objects == 0 && need.bytes <= 0 {
+			// Should the mailbox have too much, a review finds out what goes.
+			return true
 		}
 	}
 	grown := w.fill.growth[account]
-	if limits.exceeds(objects+grown.objects+need.objects, bytes+grown.bytes+need.bytes) {
+	if limits.exceeds(objects+grown.objects+need.objects, bytes+grown.bytes+need.bytes) || !total.has(need.bytes) {
 		return false
 	}
-	if listing {
-		w.fill.growth[account] = growth{grown.objects + need.objects, grown.bytes + need.bytes}
-	}
+	w.comes(account, need)
 	return true
+}
+
+// comes takes down what a list brings. Other objects count as soon as the cache holds them.
+func (w *watching) comes(account *account, need growth) {
+	if !w.isListing() {
+		return
+	}
+	w.fill.growth[account] = w.fill.growth[account].plus(need)
+	w.fill.bytes += need.bytes
+	w.endpoint.owner.total.coming.Add(need.bytes)
 }

@@ -40,17 +40,11 @@ func (m *Mailboxes) isConfig(resource schema.GroupVersionResource) bool {
 
 // account returns where the objects of a mailbox count.
 func (w *watching) account(mailbox logicalcluster.Name) *account {
-	if w.configs {
-		return accountIn(&w.endpoint.owner.configAccounts, mailbox)
-	}
-	return w.endpoint.owner.account(mailbox)
+	return w.endpoint.owner.accountOf(mailbox, w.configs)
 }
 
 func (w *watching) limits(mailbox logicalcluster.Name) Limits {
-	if w.configs {
-		return w.endpoint.owner.policy.ConfigLimits()
-	}
-	return w.endpoint.owner.policy.Limits(mailbox)
+	return w.endpoint.owner.limits(mailbox, w.configs)
 }
 
 // selects tells whether an object may be needed whole, as [Policy] does.

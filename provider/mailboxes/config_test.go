@@ -84,7 +84,7 @@ func TestConfigsBeyondTheirLimits(t *testing.T) {
 	for number := range 5 {
 		c.shows(t, configNamed(fmt.Sprint(number), 10_000))
 	}
-	g.Expect(c.endpoint.owner.ConfigsBeyond(here)).To(BeEquivalentTo(2))
+	g.Expect(c.endpoint.owner.ConfigLimitError(here).Beyond).To(BeEquivalentTo(2))
 	g.Expect(c.endpoint.owner.LimitError(here).Objects).To(BeZero(), "configs take no room from other objects")
 	found, _, _ := c.informer.GetIndexer().Get(newItem(configNamed("4", 1), 0))
 	beyond := objectOf(found)

@@ -53,6 +53,8 @@ type endpoint struct {
 	bound   *bound
 	// rewatching are the watches that are being started anew.
 	rewatching sync.WaitGroup
+	// paging holds an entry for each page of a list that is being read.
+	paging chan struct{}
 	// silent is true while requests for bindings, which every endpoint serves, fail.
 	silent atomic.Bool
 
@@ -84,6 +86,7 @@ func newEndpoint(ctx context.Context, owner *Mailboxes, url string) (*endpoint, 
 		clients: clients,
 		log:     owner.log.WithValues("endpoint", url),
 		bound:   newBound(),
+		paging:  make(chan struct{}, pagesAtOnce),
 		ctx:     ctx,
 		cancel:  cancel,
 		watches: map[schema.GroupVersionResource]*watching{},

@@ -104,6 +104,11 @@ func (e *endpoint) bindingGone(object any) {
 // it is looked at anew.
 func (m *Mailboxes) letGo(mailbox logicalcluster.Name) {
 	m.prover.forget(mailbox)
+	for _, configs := range []bool{true, false} {
+		if m.accountOf(mailbox, configs).closed.Swap(false) {
+			m.closed.Add(-1)
+		}
+	}
 	if m.locate(mailbox) != nil {
 		m.resetMailbox(mailbox)
 	}

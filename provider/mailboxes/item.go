@@ -140,6 +140,8 @@ type item struct {
 	held atomic.Pointer[unstructured.Unstructured]
 	// size is what the whole object takes.
 	size atomic.Int64
+	// identity is what the object takes as an [Identity]; zero before a review asks.
+	identity atomic.Int64
 	// fill is the number of the initial list that the object came with, zero if it came by an event.
 	fill uint32
 	// requested is true if a reader needs the whole object although no config selects it.
@@ -149,6 +151,9 @@ type item struct {
 	// false before it does and after it has left the cache.
 	charged int64
 	counted bool
+
+	// isPlaceholder is true of what stands for all objects of a closed mailbox.
+	isPlaceholder bool
 }
 
 var (

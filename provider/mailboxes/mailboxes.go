@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	kcpcache "github.com/kcp-dev/apimachinery/v2/pkg/cache"
@@ -71,7 +72,11 @@ type Mailboxes struct {
 	policy Policy
 	// accounts are *account by mailbox, and configAccounts those of its configs.
 	accounts, configAccounts sync.Map
-	reviews                  workqueue.TypedRateLimitingInterface[logicalcluster.Name]
+	total                    total
+	// closed is how many accounts are closed; closing is awakened when one is.
+	closed  atomic.Int64
+	closing signal
+	reviews workqueue.TypedRateLimitingInterface[logicalcluster.Name]
 
 	// always are the resources that are watched as long as there is an endpoint: bindings and configs.
 	always      []schema.GroupVersionResource
@@ -97,13 +102,18 @@ func New(access *kcp.Access, workspace, export string, resources []schema.GroupV
 		always:    always,
 		resources: slices.Clone(always),
 		endpoints: map[string]*endpoint{},
+		total:     total{wake: newSignal()},
+		closing:   newSignal(),
 	}
 	mailboxes.prover = newProver(mailboxes, clock, log)
 	return mailboxes
 }
 
-// SetPolicy sets what is held of each mailbox; without a policy that is everything. It must be called before Start.
-func (m *Mailboxes) SetPolicy(policy Policy) { m.policy, m.reviews = policy, newReviews(m.clock) }
+// SetPolicy sets what is held of each mailbox, and how many bytes all may take together; zero stands for no limit. Without a
+// policy everything is held. It must be called before Start.
+func (m *Mailboxes) SetPolicy(policy Policy, maxBytes int64) {
+	m.policy, m.reviews, m.total.limit = policy, newReviews(m.clock), maxBytes
+}
 
 // Start watches the export's endpoints, and through them all mailboxes, until ctx ends.
 func (m *Mailboxes) Start(ctx context.Context) error {
@@ -120,6 +130,8 @@ func (m *Mailboxes) Start(ctx context.Context) error {
 	defer reviewing.Wait()
 	if m.policy != nil {
 		reviewing.Go(func() { m.runReviews(ctx) })
+		reviewing.Go(func() { m.runLevel(ctx) })
+		reviewing.Go(func() { m.runClosures(ctx) })
 	}
 	return m.watchSlice(ctx, client)
 }
@@ -171,7 +183,9 @@ func (m *Mailboxes) List(resource schema.GroupVersionResource, mailbox logicalcl
 	}
 	objects = make([]*unstructured.Unstructured, 0, len(found))
 	for _, object := range found {
-		objects = append(objects, objectOf(object))
+		if !isPlaceholder(object) {
+			objects = append(objects, objectOf(object))
+		}
 	}
 	return objects, true
 }
@@ -188,7 +202,7 @@ func (m *Mailboxes) Client(mailbox logicalcluster.Name) (client dynamic.Interfac
 // informer returns the filled cache of a resource on the endpoint that serves the mailbox.
 func (m *Mailboxes) informer(resource schema.GroupVersionResource, mailbox logicalcluster.Name) (kcpcache.ScopeableSharedIndexInformer, bool) {
 	endpoint := m.locate(mailbox)
-	if endpoint == nil {
+	if endpoint == nil || resource != bindingsResource && m.isClosed(mailbox, m.isConfig(resource)) {
 		return nil, false
 	}
 	return endpoint.informer(resource)

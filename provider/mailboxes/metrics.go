@@ -20,6 +20,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/kcp-dev/logicalcluster/v3"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/synchub-dev/synchub/provider/gauges"
@@ -34,10 +35,20 @@ var (
 		"Objects of mailboxes that the hub holds.", []string{"endpoint", "resource"}, nil)
 	cacheBytes = prometheus.NewDesc("synchub_mailbox_cache_bytes",
 		"Estimate of the memory that those take.", []string{"endpoint", "resource"}, nil)
+	totalBytes = prometheus.NewDesc("synchub_mailboxes_bytes",
+		"Estimate of the memory that the objects of all mailboxes take together.", nil, nil)
+	totalLimit = prometheus.NewDesc("synchub_mailboxes_max_bytes",
+		"How much that may be; 0 stands for no limit.", nil, nil)
+	levelBytes = prometheus.NewDesc("synchub_mailboxes_level_bytes",
+		"How much each mailbox may take now, so that all together fit; 0 while all fit anyway.", nil, nil)
+	beyondLimits = prometheus.NewDesc("synchub_mailboxes_beyond_limits",
+		"Mailboxes of which not all objects are held, because of their own limits or that of all together.", nil, nil)
+	closedMailboxes = prometheus.NewDesc("synchub_mailboxes_closed",
+		"Mailboxes of which nothing is held, since they have too many objects.", nil, nil)
 )
 
 // started are the mailboxes that are watched: none on a hub that does not lead.
-var started = gauges.New(readMailboxes, cacheObjects, cacheBytes)
+var started = gauges.New(readMailboxes, cacheObjects, cacheBytes, totalBytes, totalLimit, levelBytes, beyondLimits, closedMailboxes)
 
 // Collectors returns the package's metrics, to be registered once.
 func Collectors() []prometheus.Collector { return []prometheus.Collector{endpointUp, started} }
@@ -62,10 +73,35 @@ func readMailboxes(started []*Mailboxes, metrics chan<- prometheus.Metric) {
 			bytes[of] += watching.held.Bytes()
 		}
 	}
+	readTotals(started, metrics)
 	for of := range objects {
 		for described, sum := range map[*prometheus.Desc]int64{cacheObjects: objects[of], cacheBytes: bytes[of]} {
 			metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, float64(sum), of.endpoint, of.resource)
 		}
+	}
+}
+
+// readTotals tells what all mailboxes take together.
+func readTotals(started []*Mailboxes, metrics chan<- prometheus.Metric) {
+	if len(started) == 0 {
+		return
+	}
+	var bytes, limit, level int64
+	beyond, closed := map[logicalcluster.Name]bool{}, map[logicalcluster.Name]bool{}
+	for _, mailboxes := range started {
+		bytes, limit, level = bytes+mailboxes.total.held.Bytes(), limit+mailboxes.total.limit, level+mailboxes.total.level.Load()
+		mailboxes.eachAccount(func(mailbox logicalcluster.Name, account *account, _ bool) {
+			if found := account.limitError(Limits{}); found.Closed {
+				closed[mailbox] = true
+			} else if found.Beyond > 0 {
+				beyond[mailbox] = true
+			}
+		})
+	}
+	for described, value := range map[*prometheus.Desc]int64{
+		totalBytes: bytes, totalLimit: limit, levelBytes: level, beyondLimits: int64(len(beyond)), closedMailboxes: int64(len(closed)),
+	} {
+		metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, float64(value))
 	}
 }
 

@@ -35,6 +35,7 @@ import (
 
 	"github.com/synchub-dev/synchub/provider/holdings"
 	"github.com/synchub-dev/synchub/provider/requests"
+	"github.com/synchub-dev/synchub/provider/transport"
 )
 
 const (
@@ -153,15 +154,24 @@ func (m *Mailboxes) review(ctx context.Context, mailbox logicalcluster.Name) (be
 	defer cancel()
 	var errs []error
 	for _, configs := range []bool{true, false} {
+		if m.isClosed(mailbox, configs) {
+			if m.accountOf(mailbox, configs).reconsider(m.limits(mailbox, configs)) {
+				m.closing.awaken()
+			}
+			continue
+		}
 		all, known := m.holdingsOf(endpoint, mailbox, configs)
 		if !known {
 			break
 		}
-		limits := m.policy.Limits(mailbox)
-		if configs {
-			limits = m.policy.ConfigLimits()
+		limits, candidates := m.limits(mailbox, configs), candidates(all)
+		if limits.Bytes > 0 && identitiesOf(candidates) > limits.Bytes {
+			m.close(mailbox, configs, int64(len(all)))
+			continue
 		}
-		isBeyond, err := m.bring(ctx, mailbox, all, admit(limits, candidates(all), configs))
+		admitted, admitsAt := admit(limits, candidates, configs)
+		isBeyond, err := m.bring(ctx, mailbox, all, admitted)
+		m.accountOf(mailbox, configs).reviewed(int64(len(all)), admitsAt)
 		beyond, errs = beyond || isBeyond, append(errs, err)
 	}
 	return beyond, errors.Join(errs...)
@@ -201,6 +211,9 @@ func (m *Mailboxes) holdingsOf(endpoint *endpoint, mailbox logicalcluster.Name, 
 			continue
 		}
 		for _, entry := range found {
+			if isPlaceholder(entry) {
+				continue
+			}
 			held := holding{item: entry.(*item), watching: watching, object: objectOf(entry), selected: true}
 			if ExtentOf(held.object) != Identity {
 				selected, known := watching.selects(mailbox, held.object)
@@ -225,14 +238,28 @@ func candidates(all []holding) []candidate {
 				need = holdings.SizeOf(metadataOf(held.object))
 			}
 		}
-		candidates[i] = candidate{created: held.object.GetCreationTimestamp().Time, tie: held.watching.tieOf(held.object), need: need}
+		candidates[i] = candidate{
+			created: held.object.GetCreationTimestamp().Time, tie: held.watching.tieOf(held.object), need: need, identity: held.identitySize(),
+		}
 	}
 	return candidates
+}
+
+// identitySize returns what the object takes if only its identity is held.
+func (h holding) identitySize() int64 {
+	if ExtentOf(h.object) == Identity {
+		return holdings.SizeOf(h.object)
+	}
+	if h.identity.Load() == 0 {
+		h.identity.Store(holdings.SizeOf(h.watching.identityOf(h.object)))
+	}
+	return h.identity.Load()
 }
 
 // hold has a cache hold another extent of an object, and tells the subscribers.
 func (m *Mailboxes) hold(mailbox logicalcluster.Name, held holding, object *unstructured.Unstructured, size int64) {
 	account := held.watching.account(mailbox)
+	held.identity.Store(0)
 	bytes, ok := account.install(held.item, object, size)
 	if !ok {
 		return
@@ -242,6 +269,7 @@ func (m *Mailboxes) hold(mailbox logicalcluster.Name, held holding, object *unst
 		m.Review(mailbox)
 	}
 	held.watching.held.Change(0, bytes)
+	m.total.grown()
 	if ExtentOf(object) == Metadata && ExtentOf(held.object) == Whole {
 		// No reader needs more of it.
 		return
@@ -267,7 +295,9 @@ func (m *Mailboxes) fetch(ctx context.Context, watching *watching, mailbox logic
 			if err != nil {
 				return fmt.Errorf("cannot get %s: %w", held.object.GetName(), err)
 			}
-			m.holdFetched(mailbox, held, object)
+			if err := m.holdFetched(mailbox, held, object); err != nil {
+				return err
+			}
 		}
 		return nil
 	}
@@ -277,18 +307,21 @@ func (m *Mailboxes) fetch(ctx context.Context, watching *watching, mailbox logic
 	}
 	options := metav1.ListOptions{Limit: limit}
 	for {
-		page, err := client.List(ctx, options)
+		page, err := transport.Page(ctx, &options, client.List)
 		if err != nil {
 			return fmt.Errorf("cannot list them: %w", err)
 		}
 		for i := range page.Items {
 			if held, ok := byUID[page.Items[i].GetUID()]; ok {
-				m.holdFetched(mailbox, held, &page.Items[i])
+				if err := m.holdFetched(mailbox, held, &page.Items[i]); err != nil {
+					return err
+				}
 			}
 		}
 		if options.Continue = page.GetContinue(); options.Continue == "" {
 			return nil
 		}
+		options.Limit = min(2*options.Limit, limit)
 	}
 }
 
@@ -303,11 +336,11 @@ func pageLimit(all []holding, watching *watching) int64 {
 	return min(max(pageBytes/largest, 1), pageObjects)
 }
 
-// holdFetched has a cache hold an object that was read just now, if there is room and it is still needed.
-func (m *Mailboxes) holdFetched(mailbox logicalcluster.Name, held holding, object *unstructured.Unstructured) {
+// holdFetched has a cache hold an object that was read just now, if it is still needed. It fails if there is no room.
+func (m *Mailboxes) holdFetched(mailbox logicalcluster.Name, held holding, object *unstructured.Unstructured) error {
 	if object.GetUID() != held.object.GetUID() {
 		// The watch is about to tell of the other one.
-		return
+		return nil
 	}
 	if mailboxOf(object) != mailbox {
 		_ = unstructured.SetNestedField(object.Object, mailbox.String(), "metadata", "annotations", logicalcluster.AnnotationKey)
@@ -317,5 +350,9 @@ func (m *Mailboxes) holdFetched(mailbox logicalcluster.Name, held holding, objec
 	if selected, _ := held.watching.selects(mailbox, object); !selected && !held.requested.Load() {
 		object = metadataOf(object)
 	}
+	if !m.total.has(holdings.SizeOf(object) - held.heldSize()) {
+		return errFull
+	}
 	m.hold(mailbox, held, object, size)
+	return nil
 }

@@ -137,7 +137,7 @@ func TestReviewOfConfigs(t *testing.T) {
 	f.hub.Review(mailbox)
 	f.eventually(inForce).Should(ConsistOf("config-0", "config-1", "config-2"))
 	// kcp may have made ConfigMaps of its own meanwhile.
-	f.Expect(f.hub.ConfigsBeyond(mailbox)).To(BeNumerically(">=", 3))
+	f.Expect(f.hub.ConfigLimitError(mailbox).Beyond).To(BeNumerically(">=", 3))
 	f.delete(f.first, mailbox, "config-0")
 	f.eventually(inForce).Should(ConsistOf("config-1", "config-2", "config-3"))
 	f.eventually(f.on[mailbox].seen(changed)).Should(ContainElement("config-3"))

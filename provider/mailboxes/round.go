@@ -31,6 +31,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/synchub-dev/synchub/provider/requests"
+	"github.com/synchub-dev/synchub/provider/transport"
 )
 
 // round decides the suspects of a mailbox together, as far as they can be decided now, and says when to go on.
@@ -39,6 +40,10 @@ func (p *prover) round(ctx context.Context, mailbox logicalcluster.Name, suspect
 	defer cancel()
 	log := p.log.WithValues("mailbox", mailbox, "suspects", len(suspects))
 
+	if p.mailboxes.isClosed(mailbox, false) || p.mailboxes.isClosed(mailbox, true) {
+		log.V(1).Info("nothing can be proven while nothing of the mailbox is held")
+		return verdict{}, retryAfter
+	}
 	standing, err := p.look(ctx, mailbox)
 	if err != nil {
 		log.Info("nothing can be proven now", "reason", err.Error())
@@ -162,7 +167,7 @@ func (p *prover) list(ctx context.Context, client dynamic.Interface, mailbox log
 	listed, inStep = map[types.NamespacedName]bool{}, true
 	options := metav1.ListOptions{Limit: pageSize}
 	for {
-		page, err := client.Resource(resource).List(ctx, options)
+		page, err := transport.Page(ctx, &options, client.Resource(resource).List)
 		if err != nil {
 			return nil, false, fmt.Errorf("cannot list %s: %w", resource.Resource, err)
 		}
@@ -175,6 +180,7 @@ func (p *prover) list(ctx context.Context, client dynamic.Interface, mailbox log
 		if options.Continue = page.GetContinue(); options.Continue == "" {
 			break
 		}
+		options.Limit = min(2*options.Limit, pageSize)
 	}
 	if inStep {
 		p.lock.Lock()

@@ -239,7 +239,7 @@ func runWith(t *testing.T, double *sliceDouble, policy mailboxes.Policy, always 
 	t.Helper()
 	made := mailboxes.New(access(t, double, shards), providerWorkspace, exportName, always, clock.RealClock{}, logr.Discard())
 	if policy != nil {
-		made.SetPolicy(policy)
+		made.SetPolicy(policy, 0)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

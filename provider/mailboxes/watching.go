@@ -36,13 +36,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/synchub-dev/synchub/provider/holdings"
+	"github.com/synchub-dev/synchub/provider/transport"
 )
 
-// wildcardPage is how many objects one page of a wildcard list has. How large they are is not known before.
-const wildcardPage = 100
+const (
+	// wildcardPage is how many objects one page of a wildcard list has at most.
+	wildcardPage = 100
+	// pagesAtOnce is how many pages of lists an endpoint is asked for at once: before an object is counted it takes memory, too.
+	pagesAtOnce = 4
+)
 
 // watching is the wildcard list and watch of one resource at one endpoint.
 type watching struct {
@@ -55,10 +61,10 @@ type watching struct {
 	configs bool
 	// items are those that count in the accounts of their mailboxes. Only the handler reads and writes it while it runs.
 	items map[types.UID]*item
-	// fill is the list that is being read, and delivered the number of the last one of which something has come to the
-	// handler. The fill is the reflector's.
-	fill      fill
-	delivered atomic.Uint32
+	// fill is the list that is being read, begun its number, and delivered the number of the last one of which something has come
+	// to the handler. The fill is the reflector's.
+	fill             fill
+	begun, delivered atomic.Uint32
 	// settled is closed when the cache is filled, or an attempt to fill it has failed.
 	settled chan struct{}
 	settle  func()
@@ -76,6 +82,7 @@ func startWatching(endpoint *endpoint, resource schema.GroupVersionResource) *wa
 		endpoint: endpoint, resource: resource, log: endpoint.log.WithValues("resource", resource.String()),
 		items: map[types.UID]*item{}, settled: make(chan struct{}), configs: endpoint.owner.isConfig(resource),
 	}
+	w.held.Within(&endpoint.owner.total.held)
 	w.settle = sync.OnceFunc(func() { close(w.settled) })
 	w.ctx, w.cancel = context.WithCancel(endpoint.ctx)
 	w.informer = kcpinformers.NewSharedIndexInformer(
@@ -93,6 +100,7 @@ func startWatching(endpoint *endpoint, resource schema.GroupVersionResource) *wa
 	w.running.Go(func() {
 		w.informer.RunWithContext(w.ctx)
 		w.uncount()
+		w.endFill()
 	})
 	w.running.Go(func() {
 		select {
@@ -138,6 +146,10 @@ func (w *watching) list(ctx context.Context, options metav1.ListOptions) (list r
 
 func (w *watching) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if options.SendInitialEvents != nil && *options.SendInitialEvents {
+		if w.endpoint.owner.closed.Load() > 0 {
+			// Only from a list the objects of closed mailboxes can be left out.
+			return nil, errWatchOnly(w.resource)
+		}
 		w.awaitConfigs(ctx)
 		w.beginFill()
 	}
@@ -208,20 +220,37 @@ func (w *watching) listPages(ctx context.Context, options metav1.ListOptions) (r
 	}
 	all := &items{}
 	for {
-		page, err := client.List(ctx, options)
-		if err != nil {
+		if err := w.addPage(ctx, client, &options, all); err != nil {
 			return nil, err
 		}
-		for i := range page.Items {
-			object, _ := w.transform(&page.Items[i])
-			all.Items = append(all.Items, object.(runtime.Object))
-		}
-		all.ResourceVersion = page.GetResourceVersion()
-		if options.Continue = page.GetContinue(); options.Continue == "" {
+		if options.Continue = all.Continue; options.Continue == "" {
+			all.Items = slices.DeleteFunc(all.Items, w.isOfClosed)
 			return all, nil
 		}
 		options.ResourceVersion, options.ResourceVersionMatch = "", ""
+		options.Limit = min(2*options.Limit, wildcardPage)
 	}
+}
+
+func (w *watching) addPage(ctx context.Context, client dynamic.ResourceInterface, options *metav1.ListOptions, to *items) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case w.endpoint.paging <- struct{}{}:
+		defer func() { <-w.endpoint.paging }()
+	}
+	page, err := transport.Page(ctx, options, client.List)
+	if err != nil {
+		return err
+	}
+	for i := range page.Items {
+		object, _ := w.transform(&page.Items[i])
+		if !isPlaceholder(object) {
+			to.Items = append(to.Items, object.(runtime.Object))
+		}
+	}
+	to.ResourceVersion, to.Continue = page.GetResourceVersion(), page.GetContinue()
+	return nil
 }
 
 // transform makes of an object that a server sent what the cache holds. What it has made already it leaves as it is.
@@ -232,9 +261,17 @@ func (w *watching) transform(obj any) (any, error) {
 		return obj, nil
 	case w.resource == bindingsResource:
 		return bareOf(object), nil
+	case w.isOfClosed(object):
+		return placeholderIn(mailboxOf(object)), nil
 	default:
 		return w.itemOf(object), nil
 	}
+}
+
+// isOfClosed tells whether an object, or an item, is of a closed mailbox.
+func (w *watching) isOfClosed(object runtime.Object) bool {
+	owner := w.endpoint.owner
+	return owner.closed.Load() > 0 && owner.isClosed(mailboxOf(objectOf(object)), w.configs)
 }
 
 // counting returns a handler that counts what the cache holds, and passes on what it is told.
@@ -242,7 +279,7 @@ func (w *watching) counting(handler cache.ResourceEventHandler) cache.ResourceEv
 	if w.resource == bindingsResource {
 		return w.held.Counting(handler)
 	}
-	return cache.ResourceEventHandlerDetailedFuncs{
+	counting := cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
 			w.count(nil, obj.(*item))
 			handler.OnAdd(obj, initial)
@@ -257,6 +294,7 @@ func (w *watching) counting(handler cache.ResourceEventHandler) cache.ResourceEv
 			handler.OnDelete(obj)
 		},
 	}
+	return cache.FilteringResourceEventHandler{FilterFunc: func(obj any) bool { return !isPlaceholder(obj) }, Handler: counting}
 }
 
 // count counts an item of the cache instead of another; either may be nil.
@@ -276,9 +314,13 @@ func (w *watching) count(before, after *item) {
 	mailbox := mailboxOf(of.held.Load())
 	account := w.account(mailbox)
 	w.held.Change(account.replace(before, after))
-	if mailboxes.policy != nil && account.needsReview(w.limits(mailbox), before != nil) {
+	if mailboxes.policy == nil {
+		return
+	}
+	if account.needsReview(w.limits(mailbox), before != nil) {
 		mailboxes.Review(mailbox)
 	}
+	mailboxes.total.grown()
 }
 
 // uncount takes all items out of the accounts of their mailboxes.

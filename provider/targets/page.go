@@ -18,7 +18,6 @@ package targets
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,9 +29,6 @@ import (
 
 // pageSize is how many objects a page has.
 const pageSize = 500
-
-// pageDivisor is how much smaller a page is that takes the place of one that was too large.
-const pageDivisor = 8
 
 // Page returns one page of the metadata of the objects of a namespace, or of all if that is empty, that the selector chooses;
 // the empty selector chooses all. next is empty for the first page, and what the page before says for the others.
@@ -54,13 +50,5 @@ func page[L any](ctx context.Context, options metav1.ListOptions, list func(cont
 	if options.Limit == 0 {
 		options.Limit = pageSize
 	}
-	for {
-		found, err := list(ctx, options)
-		exceeded, ok := errors.AsType[*transport.ExceededError](err)
-		if !ok || !exceeded.Divisible {
-			return found, err
-		}
-		options.Limit /= pageDivisor
-		options.Limit = max(options.Limit, 1)
-	}
+	return transport.Page(ctx, &options, list)
 }

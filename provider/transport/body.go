@@ -42,7 +42,7 @@ type body struct {
 
 func (b *body) Read(into []byte) (int, error) {
 	if b.left < 0 {
-		return 0, b.asked.exceeded(b.asked.Limits.bytes(b.asked.kind), "bytes")
+		return 0, b.asked.exceededBytes()
 	}
 	// One more than is allowed shows that there is more.
 	if int64(len(into)) > b.left+1 {
@@ -52,13 +52,14 @@ func (b *body) Read(into []byte) (int, error) {
 	b.left -= int64(read)
 	b.read += int64(read)
 	if b.left < 0 {
-		return 0, b.asked.exceeded(b.asked.Limits.bytes(b.asked.kind), "bytes")
+		return 0, b.asked.exceededBytes()
 	}
 	if b.json && b.read > unsuspicious && read > 0 {
 		b.values -= valuesIn(into[:read])
 		if b.values < 0 {
 			b.left = -1
-			return 0, b.asked.exceeded(b.asked.Limits.Values, "values")
+			_, limit := b.asked.Limits.of(b.asked.request, b.asked.kind)
+			return 0, b.asked.exceeded(limit, "values")
 		}
 	}
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -103,6 +103,14 @@ func isWatch(query string) bool {
 	return false
 }
 
+// of returns how many bytes and values the answer to a request may have.
+func (l *Limits) of(request *http.Request, kind kind) (bytes, values int64) {
+	if l.Page > 0 && canBeLess(request, kind) {
+		return l.Page, l.PageValues
+	}
+	return l.bytes(kind), l.Values
+}
+
 // bytes returns the limit for a kind.
 func (l *Limits) bytes(kind kind) int64 {
 	switch kind {

@@ -34,6 +34,8 @@ type Limits struct {
 	// List is for a page of a list, Metadata for one that holds metadata only. Who asks for pages asks for a smaller one
 	// then.
 	List, Metadata int64
+	// Page and PageValues are what takes the place of List and Values where a smaller page can be asked for; zero changes nothing.
+	Page, PageValues int64
 	// Values is how many fields and items an answer may have: it bounds the memory that decoding takes, as bytes do not.
 	Values int64
 	// Headers is for the headers of an answer, those of all informational answers before it included.
@@ -75,5 +77,12 @@ func OfKcp() Limits {
 	limits.Object, limits.Event = 16*mib, 16*mib
 	limits.Headers = 1 * mib
 	limits.Text = 1 * kib
+	return limits
+}
+
+// OfMailboxes returns the limits for answers of kcp to those who list objects of tenants with [Page]: several are read at once.
+func OfMailboxes() Limits {
+	limits := OfKcp()
+	limits.Page, limits.PageValues = 16*mib, 1<<19
 	return limits
 }

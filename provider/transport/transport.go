@@ -111,7 +111,8 @@ func (b *bounded) bound(request *http.Request, response *http.Response, kind kin
 		response.Body = watched
 		return nil
 	}
-	response.Body = &body{ReadCloser: response.Body, cancel: cancel, left: b.Limits.bytes(kind), values: b.Limits.Values, json: isJSON, asked: asked}
+	bytes, values := b.Limits.of(request, kind)
+	response.Body = &body{ReadCloser: response.Body, cancel: cancel, left: bytes, values: values, json: isJSON, asked: asked}
 	return nil
 }
 
@@ -120,6 +121,11 @@ type asked struct {
 	*bounded
 	request *http.Request
 	kind    kind
+}
+
+func (a asked) exceededBytes() error {
+	limit, _ := a.Limits.of(a.request, a.kind)
+	return a.exceeded(limit, "bytes")
 }
 
 // exceeded returns the error for an answer of more than the limit, and tells of it.

@@ -26,9 +26,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func TestKindOf(t *testing.T) {
@@ -176,4 +179,48 @@ func BenchmarkObject(b *testing.B) {
 	}
 	b.Run("bare", func(b *testing.B) { run(b, func(next http.RoundTripper) http.RoundTripper { return next }) })
 	b.Run("bounded", func(b *testing.B) { run(b, Bound(Options{Limits: OfTargets()})) })
+}
+
+// Objects as large as a tenant can make them are read, in pages none of which is larger than may be.
+func TestLargeObjectsAreReadInSmallPages(t *testing.T) {
+	const count, size = 40, 1_500_000
+	limits := OfMailboxes()
+	largest, requests := 0, 0
+	bounded := Bound(Options{Limits: limits, OnMisbehaviour: func(err error) { t.Error(err) }})(answering(func(request *http.Request) (*http.Response, error) {
+		query := request.URL.Query()
+		limit, _ := strconv.Atoi(query.Get("limit"))
+		from, _ := strconv.Atoi(query.Get("continue"))
+		page := strings.Repeat(`"`+strings.Repeat("x", size)+`",`, min(limit, count-from))
+		body := io.NopCloser(strings.NewReader("[" + strings.TrimSuffix(page, ",") + "]"))
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: body, ContentLength: -1, Request: request}, nil
+	}))
+	list := func(_ context.Context, options metav1.ListOptions) (items []string, err error) {
+		requests++
+		url := fmt.Sprintf("https://host/api/v1/pods?limit=%d&continue=%s", options.Limit, options.Continue)
+		response, err := bounded.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, url, nil))
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = response.Body.Close() }()
+		text, err := io.ReadAll(response.Body)
+		largest = max(largest, len(text))
+		if err != nil {
+			return nil, err
+		}
+		return items, json.Unmarshal(text, &items)
+	}
+	for read := 0; read < count; {
+		options := metav1.ListOptions{Limit: 500, Continue: strconv.Itoa(read)}
+		page, err := Page(t.Context(), &options, list)
+		if err != nil || len(page) == 0 {
+			t.Fatalf("got %d objects and %v after %d", len(page), err, read)
+		}
+		read += len(page)
+	}
+	if int64(largest) > limits.Page+1 || requests > 5*count {
+		t.Errorf("%d requests, the largest answer has %d bytes", requests, largest)
+	}
+	if limits.Page < limits.Object {
+		t.Error("an object may be larger than a page")
+	}
 }

@@ -24,7 +24,10 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 )
 
 // large is a ConfigMap of about so many bytes.
@@ -135,4 +138,88 @@ spec:
 		Expect(hub.Kill9()).To(Succeed())
 		expectIdleStart(ctx, inventory, "late", few+many)
 	}, NodeTimeout(4*time.Minute))
+
+	It("is cut when all together take too much, and left alone when it has too many objects", func(ctx SpecContext) {
+		const ns, other, size, large, small = "too-many", "few", 200_000, 40, 250
+		inventory := newInventory(ctx, ns)
+		mailbox, hosting := register(ctx, inventory, "greedy", "hosting"), target("hosting")
+		neighbour := register(ctx, inventory, "modest", "florin")
+		apply(ctx, neighbour, documents(namespace(other), everythingIn(other), configMap(other, "settings", "green")))
+		eventuallyExists(ctx, target("florin"), configMaps, other, "settings")
+		neighbourNoticesNothing := func(entry string) {
+			GinkgoHelper()
+			patch(ctx, neighbour, configMaps, other, "settings", fmt.Sprintf(`{"data": {"entry": %q}}`, entry))
+			Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, other, "settings", "data", "entry").Should(Equal(entry))
+		}
+		ready := func() string { return readyOf(ctx, mailbox, ns) }
+		metric := func(name string) func() float64 {
+			return func() float64 {
+				all, err := hub.Metrics(ctx)
+				Expect(err).NotTo(HaveOccurred())
+				Expect(all).To(HaveKey(name))
+				return all[name]
+			}
+		}
+		quiet(ctx)
+		total := 2*int(metric("synchub_mailboxes_bytes")()) + 2<<20
+		apply(ctx, mailbox, documents(namespace(ns), everythingIn(ns)))
+		fillWithLarge(ctx, mailbox, ns, large, size)
+		Eventually(func() int { return len(identities(ctx, hosting, configMaps, ns, "large-")) }).WithContext(ctx).Should(Equal(large))
+		placed := identities(ctx, hosting, configMaps, ns, "large-")
+
+		By("starting with less memory than the mailboxes have objects for")
+		Expect(hub.Kill9()).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) {
+			Expect(hub.Kill9()).To(Succeed())
+			startHub(ctx)
+		}, NodeTimeout(time.Minute))
+		var err error
+		hub, err = synchub.StartHub(fmt.Sprintf("--mailboxes-max-bytes=%d", total))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(hub.AwaitReady(ctx)).To(Succeed())
+		Eventually(ready).WithContext(ctx).Should(And(ContainSubstring("False MailboxLimitExceeded: "), ContainSubstring("--mailboxes-max-bytes")))
+		Eventually(metric("synchub_mailboxes_level_bytes")).WithContext(ctx).Should(BeNumerically(">", 0))
+		neighbourNoticesNothing("blue")
+		quiet(ctx)
+		Expect(metric("synchub_mailboxes_bytes")()).To(BeNumerically("<=", total))
+		Expect(metric("synchub_mailboxes_beyond_limits")()).To(BeEquivalentTo(1))
+		Expect(identities(ctx, hosting, configMaps, ns, "large-")).To(Equal(placed), "nothing is deleted for it")
+		Eventually(func(g Gomega) {
+			syncTarget, err := inventory.SyncTarget(ctx, "greedy")
+			g.Expect(err).NotTo(HaveOccurred())
+			condition := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionMailboxLimitExceeded)
+			g.Expect(condition).To(HaveField("Message", ContainSubstring("--mailboxes-max-bytes")))
+		}).WithContext(ctx).Should(Succeed())
+
+		By("fetching what was cut when there is room")
+		for number := 3; number < large; number++ {
+			remove(ctx, mailbox, configMaps, ns, fmt.Sprint("large-", number))
+		}
+		fill(ctx, mailbox, ns, "small-", small)
+		Eventually(ready).WithContext(ctx).Should(ContainSubstring("InStep"))
+		Eventually(metric("synchub_mailboxes_level_bytes")).WithContext(ctx).Should(BeZero())
+		Expect(identities(ctx, hosting, configMaps, ns, "large-")).To(HaveLen(3))
+		all := identities(ctx, hosting, configMaps, ns, "small-")
+		Expect(all).To(HaveLen(small))
+
+		By("holding nothing of a mailbox that has too many objects")
+		quiet(ctx)
+		held := metric("synchub_mailboxes_bytes")()
+		patch(ctx, inventory.Config, syncTargets, "", "greedy", fmt.Sprintf(`{"spec": {"limits": {"mailboxBytes": %d}}}`, small*900))
+		Eventually(ready).WithContext(ctx).Should(And(ContainSubstring("False MailboxLimitExceeded: "), ContainSubstring("too many objects")))
+		Expect(metric("synchub_mailboxes_closed")()).To(BeEquivalentTo(1))
+		Eventually(metric("synchub_mailboxes_bytes")).WithContext(ctx).Should(BeNumerically("<", held-small*1_000))
+		remove(ctx, mailbox, configMaps, ns, "small-0")
+		neighbourNoticesNothing("red")
+		quiet(ctx)
+		Expect(identities(ctx, hosting, configMaps, ns, "small-")).To(Equal(all), "nothing is deleted, and nothing proven, even of what is gone")
+
+		By("coming back when they fit")
+		patch(ctx, inventory.Config, syncTargets, "", "greedy", `{"spec": {"limits": null}}`)
+		Eventually(ready).WithContext(ctx).Should(ContainSubstring("InStep"))
+		eventuallyGone(ctx, hosting, configMaps, ns, "small-0")
+		delete(all, "small-0")
+		Expect(identities(ctx, hosting, configMaps, ns, "small-")).To(Equal(all))
+		Expect(metric("synchub_mailboxes_closed")()).To(BeZero())
+	}, NodeTimeout(6*time.Minute))
 })

@@ -1,0 +1,154 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailboxes
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+
+	"github.com/synchub-dev/synchub/provider/holdings"
+)
+
+// levelPause is how long one level holds at least.
+const levelPause = 2 * time.Second
+
+// errFull says that the mailboxes take all the memory they may. The level is about to fall.
+var errFull = errors.New("the mailboxes take all the memory that the hub has for them")
+
+// total bounds what all mailboxes take together. While they want more than that, none is held more of than the level, which is
+// the highest at which all fit: what fits into an equal share is held whole, and the largest are cut first.
+type total struct {
+	// limit is how many bytes there may be; zero stands for no limit.
+	limit int64
+	// held is what the caches hold, and coming what lists bring that the caches do not hold yet.
+	held   holdings.Holdings
+	coming atomic.Int64
+	// level is how much a mailbox may take of its objects, and of its configs; zero stands for no level.
+	level atomic.Int64
+	// refused is set when something was not held because there was no room.
+	refused atomic.Bool
+	wake    signal
+}
+
+// signal wakes a loop; several at once count for one.
+type signal chan struct{}
+
+func newSignal() signal { return make(signal, 1) }
+
+func (s signal) awaken() {
+	select {
+	case s <- struct{}{}:
+	default:
+	}
+}
+
+// comfort is as much as may be held without a level: what is left of the limit is for what comes before the level has fallen.
+func (t *total) comfort() int64 { return t.limit / 8 * 7 }
+
+func (t *total) isTight() bool {
+	return t.limit > 0 && t.held.Bytes()+t.coming.Load() > t.comfort()
+}
+
+// has tells whether there is room for some bytes more.
+func (t *total) has(bytes int64) bool {
+	if t.limit == 0 || bytes <= 0 || t.held.Bytes()+t.coming.Load()+bytes <= t.limit {
+		return true
+	}
+	t.refused.Store(true)
+	t.wake.awaken()
+	return false
+}
+
+// grown is called when more is held.
+func (t *total) grown() {
+	if t.isTight() {
+		t.wake.awaken()
+	}
+}
+
+// limits returns the limits that hold for the configs of a mailbox, or for its other objects, at the present level.
+func (m *Mailboxes) limits(mailbox logicalcluster.Name, configs bool) Limits {
+	return m.ownLimits(mailbox, configs).Within(Limits{Bytes: m.total.level.Load()})
+}
+
+// ownLimits returns the limits that hold whatever others have.
+func (m *Mailboxes) ownLimits(mailbox logicalcluster.Name, configs bool) Limits {
+	switch {
+	case m.policy == nil:
+		return Limits{}
+	case configs:
+		return m.policy.ConfigLimits()
+	default:
+		return m.policy.Limits(mailbox)
+	}
+}
+
+// runLevel sets the level anew while there is one, or too much is held, until ctx ends.
+func (m *Mailboxes) runLevel(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.total.wake:
+		}
+		m.setLevel()
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.clock.After(levelPause):
+		}
+		if m.total.level.Load() > 0 || m.total.refused.Load() {
+			m.total.wake.awaken()
+		}
+	}
+}
+
+// setLevel sets the level by what the mailboxes want, and has those reviewed of which more or less is to be held now.
+func (m *Mailboxes) setLevel() {
+	m.total.refused.Store(false)
+	var wanted []int64
+	m.eachAccount(func(mailbox logicalcluster.Name, account *account, configs bool) {
+		wanted = append(wanted, account.wants(m.ownLimits(mailbox, configs)))
+	})
+	before := m.total.level.Load()
+	level := nextLevel(before, wanted, m.total.comfort())
+	m.total.level.Store(level)
+	if before != level {
+		m.log.Info("how much of each mailbox is held has changed, so that all fit", "bytes", level, "before", before, "limit", m.total.limit)
+	}
+	m.eachAccount(func(mailbox logicalcluster.Name, account *account, configs bool) {
+		if account.isUnequal(m.limits(mailbox, configs)) {
+			m.Review(mailbox)
+		}
+	})
+}
+
+// eachAccount calls a function for the configs and for the other objects of each mailbox.
+func (m *Mailboxes) eachAccount(call func(mailbox logicalcluster.Name, account *account, configs bool)) {
+	m.accounts.Range(func(mailbox, found any) bool {
+		call(mailbox.(logicalcluster.Name), found.(*account), false)
+		return true
+	})
+	m.configAccounts.Range(func(mailbox, found any) bool {
+		call(mailbox.(logicalcluster.Name), found.(*account), true)
+		return true
+	})
+}
