@@ -56,6 +56,7 @@ type Target interface {
 	Strip(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName, uid types.UID, labels, annotations []string) error
 	WaitUp(ctx context.Context) error
 	Doubt()
+	Ahead() time.Duration
 }
 
 var _ Target = &targets.Connection{}
@@ -179,7 +180,8 @@ func (r *run) empty(ctx context.Context, wave order.Wave, failed *failures) erro
 // isHeldUp tells whether something that is being deleted may still need what goes after it.
 func (r *run) isHeldUp(found survey) bool {
 	for _, item := range found.of(Await) {
-		if r.Clock.Since(item.DeletionTimestamp.Time) < patience {
+		// The target has set that time.
+		if r.Clock.Since(item.DeletionTimestamp.Time)+r.Target.Ahead() < patience {
 			return true
 		}
 	}

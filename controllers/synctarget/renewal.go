@@ -82,14 +82,16 @@ func (c *Controller) renew(ctx context.Context, inventory cluster.Cluster, syncT
 	}
 	token, ok := connection.Token()
 	now := c.clock.Now()
-	if !ok || now.Before(renewalDue(token, syncTarget.UID)) {
+	// The target has set when the token ends, and will have ended it, by its own clock.
+	there := now.Add(connection.Ahead())
+	if !ok || there.Before(renewalDue(token, syncTarget.UID)) {
 		memory.renewal.problem = ""
 		return
 	}
 	if !connection.Up() || now.Before(memory.renewal.next) {
 		return
 	}
-	memory.renewal.next = now.Add(retryAfter(syncTarget.UID, token.ExpiresAt.Sub(now)))
+	memory.renewal.next = now.Add(retryAfter(syncTarget.UID, token.ExpiresAt.Sub(there)))
 	err := c.replaceToken(requests.As(ctx, requests.Background), inventory, syncTarget, connection, memory)
 	switch {
 	case apierrors.IsConflict(err) || errors.Is(err, targets.ErrChanged):

@@ -94,6 +94,7 @@ func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, sync
 		// Once, so that the conditions cannot contradict each other.
 		now.health = found.connection.Health()
 		now.token, now.hasToken = found.connection.Token()
+		now.ahead = found.connection.Ahead()
 	}
 	now.access = c.access(syncTarget, found)
 	now.missing, now.missingKnown = c.sync.Missing(syncTarget.UID)
@@ -131,12 +132,14 @@ type view struct {
 	// beyond says what of the mailbox is beyond its limits; empty if nothing is.
 	beyond string
 	now    time.Time
+	// ahead is how far the target's clock is ahead of the hub's.
+	ahead time.Duration
 }
 
 // describe takes what is known over into the status, and returns when that must be done again; zero if only after a change.
 func (v view) describe(syncTarget *edgev2alpha1.SyncTarget, memory *memory) (again time.Duration) {
 	status := &syncTarget.Status
-	health := withToken(v.health, v.token, v.hasToken, syncTarget.Name, v.now)
+	health := withToken(v.health, v.token, v.hasToken, syncTarget.Name, v.now.Add(v.ahead))
 	heartbeat := heartbeatCondition(health, v.problem)
 	syncer := syncerCondition(syncTarget, v, health)
 	if v.rival != nil && syncer.Reason != ReasonSuspended {
@@ -224,7 +227,7 @@ func (v view) describeLedger(syncTarget *edgev2alpha1.SyncTarget, known ledger.E
 // verified returns the generation of the SyncTarget for which all was found to be well, zero if it is not. As long as that is
 // being found out, what was known before stays.
 func (v view) verified(syncTarget *edgev2alpha1.SyncTarget, before int64) int64 {
-	health := withToken(v.health, v.token, v.hasToken, syncTarget.Name, v.now)
+	health := withToken(v.health, v.token, v.hasToken, syncTarget.Name, v.now.Add(v.ahead))
 	if v.rival != nil || v.mailbox == "" {
 		return 0
 	}
