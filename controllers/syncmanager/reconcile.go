@@ -51,6 +51,7 @@ func (m *Manager) Reconcile(ctx context.Context, syncTarget types.UID) (reconcil
 		return reconcile.Result{}, nil
 	}
 	again := m.lookForMissing(ctx, managed, published)
+	m.lookForRebinding(managed)
 	err := m.settle(ctx, managed, published, publication)
 	if errors.Is(ctx.Err(), context.Canceled) {
 		// The target is being stopped, or the hub.

@@ -18,6 +18,7 @@ package synctarget
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -99,6 +100,7 @@ func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, sync
 	now.access = c.access(syncTarget, found)
 	now.missing, now.missingKnown = c.sync.Missing(syncTarget.UID)
 	now.beyond = c.sync.BeyondLimits(syncTarget.UID)
+	now.rebound = c.sync.Rebound(syncTarget.UID)
 	now.sum = func() (sync.Sum, bool) { return c.sync.Sum(syncTarget.UID) }
 	result := reconcile.Result{RequeueAfter: now.describe(syncTarget, memory)}
 	now.describeLedger(syncTarget, c.ledger.Get(syncTarget.UID), c.sync.States(syncTarget.UID))
@@ -131,7 +133,9 @@ type view struct {
 	missingKnown bool
 	// beyond says what of the mailbox is beyond its limits; empty if nothing is.
 	beyond string
-	now    time.Time
+	// rebound is true if the mailbox was bound again, and so nothing is removed from the target.
+	rebound bool
+	now     time.Time
 	// ahead is how far the target's clock is ahead of the hub's.
 	ahead time.Duration
 }
@@ -144,6 +148,10 @@ func (v view) describe(syncTarget *edgev2alpha1.SyncTarget, memory *memory) (aga
 	syncer := syncerCondition(syncTarget, v, health)
 	if v.rival != nil && syncer.Reason != ReasonSuspended {
 		syncer.Status, syncer.Reason, syncer.Message = metav1.ConditionFalse, ReasonSharedCluster, v.rival.message()
+	}
+	if v.rebound && status.Mailbox != nil {
+		syncer.Message += fmt.Sprintf(" The mailbox was bound again, after kcp had deleted what it stored for the former binding, as configs: so nothing is removed from the target. "+
+			"Put back what is missing. To have removals again delete the workspace %s: the hub makes another, and takes over what is put there.", status.Mailbox.Workspace)
 	}
 	if memory.renewal.problem != "" {
 		syncer.Message += " " + memory.renewal.problem

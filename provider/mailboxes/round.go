@@ -40,6 +40,13 @@ func (p *prover) round(ctx context.Context, mailbox logicalcluster.Name, suspect
 	log := p.log.WithValues("mailbox", mailbox, "suspects", len(suspects))
 
 	standing, err := p.look(ctx, mailbox)
+	if errors.Is(err, errRebound) {
+		if p.noteRebound(mailbox) {
+			log.Info("nothing will be proven", "reason", err.Error())
+			p.mailboxes.resetMailbox(mailbox)
+		}
+		return verdict{}, reboundRetryAfter
+	}
 	if err != nil {
 		log.Info("nothing can be proven now", "reason", err.Error())
 		return verdict{}, retryAfter
