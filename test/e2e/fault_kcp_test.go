@@ -52,10 +52,10 @@ var _ = Describe("mailboxes in trouble", Label("faults"), func() {
 		entry := func(name string) func() string { return readerOf(ctx, florin)(configMaps, ns, name, "data", "number") }
 
 		By("rejecting a claim")
-		answer(ctx, mailbox, "configmaps", "Rejected")
+		answer(ctx, mailbox, "Rejected")
 		Eventually(inForce).WithContext(ctx).WithArguments(mailbox, "configmaps", "Rejected").Should(BeTrue())
 		others.measure(ctx, "a rejected claim")
-		answer(ctx, mailbox, "configmaps", "Accepted")
+		answer(ctx, mailbox, "Accepted")
 		patch(ctx, mailbox, configMaps, ns, "item-0", `{"data": {"number": "claimed"}}`)
 		Eventually(entry("item-0")).WithContext(ctx).Should(Equal("claimed"))
 
