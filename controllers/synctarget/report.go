@@ -52,7 +52,9 @@ const (
 	ReasonStarting              = "Starting"
 	ReasonSuspended             = "Suspended"
 	ReasonSyncing               = "Syncing"
-	ReasonReady                 = "Ready"
+	// ReasonMailboxRebound: the hub syncs, but removes nothing from the target.
+	ReasonMailboxRebound = "MailboxRebound"
+	ReasonReady          = "Ready"
 	// ReasonSharedCluster: another SyncTarget stands for the same cluster.
 	ReasonSharedCluster = "SharedCluster"
 	// ReasonOtherInventory: a SyncTarget of another inventory workspace leads to what says to be the same cluster.
@@ -148,10 +150,6 @@ func (v view) describe(syncTarget *edgev2alpha1.SyncTarget, memory *memory) (aga
 	syncer := syncerCondition(syncTarget, v, health)
 	if v.rival != nil && syncer.Reason != ReasonSuspended {
 		syncer.Status, syncer.Reason, syncer.Message = metav1.ConditionFalse, ReasonSharedCluster, v.rival.message()
-	}
-	if v.rebound && status.Mailbox != nil {
-		syncer.Message += fmt.Sprintf(" The mailbox was bound again, after kcp had deleted what it stored for the former binding, as configs: so nothing is removed from the target. "+
-			"Put back what is missing. To have removals again delete the workspace %s: the hub makes another, and takes over what is put there.", status.Mailbox.Workspace)
 	}
 	if memory.renewal.problem != "" {
 		syncer.Message += " " + memory.renewal.problem
@@ -364,6 +362,10 @@ func syncerCondition(syncTarget *edgev2alpha1.SyncTarget, v view, health targets
 		}
 	case !v.known:
 		condition.Reason, condition.Message = ReasonStarting, "The hub has not read the mailbox yet."
+	case v.rebound && syncTarget.Status.Mailbox != nil:
+		condition.Status, condition.Reason = metav1.ConditionTrue, ReasonMailboxRebound
+		condition.Message = fmt.Sprintf("The hub syncs the target with its mailbox, but removes nothing from it: the mailbox was bound again, after kcp had deleted with the former binding "+
+			"what it stored, such as configs. Put back what is missing. To have removals again, delete the workspace %s: the hub makes another, and takes over what is put there.", syncTarget.Status.Mailbox.Workspace)
 	default:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonSyncing, "The hub syncs the target with its mailbox; status.counts and status.failures tell how far it is."
 	}

@@ -91,7 +91,7 @@ func TestReboundMailbox(t *testing.T) {
 	for i, rebound := range []bool{false, true, false} {
 		(view{now: noon.Add(time.Duration(i) * time.Hour), health: up, known: true, circumstances: circumstances{mailbox: "m"}, rebound: rebound}).describe(syncTarget, &memory{})
 		syncer := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionSyncerReady)
-		if got := strings.Contains(syncer.Message, "delete the workspace root:synchub:one"); got != rebound || syncer.Status != metav1.ConditionTrue {
+		if got := strings.Contains(syncer.Message, "delete the workspace root:synchub:one"); got != rebound || got != (syncer.Reason == ReasonMailboxRebound) || syncer.Status != metav1.ConditionTrue {
 			t.Errorf("%v: got %+v", rebound, syncer)
 		}
 	}

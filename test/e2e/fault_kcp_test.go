@@ -81,7 +81,7 @@ var _ = Describe("mailboxes in trouble", Label("faults"), func() {
 		eventuallyGone(ctx, mailbox, apiBindings, "", former.GetName())
 		others.measure(ctx, "a removed binding")
 		bindAgain(ctx, mailbox, former)
-		Eventually(message).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "florin", "SyncerReady").Should(ContainSubstring("bound again"))
+		Eventually(reasonOf).WithContext(ctx).WithArguments(inventory, "florin", "SyncerReady").Should(Equal("MailboxRebound"))
 		apply(ctx, mailbox, selecting(ns, configMaps))
 		patch(ctx, mailbox, configMaps, ns, "item-0", `{"data": {"number": "bound"}}`)
 		Eventually(entry("item-0")).WithContext(ctx).Should(Equal("bound"))
