@@ -49,6 +49,10 @@ func TestTextsOfWatchesThatEnd(t *testing.T) {
 						answer(200, "application/json", `{"gitVersion":"v1.35.4"}`)(writer, request)
 						return
 					}
+					if request.URL.Query().Get("watch") == "" {
+						answer(200, "application/json", `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`)(writer, request)
+						return
+					}
 					asked <- struct{}{}
 					quoted, _ := json.Marshal(text)
 					answer(200, "application/json", fmt.Sprintf(`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","message":%s,"reason":%q,"code":%d}}`, quoted, reason, code))(writer, request)
