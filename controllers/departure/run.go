@@ -57,6 +57,7 @@ type Target interface {
 	LacksNamespace(ctx context.Context, name string) bool
 	WaitUp(ctx context.Context) error
 	Doubt()
+	Ahead() time.Duration
 }
 
 var _ Target = &targets.Connection{}
@@ -184,7 +185,8 @@ func (r *run) empty(ctx context.Context, wave order.Wave, failed *failures) erro
 // isHeldUp tells whether something that is being deleted may still need what goes after it.
 func (r *run) isHeldUp(found survey) bool {
 	for _, item := range found.of(Await) {
-		if r.Clock.Since(item.DeletionTimestamp.Time) < patience {
+		// The target has set that time.
+		if r.Clock.Since(item.DeletionTimestamp.Time)+r.Target.Ahead() < patience {
 			return true
 		}
 	}

@@ -63,6 +63,9 @@ type managed struct {
 
 	// clearing is what is done about names in conflict. It is written by the holder of turn.
 	clearing clearing
+	// rebound is true if nothing is removed from the target since the mailbox was bound again. It is written by the holder of
+	// turn.
+	rebound bool
 
 	// stale is true when the configs must be looked at anew, ask if what is missing must be proven to be gone. Both are
 	// guarded by the manager's lock.

@@ -52,6 +52,7 @@ func (m *Manager) Reconcile(ctx context.Context, syncTarget types.UID) (reconcil
 		return reconcile.Result{}, nil
 	}
 	again := m.lookForMissing(ctx, managed, published)
+	m.lookForRebinding(managed)
 	versionsAgain, unanswered := m.chooseVersions(managed, published)
 	err := errors.Join(m.settle(ctx, managed, managed.inVersions(published), publication), unanswered)
 	again = sooner(again, versionsAgain)

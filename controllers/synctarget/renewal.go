@@ -82,7 +82,9 @@ func (c *Controller) renew(ctx context.Context, inventory cluster.Cluster, syncT
 	}
 	token, ok := connection.Token()
 	now := c.clock.Now()
-	if !ok || now.Before(renewalDue(token, syncTarget.UID)) {
+	// The target has set when the token ends, and will have ended it, by its own clock.
+	there := now.Add(connection.Ahead())
+	if !ok || there.Before(renewalDue(token, syncTarget.UID)) {
 		memory.renewal.problem = ""
 		return
 	}
@@ -94,7 +96,7 @@ func (c *Controller) renew(ctx context.Context, inventory cluster.Cluster, syncT
 		// The target is not waited for here; its answer brings the SyncTarget here again.
 		return
 	}
-	memory.renewal.next = now.Add(retryAfter(syncTarget.UID, token.ExpiresAt.Sub(now)))
+	memory.renewal.next = now.Add(retryAfter(syncTarget.UID, token.ExpiresAt.Sub(there)))
 	switch {
 	case apierrors.IsConflict(err) || errors.Is(err, targets.ErrChanged):
 		// Somebody else has just changed the Secret, perhaps for the same end.

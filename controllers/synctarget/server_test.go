@@ -105,11 +105,16 @@ func newWorld(t *testing.T) *world {
 	inventory.Client, err = client.New(target.Config, client.Options{})
 	g.Expect(err).NotTo(HaveOccurred())
 
+	return &world{workspace: inventory, T: t, target: target, registry: newRegistry(t, clock.RealClock{})}
+}
+
+func newRegistry(t *testing.T, clock clock.WithTicker) *targets.Registry {
+	t.Helper()
 	registry := targets.NewRegistry(targets.Options{
-		FieldManager: "test", Limits: kcp.Limits{QPS: 100, Burst: 200}, Clock: clock.RealClock{}, Log: logr.Discard(), OnChange: func(types.UID) {},
+		FieldManager: "test", Limits: kcp.Limits{QPS: 100, Burst: 200}, Clock: clock, Log: logr.Discard(), OnChange: func(types.UID) {},
 	})
 	framework.During(t, registry.Start)
-	return &world{workspace: inventory, T: t, target: target, registry: registry}
+	return registry
 }
 
 // account makes a ServiceAccount, with the right to renew its token or without, a token of ten minutes, and the Secret and
@@ -173,6 +178,28 @@ func TestRenewal(t *testing.T) {
 	t.Run("writes another token into the Secret in time", func(t *testing.T) { w.renewsInTime(t, controller, now) })
 	t.Run("overwrites nobody's change", func(t *testing.T) { w.overwritesNothing(t, controller, now) })
 	t.Run("says what right is missing", func(t *testing.T) { w.saysWhatIsMissing(t, controller, now) })
+	t.Run("goes by the target's clock", func(t *testing.T) { w.goesByTheTargetsClock(t) })
+}
+
+// Of a hub whose clock is an hour off, a token of ten minutes would end unnoticed, or be renewed each minute.
+func (w *world) goesByTheTargetsClock(t *testing.T) {
+	for name, off := range map[string]time.Duration{"slow": -time.Hour, "fast": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			hubs := testclock.NewFakeClock(time.Now().Add(off))
+			there := &world{workspace: w.workspace, T: t, target: w.target, registry: newRegistry(t, hubs)}
+			syncTarget, connection := there.account(name, true)
+			token, _ := connection.Token()
+			now := testclock.NewFakeClock(token.IssuedAt.Add(off + 5*time.Minute))
+			controller := NewController(Options{Registry: there.registry, Sync: syncmanager.New(syncmanager.Options{}), Ledger: ledger.New(ledger.Options{}), Clock: now})
+			before, memory := there.secret(name), &memory{}
+			controller.renew(t.Context(), there, syncTarget, connection, memory)
+			g.Expect(there.secret(name).ResourceVersion).To(Equal(before.ResourceVersion), "it is not due")
+			now.SetTime(token.ExpiresAt.Add(off - 3*time.Minute))
+			controller.renew(t.Context(), there, syncTarget, connection, memory)
+			g.Expect(there.secret(name).ResourceVersion).NotTo(Equal(before.ResourceVersion))
+		})
+	}
 }
 
 // renew has a token renewed, and returns once the target has answered.

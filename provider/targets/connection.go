@@ -23,6 +23,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -87,6 +88,8 @@ type Connection struct {
 	renewing       renewing
 	identity       clusterIdentity
 	proofs         singleflight.Group
+	// ahead is how many nanoseconds the target's clock is ahead of the hub's.
+	ahead atomic.Int64
 	// last is the probe's alone.
 	last said
 	// parking is why, and until when, the target is left alone.
@@ -166,6 +169,7 @@ func (c *Connection) makeClients(ctx context.Context, config *rest.Config, limit
 	config.Wrap(requests.Count(requests.Target))
 	config.Wrap(c.access.countRefusals)
 	config.Wrap(c.watchCertificates)
+	config.Wrap(c.watchClock)
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return fmt.Errorf("cannot make an HTTP client from the kubeconfig: %w", err)
