@@ -196,7 +196,7 @@ func (w *world) goesByTheTargetsClock(t *testing.T) {
 			controller.renew(t.Context(), there, syncTarget, connection, memory)
 			g.Expect(there.secret(name).ResourceVersion).To(Equal(before.ResourceVersion), "it is not due")
 			now.SetTime(token.ExpiresAt.Add(off - 3*time.Minute))
-			controller.renew(t.Context(), there, syncTarget, connection, memory)
+			there.renew(controller, syncTarget, connection, memory)
 			g.Expect(there.secret(name).ResourceVersion).NotTo(Equal(before.ResourceVersion))
 		})
 	}

@@ -18,10 +18,13 @@ package targets
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/url"
 	"reflect"
 	"strings"
 	"sync/atomic"
@@ -281,4 +284,22 @@ func TestDescribeWithholdsCredentials(t *testing.T) {
 	g.Expect(message).To(ContainSubstring("you sent (withheld)"))
 	g.Expect(len(message)).To(BeNumerically("<=", 256+len("...")))
 	expectNoSecret(t, message)
+}
+
+// Where a target is stands in its kubeconfig, which not everybody may read who sees what became of a request.
+func TestDescribeWithholdsTheServer(t *testing.T) {
+	connection := &Connection{}
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{context.DeadlineExceeded, "the server did not answer in time (Timeout)"},
+		{io.EOF, "cannot list: EOF"},
+		{errors.New("no"), "cannot list: no"},
+	} {
+		err := fmt.Errorf("cannot list: %w", &url.Error{Op: "Get", URL: "https://target.example.com:6443/api", Err: test.err})
+		if got := connection.Describe(err); got != test.want {
+			t.Errorf("want %q, got %q", test.want, got)
+		}
+	}
 }
