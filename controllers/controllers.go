@@ -158,11 +158,13 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 		Manager: multi, Registry: registry, Sync: sync, Ledger: memory, Mailboxes: locator, Clock: realClock, Log: options.Log.WithName("synctarget"),
 	})
 	events := hosting.GetEventRecorder("synchub")
+	hub := published.Hub{UID: identity.Hub, Workspace: options.Workspace}
 	hostingREST, err := discovery.NewDiscoveryClientForConfigAndClient(hosting.GetConfig(), hosting.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for the hosting cluster: %w", err)
 	}
 	schemas = apiresourceschema.NewController(apiresourceschema.Options{
+		Hub:         hub,
 		Hosting:     hosting.GetClient(),
 		HostingREST: hostingREST.RESTClient(),
 		Namespace:   options.Namespace,
@@ -173,6 +175,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 		Clock:       realClock,
 	})
 	exports := apiexportcontroller.NewController(apiexportcontroller.Options{
+		Hub:       hub,
 		Hosting:   hosting.GetClient(),
 		Provider:  provider,
 		Export:    bootstrap.MailboxExport,

@@ -42,6 +42,9 @@ type printer struct {
 
 // api prints how mailboxes get an API.
 func (p *printer) api(made *preview.Preview) {
+	if versions := made.TargetVersions(); len(versions) > 1 {
+		p.note("Targets are given the first of these versions that they serve: %s. An entry of a config that names another by apiVersion comes before.", strings.Join(versions, ", "))
+	}
 	if made.Schema != nil {
 		p.items = append(p.items, made.Schema)
 		return

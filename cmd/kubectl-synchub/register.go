@@ -26,10 +26,12 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/sync/boundary"
 	"github.com/synchub-dev/synchub/provider/registration"
 	"github.com/synchub-dev/synchub/provider/rights"
 )
@@ -42,6 +44,10 @@ names this SyncTarget as the one that may use it. Then it waits until the hub sa
 
 Whoever may write to the mailbox uses these rights. Those that the hub gets by default make him an administrator of the
 cluster in all but name, unless the cluster prevents it: see docs/security.md.
+
+With --namespaces the hub gets rights in these namespaces only, by a Role in each, and the SyncTarget's spec.namespaces.only says
+so. The namespaces must exist: the hub cannot make any. It gets no rights for what is in no namespace. Another namespace is
+shown as growth; from one that is not named any more its rights are taken.
 
 It can be repeated: nothing is changed that is as it must be, and the identity on the cluster stays the same. What was granted
 before stays, unless --resources says otherwise. Rights come from the flags, from the PublishedResources of the hosting
@@ -64,6 +70,9 @@ const registerExample = `  # Register the cluster of another kubeconfig
 
   # Only what is needed to sync Deployments and ConfigMaps, and to bring up Pods
   kubectl synchub register florin --target-kubeconfig florin.kubeconfig --resources deployments.apps,configmaps,pods:up
+
+  # Rights in two namespaces only
+  kubectl synchub register florin --target-kubeconfig florin.kubeconfig --namespaces shop,till
 
   # More than was granted before
   kubectl synchub register florin --target-kubeconfig florin.kubeconfig --add-resources jobs.batch --yes
@@ -106,6 +115,7 @@ type registerOptions struct {
 	handed            string
 	labels            map[string]string
 	resources, more   []string
+	namespaces        []string
 	adopt             string
 	escalate, yes     bool
 	lifetime, timeout time.Duration
@@ -129,6 +139,7 @@ func newRegisterCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.StringToStringVarP(&options.labels, "labels", "l", nil, "labels for the SyncTarget")
 	flags.StringSliceVar(&options.resources, "resources", nil, "the resources to grant rights for, and no others")
 	flags.StringSliceVar(&options.more, "add-resources", nil, "resources to grant rights for beside those that are granted anyway")
+	flags.StringSliceVar(&options.namespaces, "namespaces", nil, "the only namespaces of the cluster that the hub gets rights in and uses; they must exist. '*' stands for the whole cluster again")
 	flags.StringVar(&options.adopt, "adopt", "", "take over objects that are on the cluster already: IfIdentical, if ours would change nothing but marks; Always, whatever has the name; Never undoes this")
 	flags.Lookup("adopt").NoOptDefVal = string(edgev2alpha1.AdoptionIfIdentical)
 	flags.BoolVarP(&options.yes, "yes", "y", false, "do not ask before rights grow")
@@ -155,10 +166,29 @@ func (o *registerOptions) check() error {
 	case o.target.kubeconfig != "" || o.target.context != "" || o.hosting.given() || len(o.resources)+len(o.more) > 0 || o.escalate:
 		return errors.New("with --kubeconfig-only nothing is done on the cluster: leave --target-kubeconfig, --target-context, --hosting-kubeconfig, --hosting-context, --resources, --add-resources and --allow-rbac-escalation away")
 	}
+	if err := checkNamespaces(o.namespaces); err != nil {
+		return fmt.Errorf("--namespaces: %w", err)
+	}
 	if !slices.Contains(adoptions, o.adopt) {
 		return fmt.Errorf("--adopt: %q is none of IfIdentical, Always and Never", o.adopt)
 	}
 	return o.checkLifetime()
+}
+
+// checkNamespaces returns an error unless the names can be those of namespaces, or stand for all.
+func checkNamespaces(names []string) error {
+	if slices.Equal(names, []string{registration.AllNamespaces}) {
+		return nil
+	}
+	for _, name := range names {
+		if name == registration.Namespace {
+			return fmt.Errorf("%s is where the hub's identities are", name)
+		}
+		if problems := content.IsDNS1123Label(name); len(problems) > 0 {
+			return fmt.Errorf("%q is not the name of a namespace: %s", name, problems[0])
+		}
+	}
+	return nil
 }
 
 func (o *registerOptions) checkLifetime() error {
@@ -173,6 +203,10 @@ func (o *registerOptions) plan(name string) (*registration.Plan, error) {
 	plan := &registration.Plan{
 		Name: name, Labels: o.labels, Rights: rights.Options{Escalate: o.escalate}, Lifetime: o.lifetime,
 		Note: o.note, Confirm: o.confirmer(o.yes), Clock: clock.RealClock{},
+		Namespaces: o.namespaces,
+		IsProtected: func(namespace string, allowed []string) bool {
+			return boundary.DefaultProtected.Match(namespace) && !boundary.Patterns(allowed).Match(namespace)
+		},
 	}
 	if o.adopt != "" {
 		plan.Adoption = new(edgev2alpha1.AdoptionPolicy(o.adopt))

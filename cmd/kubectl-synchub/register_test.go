@@ -65,6 +65,7 @@ func TestRegistration(t *testing.T) {
 	t.Run("a namespace on its way out is waited for", f.outlasts)
 	t.Run("a namespace that ends meanwhile is made again", f.remakes)
 	t.Run("a kubeconfig that was handed over", f.takesOver)
+	t.Run("rights in namespaces", f.bounds)
 }
 
 // with is the command that registers the cluster, and does not wait for a hub, which there is not.

@@ -93,6 +93,8 @@ var (
 type Options struct {
 	// Hosting is the cluster of the PublishedResources.
 	Hosting client.Client
+	// Hub is whose PublishedResources they are.
+	Hub published.Hub
 	// Provider is the workspace of the export, and Export its name.
 	Provider  cluster.Cluster
 	Export    string
@@ -160,6 +162,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if err := c.Hosting.List(ctx, &list); err != nil {
 		return reconcile.Result{}, err
 	}
+	list.Items = slices.DeleteFunc(list.Items, func(resource synchubv1alpha1.PublishedResource) bool { return !c.Hub.Publishes(&resource) })
 	var export apisv1alpha2.APIExport
 	if err := c.Provider.GetClient().Get(ctx, types.NamespacedName{Name: c.Export}, &export); err != nil {
 		return reconcile.Result{}, fmt.Errorf("cannot get the APIExport %s (run `synchub init`): %w", c.Export, err)

@@ -53,6 +53,7 @@ func (c *Controller) report(ctx context.Context, candidate *candidate) (again ti
 		return servedInterval, nil
 	}
 	stored := resource.DeepCopy()
+	c.Hub.Claim(resource)
 	exported, ready := candidate.conditions()
 	meta.SetStatusCondition(&resource.Status.Conditions, exported)
 	meta.SetStatusCondition(&resource.Status.Conditions, ready)

@@ -39,6 +39,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -57,6 +58,8 @@ const workers = 4
 
 // Options are what a controller needs.
 type Options struct {
+	// Hub is whose PublishedResources are looked at.
+	Hub published.Hub
 	// Hosting is the cluster of the PublishedResources; HostingREST asks what it serves.
 	Hosting     client.Client
 	HostingREST rest.Interface
@@ -75,6 +78,8 @@ type Options struct {
 type Controller struct {
 	Options
 	ears ears
+	// refused are PublishedResources of other hubs, by their names, of which was told.
+	refused sync.Map
 
 	// begun is when this hub began to look, which begin sets.
 	begin sync.Once
@@ -102,14 +107,24 @@ func (c *Controller) Register(hosting manager.Manager) error {
 	schemas := crsource.Kind(c.Provider.GetCache(), client.Object(&apisv1alpha1.APIResourceSchema{}), handler.EnqueueRequestsFromMapFunc(c.users), onlyGone)
 	return builder.ControllerManagedBy(hosting).
 		Named("apiresourceschema").
-		// A schema follows from the spec: what others write into the status, such as counts, is no reason to make it again.
-		For(&synchubv1alpha1.PublishedResource{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		// A schema follows from the spec, and from whose the resource is: what else others write into the status, such as
+		// counts, is no reason to make it again.
+		For(&synchubv1alpha1.PublishedResource{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, handedOver))).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(c.referrers)).
 		WatchesMetadata(definitionsOfKinds(), handler.EnqueueRequestsFromMapFunc(c.described)).
 		WatchesRawSource(schemas).
 		WatchesRawSource(crsource.Func(c.ears.listen)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(c)
+}
+
+// handedOver passes changes of the hub that publishes a resource.
+var handedOver = predicate.Funcs{
+	UpdateFunc: func(changed event.UpdateEvent) bool {
+		before, isResource := changed.ObjectOld.(*synchubv1alpha1.PublishedResource)
+		after, ok := changed.ObjectNew.(*synchubv1alpha1.PublishedResource)
+		return ok && isResource && !apiequality.Semantic.DeepEqual(before.Status.Hub, after.Status.Hub)
+	},
 }
 
 // requestsFor returns the PublishedResources that something concerns.
@@ -156,11 +171,17 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	var resource synchubv1alpha1.PublishedResource
 	if err := c.Hosting.Get(ctx, request.NamespacedName, &resource); err != nil {
 		if apierrors.IsNotFound(err) {
-			c.ears.forget(request.Name)
-			c.Definitions.Drop(request.Name)
+			c.forget(request.Name)
+			c.refused.Delete(request.Name)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
+	if !c.Hub.Publishes(&resource) {
+		c.forget(request.Name)
+		c.refuse(ctx, &resource)
+		return reconcile.Result{}, nil
+	}
+	c.refused.Delete(request.Name)
 	c.begin.Do(func() { c.begun = c.Clock.Now() })
 	if wait := c.begun.Add(firstLook).Sub(c.Clock.Now()); wait > 0 && stands(&resource) {
 		return reconcile.Result{RequeueAfter: wait}, nil
@@ -177,6 +198,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{RequeueAfter: min(wait, retryInterval)}, nil
 	}
 	stored := resource.DeepCopy()
+	c.Hub.Claim(&resource)
 	found.report(&resource)
 	unimplemented.SetCondition(&resource.Status.Conditions, resource.Generation, unimplemented.PublishedResource(&resource.Spec))
 	if !apiequality.Semantic.DeepEqual(stored.Status, resource.Status) {
@@ -189,12 +211,28 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: found.again}, nil
 }
 
+// forget ends what is done for a PublishedResource that is gone, or another hub's.
+func (c *Controller) forget(name string) {
+	c.ears.forget(name)
+	c.Definitions.Drop(name)
+}
+
+// refuse tells once that a PublishedResource is left alone.
+func (c *Controller) refuse(ctx context.Context, resource *synchubv1alpha1.PublishedResource) {
+	if owner, _ := c.refused.Swap(resource.Name, resource.Status.Hub.UID); owner == resource.Status.Hub.UID {
+		return
+	}
+	message := c.Hub.Refusal(resource)
+	log.FromContext(ctx).Info("another hub publishes it", "publishedResource", resource.Name, "hub", resource.Status.Hub.UID)
+	announce.Event(c.Recorder, resource, corev1.EventTypeWarning, published.ReasonAnotherHub, message)
+}
+
 // stands tells whether a schema has been made and nothing but what it is made from can have changed since, and whether no target
 // waits for the definition.
 func stands(resource *synchubv1alpha1.PublishedResource) bool {
 	ready := meta.FindStatusCondition(resource.Status.Conditions, synchubv1alpha1.ConditionSchemaReady)
 	return ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == resource.Generation &&
-		resource.Status.SchemaName != "" && !resource.Spec.InstallCRD
+		resource.Status.Hub != nil && resource.Status.SchemaName != "" && !resource.Spec.InstallCRD
 }
 
 // announce tells of another schema, or else of what else changed.

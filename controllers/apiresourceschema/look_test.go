@@ -103,6 +103,7 @@ func TestWhatStandsIsLeftAlone(t *testing.T) {
 		"changed since":            {func(p *synchubv1alpha1.PublishedResource) { p.Generation++ }, false},
 		"not ready":                {func(p *synchubv1alpha1.PublishedResource) { p.Status.Conditions[0].Status = metav1.ConditionFalse }, false},
 		"never looked at":          {func(p *synchubv1alpha1.PublishedResource) { p.Status.Conditions = nil }, false},
+		"nobody's yet":             {func(p *synchubv1alpha1.PublishedResource) { p.Status.Hub = nil }, false},
 		"without a schema":         {func(p *synchubv1alpha1.PublishedResource) { p.Status.SchemaName = "" }, false},
 		"given to targets as well": {func(p *synchubv1alpha1.PublishedResource) { p.Spec.InstallCRD = true }, false},
 	} {
@@ -110,6 +111,7 @@ func TestWhatStandsIsLeftAlone(t *testing.T) {
 			published := &synchubv1alpha1.PublishedResource{}
 			published.Generation, published.Status.SchemaName = 2, "v1.widgets.example.com"
 			published.Status.Conditions = []metav1.Condition{ready}
+			published.Status.Hub = &synchubv1alpha1.HubReference{UID: "hub"}
 			test.change(published)
 			if got := stands(published); got != test.want {
 				t.Errorf("want %v, got %v", test.want, got)

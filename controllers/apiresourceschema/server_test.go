@@ -26,7 +26,9 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/apiresourceschema"
+	"github.com/synchub-dev/synchub/controllers/published"
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
@@ -88,6 +90,31 @@ func TestSchemaFromTheHostingCluster(t *testing.T) {
 		t.Errorf("want %s, got %s", first, kept)
 	}
 	w.hasEvent(t, "gadgets-here", apiresourceschema.ReasonNotServed, first)
+}
+
+// What another hub publishes is left alone, until it is handed over.
+func TestResourceOfAnotherHub(t *testing.T) {
+	w := theWorld(t)
+	const group = "hubs.example.com"
+	for _, name := range []string{"gadgets-theirs", "gadgets-ours"} {
+		w.publish(t, name, "resource: {group: "+group+", kind: Gadget}")
+		w.becomes(t, name, apiresourceschema.ReasonNotServed, "does not serve it")
+	}
+	w.give(t, "gadgets-theirs", &synchubv1alpha1.HubReference{UID: "other-hub", Workspace: "root:other"})
+	w.hasEvent(t, "gadgets-theirs", published.ReasonAnotherHub, "root:other (other-hub)", "root:provider (this-hub)", "kubectl patch publishedresources gadgets-theirs")
+
+	w.apply(t, hosting, definition(group, "first"))
+	w.becomes(t, "gadgets-ours", apiresourceschema.ReasonCreated, "The APIResourceSchema is v")
+	theirs := w.get(NewWithT(t), t, "gadgets-theirs")
+	if theirs.Status.SchemaName != "" || theirs.Status.Hub.UID != "other-hub" {
+		t.Errorf("another hub's was written: %+v", theirs.Status)
+	}
+
+	w.give(t, "gadgets-theirs", nil)
+	w.becomes(t, "gadgets-theirs", apiresourceschema.ReasonCreated, "The APIResourceSchema is v")
+	if ours := w.get(NewWithT(t), t, "gadgets-theirs"); ours.Status.Hub == nil || ours.Status.Hub.UID != "this-hub" || ours.Status.Hub.Workspace != "root:provider" {
+		t.Errorf("it was not taken over: %+v", ours.Status.Hub)
+	}
 }
 
 func TestSchemaOfBuiltInKinds(t *testing.T) {

@@ -189,6 +189,7 @@ func (w *world) work() error {
 		OnChange: func(syncTarget types.UID) { controller.TargetChanged(syncTarget) },
 	})
 	controller = apiresourceschema.NewController(apiresourceschema.Options{
+		Hub:     published.Hub{UID: "this-hub", Workspace: "root:provider"},
 		Hosting: manager.GetClient(), HostingREST: asked.RESTClient(), Namespace: metav1.NamespaceDefault, Provider: provider,
 		Targets:     &apiresourceschema.SyncTargets{Inventories: inventories{w.hosting}, Bindings: bindings{}, Registry: registry},
 		Definitions: published.NewDefinitions(w.tell),

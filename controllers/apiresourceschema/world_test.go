@@ -142,6 +142,16 @@ func (w *world) get(g Gomega, t *testing.T, name string) *synchubv1alpha1.Publis
 	return resource
 }
 
+// give writes which hub publishes a PublishedResource.
+func (w *world) give(t *testing.T, name string, hub *synchubv1alpha1.HubReference) {
+	t.Helper()
+	eventually(t, func(g Gomega) {
+		resource := w.get(g, t, name)
+		resource.Status.Hub = hub
+		g.Expect(w.hosting.Status().Update(t.Context(), resource)).To(Succeed())
+	})
+}
+
 // becomes waits until the condition SchemaReady has a reason and a message with a part, and returns the schema's name.
 func (w *world) becomes(t *testing.T, name, reason, part string) (schema string) {
 	t.Helper()

@@ -93,7 +93,7 @@ func (l *Look) Worked() time.Duration { return l.look.Worked() }
 func (l *Look) Check(ctx context.Context, wanted Wanted) (State, error) {
 	served, err := l.look.Served(ctx, wanted.Target, wanted.Kind)
 	if err != nil {
-		state, known := stateOf(err)
+		state, known := stateOf(err, wanted.Target.Version)
 		if known {
 			err = nil
 		}
@@ -105,7 +105,7 @@ func (l *Look) Check(ctx context.Context, wanted Wanted) (State, error) {
 	}
 	theirs, err := served.Schema(ctx)
 	if err != nil {
-		state, known := stateOf(err)
+		state, known := stateOf(err, wanted.Target.Version)
 		if known {
 			err = nil // it would be the same the next time
 		}

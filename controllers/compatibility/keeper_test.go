@@ -55,3 +55,27 @@ func TestWhatIsTrustedIsComparedLater(t *testing.T) {
 		})
 	}
 }
+
+// What is known of one version says nothing about another: it is compared before anything is written.
+func TestAnotherVersionIsNotKnown(t *testing.T) {
+	keeper := New(Options{Clock: clocktesting.NewFakeClock(time.Unix(1000, 0))})
+	group := schema.GroupResource{Group: "example.org", Resource: "widgets"}
+	want := func(version string) {
+		keeper.Set(map[schema.GroupResource]Wanted{group: {Target: group.WithVersion(version), Kind: "Widget"}})
+	}
+	want("v1")
+	keeper.take(group, keeper.entries[group].wanted, accepted(ReasonFits, "It fits."), nil)
+	for _, version := range []string{"v1", "v2"} {
+		want(version)
+		_, known := keeper.State(group)
+		fits := false
+		select {
+		case <-keeper.Fits(group):
+			fits = true
+		default:
+		}
+		if isFirst := version == "v1"; known != isFirst || fits != isFirst {
+			t.Errorf("%s: known is %v, fits is %v", version, known, fits)
+		}
+	}
+}

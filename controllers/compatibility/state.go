@@ -124,8 +124,9 @@ func list(findings []compatibility.Finding) string {
 
 var notAnswered = State{edgev2alpha1.SyncedResourcePending, ReasonNotAnswered, "The target could not be asked for its schema; it is asked again."}
 
-// stateOf tells what an error of the target means; ok is false if it may answer otherwise when it is asked again.
-func stateOf(err error) (state State, ok bool) {
+// stateOf tells what an error of the target means that was asked about the version in use; ok is false if it may answer otherwise
+// when it is asked again.
+func stateOf(err error, used string) (state State, ok bool) {
 	version, otherVersion := errors.AsType[*definitions.VersionNotServedError](err)
 	unusable, isUnusable := errors.AsType[*definitions.UnusableError](err)
 	tooLarge, isTooLarge := errors.AsType[*structural.TooLargeError](err)
@@ -133,7 +134,7 @@ func stateOf(err error) (state State, ok bool) {
 	case isTooLarge:
 		return incompatible(ReasonTooLarge, fmt.Sprintf("The target's schema is too large to be compared: %s.", tooLarge)), true
 	case otherVersion:
-		return incompatible(ReasonVersionNotServed, fmt.Sprintf("The target does not serve the version that the hub uses: %s.", version)), true
+		return incompatible(ReasonVersionNotServed, fmt.Sprintf("The target does not serve version %s: %s.", used, version)), true
 	case errors.Is(err, definitions.ErrNotServed):
 		return incompatible(ReasonNotServed, "The target does not serve it."), true
 	case isUnusable:

@@ -79,7 +79,7 @@ func TestStateOf(t *testing.T) {
 		"an answer of 500": {apierrors.NewInternalError(errors.New("no")), edgev2alpha1.SyncedResourcePending, ReasonNotAnswered, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			state, known := stateOf(test.err)
+			state, known := stateOf(test.err, "v1")
 			if state.SyncedResourceState != test.state || state.Reason != test.reason || known != test.known || state.Refuses() || state.Message == "" {
 				t.Errorf("%+v, %v", state, known)
 			}

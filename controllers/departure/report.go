@@ -103,8 +103,8 @@ func (r *report) take(all survey) {
 		}
 	}
 	r.unseen = len(all.unseen) > 0
-	for _, resource := range all.unseen {
-		r.staying[edgev2alpha1.LeftObject{Group: resource.Group, Resource: resource.Resource, Name: "*"}] = ReasonUnseen
+	for _, at := range slices.Concat(all.unseen, all.abandoned) {
+		r.staying[edgev2alpha1.LeftObject{Group: at.Group, Resource: at.Resource, Namespace: at.namespace, Name: "*"}] = ReasonUnseen
 	}
 	for wave, before := range r.remaining {
 		r.removed += int32(max(before-counts[wave], 0)) //nolint:gosec // no target holds that many

@@ -49,13 +49,15 @@ const (
 
 // Target is what a departure needs of a [targets.Connection].
 type Target interface {
-	Page(ctx context.Context, resource schema.GroupVersionResource, selector, next string) (*metav1.PartialObjectMetadataList, error)
+	Page(ctx context.Context, resource schema.GroupVersionResource, namespace, selector, next string) (*metav1.PartialObjectMetadataList, error)
 	ResolveResource(ctx context.Context, resource schema.GroupVersionResource) (kind string, namespaced bool, err error)
 	Resolve(ctx context.Context, kind schema.GroupVersionKind) (resource schema.GroupVersionResource, namespaced bool, err error)
 	Delete(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName, uid types.UID) error
 	Strip(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName, uid types.UID, labels, annotations []string) error
+	LacksNamespace(ctx context.Context, name string) bool
 	WaitUp(ctx context.Context) error
 	Doubt()
+	Ahead() time.Duration
 }
 
 var _ Target = &targets.Connection{}
@@ -67,6 +69,10 @@ type Options struct {
 	Mode   Mode
 	// Resources are those of the target that the hub may have written objects of.
 	Resources []schema.GroupVersionResource
+	// Readable are the only namespaces in which the hub is meant to read; none stands for the whole cluster. Placed are those in
+	// which it may have written, the empty one for the whole cluster. Where it may not read beyond the readable ones, what may be
+	// left is listed, and holds nothing up: nobody means to let the hub there again.
+	Readable, Placed []string
 	// Cascades tells whether objects that came from a resource of the mailbox may be removed with all they hold.
 	Cascades func(schema.GroupResource) bool
 	// Before is the report of an earlier run, nil if there was none.
@@ -179,7 +185,8 @@ func (r *run) empty(ctx context.Context, wave order.Wave, failed *failures) erro
 // isHeldUp tells whether something that is being deleted may still need what goes after it.
 func (r *run) isHeldUp(found survey) bool {
 	for _, item := range found.of(Await) {
-		if r.Clock.Since(item.DeletionTimestamp.Time) < patience {
+		// The target has set that time.
+		if r.Clock.Since(item.DeletionTimestamp.Time)+r.Target.Ahead() < patience {
 			return true
 		}
 	}

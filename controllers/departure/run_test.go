@@ -20,10 +20,13 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 // down is a double of a target that is not up, as one is behind which another cluster answers. Any request to it fails the test by
@@ -37,5 +40,28 @@ func TestRunWaitsForTheTarget(t *testing.T) {
 	err := Run(t.Context(), Options{Target: down{}, Resources: []schema.GroupVersionResource{{Version: "v1", Resource: "configmaps"}}, Clock: clock.RealClock{}, Log: logr.Discard()})
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// skewed is a double of a target whose clock is ahead of the hub's.
+type skewed struct {
+	Target
+	ahead time.Duration
+}
+
+func (s skewed) Ahead() time.Duration { return s.ahead }
+
+// How long an object has been held up is told by the clock of the target, which said when its deletion began.
+func TestPatienceByTheTargetsClock(t *testing.T) {
+	now := clocktesting.NewFakeClock(time.Now())
+	for _, ahead := range []time.Duration{0, 3 * time.Hour, -3 * time.Hour} {
+		for passed, want := range map[time.Duration]bool{patience - time.Second: true, patience + time.Second: false} {
+			r := &run{Options: Options{Target: skewed{ahead: ahead}, Clock: now}}
+			begun := metav1.NewTime(now.Now().Add(ahead - passed))
+			held := item{Object: Object{PartialObjectMetadata: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &begun}}}, Decision: Decision{Action: Await}}
+			if got := r.isHeldUp(survey{items: []item{held}}); got != want {
+				t.Errorf("%s after it began, with a clock that is %s ahead: want %v, got %v", passed, ahead, want, got)
+			}
+		}
 	}
 }

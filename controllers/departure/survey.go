@@ -45,8 +45,15 @@ func (i item) key() types.NamespacedName {
 // survey is what a target holds that is, or may be, the hub's.
 type survey struct {
 	items []item
-	// unseen are resources whose objects the target does not show to the hub.
-	unseen []schema.GroupResource
+	// unseen are resources whose objects the target does not show to the hub, and abandoned those that it is not meant to see
+	// any more.
+	unseen, abandoned []area
+}
+
+// area is where objects of a resource may be: in a namespace, or anywhere.
+type area struct {
+	schema.GroupResource
+	namespace string
 }
 
 func (s survey) of(action Action) []item {
@@ -90,14 +97,8 @@ func (r *run) survey(ctx context.Context, included func(schema.GroupResource) bo
 		if !included(scope.resource.GroupResource()) {
 			continue
 		}
-		items, err := r.list(ctx, scope)
-		switch {
-		case errors.Is(err, targets.ErrNotServed):
-			// Its objects went with the API.
-		case apierrors.IsForbidden(err) && scope.optional:
-		case apierrors.IsForbidden(err):
-			result.unseen = append(result.unseen, scope.resource.GroupResource())
-		case err != nil:
+		items, err := r.look(ctx, scope, &result)
+		if err != nil {
 			return survey{}, err
 		}
 		for _, item := range items {
@@ -110,15 +111,69 @@ func (r *run) survey(ctx context.Context, included func(schema.GroupResource) bo
 	return result, nil
 }
 
-// list returns the objects of a scope that are the hub's.
-func (r *run) list(ctx context.Context, scope scope) ([]item, error) {
-	resource, kind, err := r.resolve(ctx, scope.resource)
-	if err != nil {
+// look returns the objects of a scope that are the hub's, wherever they may be, and notes in the survey where it cannot see them.
+func (r *run) look(ctx context.Context, scope scope, result *survey) ([]item, error) {
+	resource, kind, namespaced, err := r.resolve(ctx, scope.resource)
+	switch {
+	case errors.Is(err, targets.ErrNotServed):
+		// Its objects went with the API.
+		return nil, nil
+	case apierrors.IsForbidden(err):
+		if !scope.optional {
+			result.unseen = append(result.unseen, area{scope.resource.GroupResource(), ""})
+		}
+		return nil, nil
+	case err != nil:
 		return nil, err
 	}
+	scope.resource = resource
+	var items []item
+	for _, namespace := range r.namespacesFor(namespaced) {
+		found, err := r.list(ctx, scope, kind, namespace)
+		if err := r.unlessHidden(ctx, scope, namespace, err, result); err != nil {
+			return nil, err
+		}
+		items = append(items, found...)
+	}
+	return items, nil
+}
+
+// unlessHidden returns the error of a list, unless that says that the target does not show the objects, which is noted.
+func (r *run) unlessHidden(ctx context.Context, scope scope, namespace string, err error, result *survey) error {
+	at := area{scope.resource.GroupResource(), namespace}
+	switch {
+	case errors.Is(err, targets.ErrNotServed):
+	case !apierrors.IsForbidden(err):
+		return err
+	case scope.optional:
+	case namespace != "" && r.Target.LacksNamespace(ctx, namespace):
+		// The rights went with it, and so did its objects.
+	case !r.isReadable(namespace):
+		result.abandoned = append(result.abandoned, at)
+	default:
+		result.unseen = append(result.unseen, at)
+	}
+	return nil
+}
+
+// namespacesFor returns where objects of a resource are looked for, the empty namespace for the whole cluster.
+func (r *run) namespacesFor(namespaced bool) []string {
+	if !namespaced || len(r.Readable) == 0 {
+		return []string{""}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.Readable, r.Placed))))
+}
+
+// isReadable tells whether the hub is meant to read there.
+func (r *run) isReadable(namespace string) bool {
+	return len(r.Readable) == 0 || slices.Contains(r.Readable, namespace)
+}
+
+// list returns the objects of a scope in a namespace, or in all if that is empty, that are the hub's.
+func (r *run) list(ctx context.Context, scope scope, kind, namespace string) ([]item, error) {
 	var items []item
 	for next, more := "", true; more; more = next != "" {
-		page, err := r.Target.Page(ctx, resource, scope.selector, next)
+		page, err := r.Target.Page(ctx, scope.resource, namespace, scope.selector, next)
 		if apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("%w: %w", targets.ErrNotServed, err)
 		}
@@ -126,10 +181,10 @@ func (r *run) list(ctx context.Context, scope scope) ([]item, error) {
 			return nil, err
 		}
 		for i := range page.Items {
-			object := Object{Resource: resource.GroupResource(), Kind: kind, PartialObjectMetadata: &page.Items[i]}
+			object := Object{Resource: scope.resource.GroupResource(), Kind: kind, PartialObjectMetadata: &page.Items[i]}
 			if decision := Plan(r.Mode, r.Owner, object, r.Cascades); decision.Action != Ignore {
 				object.ManagedFields = nil
-				items = append(items, item{Object: object, Decision: decision, resource: resource})
+				items = append(items, item{Object: object, Decision: decision, resource: scope.resource})
 			}
 		}
 		next = page.Continue
@@ -137,16 +192,16 @@ func (r *run) list(ctx context.Context, scope scope) ([]item, error) {
 	return slices.Clip(items), nil
 }
 
-// resolve returns the version of a resource that the target serves, and the kind. The one that was written once may not be
-// served any more.
-func (r *run) resolve(ctx context.Context, resource schema.GroupVersionResource) (schema.GroupVersionResource, string, error) {
-	kind, _, err := r.Target.ResolveResource(ctx, resource)
+// resolve returns the version of a resource that the target serves, the kind, and whether its objects are in namespaces. The
+// version that was written once may not be served any more.
+func (r *run) resolve(ctx context.Context, resource schema.GroupVersionResource) (schema.GroupVersionResource, string, bool, error) {
+	kind, namespaced, err := r.Target.ResolveResource(ctx, resource)
 	if resource.Version != "" && !errors.Is(err, targets.ErrNotServed) {
-		return resource, kind, err
+		return resource, kind, namespaced, err
 	}
-	if kind, _, err = r.Target.ResolveResource(ctx, resource.GroupResource().WithVersion("")); err != nil {
-		return resource, "", err
+	if kind, namespaced, err = r.Target.ResolveResource(ctx, resource.GroupResource().WithVersion("")); err != nil {
+		return resource, "", namespaced, err
 	}
 	resource, _, err = r.Target.Resolve(ctx, schema.GroupVersionKind{Group: resource.Group, Kind: kind})
-	return resource, kind, err
+	return resource, kind, namespaced, err
 }

@@ -109,6 +109,9 @@ func (p *Preview) claim(resource schema.GroupVersionResource, identityHash strin
 	}
 }
 
+// TargetVersions are those in which objects can be written to targets, the preferred one first.
+func (p *Preview) TargetVersions() []string { return p.resource.TargetVersions() }
+
 // Arrival is what becomes of an object of a mailbox.
 type Arrival struct {
 	// Object is what the target is given, without the hub's marks. It is nil if the filter holds the object back.

@@ -76,7 +76,7 @@ func (c *Controller) change(ctx context.Context, here placed, desired *transform
 	}
 	at := here.at()
 	c.onTarget.begin(at)
-	applied, err := c.Connection.Apply(ctx, here.side.GroupVersionResource, desired.Object, uid)
+	applied, err := c.applyAcrossVersions(ctx, here, desired, uid)
 	if err != nil {
 		c.onTarget.wrote(at, nil)
 		return explained(err)

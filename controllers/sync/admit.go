@@ -32,6 +32,18 @@ func (c *Controller) namespaces() *boundary.Namespaces {
 	return c.Namespaces()
 }
 
+// admitsNamespace returns why a namespace of the target is not used, nil if it is. What the connection does not reach counts as
+// not used yet, or not any more: there nothing could be told from an absent object.
+func (c *Controller) admitsNamespace(name string, protectedToo bool) error {
+	if err := c.namespaces().Check(name, protectedToo); err != nil {
+		return err
+	}
+	if !c.Connection.Reaches(name) {
+		return boundary.NotAllowed(name)
+	}
+	return nil
+}
+
 // NamespacesChanged makes the controller look again at everything, since it may use other namespaces of the target.
 func (c *Controller) NamespacesChanged() {
 	c.setFeeds(c.matcher.Load())
@@ -60,7 +72,7 @@ func (c *Controller) admits(side *side, key types.NamespacedName) error {
 	if namespace == "" {
 		return nil
 	}
-	return c.namespaces().Check(namespace, side.Allows.ProtectedNamespaces)
+	return c.admitsNamespace(namespace, side.Allows.ProtectedNamespaces)
 }
 
 // usedNamespace returns the namespace that an object is in, or is; empty if there is none.

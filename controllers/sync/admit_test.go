@@ -28,6 +28,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/sync/boundary"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/provider/targets"
 )
 
 // What comes up is judged by its kind, its namespace and its name, each on both sides.
@@ -66,6 +67,7 @@ func TestAdmitsUp(t *testing.T) {
 		above, below := schema.ParseGroupResource(test.mailbox), schema.ParseGroupResource(test.target)
 		controller := &Controller{Options: Options{
 			Resource:   Resource{GroupVersionResource: above.WithVersion("v1")},
+			Connection: &targets.Connection{},
 			Unresolved: refused, Namespaces: func() *boundary.Namespaces { return bounds },
 		}}
 		from := &side{TargetResource: TargetResource{GroupVersionResource: below.WithVersion("v1"), Kind: test.kind, Allows: test.allows}}
@@ -75,7 +77,7 @@ func TestAdmitsUp(t *testing.T) {
 			t.Errorf("%s: want %q, got %v", name, test.want, err)
 		}
 	}
-	if err := (&Controller{}).admits(&side{}, types.NamespacedName{Namespace: "kube-system"}); err != nil {
+	if err := (&Controller{Options: Options{Connection: &targets.Connection{}}}).admits(&side{}, types.NamespacedName{Namespace: "kube-system"}); err != nil {
 		t.Errorf("without rules: %v", err)
 	}
 }
@@ -97,7 +99,7 @@ func TestSelectedScope(t *testing.T) {
 		"roles.rbac.authorization.k8s.io": {},
 	} {
 		api := schema.ParseGroupResource(resource).WithVersion("v1")
-		controller := &Controller{Options: Options{Resource: Resource{GroupVersionResource: api, Namespaced: true}, Namespaces: func() *boundary.Namespaces { return bounds }}}
+		controller := &Controller{Options: Options{Resource: Resource{GroupVersionResource: api, Namespaced: true}, Connection: &targets.Connection{}, Namespaces: func() *boundary.Namespaces { return bounds }}}
 		got := controller.selectedScope(matcher, &side{TargetResource: TargetResource{GroupVersionResource: api}})
 		if got.All || !slices.Equal(got.Namespaces, want.Namespaces) || !slices.Equal(got.Names, want.Names) {
 			t.Errorf("%s: want %+v, got %+v", resource, want, got)

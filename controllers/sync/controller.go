@@ -171,7 +171,7 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 		poked:     make(chan struct{}, 1),
 	}
 	c.onTarget = newMemory(options.Clock, func(at place, resourceVersion string) bool {
-		return c.sideOf(at.resource).cache.HasReached(resourceVersion)
+		return c.sideOf(at.resource).cache.HasReached(at.key.Namespace, resourceVersion)
 	})
 	// The caches of mailboxes do not tell how far they have got.
 	c.inMailbox = newMemory(options.Clock, func(types.NamespacedName, string) bool { return true })
@@ -214,10 +214,10 @@ func (c *Controller) Run(ctx context.Context) error {
 	for _, side := range c.sides {
 		c.running.Go(func() { side.cache.Run(ctx) })
 		c.running.Go(func() {
-			if side.cache.WaitSynced(ctx) {
+			side.cache.OnProgress(ctx, func() {
 				c.poke()
 				c.answerRoll()
-			}
+			})
 		})
 	}
 	c.startFeeds(ctx)
@@ -294,22 +294,21 @@ func (c *Controller) begin(todo *queue) {
 
 // waitUntilKnown returns when it is known what the target holds; nothing may be decided before. While the target serves
 // the hub nothing of the resource there is nothing to do but to take back what came up before; where it lacks one form of
-// several, the others go on.
+// several, or does not show one namespace of several, the others go on.
 func (c *Controller) waitUntilKnown(ctx context.Context) bool {
 	begins := func() bool {
 		if c.Resource.Leaving {
 			return true
 		}
-		synced := 0
+		known := 0
 		for _, side := range c.sides {
-			switch {
-			case side.cache.Synced():
-				synced++
-			case side.cache.Availability().Reason == "":
+			filled, pending := side.cache.Progress()
+			if pending > 0 {
 				return false
 			}
+			known += filled
 		}
-		return synced > 0 || c.holdsAbove()
+		return known > 0 || c.holdsAbove()
 	}
 	for !begins() {
 		select {

@@ -19,6 +19,7 @@ package sync
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -65,7 +66,7 @@ func inWords(kind schema.GroupVersionKind) string {
 func (r Resource) publishes(kind schema.GroupVersionKind) bool {
 	target := r.OnTarget()
 	return !r.Companion && !r.Leaving && target.Group == kind.Group && target.Kind == kind.Kind &&
-		(kind.Version == "" || kind.Version == target.Version || target.Version == r.Version && r.Serves(kind.Version))
+		(kind.Version == "" || slices.Contains(r.TargetVersions(), kind.Version))
 }
 
 // bypasses returns the first field of the PublishedResources that objects of the resource would not keep to as those of

@@ -167,6 +167,7 @@ func (c *Controller) destination(source *unstructured.Unstructured, chosen choic
 	}
 	here, err := c.placeOf(name, seen)
 	if err == nil {
+		wish.Version = here.side.Version
 		err = c.admits(here.side, here.key)
 	}
 	if err == nil && here.object != nil && c.wholeOnTarget {

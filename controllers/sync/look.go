@@ -18,6 +18,7 @@ package sync
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -163,6 +164,16 @@ func (r Resource) Selects(matcher *selection.Matcher, source *unstructured.Unstr
 		return selected, true
 	}
 	return selected, ok
+}
+
+// NamedVersions returns what names one of the versions in which objects can be written to the target, those that count before
+// others first.
+func (r Resource) NamedVersions(matcher *selection.Matcher) []selection.NamedVersion {
+	target, versions := r.OnTarget(), r.TargetVersions()
+	return slices.DeleteFunc(matcher.NamedVersions(
+		selection.API{GroupResource: r.GroupResource(), Kind: r.Kind},
+		selection.API{GroupResource: target.GroupResource(), Kind: target.Kind},
+	), func(named selection.NamedVersion) bool { return !slices.Contains(versions, named.Version) })
 }
 
 // IsLeftOut tells whether what an object of the mailbox would be on the target is selected for coming up.

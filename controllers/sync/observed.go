@@ -46,7 +46,8 @@ func (c *Controller) named(key types.NamespacedName) selection.Object {
 // describeTarget is what selection needs to know of an object of the target.
 func (c *Controller) describeTarget(side *side, object *unstructured.Unstructured) selection.Object {
 	described := selection.Object{
-		Resource:    side.GroupVersionResource,
+		Resource:    side.inConfigs(),
+		Versions:    side.versions,
 		Kind:        side.Kind,
 		Namespace:   object.GetNamespace(),
 		Name:        object.GetName(),

@@ -17,6 +17,7 @@ limitations under the License.
 package sync
 
 import (
+	"cmp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -41,6 +42,9 @@ type Resource struct {
 	Kind string
 	// Projected is what the API is on targets, where it has another name there. Zero means the same.
 	Projected TargetResource
+	// TargetVersion is the one of [Resource.TargetVersions] in which objects are written to the target, if that is not the
+	// first.
+	TargetVersion string
 	// Namespaced is false for cluster-scoped resources.
 	Namespaced bool
 	// StatusSubresource is true if the mailbox serves the status as a subresource.
@@ -78,7 +82,7 @@ type Resource struct {
 
 // Rules say which objects of a resource travel and how they change on their way. They never change.
 type Rules struct {
-	// Versions are all that mailboxes serve.
+	// Versions are all that mailboxes serve, the preferred one first.
 	Versions []string
 	Filter   *filter.Filter
 	Naming   *naming.Namer
@@ -128,8 +132,39 @@ func (r Resource) OnTarget() TargetResource {
 	if r.Projected != (TargetResource{}) {
 		target = r.Projected
 	}
+	target.Version = cmp.Or(r.TargetVersion, target.Version)
 	target.Allows = r.Allows
 	return target
+}
+
+// In returns the resource as it is with a target to which objects are written in one of [Resource.TargetVersions].
+func (r Resource) In(version string) Resource {
+	r.TargetVersion = ""
+	if version != r.OnTarget().Version {
+		r.TargetVersion = version
+	}
+	return r
+}
+
+// TargetVersions are those in which objects can be written to targets, the preferred one first. They must not be changed.
+//
+// kcp converts nothing between the versions of a mailbox, so an object is the same in all of them but for its name: it is
+// written to a target under any.
+func (r Resource) TargetVersions() []string {
+	preferred, published := r.In("").OnTarget().Version, r.rules().Versions
+	switch {
+	case preferred != r.Version || len(published) < 2:
+		return []string{preferred}
+	case published[0] == preferred:
+		return published
+	default:
+		return append([]string{preferred}, slices.DeleteFunc(slices.Clone(published), func(version string) bool { return version == preferred })...)
+	}
+}
+
+// HasTargetVersions tells whether there is more than one.
+func (r Resource) HasTargetVersions() bool {
+	return len(r.rules().Versions) > 1 && len(r.TargetVersions()) > 1
 }
 
 // WishDown returns what an object of the resource is to be on a target that goes down for its own sake.

@@ -42,6 +42,8 @@ type place struct {
 // side is one of the resources that the mailbox's objects can be on the target.
 type side struct {
 	TargetResource
+	// versions are those in which configs may speak of it, if there are several: objects are the same in all of them.
+	versions []string
 	// cache holds what went down to it.
 	cache *targets.Cache
 	// taken watches names that somebody else has taken.
@@ -71,7 +73,11 @@ const unverified = "unverified"
 
 func (c *Controller) newSide(resource TargetResource) *side {
 	s := &side{TargetResource: resource, lock: c.locked}
+	if c.Resource.HasTargetVersions() && c.Resource.OnTarget().GroupResource() == resource.GroupResource() {
+		s.versions = c.Resource.TargetVersions()
+	}
 	s.cache = c.Connection.NewCache(resource.GroupVersionResource, targets.CacheOptions{
+		Namespaced:     c.Resource.Namespaced,
 		Selector:       c.selector,
 		Strip:          c.strip,
 		Handler:        c.targetHandler(s),
@@ -93,6 +99,15 @@ func (c *Controller) locked(do func()) {
 func (s *side) feeding() (current *feed) {
 	s.lock(func() { current = s.feed })
 	return current
+}
+
+// inConfigs is what configs call the resource.
+func (s *side) inConfigs() schema.GroupVersionResource {
+	resource := s.GroupVersionResource
+	if len(s.versions) > 0 {
+		resource.Version = s.versions[0]
+	}
+	return resource
 }
 
 // isKnown tells whether it is known what the target holds: what it does not serve it does not hold.
@@ -196,7 +211,7 @@ func (c *Controller) setFeed(side *side, matcher *selection.Matcher) (changed bo
 // newFeed starts a feed. The caller holds the lock.
 func (c *Controller) newFeed(side *side, matcher *selection.Matcher, key string) *feed {
 	ctx, cancel := context.WithCancel(c.feeding)
-	scope := side.kin.with(c.selectedScope(matcher, side))
+	scope := c.Connection.Within(side.kin.with(c.selectedScope(matcher, side)), c.Resource.Namespaced)
 	started := &feed{key: key, cancel: cancel}
 	started.Feed = c.Connection.NewFeed(side.GroupVersionResource, targets.FeedOptions{
 		Scope: scope,
@@ -268,7 +283,7 @@ func (c *Controller) selectedScope(matcher *selection.Matcher, side *side) selec
 	scope := matcher.UpScope(side.GroupResource(), side.Kind, c.Resource.Namespaced)
 	// What does not come up is not read either.
 	scope.Namespaces = slices.DeleteFunc(scope.Namespaces, func(name string) bool {
-		return c.namespaces().Check(name, side.Allows.ProtectedNamespaces) != nil
+		return c.admitsNamespace(name, side.Allows.ProtectedNamespaces) != nil
 	})
 	scope.Names = slices.DeleteFunc(scope.Names, func(name types.NamespacedName) bool { return c.admits(side, name) != nil })
 	return scope

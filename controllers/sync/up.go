@@ -281,7 +281,7 @@ func (c *Controller) selectsHeld(matcher *selection.Matcher, side *side, mark ow
 		return selection.Selection{}, false
 	}
 	return matcher.MatchUp(selection.Object{
-		Resource: side.GroupVersionResource, Kind: side.Kind, Namespace: mark.Source.Namespace, Name: mark.Source.Name,
+		Resource: side.inConfigs(), Versions: side.versions, Kind: side.Kind, Namespace: mark.Source.Namespace, Name: mark.Source.Name,
 		Labels: entriesOf(held, "labels"), Annotations: entriesOf(held, "annotations"),
 	})
 }

@@ -197,8 +197,13 @@ func (s Supply) meantBy(entry selection.Entry, resource sync.Resource, conversio
 	switch {
 	case entry.Up:
 		// It is named as on the target; what no conversion makes is called there as the PublishedResource says.
-		all := append(s.onTarget(resource, conversions), resource.OnTarget())
-		return slices.DeleteFunc(all, func(target sync.TargetResource) bool { return !names(entry, target) })
+		all, own := s.onTarget(resource, conversions), resource.OnTarget()
+		return slices.DeleteFunc(append(all, own), func(target sync.TargetResource) bool {
+			if target.GroupResource() == own.GroupResource() && slices.Contains(resource.TargetVersions(), entry.Version) {
+				return !names(withoutVersion(entry), target)
+			}
+			return !names(entry, target)
+		})
 	case names(entry, own(resource)) || resource.Serves(entry.Version) && names(withoutVersion(entry), own(resource)):
 		return s.onTarget(resource, conversions)
 	default:

@@ -46,6 +46,7 @@ func TestOverlapping(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		overruled, leftOut []sync.ObjectName
+		versions           []string
 		reason             string
 		message            []string
 	}{
@@ -58,6 +59,9 @@ func TestOverlapping(t *testing.T) {
 			leftOut: []sync.ObjectName{late, late, early}, reason: syncerconfig.ReasonSelectedUp,
 			message: []string{"do not go down", "selects them too: configmaps a/y; configmaps b/x."},
 		},
+		"a version": {
+			versions: []string{"one names v1"}, reason: syncerconfig.ReasonVersionOverruled, message: []string{"the oldest entry that names one decides: one names v1."},
+		},
 		"both": {
 			overruled: []sync.ObjectName{late}, leftOut: []sync.ObjectName{role}, reason: syncerconfig.ReasonConversionOverruled,
 			message: []string{"target: configmaps b/x. These", "too: clusterroles.rbac.authorization.k8s.io x."},
@@ -69,7 +73,7 @@ func TestOverlapping(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := syncerconfig.Status(findings(func(f *syncerconfig.Findings) {
-				f.Tally.Overruled, f.Tally.LeftOut = test.overruled, test.leftOut
+				f.Tally.Overruled, f.Tally.LeftOut, f.Versions = test.overruled, test.leftOut, test.versions
 			}), edgev2alpha1.SyncerConfigStatus{})
 			condition := meta.FindStatusCondition(got.Conditions, edgev2alpha1.ConditionOverlapping)
 			if test.reason == "" {

@@ -18,6 +18,7 @@ package syncerconfig
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -84,6 +85,25 @@ func inOtherVersions(unavailable []sync.Unavailable, fits map[schema.GroupResour
 	return unavailable
 }
 
+// overruledVersions returns which entries of a config name a version for a resource that is written to the target in another,
+// and what names that.
+func (r report) overruledVersions(id string) (overruled []string) {
+	for _, resource := range r.Published {
+		if resource.Companion || !resource.HasTargetVersions() {
+			continue
+		}
+		named := resource.NamedVersions(r.Matcher)
+		for _, one := range named {
+			if one.Config == id && one.Version != named[0].Version {
+				overruled = append(overruled, fmt.Sprintf("%s names %s for %s, %s of %s names %s",
+					one.Field, one.Version, resource.GroupResource(), named[0].Field, named[0].Config, named[0].Version))
+			}
+		}
+	}
+	slices.Sort(overruled)
+	return overruled
+}
+
 // findings returns what is known of a config with these conversions.
 func (r report) findings(id string, conversions []edgev2alpha1.Conversion) Findings {
 	var usable []conversion.Conversion
@@ -96,6 +116,7 @@ func (r report) findings(id string, conversions []edgev2alpha1.Conversion) Findi
 		}
 	}
 	return Findings{
+		Versions:   r.overruledVersions(id),
 		Tally:      r.tallies[id],
 		Selects:    r.Matcher.HasRules(id),
 		Idle:       r.Matcher.Idle(id),

@@ -17,6 +17,7 @@ limitations under the License.
 package syncerconfig
 
 import (
+	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,6 +28,42 @@ import (
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 )
+
+// A version that is named by somebody else decides, and that is said.
+func TestVersionsThatDoNotCount(t *testing.T) {
+	config := func(name string, versions ...string) *edgev2alpha1.EdgeSyncConfig {
+		config := &edgev2alpha1.EdgeSyncConfig{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		for _, version := range versions {
+			config.Spec.DownSyncedResources = append(config.Spec.DownSyncedResources, edgev2alpha1.EdgeSyncConfigResource{Group: "example.com", Version: version, Kind: "Widget", Namespace: "*", Name: "*"})
+		}
+		return config
+	}
+	widgets := sync.Resource{
+		GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}, Kind: "Widget", Namespaced: true,
+		Rules: &sync.Rules{Versions: []string{"v1", "v1beta1"}},
+	}
+	report := newReport(syncmanager.View{
+		Matcher:   selection.Compile(nil, []*edgev2alpha1.EdgeSyncConfig{config("a", "v7", "", "v1beta1"), config("b", "v1"), config("c", "v1beta1"), config("d")}),
+		Published: []sync.Resource{widgets.In("v1beta1")},
+	})
+	for name, want := range map[string][]string{
+		"a": nil, "c": nil, "d": nil,
+		"b": {"spec.downSyncedResources[0] names v1 for widgets.example.com, spec.downSyncedResources[2] of EdgeSyncConfig/a names v1beta1"},
+	} {
+		if got := report.findings(selection.EdgeSyncConfigID(name), nil).Versions; !slices.Equal(got, want) {
+			t.Errorf("%s: want %q, got %q", name, want, got)
+		}
+	}
+	// What comes up is selected by any version in which it is published.
+	up := selection.Entry{Up: true, Group: "example.com", Version: "v1", Kind: "Widget", Namespaces: []string{"*"}, Names: []string{"*"}}
+	if got := report.supply.Shortfalls([]selection.Entry{up}, nil); len(got) > 0 {
+		t.Errorf("got %v", got)
+	}
+	up.Version = "v7"
+	if got := report.supply.Shortfalls([]selection.Entry{up}, nil); len(got) != 1 || got[0].Reason != ReasonNotPublished {
+		t.Errorf("got %v", got)
+	}
+}
 
 // Each config is reported by its own entries and conversions.
 func TestFindings(t *testing.T) {

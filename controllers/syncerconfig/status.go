@@ -53,6 +53,9 @@ const (
 const (
 	// ReasonConversionOverruled: an older config of the mailbox decides what objects are called on the target.
 	ReasonConversionOverruled = "ConversionOverruled"
+	// ReasonVersionOverruled: another entry, of this or an older config, names the version in which a resource is written to the
+	// target.
+	ReasonVersionOverruled = "VersionOverruled"
 	// ReasonSelectedUp: objects that an entry for going down selects stay where they are, since they come up.
 	ReasonSelectedUp = "SelectedUp"
 )
@@ -76,6 +79,8 @@ type Findings struct {
 	Missing syncmanager.MissingAPIs
 	// Beyond is true if the config is not in force because its mailbox has too many.
 	Beyond bool
+	// Versions says which entries name a version for a resource that is written to the target in another.
+	Versions []string
 	// Closed says why nothing of the mailbox is held; empty if that is not so. Nothing else is known then.
 	Closed string
 }
@@ -107,7 +112,7 @@ func Status(findings Findings, current edgev2alpha1.SyncerConfigStatus) edgev2al
 		Type: edgev2alpha1.ConditionAPIsMissing, Reason: edgev2alpha1.ReasonNamingConflict, ObservedGeneration: findings.Generation,
 		Message: findings.Missing.Message,
 	})
-	overlapping := overlap(tally)
+	overlapping := overlap(tally, findings.Versions)
 	overlapping.ObservedGeneration = findings.Generation
 	setOrRemove(&next.Conditions, overlapping.Reason != "", overlapping)
 	setOrRemove(&next.Conditions, len(tally.Dropped) > 0, metav1.Condition{
@@ -213,21 +218,22 @@ func lacking(shortfalls []Shortfall) (reason, message string) {
 	return reason, strings.Join(sentences, " ")
 }
 
-// overlap returns the condition for objects about which something else decided than the entries that select them; its
-// reason is empty if there are none.
-func overlap(tally *sync.Tally) metav1.Condition {
+// overlap returns the condition for objects and versions about which something else decided than the entries that speak of them;
+// its reason is empty if there are none.
+func overlap(tally *sync.Tally, versions []string) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionOverlapping}
 	var sentences []string
 	for _, kind := range []struct {
 		reason, text string
-		objects      []sync.ObjectName
+		things       []string
 	}{
-		{ReasonConversionOverruled, "An older config selects these objects too, and its conversions decide what they are called on the target", tally.Overruled},
-		{ReasonSelectedUp, "These objects do not go down, because an entry that brings objects up selects them too", tally.LeftOut},
+		{ReasonConversionOverruled, "An older config selects these objects too, and its conversions decide what they are called on the target", objectNames(tally.Overruled)},
+		{ReasonVersionOverruled, "A resource is written to the target in one version, and the oldest entry that names one decides", versions},
+		{ReasonSelectedUp, "These objects do not go down, because an entry that brings objects up selects them too", objectNames(tally.LeftOut)},
 	} {
-		if len(kind.objects) > 0 {
+		if len(kind.things) > 0 {
 			condition.Reason = cmp.Or(condition.Reason, kind.reason)
-			sentences = append(sentences, fmt.Sprintf("%s: %s.", kind.text, first(objectNames(kind.objects))))
+			sentences = append(sentences, fmt.Sprintf("%s: %s.", kind.text, first(kind.things)))
 		}
 	}
 	condition.Message = strings.Join(sentences, " ")

@@ -17,6 +17,7 @@ limitations under the License.
 package syncmanager
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -55,9 +56,12 @@ func (m *Manager) define(managed *managed, wanted []sync.Resource) {
 	m.lock.Unlock()
 	var needed []definition.Wanted
 	for _, one := range all {
-		if slices.ContainsFunc(wanted, func(r sync.Resource) bool { return r.PublishedResource == one.PublishedResource }) {
-			needed = append(needed, one)
+		index := slices.IndexFunc(wanted, func(r sync.Resource) bool { return r.PublishedResource == one.PublishedResource })
+		if index < 0 {
+			continue
 		}
+		one.Version = cmp.Or(wanted[index].TargetVersion, one.Version)
+		needed = append(needed, one)
 	}
 	target := managed.describe()
 	if managed.keeper != nil && managed.keeper.connection != target.Connection {

@@ -61,13 +61,17 @@ func (m *Manager) formsOf(managed *managed, resource sync.Resource, relations []
 			continue
 		}
 		if kind.Version == "" && kind.Group == resource.Group {
-			kind.Version = resource.Version
+			kind.Version = versionOf(published, kind.GroupKind(), resource.Version)
 		}
 		served, err := resolve(managed.describe().Connection, kind)
 		result, err = result.taking(sync.TargetResource{GroupVersionResource: served, Kind: kind.Kind, Allows: allows}, kind.GroupVersion().WithResource(""), err)
 		errs = append(errs, err)
 	}
 	for _, related := range relations {
+		if resource.HasTargetVersions() && result.has(related.OnTarget.GroupResource()) {
+			// Whatever the relation names, it is written in one version.
+			continue
+		}
 		kind, err := resolveResource(managed.describe().Connection, related.OnTarget)
 		result, err = result.taking(sync.TargetResource{GroupVersionResource: related.OnTarget, Kind: kind, Allows: resource.Allows}, related.OnTarget, err)
 		errs = append(errs, err)
@@ -81,6 +85,18 @@ func (m *Manager) formsOf(managed *managed, resource sync.Resource, relations []
 	result.unresolved = append(result.unresolved, refused...)
 	result.targets = append(result.targets, managed.leftovers(resource, result)...)
 	return result, errors.Join(errs...)
+}
+
+// versionOf returns the version in which objects of a kind of the target are written, if a PublishedResource has a choice; else
+// the other one.
+func versionOf(published []sync.Resource, kind schema.GroupKind, otherwise string) string {
+	for _, resource := range published {
+		target := resource.OnTarget()
+		if resource.HasTargetVersions() && !resource.Leaving && target.GroupVersion().WithKind(target.Kind).GroupKind() == kind {
+			return target.Version
+		}
+	}
+	return otherwise
 }
 
 // taking returns the forms with one more that was asked for, or with why it cannot be added. The error is for the log.

@@ -20,6 +20,7 @@ import (
 	"context"
 	gosync "sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/controllers/sync"
@@ -53,7 +54,15 @@ func (m *Manager) listsNothing(managed *managed, resource sync.Resource) (bool, 
 	known, started := managed.lists.take(resource.GroupResource(), target.Connection)
 	if started != nil {
 		target.Connection.Background(func(ctx context.Context) {
-			empty, err := target.Connection.IsEmpty(requests.As(ctx, requests.Background), resource.OnTarget().GroupVersionResource, sync.Selector(owner))
+			var placed []string
+			if resource.Namespaced {
+				placed = target.Placed
+			}
+			empty, err := target.Connection.IsEmpty(requests.As(ctx, requests.Background), resource.OnTarget().GroupVersionResource, sync.Selector(owner), placed...)
+			if apierrors.IsForbidden(err) && len(placed) > 0 {
+				// Where the hub may not look any more something may be left for ever. That is told by the SyncTarget.
+				err = nil
+			}
 			managed.lists.end(started, empty, err)
 			m.enqueue(target.UID)
 		})

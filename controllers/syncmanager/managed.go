@@ -48,6 +48,10 @@ type managed struct {
 	// last told of a definition.
 	unresolved atomic.Bool
 	announced  atomic.Pointer[time.Time]
+	// several are the resources of the target of which several versions are published, and redefined is when the target last told
+	// of a definition of one of them.
+	several   atomic.Pointer[map[schema.GroupResource]bool]
+	redefined atomic.Pointer[time.Time]
 	// lists are of what nothing selects any more.
 	lists lists
 	// cordoned is true if nothing new may be made on the target.
@@ -59,6 +63,9 @@ type managed struct {
 
 	// clearing is what is done about names in conflict. It is written by the holder of turn.
 	clearing clearing
+	// rebound is true if nothing is removed from the target since the mailbox was bound again. It is written by the holder of
+	// turn.
+	rebound bool
 
 	// stale is true when the configs must be looked at anew, ask if what is missing must be proven to be gone. Both are
 	// guarded by the manager's lock.
@@ -84,6 +91,9 @@ type managed struct {
 	keeper *keeper
 	// comparing is nil until something is compared. It is written by the holder of turn.
 	comparing *comparing
+	// versions are those in which objects are written to the target, by their resource in the mailbox, where several are
+	// published. They are written by the holder of turn.
+	versions map[schema.GroupResource]string
 	// fits is what is known of the resources of the target, told what was reported of them last. Both are written by the
 	// holder of turn.
 	fits, told map[schema.GroupResource]compatibility.State
@@ -120,6 +130,13 @@ func (t *managed) connect(connection *targets.Connection, listener targets.Liste
 	return true
 }
 
+// placed takes over in which namespaces something may have been written.
+func (t *managed) placed(namespaces []string) {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	t.target.Placed = namespaces
+}
+
 // limit takes over the limits of the mailbox, and tells whether they are others.
 func (t *managed) limit(limits mailboxes.Limits) (changed bool) {
 	t.lock.Lock()
@@ -141,11 +158,11 @@ func (t *managed) rose() bool {
 	return true
 }
 
-// awaits tells whether a kind that a conversion speaks of may be served soon: a definition is announced a little before
-// discovery shows it.
+// awaits tells whether a kind that a conversion speaks of, or another version, may be served soon: a definition is announced a
+// little before discovery shows it.
 func (t *managed) awaits(now time.Time) bool {
-	announced := t.announced.Load()
-	return t.unresolved.Load() && announced != nil && now.Sub(*announced) < announcedLimit
+	isRecent := func(told *time.Time) bool { return told != nil && now.Sub(*told) < announcedLimit }
+	return t.unresolved.Load() && isRecent(t.announced.Load()) || isRecent(t.redefined.Load())
 }
 
 // settle notes that the pairs run that the matcher asks for of a publication, and tells whether the matcher is another one.

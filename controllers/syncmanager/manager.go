@@ -77,6 +77,8 @@ type Target struct {
 	Adoption synchubv1alpha1.AdoptionPolicy
 	// Namespaces are those of the target that may be used, beside what the hub protects.
 	Namespaces *edgev2alpha1.TargetNamespaces
+	// Placed are the namespaces in which the hub may have written, the empty one for the whole cluster; none stands for that, too.
+	Placed []string
 	// Limits bound what is held of the mailbox, where they are lower than the hub's. Zero stands for the hub's.
 	Limits mailboxes.Limits
 	// Recorded is what the hub may have written, by the resources of the target.
@@ -283,10 +285,16 @@ func (m *Manager) Assign(target Target) {
 		}
 	}
 	m.bound(found, target)
+	found.placed(target.Placed)
 	isOther := found.connect(target.Connection, targets.Listener{
-		CRD: func(schema.GroupResource) {
-			found.announced.Store(new(m.Clock.Now()))
-			if found.unresolved.Load() {
+		CRD: func(defined schema.GroupResource) {
+			now := m.Clock.Now()
+			found.announced.Store(&now)
+			isRedefined := found.hasSeveral(defined)
+			if isRedefined {
+				found.redefined.Store(&now)
+			}
+			if isRedefined || found.unresolved.Load() {
 				m.enqueue(target.UID)
 			}
 		},
@@ -355,7 +363,8 @@ type View struct {
 	Mailbox     logicalcluster.Name
 	Matcher     *selection.Matcher
 	Controllers []*sync.Controller
-	Published   []sync.Resource
+	// Published are the resources that mailboxes have, each in the version in which it is written to the target.
+	Published []sync.Resource
 	// Definitions are those that the hub gives the target, by what they define.
 	Definitions map[schema.GroupResource]definition.State
 	// Namespaces says which namespaces of the target may be used.
@@ -374,9 +383,11 @@ func (m *Manager) View(syncTarget types.UID) (view View, ok bool) {
 	if !ok {
 		return View{}, false
 	}
-	view = View{Controllers: found.controllers(), Published: m.Published(), Namespaces: found.namespaces.Load()}
+	view = View{Controllers: found.controllers(), Namespaces: found.namespaces.Load()}
+	published := m.Published()
 	found.lock.Lock()
 	defer found.lock.Unlock()
+	view.Published = found.inVersions(published)
 	view.Mailbox, view.Matcher, view.Definitions = found.target.Mailbox, found.matcher, found.definitions()
 	view.Frozen, view.Missing, view.Fits = m.frozen(found, view.Published), found.missing, maps.Clone(found.fits)
 	return view, found.known && found.settled == found.matcher

@@ -111,6 +111,22 @@ func (m *Manager) lookForMissing(ctx context.Context, managed *managed, publishe
 	return again
 }
 
+// Rebound tells whether nothing is removed from a SyncTarget's target, since its mailbox was bound again.
+func (m *Manager) Rebound(syncTarget types.UID) bool {
+	found, ok := m.get(syncTarget)
+	return ok && m.Mailboxes.Rebound(found.describe().Mailbox)
+}
+
+// lookForRebinding tells of a mailbox that was bound again, or has become another one. The caller holds turn.
+func (m *Manager) lookForRebinding(managed *managed) {
+	target := managed.describe()
+	before := managed.rebound
+	managed.rebound = m.Mailboxes.Rebound(target.Mailbox)
+	if managed.rebound != before && m.OnStates != nil {
+		m.OnStates(target.UID)
+	}
+}
+
 // clear has names freed if it is time for that, and returns when it is again. The caller holds turn.
 func (m *Manager) clear(ctx context.Context, managed *managed, missing []schema.GroupResource, conflict *mailboxes.NamingConflict) (again time.Duration) {
 	now, state := m.Clock.Now(), &managed.clearing

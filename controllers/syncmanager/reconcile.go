@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -51,7 +52,10 @@ func (m *Manager) Reconcile(ctx context.Context, syncTarget types.UID) (reconcil
 		return reconcile.Result{}, nil
 	}
 	again := m.lookForMissing(ctx, managed, published)
-	err := m.settle(ctx, managed, published, publication)
+	m.lookForRebinding(managed)
+	versionsAgain, unanswered := m.chooseVersions(managed, published)
+	err := errors.Join(m.settle(ctx, managed, managed.inVersions(published), publication), unanswered)
+	again = sooner(again, versionsAgain)
 	if errors.Is(ctx.Err(), context.Canceled) {
 		// The target is being stopped, or the hub.
 		return reconcile.Result{}, nil
@@ -66,6 +70,14 @@ func (m *Manager) Reconcile(ctx context.Context, syncTarget types.UID) (reconcil
 		return reconcile.Result{RequeueAfter: again}, nil
 	}
 	return patch.Settle(err)
+}
+
+// sooner returns the shorter of two times to wait, of which zero is for ever.
+func sooner(one, other time.Duration) time.Duration {
+	if one == 0 || other == 0 {
+		return max(one, other)
+	}
+	return min(one, other)
 }
 
 // publication returns the resources that mailboxes have by now, and the number of that publication.

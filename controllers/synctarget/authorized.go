@@ -72,7 +72,7 @@ func neededOn(recorded []ledger.Resource, view *syncmanager.View) []rights.Resou
 		name := schema.GroupResource{Group: entry.Group, Resource: entry.Resource}
 		resource := rights.Resource{Group: entry.Group, Resource: entry.Resource, Down: true, Up: true}
 		if view != nil {
-			resource.Down = !onlyUp(entry, name, view)
+			resource.Down, resource.ClusterScoped = !onlyUp(entry, name, view), isClusterScoped(entry, view)
 			if state, ok := view.Definitions[name]; ok {
 				resource.InstallsCRD = state.Installed || !state.Ready
 			}
@@ -80,6 +80,15 @@ func neededOn(recorded []ledger.Resource, view *syncmanager.View) []rights.Resou
 		resources = append(resources, resource)
 	}
 	return rights.Merge(resources)
+}
+
+// isClusterScoped tells whether objects of a resource are known to be in no namespace. What conversions make is so if what they
+// make it of is.
+func isClusterScoped(entry ledger.Resource, view *syncmanager.View) bool {
+	return slices.ContainsFunc(view.Published, func(resource sync.Resource) bool {
+		group := metav1.GroupResource(resource.GroupResource())
+		return !resource.Namespaced && (entry.GroupResource == group || slices.Contains(entry.ConvertedFrom, group))
+	})
 }
 
 // onlyUp tells whether configs select a resource for coming up and nothing else.
@@ -101,5 +110,6 @@ func (c *Controller) access(syncTarget *edgev2alpha1.SyncTarget, found circumsta
 	if view, ok := c.sync.View(syncTarget.UID); ok {
 		known = &view
 	}
-	return found.connection.Access(rights.Needed(neededOn(c.ledger.Get(syncTarget.UID).Resources, known)), found.trusted.Until)
+	needed := rights.Needed(neededOn(c.ledger.Get(syncTarget.UID).Resources, known), found.connection.Namespaces()...)
+	return found.connection.Access(needed, found.trusted.Until)
 }

@@ -77,7 +77,7 @@ func TestMessageOfMissingRightsIsBounded(t *testing.T) {
 
 func TestNeededOn(t *testing.T) {
 	published := func(name schema.GroupResource, kind string, more func(*sync.Resource)) sync.Resource {
-		resource := sync.Resource{GroupVersionResource: name.WithVersion("v1"), Kind: kind}
+		resource := sync.Resource{GroupVersionResource: name.WithVersion("v1"), Kind: kind, Namespaced: true}
 		if more != nil {
 			more(&resource)
 		}
@@ -94,6 +94,7 @@ func TestNeededOn(t *testing.T) {
 			published(schema.GroupResource{Resource: "configmaps"}, "ConfigMap", nil),
 			published(schema.GroupResource{Resource: "services"}, "Service", nil),
 			published(schema.GroupResource{Resource: "companions"}, "Companion", func(r *sync.Resource) { r.Companion = true }),
+			published(schema.GroupResource{Resource: "nodes"}, "Node", func(r *sync.Resource) { r.Namespaced = false }),
 			published(schema.GroupResource{Resource: "secrets"}, "Secret", func(r *sync.Resource) { r.All = true }),
 		},
 		Definitions: map[schema.GroupResource]definition.State{
@@ -113,6 +114,7 @@ func TestNeededOn(t *testing.T) {
 		"not selected any more":                  {"", "services", false, view, "services:crd"},
 		"related":                                {"", "companions", false, view, "companions"},
 		"all of them, whatever configs say":      {"", "secrets", false, view, "secrets"},
+		"in no namespace":                        {"", "nodes", false, view, "nodes"},
 		"not published any more, but left there": {"example.com", "gone", false, view, "gone.example.com"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -120,6 +122,7 @@ func TestNeededOn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			want[0].ClusterScoped = test.resource == "nodes"
 			entry := ledger.Resource{GroupResource: metav1.GroupResource{Group: test.group, Resource: test.resource}}
 			if test.converted {
 				entry.ConvertedFrom = []metav1.GroupResource{{Resource: "x"}}

@@ -18,6 +18,7 @@ package synctarget
 
 import (
 	"context"
+	"slices"
 	gosync "sync"
 	"time"
 
@@ -26,6 +27,7 @@ import (
 	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -317,6 +319,7 @@ func assignment(inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarg
 		Recorded:   syncmanager.FromLedger(known.Resources),
 		Adoption:   synchubv1alpha1.AdoptionPolicy(syncTarget.Spec.Adoption),
 		Namespaces: syncTarget.Spec.Namespaces,
+		Placed:     placedIn(known),
 		Limits:     mailboxLimitsOf(syncTarget),
 		Trusted:    found.trusted,
 	}
@@ -348,6 +351,25 @@ func limitsOf(syncTarget *edgev2alpha1.SyncTarget) kcp.Limits {
 		}
 	}
 	return limits
+}
+
+// namespacesOf returns the namespaces of the target that the SyncTarget binds the hub to, none if it may use any.
+func namespacesOf(syncTarget *edgev2alpha1.SyncTarget) []string {
+	if syncTarget.Spec.Namespaces == nil {
+		return nil
+	}
+	return syncTarget.Spec.Namespaces.Only
+}
+
+// placedIn returns the namespaces in which the hub may have written, the empty one for the whole cluster.
+func placedIn(known ledger.Entry) []string {
+	placed := slices.Clone(known.Namespaces)
+	for i := range placed {
+		if placed[i] == ledger.Everywhere {
+			placed[i] = metav1.NamespaceAll
+		}
+	}
+	return placed
 }
 
 // mailboxLimitsOf returns what the SyncTarget says of how much is held of its mailbox.

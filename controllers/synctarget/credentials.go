@@ -47,7 +47,7 @@ func (c *Controller) connect(ctx context.Context, inventory cluster.Cluster, syn
 		c.registry.Disconnect(syncTarget.UID)
 		return nil, problem, nil
 	}
-	connection, err := c.registry.Connect(syncTarget.UID, kubeconfig, limitsOf(syncTarget))
+	connection, err := c.registry.Connect(syncTarget.UID, kubeconfig, limitsOf(syncTarget), namespacesOf(syncTarget)...)
 	var refused *targets.RefusedError
 	switch {
 	case errors.Is(err, targets.ErrNotLeading):

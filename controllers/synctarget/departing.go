@@ -100,11 +100,14 @@ func (c *Controller) depart(ctx context.Context, request mcreconcile.Request, in
 	c.lock.Unlock()
 	// The caller goes on writing to its copy of the SyncTarget.
 	name, uid := syncTarget.Name, syncTarget.UID
+	known := c.ledger.Get(syncTarget.UID)
 	options := departure.Options{
 		Target:    connection,
 		Owner:     c.sync.Owner(syncTarget.UID),
 		Mode:      mode,
-		Resources: placedResources(c.ledger.Get(syncTarget.UID).Resources),
+		Resources: placedResources(known.Resources),
+		Readable:  connection.Namespaces(),
+		Placed:    placedIn(known),
 		Cascades:  c.sync.Cascades,
 		Before:    fresh.Status.Departure,
 		Record: func(ctx context.Context, report edgev2alpha1.DepartureStatus) error {

@@ -82,15 +82,21 @@ func (c *Controller) renew(ctx context.Context, inventory cluster.Cluster, syncT
 	}
 	token, ok := connection.Token()
 	now := c.clock.Now()
-	if !ok || now.Before(renewalDue(token, syncTarget.UID)) {
+	// The target has set when the token ends, and will have ended it, by its own clock.
+	there := now.Add(connection.Ahead())
+	if !ok || there.Before(renewalDue(token, syncTarget.UID)) {
 		memory.renewal.problem = ""
 		return
 	}
 	if !connection.Up() || now.Before(memory.renewal.next) {
 		return
 	}
-	memory.renewal.next = now.Add(retryAfter(syncTarget.UID, token.ExpiresAt.Sub(now)))
 	err := c.replaceToken(requests.As(ctx, requests.Background), inventory, syncTarget, connection, memory)
+	if errors.Is(err, targets.ErrAsked) {
+		// The target is not waited for here; its answer brings the SyncTarget here again.
+		return
+	}
+	memory.renewal.next = now.Add(retryAfter(syncTarget.UID, token.ExpiresAt.Sub(there)))
 	switch {
 	case apierrors.IsConflict(err) || errors.Is(err, targets.ErrChanged):
 		// Somebody else has just changed the Secret, perhaps for the same end.
@@ -104,7 +110,8 @@ func (c *Controller) renew(ctx context.Context, inventory cluster.Cluster, syncT
 	}
 }
 
-// replaceToken writes a new token into the Secret unless that has changed since it was read.
+// replaceToken writes a new token into the Secret unless that has changed since it was read. The error is [targets.ErrAsked] until
+// the target has answered.
 func (c *Controller) replaceToken(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, memory *memory) error {
 	reference := credentialsOf(syncTarget)
 	key := types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name}
@@ -116,7 +123,7 @@ func (c *Controller) replaceToken(ctx context.Context, inventory cluster.Cluster
 		// Somebody has just taken the permission away; the change of the Secret ends the connection.
 		return fmt.Errorf("the Secret %s does not allow this SyncTarget any more: %w", key, targets.ErrChanged)
 	}
-	kubeconfig, err := connection.RenewToken(ctx, stored.Data[reference.Key])
+	kubeconfig, err := connection.RenewTokenSoon(stored.Data[reference.Key])
 	if err != nil {
 		return err
 	}

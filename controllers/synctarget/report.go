@@ -18,6 +18,7 @@ package synctarget
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -37,6 +38,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/controllers/unimplemented"
 	"github.com/synchub-dev/synchub/provider/ledger"
+	"github.com/synchub-dev/synchub/provider/rights"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -51,11 +53,15 @@ const (
 	ReasonStarting              = "Starting"
 	ReasonSuspended             = "Suspended"
 	ReasonSyncing               = "Syncing"
-	ReasonReady                 = "Ready"
+	// ReasonMailboxRebound: the hub syncs, but removes nothing from the target.
+	ReasonMailboxRebound = "MailboxRebound"
+	ReasonReady          = "Ready"
 	// ReasonSharedCluster: another SyncTarget stands for the same cluster.
 	ReasonSharedCluster = "SharedCluster"
 	// ReasonOtherInventory: a SyncTarget of another inventory workspace leads to what says to be the same cluster.
 	ReasonOtherInventory = "OtherInventory"
+	// ReasonNamespacesUnlisted: the hub used other namespaces before.
+	ReasonNamespacesUnlisted = "NamespacesUnlisted"
 	// ReasonDraining and ReasonDrained: what the hub placed is being removed, or has been.
 	ReasonDraining = "Draining"
 	ReasonDrained  = "Drained"
@@ -94,13 +100,17 @@ func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, sync
 		// Once, so that the conditions cannot contradict each other.
 		now.health = found.connection.Health()
 		now.token, now.hasToken = found.connection.Token()
+		now.ahead = found.connection.Ahead()
 	}
 	now.access = c.access(syncTarget, found)
 	now.missing, now.missingKnown = c.sync.Missing(syncTarget.UID)
 	now.beyond = c.sync.BeyondLimits(syncTarget.UID)
+	now.rebound = c.sync.Rebound(syncTarget.UID)
 	now.sum = func() (sync.Sum, bool) { return c.sync.Sum(syncTarget.UID) }
 	result := reconcile.Result{RequeueAfter: now.describe(syncTarget, memory)}
-	now.describeLedger(syncTarget, c.ledger.Get(syncTarget.UID), c.sync.States(syncTarget.UID))
+	known := c.ledger.Get(syncTarget.UID)
+	now.describeLedger(syncTarget, known, c.sync.States(syncTarget.UID))
+	describeLeft(syncTarget, known.LeftIn(namespacesOf(syncTarget)))
 	if err := c.ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) { entry.Verified = now.verified(syncTarget, entry.Verified) }); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -130,13 +140,17 @@ type view struct {
 	missingKnown bool
 	// beyond says what of the mailbox is beyond its limits; empty if nothing is.
 	beyond string
-	now    time.Time
+	// rebound is true if the mailbox was bound again, and so nothing is removed from the target.
+	rebound bool
+	now     time.Time
+	// ahead is how far the target's clock is ahead of the hub's.
+	ahead time.Duration
 }
 
 // describe takes what is known over into the status, and returns when that must be done again; zero if only after a change.
 func (v view) describe(syncTarget *edgev2alpha1.SyncTarget, memory *memory) (again time.Duration) {
 	status := &syncTarget.Status
-	health := withToken(v.health, v.token, v.hasToken, syncTarget.Name, v.now)
+	health := withToken(v.health, v.token, v.hasToken, syncTarget.Name, v.now.Add(v.ahead))
 	heartbeat := heartbeatCondition(health, v.problem)
 	syncer := syncerCondition(syncTarget, v, health)
 	if v.rival != nil && syncer.Reason != ReasonSuspended {
@@ -207,6 +221,23 @@ func (v view) describeShared(syncTarget *edgev2alpha1.SyncTarget) {
 	})
 }
 
+// describeLeft sets or removes the condition NamespacesLeft.
+func describeLeft(syncTarget *edgev2alpha1.SyncTarget, left []string) {
+	if len(left) == 0 {
+		meta.RemoveStatusCondition(&syncTarget.Status.Conditions, edgev2alpha1.ConditionNamespacesLeft)
+		return
+	}
+	where := rights.NameNamespaces(left)
+	if slices.Contains(left, ledger.Everywhere) {
+		where = "other namespaces"
+	}
+	meta.SetStatusCondition(&syncTarget.Status.Conditions, metav1.Condition{
+		Type: edgev2alpha1.ConditionNamespacesLeft, Status: metav1.ConditionTrue, Reason: ReasonNamespacesUnlisted, ObservedGeneration: syncTarget.Generation,
+		Message: fmt.Sprintf("The hub used %s of the target before, which spec.namespaces.only does not list. What it placed there, if anything, stays as it is, and the hub does not look at it. "+
+			"List them again to have it kept in step, or removed with its originals.", where),
+	})
+}
+
 // describeLedger shows what the ledger has.
 func (v view) describeLedger(syncTarget *edgev2alpha1.SyncTarget, known ledger.Entry, states map[schema.GroupResource]compatibility.State) {
 	status := &syncTarget.Status
@@ -224,7 +255,7 @@ func (v view) describeLedger(syncTarget *edgev2alpha1.SyncTarget, known ledger.E
 // verified returns the generation of the SyncTarget for which all was found to be well, zero if it is not. As long as that is
 // being found out, what was known before stays.
 func (v view) verified(syncTarget *edgev2alpha1.SyncTarget, before int64) int64 {
-	health := withToken(v.health, v.token, v.hasToken, syncTarget.Name, v.now)
+	health := withToken(v.health, v.token, v.hasToken, syncTarget.Name, v.now.Add(v.ahead))
 	if v.rival != nil || v.mailbox == "" {
 		return 0
 	}
@@ -353,6 +384,10 @@ func syncerCondition(syncTarget *edgev2alpha1.SyncTarget, v view, health targets
 		}
 	case !v.known:
 		condition.Reason, condition.Message = ReasonStarting, "The hub has not read the mailbox yet."
+	case v.rebound && syncTarget.Status.Mailbox != nil:
+		condition.Status, condition.Reason = metav1.ConditionTrue, ReasonMailboxRebound
+		condition.Message = fmt.Sprintf("The hub syncs the target with its mailbox, but removes nothing from it: the mailbox was bound again, after kcp had deleted with the former binding "+
+			"what it stored, such as configs. Put back what is missing. To have removals again, delete the workspace %s: the hub makes another, and takes over what is put there.", syncTarget.Status.Mailbox.Workspace)
 	default:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonSyncing, "The hub syncs the target with its mailbox; status.counts and status.failures tell how far it is."
 	}

@@ -18,7 +18,6 @@ package synctarget
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -106,11 +105,16 @@ func newWorld(t *testing.T) *world {
 	inventory.Client, err = client.New(target.Config, client.Options{})
 	g.Expect(err).NotTo(HaveOccurred())
 
+	return &world{workspace: inventory, T: t, target: target, registry: newRegistry(t, clock.RealClock{})}
+}
+
+func newRegistry(t *testing.T, clock clock.WithTicker) *targets.Registry {
+	t.Helper()
 	registry := targets.NewRegistry(targets.Options{
-		FieldManager: "test", Limits: kcp.Limits{QPS: 100, Burst: 200}, Clock: clock.RealClock{}, Log: logr.Discard(), OnChange: func(types.UID) {},
+		FieldManager: "test", Limits: kcp.Limits{QPS: 100, Burst: 200}, Clock: clock, Log: logr.Discard(), OnChange: func(types.UID) {},
 	})
 	framework.During(t, registry.Start)
-	return &world{workspace: inventory, T: t, target: target, registry: registry}
+	return registry
 }
 
 // account makes a ServiceAccount, with the right to renew its token or without, a token of ten minutes, and the Secret and
@@ -174,6 +178,37 @@ func TestRenewal(t *testing.T) {
 	t.Run("writes another token into the Secret in time", func(t *testing.T) { w.renewsInTime(t, controller, now) })
 	t.Run("overwrites nobody's change", func(t *testing.T) { w.overwritesNothing(t, controller, now) })
 	t.Run("says what right is missing", func(t *testing.T) { w.saysWhatIsMissing(t, controller, now) })
+	t.Run("goes by the target's clock", func(t *testing.T) { w.goesByTheTargetsClock(t) })
+}
+
+// Of a hub whose clock is an hour off, a token of ten minutes would end unnoticed, or be renewed each minute.
+func (w *world) goesByTheTargetsClock(t *testing.T) {
+	for name, off := range map[string]time.Duration{"slow": -time.Hour, "fast": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			hubs := testclock.NewFakeClock(time.Now().Add(off))
+			there := &world{workspace: w.workspace, T: t, target: w.target, registry: newRegistry(t, hubs)}
+			syncTarget, connection := there.account(name, true)
+			token, _ := connection.Token()
+			now := testclock.NewFakeClock(token.IssuedAt.Add(off + 5*time.Minute))
+			controller := NewController(Options{Registry: there.registry, Sync: syncmanager.New(syncmanager.Options{}), Ledger: ledger.New(ledger.Options{}), Clock: now})
+			before, memory := there.secret(name), &memory{}
+			controller.renew(t.Context(), there, syncTarget, connection, memory)
+			g.Expect(there.secret(name).ResourceVersion).To(Equal(before.ResourceVersion), "it is not due")
+			now.SetTime(token.ExpiresAt.Add(off - 3*time.Minute))
+			there.renew(controller, syncTarget, connection, memory)
+			g.Expect(there.secret(name).ResourceVersion).NotTo(Equal(before.ResourceVersion))
+		})
+	}
+}
+
+// renew has a token renewed, and returns once the target has answered.
+func (w *world) renew(controller *Controller, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, memory *memory) {
+	w.Helper()
+	NewWithT(w).Eventually(func() time.Time {
+		controller.renew(w.Context(), w, syncTarget, connection, memory)
+		return memory.renewal.next
+	}).WithTimeout(patience).ShouldNot(BeZero())
 }
 
 func (w *world) renewsInTime(t *testing.T, controller *Controller, now *testclock.FakeClock) {
@@ -188,7 +223,7 @@ func (w *world) renewsInTime(t *testing.T, controller *Controller, now *testcloc
 	g.Expect(w.secret("renews").ResourceVersion).To(Equal(before.ResourceVersion), "it is not due")
 
 	now.SetTime(token.ExpiresAt.Add(-3 * time.Minute))
-	controller.renew(t.Context(), w, syncTarget, connection, memory)
+	w.renew(controller, syncTarget, connection, memory)
 	g.Expect(memory.renewal.problem).To(BeEmpty())
 	g.Expect(memory.renewal.done).To(Equal(now.Now()))
 	after := w.secret("renews")
@@ -231,12 +266,11 @@ func (w *world) overwritesNothing(t *testing.T, controller *Controller, now *tes
 	g.Expect(w.Update(t.Context(), changed)).To(Succeed())
 
 	memory := &memory{}
-	controller.renew(t.Context(), w, syncTarget, connection, memory)
+	w.renew(controller, syncTarget, connection, memory)
 	g.Expect(memory.renewal).To(Equal(renewal{next: now.Now().Add(time.Second)}))
 	g.Expect(w.secret("conflicts").ResourceVersion).To(Equal(changed.ResourceVersion))
-	err := controller.replaceToken(t.Context(), w, syncTarget, connection, memory)
-	var write *writeError
-	g.Expect(errors.As(err, &write)).To(BeTrue(), "%v", err)
+	g.Eventually(func() error { return controller.replaceToken(t.Context(), w, syncTarget, connection, memory) }).
+		WithTimeout(patience).Should(BeAssignableToTypeOf(&writeError{}))
 }
 
 func (w *world) saysWhatIsMissing(t *testing.T, controller *Controller, now *testclock.FakeClock) {
@@ -245,7 +279,7 @@ func (w *world) saysWhatIsMissing(t *testing.T, controller *Controller, now *tes
 	token, _ := connection.Token()
 	before, memory := w.secret("may-not"), &memory{}
 	now.SetTime(token.ExpiresAt.Add(-3 * time.Minute))
-	controller.renew(t.Context(), w, syncTarget, connection, memory)
+	w.renew(controller, syncTarget, connection, memory)
 	g.Expect(memory.renewal.problem).To(ContainSubstring("allow its ServiceAccount default/may-not to create serviceaccounts/token for itself"))
 	g.Expect(memory.renewal.next).To(BeTemporally(">", now.Now()))
 	g.Expect(w.secret("may-not").ResourceVersion).To(Equal(before.ResourceVersion))

@@ -160,6 +160,7 @@ func (c *Controller) identify(ctx context.Context, request mcreconcile.Request, 
 			entry.Confirm(cluster, c.clock.Now())
 		}
 		entry.Cluster = cluster
+		entry.Bind(namespacesOf(syncTarget))
 	})
 	if err != nil {
 		return err

@@ -19,9 +19,12 @@ package synctarget
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -77,6 +80,19 @@ func TestSuspendedIsACondition(t *testing.T) {
 		(view{now: noon, health: up}).describe(syncTarget, &memory{})
 		if got := meta.IsStatusConditionTrue(syncTarget.Status.Conditions, edgev2alpha1.ConditionSuspended); got != suspend {
 			t.Errorf("suspend is %v, the condition %v", suspend, got)
+		}
+	}
+}
+
+// Whoever has bound a mailbox again is told why nothing is removed any more, and how that ends.
+func TestReboundMailbox(t *testing.T) {
+	syncTarget := &edgev2alpha1.SyncTarget{}
+	syncTarget.Status.Mailbox = &edgev2alpha1.MailboxStatus{Workspace: "root:synchub:one"}
+	for i, rebound := range []bool{false, true, false} {
+		(view{now: noon.Add(time.Duration(i) * time.Hour), health: up, known: true, circumstances: circumstances{mailbox: "m"}, rebound: rebound}).describe(syncTarget, &memory{})
+		syncer := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionSyncerReady)
+		if got := strings.Contains(syncer.Message, "delete the workspace root:synchub:one"); got != rebound || got != (syncer.Reason == ReasonMailboxRebound) || syncer.Status != metav1.ConditionTrue {
+			t.Errorf("%v: got %+v", rebound, syncer)
 		}
 	}
 }

@@ -69,6 +69,7 @@ var told = map[string]map[string]proof{
 	"PublishedResource": {
 		"status.conditions":         test(publishes, "TestWayOf"),
 		"status.observedGeneration": spec(objects, "leave ignored fields to the target, and change no value when they begin or cease to"),
+		"status.hub":                test("controllers/apiresourceschema/server_test.go", "TestResourceOfAnotherHub"),
 		"status.schemaName":         spec(apis, "from wherever its definition is, and use it at once"),
 		"status.mailboxes":          test("controllers/syncmanager/pairs_test.go", "TestCount"),
 		"status.targets":            test("controllers/syncmanager/pairs_test.go", "TestCount"),

@@ -45,6 +45,36 @@ type Entry struct {
 	Verified int64 `json:"verified,omitempty"`
 	// Resources are those of the cluster of which the hub may have written objects, sorted.
 	Resources []Resource `json:"resources,omitempty"`
+	// Namespaces are those in which the hub may have written them, sorted; [Everywhere] is among them if it was not bound to some
+	// before. Empty stands for the whole cluster.
+	Namespaces []string `json:"namespaces,omitempty"`
+}
+
+// Everywhere stands for all namespaces of a cluster.
+const Everywhere = "*"
+
+// Bind notes that the hub writes in these namespaces only from now on; none stands for the whole cluster. Those before stay
+// noted as long as anything may have been written.
+func (e *Entry) Bind(namespaces []string) {
+	before := e.Namespaces
+	switch {
+	case len(namespaces) == 0:
+		e.Namespaces = nil
+		return
+	case len(e.Resources) == 0:
+		before = nil
+	case len(before) == 0:
+		before = []string{Everywhere}
+	}
+	e.Namespaces = slices.Compact(slices.Sorted(slices.Values(slices.Concat(before, namespaces))))
+}
+
+// LeftIn returns the namespaces in which the hub may have written before, and does not any more.
+func (e *Entry) LeftIn(namespaces []string) []string {
+	if len(namespaces) == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(e.Namespaces), func(one string) bool { return slices.Contains(namespaces, one) })
 }
 
 // Cluster identifies a cluster.
@@ -106,6 +136,7 @@ func (e *Entry) clone() Entry {
 	for i := range next.FormerClusters {
 		next.FormerClusters[i].Resources = slices.Clone(next.FormerClusters[i].Resources)
 	}
+	next.Namespaces = slices.Clone(e.Namespaces)
 	next.Resources = slices.Clone(e.Resources)
 	for i := range next.Resources {
 		next.Resources[i].ConvertedFrom = slices.Clone(next.Resources[i].ConvertedFrom)

@@ -40,6 +40,8 @@ type docket struct {
 	// held is when many suspects were first proven, under the binding's resourceVersion heldBinding.
 	held        time.Time
 	heldBinding string
+	// rebound is true once it is known that the binding is not the one that the mailbox was made with.
+	rebound bool
 }
 
 // docketLocked requires that the lock is held.
@@ -115,7 +117,7 @@ func (p *prover) forget(mailbox logicalcluster.Name) {
 	case !ok:
 	case docket.running:
 		// The run ends when it finds nothing pending, and then drops a docket without a binding.
-		docket.binding, docket.heldBinding = "", ""
+		docket.binding, docket.heldBinding, docket.rebound = "", "", false
 		clear(docket.pending)
 		clear(docket.proven)
 		clear(docket.inStep)
@@ -123,6 +125,16 @@ func (p *prover) forget(mailbox logicalcluster.Name) {
 	default:
 		delete(p.docs, mailbox)
 	}
+}
+
+// noteRebound notes that a mailbox was bound again, and tells whether that is news.
+func (p *prover) noteRebound(mailbox logicalcluster.Name) bool {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	docket := p.docketLocked(mailbox)
+	news := !docket.rebound
+	docket.rebound = true
+	return news
 }
 
 func (p *prover) settledSince(mailbox logicalcluster.Name) time.Time {

@@ -41,6 +41,8 @@ const (
 	holdFor = 10 * time.Second
 	// retryAfter is when a mailbox that proves nothing now is asked again. A change of its binding asks at once.
 	retryAfter = 30 * time.Second
+	// reboundRetryAfter is the same for a mailbox of which nothing is proven as long as it has the binding that it has.
+	reboundRetryAfter = time.Hour
 	// proofTimeout bounds one round's requests.
 	proofTimeout = time.Minute
 
@@ -82,6 +84,15 @@ func (m *Mailboxes) Prove(mailbox logicalcluster.Name, suspect Suspect) {
 // Proven tells whether the suspicion has been proven since the object was last seen, and forgets the proof.
 func (m *Mailboxes) Proven(mailbox logicalcluster.Name, suspect Suspect) bool {
 	return m.prover.take(mailbox, suspect)
+}
+
+// Rebound tells whether nothing that the mailbox lacks is taken for deleted, since it was bound again. That is found out when
+// something is suspected.
+func (m *Mailboxes) Rebound(mailbox logicalcluster.Name) bool {
+	m.prover.lock.Lock()
+	defer m.prover.lock.Unlock()
+	docket, ok := m.prover.docs[mailbox]
+	return ok && docket.rebound
 }
 
 // prover decides suspicions, all of one mailbox together.

@@ -127,6 +127,21 @@ func TestForget(t *testing.T) {
 }
 
 // Many suspects wait until they have been proven twice, with holdFor in between and nothing else changed.
+// That a mailbox was bound again is news once, and is forgotten with the binding.
+func TestNoteRebound(t *testing.T) {
+	g := NewWithT(t)
+	mailboxes, _ := newMailboxes(configMaps)
+	for _, running := range []bool{false, true} {
+		g.Expect(mailboxes.Rebound(here)).To(BeFalse())
+		g.Expect(mailboxes.prover.noteRebound(here)).To(BeTrue())
+		g.Expect(mailboxes.prover.noteRebound(here)).To(BeFalse())
+		g.Expect(mailboxes.Rebound(here)).To(BeTrue())
+		mailboxes.prover.docketLocked(here).running = running
+		mailboxes.prover.forget(here)
+	}
+	g.Expect(mailboxes.Rebound(here)).To(BeFalse())
+}
+
 func TestHoldOver(t *testing.T) {
 	const longest = 2*holdFor + proofTimeout
 	type step struct {

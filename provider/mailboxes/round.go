@@ -45,6 +45,13 @@ func (p *prover) round(ctx context.Context, mailbox logicalcluster.Name, suspect
 		return verdict{}, retryAfter
 	}
 	standing, err := p.look(ctx, mailbox)
+	if errors.Is(err, errRebound) {
+		if p.noteRebound(mailbox) {
+			log.Info("nothing will be proven", "reason", err.Error())
+			p.mailboxes.resetMailbox(mailbox)
+		}
+		return verdict{}, reboundRetryAfter
+	}
 	if err != nil {
 		log.Info("nothing can be proven now", "reason", err.Error())
 		return verdict{}, retryAfter

@@ -20,11 +20,15 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
+	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
 	conditionsv1alpha1 "github.com/kcp-dev/sdk/apis/third_party/conditions/apis/conditions/v1alpha1"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic/fake"
@@ -94,6 +98,31 @@ func TestServesClaim(t *testing.T) {
 				t.Errorf("want %t, got %t", tt.want, got)
 			}
 		})
+	}
+}
+
+// A mailbox that was bound again after it was made has lost what kcp stored for the former binding.
+func TestIsRebound(t *testing.T) {
+	made := metav1.NewTime(time.Unix(1_000_000, 0))
+	for name, test := range map[string]struct {
+		initialized corev1.ConditionStatus
+		bound       time.Duration
+		want        bool
+	}{
+		"bound before":                      {corev1.ConditionTrue, -time.Second, false},
+		"bound in the same second":          {corev1.ConditionTrue, 0, false},
+		"bound after":                       {corev1.ConditionTrue, time.Second, true},
+		"being made":                        {corev1.ConditionFalse, time.Second, false},
+		"nothing is said of how it is made": {"", time.Second, false},
+	} {
+		bound, cluster := &apisv1alpha2.APIBinding{}, &corev1alpha1.LogicalCluster{}
+		bound.CreationTimestamp = metav1.NewTime(made.Add(test.bound))
+		if test.initialized != "" {
+			cluster.Status.Conditions = conditionsv1alpha1.Conditions{{Type: tenancyv1alpha1.WorkspaceInitialized, Status: test.initialized, LastTransitionTime: made}}
+		}
+		if got := isRebound(bound, cluster); got != test.want {
+			t.Errorf("%s: want %v, got %v", name, test.want, got)
+		}
 	}
 }
 

@@ -24,7 +24,9 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
+	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
 	"github.com/kcp-dev/sdk/apis/third_party/conditions/util/conditions"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -40,7 +42,12 @@ type standing struct {
 	binding  *apisv1alpha2.APIBinding
 }
 
-var errNotShown = errors.New("no endpoint, or more than one, shows the mailbox")
+var (
+	errNotShown = errors.New("no endpoint, or more than one, shows the mailbox")
+	// errRebound is why nothing that a mailbox lacks counts as deleted: with a binding kcp deletes all that it stores of the
+	// export's own APIs, the configs too.
+	errRebound = errors.New("the mailbox was bound again, after what kcp had stored for its former binding was deleted with that")
+)
 
 // look reads the mailbox's binding now, and fails unless the mailbox stands.
 func (p *prover) look(ctx context.Context, mailbox logicalcluster.Name) (*standing, error) {
@@ -70,8 +77,17 @@ func (p *prover) look(ctx context.Context, mailbox logicalcluster.Name) (*standi
 		return nil, fmt.Errorf("the mailbox is being deleted")
 	case logicalCluster.Status.Phase != corev1alpha1.LogicalClusterPhaseReady:
 		return nil, fmt.Errorf("the mailbox is in phase %q", logicalCluster.Status.Phase)
+	case isRebound(&binding, &logicalCluster):
+		return nil, errRebound
 	}
 	return &standing{endpoint: endpoint, client: client, binding: &binding}, nil
+}
+
+// isRebound tells whether the binding is not the one that the mailbox was made with: kcp binds what a workspace's type says
+// before it takes the workspace for initialized.
+func isRebound(binding *apisv1alpha2.APIBinding, logicalCluster *corev1alpha1.LogicalCluster) bool {
+	initialized := conditions.Get(logicalCluster, tenancyv1alpha1.WorkspaceInitialized)
+	return initialized != nil && initialized.Status == corev1.ConditionTrue && binding.CreationTimestamp.After(initialized.LastTransitionTime.Time)
 }
 
 // unchanged fails if the mailbox's binding is not what it was, or is seen elsewhere.

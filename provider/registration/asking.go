@@ -40,7 +40,7 @@ import (
 type questions struct {
 	client.Client
 	// role is the last one that was to be written; bindings to it grant what it does.
-	role *rbacv1.ClusterRole
+	role client.Object
 }
 
 func asking(about client.Client) client.Client { return &questions{Client: about} }
@@ -69,17 +69,25 @@ func (q *questions) write(ctx context.Context, verb string, object client.Object
 	if err := q.ask(ctx, attributes(resource, verb, object)); err != nil {
 		return err
 	}
-	role := schema.GroupVersionResource{Group: rbacv1.GroupName, Resource: "clusterroles"}
-	switch object := object.(type) {
-	case *rbacv1.ClusterRole:
+	switch object.(type) {
+	case *rbacv1.ClusterRole, *rbacv1.Role:
 		q.role = object
-		return q.askToGrant(ctx, attributes(role, "escalate", object), object.Rules)
-	case *rbacv1.ClusterRoleBinding:
-		if q.role != nil {
-			return q.askToGrant(ctx, attributes(role, "bind", q.role), q.role.Rules)
+		return q.askToGrant(ctx, "escalate")
+	case *rbacv1.ClusterRoleBinding, *rbacv1.RoleBinding:
+		// A role that is as it must be is not written, and need not be granted anew.
+		if q.role != nil && q.role.GetNamespace() == object.GetNamespace() {
+			return q.askToGrant(ctx, "bind")
 		}
 	}
 	return nil
+}
+
+func (q *questions) Delete(ctx context.Context, object client.Object, _ ...client.DeleteOption) error {
+	resource, err := q.resourceOf(object)
+	if err != nil {
+		return err
+	}
+	return q.ask(ctx, attributes(resource, "delete", object))
 }
 
 func (q *questions) resourceOf(object client.Object) (schema.GroupVersionResource, error) {
@@ -98,13 +106,22 @@ func attributes(resource schema.GroupVersionResource, verb string, object client
 	return authorizationv1.ResourceAttributes{Group: resource.Group, Resource: resource.Resource, Verb: verb, Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// askToGrant asks for the verb that lets somebody grant what he does not have, or else for all that is to be granted.
-func (q *questions) askToGrant(ctx context.Context, verb authorizationv1.ResourceAttributes, rules []rbacv1.PolicyRule) error {
-	err := q.ask(ctx, verb)
+// askToGrant asks for the verb that lets somebody grant by the role what he does not have, or else for all that it grants.
+func (q *questions) askToGrant(ctx context.Context, verb string) error {
+	about := schema.GroupVersionResource{Group: rbacv1.GroupName, Resource: "clusterroles"}
+	var rules []rbacv1.PolicyRule
+	switch role := q.role.(type) {
+	case *rbacv1.ClusterRole:
+		rules = role.Rules
+	case *rbacv1.Role:
+		about.Resource, rules = "roles", role.Rules
+	}
+	err := q.ask(ctx, attributes(about, verb, q.role))
 	if !apierrors.IsForbidden(err) {
 		return err
 	}
 	for _, one := range rights.Grown(nil, rules) {
+		one.Namespace = q.role.GetNamespace()
 		if err := q.ask(ctx, one); err != nil {
 			return err
 		}

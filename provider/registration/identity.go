@@ -42,8 +42,10 @@ const (
 	manager   = "kubectl-synchub"
 	// owner is the annotation that says for which SyncTarget something was made, as <logical cluster>/<name>.
 	owner = "synchub.dev/sync-target"
-	// granted is the annotation of the ClusterRole that lists the resources it was made for.
+	// granted is the annotation of the ClusterRole that lists the resources it was made for, bound the one that lists the
+	// namespaces to which these rights are bound, if they are.
 	granted = "synchub.dev/resources"
+	bound   = "synchub.dev/namespaces"
 
 	prefix     = "synchub-"
 	hashLength = 10
@@ -86,8 +88,11 @@ func (i Identity) isOurs(object client.Object) bool {
 func (i Identity) Objects(resources []rights.Resource, options rights.Options) []client.Object {
 	role := &rbacv1.ClusterRole{TypeMeta: rbac("ClusterRole"), ObjectMeta: i.meta(""), Rules: rights.Rules(resources, options)}
 	role.Annotations[granted] = namesOf(rights.Merge(resources))
+	if len(options.Namespaces) > 0 {
+		role.Annotations[bound] = strings.Join(options.Namespaces, ",")
+	}
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: Namespace, Name: i.Name()}}
-	return []client.Object{
+	objects := []client.Object{
 		namespace(),
 		i.serviceAccount(),
 		role,
@@ -95,12 +100,24 @@ func (i Identity) Objects(resources []rights.Resource, options rights.Options) [
 			TypeMeta: rbac("ClusterRoleBinding"), ObjectMeta: i.meta(""), Subjects: subjects,
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: i.Name()},
 		},
-		&rbacv1.Role{TypeMeta: rbac("Role"), ObjectMeta: i.meta(Namespace), Rules: []rbacv1.PolicyRule{{
-			APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, ResourceNames: []string{i.Name()}, Verbs: []string{"create"},
-		}}},
+	}
+	objects = append(objects, i.grant(Namespace, []rbacv1.PolicyRule{{
+		APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, ResourceNames: []string{i.Name()}, Verbs: []string{"create"},
+	}})...)
+	for _, namespace := range options.Namespaces {
+		objects = append(objects, i.grant(namespace, rights.RulesIn(resources, options))...)
+	}
+	return objects
+}
+
+// grant returns a Role of a namespace and its binding to the identity.
+func (i Identity) grant(namespace string, rules []rbacv1.PolicyRule) []client.Object {
+	return []client.Object{
+		&rbacv1.Role{TypeMeta: rbac("Role"), ObjectMeta: i.meta(namespace), Rules: rules},
 		&rbacv1.RoleBinding{
-			TypeMeta: rbac("RoleBinding"), ObjectMeta: i.meta(Namespace), Subjects: subjects,
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: i.Name()},
+			TypeMeta: rbac("RoleBinding"), ObjectMeta: i.meta(namespace),
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: Namespace, Name: i.Name()}},
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: i.Name()},
 		},
 	}
 }

@@ -70,7 +70,7 @@ func (i *Inventory) Wanted(name string, labels map[string]string) *edgev2alpha1.
 	}
 }
 
-// Ensure makes the SyncTarget exist with the labels, the adoption and a reference to a Secret. Nothing else of it is changed.
+// Ensure makes the SyncTarget exist with the labels, the adoption, the namespaces and a reference to a Secret. Nothing else of it is changed.
 func (i *Inventory) Ensure(ctx context.Context, wanted *edgev2alpha1.SyncTarget) (*edgev2alpha1.SyncTarget, error) {
 	anybodys := func(client.Object) bool { return true }
 	change, err := ensure(ctx, i.Client, wanted, anybodys, func(_, to client.Object) {
@@ -78,7 +78,7 @@ func (i *Inventory) Ensure(ctx context.Context, wanted *edgev2alpha1.SyncTarget)
 		if spec.KubeconfigSecretRef == nil {
 			spec.KubeconfigSecretRef = wanted.Spec.KubeconfigSecretRef
 		}
-		spec.Adoption = wanted.Spec.Adoption
+		spec.Adoption, spec.Namespaces = wanted.Spec.Adoption, wanted.Spec.Namespaces
 	})
 	if err != nil {
 		return nil, i.explained(err)

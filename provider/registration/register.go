@@ -19,6 +19,7 @@ package registration
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,7 +40,10 @@ type Plan struct {
 	// Adoption becomes the SyncTarget's; nil leaves it as it is.
 	Adoption *edgev2alpha1.AdoptionPolicy
 	Wish     Wish
-	Rights   rights.Options
+	// Namespaces are the only ones of the target that the hub is to use, and to have rights in. None leaves that as it is, and
+	// [AllNamespaces] stands for the whole cluster.
+	Namespaces []string
+	Rights     rights.Options
 	// Lifetime is how long a token is to last.
 	Lifetime time.Duration
 
@@ -53,7 +57,9 @@ type Plan struct {
 	Note func(string)
 	// Confirm is asked before more is given than was before; what it returns ends the registration. It may be nil.
 	Confirm func(ctx context.Context, question string) error
-	Clock   clock.PassiveClock
+	// IsProtected tells whether a namespace is protected and not among those that a SyncTarget allows all the same. It may be nil.
+	IsProtected func(namespace string, allowed []string) bool
+	Clock       clock.PassiveClock
 }
 
 // Register makes sure of the SyncTarget, then of the identity on the target, then of the Secret. What failed can be done
@@ -68,7 +74,7 @@ func (p *Plan) Register(ctx context.Context) (*edgev2alpha1.SyncTarget, error) {
 	if err != nil {
 		return nil, err
 	}
-	target, resources, err := p.decide(ctx, wanted)
+	target, grant, err := p.decide(ctx, wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +85,7 @@ func (p *Plan) Register(ctx context.Context) (*edgev2alpha1.SyncTarget, error) {
 	if target == nil {
 		return syncTarget, p.Inventory.SetCredentials(ctx, syncTarget, p.Handed)
 	}
-	if err := target.Ensure(ctx, resources, p.Rights); err != nil {
+	if err := target.Ensure(ctx, grant.resources, grant.Options); err != nil {
 		return nil, err
 	}
 	return syncTarget, p.renew(ctx, target, syncTarget, true)
@@ -110,6 +116,7 @@ func (p *Plan) wanted(ctx context.Context) (*edgev2alpha1.SyncTarget, error) {
 			return nil, fmt.Errorf("the SyncTarget %s is being deleted: wait until it is gone, or let it go with `kubectl synchub unregister %s --force`", p.Name, p.Name)
 		}
 		wanted.UID, wanted.Spec.MailboxAccess, wanted.Spec.Adoption = current.UID, current.Spec.MailboxAccess, current.Spec.Adoption
+		wanted.Spec.Namespaces = current.Spec.Namespaces.DeepCopy()
 		if current.Spec.KubeconfigSecretRef != nil {
 			wanted.Spec.KubeconfigSecretRef = current.Spec.KubeconfigSecretRef
 		}
@@ -117,23 +124,55 @@ func (p *Plan) wanted(ctx context.Context) (*edgev2alpha1.SyncTarget, error) {
 	if p.Adoption != nil {
 		wanted.Spec.Adoption = *p.Adoption
 	}
-	return wanted, nil
+	return wanted, p.bind(wanted)
+}
+
+// bind has the SyncTarget say which namespaces the hub uses.
+func (p *Plan) bind(wanted *edgev2alpha1.SyncTarget) error {
+	if len(p.Namespaces) == 0 {
+		return nil
+	}
+	bounds := wanted.Spec.Namespaces
+	if bounds == nil {
+		bounds = &edgev2alpha1.TargetNamespaces{}
+	}
+	bounds.Only = nil
+	if p.Namespaces[0] != AllNamespaces {
+		bounds.Only = slices.Compact(slices.Sorted(slices.Values(p.Namespaces)))
+	}
+	for _, namespace := range bounds.Only {
+		if p.IsProtected != nil && p.IsProtected(namespace, bounds.AllowProtected) {
+			return fmt.Errorf("--namespaces: %s is protected, the hub uses it only if spec.namespaces.allowProtected of the SyncTarget %s lists it: put it there first, or leave it away", namespace, p.Name)
+		}
+	}
+	wanted.Spec.Namespaces = bounds
+	if len(bounds.Only)+len(bounds.AllowProtected) == 0 {
+		wanted.Spec.Namespaces = nil
+	}
+	return nil
 }
 
 // decide finds out what is to be made, and has it confirmed if that gives more than there was. Nothing is made yet. Without
 // an administrator there is no target to make anything on.
-func (p *Plan) decide(ctx context.Context, wanted *edgev2alpha1.SyncTarget) (target *Target, resources []rights.Resource, err error) {
+func (p *Plan) decide(ctx context.Context, wanted *edgev2alpha1.SyncTarget) (target *Target, grant grant, err error) {
 	questions, err := p.Inventory.strangers(ctx, wanted)
 	if err != nil {
-		return nil, nil, err
+		return nil, grant, err
 	}
 	if p.Admin != nil {
 		if target, err = p.Target(ctx); err != nil {
-			return nil, nil, err
+			return nil, grant, err
 		}
 		var grown string
-		if resources, grown, err = p.choose(ctx, target); err != nil {
-			return nil, nil, err
+		if grant, grown, err = p.choose(ctx, target); err != nil {
+			return nil, grant, err
+		}
+		if bounds := wanted.Spec.Namespaces; len(p.Namespaces) == 0 && len(grant.Namespaces) > 0 && (bounds == nil || len(bounds.Only) == 0) {
+			// It was made anew, and the rights were not.
+			if bounds == nil {
+				wanted.Spec.Namespaces = &edgev2alpha1.TargetNamespaces{}
+			}
+			wanted.Spec.Namespaces.Only = grant.Namespaces
 		}
 		if grown != "" {
 			questions = append(questions, "The hub's rights on the target would grow by: "+grown+".")
@@ -142,7 +181,13 @@ func (p *Plan) decide(ctx context.Context, wanted *edgev2alpha1.SyncTarget) (tar
 	if len(questions) > 0 && p.Confirm != nil {
 		err = p.Confirm(ctx, strings.Join(questions, "\n"))
 	}
-	return target, resources, err
+	return target, grant, err
+}
+
+// grant is what is granted on a target, and where.
+type grant struct {
+	resources []rights.Resource
+	rights.Options
 }
 
 // Objects returns what Register makes sure of, except what it learns on the way: the Secret has no content. It reads, and
@@ -152,7 +197,7 @@ func (p *Plan) Objects(ctx context.Context) ([]client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	target, resources, err := p.decide(ctx, wanted)
+	target, grant, err := p.decide(ctx, wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +205,7 @@ func (p *Plan) Objects(ctx context.Context) ([]client.Object, error) {
 	wanted.UID = ""
 	objects := []client.Object{wanted}
 	if target != nil {
-		objects = append(objects, target.Objects(resources, p.Rights)...)
+		objects = append(objects, target.Objects(grant.resources, grant.Options)...)
 	}
 	return append(objects, secret), nil
 }
@@ -221,32 +266,47 @@ func (p *Plan) Target(ctx context.Context) (*Target, error) {
 	}, nil
 }
 
-// choose returns the resources to grant rights for, and by what the rights grow that the hub has.
-func (p *Plan) choose(ctx context.Context, target *Target) (resources []rights.Resource, grown string, err error) {
-	role, granted, err := target.Granted(ctx)
+// choose returns what to grant, and by what the rights grow that the hub has.
+func (p *Plan) choose(ctx context.Context, target *Target) (chosen grant, grown string, err error) {
+	before, err := target.Granted(ctx)
 	if err != nil {
-		return nil, "", onTarget(err)
+		return grant{}, "", onTarget(err)
 	}
 	wish := p.Wish
 	if wish.Resources, err = p.resolve(wish.Resources); err != nil {
-		return nil, "", err
+		return grant{}, "", err
 	}
 	if wish.More, err = p.resolve(wish.More); err != nil {
-		return nil, "", err
+		return grant{}, "", err
+	}
+	var granted []rights.Resource
+	if before != nil {
+		granted = before.Resources
 	}
 	resources, source, err := Choose(wish, granted)
 	if err != nil {
-		return nil, "", err
+		return grant{}, "", err
 	}
-	p.note(fmt.Sprintf("Rights in the whole cluster for %d resources, %s: %s.", len(resources), source, namesOf(resources)))
-	if !p.Rights.Escalate && grantsRights(resources) {
+	chosen.Options = p.Rights
+	if chosen.Namespaces, err = p.namespaces(ctx, before); err != nil {
+		return grant{}, "", err
+	}
+	if chosen.resources, err = p.keepWithin(chosen.Namespaces, resources); err != nil {
+		return grant{}, "", err
+	}
+	where := "the whole cluster"
+	if len(chosen.Namespaces) > 0 {
+		where = rights.NameNamespaces(chosen.Namespaces)
+	}
+	p.note(fmt.Sprintf("Rights in %s for %d resources, %s: %s.", where, len(chosen.resources), source, namesOf(chosen.resources)))
+	if !p.Rights.Escalate && grantsRights(chosen.resources) {
 		p.note("Roles that grant more than the hub has, and bindings to them, will be refused by the target. Allow them with --allow-rbac-escalation.")
 	}
-	if role != nil {
-		more := rights.Grown(role.Rules, rights.Rules(resources, p.Rights))
+	if before != nil {
+		more := before.lacks(chosen.resources, chosen.Options)
 		grown = rights.Describe(more, len(more))
 	}
-	return resources, grown, nil
+	return chosen, grown, nil
 }
 
 // namesOf lists resources as an operator writes them.

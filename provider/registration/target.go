@@ -52,33 +52,71 @@ type Target struct {
 	Report func(Change)
 }
 
-// Granted returns the identity's ClusterRole, nil if there is none, and the resources that it was last made for. Of these
-// only those count that the role's rules allow: its annotation alone gives no rights.
-func (t *Target) Granted(ctx context.Context) (*rbacv1.ClusterRole, []rights.Resource, error) {
+// Granted returns what the identity was last given, nil if it has no ClusterRole.
+func (t *Target) Granted(ctx context.Context) (*Grants, error) {
 	var role rbacv1.ClusterRole
 	if err := t.Client.Get(ctx, types.NamespacedName{Name: t.Name()}, &role); err != nil {
-		return nil, nil, client.IgnoreNotFound(err)
+		return nil, client.IgnoreNotFound(err)
 	}
 	if !t.isOurs(&role) {
 		role.TypeMeta = rbac("ClusterRole")
-		return nil, nil, &TakenError{Object: &role}
+		return nil, &TakenError{Object: &role}
 	}
-	text := role.Annotations[granted]
-	if text == "" {
-		return &role, nil, nil
+	found := &Grants{everywhere: role.Rules, in: map[string][]rbacv1.PolicyRule{}}
+	if text := role.Annotations[bound]; text != "" {
+		found.Namespaces = strings.Split(text, ",")
 	}
-	listed, err := rights.ParseAll(strings.Split(text, ","))
+	bounds, err := t.bounds(ctx)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the annotation %s of the ClusterRole %s: %w", granted, role.Name, err)
+		return nil, err
 	}
-	return &role, slices.DeleteFunc(listed, func(one rights.Resource) bool {
-		return len(rights.Grown(role.Rules, rights.Rules([]rights.Resource{one}, rights.Options{}))) > 0
-	}), nil
+	for _, one := range bounds {
+		if own, ok := one.(*rbacv1.Role); ok {
+			found.in[own.Namespace] = own.Rules
+		}
+	}
+	if text := role.Annotations[granted]; text != "" {
+		listed, err := rights.ParseAll(strings.Split(text, ","))
+		if err != nil {
+			return nil, fmt.Errorf("the annotation %s of the ClusterRole %s: %w", granted, role.Name, err)
+		}
+		found.Resources = slices.DeleteFunc(listed, func(one rights.Resource) bool { return !found.has(one) })
+	}
+	return found, nil
+}
+
+// bounds returns the identity's Roles and their bindings in all namespaces but its own, the bindings first.
+func (t *Target) bounds(ctx context.Context) ([]client.Object, error) {
+	var found []client.Object
+	take := func(object client.Object, kind string) {
+		if object.GetNamespace() != Namespace && object.GetName() == t.Name() && t.isOurs(object) {
+			object.GetObjectKind().SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind(kind))
+			found = append(found, object)
+		}
+	}
+	var bindings rbacv1.RoleBindingList
+	var roles rbacv1.RoleList
+	for _, list := range []client.ObjectList{&bindings, &roles} {
+		if err := t.Client.List(ctx, list, client.MatchingLabels{managedBy: manager}); err != nil {
+			return nil, err
+		}
+	}
+	for i := range bindings.Items {
+		take(&bindings.Items[i], "RoleBinding")
+	}
+	for i := range roles.Items {
+		take(&roles.Items[i], "Role")
+	}
+	return found, nil
 }
 
 // Ensure makes the identity on the target what it must be. A namespace that is on its way out, such as after the end of the
 // last identity in it, is waited for, and made again.
+// What was given in other namespaces is taken away first.
 func (t *Target) Ensure(ctx context.Context, resources []rights.Resource, options rights.Options) error {
+	if err := t.withdraw(ctx, options.Namespaces); err != nil {
+		return err
+	}
 	for {
 		err := t.ensureAll(ctx, t.Objects(resources, options))
 		if t.DryRun || !lacksNamespace(err) {
@@ -88,6 +126,23 @@ func (t *Target) Ensure(ctx context.Context, resources []rights.Resource, option
 			return errors.Join(onTarget(err), ended)
 		}
 	}
+}
+
+// withdraw takes the rights away in all namespaces but the given.
+func (t *Target) withdraw(ctx context.Context, except []string) error {
+	bounds, err := t.bounds(ctx)
+	if err != nil {
+		return onTarget(err)
+	}
+	for _, one := range bounds {
+		if slices.Contains(except, one.GetNamespace()) {
+			continue
+		}
+		if err := t.remove(ctx, one); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (t *Target) ensureAll(ctx context.Context, objects []client.Object) error {
@@ -155,6 +210,9 @@ func copyContent(from, to client.Object) {
 	case *rbacv1.ClusterRole:
 		to.Rules = from.(*rbacv1.ClusterRole).Rules
 		to.AggregationRule = nil
+		if _, isBound := from.GetAnnotations()[bound]; !isBound {
+			delete(to.Annotations, bound)
+		}
 	case *rbacv1.Role:
 		to.Rules = from.(*rbacv1.Role).Rules
 	case *rbacv1.ClusterRoleBinding:
@@ -227,6 +285,9 @@ func (t *Target) Revoke(ctx context.Context) error {
 // nothing is left there.
 func (t *Target) Remove(ctx context.Context) error {
 	// The order is that of making it, backwards: rights end before the identity does.
+	if err := t.withdraw(ctx, nil); err != nil {
+		return err
+	}
 	objects := t.Objects(nil, rights.Options{})
 	for i := len(objects) - 1; i > 0; i-- {
 		if err := t.remove(ctx, objects[i]); err != nil {

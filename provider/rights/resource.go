@@ -33,6 +33,8 @@ type Resource struct {
 	Down, Up bool
 	// InstallsCRD is true if the hub brings its definition.
 	InstallsCRD bool
+	// ClusterScoped is true if its objects are known to be in no namespace.
+	ClusterScoped bool
 }
 
 const (
@@ -112,6 +114,7 @@ func Merge(lists ...[]Resource) []Resource {
 		merged.Group, merged.Resource = resource.Group, resource.Resource
 		merged.Down, merged.Up = merged.Down || resource.Down, merged.Up || resource.Up
 		merged.InstallsCRD = merged.InstallsCRD || resource.InstallsCRD
+		merged.ClusterScoped = merged.ClusterScoped || resource.ClusterScoped
 		byName[resource.GroupResource()] = merged
 	}
 	merged := make([]Resource, 0, len(byName))

@@ -17,6 +17,7 @@ limitations under the License.
 package rights_test
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -289,4 +290,50 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q is %+v and then %+v: %v", text, resource, again, err)
 		}
 	})
+}
+
+// With namespaces, nothing is allowed in the whole cluster but to look at these, and at the one by which the cluster is known.
+func TestRulesInNamespaces(t *testing.T) {
+	resources := parse(t, "configmaps", "pods:up", "roles.rbac.authorization.k8s.io")
+	resources = append(resources, rights.Resource{Group: "rbac.authorization.k8s.io", Resource: "clusterroles", Down: true, Up: true, ClusterScoped: true})
+	bounded := rights.Options{Namespaces: []string{"till", "shop"}}
+	var got []string
+	for _, rule := range rights.Rules(resources, bounded) {
+		for _, resource := range rule.Resources {
+			got = append(got, fmt.Sprintf("%s %v %v", resource, rule.ResourceNames, rule.Verbs))
+		}
+	}
+	if want := []string{
+		"selfsubjectaccessreviews [] [create]", "selfsubjectrulesreviews [] [create]", "namespaces [kube-system] [get]", "namespaces [shop till] [get list watch]",
+	}; !slices.Equal(got, want) {
+		t.Errorf("want %q, got %q", want, got)
+	}
+	for escalate, want := range map[bool]string{
+		false: "core: configmaps create,delete,get,list,patch,watch\ncore: pods get,list,watch\nrbac.authorization.k8s.io: roles create,delete,get,list,patch,watch",
+		true:  "core: configmaps create,delete,get,list,patch,watch\ncore: pods get,list,watch\nrbac.authorization.k8s.io: roles create,delete,escalate,get,list,patch,watch",
+	} {
+		if got := shown(rights.RulesIn(resources, rights.Options{Namespaces: bounded.Namespaces, Escalate: escalate})); got != want {
+			t.Errorf("want\n%s\ngot\n%s", want, got)
+		}
+	}
+	const want = "clusterroles.rbac.authorization.k8s.io (create, delete, get, list, patch, watch); configmaps (create, delete, get, list, patch, watch), " +
+		"pods (get, list, watch), and 1 more in the namespaces shop, till"
+	if got := rights.Describe(rights.Needed(resources, "shop", "till"), 2); got != want {
+		t.Errorf("want\n%s\ngot\n%s", want, got)
+	}
+	if grown := rights.Grown(rights.Rules(resources, rights.Options{}), slices.Concat(rights.Rules(resources, bounded), rights.RulesIn(resources, bounded))); len(grown) > 0 {
+		t.Errorf("rights grow when they are bound to namespaces: %v", grown)
+	}
+}
+
+// A condition can hold it, however many namespaces there are.
+func TestDescribeManyNamespaces(t *testing.T) {
+	resources := parse(t, "configmaps", "pods:up")
+	var many []string
+	for i := range 256 {
+		many = append(many, fmt.Sprintf("%063d", i))
+	}
+	if text := rights.Describe(rights.Needed(resources, many...), 20); len(text) > 2000 || !strings.HasSuffix(text, " and 246 more") {
+		t.Errorf("%d characters: %s", len(text), text)
+	}
 }

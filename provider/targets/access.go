@@ -17,6 +17,7 @@ limitations under the License.
 package targets
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/maphash"
@@ -174,10 +175,27 @@ func (c *Connection) remind(ctx context.Context, after time.Duration) {
 	}
 }
 
-// missing returns what of the needed the target does not allow. One question answers that where all comes from roles; for the
+// missing returns what of the needed, which is sorted by namespace, the target does not allow. One question for each answers that where all comes from roles; for the
 // rest, which other authorizers may allow, it asks resource by resource.
 func (c *Connection) missing(ctx context.Context, needed []authorizationv1.ResourceAttributes) ([]authorizationv1.ResourceAttributes, error) {
-	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: nowhere}}
+	var missing []authorizationv1.ResourceAttributes
+	for len(needed) > 0 {
+		end := slices.IndexFunc(needed, func(one authorizationv1.ResourceAttributes) bool { return one.Namespace != needed[0].Namespace })
+		if end < 0 {
+			end = len(needed)
+		}
+		lacks, err := c.missingIn(ctx, needed[0].Namespace, needed[:end])
+		if err != nil {
+			return nil, err
+		}
+		missing, needed = append(missing, lacks...), needed[end:]
+	}
+	return missing, nil
+}
+
+// missingIn is missing for a namespace, or for all if that is empty.
+func (c *Connection) missingIn(ctx context.Context, namespace string, needed []authorizationv1.ResourceAttributes) ([]authorizationv1.ResourceAttributes, error) {
+	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: cmp.Or(namespace, nowhere)}}
 	err := c.review(ctx, "selfsubjectrulesreviews", "SelfSubjectRulesReview", review)
 	switch {
 	case err == nil && !review.Status.Incomplete:

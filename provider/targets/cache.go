@@ -19,17 +19,22 @@ package targets
 import (
 	"context"
 	"fmt"
+	"slices"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 )
 
 // CacheOptions say what a cache holds, and whom it tells.
 type CacheOptions struct {
+	// Namespaced is true if the objects are in namespaces.
+	Namespaced bool
 	// Selector is a label selector; "" chooses all objects.
 	Selector string
 	// Strip makes of each object what is kept. It may change what it is given, and may be given its own result. Nil keeps
@@ -43,43 +48,106 @@ type CacheOptions struct {
 	OnAvailability func()
 }
 
-// Cache holds the objects of one resource that a label selector chooses on one target.
+// Cache holds the objects of one resource that a label selector chooses on one target. Where the connection is bound to
+// namespaces, each of these has a part of its own, in their order: one that cannot be read does not keep the others from being known.
 type Cache struct {
-	informer *informer
+	parts []*informer
 }
 
 // NewCache returns a cache that is empty until [Cache.Run]. While the target is down, does not serve the resource or
 // does not let the hub read it, the cache waits and holds what it held.
 func (c *Connection) NewCache(resource schema.GroupVersionResource, options CacheOptions) *Cache {
-	all := c.objects(resource, "")
-	all.labels = options.Selector
-	return &Cache{c.newInformer(all, c.newGate(resource, options.OnAvailability), options.Strip, options.Indexers, options.Handler)}
+	namespaces := c.NamespacesOf(options.Namespaced)
+	made := &Cache{parts: make([]*informer, 0, len(namespaces))}
+	for _, namespace := range namespaces {
+		all := c.objects(resource, namespace)
+		all.labels = options.Selector
+		made.parts = append(made.parts, c.newInformer(all, c.newGate(resource, options.OnAvailability), options.Strip, options.Indexers, options.Handler))
+	}
+	return made
 }
 
 // Run keeps the cache in step with the target until ctx ends.
-func (c *Cache) Run(ctx context.Context) { c.informer.RunWithContext(ctx) }
+func (c *Cache) Run(ctx context.Context) {
+	var others sync.WaitGroup
+	defer others.Wait()
+	for _, part := range c.parts[1:] {
+		others.Go(func() { part.RunWithContext(ctx) })
+	}
+	c.parts[0].RunWithContext(ctx)
+}
 
 // Synced tells whether the cache was filled and the handler has been told of all that was there.
-func (c *Cache) Synced() bool { return c.informer.Synced() }
+func (c *Cache) Synced() bool {
+	return !slices.ContainsFunc(c.parts, func(part *informer) bool { return !part.Synced() })
+}
+
+// Progress returns how many parts of the cache were filled, and of how many that is not known yet. The rest cannot be.
+func (c *Cache) Progress() (filled, pending int) {
+	for _, part := range c.parts {
+		switch {
+		case part.Synced():
+			filled++
+		case part.Availability().Reason == "":
+			pending++
+		}
+	}
+	return filled, pending
+}
 
 // WaitSynced returns true when the cache is synced, false when ctx ends first.
 func (c *Cache) WaitSynced(ctx context.Context) bool {
-	return c.informer.WaitSynced(ctx)
+	return !slices.ContainsFunc(c.parts, func(part *informer) bool { return !part.WaitSynced(ctx) })
 }
 
-// HasReached tells whether the cache shows all that happened up to a resourceVersion of its resource. It is true, too, where
-// that cannot be told.
-func (c *Cache) HasReached(resourceVersion string) bool {
-	order, err := resourceversion.CompareResourceVersion(c.informer.reflector.LastSyncResourceVersion(), resourceVersion)
+// OnProgress calls told whenever a part of the cache was filled, until all are or ctx ends.
+func (c *Cache) OnProgress(ctx context.Context, told func()) {
+	tell := func(part *informer) {
+		if part.WaitSynced(ctx) {
+			told()
+		}
+	}
+	var others sync.WaitGroup
+	defer others.Wait()
+	for _, part := range c.parts[1:] {
+		others.Go(func() { tell(part) })
+	}
+	tell(c.parts[0])
+}
+
+// HasReached tells whether the cache shows all that happened in a namespace up to a resourceVersion of its resource. It is true,
+// too, where that cannot be told.
+func (c *Cache) HasReached(namespace, resourceVersion string) bool {
+	part := c.partOf(namespace)
+	if part == nil {
+		return true
+	}
+	order, err := resourceversion.CompareResourceVersion(part.reflector.LastSyncResourceVersion(), resourceVersion)
 	return err != nil || order >= 0
 }
 
-// Availability tells why the target does not let the cache be filled, or kept in step.
-func (c *Cache) Availability() Availability { return c.informer.Availability() }
+// partOf returns what holds the objects of a namespace, nil if nothing does.
+func (c *Cache) partOf(namespace string) *informer {
+	if len(c.parts) == 1 {
+		return c.parts[0]
+	}
+	position, ok := slices.BinarySearch(c.parts[0].connection.namespaces, namespace)
+	if !ok {
+		return nil
+	}
+	return c.parts[position]
+}
+
+// Availability tells why the target does not let the cache be filled, or kept in step; if it is only a part of it, why that is.
+func (c *Cache) Availability() Availability { return availabilityOf(c.parts) }
 
 // Get returns an object as the cache holds it, which must not be changed, or nil.
 func (c *Cache) Get(key types.NamespacedName) *unstructured.Unstructured {
-	found, exists, err := c.informer.GetByKey(storeKey(key))
+	part := c.partOf(key.Namespace)
+	if part == nil {
+		return nil
+	}
+	found, exists, err := part.GetByKey(storeKey(key))
 	if err != nil || !exists {
 		return nil
 	}
@@ -90,24 +158,48 @@ func (c *Cache) Get(key types.NamespacedName) *unstructured.Unstructured {
 func storeKey(key types.NamespacedName) string { return cache.ObjectName(key).String() }
 
 // ByIndex returns the objects that one of the Indexers gives the value, none if there is no such indexer.
-func (c *Cache) ByIndex(indexer, value string) []*unstructured.Unstructured {
-	items, err := c.informer.ByIndex(indexer, value)
-	if err != nil {
-		return nil
+func (c *Cache) ByIndex(indexer, value string) (objects []*unstructured.Unstructured) {
+	for i, part := range c.parts {
+		items, err := part.ByIndex(indexer, value)
+		switch {
+		case err != nil:
+		case i == 0:
+			objects = objectsOf(items)
+		default:
+			objects = append(objects, objectsOf(items)...)
+		}
 	}
-	return objectsOf(items)
+	return objects
 }
 
 // CountIndexed returns how many values one of the Indexers gives the objects, none if there is no such indexer.
 func (c *Cache) CountIndexed(indexer string) int {
-	return len(c.informer.ListIndexFuncValues(indexer))
+	if len(c.parts) == 1 {
+		return len(c.parts[0].ListIndexFuncValues(indexer))
+	}
+	values := sets.New[string]()
+	for _, part := range c.parts {
+		values.Insert(part.ListIndexFuncValues(indexer)...)
+	}
+	return values.Len()
 }
 
 // List returns all objects as the cache holds them.
-func (c *Cache) List() []*unstructured.Unstructured { return objectsOf(c.informer.List()) }
+func (c *Cache) List() []*unstructured.Unstructured {
+	objects := objectsOf(c.parts[0].List())
+	for _, part := range c.parts[1:] {
+		objects = append(objects, objectsOf(part.List())...)
+	}
+	return objects
+}
 
 // Len returns how many objects the cache holds.
-func (c *Cache) Len() int { return len(c.informer.ListKeys()) }
+func (c *Cache) Len() (count int) {
+	for _, part := range c.parts {
+		count += len(part.ListKeys())
+	}
+	return count
+}
 
 func objectsOf(items []any) []*unstructured.Unstructured {
 	objects := make([]*unstructured.Unstructured, 0, len(items))
@@ -117,13 +209,22 @@ func objectsOf(items []any) []*unstructured.Unstructured {
 	return objects
 }
 
-// IsEmpty asks the target whether it holds no object that the selector chooses.
-func (c *Connection) IsEmpty(ctx context.Context, resource schema.GroupVersionResource, selector string) (bool, error) {
+// IsEmpty asks the target whether it holds no object that the selector chooses in the namespaces; with none of these, in the
+// whole cluster.
+func (c *Connection) IsEmpty(ctx context.Context, resource schema.GroupVersionResource, selector string, namespaces ...string) (bool, error) {
+	if len(namespaces) == 0 {
+		namespaces = everywhere
+	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	list, err := c.client.Resource(resource).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: 1})
-	if err != nil {
-		return false, fmt.Errorf("cannot list %s: %w", resource.Resource, err)
+	for _, namespace := range namespaces {
+		list, err := c.resource(resource, namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: 1})
+		if err != nil {
+			return false, fmt.Errorf("cannot list %s%s: %w", resource.Resource, in(namespace), err)
+		}
+		if len(list.Items) > 0 {
+			return false, nil
+		}
 	}
-	return len(list.Items) == 0, nil
+	return true, nil
 }

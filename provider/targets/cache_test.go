@@ -161,9 +161,9 @@ func TestCacheResumes(t *testing.T) {
 	changed, err := framework.Get(ctx, target.Config, configMaps, namespace, "changes")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(namesIn(cached)).To(Equal([]string{"changes", "goes", "stays"}), "what is known stays known")
-	g.Expect(cached.HasReached(cached.Get(stays).GetResourceVersion())).To(BeTrue())
-	g.Expect(cached.HasReached(changed.GetResourceVersion())).To(BeFalse(), "it was not told of what happened since")
-	g.Expect(cached.HasReached("no number")).To(BeTrue(), "what cannot be compared may have been reached")
+	g.Expect(cached.HasReached(namespace, cached.Get(stays).GetResourceVersion())).To(BeTrue())
+	g.Expect(cached.HasReached(namespace, changed.GetResourceVersion())).To(BeFalse(), "it was not told of what happened since")
+	g.Expect(cached.HasReached(namespace, "no number")).To(BeTrue(), "what cannot be compared may have been reached")
 
 	way.Mend(t)
 	connection.Doubt()
@@ -171,7 +171,7 @@ func TestCacheResumes(t *testing.T) {
 		g.Expect(namesIn(cached)).To(Equal([]string{"changes", "comes", "stays"}))
 		g.Expect(cached.Get(types.NamespacedName{Namespace: namespace, Name: "changes"}).GetResourceVersion()).To(Equal(changed.GetResourceVersion()))
 		g.Expect(told.all()).To(ContainElements("updated changes", "added comes", "deleted goes"))
-		g.Expect(cached.HasReached(changed.GetResourceVersion())).To(BeTrue())
+		g.Expect(cached.HasReached(namespace, changed.GetResourceVersion())).To(BeTrue())
 	})
 }
 

@@ -23,6 +23,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -66,6 +67,8 @@ type Connection struct {
 	SyncTarget types.UID
 
 	fieldManager string
+	// namespaces are the only ones in which the hub lists and watches; empty stands for the whole cluster.
+	namespaces []string
 	// bearerToken and password are secret.
 	bearerToken, password string
 	client                dynamic.Interface
@@ -82,8 +85,11 @@ type Connection struct {
 	signals        signals
 	resolutions    resolutions
 	unawaited      unawaited
+	renewing       renewing
 	identity       clusterIdentity
 	proofs         singleflight.Group
+	// ahead is how many nanoseconds the target's clock is ahead of the hub's.
+	ahead atomic.Int64
 	// last is the probe's alone.
 	last said
 	// parking is why, and until when, the target is left alone.
@@ -122,6 +128,7 @@ func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Confi
 	connection := &Connection{
 		SyncTarget:   syncTarget,
 		fieldManager: options.FieldManager,
+		namespaces:   options.Namespaces,
 		bearerToken:  config.BearerToken,
 		password:     config.Password,
 		dialer: connrotation.NewDialer((&net.Dialer{
@@ -162,6 +169,7 @@ func (c *Connection) makeClients(ctx context.Context, config *rest.Config, limit
 	config.Wrap(requests.Count(requests.Target))
 	config.Wrap(c.access.countRefusals)
 	config.Wrap(c.watchCertificates)
+	config.Wrap(c.watchClock)
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return fmt.Errorf("cannot make an HTTP client from the kubeconfig: %w", err)
@@ -233,6 +241,8 @@ type Options struct {
 	Limits kcp.Limits
 	Clock  clock.WithTicker
 	Log    logr.Logger
+	// Namespaces are the only ones of the target in which the hub lists and watches, sorted. Empty stands for the whole cluster.
+	Namespaces []string
 	// OnChange is called when a target comes up, goes down, or is connected anew. It must return at once.
 	OnChange func(syncTarget types.UID)
 	// OnUnauthorized is called after each probe whose credentials the target did not accept, and never more often. It must

@@ -24,6 +24,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/synchub-dev/synchub/provider/requests"
@@ -32,6 +33,9 @@ import (
 // neverExists is a resourceVersion that no stored object has. A server-side apply that carries it creates an absent
 // object and is refused for any other (tried with Kubernetes 1.35; proven for each target by proveCreateByApply).
 const neverExists = "1"
+
+// rootCertificates is the ConfigMap with the cluster's certificate authorities, of which there is one in each namespace.
+const rootCertificates = "kube-root-ca.crt"
 
 // creation is how a target creates, as it was found out after it had come up so many times.
 type creation struct {
@@ -68,20 +72,26 @@ func (c *Connection) createsByApply() (bool, error) {
 
 // proveCreateByApply asks the target, in two dry runs, whether an apply that carries neverExists is refused for an
 // object that exists and creates one that does not. That is how the API server's store works, but nowhere promised.
-// A target that does not allow the question is served by POST.
+// A target that does not allow the question is served by POST. Whoever is bound to namespaces asks about the ConfigMap that
+// Kubernetes puts into each.
 func (c *Connection) proveCreateByApply(ctx context.Context) (bool, error) {
+	resource, kind, known, namespace := namespaces, "Namespace", metav1.NamespaceDefault, metav1.NamespaceNone
+	if len(c.namespaces) > 0 {
+		resource, kind, known, namespace = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "ConfigMap", rootCertificates, c.namespaces[0]
+	}
 	attempt := func(name string) error {
-		namespace := &unstructured.Unstructured{}
-		namespace.SetAPIVersion("v1")
-		namespace.SetKind("Namespace")
-		namespace.SetName(name)
-		namespace.SetResourceVersion(neverExists)
-		_, err := c.client.Resource(namespaces).Apply(ctx, name, namespace, metav1.ApplyOptions{
+		object := &unstructured.Unstructured{}
+		object.SetAPIVersion("v1")
+		object.SetKind(kind)
+		object.SetNamespace(namespace)
+		object.SetName(name)
+		object.SetResourceVersion(neverExists)
+		_, err := c.resource(resource, namespace).Apply(ctx, name, object, metav1.ApplyOptions{
 			FieldManager: c.fieldManager, Force: true, DryRun: []string{metav1.DryRunAll},
 		})
 		return err
 	}
-	present := attempt(metav1.NamespaceDefault)
+	present := attempt(known)
 	absent := attempt("synchub-probe-" + string(uuid.NewUUID()))
 	for _, err := range []error{present, absent} {
 		if cannotAnswer(err) {

@@ -17,7 +17,9 @@ limitations under the License.
 package targets
 
 import (
+	"context"
 	"errors"
+	"net/url"
 	"strings"
 
 	"github.com/synchub-dev/synchub/provider/redact"
@@ -30,7 +32,14 @@ func (c *Connection) Describe(err error) string {
 	if connection, ok := errors.AsType[*transport.ConnectionError](err); ok {
 		return connection.Error()
 	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return (&transport.ConnectionError{Class: transport.TimedOut}).Error()
+	}
 	text := err.Error()
+	if asked, ok := errors.AsType[*url.Error](err); ok {
+		// It names the server, which is the kubeconfig's secret.
+		text = strings.ReplaceAll(text, asked.Error(), asked.Err.Error())
+	}
 	// Those that are too short to be withheld from everybody.
 	for _, secret := range []string{c.bearerToken, c.password} {
 		if secret != "" {

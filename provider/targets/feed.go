@@ -132,8 +132,13 @@ func (f *Feed) WaitSynced(ctx context.Context) bool {
 // Availability tells why the target does not let the feed be filled, or kept in step; if it is only a part of it that
 // cannot be read, why that is.
 func (f *Feed) Availability() Availability {
-	for _, informer := range f.informers {
-		if state := informer.Availability(); state != (Availability{}) {
+	return availabilityOf(f.informers)
+}
+
+// availabilityOf returns the first that says something.
+func availabilityOf(parts []*informer) Availability {
+	for _, part := range parts {
+		if state := part.Availability(); state != (Availability{}) {
 			return state
 		}
 	}

@@ -43,14 +43,15 @@ type NameWatch struct {
 	lock sync.Mutex
 	// names are the watched ones, with what is known of them.
 	names map[types.NamespacedName]sighting
-	// wide is set while all objects of the resource are watched instead of single names; full once they are known.
+	// wide is set while all objects of the resource are watched instead of single names; full are those watches once they know
+	// them, by namespace.
 	wide bool
-	full *informer
+	full map[string]*informer
 	// added counts the names that were ever added.
 	added int
 }
 
-// single identifies the watch of one name. The zero value is that of all objects.
+// single identifies the watch of one name. Without a name it is that of all objects, in a namespace if it has one.
 type single struct {
 	types.NamespacedName
 	watch int
@@ -108,7 +109,7 @@ func (w *NameWatch) Add(key types.NamespacedName) {
 		w.added++
 		w.names[key] = sighting{watch: w.added}
 	}
-	full := w.full
+	full := w.fullFor(key)
 	w.lock.Unlock()
 	if known {
 		return
@@ -171,7 +172,7 @@ func (w *NameWatch) wanted() map[single]struct{} {
 	defer w.lock.Unlock()
 	w.wide = len(w.names) > maxNames || w.wide && len(w.names) > maxNames/2
 	if w.wide {
-		return map[single]struct{}{{}: {}}
+		return w.allOf()
 	}
 	w.full = nil
 	singles := make(map[single]struct{}, len(w.names))
@@ -181,10 +182,31 @@ func (w *NameWatch) wanted() map[single]struct{} {
 	return singles
 }
 
+// allOf returns the watches of all objects. The names tell whether these are in namespaces. It needs the lock.
+func (w *NameWatch) allOf() map[single]struct{} {
+	namespaced := false
+	for key := range w.names {
+		namespaced = namespaced || key.Namespace != metav1.NamespaceNone
+	}
+	all := map[single]struct{}{}
+	for _, namespace := range w.connection.NamespacesOf(namespaced) {
+		all[single{NamespacedName: types.NamespacedName{Namespace: namespace}}] = struct{}{}
+	}
+	return all
+}
+
+// fullFor returns the watch that knows all objects where a name is, nil if there is none. It needs the lock.
+func (w *NameWatch) fullFor(key types.NamespacedName) *informer {
+	if full := w.full[metav1.NamespaceAll]; full != nil {
+		return full
+	}
+	return w.full[key.Namespace]
+}
+
 // watch watches one name, or all objects, until ctx ends.
 func (w *NameWatch) watch(ctx context.Context, which single) {
 	from := w.connection.metadataOf(w.resource, which.Namespace)
-	if which != (single{}) {
+	if which.Name != "" {
 		from = from.named(which.Name)
 	}
 	note := func(object any) { w.note(keyOfObject(object), fingerprintOf(object)) }
@@ -194,26 +216,31 @@ func (w *NameWatch) watch(ctx context.Context, which single) {
 		DeleteFunc: func(object any) { w.note(keyOfObject(object), "") },
 	})
 	informer.runAnd(ctx, func() {
-		if which != (single{}) {
+		if which.Name != "" {
 			w.look(informer, which.NamespacedName)
 			return
 		}
-		for _, key := range w.take(ctx, informer) {
+		for _, key := range w.take(ctx, which.Namespace, informer) {
 			w.look(informer, key)
 		}
 	})
 }
 
-// take makes the informer the one that knows all objects, and returns the watched names.
-func (w *NameWatch) take(ctx context.Context, informer *informer) []types.NamespacedName {
+// take makes the informer the one that knows all objects of a namespace, or of all, and returns the watched names there.
+func (w *NameWatch) take(ctx context.Context, namespace string, filled *informer) []types.NamespacedName {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	if w.wide && ctx.Err() == nil {
-		w.full = informer
+		if w.full == nil {
+			w.full = map[string]*informer{}
+		}
+		w.full[namespace] = filled
 	}
 	keys := make([]types.NamespacedName, 0, len(w.names))
 	for key := range w.names {
-		keys = append(keys, key)
+		if namespace == metav1.NamespaceAll || namespace == key.Namespace {
+			keys = append(keys, key)
+		}
 	}
 	return keys
 }

@@ -30,15 +30,15 @@ import (
 // pageSize is how many objects a page has.
 const pageSize = 500
 
-// Page returns one page of the metadata of the objects that the selector chooses; the empty selector chooses all. next is
-// empty for the first page, and what the page before says for the others.
-func (c *Connection) Page(ctx context.Context, resource schema.GroupVersionResource, selector, next string) (*metav1.PartialObjectMetadataList, error) {
+// Page returns one page of the metadata of the objects of a namespace, or of all if that is empty, that the selector chooses;
+// the empty selector chooses all. next is empty for the first page, and what the page before says for the others.
+func (c *Connection) Page(ctx context.Context, resource schema.GroupVersionResource, namespace, selector, next string) (*metav1.PartialObjectMetadataList, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	options := metav1.ListOptions{LabelSelector: selector, Limit: pageSize, Continue: next}
-	list, err := page(ctx, options, c.metadata.Resource(resource).List)
+	list, err := page(ctx, options, c.metadata.Resource(resource).Namespace(namespace).List)
 	if err != nil {
-		return nil, fmt.Errorf("cannot list %s: %w", resource.Resource, redact.Error(err))
+		return nil, fmt.Errorf("cannot list %s%s: %w", resource.Resource, in(namespace), redact.Error(err))
 	}
 	return list, nil
 }

@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -93,13 +94,13 @@ func (r *Registry) Expect(syncTarget types.UID, expected Expected) {
 	}
 }
 
-// Connect returns the connection of a SyncTarget for a kubeconfig and limits. If either has changed another one is made.
+// Connect returns the connection of a SyncTarget for a kubeconfig, limits and namespaces. If one of these has changed another one is made.
 // While the one before works, Connect returns that until the target has answered the new one, with whatever; it is called
 // again then, since OnChange tells of it. So a change that works leaves no gap.
 //
-// Zero limits stand for the hub's own. The error is a [*RefusedError] if the kubeconfig is not accepted. Then, and if no
+// Zero limits stand for the hub's own. With namespaces, the hub lists and watches only there. The error is a [*RefusedError] if the kubeconfig is not accepted. Then, and if no
 // connection can be made from it, the one before is closed too: its credentials are not those of the SyncTarget any more.
-func (r *Registry) Connect(syncTarget types.UID, kubeconfig []byte, limits kcp.Limits) (*Connection, error) {
+func (r *Registry) Connect(syncTarget types.UID, kubeconfig []byte, limits kcp.Limits, namespaces ...string) (*Connection, error) {
 	options := r.options
 	if limits.QPS > 0 {
 		options.Limits.QPS = limits.QPS
@@ -107,7 +108,8 @@ func (r *Registry) Connect(syncTarget types.UID, kubeconfig []byte, limits kcp.L
 	if limits.Burst > 0 {
 		options.Limits.Burst = limits.Burst
 	}
-	fingerprint := sha256.Sum256(fmt.Appendf(nil, "%v %s", options.Limits, kubeconfig))
+	options.Namespaces = slices.Compact(slices.Sorted(slices.Values(namespaces)))
+	fingerprint := sha256.Sum256(fmt.Appendf(nil, "%v %q %s", options.Limits, options.Namespaces, kubeconfig))
 	if current, ok := r.settled(syncTarget, fingerprint); ok {
 		return current, nil
 	}

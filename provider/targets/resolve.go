@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -57,6 +58,8 @@ type resolutions struct {
 type question struct {
 	schema.GroupVersion
 	kind, resource string
+	// versions is true if it is asked in which versions a resource is served.
+	versions bool
 }
 
 // answers tells whether an API is the one that is asked for. Subresources have a kind as well, which may be another's.
@@ -68,7 +71,9 @@ type resolution struct {
 	resource   schema.GroupVersionResource
 	kind       string
 	namespaced bool
-	until      time.Time
+	// versions are those in which the resource is served, the preferred one first.
+	versions []string
+	until    time.Time
 }
 
 // Resolve returns the resource of a kind, and whether its objects are in namespaces. Without a version it takes the one
@@ -120,6 +125,10 @@ func (c *Connection) resolve(ctx context.Context, asked question) (resolution, e
 
 // discover looks for what is asked for in its version, or in all versions of its group.
 func (c *Connection) discover(ctx context.Context, asked question) (resolution, error) {
+	if asked.versions {
+		versions, err := c.servedVersions(ctx, asked)
+		return resolution{versions: versions}, err
+	}
 	versions := []string{asked.Version}
 	if asked.Version == "" {
 		var err error
@@ -140,6 +149,30 @@ func (c *Connection) discover(ctx context.Context, asked question) (resolution, 
 		}
 	}
 	return resolution{}, ErrNotServed
+}
+
+// servedVersions returns the versions of a group in which a resource is served, the preferred one first. That there are none
+// is an answer, too.
+func (c *Connection) servedVersions(ctx context.Context, asked question) (served []string, err error) {
+	versions, err := c.versionsOf(ctx, asked.Group)
+	if errors.Is(err, ErrNotServed) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, version := range versions {
+		var list metav1.APIResourceList
+		switch err := c.ask(ctx, &list, asked.Group, version); {
+		case errors.Is(err, ErrNotServed):
+			// The version has just gone.
+		case err != nil:
+			return nil, err
+		case slices.ContainsFunc(list.APIResources, asked.answers):
+			served = append(served, version)
+		}
+	}
+	return served, nil
 }
 
 // versionsOf returns the versions of a group, the preferred one first.

@@ -79,6 +79,27 @@ func TestResolve(t *testing.T) {
 	g.Expect(err).NotTo(MatchError(ErrNotServed))
 }
 
+// A resource may be served in some versions of its group only. That it is served in none is an answer as well.
+func TestVersionsSoon(t *testing.T) {
+	t.Parallel()
+	target := startTarget(t, steady)
+	connection := connect(t, target)
+	for resource, want := range map[schema.GroupResource][]string{
+		{Group: "autoscaling", Resource: "horizontalpodautoscalers"}: {"v2", "v1"},
+		{Group: "example.org", Resource: "widgets"}:                  {"v1"},
+		{Resource: "pods"}:                                  {"v1"},
+		{Group: "autoscaling", Resource: "pods"}:            nil,
+		{Group: "missing.example.org", Resource: "widgets"}: nil,
+		{Group: "../api/v1", Resource: "pods"}:              nil,
+	} {
+		eventually(t, func(g Gomega) {
+			versions, err := connection.VersionsSoon(resource)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(versions).To(Equal(want), resource.String())
+		})
+	}
+}
+
 // What is known is not asked for again, until there is a reason to.
 func TestResolveRemembers(t *testing.T) {
 	t.Parallel()

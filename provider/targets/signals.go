@@ -51,8 +51,8 @@ type signals struct {
 
 	lock      sync.Mutex
 	listeners map[*Listener]struct{}
-	// labelled is what watches namespaces, nil until anybody asks for them.
-	labelled *informer
+	// labelled is what watches namespaces, none until anybody asks for them: all, or those the connection is bound to by name.
+	labelled []*informer
 }
 
 // Subscribe tells the listener of changes from now on. What it is told of is watched from the first time that anybody
@@ -63,14 +63,27 @@ func (c *Connection) Subscribe(listener Listener) (unsubscribe func()) {
 		c.watchNamespaces()
 	}
 	if listener.CRD != nil {
-		c.signals.definitions.Do(func() { c.signal(definitionsOfKinds, onlyIdentity, c.signals.definitionHandler()) })
+		c.signals.definitions.Do(func() {
+			c.signal(definitionsOfKinds, c.metadataOf(definitionsOfKinds, metav1.NamespaceAll), onlyIdentity, c.signals.definitionHandler())
+		})
 	}
 	return func() { c.signals.remove(&listener) }
 }
 
 func (c *Connection) watchNamespaces() {
 	c.signals.namespaces.Do(func() {
-		watching := c.signal(namespaces, identityAndLabels, c.signals.namespaceHandler())
+		all := c.metadataOf(namespaces, metav1.NamespaceAll)
+		watched := []source{all}
+		if len(c.namespaces) > 0 {
+			watched = nil
+			for _, name := range c.namespaces {
+				watched = append(watched, all.named(name))
+			}
+		}
+		var watching []*informer
+		for _, one := range watched {
+			watching = append(watching, c.signal(namespaces, one, identityAndLabels, c.signals.namespaceHandler()))
+		}
 		c.signals.lock.Lock()
 		c.signals.labelled = watching
 		c.signals.lock.Unlock()
@@ -83,20 +96,21 @@ func (c *Connection) NamespaceLabels(name string) (labels map[string]string, kno
 	c.signals.lock.Lock()
 	watching := c.signals.labelled
 	c.signals.lock.Unlock()
-	if watching == nil || !watching.Synced() {
-		return nil, false
+	for _, one := range watching {
+		if !one.Synced() {
+			continue
+		}
+		if found, exists, err := one.GetByKey(name); err == nil && exists {
+			return found.(metav1.Object).GetLabels(), true
+		}
 	}
-	found, exists, err := watching.GetByKey(name)
-	if err != nil || !exists {
-		// An object can be seen before its namespace.
-		return nil, false
-	}
-	return found.(metav1.Object).GetLabels(), true
+	// An object can be seen before its namespace.
+	return nil, false
 }
 
-// signal watches the metadata of a resource while the connection lasts.
-func (c *Connection) signal(resource schema.GroupVersionResource, strip cache.TransformFunc, handler cache.ResourceEventHandler) *informer {
-	informer := c.newInformer(c.metadataOf(resource, metav1.NamespaceAll), c.newGate(resource, nil), strip, nil, handler)
+// signal watches metadata of a resource while the connection lasts.
+func (c *Connection) signal(resource schema.GroupVersionResource, from source, strip cache.TransformFunc, handler cache.ResourceEventHandler) *informer {
+	informer := c.newInformer(from, c.newGate(resource, nil), strip, nil, handler)
 	c.run(func(ctx context.Context) {
 		informer.runAnd(requests.As(ctx, requests.Background), func() {
 			c.signals.tell(func(listener *Listener) {

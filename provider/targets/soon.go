@@ -55,6 +55,16 @@ func (c *Connection) ResolveResourceSoon(resource schema.GroupVersionResource) (
 	return found.kind, nil
 }
 
+// VersionsSoon returns, in the same way, the versions in which the target serves a resource, the preferred one first; none if
+// it does not serve it. The slice must not be changed.
+func (c *Connection) VersionsSoon(resource schema.GroupResource) ([]string, error) {
+	found, err := c.resolveSoon(question{GroupVersion: schema.GroupVersion{Group: resource.Group}, resource: resource.Resource, versions: true})
+	if err != nil {
+		return nil, fmt.Errorf("cannot find out in which versions %s is served: %w", resource, err)
+	}
+	return found.versions, nil
+}
+
 func (c *Connection) resolveSoon(asked question) (resolution, error) {
 	now := c.clock.Now()
 	found, drops, ok := c.resolutions.get(asked)

@@ -19,12 +19,14 @@ package targets
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -153,6 +155,44 @@ func (c *Connection) RenewToken(ctx context.Context, kubeconfig []byte) ([]byte,
 		return nil, fmt.Errorf("the target does not accept the token that it issued: %w", err)
 	}
 	return withToken(kubeconfig, config, token)
+}
+
+// RenewTokenSoon is [Connection.RenewToken] for whoever must not wait for the target: the error is [ErrAsked] until the target
+// has answered, and OnChange is called then. An answer is given once, and only for the kubeconfig that was asked with.
+func (c *Connection) RenewTokenSoon(kubeconfig []byte) ([]byte, error) {
+	fingerprint := sha256.Sum256(kubeconfig)
+	c.renewing.lock.Lock()
+	defer c.renewing.lock.Unlock()
+	answer := c.renewing.answer
+	if c.renewing.answer = nil; answer != nil && answer.of == fingerprint {
+		return answer.kubeconfig, answer.err
+	}
+	if !c.renewing.asked {
+		c.renewing.asked = true
+		c.Background(func(ctx context.Context) {
+			renewed, err := c.RenewToken(ctx, kubeconfig)
+			c.renewing.lock.Lock()
+			c.renewing.asked, c.renewing.answer = false, &renewalAnswer{of: fingerprint, kubeconfig: renewed, err: err}
+			c.renewing.lock.Unlock()
+			c.onChange(c.SyncTarget)
+		})
+	}
+	return nil, ErrAsked
+}
+
+// renewing is the one renewal of a token that nobody waits for.
+type renewing struct {
+	lock  sync.Mutex
+	asked bool
+	// answer is nil once it was taken.
+	answer *renewalAnswer
+}
+
+// renewalAnswer is how a renewal went that was asked for with a kubeconfig of this SHA-256.
+type renewalAnswer struct {
+	of         [sha256.Size]byte
+	kubeconfig []byte
+	err        error
 }
 
 func (c *Connection) requestToken(ctx context.Context, claimed Token) (string, error) {

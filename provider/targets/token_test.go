@@ -17,12 +17,17 @@ limitations under the License.
 package targets
 
 import (
+	"bytes"
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/url"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -200,6 +205,50 @@ func TestTokenIsRenewedByItsTarget(t *testing.T) {
 	g.Expect(errors.Is(err, ErrChanged)).To(BeTrue())
 }
 
+// A target that does not answer holds up nobody who has its token renewed, and is asked once.
+func TestRenewalWaitsForNoTarget(t *testing.T) {
+	g := NewWithT(t)
+	target := startTarget(t, steady)
+	account(t, target, "waits", true)
+	release := make(chan struct{})
+	var asked atomic.Int64
+	kubeconfig := newProxy(t, target, func(request *http.Request) {
+		if strings.HasSuffix(request.URL.Path, "/token") {
+			asked.Add(1)
+			<-release
+		}
+	})
+	old := tokenOf(`{"iat": 1000, "exp": 4600, "kubernetes.io": {"namespace": "default", "serviceaccount": {"name": "waits"}}}`)
+	kubeconfig = bytes.Replace(kubeconfig, []byte(secret), []byte(old), 1)
+	registry := newRegistry(t.Context(), t, clock.RealClock{})
+	connection, err := registry.Connect(syncTarget, kubeconfig, kcp.Limits{})
+	g.Expect(err).NotTo(HaveOccurred())
+	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
+
+	changes := registry.changes.Load()
+	for range 3 {
+		_, err := connection.RenewTokenSoon(kubeconfig)
+		g.Expect(err).To(MatchError(ErrAsked))
+	}
+	close(release)
+	eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(BeNumerically(">", changes)) })
+	renewed, err := connection.RenewTokenSoon(kubeconfig)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(renewed)).NotTo(ContainSubstring(old))
+	g.Expect(asked.Load()).To(BeEquivalentTo(1))
+
+	// An answer is not given for another kubeconfig than it was asked with.
+	_, err = connection.RenewTokenSoon(kubeconfig)
+	g.Expect(err).To(MatchError(ErrAsked))
+	eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(BeNumerically(">", changes+1)) })
+	_, err = connection.RenewTokenSoon(renewed)
+	g.Expect(err).To(MatchError(ErrAsked))
+	eventually(t, func(g Gomega) {
+		_, err := connection.RenewTokenSoon(renewed)
+		g.Expect(err).To(MatchError(ErrChanged))
+	})
+}
+
 func TestTokenIsNotRenewedWithoutTheRight(t *testing.T) {
 	g := NewWithT(t)
 	kubeconfig := account(t, startTarget(t, steady), "keeps", false)
@@ -235,4 +284,22 @@ func TestDescribeWithholdsCredentials(t *testing.T) {
 	g.Expect(message).To(ContainSubstring("you sent (withheld)"))
 	g.Expect(len(message)).To(BeNumerically("<=", 256+len("...")))
 	expectNoSecret(t, message)
+}
+
+// Where a target is stands in its kubeconfig, which not everybody may read who sees what became of a request.
+func TestDescribeWithholdsTheServer(t *testing.T) {
+	connection := &Connection{}
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{context.DeadlineExceeded, "the server did not answer in time (Timeout)"},
+		{io.EOF, "cannot list: EOF"},
+		{errors.New("no"), "cannot list: no"},
+	} {
+		err := fmt.Errorf("cannot list: %w", &url.Error{Op: "Get", URL: "https://target.example.com:6443/api", Err: test.err})
+		if got := connection.Describe(err); got != test.want {
+			t.Errorf("want %q, got %q", test.want, got)
+		}
+	}
 }

@@ -136,7 +136,7 @@ func (o *objects) follow(part []byte) (size int64) {
 			begin := bytes.IndexByte(part, '{')
 			if begin < 0 {
 				o.size += int64(len(part))
-				return o.size
+				return max(size, o.size)
 			}
 			o.size, part = o.size+int64(begin), part[begin:]
 		}

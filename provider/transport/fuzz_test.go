@@ -51,6 +51,7 @@ func FuzzRefusal(f *testing.F) {
 // However the events of a watch are cut into parts, none is taken for a shorter one.
 func FuzzEventSizes(f *testing.F) {
 	f.Add([]byte(`{"type":"ADDED","object":{"a":"}\"{"}} {"b":1}`), uint8(3))
+	f.Add([]byte(`{""}0`), uint8(3))
 	f.Add([]byte("\x00\x00\x00\x02ab\x00\x00\x00\x01c"), uint8(1))
 	f.Fuzz(func(t *testing.T, stream []byte, size uint8) {
 		for name, fresh := range map[string]func() interface{ follow([]byte) int64 }{

@@ -30,7 +30,7 @@ import (
 )
 
 // Serial: the other processes' hubs live on the same kcp.
-var _ = Describe("mailboxes", Serial, func() {
+var _ = Describe("mailboxes", Serial, Label("faults"), func() {
 	It("delete and lose nothing when kcp is killed while there is much to do", func(ctx SpecContext) {
 		const ns, count, more = "kcp-killed", 200, 100
 		inventory := newInventory(ctx, ns)
@@ -68,6 +68,9 @@ var _ = Describe("mailboxes", Serial, func() {
 		Expect(suite.KCP.Kill9()).To(Succeed())
 		GinkgoWriter.Printf("%d objects were written when kcp was killed\n", written.Load())
 		Expect(suite.KCP.Start(ctx)).To(Succeed())
+		ready, at := time.Now(), len(identities(ctx, hosting, configMaps, ns, "meanwhile-"))
+		Eventually(func() int { return len(identities(ctx, hosting, configMaps, ns, "meanwhile-")) }).WithContext(ctx).Should(Or(BeNumerically(">", at), Equal(more)))
+		AddReportEntry("until a change arrives after kcp is ready again", time.Since(ready).Round(time.Second/10), ReportEntryVisibilityAlways)
 		Eventually(writing).WithContext(ctx).Should(BeClosed())
 
 		Eventually(func() map[string]string { return identities(ctx, hosting, configMaps, ns, "meanwhile-") }).WithContext(ctx).Should(HaveLen(more))

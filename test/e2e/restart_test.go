@@ -17,6 +17,7 @@ limitations under the License.
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -24,24 +25,33 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
 var (
 	syncTargets = installation.SyncTargets
+	leases      = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 	workspaces  = schema.GroupVersionResource{Group: "tenancy.kcp.io", Version: "v1alpha1", Resource: "workspaces"}
 )
 
 var _ = Describe("restarts and removals", func() {
-	It("loses and duplicates nothing when the hub is killed in the middle of a burst", func(ctx SpecContext) {
+	It("loses and duplicates nothing when the hub is killed in the middle of a burst", Label("faults"), func(ctx SpecContext) {
 		const ns, count = "killed", 150
 		inventory := newInventory(ctx, ns)
 		mailbox := register(ctx, inventory, "florin", "florin")
 		apply(ctx, mailbox, documents(namespace(ns), everythingIn(ns)))
-		fill(ctx, mailbox, ns, "before-", count)
+		filled := make(chan struct{})
+		go func() {
+			defer GinkgoRecover()
+			defer close(filled)
+			fill(ctx, mailbox, ns, "before-", count)
+		}()
+		Eventually(func() int { return len(identities(ctx, target("florin"), configMaps, ns, "before-")) }).WithContext(ctx).Should(BeNumerically(">", count/5))
 		Expect(hub.Kill9()).To(Succeed())
 		placed := identities(ctx, target("florin"), configMaps, ns, "")
+		Eventually(filled).WithContext(ctx).Should(BeClosed())
 		GinkgoWriter.Printf("%d objects were placed when the hub was killed\n", len(placed))
 		fill(ctx, mailbox, ns, "meanwhile-", 20)
 		startHub(ctx)
@@ -55,7 +65,7 @@ var _ = Describe("restarts and removals", func() {
 		}
 	}, NodeTimeout(4*time.Minute))
 
-	It("hands over to a second replica, at once on shutdown and after the lease when killed", func(ctx SpecContext) {
+	It("hands over to a second replica, at once on shutdown and after the lease when killed, whatever its clock was", Label("faults"), func(ctx SpecContext) {
 		const ns = "handover"
 		inventory := newInventory(ctx, ns)
 		mailbox := register(ctx, inventory, "florin", "florin")
@@ -76,10 +86,16 @@ var _ = Describe("restarts and removals", func() {
 		third, err := synchub.StartHub()
 		Expect(err).NotTo(HaveOccurred())
 		Expect(third.AwaitReady(ctx)).To(Succeed())
+		killed := time.Now()
 		Expect(hub.Kill9()).To(Succeed())
+		ahead := killed.Add(3 * time.Hour).UTC()
+		leaveTimes(ctx, inventory, "florin", ahead)
 		hub = third
 		apply(ctx, mailbox, configMap(ns, "three", "3"))
 		eventuallyExists(ctx, target("florin"), configMaps, ns, "three")
+		AddReportEntry("until a change arrives after the leader was killed", time.Since(killed).Round(time.Second/10), ReportEntryVisibilityAlways)
+		led := readerOf(ctx, synchub.InWorkspace(synchub.Workspace))(configMaps, ledger.Namespace, "leader", "data", "led")
+		Eventually(led).WithContext(ctx).ShouldNot(Equal(ahead.Format(time.RFC3339)))
 		Expect(identities(ctx, target("florin"), configMaps, ns, "one")).To(Equal(before))
 	}, NodeTimeout(4*time.Minute))
 
@@ -132,3 +148,12 @@ var _ = Describe("restarts and removals", func() {
 		Expect(framework.Exists(ctx, target("florin"), namespaces, "", ns)).To(BeTrue(), fmt.Sprintf("the namespace %s", ns))
 	}, NodeTimeout(4*time.Minute))
 })
+
+// leaveTimes sets all times by which a replica tells others what its clock said.
+func leaveTimes(ctx context.Context, inventory *installation.Inventory, syncTarget string, now time.Time) {
+	GinkgoHelper()
+	micro, second := now.Format("2006-01-02T15:04:05.000000Z07:00"), now.Format(time.RFC3339)
+	patch(ctx, target("hosting"), leases, installation.Namespace, "synchub", fmt.Sprintf(`{"spec": {"acquireTime": %[1]q, "renewTime": %[1]q}}`, micro))
+	patch(ctx, synchub.InWorkspace(synchub.Workspace), configMaps, ledger.Namespace, "leader", fmt.Sprintf(`{"data": {"led": %q}}`, second))
+	patch(ctx, inventory.Config, syncTargets, "", syncTarget, fmt.Sprintf(`{"status": {"lastSyncerHeartbeatTime": %q}}`, second), "status")
+}

@@ -49,10 +49,10 @@ var _ = Describe("safety", func() {
 		before := identities(ctx, target("florin"), configMaps, ns, "item-")
 
 		for range flips {
-			answer(ctx, mailbox, "configmaps", "Rejected")
+			answer(ctx, mailbox, "Rejected")
 			// kcp takes the objects out of the hub's sight, unless it has accepted the claim again by itself before.
 			Eventually(inForce).WithContext(ctx).WithArguments(mailbox, "configmaps", "Rejected").Should(BeTrue())
-			answer(ctx, mailbox, "configmaps", "Accepted")
+			answer(ctx, mailbox, "Accepted")
 			Eventually(inForce).WithContext(ctx).WithArguments(mailbox, "configmaps", "Accepted").Should(BeTrue())
 		}
 		By("never touching what was placed, for longer than any proof takes")
@@ -120,13 +120,13 @@ users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, com
 	}, NodeTimeout(2*time.Minute))
 })
 
-// answer makes a mailbox's binding accept or reject the claim on a core resource.
-func answer(ctx context.Context, mailbox *rest.Config, resource, state string) {
+// answer makes a mailbox's binding accept or reject the claim on ConfigMaps.
+func answer(ctx context.Context, mailbox *rest.Config, state string) {
 	GinkgoHelper()
 	binding := bindingOf(ctx, mailbox)
 	claims, _, _ := unstructured.NestedSlice(binding.Object, "spec", "permissionClaims")
 	for _, claim := range claims {
-		if isOn(claim, resource) {
+		if isOn(claim, "configmaps") {
 			claim.(map[string]any)["state"] = state
 		}
 	}

@@ -98,6 +98,10 @@ const (
 	// SyncTarget and its configs, and on a PublishedResource that is concerned.
 	ConditionAPIsMissing = "APIsMissing"
 
+	// ConditionNamespacesLeft on a SyncTarget is True, and names them, while the hub may have left objects in namespaces that it
+	// used before and that spec.namespaces.only does not list.
+	ConditionNamespacesLeft = "NamespacesLeft"
+
 	// ConditionDrained on a SyncTarget is True once nothing that the hub may remove is left on a cluster that is drained.
 	ConditionDrained = "Drained"
 

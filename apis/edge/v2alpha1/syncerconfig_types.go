@@ -136,8 +136,8 @@ type NamespaceScopeDownsyncs struct {
 type NamespaceScopeDownsyncResource struct {
 	GroupResource `json:",inline"`
 
-	// APIVersion is the version, without the group, to use in the mailbox and on the target. Empty means the version
-	// in which the resource is published.
+	// APIVersion is the version, without the group, in which objects are written to the target. It must be one in which
+	// the resource is published. Empty takes the best that the target serves.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^([a-z]([-a-z0-9]*[a-z0-9])?)?$`
@@ -157,8 +157,8 @@ type NamespaceScopeDownsyncResource struct {
 type NamespaceScopeDownsyncObjects struct {
 	GroupResource `json:",inline"`
 
-	// APIVersion is the version, without the group, to use in the mailbox and on the target. Empty means the version
-	// in which the resource is published.
+	// APIVersion is the version, without the group, in which objects are written to the target. It must be one in which
+	// the resource is published. Empty takes the best that the target serves.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^([a-z]([-a-z0-9]*[a-z0-9])?)?$`
@@ -201,8 +201,8 @@ type NamespaceAndNames struct {
 type ClusterScopeDownsyncResource struct {
 	GroupResource `json:",inline"`
 
-	// APIVersion is the version, without the group, to use in the mailbox and on the target. Empty means the version
-	// in which the resource is published.
+	// APIVersion is the version, without the group, in which objects are written to the target. It must be one in which
+	// the resource is published. Empty takes the best that the target serves.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^([a-z]([-a-z0-9]*[a-z0-9])?)?$`

@@ -193,8 +193,8 @@ type SecretReference struct {
 // TargetNamespaces bounds the namespaces of one cluster that the hub uses. A Namespace object counts as being in the
 // namespace that it is. What was placed elsewhere before stays there, is left alone and reported.
 type TargetNamespaces struct {
-	// Only lists the namespaces that the hub uses; nothing goes to or comes from any other. Absent means any.
-	// Cluster-scoped objects are not bound by it.
+	// Only lists the namespaces that the hub uses; nothing goes to or comes from any other, and the hub lists and watches nothing
+	// there. Absent means any. Cluster-scoped objects are not bound by it.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1

@@ -42,8 +42,8 @@ type ResourceDescriptor struct {
 	// +kubebuilder:validation:Pattern=`^[A-Z][A-Za-z0-9]*$`
 	Kind string `json:"kind,omitempty"`
 
-	// Version that is published and synced. Empty publishes every version the schema's source serves, and syncs the
-	// one it prefers.
+	// Version that is published and synced. Empty publishes every version the schema's source serves, and gives each
+	// target one that it serves, the preferred one first.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^v[1-9][0-9]*([a-z]+[1-9][0-9]*)?$`

@@ -18,6 +18,7 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // PublishedResource gives every mailbox workspace one API of the targets, and says how its objects change on their
@@ -287,6 +288,11 @@ type PublishedResourceStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
+	// Hub is the hub that publishes the resource; any other of the same hosting cluster leaves it alone, and says so in an
+	// event. The first hub that comes takes what has none. To hand the resource over, remove this.
+	// +optional
+	Hub *HubReference `json:"hub,omitempty"`
+
 	// SchemaName is the name of the APIResourceSchema in the provider workspace. Empty when the resource is claimed.
 	// +optional
 	SchemaName string `json:"schemaName,omitempty"`
@@ -302,6 +308,18 @@ type PublishedResourceStatus struct {
 	// Objects is the number of objects that are synced, over all targets and both directions.
 	// +optional
 	Objects int64 `json:"objects"`
+}
+
+// HubReference names a hub.
+type HubReference struct {
+	// UID is that of the LogicalCluster of the hub's provider workspace: two hubs may use workspaces of one path, each in a
+	// kcp of its own.
+	UID types.UID `json:"uid"`
+
+	// Workspace is the path of the hub's provider workspace, for people.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Workspace string `json:"workspace,omitempty"`
 }
 
 // PublishedResourceList is a list of PublishedResources.

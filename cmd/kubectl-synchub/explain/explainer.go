@@ -19,6 +19,7 @@ package explain
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -36,6 +37,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/sync/relation"
 	"github.com/synchub-dev/synchub/controllers/sync/selection"
 	"github.com/synchub-dev/synchub/controllers/sync/transform"
+	"github.com/synchub-dev/synchub/controllers/sync/versions"
 )
 
 // explainer goes from step to step. What several steps need is found out at the beginning.
@@ -50,6 +52,8 @@ type explainer struct {
 	resource     sync.Resource
 	compileError error
 	matcher      *selection.Matcher
+	// version says in which version objects are written to the target, and why; empty if there is no choice.
+	version string
 
 	// stay is why the object never goes down, source then the mark that says where it came up from.
 	stay   sync.Stay
@@ -72,6 +76,7 @@ func newExplainer(facts *Facts) *explainer {
 	e.owner = ownership.Owner{Hub: e.hub(), SyncTarget: facts.SyncTarget.UID, Sealer: ownership.Believing}
 	e.publish()
 	e.matcher = selection.Compile(facts.Configs.It.SyncerConfigs, facts.Configs.It.EdgeSyncConfigs)
+	e.chooseVersion()
 	if object := facts.Object.It; object != nil {
 		e.stay = sync.StaysAbove(e.owner, object)
 		if mark, err := e.owner.VerifyUp(object.GetAnnotations(), transform.SelfOf(object)); err == nil {
@@ -190,12 +195,43 @@ func (e *explainer) onTarget(group schema.GroupResource) sync.TargetResource {
 	if same := e.resource.OnTarget(); same.GroupResource() == group {
 		return same
 	}
+	return sync.TargetResource{GroupVersionResource: group.WithVersion(e.versionBefore(group))}
+}
+
+// versionBefore returns the version that the hub used last of a resource of the target; empty if it is not known.
+func (e *explainer) versionBefore(group schema.GroupResource) string {
 	for _, recorded := range e.facts.SyncTarget.Status.SyncedResources {
 		if recorded.Group == group.Group && recorded.Resource == group.Resource && len(recorded.Versions) > 0 {
-			return sync.TargetResource{GroupVersionResource: group.WithVersion(recorded.Versions[0])}
+			return recorded.Versions[0]
 		}
 	}
-	return sync.TargetResource{GroupVersionResource: group.WithVersion("")}
+	return ""
+}
+
+// chooseVersion finds out in which of several versions objects are written to the target. Which of them the target serves shows
+// in which one the hub used last.
+func (e *explainer) chooseVersion() {
+	all := e.resource.TargetVersions()
+	if served := e.facts.Served.It; served != nil && e.publisher == nil {
+		all = served.Versions
+	}
+	if len(all) < 2 {
+		return
+	}
+	var by selection.NamedVersion
+	if named := e.resource.NamedVersions(e.matcher); len(named) > 0 {
+		by = named[0]
+	}
+	choice := versions.Choose(all, by.Version, versions.Target{Before: e.versionBefore(e.resource.OnTarget().GroupResource())})
+	e.resource = e.resource.In(choice.Version)
+	switch choice.Reason {
+	case versions.Named:
+		e.version = fmt.Sprintf("on the cluster in version %s, which %s of %s names", choice.Version, by.Field, by.Config)
+	case versions.Newest:
+		e.version = fmt.Sprintf("on the cluster in version %s, since it does not serve %s", choice.Version, all[0])
+	default:
+		e.version = fmt.Sprintf("on the cluster in version %s, which is preferred to %s", choice.Version, strings.Join(all[1:], ", "))
+	}
 }
 
 func (e *explainer) placeOf(name conversion.Name) Place {

@@ -61,11 +61,18 @@ func (e *explainer) lookAtPublished() {
 		e.say(StepPublished, Stopped, "the PublishedResource %s is wrong: %s", name, inOneLine(e.compileError)).because("Invalid")
 		return
 	}
-	what := "the PublishedResource " + name + " publishes it"
-	if below := e.resource.OnTarget(); below.GroupVersionResource != e.resource.GroupVersionResource || below.Kind != e.resource.Kind {
+	e.say(StepPublished, OK, "the PublishedResource %s publishes it%s", name, e.asWhat())
+}
+
+// asWhat says what the resource is on the target, as far as that is another thing or was chosen.
+func (e *explainer) asWhat() (what string) {
+	if below := e.resource.In("").OnTarget(); below.GroupVersionResource != e.resource.GroupVersionResource || below.Kind != e.resource.Kind {
 		what += ", on targets as " + below.Kind + " (" + below.GroupVersionResource.GroupVersion().String() + ")"
 	}
-	e.say(StepPublished, OK, "%s", what)
+	if e.version != "" {
+		what += "; it is written " + e.version
+	}
+	return what
 }
 
 // whyMissing returns the condition by which the SyncTarget says that its mailbox does not have the published API, nil if it does

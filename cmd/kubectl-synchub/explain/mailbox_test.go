@@ -84,6 +84,24 @@ spec: {resource: {group: example.dev, resource: shops, version: v1}, related: [{
 		},
 		state: explain.Unknown, onTarget: explain.Present, says: []string{"cannot be seen: you may not", "--hosting-kubeconfig", "selected by SyncerConfig/all"},
 	},
+	"a version that the target serves": {
+		change: func(_ *testing.T, f *explain.Facts) { inVersions(f, "v1", "v1beta1") },
+		state:  explain.OK, onTarget: explain.Present, says: []string{"on the cluster in version v1, which is preferred to v1beta1"},
+	},
+	"a version because the target does not serve another": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			inVersions(f, "v1", "v1beta1")
+			status(f).SyncedResources[0].Versions = []string{"v1beta1"}
+		},
+		state: explain.OK, onTarget: explain.Present, says: []string{"on the cluster in version v1beta1, since it does not serve v1"},
+	},
+	"a version that an entry names": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			inVersions(f, "v1", "v1beta1")
+			config(f).Spec.NamespaceScope.Resources[0].APIVersion = "v1beta1"
+		},
+		state: explain.OK, onTarget: explain.Present, says: []string{"on the cluster in version v1beta1, which spec.namespaceScope.resources[0] of SyncerConfig/all names"},
+	},
 	"no object anywhere": {
 		change: func(_ *testing.T, f *explain.Facts) { f.Object.It, f.Target.It = nil, nil },
 		step:   explain.StepObject, state: explain.Stopped, onTarget: explain.Absent, says: []string{"there is no such object in the mailbox"},
@@ -156,4 +174,10 @@ spec: {resource: {group: example.dev, resource: shops, version: v1}, related: [{
 		},
 		step: explain.StepSelected, state: explain.Stopped, says: []string{"only for what came up"},
 	},
+}
+
+// inVersions has the Widgets published in several versions.
+func inVersions(f *explain.Facts, versions ...string) {
+	publisher(f).Spec.Resource.Version = ""
+	f.Served.It.Versions = versions
 }

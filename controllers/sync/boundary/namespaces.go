@@ -71,10 +71,15 @@ func (n *Namespaces) Check(namespace string, protectedToo bool) error {
 		return nil
 	}
 	if len(n.Only) > 0 && !slices.Contains(n.Only, namespace) {
-		return &RefusalError{ReasonNamespaceNotAllowed, fmt.Sprintf(
-			"nothing goes to or comes from the namespace %s of the target, since spec.namespaces.only of the SyncTarget does not list it: choose another namespace, or have it added there", namespace)}
+		return NotAllowed(namespace)
 	}
 	return n.CheckProtected(namespace, protectedToo)
+}
+
+// NotAllowed says that a target is bound to other namespaces.
+func NotAllowed(namespace string) *RefusalError {
+	return &RefusalError{ReasonNamespaceNotAllowed, fmt.Sprintf(
+		"nothing goes to or comes from the namespace %s of the target, since spec.namespaces.only of the SyncTarget does not list it: choose another namespace, or have it added there", namespace)}
 }
 
 // CheckProtected is Check for a namespace of the mailbox.

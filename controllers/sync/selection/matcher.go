@@ -115,6 +115,25 @@ func (m *Matcher) SelectsUp(resource schema.GroupResource, kind string) bool {
 	return m != nil && len(m.up.about(resource, kind)) > 0
 }
 
+// NamedVersions returns the versions that entries name for a resource of the mailbox and of the target, those that count before
+// others first: by the age of the configs, in one config what goes down first, then in the order of the entries. "*" names none.
+func (m *Matcher) NamedVersions(mailbox, target API) []NamedVersion {
+	if m == nil {
+		return nil
+	}
+	naming := slices.Concat(m.down.naming(mailbox), m.up.naming(target))
+	slices.SortStableFunc(naming, func(a, b *rule) int { return cmp.Compare(a.config.age, b.config.age) })
+	var named []NamedVersion
+	for _, rule := range naming {
+		one := NamedVersion{Version: rule.version, Config: rule.config.id, Field: rule.field}
+		// An entry that looks in several places has as many rules.
+		if rule.version != "" && !slices.Contains(named, one) {
+			named = append(named, one)
+		}
+	}
+	return named
+}
+
 // HasRules tells whether a config has an entry that can select something.
 func (m *Matcher) HasRules(config string) bool {
 	if m == nil {

@@ -145,6 +145,18 @@ func (i index) about(resource schema.GroupResource, kind string) []*rules {
 	return found
 }
 
+// naming returns the rules that name the resource or its kind.
+func (i index) naming(api API) []*rule {
+	var found []*rule
+	if rules, ok := i.byResource[api.GroupResource]; ok {
+		found = append(found, rules.all...)
+	}
+	if rules, ok := i.byKind[schema.GroupKind{Group: api.Group, Kind: api.Kind}]; ok {
+		found = append(found, rules.all...)
+	}
+	return found
+}
+
 // selecting returns the config of each rule that matches the object, in any order.
 func (i index) selecting(object Object) []*config {
 	return i.having(object, func(rule *rule) bool { return rule.matches(object) })

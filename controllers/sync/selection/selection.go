@@ -66,6 +66,18 @@ func (e Entries) Has(key string) bool {
 	return exists
 }
 
+// API is what a resource is called on one side.
+type API struct {
+	schema.GroupResource
+	Kind string
+}
+
+// NamedVersion is a version that an entry names for a resource.
+type NamedVersion struct {
+	// Config is the config's id, Field the entry's path in it.
+	Version, Config, Field string
+}
+
 func (o Object) called() conversion.Name {
 	return conversion.Name{
 		GVK:       o.Resource.GroupVersion().WithKind(o.Kind),

@@ -17,6 +17,7 @@ limitations under the License.
 package transform
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 
@@ -58,6 +59,7 @@ func (d Down) Name(source *unstructured.Unstructured, wish Wish) (conversion.Nam
 	case wish.Kind.Kind != "":
 		name.GVK = wish.Kind
 	}
+	name.GVK.Version = cmp.Or(wish.Version, name.GVK.Version)
 	key, err := wish.named(source, d.Mailbox, d.SyncTarget, types.NamespacedName{Namespace: name.Namespace, Name: name.Name}, d.Namespaced, name.GVK.GroupKind())
 	if err != nil {
 		return conversion.Name{}, err

@@ -17,6 +17,7 @@ limitations under the License.
 package transform
 
 import (
+	"cmp"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -50,6 +51,8 @@ func (u Up) Name(target *unstructured.Unstructured, wish Wish) (conversion.Name,
 	kind := schema.GroupVersionKind{Group: u.Resource.Group, Version: u.Version, Kind: u.Kind}
 	name := nameOf(target)
 	if wish.Conversion != nil {
+		// It was chosen by a version of the API, and the object is the same in all.
+		name.GVK.Version = cmp.Or(wish.Conversion.Downstream.Version, name.GVK.Version)
 		converted, ok := wish.Conversion.Up(name)
 		if !ok || converted.GVK.GroupKind() != kind.GroupKind() {
 			return conversion.Name{}, fmt.Errorf("the conversion from %v to %v does not make a %s of %v", wish.Conversion.Upstream, wish.Conversion.Downstream, kind.GroupKind(), name)

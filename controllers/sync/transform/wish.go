@@ -38,6 +38,9 @@ type Wish struct {
 	Conversion *conversion.Conversion
 	// Kind is the kind on the other side; zero leaves it as it is.
 	Kind schema.GroupVersionKind
+	// Version is the one in which the other side is written, whatever else knows of versions; empty leaves that to Kind and
+	// Conversion.
+	Version string
 	// Namespace is the namespace on the other side, where the object has one and Naming does not say it; empty means the
 	// same.
 	Namespace string

@@ -18,6 +18,10 @@ package servers
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
 
 	"k8s.io/client-go/rest"
 )
@@ -53,4 +57,32 @@ func StartEtcd(ctx context.Context, opts Options, name string) (*Etcd, error) {
 		return nil, err
 	}
 	return e, nil
+}
+
+// SetFull raises or lowers the alarm with which an etcd refuses writes when its database has no space left. It goes on
+// answering reads and watches.
+func (e *Etcd) SetFull(ctx context.Context, full bool) error {
+	action := "DEACTIVATE"
+	if full {
+		action = "ACTIVATE"
+	}
+	// An alarm is that of a member, which need not be there.
+	body := fmt.Sprintf(`{"action": %q, "alarm": "NOSPACE", "memberID": "1"}`, action)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url+"/v3/maintenance/alarm", strings.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("set the alarm of %s: %w", e.name, err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("set the alarm of %s: %w", e.name, err)
+	}
+	defer response.Body.Close() //nolint:errcheck // it was read
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		return fmt.Errorf("set the alarm of %s: %w", e.name, err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("set the alarm of %s: %s %s", e.name, response.Status, answer)
+	}
+	return nil
 }

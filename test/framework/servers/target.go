@@ -22,11 +22,13 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 // TargetOptions say what a target consists of besides its API server.
@@ -152,6 +154,11 @@ func (t *Target) allServers() []*Server {
 	return all
 }
 
+// SetReadOnly has the etcd that the target has for itself refuse all writes, or take them again.
+func (t *Target) SetReadOnly(ctx context.Context, readOnly bool) error {
+	return t.ownEtcd.SetFull(ctx, readOnly)
+}
+
 // ServiceAccountKubeconfig returns the content of a kubeconfig for a service account, with a token good for one hour.
 func (t *Target) ServiceAccountKubeconfig(ctx context.Context, namespace, serviceAccount string) ([]byte, error) {
 	client, err := kubernetes.NewForConfig(t.Config)
@@ -166,4 +173,22 @@ func (t *Target) ServiceAccountKubeconfig(ctx context.Context, namespace, servic
 		return nil, fmt.Errorf("request a token for service account %s/%s of %s: %w", namespace, serviceAccount, t.Name, err)
 	}
 	return kubeconfig(t.Name, t.Config.Host, t.pki.ca, serviceAccount, answer.Status.Token)
+}
+
+// BriefKubeconfig returns a kubeconfig like [Target.ServiceAccountKubeconfig] whose token is not accepted any more after its
+// life, which may be seconds. No API server issues one for less than ten minutes, so it is signed with the API server's key.
+func (t *Target) BriefKubeconfig(ctx context.Context, namespace, serviceAccount string, life time.Duration) ([]byte, error) {
+	issued, err := t.ServiceAccountKubeconfig(ctx, namespace, serviceAccount)
+	if err != nil {
+		return nil, err
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(issued)
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig of %s/%s of %s: %w", namespace, serviceAccount, t.Name, err)
+	}
+	token, err := acceptedUntil(config.BearerToken, time.Now().Add(life), t.pki.saKeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("sign a token for service account %s/%s of %s: %w", namespace, serviceAccount, t.Name, err)
+	}
+	return kubeconfig(t.Name, t.Config.Host, t.pki.ca, serviceAccount, token)
 }

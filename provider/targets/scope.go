@@ -1,0 +1,75 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"context"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// everywhere is the whole cluster, as namespaces to list and watch in.
+var everywhere = []string{metav1.NamespaceAll}
+
+// Namespaces are the only ones in which the hub lists and watches, sorted; none if that is the whole cluster.
+func (c *Connection) Namespaces() []string { return c.namespaces }
+
+// NamespacesOf returns where a resource is listed and watched: in the whole cluster, which is the empty namespace, or in each
+// of those that the connection is bound to. Objects in no namespace are always asked for in the whole cluster.
+func (c *Connection) NamespacesOf(namespaced bool) []string {
+	if !namespaced || len(c.namespaces) == 0 {
+		return everywhere
+	}
+	return c.namespaces
+}
+
+// Reaches tells whether objects of a namespace are seen; those in none are.
+func (c *Connection) Reaches(namespace string) bool {
+	return namespace == metav1.NamespaceNone || len(c.namespaces) == 0 || slices.Contains(c.namespaces, namespace)
+}
+
+// Within returns what of a scope the connection reaches.
+func (c *Connection) Within(scope Scope, namespaced bool) Scope {
+	if !namespaced || len(c.namespaces) == 0 {
+		return scope
+	}
+	if scope.All {
+		return Scope{Namespaces: c.namespaces}
+	}
+	return Scope{
+		Namespaces: slices.DeleteFunc(slices.Clone(scope.Namespaces), func(namespace string) bool { return !c.Reaches(namespace) }),
+		Names:      slices.DeleteFunc(slices.Clone(scope.Names), func(key types.NamespacedName) bool { return !c.Reaches(key.Namespace) }),
+	}
+}
+
+// LacksNamespace tells whether the target has no namespace of a name. It is false, too, where the target does not say.
+func (c *Connection) LacksNamespace(ctx context.Context, name string) bool {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	_, err := c.metadata.Resource(namespaces).Get(ctx, name, metav1.GetOptions{})
+	return apierrors.IsNotFound(err)
+}
+
+func in(namespace string) string {
+	if namespace == metav1.NamespaceAll {
+		return ""
+	}
+	return " in the namespace " + namespace
+}

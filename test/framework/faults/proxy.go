@@ -1,0 +1,265 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package faults
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/cert"
+)
+
+const loopback = "127.0.0.1"
+
+// Fault is how a server fails.
+type Fault string
+
+// Faults that a [Proxy] can have.
+const (
+	// None passes everything on.
+	None Fault = "none"
+	// Refused closes all connections, and accepts no more.
+	Refused Fault = "refused"
+	// BlackHole accepts connections, and reads without ever answering; those that are open fare the same.
+	BlackHole Fault = "black hole"
+	// Slow begins each answer late, by [Delay].
+	Slow Fault = "slow"
+	// Trickle gives each answer in pieces of [Piece] bytes, one in [Pause].
+	Trickle Fault = "trickle"
+	// Failing answers every request with a 500.
+	Failing Fault = "500s"
+)
+
+const (
+	// Delay is less than a client waits, and long enough to be felt.
+	Delay = 2 * time.Second
+	// Piece and Pause have a version of Kubernetes, of about 400 bytes, take over 20 seconds.
+	Piece = 16
+	Pause = time.Second
+)
+
+// Proxy serves what a server behind it does, at its own address and with its own certificate, unless it has a fault.
+type Proxy struct {
+	upstream    *rest.Config
+	address     string
+	authority   []byte
+	certificate tls.Certificate
+	proxy       *httputil.ReverseProxy
+	// fault is read by every connection; changing guards the rest.
+	fault    atomic.Value
+	changing sync.Mutex
+	server   *http.Server
+}
+
+// NewProxy returns a proxy of the server that a configuration leads to. It listens until [Proxy.Close].
+func NewProxy(ctx context.Context, upstream *rest.Config) (*Proxy, error) {
+	host, err := url.Parse(upstream.Host)
+	if err != nil {
+		return nil, fmt.Errorf("read the address of the server: %w", err)
+	}
+	trusted, err := rest.TLSConfigFor(upstream)
+	if err != nil {
+		return nil, fmt.Errorf("read whom to trust as the server: %w", err)
+	}
+	authority, key, err := cert.GenerateSelfSignedCertKey(loopback, []net.IP{net.ParseIP(loopback)}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("make a serving certificate: %w", err)
+	}
+	certificate, err := tls.X509KeyPair(authority, key)
+	if err != nil {
+		return nil, fmt.Errorf("make a serving certificate: %w", err)
+	}
+	p := &Proxy{upstream: upstream, address: loopback + ":0", authority: authority, certificate: certificate, proxy: &httputil.ReverseProxy{
+		Rewrite:       func(request *httputil.ProxyRequest) { request.SetURL(host) },
+		Transport:     &http.Transport{TLSClientConfig: trusted, ForceAttemptHTTP2: true},
+		FlushInterval: -1, // an event of a watch must not wait for the next
+		ErrorLog:      quiet(),
+	}}
+	p.fault.Store(None)
+	return p, p.open(ctx)
+}
+
+// quiet is for a server whose clients break off, and are meant to.
+func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
+
+// Kubeconfig returns a kubeconfig by which the proxy is reached, with the token of the configuration that it was made for.
+func (p *Proxy) Kubeconfig() ([]byte, error) {
+	config := clientcmdapi.NewConfig()
+	config.Clusters["proxy"] = &clientcmdapi.Cluster{Server: "https://" + p.address, CertificateAuthorityData: p.authority}
+	config.AuthInfos["user"] = &clientcmdapi.AuthInfo{Token: p.upstream.BearerToken}
+	config.Contexts["proxy"] = &clientcmdapi.Context{Cluster: "proxy", AuthInfo: "user"}
+	config.CurrentContext = "proxy"
+	return clientcmd.Write(*config)
+}
+
+// Set gives the proxy a fault, or takes it away. Connections stay open where the fault leaves them so.
+func (p *Proxy) Set(ctx context.Context, fault Fault) error {
+	p.changing.Lock()
+	defer p.changing.Unlock()
+	before := p.fault.Swap(fault)
+	switch {
+	case fault == Refused:
+		return p.shut()
+	case p.server == nil:
+		return p.open(ctx)
+	case before == BlackHole:
+		// What was swallowed is missing in every connection.
+		return errors.Join(p.shut(), p.open(ctx))
+	default:
+		return nil
+	}
+}
+
+// Close ends the proxy.
+func (p *Proxy) Close() error {
+	p.changing.Lock()
+	defer p.changing.Unlock()
+	return p.shut()
+}
+
+// open makes the proxy listen, at the same address each time.
+func (p *Proxy) open(ctx context.Context) error {
+	listening, err := new(net.ListenConfig).Listen(ctx, "tcp", p.address)
+	if err != nil {
+		return fmt.Errorf("listen at %s: %w", p.address, err)
+	}
+	p.address = listening.Addr().String()
+	p.server = &http.Server{
+		Handler: p, ReadHeaderTimeout: time.Minute, ErrorLog: quiet(),
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{p.certificate}, MinVersion: tls.VersionTLS12},
+	}
+	go func(server *http.Server) { _ = server.ServeTLS(listener{listening, p}, "", "") }(p.server) // it ends by shut
+	return nil
+}
+
+// shut closes the listener and all connections.
+func (p *Proxy) shut() error {
+	if p.server == nil {
+		return nil
+	}
+	err := p.server.Close()
+	p.server = nil
+	if err != nil && !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("shut the proxy at %s: %w", p.address, err)
+	}
+	return nil
+}
+
+func (p *Proxy) has(fault Fault) bool { return p.fault.Load() == fault }
+
+// ServeHTTP passes a request on, as far as the fault lets it.
+func (p *Proxy) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
+	switch p.fault.Load() {
+	case Failing:
+		http.Error(writer, "the disk is on fire", http.StatusInternalServerError)
+		return
+	case Slow:
+		if !pause(request.Context(), Delay) {
+			return
+		}
+	case Trickle:
+		writer = &trickling{ResponseWriter: writer, ctx: request.Context()}
+	}
+	p.proxy.ServeHTTP(writer, request)
+}
+
+// pause returns false if ctx ends before the time is over.
+func pause(ctx context.Context, length time.Duration) bool {
+	timer := time.NewTimer(length)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// trickling writes in pieces.
+type trickling struct {
+	http.ResponseWriter
+	ctx context.Context
+}
+
+// Unwrap lets the pieces be flushed.
+func (t *trickling) Unwrap() http.ResponseWriter { return t.ResponseWriter }
+
+func (t *trickling) Write(content []byte) (written int, err error) {
+	for written < len(content) {
+		if !pause(t.ctx, Pause) {
+			return written, t.ctx.Err()
+		}
+		piece, err := t.ResponseWriter.Write(content[written:min(written+Piece, len(content))])
+		written += piece
+		if err != nil {
+			return written, err
+		}
+		if err := http.NewResponseController(t.ResponseWriter).Flush(); err != nil {
+			return written, err
+		}
+	}
+	return written, nil
+}
+
+// listener makes connections that the proxy can turn into black holes.
+type listener struct {
+	net.Listener
+	proxy *Proxy
+}
+
+func (l listener) Accept() (net.Conn, error) {
+	accepted, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return connection{accepted, l.proxy}, nil
+}
+
+type connection struct {
+	net.Conn
+	proxy *Proxy
+}
+
+func (c connection) Read(into []byte) (int, error) {
+	for {
+		read, err := c.Conn.Read(into)
+		if err != nil || !c.proxy.has(BlackHole) {
+			return read, err
+		}
+	}
+}
+
+func (c connection) Write(content []byte) (int, error) {
+	if c.proxy.has(BlackHole) {
+		return len(content), nil
+	}
+	return c.Conn.Write(content)
+}
