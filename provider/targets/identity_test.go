@@ -95,8 +95,8 @@ func TestCertificatesThatAreNews(t *testing.T) {
 // changing is a server that stands for one cluster and then for another, and may be away.
 type changing struct {
 	*httptest.Server
-	id    atomic.Value
-	away  atomic.Bool
+	id   atomic.Value
+	away atomic.Bool
 	// terse has each connection end with its answer.
 	terse atomic.Bool
 	asked atomic.Int64
