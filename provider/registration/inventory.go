@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -118,12 +119,30 @@ func (i *Inventory) strangers(ctx context.Context, wanted *edgev2alpha1.SyncTarg
 	if wanted.UID == "" || credentials.Allows(&secret, wanted.Name, wanted.UID) {
 		return nil, nil
 	}
-	for _, access := range wanted.Spec.MailboxAccess {
+	return surprises(wanted), nil
+}
+
+// surprises returns what a SyncTarget that somebody made already would give away of the cluster that it is given.
+func surprises(premade *edgev2alpha1.SyncTarget) (questions []string) {
+	ask := func(format string, args ...any) {
+		questions = append(questions, fmt.Sprintf("The SyncTarget %s is there already, and would "+format+".", append([]any{premade.Name}, args...)...))
+	}
+	spec := premade.Spec
+	for _, access := range spec.MailboxAccess {
 		for _, subject := range access.Subjects {
-			questions = append(questions, fmt.Sprintf("The SyncTarget %s is there already, and would give %s %s the role %s in the cluster's mailbox.", wanted.Name, subject.Kind, subject.Name, access.ClusterRole))
+			ask("give %s %s the role %s in the cluster's mailbox", subject.Kind, subject.Name, access.ClusterRole)
 		}
 	}
-	return questions, nil
+	if spec.Namespaces != nil && len(spec.Namespaces.AllowProtected) > 0 {
+		ask("let objects go to and come from the protected namespaces %s", strings.Join(spec.Namespaces.AllowProtected, ", "))
+	}
+	if spec.AllowSharedCluster {
+		ask("be synced although another SyncTarget may stand for the cluster already")
+	}
+	if spec.Adoption != "" {
+		ask("take over objects that are on the cluster already (spec.adoption: %s)", spec.Adoption)
+	}
+	return questions
 }
 
 // notAllowedError says that a Secret is not the SyncTarget's, which refers to it.

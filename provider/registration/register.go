@@ -116,6 +116,7 @@ func (p *Plan) wanted(ctx context.Context) (*edgev2alpha1.SyncTarget, error) {
 			return nil, fmt.Errorf("the SyncTarget %s is being deleted: wait until it is gone, or let it go with `kubectl synchub unregister %s --force`", p.Name, p.Name)
 		}
 		wanted.UID, wanted.Spec.MailboxAccess, wanted.Spec.Adoption = current.UID, current.Spec.MailboxAccess, current.Spec.Adoption
+		wanted.Spec.AllowSharedCluster = current.Spec.AllowSharedCluster
 		wanted.Spec.Namespaces = current.Spec.Namespaces.DeepCopy()
 		if current.Spec.KubeconfigSecretRef != nil {
 			wanted.Spec.KubeconfigSecretRef = current.Spec.KubeconfigSecretRef
@@ -155,7 +156,12 @@ func (p *Plan) bind(wanted *edgev2alpha1.SyncTarget) error {
 // decide finds out what is to be made, and has it confirmed if that gives more than there was. Nothing is made yet. Without
 // an administrator there is no target to make anything on.
 func (p *Plan) decide(ctx context.Context, wanted *edgev2alpha1.SyncTarget) (target *Target, grant grant, err error) {
-	questions, err := p.Inventory.strangers(ctx, wanted)
+	premade := wanted.DeepCopy()
+	if p.Adoption != nil {
+		// What the operator asks for is not asked of him.
+		premade.Spec.Adoption = ""
+	}
+	questions, err := p.Inventory.strangers(ctx, premade)
 	if err != nil {
 		return nil, grant, err
 	}

@@ -28,6 +28,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -38,6 +39,7 @@ import (
 	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/yaml"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/provider/rights"
 )
@@ -59,6 +61,33 @@ func TestNamesTellIdentitiesApart(t *testing.T) {
 		}
 		if again := identity.Name(); again != name {
 			t.Errorf("%s is now called %s", name, again)
+		}
+	}
+}
+
+// Whoever makes a SyncTarget before it is registered gets nothing of the cluster that the operator was not asked about.
+func TestSurprises(t *testing.T) {
+	for name, test := range map[string]struct {
+		spec edgev2alpha1.SyncTargetSpec
+		want []string
+	}{
+		"nothing": {edgev2alpha1.SyncTargetSpec{Namespaces: &edgev2alpha1.TargetNamespaces{Only: []string{"shop"}}, Unschedulable: true}, nil},
+		"access": {edgev2alpha1.SyncTargetSpec{MailboxAccess: []edgev2alpha1.MailboxAccess{{ClusterRole: "view", Subjects: []rbacv1.Subject{{Kind: "User", Name: "eve"}, {Kind: "Group", Name: "all"}}}}},
+			[]string{"give User eve the role view", "give Group all the role view"}},
+		"protected namespaces": {edgev2alpha1.SyncTargetSpec{Namespaces: &edgev2alpha1.TargetNamespaces{AllowProtected: []string{"kube-system", "synchub-*"}}},
+			[]string{"the protected namespaces kube-system, synchub-*"}},
+		"adoption":         {edgev2alpha1.SyncTargetSpec{Adoption: edgev2alpha1.AdoptionAlways}, []string{"spec.adoption: Always"}},
+		"a shared cluster": {edgev2alpha1.SyncTargetSpec{AllowSharedCluster: true}, []string{"although another SyncTarget"}},
+	} {
+		got := surprises(&edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "100%"}, Spec: test.spec})
+		if len(got) != len(test.want) {
+			t.Errorf("%s: got %q", name, got)
+			continue
+		}
+		for i, part := range test.want {
+			if !strings.HasPrefix(got[i], "The SyncTarget 100% is there already, and would ") || !strings.Contains(got[i], part) {
+				t.Errorf("%s: want %q in %q", name, part, got[i])
+			}
 		}
 	}
 }

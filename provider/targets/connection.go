@@ -163,7 +163,7 @@ func (c *Connection) makeClients(ctx context.Context, config *rest.Config, limit
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = limits.QPS, limits.Burst
 	config.UserAgent = "synchub"
-	config.Dial = dialWhile(ctx, c.dialer.DialContext)
+	config.Dial = c.watchDials(dialWhile(ctx, c.dialer.DialContext))
 	config.WarningHandlerWithContext = rest.NoWarnings{}
 	config.Wrap(transport.Bound(transport.Options{Limits: transport.OfTargets(), OnMisbehaviour: c.misbehaved}))
 	config.Wrap(requests.Count(requests.Target))

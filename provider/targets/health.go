@@ -159,7 +159,7 @@ func (c *Connection) probeWhile(ctx context.Context) {
 
 // probe asks the target for its version. It returns what is to be thought of the target if the answer counts.
 func (c *Connection) probe(ctx context.Context) (Health, error) {
-	ctx, cancel := context.WithTimeout(requests.As(ctx, requests.Background), probeTimeout)
+	ctx, cancel := context.WithTimeout(context.WithValue(requests.As(ctx, requests.Background), probing{}, true), probeTimeout)
 	defer cancel()
 	version, err := c.version(ctx)
 	if err == nil {

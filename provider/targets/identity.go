@@ -23,6 +23,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -34,6 +35,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/connrotation"
 
 	"github.com/synchub-dev/synchub/provider/requests"
 )
@@ -121,6 +123,10 @@ type clusterIdentity struct {
 	id       string
 	// epoch counts what gave reason to ask again, so that an answer from before does not count.
 	epoch int
+	// dialled is true once there was a network connection, open is how many there are, and multiplexed tells that one is enough
+	// for all requests.
+	dialled, multiplexed bool
+	open                 int
 }
 
 // origins are where a cluster's ID stands, the surest first.
@@ -152,9 +158,9 @@ func (c *Connection) verifyCluster(ctx context.Context) error {
 		return nil
 	}
 	epoch := c.identity.now()
-	asking, cancel := context.WithTimeout(requests.As(ctx, requests.Background), identityTimeout)
+	ctx, cancel := context.WithTimeout(requests.As(ctx, requests.Background), identityTimeout)
 	defer cancel()
-	id, err := ClusterID(asking, c.metadata)
+	id, err := ClusterID(context.WithValue(ctx, asking{}, true), c.metadata)
 	if err != nil {
 		return fmt.Errorf("cannot find out which cluster answers: %w", err)
 	}
@@ -255,6 +261,58 @@ func (i *clusterIdentity) doubt() {
 	i.epoch++
 }
 
+// probing and asking mark the contexts of a probe, and of the question in it which cluster answers. Whoever dials gets them.
+type (
+	probing struct{}
+	asking  struct{}
+)
+
+// watchDials notes when a network connection takes the place of another: by the same certificate another cluster may serve, such
+// as behind a load balancer, and so it is asked. A probe asks by itself, and what was asked was answered by the new one.
+func (c *Connection) watchDials(dial connrotation.DialFunc) connrotation.DialFunc {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		opened, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		if c.identity.hasDialled() && ctx.Value(asking{}) == nil {
+			c.identity.forget()
+			if ctx.Value(probing{}) == nil {
+				c.Doubt()
+			}
+		}
+		return &watchedConn{Conn: opened, ended: sync.OnceFunc(c.identity.hasHungUp)}, nil
+	}
+}
+
+// watchedConn tells of its end.
+type watchedConn struct {
+	net.Conn
+	ended func()
+}
+
+func (w *watchedConn) Close() error {
+	w.ended()
+	return w.Conn.Close()
+}
+
+// hasDialled counts a network connection, and tells whether it takes the place of another: with HTTP/2 each one but the first does,
+// without only one that is alone.
+func (i *clusterIdentity) hasDialled() (isNews bool) {
+	i.lock.Lock()
+	defer i.lock.Unlock()
+	isNews = i.dialled && (i.open == 0 || i.multiplexed)
+	i.dialled = true
+	i.open++
+	return isNews
+}
+
+func (i *clusterIdentity) hasHungUp() {
+	i.lock.Lock()
+	defer i.lock.Unlock()
+	i.open--
+}
+
 // watchCertificates notes by which certificates the target serves. With a new one it may be another cluster at the same
 // address, and is asked.
 func (c *Connection) watchCertificates(next http.RoundTripper) http.RoundTripper {
@@ -276,6 +334,7 @@ func (i *clusterIdentity) isNews(state *tls.ConnectionState) bool {
 	sum := sha256.Sum256(state.PeerCertificates[0].Raw)
 	i.lock.Lock()
 	defer i.lock.Unlock()
+	i.multiplexed = state.NegotiatedProtocol == "h2"
 	if i.certificates[sum] {
 		return false
 	}

@@ -95,8 +95,10 @@ func TestCertificatesThatAreNews(t *testing.T) {
 // changing is a server that stands for one cluster and then for another, and may be away.
 type changing struct {
 	*httptest.Server
-	id    atomic.Value
-	away  atomic.Bool
+	id   atomic.Value
+	away atomic.Bool
+	// terse has each connection end with its answer.
+	terse atomic.Bool
 	asked atomic.Int64
 }
 
@@ -106,6 +108,9 @@ func newChanging(t *testing.T, id string) *changing {
 	s.id.Store(id)
 	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 		writer.Header().Set("Content-Type", "application/json")
+		if s.terse.Load() {
+			writer.Header().Set("Connection", "close")
+		}
 		switch {
 		case s.away.Load():
 			writer.WriteHeader(http.StatusServiceUnavailable)
@@ -166,6 +171,83 @@ func TestAnotherClusterIsNotUp(t *testing.T) {
 	}
 	registry.Expect(syncTarget, Expected{Cluster: one})
 	expect(false, ReasonClusterChanged)
+}
+
+// What takes the place of a server at once, with the same certificate, is asked as soon as anything is sent to it.
+func TestAnotherConnectionIsAsked(t *testing.T) {
+	for name, test := range map[string]struct{ then, reason string }{
+		"to another cluster":  {"two", ReasonClusterChanged},
+		"to the same cluster": {"one", ReasonConnected},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			target, now := newChanging(t, "one"), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
+			connection, err := newRegistry(t.Context(), t, now).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
+			g.Expect(err).NotTo(HaveOccurred())
+			eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
+			asked := target.asked.Load()
+
+			target.id.Store(test.then)
+			target.CloseClientConnections()
+			connection.Answers(t.Context())
+			eventually(t, func(g Gomega) {
+				g.Expect(target.asked.Load()).To(BeNumerically(">", asked))
+				g.Expect(connection.Health().Reason).To(Equal(test.reason))
+			})
+			eventually(t, func(g Gomega) {
+				_, known := connection.Cluster()
+				g.Expect(known).To(Equal(test.reason == ReasonConnected))
+			})
+		})
+	}
+}
+
+// A server that ends each connection is known all the same, and each probe asks it once.
+func TestConnectionsThatEndAreNoLoop(t *testing.T) {
+	g := NewWithT(t)
+	target, now := newChanging(t, "one"), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
+	target.terse.Store(true)
+	connection, err := newRegistry(t.Context(), t, now).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
+	g.Expect(err).NotTo(HaveOccurred())
+	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
+	for probes := int64(1); probes < 5; probes++ {
+		// The one that has asked waits for the next now.
+		eventually(t, func(g Gomega) { g.Expect(now.HasWaiters()).To(BeTrue()) })
+		_, known := connection.Cluster()
+		g.Expect(known).To(BeTrue())
+		g.Expect(target.asked.Load()).To(Equal(probes))
+		now.Step(2 * probeInterval)
+		eventually(t, func(g Gomega) { g.Expect(target.asked.Load()).To(BeNumerically(">", probes)) })
+	}
+}
+
+// With HTTP/2 one connection is enough, without they come and go.
+func TestConnectionsThatAreNews(t *testing.T) {
+	for name, test := range map[string]struct {
+		protocol string
+		// steps dial (d) and hang up (h).
+		steps string
+		news  string
+	}{
+		"HTTP/2":   {"h2", "dhdddhh", "-.+++.."},
+		"HTTP/1.1": {"http/1.1", "ddhdhhd", "--.-..+"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var identity clusterIdentity
+			for i, step := range test.steps {
+				got := "."
+				if step == 'h' {
+					identity.hasHungUp()
+				} else if got = "-"; identity.hasDialled() {
+					got = "+"
+				}
+				if got != test.news[i:i+1] {
+					t.Errorf("step %d: want %q, got %q", i, test.news[i], got)
+				}
+				identity.isNews(&tls.ConnectionState{NegotiatedProtocol: test.protocol, PeerCertificates: []*x509.Certificate{{Raw: []byte("a")}}})
+			}
+		})
+	}
 }
 
 // After a restart the same server is trusted for a while, and asked then; another one is asked at once.

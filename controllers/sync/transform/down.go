@@ -97,6 +97,13 @@ func (d Down) Desire(source *unstructured.Unstructured, wish Wish) (*Desired, er
 	if err := wish.mutate(content); err != nil {
 		return nil, err
 	}
+	// What kind it is there may follow from the target's discovery. As another one it would keep the mailbox's token.
+	if isTokenSecret(source.Object) && !isTokenSecret(content) {
+		return nil, &RefusedError{
+			Reason: ReasonInvalid, Field: "type",
+			Message: "the token of a ServiceAccount is of use in its own mailbox only, and on the target this Secret would be no Secret of that type: leave it out",
+		}
+	}
 	if err := adapt(content); err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/synchub-dev/synchub/controllers/sync/conversion"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/controllers/sync/transform"
 )
@@ -48,6 +49,24 @@ func TestRefused(t *testing.T) {
 			desired, err := down.Desire(object(t, test.source), transform.Wish{Policy: ownership.PolicyDelete})
 			wantRefused(t, desired, err, test.field, test.says)
 		})
+	}
+}
+
+// Of what kind a related object is on a target follows from what that says of its APIs.
+func TestATokenTravelsAsNothingElse(t *testing.T) {
+	source := object(t, "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: shop, annotations: {kubernetes.io/service-account.name: robot}}, type: kubernetes.io/service-account-token, data: {token: YQ==}}")
+	wish := transform.Wish{Policy: ownership.PolicyDelete, Kind: source.GroupVersionKind()}
+	desired, err := down.Desire(source, wish)
+	if err != nil || desired.Object.Object["data"] != nil {
+		t.Errorf("got %v, %v", desired, err)
+	}
+	for _, kind := range []string{"Thing", "secret", ""} {
+		wish.Kind.Kind = kind
+		if kind == "" {
+			wish.Conversion = &conversion.Conversion{Upstream: conversion.Pattern{Version: "v1", Kind: "Secret"}, Downstream: conversion.Pattern{Version: "v1", Kind: "ConfigMap"}}
+		}
+		desired, err := down.Desire(source, wish)
+		wantRefused(t, desired, err, "type", "token")
 	}
 }
 
