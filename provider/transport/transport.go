@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -89,6 +90,7 @@ func (b *bounded) bound(request *http.Request, response *http.Response, kind kin
 	delete(response.Header, "Location")
 	if response.StatusCode < http.StatusOK || response.StatusCode >= http.StatusMultipleChoices {
 		rewriteRefusal(response, b.Limits.Text)
+		hasten(response.Header)
 		if cancel != nil {
 			cancel()
 		}
@@ -114,6 +116,23 @@ func (b *bounded) bound(request *http.Request, response *http.Response, kind kin
 	bytes, values := b.Limits.of(request, kind)
 	response.Body = &body{ReadCloser: response.Body, cancel: cancel, left: bytes, values: values, json: isJSON, asked: asked}
 	return nil
+}
+
+// longestPause is how many seconds a server can have clients wait for. They obey, and lists and watches have no other deadline.
+const longestPause = 30
+
+// hasten has clients try again before long, whatever the server says.
+func hasten(header http.Header) {
+	const field = "Retry-After"
+	if text := header.Get(field); text != "" {
+		switch seconds, err := strconv.Atoi(text); {
+		case err != nil:
+			// Clients ignore it.
+			header.Del(field)
+		case seconds > longestPause:
+			header.Set(field, strconv.Itoa(longestPause))
+		}
+	}
 }
 
 // asked is what an answer belongs to.

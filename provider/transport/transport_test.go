@@ -42,6 +42,12 @@ func TestKindOf(t *testing.T) {
 		"/apis/apps/v1/namespaces/a/deployments?limit=1": kindList, "/clusters/*/apis/apps/v1/deployments": kindList,
 		"/api/v1/namespaces/a": kindObject, "/api/v1/namespaces/a/pods/p": kindObject, "/apis/apps/v1/namespaces/a/deployments/d/status": kindObject, "/api/v1/nodes/n": kindObject,
 		"/api/v1/pods?watch=true": kindWatch, "/api/v1/pods?a=b&watch=1": kindWatch, "/api/v1/pods?xwatch=true": kindList, "/api/v1/pods?labelSelector=watch%3Dtrue": kindList,
+		// Who names things is not to choose their limits.
+		"/api/v1/namespaces/a/configmaps/version": kindObject, "/apis/apps/v1/namespaces/a/deployments/readyz": kindObject, "/api/v1/namespaces/healthz": kindObject,
+		"/apis/acme.io/v1/version": kindList, "/apis/acme.io/v1/version?watch=true": kindWatch, "/apis/acme.io/version": kindDiscovery,
+		"/api/v1/namespaces/openapi/pods": kindList, "/api/v1/namespaces/openapi/pods?watch=true": kindWatch, "/api/v1/namespaces/openapi/pods/livez": kindObject,
+		"/api/v1/namespaces/apis/pods": kindList, "/api/v1/namespaces/apis/pods/p": kindObject, "/apis/apps/v1/namespaces/api/deployments": kindList,
+		"/clusters/*/api/v1/namespaces/apis/pods": kindList, "/openapi/v2": kindOpenAPI, "/openapi/v3": kindOpenAPI, "/openapi/v3/api/v1": kindOpenAPI,
 	} {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host"+path, nil)
 		if got := kindOf(request); got != want {
@@ -50,6 +56,8 @@ func TestKindOf(t *testing.T) {
 	}
 	for path, want := range map[string]kind{
 		"/apis/authorization.k8s.io/v1/selfsubjectrulesreviews": kindReview, "/api/v1/namespaces/a/serviceaccounts/b/token": kindReview, "/api/v1/namespaces/a/pods": kindObject,
+		"/apis/authentication.k8s.io/v1/tokenreviews": kindReview, "/apis/rbac.authorization.k8s.io/v1/clusterroles/c": kindObject,
+		"/api/v1/namespaces/a/configmaps/token": kindObject, "/api/v1/namespaces/a/serviceaccounts/token": kindObject, "/api/v1/namespaces/serviceaccounts/secrets/token": kindObject,
 	} {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "https://host"+path, nil)
 		if got := kindOf(request); got != want {
@@ -222,5 +230,26 @@ func TestLargeObjectsAreReadInSmallPages(t *testing.T) {
 	}
 	if limits.Page < limits.Object {
 		t.Error("an object may be larger than a page")
+	}
+}
+
+// Clients wait for as long as a server says, and a watch has no other deadline.
+func TestPausesAreShort(t *testing.T) {
+	for said, want := range map[string]string{"": "", "5": "5", "999999": "30", "9999999999999999999999": "", "-7": "-7", "Wed, 21 Oct 2099 07:28:00 GMT": ""} {
+		for _, code := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
+			server := answering(func(request *http.Request) (*http.Response, error) {
+				response, err := respond(code, "application/json", strings.NewReader("{}"))(request)
+				response.Header.Set("Retry-After", said)
+				return response, err
+			})
+			response, err := Bound(Options{Limits: OfTargets()})(server).RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host/api/v1/pods?watch=true", nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := response.Header.Get("Retry-After"); got != want {
+				t.Errorf("%d that says %q: want %q, got %q", code, said, want, got)
+			}
+			_ = response.Body.Close()
+		}
 	}
 }
