@@ -109,7 +109,7 @@ func (c *Connection) newInformer(from source, gate *gate, transform cache.Transf
 			options.LabelSelector, options.FieldSelector = from.labels, from.fields
 			return made.list(ctx, options, func(ctx context.Context, options metav1.ListOptions) (list runtime.Object, err error) {
 				err = pass(ctx, func() (err error) {
-					list, err = page(ctx, options, from.list)
+					list, err = c.inTurn(ctx, options, from.list)
 					return err
 				})
 				return list, err

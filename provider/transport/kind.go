@@ -124,10 +124,19 @@ func isWatch(query string) bool {
 
 // of returns how many bytes and values the answer to a request may have.
 func (l *Limits) of(request *http.Request, kind kind) (bytes, values int64) {
-	if l.Page > 0 && canBeLess(request, kind) {
-		return l.Page, l.PageValues
+	bytes, values = l.bytes(kind), l.Values
+	if (l.Page > 0 || l.PageValues > 0) && canBeLess(request, kind) {
+		bytes, values = lower(bytes, l.Page), lower(values, l.PageValues)
 	}
-	return l.bytes(kind), l.Values
+	return bytes, values
+}
+
+// lower returns the lower one of a limit and another, which may be none.
+func lower(limit, other int64) int64 {
+	if other == 0 {
+		return limit
+	}
+	return min(limit, other)
 }
 
 // bytes returns the limit for a kind.

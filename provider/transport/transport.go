@@ -23,6 +23,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Options say how answers of one server are bounded.
@@ -57,6 +59,9 @@ func (b *bounded) WrappedRoundTripper() http.RoundTripper { return b.next }
 // RoundTrip sends the request, and returns an answer whose body can be read without a bound.
 func (b *bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 	kind := kindOf(request)
+	if b.Limits.JSON {
+		request = withoutProtobuf(request)
+	}
 	var cancel context.CancelFunc
 	if _, limited := request.Context().Deadline(); !limited {
 		ctx, stop := context.WithTimeout(request.Context(), b.Limits.time(request, kind))
@@ -97,7 +102,7 @@ func (b *bounded) bound(request *http.Request, response *http.Response, kind kin
 		return nil
 	}
 	media := mediaOf(response)
-	if media == "" && response.ContentLength != 0 || media != "" && !isExpected(media, kind) {
+	if media == "" && response.ContentLength != 0 || media != "" && !b.isExpected(media, kind) {
 		_ = response.Body.Close()
 		err := &ContentTypeError{Request: describe(request, kind), ContentType: response.Header.Get("Content-Type")}
 		b.OnMisbehaviour(err)
@@ -106,7 +111,7 @@ func (b *bounded) bound(request *http.Request, response *http.Response, kind kin
 	isJSON := !strings.HasSuffix(media, "protobuf")
 	asked := asked{b, request, kind}
 	if kind == kindWatch {
-		watched := &stream{ReadCloser: response.Body, cancel: cancel, limit: b.Limits.Event, asked: asked, measure: &frames{}}
+		watched := &stream{ReadCloser: response.Body, cancel: cancel, limit: b.Limits.Event, values: b.Limits.EventValues, asked: asked, measure: &frames{}}
 		if isJSON {
 			watched.measure = &objects{}
 		}
@@ -164,8 +169,19 @@ func mediaOf(response *http.Response) string {
 
 // isExpected tells whether an answer is of a type that clients of API servers ask for. Others that client-go could decode, as
 // YAML, can stand for much more than they are long.
-func isExpected(media string, kind kind) bool {
+func (b *bounded) isExpected(media string, kind kind) bool {
 	// API servers say so of health, and of the index of OpenAPI documents, which nobody but the hub itself decodes.
 	plain := media == "text/plain" && (kind == kindHealth || kind == kindOpenAPI)
-	return plain || strings.HasSuffix(media, "json") || strings.HasSuffix(media, "protobuf")
+	return plain || strings.HasSuffix(media, "json") || !b.Limits.JSON && strings.HasSuffix(media, "protobuf")
+}
+
+// withoutProtobuf returns the request without the wish for protobuf that some clients have before that for JSON.
+func withoutProtobuf(request *http.Request) *http.Request {
+	wish, others, _ := strings.Cut(request.Header.Get("Accept"), ",")
+	if !strings.HasPrefix(wish, runtime.ContentTypeProtobuf) {
+		return request
+	}
+	request = request.Clone(request.Context())
+	request.Header.Set("Accept", others)
+	return request
 }

@@ -96,14 +96,16 @@ func TestMetadataWatchesAreBoundedWhateverTheirReaderDoes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var told error
-			bounded := Bound(Options{Limits: OfTargets(), OnMisbehaviour: func(err error) { told = err }})(respond(200, test.contentType, endlessly{test.text}))
+			limits := OfTargets()
+			limits.JSON = false
+			bounded := Bound(Options{Limits: limits, OnMisbehaviour: func(err error) { told = err }})(respond(200, test.contentType, endlessly{test.text}))
 			request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host/api/v1/pods?watch=true", nil)
 			response, err := bounded.RoundTrip(request)
 			if err != nil {
 				t.Fatal(err)
 			}
 			read, err := io.Copy(io.Discard, response.Body)
-			if exceeded, ok := errors.AsType[*ExceededError](err); !ok || told == nil || read > exceeded.Limit+1<<20 {
+			if _, ok := errors.AsType[*ExceededError](err); !ok || told == nil || read > limits.Event+1<<20 {
 				t.Errorf("got %d bytes and %v, told %v", read, err, told)
 			}
 			_ = response.Body.Close()
@@ -118,7 +120,7 @@ func TestAWatchOfManyEventsIsNotBounded(t *testing.T) {
 		if strings.HasSuffix(contentType, "protobuf") {
 			text = strings.Repeat("\x00\x10\x00\x00"+strings.Repeat("x", 1<<20), 20)
 		}
-		bounded := Bound(Options{Limits: OfTargets()})(respond(200, contentType, strings.NewReader(text)))
+		bounded := Bound(Options{Limits: OfKcp()})(respond(200, contentType, strings.NewReader(text)))
 		response, err := bounded.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host/api/v1/pods?watch=1", nil))
 		if err != nil {
 			t.Fatal(err)
@@ -250,6 +252,67 @@ func TestPausesAreShort(t *testing.T) {
 				t.Errorf("%d that says %q: want %q, got %q", code, said, want, got)
 			}
 			_ = response.Body.Close()
+		}
+	}
+}
+
+// A few bytes can stand for an item that takes hundreds when it is decoded, and a long text for nothing but itself.
+func TestValuesAreBounded(t *testing.T) {
+	items, commas := strings.Repeat("{},", 1<<19), strings.Repeat(`,{[\"\\`, 1<<19)
+	for name, test := range map[string]struct {
+		path, text string
+		divisible  bool
+		want       string
+	}{
+		"an object of many values":    {"configmaps/c", `{"a":[` + items + items + `{}]}`, false, "values"},
+		"an object with long texts":   {"configmaps/c", `{"a":"` + commas[:3<<20] + `"}`, false, ""},
+		"a page of many items":        {"configmaps?limit=500", `{"items":[` + items + `{}]}`, true, "values"},
+		"a page of long texts":        {"configmaps?limit=500", `{"items":["` + commas[:3<<20] + `"]}`, true, ""},
+		"an event of many values":     {"configmaps?watch=true", `{"type":"ADDED","object":{"a":[` + items + `{}]}}`, false, "values"},
+		"an event with long texts":    {"configmaps?watch=true", `{"type":"ADDED","object":{"a":"` + commas[:3<<20] + `"}}`, false, ""},
+		"many events of a few values": {"configmaps?watch=true", strings.Repeat(`{"type":"ADDED","object":{"a":[{},{},{}]}}`+"\n", 1<<17), false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			told := 0
+			bounded := Bound(Options{Limits: OfTargets(), OnMisbehaviour: func(error) { told++ }})(respond(200, "application/json", strings.NewReader(test.text)))
+			response, err := bounded.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host/api/v1/namespaces/n/"+test.path, nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = io.Copy(io.Discard, response.Body)
+			_ = response.Body.Close()
+			exceeded, ok := errors.AsType[*ExceededError](err)
+			if ok != (test.want != "") || ok && (exceeded.Unit != test.want || exceeded.Divisible != test.divisible) {
+				t.Errorf("want to exceed %q, got %v", test.want, err)
+			}
+			if parks := test.want != "" && !test.divisible; (told > 0) != parks {
+				t.Errorf("told %d times", told)
+			}
+		})
+	}
+}
+
+// Nobody counts the values of protobuf, so it is neither asked for nor taken from whom nobody vouches for.
+func TestTargetsAnswerWithJSON(t *testing.T) {
+	const wish = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+	for name, test := range map[string]struct {
+		limits Limits
+		want   string
+		taken  bool
+	}{"a target": {OfTargets(), "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", false}, "kcp": {OfKcp(), wish, true}} {
+		asked := ""
+		bounded := Bound(Options{Limits: test.limits})(answering(func(request *http.Request) (*http.Response, error) {
+			asked = request.Header.Get("Accept")
+			return respond(200, "application/vnd.kubernetes.protobuf", strings.NewReader("k8s"))(request)
+		}))
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host/api/v1/pods?limit=500", nil)
+		request.Header.Set("Accept", wish)
+		response, err := bounded.RoundTrip(request)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		if asked != test.want || (err == nil) != test.taken || request.Header.Get("Accept") != wish {
+			t.Errorf("%s was asked for %q: %v", name, asked, err)
 		}
 	}
 }
