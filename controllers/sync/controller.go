@@ -173,6 +173,7 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 	c.onTarget = newMemory(options.Clock, func(at place, resourceVersion string) bool {
 		return c.sideOf(at.resource).cache.HasReached(at.key.Namespace, resourceVersion)
 	})
+	c.onTarget.grown = options.Connection.Grown
 	// The caches of mailboxes do not tell how far they have got.
 	c.inMailbox = newMemory(options.Clock, func(types.NamespacedName, string) bool { return true })
 	c.wholeOnTarget = looksAtTarget(options)
@@ -210,6 +211,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	defer controllers.Add(c)()
 	defer c.firstPass.end()
 	defer c.Connection.Subscribe(c.listener(ctx))()
+	defer c.Connection.Count(&c.onTarget.held)()
 
 	for _, side := range c.sides {
 		c.running.Go(func() { side.cache.Run(ctx) })

@@ -25,6 +25,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/clock"
+
+	"github.com/synchub-dev/synchub/provider/holdings"
 )
 
 // echoTimeout is how long the echo of a create is waited for. It never comes if the watch breaks before it and the object
@@ -47,6 +49,10 @@ type memory[K comparable] struct {
 	written map[K]*written
 	// dropped holds the paths that the side was found not to keep.
 	dropped map[K][]string
+	// held is what the answers take: a target may answer anything, and never show it. It is counted where grown is set, which is
+	// called when it is more.
+	held  holdings.Holdings
+	grown func()
 }
 
 // written is a write whose echo has not come.
@@ -56,9 +62,14 @@ type written struct {
 	at     time.Time
 	// deleted is the UID of the object whose deletion was accepted.
 	deleted types.UID
-	// gone lists the UIDs whose end was seen while the write was under way.
+	// gone lists the UIDs whose end was seen while the write was under way, up to maxGone.
 	gone []types.UID
+	// size is what the object counts for.
+	size int64
 }
+
+// maxGone is how many objects are expected to end under one name while it is written to.
+const maxGone = 16
 
 func newMemory[K comparable](clock clock.Clock, reached func(key K, resourceVersion string) bool) *memory[K] {
 	return &memory[K]{clock: clock, reached: reached, written: map[K]*written{}, dropped: map[K][]string{}}
@@ -68,7 +79,16 @@ func newMemory[K comparable](clock clock.Clock, reached func(key K, resourceVers
 func (m *memory[K]) begin(key K) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
+	m.drop(key)
 	m.written[key] = &written{}
+}
+
+// drop requires that the lock is held.
+func (m *memory[K]) drop(key K) {
+	if entry, ok := m.written[key]; ok && entry.size > 0 {
+		m.held.Change(-1, -entry.size)
+	}
+	delete(m.written, key)
 }
 
 // wrote is called after a write; object is nil if it failed.
@@ -77,10 +97,15 @@ func (m *memory[K]) wrote(key K, object *unstructured.Unstructured) {
 	defer m.lock.Unlock()
 	entry, ok := m.written[key]
 	if !ok || object == nil || slices.Contains(entry.gone, object.GetUID()) {
-		delete(m.written, key)
+		m.drop(key)
 		return
 	}
 	entry.object, entry.at = object, m.clock.Now()
+	if m.grown != nil {
+		entry.size = holdings.SizeOf(object)
+		m.held.Change(1, entry.size)
+		m.grown()
+	}
 }
 
 // deleted is called after a delete that was accepted.
@@ -89,7 +114,7 @@ func (m *memory[K]) deleted(key K, uid types.UID) {
 	defer m.lock.Unlock()
 	entry, ok := m.written[key]
 	if !ok || slices.Contains(entry.gone, uid) {
-		delete(m.written, key)
+		m.drop(key)
 		return
 	}
 	entry.deleted = uid
@@ -104,9 +129,11 @@ func (m *memory[K]) gone(key K, uid types.UID) {
 	switch {
 	case !ok:
 	case entry.object == nil && entry.deleted == "":
-		entry.gone = append(entry.gone, uid)
+		if len(entry.gone) < maxGone {
+			entry.gone = append(entry.gone, uid)
+		}
 	case entry.deleted == uid || entry.object != nil && entry.object.GetUID() == uid:
-		delete(m.written, key)
+		m.drop(key)
 	}
 }
 
@@ -120,14 +147,14 @@ func (m *memory[K]) current(key K, cached *unstructured.Unstructured) (object *u
 		return cached, false
 	case entry.deleted != "":
 		if cached == nil || cached.GetUID() != entry.deleted {
-			delete(m.written, key)
+			m.drop(key)
 			return cached, false
 		}
 		return cached, true
 	case entry.object == nil:
 		return cached, false
 	case cached != nil && !older(cached, entry.object), cached == nil && m.isLost(key, entry):
-		delete(m.written, key)
+		m.drop(key)
 		return cached, false
 	default:
 		return entry.object, false

@@ -18,12 +18,15 @@ package sync
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/synchub-dev/synchub/provider/holdings"
 )
 
 var someKey = types.NamespacedName{Namespace: "shop", Name: "till"}
@@ -199,5 +202,45 @@ func TestMemoryOfACreateWithoutEcho(t *testing.T) {
 				t.Errorf("still there: %v", object)
 			}
 		})
+	}
+}
+
+// What a target answers counts until its cache shows it, however the memory of it ends.
+func TestMemoryCountsWhatItHolds(t *testing.T) {
+	answer := version("a", "7")
+	answer.Object["status"] = strings.Repeat("x", 10000)
+	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
+	for name, end := range map[string]func(*memory[types.NamespacedName]){
+		"it is shown":            func(m *memory[types.NamespacedName]) { m.current(someKey, answer) },
+		"it is gone":             func(m *memory[types.NamespacedName]) { m.gone(someKey, "a") },
+		"it is deleted":          func(m *memory[types.NamespacedName]) { m.begin(someKey); m.deleted(someKey, "a") },
+		"the next write fails":   func(m *memory[types.NamespacedName]) { m.begin(someKey); m.wrote(someKey, nil) },
+		"it is never shown":      func(m *memory[types.NamespacedName]) { clock.Step(echoTimeout); m.current(someKey, nil) },
+		"the next write goes on": func(m *memory[types.NamespacedName]) { m.begin(someKey) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			grown := 0
+			memory := newMemory(clock, reached[types.NamespacedName])
+			memory.grown = func() { grown++ }
+			for range 2 {
+				memory.begin(someKey)
+				memory.wrote(someKey, answer)
+			}
+			if objects, bytes := memory.held.Objects(), memory.held.Bytes(); objects != 1 || bytes != holdings.SizeOf(answer) || grown != 2 {
+				t.Errorf("after two writes %d objects of %d bytes are held, told %d times", objects, bytes, grown)
+			}
+			end(memory)
+			if objects, bytes := memory.held.Objects(), memory.held.Bytes(); objects != 0 || bytes != 0 {
+				t.Errorf("%d objects of %d bytes are still held", objects, bytes)
+			}
+		})
+	}
+	memory := newMemory(clock, reached[types.NamespacedName])
+	memory.begin(someKey)
+	for number := range 10 * maxGone {
+		memory.gone(someKey, types.UID(fmt.Sprint(number)))
+	}
+	if ends := len(memory.written[someKey].gone); ends > maxGone {
+		t.Errorf("%d ends are remembered while one write is under way", ends)
 	}
 }

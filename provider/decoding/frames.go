@@ -18,6 +18,7 @@ package decoding
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -39,16 +40,16 @@ type framer struct{ runtime.Framer }
 // NewFrameReader returns a reader of which each read returns one event, or as much of it as there is room for with
 // [io.ErrShortBuffer].
 func (framer) NewFrameReader(stream io.ReadCloser) io.ReadCloser {
-	reader := &frames{Closer: stream, in: bufio.NewReaderSize(stream, readAhead), limit: math.MaxInt64}
+	reader := &frames{Closer: stream, in: bufio.NewReaderSize(stream, readAhead), limit: math.MaxInt64, maxValues: math.MaxInt64}
 	if bounded, ok := stream.(claimable); ok {
-		reader.limit, reader.exceeded = bounded.ClaimFrames()
+		reader.limit, reader.maxValues, reader.exceeded = bounded.ClaimFrames()
 	}
 	return reader
 }
 
 // claimable is a stream that bounds its events unless its reader says that it does.
 type claimable interface {
-	ClaimFrames() (limit int64, exceeded func() error)
+	ClaimFrames() (bytes, values int64, exceeded func(limit int64, unit string) error)
 }
 
 // frames reads one JSON object after the other. It looks only where each ends, since whoever decodes it sees what is wrong in it.
@@ -59,7 +60,9 @@ type frames struct {
 	begun Extent
 	// length is how long it is so far, limit how long it may be, and exceeded the error if it is longer.
 	length, limit int64
-	exceeded      func() error
+	exceeded      func(limit int64, unit string) error
+	// values is how many values were counted of a long object, maxValues how many it may have.
+	values, maxValues int64
 }
 
 // Read reads an object, or the next part of one that is longer than there is room for.
@@ -78,16 +81,23 @@ func (f *frames) Read(into []byte) (read int, err error) {
 		}
 		// What is buffered can be had without an error.
 		ahead, _ := f.in.Peek(min(f.in.Buffered(), len(into)-read))
+		before := f.begun.Strings
 		length, ended := f.begun.Follow(ahead)
 		read += copy(into[read:], ahead[:length])
+		if f.length += int64(length); f.length > Unsuspicious {
+			f.values += before.Values(ahead[:length])
+		}
 		if _, err := f.in.Discard(length); err != nil {
 			return 0, err
 		}
-		if f.length += int64(length); f.length > f.limit {
-			return 0, f.exceeded()
+		switch {
+		case f.length > f.limit:
+			return 0, f.exceeded(f.limit, "bytes")
+		case f.values > f.maxValues:
+			return 0, f.exceeded(f.maxValues, "values")
 		}
 		if ended {
-			f.begun, f.length = Extent{}, 0
+			f.begun, f.length, f.values = Extent{}, 0, 0
 			return read, nil
 		}
 	}
@@ -110,10 +120,50 @@ func (f *frames) begin() error {
 	}
 }
 
+// Unsuspicious is how long a text may be without its values being counted: short ones cannot have many.
+const Unsuspicious = 64 << 10
+
+// Strings tells whether a place in a JSON text is in a string. It begins where the text does.
+type Strings struct{ quoted, escaped bool }
+
+// Skip goes through the next part of the text.
+func (s *Strings) Skip(text []byte) {
+	for len(text) > 0 {
+		if s.escaped {
+			s.escaped, text = false, text[1:]
+			continue
+		}
+		part, rest, escapes := bytes.Cut(text, []byte{'\\'})
+		if bytes.Count(part, []byte{'"'})%2 == 1 {
+			s.quoted = !s.quoted
+		}
+		s.escaped, text = escapes, rest
+	}
+}
+
+// Values goes through the next part of the text, and returns at least how many fields and items it has. What is in strings
+// does not count: it is not decoded into more than itself.
+func (s *Strings) Values(text []byte) (values int64) {
+	for _, c := range text {
+		switch {
+		case s.escaped:
+			s.escaped = false
+		case s.quoted && c == '\\':
+			s.escaped = true
+		case c == '"':
+			s.quoted = !s.quoted
+		case s.quoted:
+		case c == ',' || c == '{' || c == '[':
+			values++
+		}
+	}
+	return values
+}
+
 // Extent tells where an object of JSON ends. It begins with the object's first brace.
 type Extent struct {
-	depth           int
-	quoted, escaped bool
+	Strings
+	depth int
 }
 
 // Follow goes through the next part of a text, and returns how much of it belongs to the object, and whether that ends there.

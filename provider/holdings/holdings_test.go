@@ -111,6 +111,15 @@ func TestSizeOf(t *testing.T) {
 	if holdings.SizeOf(later) != holdings.SizeOf(small) {
 		t.Error("another resourceVersion counts")
 	}
+	// What is called so is not always one, and a server may send any.
+	later.SetResourceVersion(strings.Repeat("1", 5000))
+	named := decoded(t, `{"apiVersion": "v1", "kind": "ConfigMap", "data": {"resourceVersion": "`+strings.Repeat("x", 5000)+`"}}`)
+	endless := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "box", ResourceVersion: later.GetResourceVersion()}}
+	for _, large := range []any{later, named, endless} {
+		if size := holdings.SizeOf(large); size < 4900 {
+			t.Errorf("%T with a resourceVersion of 5000 bytes counts for %d", large, size)
+		}
+	}
 	stub := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "box"}}
 	before := holdings.SizeOf(stub)
 	stub.Annotations = map[string]string{"fingerprint": "0123456789"}

@@ -30,6 +30,9 @@ const (
 	scalar        = 8
 	// metadata is a metav1.ObjectMeta without what its fields point to.
 	metadata = 256
+	// version is what a resourceVersion takes that does not count: it is another one when an object is told to be gone, and
+	// nothing else is. Longer ones are none that an API server made.
+	version = stringHeader + 32
 )
 
 // SizeOf estimates how many bytes of the heap an object takes, without allocating any. Of what it does not know it says 0.
@@ -46,6 +49,7 @@ func SizeOf(object any) int64 {
 
 func sizeOfMetadata(object metav1.Object) int64 {
 	size := int64(metadata + len(object.GetNamespace()) + len(object.GetName()) + len(object.GetUID()))
+	size += int64(max(len(object.GetResourceVersion())+stringHeader-version, 0))
 	size += sizeOfStrings(object.GetLabels()) + sizeOfStrings(object.GetAnnotations())
 	for _, owner := range object.GetOwnerReferences() {
 		size += int64(5*stringHeader + len(owner.APIVersion) + len(owner.Kind) + len(owner.Name) + len(owner.UID))
@@ -65,10 +69,11 @@ func sizeOfMap(all map[string]any) int64 {
 	size := sizeOfSlots(len(all))
 	for key, value := range all {
 		size += int64(len(key))
-		if key != "resourceVersion" {
-			// It is another one when an object is told to be gone, and nothing else is.
-			size += sizeOfValue(value)
+		if key == "resourceVersion" {
+			size += max(sizeOfValue(value)-version, 0)
+			continue
 		}
+		size += sizeOfValue(value)
 	}
 	return size
 }

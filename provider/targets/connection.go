@@ -97,6 +97,8 @@ type Connection struct {
 	// held is what all informers hold together, of at most cacheLimits.
 	held        holdings.Holdings
 	cacheLimits CacheLimits
+	// paging holds an entry for each page of a list that is being read.
+	paging chan struct{}
 	// forget has the credentials shown again.
 	forget func()
 
@@ -146,6 +148,7 @@ func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Confi
 		unawaited:      newUnawaited(),
 		informers:      map[*informer]struct{}{},
 		cacheLimits:    options.CacheLimits,
+		paging:         make(chan struct{}, pagesAtOnce),
 		forget:         redact.Register(config.BearerToken, config.Password),
 	}
 	connection.identity.server, connection.identity.expected = serverFingerprint(config), expected

@@ -83,7 +83,6 @@ type informer struct {
 	*gate
 	reflector  *cache.Reflector
 	connection *Connection
-	held       holdings.Holdings
 	// reading is what was read so far while all is read anew. Only the reflector uses it.
 	reading struct {
 		on             bool
@@ -110,7 +109,7 @@ func (c *Connection) newInformer(from source, gate *gate, transform cache.Transf
 			options.LabelSelector, options.FieldSelector = from.labels, from.fields
 			return made.list(ctx, options, func(ctx context.Context, options metav1.ListOptions) (list runtime.Object, err error) {
 				err = pass(ctx, func() (err error) {
-					list, err = page(ctx, options, from.list)
+					list, err = c.inTurn(ctx, options, from.list)
 					return err
 				})
 				return list, err
@@ -130,7 +129,7 @@ func (c *Connection) newInformer(from source, gate *gate, transform cache.Transf
 			return events, err
 		},
 	}
-	made.store = newStore(transform, indexers, made.held.Counting(handler))
+	made.store = newStore(transform, indexers, handler)
 	made.reflector = cache.NewReflectorWithOptions(requests, from.example, made, cache.ReflectorOptions{
 		Name: gate.resource.String(), Logger: new(logr.Discard()),
 	})

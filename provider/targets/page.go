@@ -21,14 +21,30 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/provider/redact"
 	"github.com/synchub-dev/synchub/provider/transport"
 )
 
-// pageSize is how many objects a page has.
-const pageSize = 500
+const (
+	// pageSize is how many objects a page has.
+	pageSize = 500
+	// pagesAtOnce is how many pages the informers of one target read at once: before an object is counted it takes memory, too.
+	pagesAtOnce = 4
+)
+
+// inTurn lists a page when no more than a few others are being read.
+func (c *Connection) inTurn(ctx context.Context, options metav1.ListOptions, list func(context.Context, metav1.ListOptions) (runtime.Object, error)) (runtime.Object, error) {
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case c.paging <- struct{}{}:
+		defer func() { <-c.paging }()
+	}
+	return page(ctx, options, list)
+}
 
 // Page returns one page of the metadata of the objects of a namespace, or of all if that is empty, that the selector chooses;
 // the empty selector chooses all. next is empty for the first page, and what the page before says for the others.

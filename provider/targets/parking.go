@@ -22,6 +22,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/synchub-dev/synchub/provider/holdings"
 	"github.com/synchub-dev/synchub/provider/transport"
 )
 
@@ -107,6 +108,13 @@ func (c *Connection) dropParked(why Health) {
 		c.dialer.CloseAll()
 	}
 }
+
+// Count counts what is held of the target beside its informers, of which nothing is yet, among what may be; the result takes it
+// out again. Whoever holds more of it calls Grown.
+func (c *Connection) Count(held *holdings.Holdings) (takeOut func()) { return held.Within(&c.held) }
+
+// Grown has the target parked if too much of it is held.
+func (c *Connection) Grown() { c.isOver(0, 0) }
 
 // isOver tells whether more of the target is held, with what is being read beside that, than may be, and has it parked then.
 func (c *Connection) isOver(objects, bytes int64) bool {

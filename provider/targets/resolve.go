@@ -53,6 +53,9 @@ type resolutions struct {
 	changed time.Time
 }
 
+// maxQuestions is how many questions are remembered of one target: users name the kinds, and may name others each day.
+const maxQuestions = 8192
+
 // question is a kind whose resource is asked for, or a resource whose kind is. The other one is empty, and so is a version
 // that does not matter.
 type question struct {
@@ -232,6 +235,9 @@ func (r *resolutions) put(asked question, found resolution, drops int, now time.
 	found.until = now.Add(recheckInterval)
 	if now.Before(r.changed.Add(announcedLimit)) {
 		found.until = now.Add(announcedInterval)
+	}
+	if len(r.known) >= maxQuestions {
+		clear(r.known)
 	}
 	r.known[asked] = found
 }

@@ -143,6 +143,9 @@ func (q *unawaited) end(asked question, answer reply) {
 	q.lock.Lock()
 	defer q.lock.Unlock()
 	delete(q.asking, asked)
+	if len(q.said) >= maxQuestions {
+		clear(q.said)
+	}
 	q.said[asked] = answer
 }
 

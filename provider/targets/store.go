@@ -20,6 +20,8 @@ import (
 	"maps"
 
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/synchub-dev/synchub/provider/holdings"
 )
 
 // store holds what a reflector shows it and tells one handler, in the goroutine of the reflector. A shared informer would do
@@ -31,6 +33,8 @@ type store struct {
 	handler   cache.ResourceEventHandler
 	// synced is closed when the handler has been told of all that was there at first.
 	synced chan struct{}
+	// held is counted by what is held, and not by what a target says of an object that goes.
+	held holdings.Holdings
 }
 
 func newStore(transform cache.TransformFunc, indexers cache.Indexers, handler cache.ResourceEventHandler) *store {
@@ -82,9 +86,14 @@ func (s *store) Delete(object any) error {
 	if err != nil {
 		return err
 	}
+	before, known, err := s.Get(object)
+	if err != nil || !known {
+		return err
+	}
 	if err := s.Indexer.Delete(object); err != nil {
 		return err
 	}
+	s.held.Change(-1, -holdings.SizeOf(before))
 	s.handler.OnDelete(object)
 	return nil
 }
@@ -110,11 +119,14 @@ func (s *store) Replace(objects []any, resourceVersion string) error {
 		return err
 	}
 	for key, object := range gone {
+		s.held.Change(-1, -holdings.SizeOf(object))
 		s.handler.OnDelete(cache.DeletedFinalStateUnknown{Key: key, Obj: object})
 	}
 	for i, object := range objects {
 		before, was := known[keys[i]]
 		s.tell(before, was, object)
+		// A target may list an object twice.
+		known[keys[i]] = object
 	}
 	if !s.Synced() {
 		close(s.synced)
@@ -124,8 +136,10 @@ func (s *store) Replace(objects []any, resourceVersion string) error {
 
 func (s *store) tell(before any, known bool, object any) {
 	if known {
+		s.held.Change(0, holdings.SizeOf(object)-holdings.SizeOf(before))
 		s.handler.OnUpdate(before, object)
 	} else {
+		s.held.Change(1, holdings.SizeOf(object))
 		s.handler.OnAdd(object, !s.Synced())
 	}
 }

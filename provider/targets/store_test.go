@@ -20,10 +20,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/synchub-dev/synchub/provider/holdings"
 )
 
 // told is a handler that writes down what it is told of a store, and whether the store was synced then.
@@ -92,5 +95,40 @@ func TestStoreTellsOfWhatChanged(t *testing.T) {
 	}
 	if keys := store.ListKeys(); len(keys) != 2 || !slices.Contains(keys, "a") || !slices.Contains(keys, "b") {
 		t.Errorf("the store holds %v", keys)
+	}
+}
+
+// Whatever a target says of objects that go, or how often it lists one, what counts is what is held.
+func TestStoreCountsWhatItHolds(t *testing.T) {
+	text := func(name string, size int) *unstructured.Unstructured {
+		object := state(name, "1", 1, "")
+		object.Object["data"] = strings.Repeat("x", size)
+		return object
+	}
+	store := newStore(nil, nil, cache.ResourceEventHandlerFuncs{})
+	small, large := text("a", 10), text("a", 10000)
+	for _, step := range []struct {
+		name string
+		do   func() error
+		want []*unstructured.Unstructured
+	}{
+		{"one goes that was not there", func() error { return store.Delete(large) }, nil},
+		{"one comes", func() error { return store.Add(small) }, []*unstructured.Unstructured{small}},
+		{"another one goes that was not there", func() error { return store.Delete(text("b", 10000)) }, []*unstructured.Unstructured{small}},
+		{"it grows", func() error { return store.Update(large) }, []*unstructured.Unstructured{large}},
+		{"one is listed three times", func() error { return store.Replace([]any{small, small, text("a", 10)}, "2") }, []*unstructured.Unstructured{small}},
+		{"another one comes", func() error { return store.Add(text("b", 10)) }, []*unstructured.Unstructured{small, text("b", 10)}},
+		{"it is said to have been larger", func() error { return store.Delete(large) }, []*unstructured.Unstructured{text("b", 10)}},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		var bytes int64
+		for _, object := range step.want {
+			bytes += holdings.SizeOf(object)
+		}
+		if store.held.Objects() != int64(len(step.want)) || store.held.Bytes() != bytes {
+			t.Errorf("%s: want %d objects of %d bytes, got %d of %d", step.name, len(step.want), bytes, store.held.Objects(), store.held.Bytes())
+		}
 	}
 }

@@ -26,9 +26,6 @@ import (
 	"github.com/synchub-dev/synchub/provider/decoding"
 )
 
-// unsuspicious is how many bytes an answer may have before its values are counted: it cannot have more of them.
-const unsuspicious = 64 << 10
-
 // body is that of an answer. It ends with an error where its limit is passed.
 type body struct {
 	io.ReadCloser
@@ -37,6 +34,7 @@ type body struct {
 	left, values int64
 	read         int64
 	json         bool
+	strings      decoding.Strings
 	asked        asked
 }
 
@@ -54,9 +52,12 @@ func (b *body) Read(into []byte) (int, error) {
 	if b.left < 0 {
 		return 0, b.asked.exceededBytes()
 	}
-	if b.json && b.read > unsuspicious && read > 0 {
-		b.values -= valuesIn(into[:read])
-		if b.values < 0 {
+	switch {
+	case !b.json || read == 0:
+	case b.read <= decoding.Unsuspicious:
+		b.strings.Skip(into[:read])
+	default:
+		if b.values -= b.strings.Values(into[:read]); b.values < 0 {
 			b.left = -1
 			_, limit := b.asked.Limits.of(b.asked.request, b.asked.kind)
 			return 0, b.asked.exceeded(limit, "values")
@@ -66,12 +67,6 @@ func (b *body) Read(into []byte) (int, error) {
 		err = explain(err)
 	}
 	return read, err
-}
-
-// valuesIn is at least how many fields and items a part of a JSON text has, and how many maps and lists. It counts those in
-// texts too.
-func valuesIn(text []byte) int64 {
-	return int64(bytes.Count(text, []byte{','}) + bytes.Count(text, []byte{'{'}) + bytes.Count(text, []byte{'['}))
 }
 
 func (b *body) Close() error {
@@ -86,29 +81,38 @@ func (b *body) Close() error {
 type stream struct {
 	io.ReadCloser
 	cancel context.CancelFunc
-	limit  int64
-	asked  asked
+	// limit is how many bytes an event may have, and values how many values.
+	limit, values int64
+	asked         asked
 	// measure follows where events end; nil if the reader does.
 	measure interface {
-		follow(part []byte) (size int64)
+		follow(part []byte) (size, values int64)
 	}
-	failed bool
+	// failed is why nothing more is read.
+	failed error
 }
 
 // ClaimFrames says that the reader bounds events itself: by the limit, and with the error if one is longer.
-func (s *stream) ClaimFrames() (limit int64, exceeded func() error) {
+func (s *stream) ClaimFrames() (bytes, values int64, exceeded func(limit int64, unit string) error) {
 	s.measure = nil
-	return s.limit, func() error { return s.asked.exceeded(s.limit, "bytes") }
+	return s.limit, s.values, s.asked.exceeded
 }
 
 func (s *stream) Read(into []byte) (int, error) {
-	if s.failed {
-		return 0, s.asked.exceeded(s.limit, "bytes")
+	if s.failed != nil {
+		return 0, s.failed
 	}
 	read, err := s.ReadCloser.Read(into)
-	if s.measure != nil && s.measure.follow(into[:read]) > s.limit {
-		s.failed = true
-		return 0, s.asked.exceeded(s.limit, "bytes")
+	if s.measure != nil {
+		switch size, values := s.measure.follow(into[:read]); {
+		case size > s.limit:
+			s.failed = s.asked.exceeded(s.limit, "bytes")
+		case values > s.values:
+			s.failed = s.asked.exceeded(s.values, "values")
+		}
+		if s.failed != nil {
+			return 0, s.failed
+		}
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = explain(err)
@@ -126,29 +130,34 @@ func (s *stream) Close() error {
 
 // objects follows JSON objects. What stands between two counts for the next.
 type objects struct {
-	extent decoding.Extent
-	size   int64
+	extent       decoding.Extent
+	size, values int64
 }
 
-func (o *objects) follow(part []byte) (size int64) {
+// follow returns the size of the largest object of which the part is one, and how many values it has if it is large.
+func (o *objects) follow(part []byte) (size, values int64) {
 	for len(part) > 0 {
 		if o.extent == (decoding.Extent{}) {
 			begin := bytes.IndexByte(part, '{')
 			if begin < 0 {
 				o.size += int64(len(part))
-				return max(size, o.size)
+				return max(size, o.size), values
 			}
 			o.size, part = o.size+int64(begin), part[begin:]
 		}
+		before := o.extent.Strings
 		length, ended := o.extent.Follow(part)
 		o.size += int64(length)
+		if o.size > decoding.Unsuspicious {
+			o.values += before.Values(part[:length])
+		}
 		part = part[length:]
-		size = max(size, o.size)
+		size, values = max(size, o.size), max(values, o.values)
 		if ended {
-			o.extent, o.size = decoding.Extent{}, 0
+			*o = objects{}
 		}
 	}
-	return size
+	return size, values
 }
 
 // frames follows messages that are preceded by their lengths in four bytes.
@@ -158,7 +167,7 @@ type frames struct {
 	left   int64
 }
 
-func (f *frames) follow(part []byte) (size int64) {
+func (f *frames) follow(part []byte) (size, values int64) {
 	for len(part) > 0 {
 		if f.left > 0 {
 			length := min(f.left, int64(len(part)))
@@ -172,5 +181,5 @@ func (f *frames) follow(part []byte) (size int64) {
 			size = max(size, f.left)
 		}
 	}
-	return size
+	return size, 0
 }

@@ -15,5 +15,5 @@ limitations under the License.
 */
 
 // Package transport is what every answer of a target or of kcp passes before anything reads it: it bounds bytes and time,
-// refuses what is neither JSON nor protobuf, drops warnings and redirects, and leaves of error texts what is fit to be shown.
+// refuses what is neither JSON nor, where that is taken, protobuf, drops warnings and redirects, and leaves of error texts what is fit to be shown.
 package transport

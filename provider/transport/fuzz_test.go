@@ -54,15 +54,16 @@ func FuzzEventSizes(f *testing.F) {
 	f.Add([]byte(`{""}0`), uint8(3))
 	f.Add([]byte("\x00\x00\x00\x02ab\x00\x00\x00\x01c"), uint8(1))
 	f.Fuzz(func(t *testing.T, stream []byte, size uint8) {
-		for name, fresh := range map[string]func() interface{ follow([]byte) int64 }{
-			"JSON":   func() interface{ follow([]byte) int64 } { return &objects{} },
-			"frames": func() interface{ follow([]byte) int64 } { return &frames{} },
+		for name, fresh := range map[string]func() interface{ follow([]byte) (int64, int64) }{
+			"JSON":   func() interface{ follow([]byte) (int64, int64) } { return &objects{} },
+			"frames": func() interface{ follow([]byte) (int64, int64) } { return &frames{} },
 		} {
-			whole := fresh().follow(stream)
+			whole, _ := fresh().follow(stream)
 			inParts, largest := fresh(), int64(0)
 			for rest := stream; len(rest) > 0; {
 				length := min(len(rest), int(size)+1)
-				largest, rest = max(largest, inParts.follow(rest[:length])), rest[length:]
+				bytes, _ := inParts.follow(rest[:length])
+				largest, rest = max(largest, bytes), rest[length:]
 			}
 			if largest != whole {
 				t.Errorf("%s: the largest event of %q has %d bytes, in parts of %d it has %d", name, stream, whole, int(size)+1, largest)

@@ -44,25 +44,28 @@ const (
 // kindOf reads a request without allocating.
 func kindOf(request *http.Request) kind {
 	path := request.URL.Path
+	before, api, isAPI := cutAPI(path)
 	if request.Method != http.MethodGet {
-		if strings.Contains(path, ".authorization.k8s.io/") || strings.Contains(path, "/authorization.k8s.io/") || strings.HasSuffix(path, "/token") {
+		if isAPI && isReview(api) {
 			return kindReview
 		}
 		return kindObject
 	}
 	switch {
+	case strings.Contains(before, "/openapi/"):
+		return kindOpenAPI
+	case isAPI:
+		// Objects, namespaces and resources can have any of the names below.
 	case strings.HasSuffix(path, "/version"):
 		return kindVersion
 	case strings.HasSuffix(path, "/healthz"), strings.HasSuffix(path, "/readyz"), strings.HasSuffix(path, "/livez"):
 		return kindHealth
-	case strings.Contains(path, "/openapi/"):
-		return kindOpenAPI
-	case isWatch(request.URL.RawQuery):
-		return kindWatch
 	}
-	switch segments := segmentsOf(path); {
+	switch segments := segmentsOf(api); {
 	case segments == 0:
 		return kindDiscovery
+	case isWatch(request.URL.RawQuery):
+		return kindWatch
 	case segments > 1:
 		return kindObject
 	case strings.Contains(request.Header.Get("Accept"), "PartialObjectMetadata"):
@@ -72,16 +75,32 @@ func kindOf(request *http.Request) kind {
 	}
 }
 
-// segmentsOf returns how many segments follow the version in a path, without those of a namespace: none for discovery, one
-// for lists, more for objects.
-func segmentsOf(path string) int {
-	_, rest, found := strings.Cut(path, "/apis/")
+// cutAPI cuts a path before the API that it leads to, if it leads to one.
+func cutAPI(path string) (before, api string, found bool) {
+	core, groups := strings.Index(path, "/api/"), strings.Index(path, "/apis/")
+	at := core
+	if core < 0 || groups >= 0 && groups < core {
+		at = groups
+	}
+	if at < 0 {
+		return path, "", false
+	}
+	return path[:at+1], path[at:], true
+}
+
+// isReview tells whether what is sent to an API is a question about rights, or for a token.
+func isReview(api string) bool {
+	return strings.HasPrefix(api, "/apis/authorization.k8s.io/") || strings.HasPrefix(api, "/apis/authentication.k8s.io/") ||
+		strings.HasSuffix(api, "/token") && strings.Contains(api, "/serviceaccounts/") && segmentsOf(api) == 3
+}
+
+// segmentsOf returns how many segments follow the version in the path of an API, without those of a namespace: none for
+// discovery, one for lists, more for objects.
+func segmentsOf(api string) int {
+	rest, isGroup := strings.CutPrefix(api, "/apis/")
 	skip := 2
-	if !found {
-		if _, rest, found = strings.Cut(path, "/api/"); !found {
-			return 0
-		}
-		skip = 1
+	if !isGroup {
+		rest, skip = strings.TrimPrefix(api, "/api/"), 1
 	}
 	rest = strings.Trim(rest, "/")
 	segments := strings.Count(rest, "/") + 1 - skip
@@ -105,10 +124,19 @@ func isWatch(query string) bool {
 
 // of returns how many bytes and values the answer to a request may have.
 func (l *Limits) of(request *http.Request, kind kind) (bytes, values int64) {
-	if l.Page > 0 && canBeLess(request, kind) {
-		return l.Page, l.PageValues
+	bytes, values = l.bytes(kind), l.Values
+	if (l.Page > 0 || l.PageValues > 0) && canBeLess(request, kind) {
+		bytes, values = lower(bytes, l.Page), lower(values, l.PageValues)
 	}
-	return l.bytes(kind), l.Values
+	return bytes, values
+}
+
+// lower returns the lower one of a limit and another, which may be none.
+func lower(limit, other int64) int64 {
+	if other == 0 {
+		return limit
+	}
+	return min(limit, other)
 }
 
 // bytes returns the limit for a kind.

@@ -36,8 +36,12 @@ type Limits struct {
 	List, Metadata int64
 	// Page and PageValues are what takes the place of List and Values where a smaller page can be asked for; zero changes nothing.
 	Page, PageValues int64
-	// Values is how many fields and items an answer may have: it bounds the memory that decoding takes, as bytes do not.
-	Values int64
+	// Values is how many fields and items an answer may have, and EventValues how many an event of a watch: they bound the memory
+	// that decoding takes, as bytes do not.
+	Values, EventValues int64
+	// JSON is true if nothing else is asked for or taken. Nobody counts the values of protobuf, of which two bytes can be an item
+	// of 300.
+	JSON bool
 	// Headers is for the headers of an answer, those of all informational answers before it included.
 	Headers int64
 	// Text is for the text of a refusal.
@@ -58,8 +62,11 @@ var ofTargets = Limits{
 	List:      16 * mib,
 	Metadata:  2 * mib, // typed items take 300 bytes each, however short they are written
 	Values:    1 << 20,
-	Headers:   128 * kib,
-	Text:      256,
+	// Pages of several resources are read at once, and events of all that are watched.
+	PageValues: 1 << 18, EventValues: 1 << 19,
+	JSON:    true,
+	Headers: 128 * kib,
+	Text:    256,
 	// API servers end requests after a minute themselves.
 	HeaderTime: time.Minute,
 	Time:       90 * time.Second,
@@ -74,6 +81,7 @@ func OfKcp() Limits {
 	limits.OpenAPI, limits.Discovery = 32*mib, 16*mib
 	// One list is of all mailboxes, and the hub cannot do without it.
 	limits.List, limits.Metadata, limits.Values = 1<<30, 256*mib, 1<<27
+	limits.PageValues, limits.EventValues, limits.JSON = 0, limits.Values, false
 	limits.Object, limits.Event = 16*mib, 16*mib
 	limits.Headers = 1 * mib
 	limits.Text = 1 * kib

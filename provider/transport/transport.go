@@ -20,8 +20,11 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Options say how answers of one server are bounded.
@@ -56,6 +59,9 @@ func (b *bounded) WrappedRoundTripper() http.RoundTripper { return b.next }
 // RoundTrip sends the request, and returns an answer whose body can be read without a bound.
 func (b *bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 	kind := kindOf(request)
+	if b.Limits.JSON {
+		request = withoutProtobuf(request)
+	}
 	var cancel context.CancelFunc
 	if _, limited := request.Context().Deadline(); !limited {
 		ctx, stop := context.WithTimeout(request.Context(), b.Limits.time(request, kind))
@@ -89,13 +95,14 @@ func (b *bounded) bound(request *http.Request, response *http.Response, kind kin
 	delete(response.Header, "Location")
 	if response.StatusCode < http.StatusOK || response.StatusCode >= http.StatusMultipleChoices {
 		rewriteRefusal(response, b.Limits.Text)
+		hasten(response.Header)
 		if cancel != nil {
 			cancel()
 		}
 		return nil
 	}
 	media := mediaOf(response)
-	if media == "" && response.ContentLength != 0 || media != "" && !isExpected(media, kind) {
+	if media == "" && response.ContentLength != 0 || media != "" && !b.isExpected(media, kind) {
 		_ = response.Body.Close()
 		err := &ContentTypeError{Request: describe(request, kind), ContentType: response.Header.Get("Content-Type")}
 		b.OnMisbehaviour(err)
@@ -104,7 +111,7 @@ func (b *bounded) bound(request *http.Request, response *http.Response, kind kin
 	isJSON := !strings.HasSuffix(media, "protobuf")
 	asked := asked{b, request, kind}
 	if kind == kindWatch {
-		watched := &stream{ReadCloser: response.Body, cancel: cancel, limit: b.Limits.Event, asked: asked, measure: &frames{}}
+		watched := &stream{ReadCloser: response.Body, cancel: cancel, limit: b.Limits.Event, values: b.Limits.EventValues, asked: asked, measure: &frames{}}
 		if isJSON {
 			watched.measure = &objects{}
 		}
@@ -114,6 +121,23 @@ func (b *bounded) bound(request *http.Request, response *http.Response, kind kin
 	bytes, values := b.Limits.of(request, kind)
 	response.Body = &body{ReadCloser: response.Body, cancel: cancel, left: bytes, values: values, json: isJSON, asked: asked}
 	return nil
+}
+
+// longestPause is how many seconds a server can have clients wait for. They obey, and lists and watches have no other deadline.
+const longestPause = 30
+
+// hasten has clients try again before long, whatever the server says.
+func hasten(header http.Header) {
+	const field = "Retry-After"
+	if text := header.Get(field); text != "" {
+		switch seconds, err := strconv.Atoi(text); {
+		case err != nil:
+			// Clients ignore it.
+			header.Del(field)
+		case seconds > longestPause:
+			header.Set(field, strconv.Itoa(longestPause))
+		}
+	}
 }
 
 // asked is what an answer belongs to.
@@ -145,8 +169,19 @@ func mediaOf(response *http.Response) string {
 
 // isExpected tells whether an answer is of a type that clients of API servers ask for. Others that client-go could decode, as
 // YAML, can stand for much more than they are long.
-func isExpected(media string, kind kind) bool {
+func (b *bounded) isExpected(media string, kind kind) bool {
 	// API servers say so of health, and of the index of OpenAPI documents, which nobody but the hub itself decodes.
 	plain := media == "text/plain" && (kind == kindHealth || kind == kindOpenAPI)
-	return plain || strings.HasSuffix(media, "json") || strings.HasSuffix(media, "protobuf")
+	return plain || strings.HasSuffix(media, "json") || !b.Limits.JSON && strings.HasSuffix(media, "protobuf")
+}
+
+// withoutProtobuf returns the request without the wish for protobuf that some clients have before that for JSON.
+func withoutProtobuf(request *http.Request) *http.Request {
+	wish, others, _ := strings.Cut(request.Header.Get("Accept"), ",")
+	if !strings.HasPrefix(wish, runtime.ContentTypeProtobuf) {
+		return request
+	}
+	request = request.Clone(request.Context())
+	request.Header.Set("Accept", others)
+	return request
 }

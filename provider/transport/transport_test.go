@@ -42,6 +42,12 @@ func TestKindOf(t *testing.T) {
 		"/apis/apps/v1/namespaces/a/deployments?limit=1": kindList, "/clusters/*/apis/apps/v1/deployments": kindList,
 		"/api/v1/namespaces/a": kindObject, "/api/v1/namespaces/a/pods/p": kindObject, "/apis/apps/v1/namespaces/a/deployments/d/status": kindObject, "/api/v1/nodes/n": kindObject,
 		"/api/v1/pods?watch=true": kindWatch, "/api/v1/pods?a=b&watch=1": kindWatch, "/api/v1/pods?xwatch=true": kindList, "/api/v1/pods?labelSelector=watch%3Dtrue": kindList,
+		// Who names things is not to choose their limits.
+		"/api/v1/namespaces/a/configmaps/version": kindObject, "/apis/apps/v1/namespaces/a/deployments/readyz": kindObject, "/api/v1/namespaces/healthz": kindObject,
+		"/apis/acme.io/v1/version": kindList, "/apis/acme.io/v1/version?watch=true": kindWatch, "/apis/acme.io/version": kindDiscovery,
+		"/api/v1/namespaces/openapi/pods": kindList, "/api/v1/namespaces/openapi/pods?watch=true": kindWatch, "/api/v1/namespaces/openapi/pods/livez": kindObject,
+		"/api/v1/namespaces/apis/pods": kindList, "/api/v1/namespaces/apis/pods/p": kindObject, "/apis/apps/v1/namespaces/api/deployments": kindList,
+		"/clusters/*/api/v1/namespaces/apis/pods": kindList, "/openapi/v2": kindOpenAPI, "/openapi/v3": kindOpenAPI, "/openapi/v3/api/v1": kindOpenAPI,
 	} {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host"+path, nil)
 		if got := kindOf(request); got != want {
@@ -50,6 +56,8 @@ func TestKindOf(t *testing.T) {
 	}
 	for path, want := range map[string]kind{
 		"/apis/authorization.k8s.io/v1/selfsubjectrulesreviews": kindReview, "/api/v1/namespaces/a/serviceaccounts/b/token": kindReview, "/api/v1/namespaces/a/pods": kindObject,
+		"/apis/authentication.k8s.io/v1/tokenreviews": kindReview, "/apis/rbac.authorization.k8s.io/v1/clusterroles/c": kindObject,
+		"/api/v1/namespaces/a/configmaps/token": kindObject, "/api/v1/namespaces/a/serviceaccounts/token": kindObject, "/api/v1/namespaces/serviceaccounts/secrets/token": kindObject,
 	} {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "https://host"+path, nil)
 		if got := kindOf(request); got != want {
@@ -88,14 +96,16 @@ func TestMetadataWatchesAreBoundedWhateverTheirReaderDoes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var told error
-			bounded := Bound(Options{Limits: OfTargets(), OnMisbehaviour: func(err error) { told = err }})(respond(200, test.contentType, endlessly{test.text}))
+			limits := OfTargets()
+			limits.JSON = false
+			bounded := Bound(Options{Limits: limits, OnMisbehaviour: func(err error) { told = err }})(respond(200, test.contentType, endlessly{test.text}))
 			request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host/api/v1/pods?watch=true", nil)
 			response, err := bounded.RoundTrip(request)
 			if err != nil {
 				t.Fatal(err)
 			}
 			read, err := io.Copy(io.Discard, response.Body)
-			if exceeded, ok := errors.AsType[*ExceededError](err); !ok || told == nil || read > exceeded.Limit+1<<20 {
+			if _, ok := errors.AsType[*ExceededError](err); !ok || told == nil || read > limits.Event+1<<20 {
 				t.Errorf("got %d bytes and %v, told %v", read, err, told)
 			}
 			_ = response.Body.Close()
@@ -110,7 +120,7 @@ func TestAWatchOfManyEventsIsNotBounded(t *testing.T) {
 		if strings.HasSuffix(contentType, "protobuf") {
 			text = strings.Repeat("\x00\x10\x00\x00"+strings.Repeat("x", 1<<20), 20)
 		}
-		bounded := Bound(Options{Limits: OfTargets()})(respond(200, contentType, strings.NewReader(text)))
+		bounded := Bound(Options{Limits: OfKcp()})(respond(200, contentType, strings.NewReader(text)))
 		response, err := bounded.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host/api/v1/pods?watch=1", nil))
 		if err != nil {
 			t.Fatal(err)
@@ -222,5 +232,87 @@ func TestLargeObjectsAreReadInSmallPages(t *testing.T) {
 	}
 	if limits.Page < limits.Object {
 		t.Error("an object may be larger than a page")
+	}
+}
+
+// Clients wait for as long as a server says, and a watch has no other deadline.
+func TestPausesAreShort(t *testing.T) {
+	for said, want := range map[string]string{"": "", "5": "5", "999999": "30", "9999999999999999999999": "", "-7": "-7", "Wed, 21 Oct 2099 07:28:00 GMT": ""} {
+		for _, code := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
+			server := answering(func(request *http.Request) (*http.Response, error) {
+				response, err := respond(code, "application/json", strings.NewReader("{}"))(request)
+				response.Header.Set("Retry-After", said)
+				return response, err
+			})
+			response, err := Bound(Options{Limits: OfTargets()})(server).RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host/api/v1/pods?watch=true", nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := response.Header.Get("Retry-After"); got != want {
+				t.Errorf("%d that says %q: want %q, got %q", code, said, want, got)
+			}
+			_ = response.Body.Close()
+		}
+	}
+}
+
+// A few bytes can stand for an item that takes hundreds when it is decoded, and a long text for nothing but itself.
+func TestValuesAreBounded(t *testing.T) {
+	items, commas := strings.Repeat("{},", 1<<19), strings.Repeat(`,{[\"\\`, 1<<19)
+	for name, test := range map[string]struct {
+		path, text string
+		divisible  bool
+		want       string
+	}{
+		"an object of many values":    {"configmaps/c", `{"a":[` + items + items + `{}]}`, false, "values"},
+		"an object with long texts":   {"configmaps/c", `{"a":"` + commas[:3<<20] + `"}`, false, ""},
+		"a page of many items":        {"configmaps?limit=500", `{"items":[` + items + `{}]}`, true, "values"},
+		"a page of long texts":        {"configmaps?limit=500", `{"items":["` + commas[:3<<20] + `"]}`, true, ""},
+		"an event of many values":     {"configmaps?watch=true", `{"type":"ADDED","object":{"a":[` + items + `{}]}}`, false, "values"},
+		"an event with long texts":    {"configmaps?watch=true", `{"type":"ADDED","object":{"a":"` + commas[:3<<20] + `"}}`, false, ""},
+		"many events of a few values": {"configmaps?watch=true", strings.Repeat(`{"type":"ADDED","object":{"a":[{},{},{}]}}`+"\n", 1<<17), false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			told := 0
+			bounded := Bound(Options{Limits: OfTargets(), OnMisbehaviour: func(error) { told++ }})(respond(200, "application/json", strings.NewReader(test.text)))
+			response, err := bounded.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host/api/v1/namespaces/n/"+test.path, nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = io.Copy(io.Discard, response.Body)
+			_ = response.Body.Close()
+			exceeded, ok := errors.AsType[*ExceededError](err)
+			if ok != (test.want != "") || ok && (exceeded.Unit != test.want || exceeded.Divisible != test.divisible) {
+				t.Errorf("want to exceed %q, got %v", test.want, err)
+			}
+			if parks := test.want != "" && !test.divisible; (told > 0) != parks {
+				t.Errorf("told %d times", told)
+			}
+		})
+	}
+}
+
+// Nobody counts the values of protobuf, so it is neither asked for nor taken from whom nobody vouches for.
+func TestTargetsAnswerWithJSON(t *testing.T) {
+	const wish = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+	for name, test := range map[string]struct {
+		limits Limits
+		want   string
+		taken  bool
+	}{"a target": {OfTargets(), "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", false}, "kcp": {OfKcp(), wish, true}} {
+		asked := ""
+		bounded := Bound(Options{Limits: test.limits})(answering(func(request *http.Request) (*http.Response, error) {
+			asked = request.Header.Get("Accept")
+			return respond(200, "application/vnd.kubernetes.protobuf", strings.NewReader("k8s"))(request)
+		}))
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host/api/v1/pods?limit=500", nil)
+		request.Header.Set("Accept", wish)
+		response, err := bounded.RoundTrip(request)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		if asked != test.want || (err == nil) != test.taken || request.Header.Get("Accept") != wish {
+			t.Errorf("%s was asked for %q: %v", name, asked, err)
+		}
 	}
 }
