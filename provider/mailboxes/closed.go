@@ -227,7 +227,7 @@ func (m *Mailboxes) closures() (all []closureOf) {
 }
 
 // evict takes out of the caches what they hold of what is closed. What the informers had in their queues comes later, and is taken out
-// the next time. (A list without these objects would not do it: the caches of kcp's informers keep what a list lacks.)
+// the next time.
 func (m *Mailboxes) evict(closed closureOf) {
 	for _, watching := range m.limited(closed.configs) {
 		indexer := watching.informer.GetIndexer()

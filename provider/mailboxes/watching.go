@@ -96,8 +96,9 @@ func startWatching(endpoint *endpoint, resource schema.GroupVersionResource) *wa
 		0,
 		cache.Indexers{kcpcache.ClusterIndexName: kcpcache.ClusterIndexFunc},
 	)
-	// All three fail only on an informer that has been started.
+	// All of these fail only on an informer that has been started.
 	_ = w.informer.SetTransform(w.transform)
+	_ = w.informer.SetIgnoreFunc(deletesUnlisted(w.informer))
 	_ = w.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
 		w.log.V(1).Info("the watch ended and will be taken up again", "error", err.Error())
 	})
@@ -291,9 +292,13 @@ func (w *watching) counting(handler cache.ResourceEventHandler) cache.ResourceEv
 			handler.OnUpdate(old, obj)
 		},
 		DeleteFunc: func(obj any) {
+			object := objectOf(obj)
 			// The last state of an object is another item than the cache held.
-			w.count(w.counted(objectOf(obj).GetUID()), nil)
-			handler.OnDelete(obj)
+			w.count(w.counted(object.GetUID()), nil)
+			if !w.isOfClosed(object) {
+				// A list lacks the objects of a closed mailbox because listPages and transform leave them out.
+				handler.OnDelete(obj)
+			}
 		},
 	}
 	return cache.FilteringResourceEventHandler{FilterFunc: func(obj any) bool { return !isPlaceholder(obj) }, Handler: counting}

@@ -1,0 +1,228 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailboxes_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/synchub-dev/synchub/provider/holdings"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+)
+
+// relay passes on requests to the virtual workspace of a real shard. While it is away it has lost the history that watches go on
+// from, so that the hub must list anew.
+type relay struct {
+	url   string
+	shard *httputil.ReverseProxy
+	// refusesWatchLists makes clients list by pages.
+	refusesWatchLists bool
+
+	lock sync.Mutex
+	// here ends when the relay goes away, and back is closed when it comes back.
+	here  context.Context
+	leave context.CancelFunc
+	back  chan struct{}
+	// waiting is how many lists of config maps wait for the relay to come back.
+	waiting int
+}
+
+func newRelay(t *testing.T, shard *realShard, refusesWatchLists bool) *relay {
+	t.Helper()
+	target, err := url.Parse(shard.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted, err := rest.TLSConfigFor(shard.HubConfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &relay{refusesWatchLists: refusesWatchLists, back: make(chan struct{}), shard: &httputil.ReverseProxy{
+		Rewrite: func(request *httputil.ProxyRequest) {
+			request.SetURL(&url.URL{Scheme: target.Scheme, Host: target.Host})
+		},
+		Transport:     &http.Transport{TLSClientConfig: trusted},
+		FlushInterval: -1, // an event of a watch must not wait for the next
+		ErrorLog:      log.New(io.Discard, "", 0),
+	}}
+	r.here, r.leave = context.WithCancel(t.Context())
+	server := httptest.NewUnstartedServer(r)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that go away are no news
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	r.url = server.URL + target.Path
+	return r
+}
+
+func (r *relay) ServeHTTP(response http.ResponseWriter, request *http.Request) {
+	query := request.URL.Query()
+	isWatch, isWatchList := query.Get("watch") != "", query.Get("sendInitialEvents") != ""
+	isList := (!isWatch || isWatchList && !r.refusesWatchLists) && strings.HasSuffix(request.URL.Path, "/clusters/*/api/v1/configmaps")
+	r.lock.Lock()
+	here, back := r.here, r.back
+	isAway := here.Err() != nil
+	if isAway && isList {
+		r.waiting++
+	}
+	r.lock.Unlock()
+	switch {
+	case isWatchList && r.refusesWatchLists:
+		http.Error(response, "watches do not list here", http.StatusBadRequest)
+		return
+	case isAway && isWatch && !isWatchList:
+		expired := apierrors.NewResourceExpired("too old resource version").ErrStatus
+		expired.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+		response.Header().Set("Content-Type", "application/json")
+		response.WriteHeader(http.StatusGone)
+		_ = json.NewEncoder(response).Encode(expired) // a client that went away is told nothing
+		return
+	case isAway:
+		select {
+		case <-back:
+		case <-request.Context().Done():
+			return
+		}
+	}
+	r.lock.Lock()
+	here = r.here
+	r.lock.Unlock()
+	ctx, cancel := context.WithCancel(request.Context())
+	defer cancel()
+	defer context.AfterFunc(here, cancel)()
+	r.shard.ServeHTTP(response, request.WithContext(ctx))
+}
+
+// whileAway changes a mailbox of the first shard while the relay is away, and the hub waits for a new list of config maps.
+func (f *fleet) whileAway(r *relay, mailbox logicalcluster.Name, change func()) {
+	f.t.Helper()
+	r.leave()
+	f.eventually(func() int {
+		r.lock.Lock()
+		defer r.lock.Unlock()
+		return r.waiting
+	}).Should(BeNumerically(">", 0))
+	change()
+	f.awaitServerCache(f.first, mailbox)
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	close(r.back)
+	r.back, r.waiting = make(chan struct{}), 0
+	r.here, r.leave = context.WithCancel(f.t.Context())
+}
+
+// awaitServerCache waits until the server's cache, from which it answers lists and watches, holds all changes of a mailbox.
+func (f *fleet) awaitServerCache(shard *realShard, mailbox logicalcluster.Name) {
+	f.t.Helper()
+	direct, err := shard.client(mailbox.String())
+	f.Expect(err).NotTo(HaveOccurred())
+	f.eventually(func(g Gomega) {
+		var stored, cached corev1.ConfigMapList
+		g.Expect(direct.List(f.t.Context(), &stored)).To(Succeed())
+		g.Expect(direct.List(f.t.Context(), &cached, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}})).To(Succeed())
+		g.Expect(cached.Items).To(ConsistOf(stored.Items))
+	}).Should(Succeed())
+}
+
+// forget makes the listener hear only of later events.
+func (l *listener) forget() {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	l.changed, l.deleted, l.proven = nil, nil, nil
+}
+
+// expectCounted expects the account of a mailbox to count all that the cache holds of it, and no more.
+func (f *fleet) expectCounted(mailbox logicalcluster.Name) {
+	f.t.Helper()
+	f.eventually(func(g Gomega) {
+		all, known := f.hub.List(configMaps, mailbox)
+		g.Expect(known).To(BeTrue())
+		bytes := int64(0)
+		for _, object := range all {
+			bytes += holdings.SizeOf(object)
+		}
+		account := f.hub.LimitError(mailbox)
+		g.Expect([]int64{account.Objects, account.Bytes}).To(Equal([]int64{int64(len(all)), bytes}))
+	}).Should(Succeed())
+}
+
+// A deletion that no watch has seen is found by the next list, as is an object that was made again; what did not change is not told.
+func TestWhatNoWatchHasSeen(t *testing.T) {
+	for name, refusesWatchLists := range map[string]bool{"list": true, "watch-list": false} {
+		t.Run(name, func(t *testing.T) {
+			policy := &byPrefix{}
+			policy.set("", 0)
+			f := newFleetWith(t, policy)
+			mailbox, relay := f.first.own, newRelay(t, f.first, refusesWatchLists)
+			kept, gone, remade := name+"-kept", name+"-gone", name+"-remade"
+			for _, object := range []string{kept, gone, remade} {
+				f.create(f.first, mailbox, object, "first")
+			}
+			f.double.set(relay.url)
+			for _, object := range []string{kept, gone, remade} {
+				f.eventually(f.value(mailbox, object)).Should(Equal("first"))
+				f.eventually(f.on[mailbox].seen(changed)).Should(ContainElement(object))
+			}
+			f.expectCounted(mailbox)
+			f.on[mailbox].forget()
+
+			f.whileAway(relay, mailbox, func() {
+				f.delete(f.first, mailbox, gone)
+				f.delete(f.first, mailbox, remade)
+				f.create(f.first, mailbox, remade, "second")
+				f.Expect(f.state(mailbox, gone)()).To(Equal(mailboxes.Present), "as it was last seen")
+			})
+			f.eventually(f.state(mailbox, gone)).Should(Equal(mailboxes.Absent))
+			f.eventually(f.value(mailbox, remade)).Should(Equal("second"))
+			f.expectCounted(mailbox)
+			f.eventually(f.on[mailbox].seen(changed)).Should(ConsistOf(remade))
+			f.Expect(f.on[mailbox].seen(deleted)()).To(And(ContainElement(gone), Not(ContainElement(kept))))
+			f.Expect(f.value(mailbox, kept)()).To(Equal("first"))
+			f.Expect(f.hub.Proven(mailbox, vanished(gone))).To(BeFalse(), "a list of all mailboxes proves nothing")
+			f.hub.Prove(mailbox, vanished(gone))
+			f.hub.Prove(mailbox, vanished(kept))
+			f.eventually(f.on[mailbox].seen(proven)).Should(ConsistOf(gone, kept))
+			f.Expect(f.hub.Proven(mailbox, vanished(gone))).To(BeTrue())
+			f.Expect(f.hub.Proven(mailbox, vanished(kept))).To(BeFalse())
+
+			// It comes back unseen, too.
+			f.on[mailbox].forget()
+			f.whileAway(relay, mailbox, func() { f.create(f.first, mailbox, gone, "third") })
+			f.eventually(f.value(mailbox, gone)).Should(Equal("third"))
+			f.expectCounted(mailbox)
+			f.eventually(f.on[mailbox].seen(changed)).Should(ConsistOf(gone))
+			f.Expect(f.on[mailbox].seen(deleted)()).To(BeEmpty())
+			f.expectEvents(f.first, mailbox, name+"-later")
+		})
+	}
+}
