@@ -92,7 +92,7 @@ func TestCertificatesThatAreNews(t *testing.T) {
 	}
 }
 
-// changing is a server that stands for one cluster and then for another, and may be away.
+// changing is a server that stands for the cluster one, and then for another, and may be away.
 type changing struct {
 	*httptest.Server
 	id   atomic.Value
@@ -102,10 +102,10 @@ type changing struct {
 	asked atomic.Int64
 }
 
-func newChanging(t *testing.T, id string) *changing {
+func newChanging(t *testing.T) *changing {
 	t.Helper()
 	s := &changing{}
-	s.id.Store(id)
+	s.id.Store("one")
 	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 		writer.Header().Set("Content-Type", "application/json")
 		if s.terse.Load() {
@@ -130,7 +130,7 @@ func newChanging(t *testing.T, id string) *changing {
 // A connection is not up for another cluster than the one before, whatever the address, until that is expected.
 func TestAnotherClusterIsNotUp(t *testing.T) {
 	g := NewWithT(t)
-	target, now := newChanging(t, "one"), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
+	target, now := newChanging(t), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
 	registry := newRegistry(t.Context(), t, now)
 	connection, err := registry.Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -181,7 +181,7 @@ func TestAnotherConnectionIsAsked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			target, now := newChanging(t, "one"), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
+			target, now := newChanging(t), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
 			connection, err := newRegistry(t.Context(), t, now).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
 			g.Expect(err).NotTo(HaveOccurred())
 			eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
@@ -205,7 +205,7 @@ func TestAnotherConnectionIsAsked(t *testing.T) {
 // A server that ends each connection is known all the same, and each probe asks it once.
 func TestConnectionsThatEndAreNoLoop(t *testing.T) {
 	g := NewWithT(t)
-	target, now := newChanging(t, "one"), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
+	target, now := newChanging(t), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
 	target.terse.Store(true)
 	connection, err := newRegistry(t.Context(), t, now).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -258,7 +258,7 @@ func TestTheSameServerIsTrusted(t *testing.T) {
 	}{"the same server": {"", 0}, "another server": {"other", 1}} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			target, now := newChanging(t, "one"), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
+			target, now := newChanging(t), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
 			registry := newRegistry(t.Context(), t, now)
 			kubeconfig := kubeconfigFor(t, target.Server)
 			config, err := ParseKubeconfig(kubeconfig)
