@@ -35,6 +35,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/requests"
 )
 
 // State is what is known of an object from the caches.
@@ -113,6 +114,15 @@ func New(access *kcp.Access, workspace, export string, resources []schema.GroupV
 // policy everything is held. It must be called before Start.
 func (m *Mailboxes) SetPolicy(policy Policy, maxBytes int64) {
 	m.policy, m.reviews, m.total.limit = policy, newReviews(m.clock), maxBytes
+}
+
+// workspaceOf returns a client for a mailbox as its users see it, in which claims hide nothing. The hub may have no rights there.
+func (m *Mailboxes) workspaceOf(mailbox logicalcluster.Name) (dynamic.Interface, error) {
+	client, err := dynamic.NewForConfig(m.access.At(m.access.Host()+"/clusters/"+mailbox.String(), requests.Mailbox))
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a client for the mailbox %s: %w", mailbox, err)
+	}
+	return client, nil
 }
 
 // Start watches the export's endpoints, and through them all mailboxes, until ctx ends.

@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 )
 
@@ -98,16 +99,18 @@ func (m *Mailboxes) Rebound(mailbox logicalcluster.Name) bool {
 // prover decides suspicions, all of one mailbox together.
 type prover struct {
 	mailboxes *Mailboxes
-	clock     clock.Clock
-	log       logr.Logger
-	rounds    sync.WaitGroup
+	// workspaceOf is that of the mailboxes.
+	workspaceOf func(logicalcluster.Name) (dynamic.Interface, error)
+	clock       clock.Clock
+	log         logr.Logger
+	rounds      sync.WaitGroup
 
 	lock sync.Mutex
 	docs map[logicalcluster.Name]*docket
 }
 
 func newProver(mailboxes *Mailboxes, clock clock.Clock, log logr.Logger) *prover {
-	return &prover{mailboxes: mailboxes, clock: clock, log: log.WithName("proof"), docs: map[logicalcluster.Name]*docket{}}
+	return &prover{mailboxes: mailboxes, workspaceOf: mailboxes.workspaceOf, clock: clock, log: log.WithName("proof"), docs: map[logicalcluster.Name]*docket{}}
 }
 
 func (p *prover) prove(ctx context.Context, mailbox logicalcluster.Name, suspect Suspect) {

@@ -25,6 +25,7 @@ import (
 	kcpcache "github.com/kcp-dev/apimachinery/v2/pkg/cache"
 	"github.com/kcp-dev/logicalcluster/v3"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -68,7 +69,7 @@ func (p *prover) round(ctx context.Context, mailbox logicalcluster.Name, suspect
 		return result, unsettled
 	}
 	many := p.isMany(mailbox, count)
-	found, listed, err := p.examine(ctx, standing.client, mailbox, vanished, version, many)
+	found, listed, err := p.examine(ctx, standing, mailbox, vanished, many)
 	delay := retryAfter
 	if err != nil {
 		log.Info("not all can be proven now", "reason", err.Error())
@@ -105,20 +106,19 @@ func inForce(binding *apisv1alpha2.APIBinding, suspects []Suspect) (vanished map
 
 // examine decides the suspects of each resource, as far as they can be decided: a resource that cannot be listed holds up
 // no other. It believes the cache where that is in step under this binding, unless always asks for a list, and else lists.
-func (p *prover) examine(ctx context.Context, client dynamic.Interface, mailbox logicalcluster.Name, vanished map[schema.GroupVersionResource][]Suspect, bindingVersion string, always bool) (result verdict, listed bool, err error) {
+func (p *prover) examine(ctx context.Context, standing *standing, mailbox logicalcluster.Name, vanished map[schema.GroupVersionResource][]Suspect, always bool) (result verdict, listed bool, err error) {
 	var errs []error
 	for resource, suspects := range vanished {
 		var found verdict
 		var failure error
-		if !always && p.isInStep(mailbox, resource, bindingVersion) {
+		if !always && p.isInStep(mailbox, resource, standing.binding.ResourceVersion) {
 			found, failure = p.believe(mailbox, suspects)
 		} else {
 			listed = true
-			found, failure = p.examineList(ctx, client, mailbox, resource, suspects, bindingVersion)
+			found, failure = p.examineList(ctx, standing, mailbox, resource, suspects)
 		}
 		if failure != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", resource.Resource, failure))
-			continue
 		}
 		result.proven, result.cleared = append(result.proven, found.proven...), append(result.cleared, found.cleared...)
 	}
@@ -140,18 +140,49 @@ func (p *prover) believe(mailbox logicalcluster.Name, suspects []Suspect) (resul
 	return result, nil
 }
 
-func (p *prover) examineList(ctx context.Context, client dynamic.Interface, mailbox logicalcluster.Name, resource schema.GroupVersionResource, suspects []Suspect, bindingVersion string) (result verdict, err error) {
-	keys, inStep, err := p.list(ctx, client, mailbox, resource, bindingVersion)
+// examineList decides by a list. Through the virtual workspace one lacks what a claim hides: kcp labels the objects of a claimed
+// resource one by one, and when claims change quickly it has left one without its label for long after the binding said that all
+// were back. So what is claimed is listed in the workspace itself, if the hub may. What is there and not shown to the hub is
+// neither gone nor seen: it stays suspected.
+func (p *prover) examineList(ctx context.Context, standing *standing, mailbox logicalcluster.Name, resource schema.GroupVersionResource, suspects []Suspect) (result verdict, err error) {
+	client, selector, direct := standing.client, "", false
+	if claim := claimOf(standing.binding, resource.GroupResource()); claim != nil {
+		if selector, err = selectorOf(claim); err != nil {
+			return verdict{}, err
+		}
+		if client, err = p.workspaceOf(mailbox); err != nil {
+			return verdict{}, err
+		}
+		direct = true
+	}
+	keys, inStep, err := p.list(ctx, client, mailbox, resource, selector, standing.binding.ResourceVersion)
+	if direct && apierrors.IsForbidden(err) {
+		direct = false
+		keys, inStep, err = p.list(ctx, standing.client, mailbox, resource, "", standing.binding.ResourceVersion)
+	}
 	if err != nil {
 		return verdict{}, err
 	}
+	hidden := 0
 	for _, suspect := range suspects {
 		if suspect.Key == Roll && !inStep {
 			return verdict{}, errBehind
 		}
+		if direct && keys[suspect.Key] && !p.isHeld(mailbox, suspect) {
+			hidden++
+			continue
+		}
 		result.add(suspect, keys[suspect.Key])
 	}
+	if hidden > 0 {
+		return result, fmt.Errorf("%d objects are there that kcp does not show to the hub", hidden)
+	}
 	return result, nil
+}
+
+func (p *prover) isHeld(mailbox logicalcluster.Name, suspect Suspect) bool {
+	_, state := p.mailboxes.Get(suspect.Resource, mailbox, suspect.Key)
+	return state == Present
 }
 
 // errBehind means that a cache does not hold yet what there is.
@@ -167,12 +198,12 @@ func positive(suspects []Suspect) (result verdict) {
 	return result
 }
 
-// list returns the keys of all objects of the resource in the mailbox, read now. If the cache holds them all, the
-// resource is in step under this binding.
-func (p *prover) list(ctx context.Context, client dynamic.Interface, mailbox logicalcluster.Name, resource schema.GroupVersionResource, bindingVersion string) (listed map[types.NamespacedName]bool, inStep bool, err error) {
+// list returns the keys of all objects of the resource in the mailbox that the selector chooses, read now. If the cache holds them
+// all, the resource is in step under this binding.
+func (p *prover) list(ctx context.Context, client dynamic.Interface, mailbox logicalcluster.Name, resource schema.GroupVersionResource, selector, bindingVersion string) (listed map[types.NamespacedName]bool, inStep bool, err error) {
 	const pageSize = 500
 	listed, inStep = map[types.NamespacedName]bool{}, true
-	options := metav1.ListOptions{Limit: pageSize}
+	options := metav1.ListOptions{LabelSelector: selector, Limit: pageSize}
 	for {
 		page, err := transport.Page(ctx, &options, client.Resource(resource).List)
 		if err != nil {

@@ -22,15 +22,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kcp-dev/logicalcluster/v3"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
 	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
 	conditionsv1alpha1 "github.com/kcp-dev/sdk/apis/third_party/conditions/apis/conditions/v1alpha1"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
 )
@@ -188,7 +192,7 @@ func TestExamineBelievesACacheInStep(t *testing.T) {
 	back, gone := vanished(configMaps, "back"), vanished(configMaps, "gone")
 	mailboxes.prover.docketLocked(here).inStep[configMaps] = "1"
 	suspects := map[schema.GroupVersionResource][]Suspect{configMaps: {back, gone}}
-	found, listed, err := mailboxes.prover.examine(t.Context(), nil, here, suspects, "1", false)
+	found, listed, err := mailboxes.prover.examine(t.Context(), under("1", nil), here, suspects, false)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(listed).To(BeFalse())
 	g.Expect(found).To(Equal(verdict{proven: []Suspect{gone}, cleared: []Suspect{back}}))
@@ -206,12 +210,72 @@ func TestExamineDecidesEachResourceByItself(t *testing.T) {
 	})
 	uncached := schema.GroupVersionResource{Version: "v1", Resource: "services"}
 	mailboxes.prover.docketLocked(here).inStep[uncached] = "1"
-	found, listed, err := mailboxes.prover.examine(t.Context(), client, here, map[schema.GroupVersionResource][]Suspect{
+	found, listed, err := mailboxes.prover.examine(t.Context(), under("1", client), here, map[schema.GroupVersionResource][]Suspect{
 		secrets:    {vanished(secrets, "gone")},
 		configMaps: {vanished(configMaps, "there"), vanished(configMaps, "gone")},
 		uncached:   {vanished(uncached, "gone")},
-	}, "1", false)
+	}, false)
 	g.Expect(found).To(Equal(verdict{proven: []Suspect{vanished(configMaps, "gone")}, cleared: []Suspect{vanished(configMaps, "there")}}))
 	g.Expect(listed).To(BeTrue())
 	g.Expect(err).To(MatchError(And(ContainSubstring("secrets: cannot list secrets: not served any more"), ContainSubstring("services: there is no cache of it"))))
+}
+
+// under returns a mailbox that stands under a version of its binding.
+func under(version string, client dynamic.Interface) *standing {
+	binding := &apisv1alpha2.APIBinding{}
+	binding.ResourceVersion = version
+	return &standing{client: client, binding: binding}
+}
+
+// What a claim hides is not gone: the workspace itself knows, if it may be asked.
+func TestExamineSeesThroughClaims(t *testing.T) {
+	for name, test := range map[string]struct {
+		claimed, forbidden bool
+		selector           metav1.LabelSelector
+		// there is what the workspace has, held what the cache holds.
+		there, held []string
+		want        verdict
+		hidden      bool
+	}{
+		"gone":                           {claimed: true, want: verdict{proven: []Suspect{vanished(configMaps, "a")}}},
+		"hidden":                         {claimed: true, there: []string{"a"}, hidden: true},
+		"seen again":                     {claimed: true, there: []string{"a"}, held: []string{"a"}, want: verdict{cleared: []Suspect{vanished(configMaps, "a")}}},
+		"not what the claim is about":    {claimed: true, there: []string{"a"}, selector: metav1.LabelSelector{MatchLabels: map[string]string{"mine": "yes"}}, want: verdict{proven: []Suspect{vanished(configMaps, "a")}}},
+		"the workspace may not be read":  {claimed: true, there: []string{"a"}, forbidden: true, want: verdict{proven: []Suspect{vanished(configMaps, "a")}}},
+		"bound, which no claim can hide": {there: []string{"a"}, want: verdict{proven: []Suspect{vanished(configMaps, "a")}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			mailboxes, _ := newMailboxes(configMaps)
+			var held []*unstructured.Unstructured
+			for _, name := range test.held {
+				held = append(held, object(here, name))
+			}
+			addEndpoint(t, mailboxes, "https://one", caches{bindingsResource: bindings(here), configMaps: held})
+			kinds := map[schema.GroupVersionResource]string{configMaps: "ConfigMapList"}
+			workspace := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds)
+			for _, name := range test.there {
+				g.Expect(workspace.Tracker().Add(object(here, name))).To(Succeed())
+			}
+			if test.forbidden {
+				workspace.PrependReactor("list", configMaps.Resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+					return true, nil, apierrors.NewForbidden(configMaps.GroupResource(), "", nil)
+				})
+			}
+			mailboxes.prover.workspaceOf = func(logicalcluster.Name) (dynamic.Interface, error) { return workspace, nil }
+			standing := under("1", fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds))
+			if test.claimed {
+				claim := apisv1alpha2.ScopedPermissionClaim{PermissionClaim: apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Resource: configMaps.Resource}}}
+				claim.Selector = apisv1alpha2.PermissionClaimSelector{LabelSelector: test.selector, MatchAll: len(test.selector.MatchLabels) == 0}
+				standing.binding.Status.AppliedPermissionClaims = []apisv1alpha2.ScopedPermissionClaim{claim}
+			}
+			found, _, err := mailboxes.prover.examine(t.Context(), standing, here, map[schema.GroupVersionResource][]Suspect{configMaps: {vanished(configMaps, "a")}}, true)
+			g.Expect(found).To(Equal(test.want))
+			if test.hidden {
+				g.Expect(err).To(MatchError(ContainSubstring("kcp does not show")))
+			} else {
+				g.Expect(err).NotTo(HaveOccurred())
+			}
+		})
+	}
 }

@@ -134,3 +134,31 @@ func servesClaim(binding *apisv1alpha2.APIBinding, resource schema.GroupResource
 	}
 	return false
 }
+
+// claimOf returns the claim by which the hub sees a resource in a mailbox, nil if it is bound with the export.
+func claimOf(binding *apisv1alpha2.APIBinding, resource schema.GroupResource) *apisv1alpha2.ScopedPermissionClaim {
+	for _, bound := range binding.Status.BoundResources {
+		if bound.Group == resource.Group && bound.Resource == resource.Resource {
+			return nil
+		}
+	}
+	for i := range binding.Status.AppliedPermissionClaims {
+		claim := &binding.Status.AppliedPermissionClaims[i]
+		if claim.Group == resource.Group && claim.Resource == resource.Resource {
+			return claim
+		}
+	}
+	return nil
+}
+
+// selectorOf returns which objects a claim is about, as a label selector; "" is all.
+func selectorOf(claim *apisv1alpha2.ScopedPermissionClaim) (string, error) {
+	if claim.Selector.MatchAll {
+		return "", nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(&claim.Selector.LabelSelector)
+	if err != nil {
+		return "", fmt.Errorf("cannot read the selector of the claim on %s: %w", claim.Resource, err)
+	}
+	return selector.String(), nil
+}
