@@ -156,7 +156,8 @@ func (p *prover) examineList(ctx context.Context, standing *standing, mailbox lo
 		direct = true
 	}
 	keys, inStep, err := p.list(ctx, client, mailbox, resource, selector, standing.binding.ResourceVersion)
-	if direct && apierrors.IsForbidden(err) {
+	if direct && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err)) {
+		// The hub may have no rights there, and the address of its kubeconfig may not lead to all shards.
 		direct = false
 		keys, inStep, err = p.list(ctx, standing.client, mailbox, resource, "", standing.binding.ResourceVersion)
 	}

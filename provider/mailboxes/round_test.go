@@ -230,8 +230,10 @@ func under(version string, client dynamic.Interface) *standing {
 // What a claim hides is not gone: the workspace itself knows, if it may be asked.
 func TestExamineSeesThroughClaims(t *testing.T) {
 	for name, test := range map[string]struct {
-		claimed, forbidden bool
-		selector           metav1.LabelSelector
+		claimed bool
+		// refused is what the workspace answers.
+		refused  error
+		selector metav1.LabelSelector
 		// there is what the workspace has, held what the cache holds.
 		there, held []string
 		want        verdict
@@ -241,7 +243,8 @@ func TestExamineSeesThroughClaims(t *testing.T) {
 		"hidden":                         {claimed: true, there: []string{"a"}, hidden: true},
 		"seen again":                     {claimed: true, there: []string{"a"}, held: []string{"a"}, want: verdict{cleared: []Suspect{vanished(configMaps, "a")}}},
 		"not what the claim is about":    {claimed: true, there: []string{"a"}, selector: metav1.LabelSelector{MatchLabels: map[string]string{"mine": "yes"}}, want: verdict{proven: []Suspect{vanished(configMaps, "a")}}},
-		"the workspace may not be read":  {claimed: true, there: []string{"a"}, forbidden: true, want: verdict{proven: []Suspect{vanished(configMaps, "a")}}},
+		"the workspace may not be read":  {claimed: true, there: []string{"a"}, refused: apierrors.NewForbidden(configMaps.GroupResource(), "", nil), want: verdict{proven: []Suspect{vanished(configMaps, "a")}}},
+		"no way leads to the workspace":  {claimed: true, there: []string{"a"}, refused: apierrors.NewNotFound(configMaps.GroupResource(), ""), want: verdict{proven: []Suspect{vanished(configMaps, "a")}}},
 		"bound, which no claim can hide": {there: []string{"a"}, want: verdict{proven: []Suspect{vanished(configMaps, "a")}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -257,9 +260,9 @@ func TestExamineSeesThroughClaims(t *testing.T) {
 			for _, name := range test.there {
 				g.Expect(workspace.Tracker().Add(object(here, name))).To(Succeed())
 			}
-			if test.forbidden {
+			if test.refused != nil {
 				workspace.PrependReactor("list", configMaps.Resource, func(clienttesting.Action) (bool, runtime.Object, error) {
-					return true, nil, apierrors.NewForbidden(configMaps.GroupResource(), "", nil)
+					return true, nil, test.refused
 				})
 			}
 			mailboxes.prover.workspaceOf = func(logicalcluster.Name) (dynamic.Interface, error) { return workspace, nil }
