@@ -107,7 +107,7 @@ func (k *Keeper) Set(wanted map[schema.GroupResource]Wanted) {
 	for resource, one := range wanted {
 		found, ok := k.entries[resource]
 		switch {
-		// What is known of another version says nothing about this one.
+		// Each version has a schema of its own.
 		case !ok, found.wanted.Target != one.Target:
 			pending := State{edgev2alpha1.SyncedResourcePending, ReasonPending, "The target was not looked at yet."}
 			k.entries[resource] = &entry{wanted: one, state: pending, due: one.Trusted, fits: make(chan struct{})}

@@ -56,7 +56,7 @@ func TestWhatIsTrustedIsComparedLater(t *testing.T) {
 	}
 }
 
-// What is known of one version says nothing about another: it is compared before anything is written.
+// Each version has a schema of its own, so another version is compared before anything is written.
 func TestAnotherVersionIsNotKnown(t *testing.T) {
 	keeper := New(Options{Clock: clocktesting.NewFakeClock(time.Unix(1000, 0))})
 	group := schema.GroupResource{Group: "example.org", Resource: "widgets"}

@@ -14,7 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package versions chooses in which of several published versions objects are written to a target. It is pure.
 package versions
 
 import "slices"

@@ -18,6 +18,7 @@ package faults_test
 
 import (
 	"context"
+	"encoding/pem"
 	"errors"
 	"io"
 	"net/http"
@@ -42,7 +43,8 @@ func TestProxy(t *testing.T) {
 		_, _ = io.WriteString(writer, strings.Repeat(".", 3*faults.Piece))
 	}))
 	t.Cleanup(server.Close)
-	proxy, err := faults.NewProxy(t.Context(), &rest.Config{Host: server.URL, BearerToken: "x", TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	proxy, err := faults.NewProxy(t.Context(), &rest.Config{Host: server.URL, BearerToken: "x", TLSClientConfig: rest.TLSClientConfig{CAData: authority}})
 	if err != nil {
 		t.Fatal(err)
 	}
