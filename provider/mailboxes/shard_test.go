@@ -28,6 +28,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -48,6 +49,8 @@ const (
 	pollEach = 10 * time.Millisecond
 	// nowhere is an address at which nothing listens.
 	nowhere = "https://127.0.0.1:1/services/apiexport/a/b"
+	// firstVersion is the resource version of a shard's first lists, beyond those of the objects that tests make.
+	firstVersion = 1_000_000
 )
 
 // shard plays the virtual workspace of one kcp shard, as far as wildcard lists, watches and discovery go.
@@ -57,15 +60,23 @@ type shard struct {
 	lock    sync.Mutex
 	refuses bool
 	// lists is how many lists wait to be released.
-	lists   int
-	caches  caches
-	held    map[schema.GroupVersionResource]chan struct{}
-	watches map[schema.GroupVersionResource]map[chan metav1.WatchEvent]struct{}
+	lists  int
+	caches caches
+	// versions has, for each resource, how often what is served was exchanged: the version of its lists. Watches of older
+	// lists have expired, since nobody told them what was exchanged.
+	versions map[schema.GroupVersionResource]int
+	held     map[schema.GroupVersionResource]chan struct{}
+	watches  map[schema.GroupVersionResource]map[chan metav1.WatchEvent]struct{}
 }
 
 func newShard(t *testing.T, served caches) *shard {
 	t.Helper()
-	s := &shard{caches: maps.Clone(served), held: map[schema.GroupVersionResource]chan struct{}{}, watches: map[schema.GroupVersionResource]map[chan metav1.WatchEvent]struct{}{}}
+	s := &shard{
+		caches:   maps.Clone(served),
+		versions: map[schema.GroupVersionResource]int{},
+		held:     map[schema.GroupVersionResource]chan struct{}{},
+		watches:  map[schema.GroupVersionResource]map[chan metav1.WatchEvent]struct{}{},
+	}
 	s.server = httptest.NewUnstartedServer(s)
 	s.server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that go away are no news
 	s.server.StartTLS()
@@ -80,6 +91,7 @@ func (s *shard) serve(resource schema.GroupVersionResource, objects ...*unstruct
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	s.caches[resource] = objects
+	s.versions[resource]++
 }
 
 // hold makes lists of a resource wait until they are released.
@@ -193,7 +205,7 @@ func (s *shard) served() caches {
 func (s *shard) objects(response http.ResponseWriter, request *http.Request, resource schema.GroupVersionResource) {
 	s.lock.Lock()
 	objects, ok := s.caches[resource]
-	held, refuses := s.held[resource], s.refuses
+	version, held, refuses := s.versions[resource], s.held[resource], s.refuses
 	s.lock.Unlock()
 	query := request.URL.Query()
 	switch {
@@ -203,18 +215,26 @@ func (s *shard) objects(response http.ResponseWriter, request *http.Request, res
 		http.NotFound(response, request)
 	case query.Get("sendInitialEvents") != "":
 		http.Error(response, "watches do not list here", http.StatusBadRequest)
+	case query.Get("watch") != "" && isOlder(query.Get("resourceVersion"), version):
+		http.Error(response, "these events are gone", http.StatusGone)
 	case query.Get("watch") != "":
 		s.stream(response, request, resource)
 	default:
 		if held != nil && !s.wait(request.Context(), held) {
 			return
 		}
-		list := unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": "1"}}}
+		list := unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": strconv.Itoa(firstVersion + version)}}}
 		for _, object := range objects {
 			list.Items = append(list.Items, *object)
 		}
 		answer(response, &list)
 	}
+}
+
+// isOlder tells whether a watch begins at a list of an earlier version than the current one.
+func isOlder(resourceVersion string, version int) bool {
+	begins, err := strconv.Atoi(resourceVersion)
+	return err == nil && begins >= firstVersion && begins < firstVersion+version
 }
 
 // wait returns false if the client does not wait that long.
