@@ -110,25 +110,13 @@ test-scale: ## Run the hub with TARGETS (300) targets and measure it: about half
 	go build $(BUILD_FLAGS) -o bin/synchub ./cmd/synchub
 	go test ./test/scale -count=1 -timeout $(SCALE_TIMEOUT) -v -args -targets=$(TARGETS) -resources=$(RESOURCES) -commit=$(VERSION)
 
-# Each fuzz test below some directories, as its package and its name.
-fuzz_tests = grep -rHoE --include='*_test.go' '^func Fuzz[A-Za-z0-9]+' $(1) | sed -E 's|^|./|; s|/[^/]*:func | |' | sort -u
-
-# run_fuzz_tests runs those below the directories $(1), each for the time $(2), a word of bash that may use their $$count.
-define run_fuzz_tests
-@tests=$$($(call fuzz_tests,$(1))); count=$$(wc -l <<<"$$tests"); \
-while read -r package name; do \
-	echo "$$package $$name"; \
-	go test -run '^$$' -fuzz "^$$name\$$" -fuzztime "$(2)" "$$package" </dev/null; \
-done <<<"$$tests"
-endef
-
 .PHONY: fuzz
 fuzz: ## Run each fuzz test for FUZZTIME (10s)
-	$(call run_fuzz_tests,apis cmd controllers provider,$(FUZZTIME))
+	hack/fuzz.sh $(FUZZTIME) apis cmd controllers provider
 
 .PHONY: fuzz-parsers
 fuzz-parsers: ## Run the fuzz tests of all that reads what targets and tenants wrote, for PARSERS_SECONDS (60) in all; 3600 for an hour
-	$(call run_fuzz_tests,$(PARSERS),$$((($(PARSERS_SECONDS) + count - 1) / count))s)
+	hack/fuzz.sh '$(PARSERS_SECONDS) in all' $(PARSERS)
 
 .PHONY: bench
 bench: ## Measure the hub against the same work done directly; SCENARIO=<regular expression>, QUICK=1 ends within ten minutes, without the long run and the idle fleet
