@@ -94,9 +94,10 @@ type Connection struct {
 	last said
 	// parking is why, and until when, the target is left alone.
 	parking parking
-	// held is what all informers hold together, of at most cacheLimits.
+	// held is what all informers hold together, of at most cacheLimits. It is part of the total of all targets.
 	held        holdings.Holdings
 	cacheLimits CacheLimits
+	total       *total
 	// paging holds an entry for each page of a list that is being read.
 	paging chan struct{}
 	// forget has the credentials shown again.
@@ -148,9 +149,14 @@ func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Confi
 		unawaited:      newUnawaited(),
 		informers:      map[*informer]struct{}{},
 		cacheLimits:    options.CacheLimits,
+		total:          options.total,
 		paging:         make(chan struct{}, pagesAtOnce),
 		forget:         redact.Register(config.BearerToken, config.Password),
 	}
+	// Each informer takes itself out of both.
+	_ = connection.held.Within(&options.total.held)
+	options.total.targets.Add(1)
+	context.AfterFunc(ctx, func() { options.total.targets.Add(-1) })
 	connection.identity.server, connection.identity.expected = serverFingerprint(config), expected
 	if err := connection.makeClients(ctx, config, options.Limits); err != nil {
 		cancel()
@@ -255,4 +261,9 @@ type Options struct {
 	Denied Networks
 	// CacheLimits bound what is held of each target by itself.
 	CacheLimits CacheLimits
+	// TotalBytes bounds what is held of all targets together; zero stands for no limit.
+	TotalBytes int64
+
+	// total is made by the registry.
+	total *total
 }
