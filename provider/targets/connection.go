@@ -49,6 +49,10 @@ const (
 	keepAlive   = 30 * time.Second
 	// requestTimeout bounds every request but watches. A write that takes longer is looked up again.
 	requestTimeout = 30 * time.Second
+	// readingPace is how many bytes of lists and watches are read of a target in a second when it sends without an end: that
+	// takes less than a third of a processor. readingBurst is how many may come at once after a quiet time, as when all is listed.
+	readingPace  = 8 << 20
+	readingBurst = 256 << 20
 )
 
 // errClosed is what a request meets that is made through a connection of former times.
@@ -174,7 +178,9 @@ func (c *Connection) makeClients(ctx context.Context, config *rest.Config, limit
 	config.UserAgent = "synchub"
 	config.Dial = c.watchDials(dialWhile(ctx, c.dialer.DialContext))
 	config.WarningHandlerWithContext = rest.NoWarnings{}
-	config.Wrap(transport.Bound(transport.Options{Limits: transport.OfTargets(), OnMisbehaviour: c.misbehaved}))
+	config.Wrap(transport.Bound(transport.Options{
+		Limits: transport.OfTargets(), OnMisbehaviour: c.misbehaved, Pace: transport.NewPace(c.clock, readingPace, readingBurst),
+	}))
 	config.Wrap(requests.Count(requests.Target))
 	config.Wrap(c.access.countRefusals)
 	config.Wrap(c.watchCertificates)

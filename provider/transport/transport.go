@@ -33,6 +33,8 @@ type Options struct {
 	// OnMisbehaviour is told of each answer that no server that means well gives: an [*ExceededError], unless less can be
 	// asked for, or a [*ContentTypeError]. It must return at once. Nil does nothing.
 	OnMisbehaviour func(error)
+	// Pace is that at which lists and watches are read. Nil is any.
+	Pace *Pace
 }
 
 // Bound returns a wrapper that must be the innermost of a client's, so that none reads answers before it.
@@ -107,6 +109,9 @@ func (b *bounded) bound(request *http.Request, response *http.Response, kind kin
 		err := &ContentTypeError{Request: describe(request, kind), ContentType: response.Header.Get("Content-Type")}
 		b.OnMisbehaviour(err)
 		return err
+	}
+	if b.Pace != nil && (kind == kindWatch || kind == kindList || kind == kindMetadata) {
+		response.Body = &paced{response.Body, b.Pace, request.Context()}
 	}
 	isJSON := !strings.HasSuffix(media, "protobuf")
 	asked := asked{b, request, kind}
