@@ -73,16 +73,17 @@ type Connection struct {
 	fieldManager string
 	// namespaces are the only ones in which the hub lists and watches; empty stands for the whole cluster.
 	namespaces []string
-	// bearerToken and password are secret.
-	bearerToken, password string
-	client                dynamic.Interface
-	metadata              metadata.Interface
-	discovery             discovery.DiscoveryInterface
-	dialer                *connrotation.Dialer
-	fingerprint           [sha256.Size]byte
-	clock                 clock.WithTicker
-	log                   logr.Logger
-	onChange              func(types.UID)
+	// bearerToken is secret, and credentials hold all that is.
+	bearerToken string
+	credentials *redact.Credentials
+	client      dynamic.Interface
+	metadata    metadata.Interface
+	discovery   discovery.DiscoveryInterface
+	dialer      *connrotation.Dialer
+	fingerprint [sha256.Size]byte
+	clock       clock.WithTicker
+	log         logr.Logger
+	onChange    func(types.UID)
 	// onUnauthorized is called after each probe whose credentials were refused.
 	onUnauthorized func(types.UID)
 	poke           chan struct{}
@@ -137,7 +138,7 @@ func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Confi
 		fieldManager: options.FieldManager,
 		namespaces:   options.Namespaces,
 		bearerToken:  config.BearerToken,
-		password:     config.Password,
+		credentials:  redact.CredentialsOf(config.BearerToken, config.Password),
 		dialer: connrotation.NewDialer((&net.Dialer{
 			Timeout: dialTimeout, KeepAlive: keepAlive, Control: options.Denied.control,
 		}).DialContext),
@@ -179,7 +180,8 @@ func (c *Connection) makeClients(ctx context.Context, config *rest.Config, limit
 	config.Dial = c.watchDials(dialWhile(ctx, c.dialer.DialContext))
 	config.WarningHandlerWithContext = rest.NoWarnings{}
 	config.Wrap(transport.Bound(transport.Options{
-		Limits: transport.OfTargets(), OnMisbehaviour: c.misbehaved, Pace: transport.NewPace(c.clock, readingPace, readingBurst),
+		Limits: transport.OfTargets(), OnMisbehaviour: c.misbehaved, Credentials: c.credentials,
+		Pace: transport.NewPace(c.clock, readingPace, readingBurst),
 	}))
 	config.Wrap(requests.Count(requests.Target))
 	config.Wrap(c.access.countRefusals)

@@ -33,7 +33,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 
-	"github.com/synchub-dev/synchub/provider/redact"
 	"github.com/synchub-dev/synchub/provider/requests"
 )
 
@@ -217,7 +216,7 @@ func (c *Connection) ask(ctx context.Context, into runtime.Object, group string,
 			return ErrNotServed
 		}
 	}
-	err := redact.Error(c.discovery.RESTClient().Get().AbsPath(segments...).Do(ctx).Into(into))
+	err := c.credentials.Error(c.discovery.RESTClient().Get().AbsPath(segments...).Do(ctx).Into(into))
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("%w: %w", ErrNotServed, err)
 	}

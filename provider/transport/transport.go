@@ -25,6 +25,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/synchub-dev/synchub/provider/redact"
 )
 
 // Options say how answers of one server are bounded.
@@ -35,6 +37,8 @@ type Options struct {
 	OnMisbehaviour func(error)
 	// Pace is that at which lists and watches are read. Nil is any.
 	Pace *Pace
+	// Credentials are withheld from the texts of the server. Nil are none.
+	Credentials *redact.Credentials
 }
 
 // Bound returns a wrapper that must be the innermost of a client's, so that none reads answers before it.
@@ -96,7 +100,7 @@ func (b *bounded) bound(request *http.Request, response *http.Response, kind kin
 	delete(response.Header, "Warning")
 	delete(response.Header, "Location")
 	if response.StatusCode < http.StatusOK || response.StatusCode >= http.StatusMultipleChoices {
-		rewriteRefusal(response, b.Limits.Text)
+		rewriteRefusal(response, b.Limits.Text, b.Credentials)
 		hasten(response.Header)
 		if cancel != nil {
 			cancel()
@@ -106,7 +110,7 @@ func (b *bounded) bound(request *http.Request, response *http.Response, kind kin
 	media := mediaOf(response)
 	if media == "" && response.ContentLength != 0 || media != "" && !b.isExpected(media, kind) {
 		_ = response.Body.Close()
-		err := &ContentTypeError{Request: describe(request, kind), ContentType: response.Header.Get("Content-Type")}
+		err := &ContentTypeError{Request: describe(request, kind), ContentType: b.Credentials.Text(response.Header.Get("Content-Type"))}
 		b.OnMisbehaviour(err)
 		return err
 	}
