@@ -69,8 +69,9 @@ type Options struct {
 	// MailboxLimits bound what is held of one mailbox, and MailboxesBytes what of all together.
 	MailboxLimits  mailboxes.Limits
 	MailboxesBytes int64
-	// CacheLimits bound what is held of each target.
-	CacheLimits targets.CacheLimits
+	// CacheLimits bound what is held of each target, and TargetsBytes what of all together.
+	CacheLimits  targets.CacheLimits
+	TargetsBytes int64
 	// Denied are networks that no connection to a target leads to.
 	Denied targets.Networks
 	// Protected are the namespaces that nothing goes to or comes from unless that is allowed.
@@ -132,6 +133,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 		OnUnauthorized: func(syncTarget types.UID) { syncTargets.Unauthorized(syncTarget) },
 		Denied:         options.Denied,
 		CacheLimits:    options.CacheLimits,
+		TotalBytes:     options.TargetsBytes,
 	})
 
 	// What is done with them.

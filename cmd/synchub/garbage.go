@@ -42,10 +42,16 @@ const usualMemory = 1 << 30 / 10 * 9
 
 // mailboxesShare returns how much of the memory that Go may take is for objects of mailboxes, a fifth: what they cause besides takes
 // as much once more, in the caches of targets and in queues, and while a list is read; the rest is for connections and garbage.
-func mailboxesShare() int64 {
-	limit := debug.SetMemoryLimit(-1)
-	if limit == math.MaxInt64 {
-		limit = usualMemory
+func mailboxesShare() int64 { return goMemory() / 5 }
+
+// targetsShare returns how much of it is for what is held of targets, a quarter: what goes down takes about as much there as in the
+// mailboxes, and some is always kept free.
+func targetsShare() int64 { return goMemory() / 4 }
+
+// goMemory returns how many bytes Go may take.
+func goMemory() int64 {
+	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
+		return limit
 	}
-	return limit / 5
+	return usualMemory
 }

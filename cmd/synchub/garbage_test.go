@@ -56,6 +56,9 @@ func TestLimitGarbage(t *testing.T) {
 			if got := mailboxesShare(); got != test.share {
 				t.Errorf("want %d bytes for mailboxes, got %d", test.share, got)
 			}
+			if got, want := targetsShare(), test.share*5/4; got < want || got > want+1 {
+				t.Errorf("want %d bytes for targets, got %d", want, got)
+			}
 			if got := debug.SetGCPercent(test.percent); got != test.percent {
 				t.Errorf("want garbage to be collected at %d %%, got %d", test.percent, got)
 			}

@@ -86,7 +86,9 @@ type runOptions struct {
 	mailboxLimits mailboxes.Limits
 	// mailboxesBytes bounds what it holds of all together, zero for a share of the memory.
 	mailboxesBytes int64
-	cacheLimits    targets.CacheLimits
+	// cacheLimits bound what the hub holds of each target, targetsBytes what of all together, zero for a share of the memory.
+	cacheLimits  targets.CacheLimits
+	targetsBytes int64
 
 	// memoryLimit is in bytes, zero for none.
 	memoryLimit int64
@@ -146,6 +148,7 @@ func (o *runOptions) addFlags(flags *pflag.FlagSet) {
 	flags.Int64Var(&o.mailboxesBytes, "mailboxes-max-bytes", 0, "bytes of memory that the objects of all mailboxes may take together; beyond that the largest mailboxes are cut first (default: a fifth of the memory that Go may take by --memory-limit or GOMEMLIMIT, else 184 MiB)")
 	flags.Int64Var(&o.cacheLimits.Objects, "target-cache-objects", 100_000, "objects that the hub holds of one target, beyond which it leaves that alone")
 	flags.Int64Var(&o.cacheLimits.Bytes, "target-cache-bytes", 128<<20, "bytes of memory that those may take")
+	flags.Int64Var(&o.targetsBytes, "targets-max-bytes", 0, "bytes of memory that what the hub holds of all targets may take together; near that it leaves those alone that take most and want more (default: a quarter of the memory that Go may take by --memory-limit or GOMEMLIMIT, else 230 MiB)")
 	flags.Int64Var(&o.memoryLimit, "memory-limit", 0, "bytes of memory that the hub may take, by which garbage is collected more often when it takes much (default: no limit)")
 	flags.StringSliceVar(&o.protectedNamespaces, "protected-namespaces", boundary.DefaultProtected, "namespaces that nothing goes to or comes from unless a SyncTarget or PublishedResource allows it, beside the hub's own; a name that ends in * stands for all that begin so")
 	flags.StringSliceVar(&o.deniedNetworks, "denied-networks", nil, "networks, such as 10.96.0.0/12, that no target's address may be in, beside link-local, multicast and metadata addresses, which never may")
@@ -197,6 +200,8 @@ func (o *runOptions) validateLimits() error {
 		return errors.New("set --mailbox-max-objects and --mailbox-max-bytes to positive numbers")
 	case o.mailboxesBytes < 0:
 		return errors.New("set --mailboxes-max-bytes to a number of bytes, or to 0 for the share of the hub's memory")
+	case o.targetsBytes < 0:
+		return errors.New("set --targets-max-bytes to a number of bytes, or to 0 for the share of the hub's memory")
 	case o.memoryLimit < 0:
 		return errors.New("set --memory-limit to a number of bytes, or to 0 for no limit")
 	default:
@@ -229,6 +234,9 @@ func (o *runOptions) run(ctx context.Context) error {
 	limitGarbage(o.memoryLimit)
 	if o.mailboxesBytes == 0 {
 		o.mailboxesBytes = mailboxesShare()
+	}
+	if o.targetsBytes == 0 {
+		o.targetsBytes = targetsShare()
 	}
 	if o.profilingAddress != "" {
 		sampleContention()
@@ -285,6 +293,7 @@ func (o *runOptions) run(ctx context.Context) error {
 		MailboxLimits:  o.mailboxLimits,
 		MailboxesBytes: o.mailboxesBytes,
 		CacheLimits:    o.cacheLimits,
+		TargetsBytes:   o.targetsBytes,
 		Denied:         o.denied,
 		Protected:      o.protected,
 		Log:            log,

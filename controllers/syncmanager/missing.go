@@ -117,6 +117,15 @@ func (m *Manager) Rebound(syncTarget types.UID) bool {
 	return ok && m.Mailboxes.Rebound(found.describe().Mailbox)
 }
 
+// Hidden returns what kcp hides of a SyncTarget's mailbox.
+func (m *Manager) Hidden(syncTarget types.UID) mailboxes.Hidden {
+	found, ok := m.get(syncTarget)
+	if !ok {
+		return mailboxes.Hidden{}
+	}
+	return m.Mailboxes.Hidden(found.describe().Mailbox)
+}
+
 // lookForRebinding tells of a mailbox that was bound again, or has become another one. The caller holds turn.
 func (m *Manager) lookForRebinding(managed *managed) {
 	target := managed.describe()

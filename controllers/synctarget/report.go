@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
@@ -38,6 +39,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/controllers/unimplemented"
 	"github.com/synchub-dev/synchub/provider/ledger"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/rights"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -55,7 +57,9 @@ const (
 	ReasonSyncing               = "Syncing"
 	// ReasonMailboxRebound: the hub syncs, but removes nothing from the target.
 	ReasonMailboxRebound = "MailboxRebound"
-	ReasonReady          = "Ready"
+	// ReasonObjectsHidden: the hub syncs, but kcp does not show it all objects of the mailbox.
+	ReasonObjectsHidden = "ObjectsHidden"
+	ReasonReady         = "Ready"
 	// ReasonSharedCluster: another SyncTarget stands for the same cluster.
 	ReasonSharedCluster = "SharedCluster"
 	// ReasonOtherInventory: a SyncTarget of another inventory workspace leads to what says to be the same cluster.
@@ -106,6 +110,7 @@ func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, sync
 	now.missing, now.missingKnown = c.sync.Missing(syncTarget.UID)
 	now.beyond = c.sync.BeyondLimits(syncTarget.UID)
 	now.rebound = c.sync.Rebound(syncTarget.UID)
+	now.hidden = c.sync.Hidden(syncTarget.UID)
 	now.sum = func() (sync.Sum, bool) { return c.sync.Sum(syncTarget.UID) }
 	result := reconcile.Result{RequeueAfter: now.describe(syncTarget, memory)}
 	known := c.ledger.Get(syncTarget.UID)
@@ -142,7 +147,9 @@ type view struct {
 	beyond string
 	// rebound is true if the mailbox was bound again, and so nothing is removed from the target.
 	rebound bool
-	now     time.Time
+	// hidden is what kcp hides of the mailbox.
+	hidden mailboxes.Hidden
+	now    time.Time
 	// ahead is how far the target's clock is ahead of the hub's.
 	ahead time.Duration
 }
@@ -388,6 +395,12 @@ func syncerCondition(syncTarget *edgev2alpha1.SyncTarget, v view, health targets
 		condition.Status, condition.Reason = metav1.ConditionTrue, ReasonMailboxRebound
 		condition.Message = fmt.Sprintf("The hub syncs the target with its mailbox, but removes nothing from it: the mailbox was bound again, after kcp had deleted with the former binding "+
 			"what it stored, such as configs. Put back what is missing. To have removals again, delete the workspace %s: the hub makes another, and takes over what is put there.", syncTarget.Status.Mailbox.Workspace)
+	case v.hidden.Count > 0:
+		example := v.hidden.Example
+		condition.Status, condition.Reason = metav1.ConditionTrue, ReasonObjectsHidden
+		condition.Message = fmt.Sprintf("The hub syncs the target with its mailbox, but kcp does not show it %d objects that are there, such as %s %s, since their claim was rejected for a while. "+
+			"Their copies stay as they are. Change something of each in the mailbox, such as an annotation: then kcp shows it again.",
+			v.hidden.Count, example.Resource.GroupResource(), strings.TrimPrefix(example.Key.String(), "/"))
 	default:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonSyncing, "The hub syncs the target with its mailbox; status.counts and status.failures tell how far it is."
 	}

@@ -30,6 +30,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -93,6 +94,23 @@ func TestReboundMailbox(t *testing.T) {
 		syncer := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionSyncerReady)
 		if got := strings.Contains(syncer.Message, "delete the workspace root:synchub:one"); got != rebound || got != (syncer.Reason == ReasonMailboxRebound) || syncer.Status != metav1.ConditionTrue {
 			t.Errorf("%v: got %+v", rebound, syncer)
+		}
+	}
+}
+
+// What kcp hides after a claim was rejected is told with what ends that, as long as it is so.
+func TestHiddenObjects(t *testing.T) {
+	syncTarget := &edgev2alpha1.SyncTarget{}
+	for i, count := range []int{0, 2, 0} {
+		hidden := mailboxes.Hidden{Count: count}
+		if count > 0 {
+			hidden.Example = mailboxes.Suspect{Resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Key: types.NamespacedName{Namespace: "shop", Name: "till"}}
+		}
+		(view{now: noon.Add(time.Duration(i) * time.Hour), health: up, known: true, circumstances: circumstances{mailbox: "m"}, hidden: hidden}).describe(syncTarget, &memory{})
+		syncer := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionSyncerReady)
+		want := "kcp does not show it 2 objects that are there, such as deployments.apps shop/till"
+		if got := strings.Contains(syncer.Message, want); got != (count > 0) || got != (syncer.Reason == ReasonObjectsHidden) || syncer.Status != metav1.ConditionTrue {
+			t.Errorf("%d: got %+v", count, syncer)
 		}
 	}
 }

@@ -57,6 +57,9 @@ func (r reader) discover(ctx context.Context, resource synchubv1alpha1.ResourceD
 	return kinds, nil
 }
 
+// maxVersions is how many versions of a group are read. Each costs requests.
+const maxVersions = 32
+
 func (r reader) versions(ctx context.Context, resource synchubv1alpha1.ResourceDescriptor) (names []string, err error) {
 	if resource.Version != "" {
 		return []string{resource.Version}, nil
@@ -64,11 +67,14 @@ func (r reader) versions(ctx context.Context, resource synchubv1alpha1.ResourceD
 	if resource.Group == "" {
 		var versions metav1.APIVersions
 		err := r.decode(ctx, &versions, "/api")
-		return versions.Versions, notServed(err)
+		return versions.Versions[:min(len(versions.Versions), maxVersions)], notServed(err)
 	}
 	var group metav1.APIGroup
 	if err := r.decode(ctx, &group, "/apis", resource.Group); err != nil {
 		return nil, notServed(err)
+	}
+	if many := len(group.Versions); many > maxVersions {
+		return nil, unusable("the cluster serves its group in %d versions, of which at most %d are read: name the version", many, maxVersions)
 	}
 	for _, version := range group.Versions {
 		names = append(names, version.Version)

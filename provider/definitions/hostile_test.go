@@ -53,6 +53,7 @@ func TestReadFromAClusterThatAnswersOddly(t *testing.T) {
 		"as it should":                   {check: func(err error) bool { return err == nil }},
 		"a group that is broken":         {path: "/apis/example.com", status: 503, check: transient},
 		"a group that is no JSON":        {path: "/apis/example.com", body: "<html>", check: transient},
+		"a group of many versions":       {path: "/apis/example.com", body: `{"versions":[{}` + strings.Repeat(`,{"version":"v1"}`, 32) + `]}`, check: unusable("in 33 versions")},
 		"a version that went":            {path: "/apis/example.com/v1", status: 404, check: notServed},
 		"an aggregated server down":      {path: "/apis/example.com/v1", status: 503, check: transient},
 		"a definition that is broken":    {path: crdPath, status: 500, check: transient},

@@ -30,12 +30,10 @@ type Holdings struct {
 }
 
 // Within counts what the cache holds for a whole, too. It is called before anything is held; the result takes it out again.
+// A whole may be part of a larger one.
 func (h *Holdings) Within(whole *Holdings) (takeOut func()) {
 	h.whole = whole
-	return func() {
-		whole.objects.Add(-h.objects.Load())
-		whole.bytes.Add(-h.bytes.Load())
-	}
+	return func() { whole.add(-h.objects.Load(), -h.bytes.Load()) }
 }
 
 // Objects returns how many objects the cache holds.
@@ -85,8 +83,13 @@ func (h *Holdings) Change(objects, bytes int64) {
 	} else {
 		h.bytes.Add(bytes)
 	}
-	if h.whole != nil {
-		h.whole.objects.Add(objects)
-		h.whole.bytes.Add(bytes)
+	h.whole.add(objects, bytes)
+}
+
+// add counts for a whole, and for those that it is part of.
+func (h *Holdings) add(objects, bytes int64) {
+	for ; h != nil; h = h.whole {
+		h.objects.Add(objects)
+		h.bytes.Add(bytes)
 	}
 }

@@ -180,3 +180,25 @@ func BenchmarkSizeOf(b *testing.B) {
 		holdings.SizeOf(object)
 	}
 }
+
+// What is held counts in the whole that it is part of, and in those that this is part of, until it is taken out.
+func TestWithin(t *testing.T) {
+	var one, other, whole, all holdings.Holdings
+	_ = whole.Within(&all)
+	takeOut := one.Within(&whole)
+	_ = other.Within(&whole)
+	one.Change(2, 200)
+	other.Change(1, 50)
+	one.Change(-1, -80)
+	for _, sum := range []*holdings.Holdings{&whole, &all} {
+		if sum.Objects() != 2 || sum.Bytes() != 170 {
+			t.Errorf("got %d objects of %d bytes", sum.Objects(), sum.Bytes())
+		}
+	}
+	takeOut()
+	for _, sum := range []*holdings.Holdings{&whole, &all} {
+		if sum.Objects() != 1 || sum.Bytes() != 50 {
+			t.Errorf("got %d objects of %d bytes", sum.Objects(), sum.Bytes())
+		}
+	}
+}

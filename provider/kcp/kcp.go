@@ -168,7 +168,7 @@ func parse(content []byte) (string, *credentials, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	forget := redact.Register(config.BearerToken, config.Password)
+	forget := redact.RegisterHub(config.BearerToken, config.Password)
 	return server.String(), &credentials{roundTripper: roundTripper, close: func() {
 		closeIdle(roundTripper)
 		forget()

@@ -42,6 +42,8 @@ type docket struct {
 	heldBinding string
 	// rebound is true once it is known that the binding is not the one that the mailbox was made with.
 	rebound bool
+	// hidden are suspects that are in the mailbox, as the last round has found.
+	hidden Hidden
 }
 
 // docketLocked requires that the lock is held.
@@ -117,7 +119,7 @@ func (p *prover) forget(mailbox logicalcluster.Name) {
 	case !ok:
 	case docket.running:
 		// The run ends when it finds nothing pending, and then drops a docket without a binding.
-		docket.binding, docket.heldBinding, docket.rebound = "", "", false
+		docket.binding, docket.heldBinding, docket.rebound, docket.hidden = "", "", false, Hidden{}
 		clear(docket.pending)
 		clear(docket.proven)
 		clear(docket.inStep)

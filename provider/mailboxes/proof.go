@@ -17,6 +17,7 @@ limitations under the License.
 package mailboxes
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -94,6 +95,42 @@ func (m *Mailboxes) Rebound(mailbox logicalcluster.Name) bool {
 	defer m.prover.lock.Unlock()
 	docket, ok := m.prover.docs[mailbox]
 	return ok && docket.rebound
+}
+
+// Hidden are objects of a mailbox that kcp does not show to the hub although their claim is accepted.
+type Hidden struct {
+	Count int
+	// Example is one of them.
+	Example Suspect
+}
+
+// Hidden returns what kcp hides of a mailbox, as far as it was shown before. Their copies stay as they are.
+func (m *Mailboxes) Hidden(mailbox logicalcluster.Name) Hidden {
+	m.prover.lock.Lock()
+	defer m.prover.lock.Unlock()
+	docket, ok := m.prover.docs[mailbox]
+	if !ok {
+		return Hidden{}
+	}
+	return docket.hidden
+}
+
+// noteHidden takes down what a round has found.
+func (p *prover) noteHidden(mailbox logicalcluster.Name, hidden []Suspect) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	found := Hidden{Count: len(hidden)}
+	for i, suspect := range hidden {
+		if i == 0 || suspect.compare(found.Example) < 0 {
+			found.Example = suspect
+		}
+	}
+	p.docketLocked(mailbox).hidden = found
+}
+
+// compare orders suspects of a mailbox.
+func (s Suspect) compare(other Suspect) int {
+	return cmp.Or(cmp.Compare(s.Resource.Resource, other.Resource.Resource), cmp.Compare(s.Key.String(), other.Key.String()))
 }
 
 // prover decides suspicions, all of one mailbox together.
@@ -183,7 +220,7 @@ func (p *prover) pending(ctx context.Context, mailbox logicalcluster.Name) []Sus
 	defer p.lock.Unlock()
 	docket := p.docketLocked(mailbox)
 	if ctx.Err() != nil || len(docket.pending) == 0 {
-		docket.running = false
+		docket.running, docket.hidden = false, Hidden{}
 		if docket.binding == "" {
 			delete(p.docs, mailbox)
 		}
@@ -196,8 +233,9 @@ func (p *prover) pending(ctx context.Context, mailbox logicalcluster.Name) []Sus
 	return suspects
 }
 
-// verdict is what a round decided; suspects in neither list stay pending.
-type verdict struct{ proven, cleared []Suspect }
+// verdict is what a round decided; suspects that are neither proven nor cleared stay pending. Those hidden are there, and not shown to
+// the hub.
+type verdict struct{ proven, cleared, hidden []Suspect }
 
 func (v *verdict) add(suspect Suspect, exists bool) {
 	if exists {

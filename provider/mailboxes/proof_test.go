@@ -262,3 +262,28 @@ func TestForgetDuringARoundForgetsProofs(t *testing.T) {
 		t.Error("a proof outlives the binding it was made under")
 	}
 }
+
+// What is hidden is told as long as it is: until kcp shows it again and nothing is suspected any more, or the mailbox goes.
+func TestHidden(t *testing.T) {
+	g := NewWithT(t)
+	mailboxes, _ := newMailboxes(configMaps)
+	prover := mailboxes.prover
+	g.Expect(mailboxes.Hidden(here)).To(BeZero())
+	hidden := []Suspect{vanished(secrets, "a"), vanished(configMaps, "c"), vanished(configMaps, "b")}
+	prover.noteHidden(here, hidden)
+	g.Expect(mailboxes.Hidden(here)).To(Equal(Hidden{Count: 3, Example: vanished(configMaps, "b")}))
+	g.Expect(mailboxes.Hidden("another")).To(BeZero())
+	prover.noteHidden(here, nil)
+	g.Expect(mailboxes.Hidden(here)).To(BeZero())
+
+	prover.docketLocked(here).binding = "1"
+	prover.noteHidden(here, hidden)
+	g.Expect(prover.pending(t.Context(), here)).To(BeEmpty())
+	g.Expect(mailboxes.Hidden(here)).To(BeZero())
+	for _, running := range []bool{true, false} {
+		prover.docketLocked(here).running = running
+		prover.noteHidden(here, hidden)
+		prover.forget(here)
+		g.Expect(mailboxes.Hidden(here)).To(BeZero())
+	}
+}

@@ -121,7 +121,9 @@ func (p *prover) examine(ctx context.Context, standing *standing, mailbox logica
 			errs = append(errs, fmt.Errorf("%s: %w", resource.Resource, failure))
 		}
 		result.proven, result.cleared = append(result.proven, found.proven...), append(result.cleared, found.cleared...)
+		result.hidden = append(result.hidden, found.hidden...)
 	}
+	p.noteHidden(mailbox, result.hidden)
 	return result, listed, errors.Join(errs...)
 }
 
@@ -164,18 +166,17 @@ func (p *prover) examineList(ctx context.Context, standing *standing, mailbox lo
 	if err != nil {
 		return verdict{}, err
 	}
-	hidden := 0
 	for _, suspect := range suspects {
 		if suspect.Key == Roll && !inStep {
 			return verdict{}, errBehind
 		}
 		if direct && keys[suspect.Key] && !p.isHeld(mailbox, suspect) {
-			hidden++
+			result.hidden = append(result.hidden, suspect)
 			continue
 		}
 		result.add(suspect, keys[suspect.Key])
 	}
-	if hidden > 0 {
+	if hidden := len(result.hidden); hidden > 0 {
 		return result, fmt.Errorf("%d objects are there that kcp does not show to the hub", hidden)
 	}
 	return result, nil

@@ -237,10 +237,9 @@ func TestExamineSeesThroughClaims(t *testing.T) {
 		// there is what the workspace has, held what the cache holds.
 		there, held []string
 		want        verdict
-		hidden      bool
 	}{
 		"gone":                           {claimed: true, want: verdict{proven: []Suspect{vanished(configMaps, "a")}}},
-		"hidden":                         {claimed: true, there: []string{"a"}, hidden: true},
+		"hidden":                         {claimed: true, there: []string{"a"}, want: verdict{hidden: []Suspect{vanished(configMaps, "a")}}},
 		"seen again":                     {claimed: true, there: []string{"a"}, held: []string{"a"}, want: verdict{cleared: []Suspect{vanished(configMaps, "a")}}},
 		"not what the claim is about":    {claimed: true, there: []string{"a"}, selector: metav1.LabelSelector{MatchLabels: map[string]string{"mine": "yes"}}, want: verdict{proven: []Suspect{vanished(configMaps, "a")}}},
 		"the workspace may not be read":  {claimed: true, there: []string{"a"}, refused: apierrors.NewForbidden(configMaps.GroupResource(), "", nil), want: verdict{proven: []Suspect{vanished(configMaps, "a")}}},
@@ -274,7 +273,8 @@ func TestExamineSeesThroughClaims(t *testing.T) {
 			}
 			found, _, err := mailboxes.prover.examine(t.Context(), standing, here, map[schema.GroupVersionResource][]Suspect{configMaps: {vanished(configMaps, "a")}}, true)
 			g.Expect(found).To(Equal(test.want))
-			if test.hidden {
+			g.Expect(mailboxes.Hidden(here).Count).To(Equal(len(test.want.hidden)))
+			if test.want.hidden != nil {
 				g.Expect(err).To(MatchError(ContainSubstring("kcp does not show")))
 			} else {
 				g.Expect(err).NotTo(HaveOccurred())

@@ -15,5 +15,6 @@ limitations under the License.
 */
 
 // Package redact makes texts that come from servers fit to be shown: short, on one line, without control characters and
-// without credentials. It knows the credentials that are in use, whoever's they are.
+// without credentials. From what comes over a connection it withholds those of that connection, and from all texts those in use
+// that can be nothing else: whoever registers a cluster must not be able to take words out of what others read.
 package redact

@@ -26,12 +26,15 @@ import (
 const maxCauses = 16
 
 // Error returns an error that is the same for [errors.Is] and [errors.As] and says what [Text] leaves of its text.
-func Error(err error) error {
+func Error(err error) error { return (*Credentials)(nil).Error(err) }
+
+// Error is [Error] of what came over the connection.
+func (c *Credentials) Error(err error) error {
 	if err == nil {
 		return nil
 	}
 	text := err.Error()
-	shown := Text(text)
+	shown := c.Text(text)
 	if shown == text {
 		return err
 	}
@@ -47,24 +50,24 @@ func (r *redacted) Error() string { return r.text }
 
 func (r *redacted) Unwrap() error { return r.error }
 
-// Status makes all texts of a Status fit to be shown, with up to so many bytes of its message.
-func Status(status *metav1.Status, limit int) {
-	status.Message = Cut(abbreviate(status), limit)
-	status.Reason = metav1.StatusReason(Text(string(status.Reason)))
-	status.Status = Text(status.Status)
+// Status makes all texts of a Status that came over the connection fit to be shown, with up to so many bytes of its message.
+func (c *Credentials) Status(status *metav1.Status, limit int) {
+	status.Message = c.Cut(abbreviate(status), limit)
+	status.Reason = metav1.StatusReason(c.Text(string(status.Reason)))
+	status.Status = c.Text(status.Status)
 	details := status.Details
 	if details == nil {
 		return
 	}
 	for _, text := range []*string{&details.Name, &details.Group, &details.Kind} {
-		*text = Text(*text)
+		*text = c.Text(*text)
 	}
 	if len(details.Causes) > maxCauses {
 		details.Causes = details.Causes[:maxCauses]
 	}
 	for i := range details.Causes {
 		cause := &details.Causes[i]
-		cause.Type, cause.Message, cause.Field = metav1.CauseType(Text(string(cause.Type))), Cut(cause.Message, limit), Text(cause.Field)
+		cause.Type, cause.Message, cause.Field = metav1.CauseType(c.Text(string(cause.Type))), c.Cut(cause.Message, limit), c.Text(cause.Field)
 	}
 }
 

@@ -32,11 +32,13 @@ const (
 	token    = "s3cr3t-token-of-somebody-0123456789"
 	another  = "s3cr3t-token-of-somebody-else-9876"
 	password = "pass word with spaces"
+	random   = "Zx8Qp2LmT4vRw9Ks1NhBc7Yd3Gf6JtUe"
 	jwt      = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJodWIifQ.c2lnbmF0dXJl"
 )
 
 func TestText(t *testing.T) {
-	t.Cleanup(Register(token, password, "short"))
+	t.Cleanup(Register(random))
+	credentials := CredentialsOf(token, password, "short", "")
 	for name, test := range map[string]struct{ text, want string }{
 		"nothing":                       {"", ""},
 		"a sentence":                    {`pods "a" is forbidden: exceeded quota`, `pods "a" is forbidden: exceeded quota`},
@@ -47,7 +49,9 @@ func TestText(t *testing.T) {
 		"two of them":                   {token + " and " + token, "(withheld) and (withheld)"},
 		"in base64":                     {"got " + base64.StdEncoding.EncodeToString([]byte(token)), "got (withheld)"},
 		"a password":                    {"wrong: " + password + " for me", "wrong: (withheld) for me"},
-		"a short one is a word":         {"a short text", "a short text"},
+		"a short one":                   {"a short text", "a (withheld) text"},
+		"a random one of somebody":      {"got " + random + "!", "got (withheld)!"},
+		"half of that":                  {"got " + random[:20], "got " + random[:20]},
 		"anybody's JWT":                 {"got " + jwt + " from you", "got (withheld) from you"},
 		"half of a JWT":                 {"got " + jwt[:25], "got (withheld)"},
 		"an Authorization header":       {"Authorization: Bearer abcd1234", "Authorization: (withheld)"},
@@ -67,7 +71,7 @@ func TestText(t *testing.T) {
 		"a long one of wide characters": {strings.Repeat("é", 200), strings.Repeat("é", 84) + "…" + strings.Repeat("é", 42)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Text(test.text); got != test.want {
+			if got := credentials.Text(test.text); got != test.want {
 				t.Errorf("want %q, got %q", test.want, got)
 			}
 		})
@@ -75,28 +79,58 @@ func TestText(t *testing.T) {
 }
 
 func TestCredentialsAreForgottenWhenReleased(t *testing.T) {
-	first, second := Register("a credential of two"), Register("a credential of two")
-	first()
-	first()
-	if got := Text("a credential of two"); got != withheld {
-		t.Errorf("got %q while somebody uses it", got)
+	for name, register := range map[string]func(...string) func(){"anybody's": Register, "the hub's": RegisterHub} {
+		first, second := register(random), register(random)
+		first()
+		first()
+		if got := Text(random); got != withheld {
+			t.Errorf("%s: got %q while somebody uses it", name, got)
+		}
+		second()
+		if got := Text(random); got == withheld {
+			t.Errorf("%s: got %q after nobody uses it", name, got)
+		}
 	}
-	second()
-	if got := Text("a credential of two"); got == withheld {
-		t.Errorf("got %q after nobody uses it", got)
+}
+
+// Whoever registers a cluster may choose any token, and takes no words, names and paths out of what others read by that. The hub's
+// own credentials, which its operator has chosen, are withheld whatever they look like.
+func TestCredentialsTakeNothingFromOthers(t *testing.T) {
+	for _, text := range []string{
+		"ConfigMap is forbidden", "system:serviceaccount:synchub-system:synchub", "spec.template.spec.containers[0].image",
+		"StatefulSet/production-database-0-of-the-shop", "payments-production-api-server-5d7f9c8b4-x7k2p", "status.containerStatuses.0.lastState",
+		"https://127.0.0.1:6443/api/v1/namespaces", "(withheld)(withheld)(withheld)(withheld)", strings.Repeat("a", 40), strings.Repeat("-", 40),
+	} {
+		release := Register(text, text+" "+random, text+":"+random)
+		if got := Text(text); got != text {
+			t.Errorf("%q became %q", text, got)
+		}
+		release()
+		release = RegisterHub(text)
+		if got := Text(text); !strings.Contains(got, withheld) {
+			t.Errorf("%q became %q", text, got)
+		}
+		release()
+	}
+	for _, text := range []string{random, "0123456789abcdef0a1b2c3d4e5f60718293a4b5", base64.StdEncoding.EncodeToString([]byte(token + another))} {
+		release := Register(text)
+		if got := Text("got " + text); got != "got (withheld)" {
+			t.Errorf("got %q", got)
+		}
+		release()
 	}
 }
 
 // A credential that stands where a text is cut must not leave a part of itself.
 func TestNothingOfACredentialSurvivesTheCut(t *testing.T) {
-	t.Cleanup(Register(token))
+	credentials := CredentialsOf(token)
 	for before := range 300 {
-		text := Text(strings.Repeat("x", before) + " " + token)
+		text := credentials.Text(strings.Repeat("x", before) + " " + token)
 		if strings.Contains(text, token[:8]) {
 			t.Fatalf("after %d bytes: %q", before, text)
 		}
 	}
-	if text := Text(strings.Repeat(token+" ", 1<<18)); strings.Contains(text, token[:8]) || len(text) > MaxText {
+	if text := credentials.Text(strings.Repeat(token+" ", 1<<18)); strings.Contains(text, token[:8]) || len(text) > MaxText {
 		t.Errorf("got %q", text)
 	}
 }
@@ -118,24 +152,24 @@ func TestStatus(t *testing.T) {
 		Message: `configmaps "` + name + `" is forbidden: exceeded quota: ` + strings.Repeat("x", 5<<20),
 		Details: &metav1.StatusDetails{Name: name, Causes: make([]metav1.StatusCause, 1000)},
 	}
-	Status(status, MaxText)
+	(*Credentials)(nil).Status(status, MaxText)
 	if !strings.Contains(status.Message, "exceeded quota") || len(status.Message) > MaxText || len(status.Details.Causes) != maxCauses {
 		t.Errorf("got %q and %d causes", status.Message, len(status.Details.Causes))
 	}
 }
 
 func FuzzText(f *testing.F) {
-	release := Register(token, password)
-	f.Cleanup(release)
-	for _, seed := range []string{"", token, jwt, "a\u202eb", "\x1b[1m", "Bearer " + token, strings.Repeat("é", 300), "://a:b@c", "-----BEGIN X-----"} {
+	credentials := CredentialsOf(token, password)
+	f.Cleanup(Register(random))
+	for _, seed := range []string{"", token, random, jwt, "a\u202eb", "\x1b[1m", "Bearer " + token, strings.Repeat("é", 300), "://a:b@c", "-----BEGIN X-----"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		shown := Text(text)
-		if len(shown) > MaxText || !utf8.ValidString(shown) || strings.Contains(shown, token) || strings.ContainsAny(shown, "\x1b\n\u202e") {
+		shown := credentials.Text(text)
+		if len(shown) > MaxText || !utf8.ValidString(shown) || strings.Contains(shown, token) || strings.Contains(shown, random) || strings.ContainsAny(shown, "\x1b\n\u202e") {
 			t.Errorf("%q became %q", text, shown)
 		}
-		if again := Text(shown); again != shown {
+		if again := credentials.Text(shown); again != shown {
 			t.Errorf("%q became %q at first and %q then", text, shown, again)
 		}
 	})

@@ -50,9 +50,15 @@ var proseAfterScheme = regexp.MustCompile(`^(?i:bearer|basic)[\s:="']+[a-z]+$`)
 // Text of its own result is the same.
 func Text(text string) string { return Cut(text, MaxText) }
 
+// Text is [Text] of what came over the connection.
+func (c *Credentials) Text(text string) string { return c.Cut(text, MaxText) }
+
 // Cut is [Text] with another length. What is too long loses its middle: API servers name the object first and the reason last.
-func Cut(text string, limit int) string {
-	text = Line(text)
+func Cut(text string, limit int) string { return (*Credentials)(nil).Cut(text, limit) }
+
+// Cut is [Cut] of what came over the connection.
+func (c *Credentials) Cut(text string, limit int) string {
+	text = c.line(text)
 	if len(text) <= limit {
 		return text
 	}
@@ -68,28 +74,30 @@ func Cut(text string, limit int) string {
 }
 
 // Line is [Text] without a limit of its own, for texts of which most is the hub's: nothing that begins after 64 KiB is kept.
-func Line(text string) string {
+func Line(text string) string { return (*Credentials)(nil).line(text) }
+
+func (c *Credentials) line(text string) string {
 	if len(text) > maxScanned {
 		// A credential may be cut in two here. Its first part is longer than what is dropped with it only if it is no
 		// credential that a kubeconfig may have.
 		text = text[:maxScanned]
-		text = withhold(text)
+		text = c.withholdAll(text)
 		text = text[:max(len(text)-maxSecret, 0)] + ellipsis
 	} else {
-		text = withhold(text)
+		text = c.withholdAll(text)
 	}
 	return escape(text)
 }
 
-// withhold takes credentials out of a text.
-func withhold(text string) string {
+// withholdAll takes credentials out of a text that came over the connection.
+func (c *Credentials) withholdAll(text string) string {
 	text = credentials.ReplaceAllStringFunc(text, func(found string) string {
 		if proseAfterScheme.MatchString(found) {
 			return found
 		}
 		return withheld
 	})
-	return inUse.withhold(text)
+	return inUse.withhold(c.withhold(text))
 }
 
 // escape writes characters that cannot be seen, or that change how others are seen, as Go would in a literal.

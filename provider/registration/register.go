@@ -128,6 +128,9 @@ func (p *Plan) wanted(ctx context.Context) (*edgev2alpha1.SyncTarget, error) {
 	return wanted, p.bind(wanted)
 }
 
+// maxNamespaces is how many namespaces a SyncTarget may list in spec.namespaces.only. The schema says so, too.
+const maxNamespaces = 64
+
 // bind has the SyncTarget say which namespaces the hub uses.
 func (p *Plan) bind(wanted *edgev2alpha1.SyncTarget) error {
 	if len(p.Namespaces) == 0 {
@@ -140,6 +143,9 @@ func (p *Plan) bind(wanted *edgev2alpha1.SyncTarget) error {
 	bounds.Only = nil
 	if p.Namespaces[0] != AllNamespaces {
 		bounds.Only = slices.Compact(slices.Sorted(slices.Values(p.Namespaces)))
+	}
+	if many := len(bounds.Only); many > maxNamespaces {
+		return fmt.Errorf("--namespaces: %d are given, and at most %d can be, since the hub watches each resource in each of them: give fewer, or rights in the whole cluster with '%s'", many, maxNamespaces, AllNamespaces)
 	}
 	for _, namespace := range bounds.Only {
 		if p.IsProtected != nil && p.IsProtected(namespace, bounds.AllowProtected) {

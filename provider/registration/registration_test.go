@@ -29,6 +29,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -301,5 +302,32 @@ func TestTokensAreKeptForHalfOfTheirLife(t *testing.T) {
 	}
 	if read("").isGood([]byte("nonsense"), &corev1.ServiceAccount{}, issued) {
 		t.Error("nonsense is good")
+	}
+}
+
+// Each namespace costs a watch of each resource: as many as the schema of SyncTargets takes are taken, and others refused before
+// anything is made.
+func TestManyNamespacesAreRefused(t *testing.T) {
+	content, err := os.ReadFile("../../apis/schemas/crds/edge.kubestellar.io_synctargets.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var definition apiextensionsv1.CustomResourceDefinition
+	if err := yaml.Unmarshal(content, &definition); err != nil {
+		t.Fatal(err)
+	}
+	only := definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["namespaces"].Properties["only"]
+	if only.MaxItems == nil || *only.MaxItems != maxNamespaces {
+		t.Errorf("the schema takes another number: %v", only.MaxItems)
+	}
+	plan := Plan{Namespaces: []string{"a", "a"}}
+	for number := range maxNamespaces {
+		if err := plan.bind(&edgev2alpha1.SyncTarget{}); err != nil {
+			t.Fatalf("%d namespaces: %v", number, err)
+		}
+		plan.Namespaces = append(plan.Namespaces, fmt.Sprint("b", number))
+	}
+	if err := plan.bind(&edgev2alpha1.SyncTarget{}); err == nil || !strings.Contains(err.Error(), "--namespaces: 65 are given, and at most 64 can be") {
+		t.Errorf("got %v", err)
 	}
 }

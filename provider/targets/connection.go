@@ -49,6 +49,10 @@ const (
 	keepAlive   = 30 * time.Second
 	// requestTimeout bounds every request but watches. A write that takes longer is looked up again.
 	requestTimeout = 30 * time.Second
+	// readingPace is how many bytes of lists and watches are read of a target in a second when it sends without an end: that
+	// takes less than a third of a processor. readingBurst is how many may come at once after a quiet time, as when all is listed.
+	readingPace  = 8 << 20
+	readingBurst = 256 << 20
 )
 
 // errClosed is what a request meets that is made through a connection of former times.
@@ -69,16 +73,17 @@ type Connection struct {
 	fieldManager string
 	// namespaces are the only ones in which the hub lists and watches; empty stands for the whole cluster.
 	namespaces []string
-	// bearerToken and password are secret.
-	bearerToken, password string
-	client                dynamic.Interface
-	metadata              metadata.Interface
-	discovery             discovery.DiscoveryInterface
-	dialer                *connrotation.Dialer
-	fingerprint           [sha256.Size]byte
-	clock                 clock.WithTicker
-	log                   logr.Logger
-	onChange              func(types.UID)
+	// bearerToken is secret, and credentials hold all that is.
+	bearerToken string
+	credentials *redact.Credentials
+	client      dynamic.Interface
+	metadata    metadata.Interface
+	discovery   discovery.DiscoveryInterface
+	dialer      *connrotation.Dialer
+	fingerprint [sha256.Size]byte
+	clock       clock.WithTicker
+	log         logr.Logger
+	onChange    func(types.UID)
 	// onUnauthorized is called after each probe whose credentials were refused.
 	onUnauthorized func(types.UID)
 	poke           chan struct{}
@@ -94,9 +99,10 @@ type Connection struct {
 	last said
 	// parking is why, and until when, the target is left alone.
 	parking parking
-	// held is what all informers hold together, of at most cacheLimits.
+	// held is what all informers hold together, of at most cacheLimits. It is part of the total of all targets.
 	held        holdings.Holdings
 	cacheLimits CacheLimits
+	total       *total
 	// paging holds an entry for each page of a list that is being read.
 	paging chan struct{}
 	// forget has the credentials shown again.
@@ -132,7 +138,7 @@ func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Confi
 		fieldManager: options.FieldManager,
 		namespaces:   options.Namespaces,
 		bearerToken:  config.BearerToken,
-		password:     config.Password,
+		credentials:  redact.CredentialsOf(config.BearerToken, config.Password),
 		dialer: connrotation.NewDialer((&net.Dialer{
 			Timeout: dialTimeout, KeepAlive: keepAlive, Control: options.Denied.control,
 		}).DialContext),
@@ -148,9 +154,14 @@ func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Confi
 		unawaited:      newUnawaited(),
 		informers:      map[*informer]struct{}{},
 		cacheLimits:    options.CacheLimits,
+		total:          options.total,
 		paging:         make(chan struct{}, pagesAtOnce),
 		forget:         redact.Register(config.BearerToken, config.Password),
 	}
+	// Each informer takes itself out of both.
+	_ = connection.held.Within(&options.total.held)
+	options.total.targets.Add(1)
+	context.AfterFunc(ctx, func() { options.total.targets.Add(-1) })
 	connection.identity.server, connection.identity.expected = serverFingerprint(config), expected
 	if err := connection.makeClients(ctx, config, options.Limits); err != nil {
 		cancel()
@@ -168,7 +179,10 @@ func (c *Connection) makeClients(ctx context.Context, config *rest.Config, limit
 	config.UserAgent = "synchub"
 	config.Dial = c.watchDials(dialWhile(ctx, c.dialer.DialContext))
 	config.WarningHandlerWithContext = rest.NoWarnings{}
-	config.Wrap(transport.Bound(transport.Options{Limits: transport.OfTargets(), OnMisbehaviour: c.misbehaved}))
+	config.Wrap(transport.Bound(transport.Options{
+		Limits: transport.OfTargets(), OnMisbehaviour: c.misbehaved, Credentials: c.credentials,
+		Pace: transport.NewPace(c.clock, readingPace, readingBurst),
+	}))
 	config.Wrap(requests.Count(requests.Target))
 	config.Wrap(c.access.countRefusals)
 	config.Wrap(c.watchCertificates)
@@ -255,4 +269,9 @@ type Options struct {
 	Denied Networks
 	// CacheLimits bound what is held of each target by itself.
 	CacheLimits CacheLimits
+	// TotalBytes bounds what is held of all targets together; zero stands for no limit.
+	TotalBytes int64
+
+	// total is made by the registry.
+	total *total
 }

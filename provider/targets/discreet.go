@@ -22,7 +22,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/synchub-dev/synchub/provider/redact"
 	"github.com/synchub-dev/synchub/provider/transport"
 )
 
@@ -40,11 +39,5 @@ func (c *Connection) Describe(err error) string {
 		// It names the server, which is the kubeconfig's secret.
 		text = strings.ReplaceAll(text, asked.Error(), asked.Err.Error())
 	}
-	// Those that are too short to be withheld from everybody.
-	for _, secret := range []string{c.bearerToken, c.password} {
-		if secret != "" {
-			text = strings.ReplaceAll(text, secret, "(withheld)")
-		}
-	}
-	return redact.Text(text)
+	return c.credentials.Text(text)
 }

@@ -26,7 +26,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/synchub-dev/synchub/provider/redact"
 	"github.com/synchub-dev/synchub/provider/requests"
 )
 
@@ -195,10 +194,10 @@ func (c *Connection) version(ctx context.Context) (string, error) {
 	// The next probe is the retry: a target in trouble is not to be asked ten times for each.
 	body, err := c.discovery.RESTClient().Get().AbsPath("/version").MaxRetries(0).Do(ctx).Raw()
 	if err != nil {
-		return "", fmt.Errorf("the target does not tell its version: %w", redact.Error(err))
+		return "", fmt.Errorf("the target does not tell its version: %w", c.credentials.Error(err))
 	}
 	if c.last.version == "" || !bytes.Equal(body, c.last.body) {
-		version, err := gitVersion(body)
+		version, err := c.gitVersion(body)
 		if err != nil {
 			return "", err
 		}

@@ -84,12 +84,14 @@ type informer struct {
 	reflector  *cache.Reflector
 	connection *Connection
 	// reading is what was read so far while all is read anew. Only the reflector uses it.
-	reading struct {
-		on             bool
-		objects, bytes int64
-		// listed are the objects in the form in which they are kept, if they come in pages.
-		listed []any
-	}
+	reading reading
+}
+
+type reading struct {
+	on             bool
+	objects, bytes int64
+	// listed are the objects in the form in which they are kept, if they come in pages.
+	listed []any
 }
 
 // newInformer returns an informer whose requests pass the gate. It does nothing until it is run.
@@ -107,13 +109,17 @@ func (c *Connection) newInformer(from source, gate *gate, transform cache.Transf
 	requests := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.LabelSelector, options.FieldSelector = from.labels, from.fields
-			return made.list(ctx, options, func(ctx context.Context, options metav1.ListOptions) (list runtime.Object, err error) {
+			all, err := made.list(ctx, options, func(ctx context.Context, options metav1.ListOptions) (list runtime.Object, err error) {
 				err = pass(ctx, func() (err error) {
 					list, err = c.inTurn(ctx, options, from.list)
 					return err
 				})
 				return list, err
 			})
+			if err != nil {
+				made.endReading()
+			}
+			return all, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (events watch.Interface, err error) {
 			options.LabelSelector, options.FieldSelector = from.labels, from.fields
@@ -139,8 +145,15 @@ func (c *Connection) newInformer(from source, gate *gate, transform cache.Transf
 // begin is called before a request that all is read with, or begun to be.
 func (i *informer) begin(anew bool) {
 	if anew {
-		i.reading.on, i.reading.objects, i.reading.bytes, i.reading.listed = true, 0, 0, nil
+		i.endReading()
+		i.reading.on = true
 	}
+}
+
+// endReading lets go of what was read, or leaves it to the cache.
+func (i *informer) endReading() {
+	i.connection.total.coming.Add(-i.reading.bytes)
+	i.reading = reading{}
 }
 
 // errCacheFull ends a list of more than may be held.
@@ -181,20 +194,20 @@ func (i *informer) list(ctx context.Context, options metav1.ListOptions, next fu
 func (i *informer) weigh(object any) (any, error) {
 	object, err := i.transform(object)
 	if err == nil && i.reading.on {
+		size := holdings.SizeOf(object)
 		i.reading.objects++
-		i.reading.bytes += holdings.SizeOf(object)
+		i.reading.bytes += size
+		i.connection.total.coming.Add(size)
 		i.isOver()
 	}
 	return object, err
 }
 
-// isOver tells whether more of the target is read than may be held, and has it parked then. What is read anew is beside what
-// is held until all is there, and takes its place then.
+// isOver tells whether more of the target is read anew than may be held, and has it parked then. That is beside what is held
+// until all is there, and takes its place then.
 func (i *informer) isOver() bool {
-	if !i.reading.on {
-		return i.connection.isOver(0, 0)
-	}
-	return i.connection.isOver(i.reading.objects-i.held.Objects(), i.reading.bytes-i.held.Bytes())
+	bytes := i.reading.bytes - i.held.Bytes()
+	return i.connection.isOver(i.reading.objects-i.held.Objects(), bytes, bytes > 0)
 }
 
 // Transformer has the reflector reduce and weigh what it reads of a watch that begins with all objects.
@@ -205,7 +218,7 @@ func (i *informer) Replace(objects []any, resourceVersion string) error {
 	if i.reading.listed != nil {
 		objects = i.reading.listed
 	}
-	i.reading.on, i.reading.listed = false, nil
+	i.endReading()
 	return i.store.Replace(objects, resourceVersion)
 }
 
@@ -215,8 +228,9 @@ func (i *informer) Add(object any) error { return i.Update(object) }
 // Update is called for each object that changes. One too many is held all the same until the watch ends for it: the reflector
 // would not ask for it again.
 func (i *informer) Update(object any) error {
+	before := i.held.Bytes()
 	err := i.store.Update(object)
-	i.isOver()
+	i.connection.isOver(0, 0, i.held.Bytes() > before)
 	return err
 }
 
@@ -224,6 +238,7 @@ func (i *informer) Update(object any) error {
 // reflector has to say is said by the requests already.
 func (i *informer) RunWithContext(ctx context.Context) {
 	defer i.connection.holds(i)()
+	defer i.endReading()
 	i.reflector.RunWithContext(klog.NewContext(ctx, logr.Discard()))
 }
 

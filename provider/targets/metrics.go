@@ -40,10 +40,14 @@ var (
 		"Objects of the target that the hub holds.", []string{"sync_target", "resource"}, nil)
 	cacheBytes = prometheus.NewDesc("synchub_target_cache_bytes",
 		"Estimate of the memory that those take.", []string{"sync_target", "resource"}, nil)
+	totalBytes = prometheus.NewDesc("synchub_targets_bytes",
+		"Estimate of the memory that what is held of all targets takes together.", nil, nil)
+	totalLimit = prometheus.NewDesc("synchub_targets_max_bytes",
+		"How much that may be; 0 stands for no limit.", nil, nil)
 )
 
 // registries are those that run: none on a hub that does not lead.
-var registries = gauges.New(readRegistries, targetUp, targetState, targetRises, lastAnswer, cacheObjects, cacheBytes)
+var registries = gauges.New(readRegistries, targetUp, targetState, targetRises, lastAnswer, cacheObjects, cacheBytes, totalBytes, totalLimit)
 
 // Collectors returns the package's metrics, to be registered once.
 func Collectors() []prometheus.Collector { return []prometheus.Collector{registries} }
@@ -58,6 +62,22 @@ func readRegistries(running []*Registry, metrics chan<- prometheus.Metric) {
 	for _, connection := range connections {
 		connection.readHealth(metrics)
 		connection.readHoldings(metrics)
+	}
+	readTotals(running, metrics)
+}
+
+// readTotals tells what is held of all targets together.
+func readTotals(running []*Registry, metrics chan<- prometheus.Metric) {
+	if len(running) == 0 {
+		return
+	}
+	var bytes, limit int64
+	for _, registry := range running {
+		total := registry.options.total
+		bytes, limit = bytes+total.held.Bytes()+total.coming.Load(), limit+total.limit
+	}
+	for described, value := range map[*prometheus.Desc]int64{totalBytes: bytes, totalLimit: limit} {
+		metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, float64(value))
 	}
 }
 

@@ -24,7 +24,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/synchub-dev/synchub/provider/redact"
 	"github.com/synchub-dev/synchub/provider/transport"
 )
 
@@ -54,7 +53,7 @@ func (c *Connection) Page(ctx context.Context, resource schema.GroupVersionResou
 	options := metav1.ListOptions{LabelSelector: selector, Limit: pageSize, Continue: next}
 	list, err := page(ctx, options, c.metadata.Resource(resource).Namespace(namespace).List)
 	if err != nil {
-		return nil, fmt.Errorf("cannot list %s%s: %w", resource.Resource, in(namespace), redact.Error(err))
+		return nil, fmt.Errorf("cannot list %s%s: %w", resource.Resource, in(namespace), c.credentials.Error(err))
 	}
 	return list, nil
 }

@@ -114,10 +114,11 @@ func (c *Connection) dropParked(why Health) {
 func (c *Connection) Count(held *holdings.Holdings) (takeOut func()) { return held.Within(&c.held) }
 
 // Grown has the target parked if too much of it is held.
-func (c *Connection) Grown() { c.isOver(0, 0) }
+func (c *Connection) Grown() { c.isOver(0, 0, true) }
 
-// isOver tells whether more of the target is held, with what is being read beside that, than may be, and has it parked then.
-func (c *Connection) isOver(objects, bytes int64) bool {
+// isOver tells whether more of the target is held, with what is being read beside that, than may be, and has it parked then. A
+// target that does not grow is not parked for what others take.
+func (c *Connection) isOver(objects, bytes int64, grows bool) bool {
 	objects, bytes = objects+c.held.Objects(), bytes+c.held.Bytes()
 	limits := c.cacheLimits
 	switch {
@@ -127,6 +128,9 @@ func (c *Connection) isOver(objects, bytes int64) bool {
 	case limits.Bytes > 0 && bytes > limits.Bytes:
 		c.park(ReasonCacheFull, fmt.Sprintf("The target is left alone for a while since its objects would take more than %d bytes of the hub's memory. "+
 			"Select less on it, or have the hub's --target-cache-bytes raised.", limits.Bytes))
+	case grows && !c.total.allows(bytes):
+		c.park(ReasonCacheFull, fmt.Sprintf("The target is left alone for a while since the objects of all targets together would take more than %d bytes of the hub's memory, "+
+			"and it is one of those that take most. Select less on it, or have the hub's --targets-max-bytes raised.", c.total.limit))
 	default:
 		return false
 	}

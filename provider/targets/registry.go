@@ -55,6 +55,7 @@ type Registry struct {
 
 // NewRegistry returns an empty registry.
 func NewRegistry(options Options) *Registry {
+	options.total = &total{limit: options.TotalBytes}
 	return &Registry{options: options, connections: map[types.UID]*Connection{}, successors: map[types.UID]*Connection{}, expected: map[types.UID]Expected{}}
 }
 

@@ -30,9 +30,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 
-	"github.com/synchub-dev/synchub/provider/redact"
 	"github.com/synchub-dev/synchub/provider/requests"
 )
 
@@ -65,10 +65,15 @@ type question struct {
 	versions bool
 }
 
-// answers tells whether an API is the one that is asked for. Subresources have a kind as well, which may be another's.
+// answers tells whether an API is the one that is asked for. Subresources have a kind as well, which may be another's. What is
+// named as no API can be is none: the name that was not asked for goes on to conditions, and into the hub's memory.
 func (q question) answers(api metav1.APIResource) bool {
-	return !strings.Contains(api.Name, "/") && (q.kind == "" || q.kind == api.Kind) && (q.resource == "" || q.resource == api.Name)
+	return (q.kind == "" || q.kind == api.Kind) && (q.resource == "" || q.resource == api.Name) &&
+		isNameOfAPI(api.Name) && isNameOfAPI(strings.ToLower(api.Kind))
 }
+
+// isNameOfAPI tells whether a text can be a resource or a version, or a kind in lower case.
+func isNameOfAPI(text string) bool { return len(validation.IsDNS1035Label(text)) == 0 }
 
 type resolution struct {
 	resource   schema.GroupVersionResource
@@ -178,6 +183,9 @@ func (c *Connection) servedVersions(ctx context.Context, asked question) (served
 	return served, nil
 }
 
+// maxVersions is how many versions of a group count. Each costs a request.
+const maxVersions = 32
+
 // versionsOf returns the versions of a group, the preferred one first.
 func (c *Connection) versionsOf(ctx context.Context, group string) ([]string, error) {
 	if group == "" {
@@ -187,9 +195,9 @@ func (c *Connection) versionsOf(ctx context.Context, group string) ([]string, er
 	if err := c.ask(ctx, &found, group); err != nil {
 		return nil, err
 	}
-	versions := []string{found.PreferredVersion.Version}
-	for _, version := range found.Versions {
-		if version.Version != found.PreferredVersion.Version {
+	versions := make([]string, 0, 4)
+	for _, version := range append([]metav1.GroupVersionForDiscovery{found.PreferredVersion}, found.Versions...) {
+		if len(versions) < maxVersions && isNameOfAPI(version.Version) && !slices.Contains(versions, version.Version) {
 			versions = append(versions, version.Version)
 		}
 	}
@@ -208,7 +216,7 @@ func (c *Connection) ask(ctx context.Context, into runtime.Object, group string,
 			return ErrNotServed
 		}
 	}
-	err := redact.Error(c.discovery.RESTClient().Get().AbsPath(segments...).Do(ctx).Into(into))
+	err := c.credentials.Error(c.discovery.RESTClient().Get().AbsPath(segments...).Do(ctx).Into(into))
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("%w: %w", ErrNotServed, err)
 	}

@@ -33,8 +33,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/csaupgrade"
 	"k8s.io/client-go/util/retry"
-
-	"github.com/synchub-dev/synchub/provider/redact"
 )
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
@@ -194,10 +192,10 @@ func withMetadata(object *unstructured.Unstructured, field, value string) *unstr
 // maxVersion is how much is shown of what a target calls its version.
 const maxVersion = 64
 
-func gitVersion(body []byte) (string, error) {
+func (c *Connection) gitVersion(body []byte) (string, error) {
 	var info version.Info
 	if err := json.Unmarshal(body, &info); err != nil {
-		return "", fmt.Errorf("the target's answer is not a version: %w", redact.Error(err))
+		return "", fmt.Errorf("the target's answer is not a version: %w", c.credentials.Error(err))
 	}
-	return redact.Cut(info.GitVersion, maxVersion), nil
+	return c.credentials.Cut(info.GitVersion, maxVersion), nil
 }

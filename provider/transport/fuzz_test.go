@@ -23,6 +23,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/synchub-dev/synchub/provider/redact"
 )
 
 // Whatever a server refuses a request with, what is left of it is short, and text.
@@ -40,7 +42,7 @@ func FuzzRefusal(f *testing.F) {
 		response := &http.Response{
 			StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {media}}, Body: io.NopCloser(bytes.NewReader(content)),
 		}
-		rewriteRefusal(response, limit)
+		rewriteRefusal(response, limit, redact.CredentialsOf("a token of somebody"))
 		shown, err := io.ReadAll(response.Body)
 		if err != nil || int64(len(shown)) != response.ContentLength || len(shown) > most || !utf8.Valid(shown) || bytes.ContainsAny(shown, "\x1b") {
 			t.Errorf("%q of type %q became %d bytes: %q, %v", content, media, len(shown), shown, err)

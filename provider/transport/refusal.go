@@ -39,7 +39,7 @@ const maxRefusal = 64 << 10
 const tooLong = "the server refused the request with a text of over 64 KiB, which is not shown"
 
 // rewriteRefusal replaces the body of an answer that is no success by what of it is fit to be shown, and closes it.
-func rewriteRefusal(response *http.Response, limit int) {
+func rewriteRefusal(response *http.Response, limit int, credentials *redact.Credentials) {
 	content, err := io.ReadAll(io.LimitReader(response.Body, maxRefusal+1))
 	_ = response.Body.Close()
 	if err != nil && len(content) == 0 {
@@ -53,9 +53,9 @@ func rewriteRefusal(response *http.Response, limit int) {
 	case len(content) > maxRefusal:
 		media, shown = "text/plain", []byte(tooLong)
 	case status == nil:
-		media, shown = "text/plain", []byte(redact.Cut(string(content), limit))
+		media, shown = "text/plain", []byte(credentials.Cut(string(content), limit))
 	default:
-		redact.Status(status, limit)
+		credentials.Status(status, limit)
 		if shown, err = json.Marshal(status); err != nil {
 			media, shown = "text/plain", nil
 		} else {

@@ -25,6 +25,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/synchub-dev/synchub/provider/redact"
 )
 
 // Options say how answers of one server are bounded.
@@ -33,6 +35,10 @@ type Options struct {
 	// OnMisbehaviour is told of each answer that no server that means well gives: an [*ExceededError], unless less can be
 	// asked for, or a [*ContentTypeError]. It must return at once. Nil does nothing.
 	OnMisbehaviour func(error)
+	// Pace is that at which lists and watches are read. Nil is any.
+	Pace *Pace
+	// Credentials are withheld from the texts of the server. Nil are none.
+	Credentials *redact.Credentials
 }
 
 // Bound returns a wrapper that must be the innermost of a client's, so that none reads answers before it.
@@ -94,7 +100,7 @@ func (b *bounded) bound(request *http.Request, response *http.Response, kind kin
 	delete(response.Header, "Warning")
 	delete(response.Header, "Location")
 	if response.StatusCode < http.StatusOK || response.StatusCode >= http.StatusMultipleChoices {
-		rewriteRefusal(response, b.Limits.Text)
+		rewriteRefusal(response, b.Limits.Text, b.Credentials)
 		hasten(response.Header)
 		if cancel != nil {
 			cancel()
@@ -104,9 +110,12 @@ func (b *bounded) bound(request *http.Request, response *http.Response, kind kin
 	media := mediaOf(response)
 	if media == "" && response.ContentLength != 0 || media != "" && !b.isExpected(media, kind) {
 		_ = response.Body.Close()
-		err := &ContentTypeError{Request: describe(request, kind), ContentType: response.Header.Get("Content-Type")}
+		err := &ContentTypeError{Request: describe(request, kind), ContentType: b.Credentials.Text(response.Header.Get("Content-Type"))}
 		b.OnMisbehaviour(err)
 		return err
+	}
+	if b.Pace != nil && (kind == kindWatch || kind == kindList || kind == kindMetadata) {
+		response.Body = &paced{response.Body, b.Pace, request.Context()}
 	}
 	isJSON := !strings.HasSuffix(media, "protobuf")
 	asked := asked{b, request, kind}

@@ -393,13 +393,15 @@ func newServer(t *testing.T, http2 bool, serve http.HandlerFunc) *httptest.Serve
 	return server
 }
 
-func newRegistry(t *testing.T) *targets.Registry {
+// newRegistry returns a registry that runs. totalBytes bounds what is held of all targets together.
+func newRegistry(t *testing.T, totalBytes int64) *targets.Registry {
 	t.Helper()
 	registry := targets.NewRegistry(targets.Options{
 		FieldManager: "escapes", Limits: kcp.Limits{QPS: 1000, Burst: 1000}, Clock: clock.RealClock{},
 		Log:         funcr.New(func(_, args string) { expectHarmless(t, args) }, funcr.Options{Verbosity: 10}),
 		OnChange:    func(types.UID) {},
 		CacheLimits: targets.CacheLimits{Objects: 10_000, Bytes: 64 * mib},
+		TotalBytes:  totalBytes,
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -414,10 +416,14 @@ func newRegistry(t *testing.T) *targets.Registry {
 	return registry
 }
 
-// connect waits for the registry to have started.
 func connect(t *testing.T, kubeconfig string) *targets.Connection {
 	t.Helper()
-	registry := newRegistry(t)
+	return connectBy(t, newRegistry(t, 0), uid, kubeconfig)
+}
+
+// connectBy waits for the registry to have started.
+func connectBy(t *testing.T, registry *targets.Registry, uid types.UID, kubeconfig string) *targets.Connection {
+	t.Helper()
 	for {
 		connection, err := registry.Connect(uid, []byte(kubeconfig), kcp.Limits{})
 		if err == nil {
@@ -431,6 +437,12 @@ func connect(t *testing.T, kubeconfig string) *targets.Connection {
 
 func connectTo(t *testing.T, http2 bool, serve http.HandlerFunc) *targets.Connection {
 	t.Helper()
+	return connect(t, serveTarget(t, http2, serve))
+}
+
+// serveTarget starts a server that does not tell which cluster it is, and returns a kubeconfig for it.
+func serveTarget(t *testing.T, http2 bool, serve http.HandlerFunc) (kubeconfig string) {
+	t.Helper()
 	server := newServer(t, http2, func(writer http.ResponseWriter, request *http.Request) {
 		if strings.HasSuffix(request.URL.Path, "/kube-system") || strings.Contains(request.URL.Path, "/logicalclusters/") {
 			// It does not tell which cluster it is, and so it is taken for one at first.
@@ -440,7 +452,7 @@ func connectTo(t *testing.T, http2 bool, serve http.HandlerFunc) *targets.Connec
 		serve(writer, request)
 	})
 	authority := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
-	return connect(t, kubeconfigFor(server, authority))
+	return kubeconfigFor(server, authority)
 }
 
 // await returns once the target's health has the reason.

@@ -1,0 +1,68 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// However many targets take all that they can get, together they take no more than the limit, and whoever takes an equal share may
+// always have it.
+func TestTheTotal(t *testing.T) {
+	const limit, step = 1_000_000, 100
+	for _, test := range []struct {
+		greedy int
+		// want is what each of them gets, about.
+		want int64
+	}{{1, limit * 2 / 3}, {2, limit * 2 / 5}, {8, limit * 2 / 17}, {100, limit * 2 / 201}} {
+		shared := &total{limit: limit}
+		shared.targets.Store(300)
+		random := rand.New(rand.NewPCG(1, uint64(test.greedy))) //nolint:gosec // a test that can be repeated
+		taken := make([]int64, test.greedy)
+		for parked := map[int]bool{}; len(parked) < test.greedy; {
+			one := random.IntN(test.greedy)
+			if parked[one] {
+				continue
+			}
+			taken[one] += step
+			shared.held.Change(1, step)
+			parked[one] = !shared.allows(taken[one])
+			if !parked[one] {
+				delete(parked, one)
+			}
+		}
+		for one := range taken {
+			if taken[one] < test.want*7/10 || taken[one] > test.want*13/10 {
+				t.Errorf("of %d greedy ones, one takes %d", test.greedy, taken[one])
+			}
+		}
+		if held := shared.held.Bytes(); held > limit+int64(test.greedy)*step {
+			t.Errorf("%d greedy ones take %d", test.greedy, held)
+		}
+		// All others take an equal share, though nothing is left in the end.
+		for range 300 - test.greedy {
+			shared.coming.Add(limit / 300)
+			if !shared.allows(limit / 300) {
+				t.Fatal("an equal share is refused")
+			}
+		}
+	}
+	if none := (&total{}); !none.allows(1 << 60) {
+		t.Error("there is no limit")
+	}
+}
