@@ -91,8 +91,7 @@ type Target struct {
 
 // Trust says that what the hub before knew counts until it is to be asked again. The zero value says that nothing does.
 type Trust struct {
-	// Known is when it was last known to be so.
-	Known, Until time.Time
+	Until time.Time
 }
 
 // Recorder writes down the pairs of a SyncTarget.

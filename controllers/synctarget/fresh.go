@@ -94,7 +94,7 @@ func trustIn(syncTarget *edgev2alpha1.SyncTarget, known ledger.Entry, led, since
 		return syncmanager.Trust{}
 	}
 	until := since.Add(firstLook + time.Duration(chance(syncTarget.UID, "trust")*float64(heartbeatInterval)))
-	return syncmanager.Trust{Known: led, Until: until}
+	return syncmanager.Trust{Until: until}
 }
 
 // firstBeat is when a hub writes its first heartbeat of a target that has had one before: a fleet's are spread over the
