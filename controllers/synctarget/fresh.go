@@ -126,7 +126,7 @@ func withToken(health targets.Health, token targets.Token, hasToken bool, syncTa
 		why = " The target could not be reached: " + health.Message
 	}
 	health.Reason = ReasonTokenExpired
-	health.Message = fmt.Sprintf("The hub's token for the target ended at %s. Run `kubectl synchub rotate %s`, or put a kubeconfig with another into the Secret.%s",
+	health.Message = fmt.Sprintf("The hub's token for the target ended at %s. Run `kubectl synchub rotate %s --target-kubeconfig FILE`, or put a kubeconfig with another into the Secret.%s",
 		token.ExpiresAt.Format(dateFormat), syncTarget, why)
 	return health
 }

@@ -337,7 +337,7 @@ func expectSpread(t *testing.T, before *metav1.Time) {
 
 func TestWithToken(t *testing.T) {
 	ended, valid := targets.Token{ExpiresAt: noon.Add(-time.Hour)}, targets.Token{ExpiresAt: noon.Add(time.Hour)}
-	const advice = "ended at 2026-01-02T11:00:00Z. Run `kubectl synchub rotate florin`"
+	const advice = "ended at 2026-01-02T11:00:00Z. Run `kubectl synchub rotate florin --target-kubeconfig FILE`"
 	for name, test := range map[string]struct {
 		health       targets.Health
 		token        targets.Token
