@@ -18,6 +18,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -114,6 +115,59 @@ func TestDocumentedCommandsAreUnderstood(t *testing.T) {
 			}
 		}
 	}
+}
+
+var (
+	quotedCommand = regexp.MustCompile("`kubectl synchub ([^`]*)`|\"kubectl synchub ([^\"]*)\"")
+	verb          = regexp.MustCompile(`%[a-z]`)
+)
+
+// Each command that a message, a comment or a page names exists, and one that it tells to run is complete.
+func TestAdvisedCommandsWork(t *testing.T) {
+	advised := 0
+	err := fs.WalkDir(os.DirFS("../.."), ".", func(path string, entry fs.DirEntry, err error) error {
+		switch isSource := strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go"); {
+		case err != nil:
+			return err
+		case entry.IsDir() && (strings.HasPrefix(entry.Name(), ".") && path != "." || path == "bin" || path == "test" || path == "docs/design"):
+			return fs.SkipDir
+		case !isSource && (!strings.HasSuffix(path, ".md") || path == "CHANGELOG.md" || path == "RESULTS.md"):
+			return nil
+		}
+		content, err := os.ReadFile("../../" + path)
+		if err != nil {
+			return err
+		}
+		for _, found := range quotedCommand.FindAllStringSubmatch(string(content), -1) {
+			advised++
+			if err := isComplete(strings.Fields(verb.ReplaceAllString(found[1]+found[2], "florin"))); err != nil {
+				t.Errorf("%s: %s: %v", path, found[0], err)
+			}
+		}
+		return nil
+	})
+	if err != nil || advised < 20 {
+		t.Errorf("%d commands were found, %v", advised, err)
+	}
+}
+
+// isComplete checks a command line. One that only names a command may lack its arguments.
+func isComplete(line []string) error {
+	command, left, err := newCommand(genericiooptions.NewTestIOStreamsDiscard()).Find(line)
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	if err := command.ParseFlags(left); err != nil {
+		return err
+	}
+	if err := command.ValidateFlagGroups(); err != nil {
+		return err
+	}
+	flags := command.Flags()
+	if slices.Contains([]string{"register", "rotate", "strays"}, command.Name()) && !flags.Changed("target-kubeconfig") && !flags.Changed("kubeconfig-only") {
+		return errors.New("it needs --target-kubeconfig")
+	}
+	return command.ValidateArgs(flags.Args())
 }
 
 // Each example is a PublishedResource, or a part of the spec of one.

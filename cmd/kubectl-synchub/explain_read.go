@@ -30,6 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
@@ -113,6 +114,11 @@ func (o *explainOptions) reachTarget(ctx context.Context, syncTarget *edgev2alph
 	if err != nil {
 		return nil, err
 	}
+	return reachByCredentials(ctx, workspace, syncTarget)
+}
+
+// reachByCredentials returns a SyncTarget's cluster, by the kubeconfig that the hub has.
+func reachByCredentials(ctx context.Context, workspace client.Client, syncTarget *edgev2alpha1.SyncTarget) (*reader, error) {
 	inventory := &registration.Inventory{Client: workspace}
 	kubeconfig, err := inventory.Credentials(ctx, syncTarget)
 	switch {

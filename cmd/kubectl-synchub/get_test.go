@@ -154,7 +154,7 @@ func watchesTargets(t *testing.T, f *fleet, down *edgev2alpha1.SyncTarget) {
 func showsStatus(t *testing.T, mine []string) {
 	t.Helper()
 	got := succeed(t, append([]string{"status"}, mine...)...).out
-	for _, part := range []string{"3 clusters: 2 ready, 1 not ready. 120 objects synced, 3 failed.", "c-down:   TargetUnreachable: A message about c-down."} {
+	for _, part := range []string{"3 clusters: 2 ready, 1 not ready. 120 objects synced, 3 failed, as last counted.", "c-down:   TargetUnreachable: A message about c-down."} {
 		if !strings.Contains(got, part) {
 			t.Errorf("%q is missing in\n%s", part, got)
 		}

@@ -46,7 +46,8 @@ that very object. Only the hub can verify marks: here they are believed, so read
 are Namespaces and CustomResourceDefinitions, always, since others' objects would go with them. --release leaves all of them on the
 cluster and takes label and marks off. Objects that change meanwhile are looked at again; no other object of the same name is touched.
 
-The cluster that the SyncTarget stands for now is refused: use drain there. Of a SyncTarget that does not exist any more give the
+The cluster that the SyncTarget stands for now is refused: use drain there. To be sure of that, --delete and --release ask the
+cluster to which the SyncTarget's own kubeconfig leads which one it is. Of a SyncTarget that does not exist any more give the
 UID. Make sure then that no other workspace has it: this command only sees the current one.`
 
 const straysExample = `  # List what is left on a former cluster
@@ -120,6 +121,13 @@ func (o *straysOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	if syncTarget != nil {
+		if err := o.leadsElsewhere(ctx, syncTarget, clusterID); err != nil && (o.remove || o.release) {
+			return err
+		} else if err != nil {
+			o.note("Before anything is deleted or released: " + err.Error() + ".")
+		}
+	}
 	uid := types.UID(o.uid)
 	if syncTarget != nil {
 		uid = syncTarget.UID
@@ -132,7 +140,7 @@ func (o *straysOptions) run(ctx context.Context, name string) error {
 	for _, unseen := range found.unseen {
 		o.note(unseen)
 	}
-	if err := o.act(ctx, cluster, found.strays, func() error { _, err := o.former(ctx, name, clusterID); return err }); err != nil {
+	if err := o.act(ctx, cluster, found.strays, func() error { return o.stillFormer(ctx, name, clusterID) }); err != nil {
 		return err
 	}
 	if len(found.unseen) > 0 {
@@ -181,12 +189,46 @@ func (o *straysOptions) former(ctx context.Context, name, clusterID string) (*ed
 	return syncTarget, nil
 }
 
+// leadsElsewhere fails unless the SyncTarget's own kubeconfig leads to another cluster. Its status may have been written by somebody
+// who would like to see objects of the present cluster deleted.
+func (o *straysOptions) leadsElsewhere(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, clusterID string) error {
+	fail := func(err error) error {
+		return fmt.Errorf("the cluster to which the kubeconfig of the SyncTarget %s leads cannot be asked whether it is this one, so run the command where it can: %w", syncTarget.Name, redact.Error(err))
+	}
+	workspace, err := o.client()
+	if err != nil {
+		return fail(err)
+	}
+	present, err := reachByCredentials(ctx, workspace, syncTarget)
+	if err != nil {
+		return fail(err)
+	}
+	switch presentID, err := targets.ClusterID(ctx, present.metadata); {
+	case err != nil:
+		return fail(err)
+	case presentID == "":
+		return fail(errors.New("it does not tell its ID"))
+	case presentID == clusterID:
+		return fmt.Errorf("the kubeconfig of the SyncTarget %s leads to this cluster (%s): its objects are no strays; `kubectl synchub drain %s` removes them", syncTarget.Name, clusterID, syncTarget.Name)
+	}
+	return nil
+}
+
+// stillFormer fails if the SyncTarget stands for the cluster by now.
+func (o *straysOptions) stillFormer(ctx context.Context, name, clusterID string) error {
+	syncTarget, err := o.former(ctx, name, clusterID)
+	if err != nil || syncTarget == nil {
+		return err
+	}
+	return o.leadsElsewhere(ctx, syncTarget, clusterID)
+}
+
 // introduce says how the SyncTarget and the cluster are related.
 func introduce(syncTarget *edgev2alpha1.SyncTarget, clusterID string) string {
 	if syncTarget == nil {
 		return fmt.Sprintf("No SyncTarget of this workspace has the UID. The cluster is %s.", clusterID)
 	}
-	text := fmt.Sprintf("The SyncTarget %s stands for the cluster %s; this one is %s", syncTarget.Name, syncTarget.Status.ClusterID, clusterID)
+	text := fmt.Sprintf("By its status the SyncTarget %s stands for the cluster %s; this one is %s", syncTarget.Name, syncTarget.Status.ClusterID, clusterID)
 	for _, former := range syncTarget.Status.FormerClusters {
 		if former.ClusterID == clusterID {
 			return text + ", which it stood for until " + former.Until.UTC().Format("2006-01-02 15:04 MST") + "."

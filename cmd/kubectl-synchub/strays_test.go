@@ -17,7 +17,13 @@ limitations under the License.
 package main
 
 import (
+	"encoding/base64"
+	"encoding/pem"
 	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -41,7 +47,9 @@ type swapped struct {
 	*fleet
 	former    *edgev2alpha1.SyncTarget
 	clusterID string
-	owner     ownership.Owner
+	// credentials are the Secret with the SyncTarget's kubeconfig.
+	credentials *corev1.Secret
+	owner       ownership.Owner
 	// others must never change.
 	others []client.Object
 }
@@ -72,6 +80,9 @@ func newSwapped(t *testing.T) *swapped {
 	s.former = &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "swapped"}}
 	s.make(t, s.former)
 	s.standsFor(t, "elsewhere")
+	s.credentials = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: edgev2alpha1.DefaultCredentialNamespace, Name: "swapped-kubeconfig"}}
+	s.make(t, s.credentials)
+	s.leadsTo(t, elsewhere(t))
 	s.owner = ownership.Owner{Hub: "a-hub", SyncTarget: s.former.UID, Sealer: ownership.NewSealer([]byte("a key"))}
 
 	s.make(t, s.marked(s.owner, s.object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: strays}}"), ownership.PolicyDelete))
@@ -103,6 +114,32 @@ func (s *swapped) standsFor(t *testing.T, clusterID string) {
 	if err := s.admin.Status().Update(t.Context(), s.former); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// leadsTo makes the SyncTarget's kubeconfig lead to a cluster.
+func (s *swapped) leadsTo(t *testing.T, kubeconfig []byte) {
+	t.Helper()
+	s.credentials.Data = map[string][]byte{edgev2alpha1.DefaultCredentialKey: kubeconfig}
+	if err := s.admin.Update(t.Context(), s.credentials); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// elsewhere returns the kubeconfig of a double of another cluster, which tells its ID and nothing else.
+func elsewhere(t *testing.T) []byte {
+	t.Helper()
+	server := httptest.NewTLSServer(http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
+		if request.URL.Path != "/api/v1/namespaces/kube-system" {
+			http.NotFound(response, request)
+			return
+		}
+		response.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(response, `{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": {"name": "kube-system", "uid": "elsewhere"}}`)
+	}))
+	t.Cleanup(server.Close)
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	return fmt.Appendf(nil, `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
+		clusters: [{name: c, cluster: {server: %q, certificate-authority-data: %s}}], users: [{name: u, user: {token: none}}]}`, server.URL, base64.StdEncoding.EncodeToString(authority))
 }
 
 func (s *swapped) object(t *testing.T, manifest string) *unstructured.Unstructured {
@@ -260,10 +297,27 @@ func (s *swapped) refusesPresent(t *testing.T) {
 			fail(t, message, append([]string{"strays", "--uid", string(s.former.UID), "--target-kubeconfig", s.Kubeconfig, "--yes"}, strings.Fields(action)...)...)
 		}
 	}
+	s.standsFor(t, "elsewhere")
+	// Whoever may write the status may have written that.
+	there := s.credentials.Data[edgev2alpha1.DefaultCredentialKey]
+	here, err := os.ReadFile(s.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kubeconfig, message := range map[string]string{
+		string(here): "leads to this cluster (" + s.clusterID + ")", "nonsense": "cannot be asked whether it is this one",
+	} {
+		s.leadsTo(t, []byte(kubeconfig))
+		fail(t, message, s.with("--yes", "--delete")...)
+		fail(t, message, s.with("--yes", "--release")...)
+		if got := succeed(t, s.with()...); !strings.Contains(got.errs, message) {
+			t.Errorf("the list does not warn:\n%s", got.errs)
+		}
+	}
+	s.leadsTo(t, there)
 	if after := s.versions(t); !slices.Equal(after, before) {
 		t.Errorf("versions were %v and are %v", before, after)
 	}
-	s.standsFor(t, "elsewhere")
 }
 
 func (s *swapped) deletes(t *testing.T) {

@@ -19,7 +19,6 @@ package apiexport
 import (
 	"context"
 	"maps"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -46,10 +45,10 @@ func (c *Controller) setSchemas(ctx context.Context, made *plan) error {
 		}
 		before := c.schemas[candidate.group]
 		if before.Name == one.Name && before.Version == one.Version {
-			one.OpenAPI, one.Kept, one.Created = before.OpenAPI, before.Kept, before.Created
+			one.OpenAPI, one.Kept = before.OpenAPI, before.Kept
 		} else {
 			var err error
-			if one.OpenAPI, one.Created, err = c.openAPIOf(ctx, one.Name, one.Version); err != nil {
+			if one.OpenAPI, err = c.openAPIOf(ctx, one.Name, one.Version); err != nil {
 				return err
 			}
 			if one.OpenAPI != nil {
@@ -67,11 +66,11 @@ func (c *Controller) setSchemas(ctx context.Context, made *plan) error {
 	return nil
 }
 
-// openAPIOf returns the schema of one version, and when it was made; nil if there is none.
-func (c *Controller) openAPIOf(ctx context.Context, name, version string) (*apiextensionsv1.JSONSchemaProps, time.Time, error) {
+// openAPIOf returns the schema of one version, nil if there is none.
+func (c *Controller) openAPIOf(ctx context.Context, name, version string) (*apiextensionsv1.JSONSchemaProps, error) {
 	exported, err := c.planner.schemaOf(ctx, name)
 	if err != nil || exported == nil {
-		return nil, time.Time{}, err
+		return nil, err
 	}
 	for i := range exported.Spec.Versions {
 		if exported.Spec.Versions[i].Name == version {
@@ -79,10 +78,10 @@ func (c *Controller) openAPIOf(ctx context.Context, name, version string) (*apie
 			if err != nil {
 				// It must not keep the others out.
 				log.FromContext(ctx).Error(err, "a schema cannot be compared with those of targets", "schema", name)
-				return nil, time.Time{}, nil
+				return nil, nil
 			}
-			return read, exported.CreationTimestamp.Time, nil
+			return read, nil
 		}
 	}
-	return nil, time.Time{}, nil
+	return nil, nil
 }

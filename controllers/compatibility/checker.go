@@ -35,8 +35,6 @@ import (
 type Schema struct {
 	// Name is that of the APIResourceSchema, whose content never changes; Version is the one that is synced.
 	Name, Version string
-	// Created is when that was made.
-	Created time.Time
 	// OpenAPI is the schema of the version. It must not be changed.
 	OpenAPI *apiextensionsv1.JSONSchemaProps
 	// Kept is what it keeps of an object.
@@ -44,6 +42,9 @@ type Schema struct {
 	// Warn is true if objects are to be synced whether or not all fit.
 	Warn bool
 }
+
+// ID tells it from all others of its resource.
+func (s Schema) ID() string { return s.Name + "/" + s.Version }
 
 // Wanted is a resource that is to be compared.
 type Wanted struct {

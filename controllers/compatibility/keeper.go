@@ -109,7 +109,7 @@ func (k *Keeper) Set(wanted map[schema.GroupResource]Wanted) {
 		switch {
 		// Each version has a schema of its own.
 		case !ok, found.wanted.Target != one.Target:
-			pending := State{edgev2alpha1.SyncedResourcePending, ReasonPending, "The target was not looked at yet."}
+			pending := State{SyncedResourceState: edgev2alpha1.SyncedResourcePending, Reason: ReasonPending, Message: "The target was not looked at yet."}
 			k.entries[resource] = &entry{wanted: one, state: pending, due: one.Trusted, fits: make(chan struct{})}
 		case !found.wanted.same(one):
 			found.wanted, found.due = one, k.Clock.Now()
@@ -220,6 +220,8 @@ func (k *Keeper) check(ctx context.Context, look *Look, resource schema.GroupRes
 	}
 	if err != nil {
 		k.Connection.Doubt()
+	} else {
+		state.Schema = wanted.Schema.ID()
 	}
 	if k.take(resource, wanted, state, err) {
 		k.Log.Info("whether objects fit into the target changed", "resource", resource.String(), "state", string(state.SyncedResourceState), "reason", state.Reason, "message", state.Message)

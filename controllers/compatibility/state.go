@@ -56,6 +56,8 @@ type State struct {
 	edgev2alpha1.SyncedResourceState
 	// Reason is a constant; Message is a sentence for people.
 	Reason, Message string
+	// Schema is the [Schema.ID] of what was compared, empty if nothing was.
+	Schema string
 }
 
 // Refuses tells whether objects of the mailbox do not fit, so that by default none is written.
@@ -67,11 +69,11 @@ func Refuses(state edgev2alpha1.SyncedResourceState, reason string) bool {
 }
 
 func accepted(reason, message string) State {
-	return State{edgev2alpha1.SyncedResourceAccepted, reason, message}
+	return State{SyncedResourceState: edgev2alpha1.SyncedResourceAccepted, Reason: reason, Message: message}
 }
 
 func incompatible(reason, message string) State {
-	return State{edgev2alpha1.SyncedResourceIncompatible, reason, message}
+	return State{SyncedResourceState: edgev2alpha1.SyncedResourceIncompatible, Reason: reason, Message: message}
 }
 
 // NotCompared is the state of what mailboxes do not have from the hub.
@@ -122,7 +124,9 @@ func list(findings []compatibility.Finding) string {
 	return text + "."
 }
 
-var notAnswered = State{edgev2alpha1.SyncedResourcePending, ReasonNotAnswered, "The target could not be asked for its schema; it is asked again."}
+var notAnswered = State{
+	SyncedResourceState: edgev2alpha1.SyncedResourcePending, Reason: ReasonNotAnswered, Message: "The target could not be asked for its schema; it is asked again.",
+}
 
 // stateOf tells what an error of the target means that was asked about the version in use; ok is false if it may answer otherwise
 // when it is asked again.

@@ -112,7 +112,7 @@ type Work struct {
 
 // NewController returns a controller that makes mailboxes where the locator finds them, and remembers them in the ledger.
 func NewController(manager mcmanager.Manager, locator Locator, ledger *ledger.Ledger, clock clock.Clock, work Work) *Controller {
-	return &Controller{Locator: locator, manager: manager, ledger: ledger, clock: clock, work: work, turns: newTurns()}
+	return &Controller{Locator: locator, manager: manager, ledger: ledger, clock: clock, work: work, turns: newTurns(clock)}
 }
 
 // Register adds the controller to the manager.
@@ -276,13 +276,19 @@ func (c *Controller) ensure(ctx context.Context, request mcreconcile.Request, sy
 		return metav1.Condition{Status: metav1.ConditionTrue, Reason: ReasonReady, Message: fmt.Sprintf("The mailbox is %s.", c.path(name))},
 			&edgev2alpha1.MailboxStatus{Workspace: c.path(name), Cluster: workspace.Spec.Cluster}, nil
 	}
-	if !workspace.CreationTimestamp.IsZero() && c.clock.Since(workspace.CreationTimestamp.Time) > hangingAfter {
-		return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonHanging,
-			Message: fmt.Sprintf("The workspace %s:%s has been %s for over a minute. kcp binds the mailbox's APIs in the name of the hub's user: it must be a kcp user, "+
-				"not a ServiceAccount of another workspace, and may bind both exports (see `synchub init`).", c.Workspace, name, workspace.Status.Phase)}, nil, nil
+	before := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionMailboxReady)
+	if c.clock.Since(c.turns.note(request)) >= hangingAfter || before != nil && before.Reason == ReasonHanging {
+		return hanging(c.Workspace+":"+name, workspace.Status.Phase), nil, nil
 	}
-	c.turns.note(request)
 	return initializing(name), nil, nil
+}
+
+// hanging is the condition of a workspace that this hub, or the one before, has seen not to be ready for hangingAfter. How old the
+// workspace is does not tell that: it is made by kcp's clock.
+func hanging(path string, phase corev1alpha1.LogicalClusterPhaseType) metav1.Condition {
+	return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonHanging,
+		Message: fmt.Sprintf("The workspace %s is not ready after a minute or more, but %s. kcp binds the mailbox's APIs in the name of the hub's user: it must be a kcp user, "+
+			"not a ServiceAccount of another workspace, and may bind both exports (see `synchub init`).", path, phase)}
 }
 
 func initializing(name string) metav1.Condition {

@@ -18,8 +18,10 @@ package mailbox
 
 import (
 	"sync"
+	"time"
 
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 )
 
@@ -29,14 +31,17 @@ const atOnce = 16
 
 // turns lets some SyncTargets have their mailboxes prepared at a time, and the others wait.
 type turns struct {
+	clock clock.PassiveClock
+
 	lock  sync.Mutex
 	queue workqueue.TypedInterface[mcreconcile.Request]
-	// preparing are the SyncTargets whose mailboxes kcp prepares, waiting those that are to come.
-	preparing, waiting map[mcreconcile.Request]bool
+	// preparing are the SyncTargets whose mailboxes kcp prepares, with since when, and waiting those that are to come.
+	preparing map[mcreconcile.Request]time.Time
+	waiting   map[mcreconcile.Request]bool
 }
 
-func newTurns() *turns {
-	return &turns{preparing: map[mcreconcile.Request]bool{}, waiting: map[mcreconcile.Request]bool{}}
+func newTurns(clock clock.PassiveClock) *turns {
+	return &turns{clock: clock, preparing: map[mcreconcile.Request]time.Time{}, waiting: map[mcreconcile.Request]bool{}}
 }
 
 // listen takes over the queue by which those who wait are called.
@@ -50,21 +55,28 @@ func (t *turns) listen(queue workqueue.TypedInterface[mcreconcile.Request]) {
 func (t *turns) take(syncTarget mcreconcile.Request) bool {
 	t.lock.Lock()
 	defer t.lock.Unlock()
-	if !t.preparing[syncTarget] && len(t.preparing) >= atOnce {
+	if _, has := t.preparing[syncTarget]; !has && len(t.preparing) >= atOnce {
 		t.waiting[syncTarget] = true
 		return false
 	}
-	delete(t.waiting, syncTarget)
-	t.preparing[syncTarget] = true
+	t.begin(syncTarget)
 	return true
 }
 
-// note notes that kcp prepares a mailbox, whoever asked for it.
-func (t *turns) note(syncTarget mcreconcile.Request) {
+// note notes that kcp prepares a mailbox, whoever asked for it, and returns since when that is known.
+func (t *turns) note(syncTarget mcreconcile.Request) (since time.Time) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
+	return t.begin(syncTarget)
+}
+
+// begin gives a SyncTarget its turn, unless it has it. The caller holds the lock.
+func (t *turns) begin(syncTarget mcreconcile.Request) (since time.Time) {
 	delete(t.waiting, syncTarget)
-	t.preparing[syncTarget] = true
+	if _, has := t.preparing[syncTarget]; !has {
+		t.preparing[syncTarget] = t.clock.Now()
+	}
+	return t.preparing[syncTarget]
 }
 
 // pass gives up a SyncTarget's turn, or its wait, and calls those that may be next. Whoever is called and has no use for it

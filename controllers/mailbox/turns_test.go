@@ -20,8 +20,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/util/workqueue"
+	testclock "k8s.io/utils/clock/testing"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 )
 
@@ -34,7 +36,7 @@ func syncTargetRequest(number int) mcreconcile.Request {
 func newTurnsWithQueue(t *testing.T) (*turns, workqueue.TypedInterface[mcreconcile.Request]) {
 	queue := workqueue.NewTyped[mcreconcile.Request]()
 	t.Cleanup(queue.ShutDown)
-	turns := newTurns()
+	turns := newTurns(testclock.NewFakeClock(time.Unix(1000, 0)))
 	turns.listen(queue)
 	return turns, queue
 }
@@ -83,6 +85,25 @@ func TestTurns(t *testing.T) {
 	turns.pass(syncTargetRequest(100))
 	if got := called(queue); len(got) != 1 || got[0] != syncTargetRequest(101) {
 		t.Errorf("%v were called", got)
+	}
+}
+
+// For how long a mailbox is being prepared is measured by the hub's own clock, from when the hub first saw that.
+func TestTurnsKnowSinceWhen(t *testing.T) {
+	turns, _ := newTurnsWithQueue(t)
+	clock, began := turns.clock.(*testclock.FakeClock), turns.clock.Now()
+	turns.take(syncTargetRequest(0))
+	clock.Step(time.Second)
+	turns.take(syncTargetRequest(0))
+	for number, want := range []time.Time{began, began.Add(time.Second)} {
+		if since := turns.note(syncTargetRequest(number)); !since.Equal(want) {
+			t.Errorf("%d: since %v, want %v", number, since, want)
+		}
+	}
+	clock.Step(time.Second)
+	turns.pass(syncTargetRequest(0))
+	if since := turns.note(syncTargetRequest(0)); !since.Equal(clock.Now()) {
+		t.Errorf("it counts from before it had passed: %v", since)
 	}
 }
 

@@ -366,6 +366,20 @@ func (c *Controller) Knows() bool {
 	return state != mailboxes.Unknown
 }
 
+// Hidden returns why the hub does not see what the mailbox has of the resource now; empty if it does.
+func (c *Controller) Hidden() string {
+	if c.Mailboxes.Lacks(c.Mailbox, c.Resource.GroupResource()) {
+		if c.Resource.Exported {
+			return "kcp has not bound it in the mailbox"
+		}
+		return "the APIBinding of the mailbox does not accept the hub's claim on it, or kcp has not applied that"
+	}
+	if _, known := c.mailboxObject(types.NamespacedName{}); !known {
+		return "the hub cannot list it now"
+	}
+	return ""
+}
+
 // Unavailable returns what of the controller's resource the target does not serve, or not to the hub.
 func (c *Controller) Unavailable() []Unavailable {
 	unavailable := slices.Clone(c.Unresolved)

@@ -88,7 +88,7 @@ type takenError struct {
 func (e *takenError) Error() string {
 	text := fmt.Sprintf("the target has an object of this name that is not what the mailbox's is there (%s): remove it there, or choose another name", e.why)
 	if e.adoptable {
-		text += ", or allow its adoption, by spec.adoption of the PublishedResource or `kubectl synchub register --adopt`"
+		text += ", or allow its adoption, by spec.adoption of the PublishedResource or `kubectl synchub register NAME --target-kubeconfig FILE --adopt`"
 	}
 	return text
 }

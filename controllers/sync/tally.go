@@ -205,7 +205,7 @@ func tallyOf(tallies map[string]*Tally, config string) *Tally {
 
 // Sum says how a controller, or several, are doing.
 type Sum struct {
-	// Synced objects are in step on both sides, Failed are not.
+	// Synced objects are in step on both sides, Failed are not. Those of which fields are left to the target are neither.
 	Synced, Failed int
 	// Former objects are left on the target though the mailbox they came from is gone.
 	Former int
@@ -240,6 +240,12 @@ func (c *Controller) Sum() Sum {
 		sum.Failed++
 		sum.Failures = append(sum.Failures, ObjectFailure{Resource: c.Resource, Key: key, Failure: failure})
 		sum.Synced -= len(c.marksFrom(key))
+	}
+	for key := range c.failures.deferredFields() {
+		if _, failed := failures[key]; !failed {
+			// Whether the fields differ that are left to the target is not known.
+			sum.Synced -= len(c.marksFrom(key))
+		}
 	}
 	for _, key := range c.failures.kept() {
 		sum.Former += len(c.marksFrom(key))

@@ -143,6 +143,9 @@ func (c *Controller) Changed(syncTarget types.UID) {
 
 // Reconcile writes the status of the configs of one mailbox where it differs.
 func (c *Controller) Reconcile(ctx context.Context, syncTarget types.UID) (reconcile.Result, error) {
+	if halt := c.manager.Halt(syncTarget); halt.Reason != "" {
+		return c.reportHalt(ctx, syncTarget, halt)
+	}
 	view, ok := c.manager.View(syncTarget)
 	if !ok {
 		c.forget(syncTarget)
@@ -166,6 +169,37 @@ func (c *Controller) Reconcile(ctx context.Context, syncTarget types.UID) (recon
 		}
 	}
 	return reconcile.Result{}, errors.Join(errs...)
+}
+
+// reportHalt says in the configs of a mailbox that nothing is synced. What they say of objects stays: it was observed before.
+func (c *Controller) reportHalt(ctx context.Context, syncTarget types.UID, halt syncmanager.Halt) (reconcile.Result, error) {
+	if later := c.take(syncTarget, false, true); later > 0 {
+		return reconcile.Result{RequeueAfter: later}, nil
+	}
+	var errs []error
+	for _, resource := range syncmanager.ConfigResources {
+		configs, _ := c.mailboxes.List(resource, halt.Mailbox)
+		for _, config := range configs {
+			if config.GetDeletionTimestamp() != nil || mailboxes.ExtentOf(config) != mailboxes.Whole || ctx.Err() != nil {
+				continue
+			}
+			current, err := statusOf(config)
+			if err == nil {
+				err = c.update(ctx, halt.Mailbox, resource, config, current, halted(halt, config.GetGeneration(), current))
+			}
+			errs = append(errs, err)
+		}
+	}
+	return reconcile.Result{}, errors.Join(errs...)
+}
+
+// statusOf reads the status of a config, of whichever kind: both share it.
+func statusOf(config *unstructured.Unstructured) (edgev2alpha1.SyncerConfigStatus, error) {
+	var read struct {
+		Status edgev2alpha1.SyncerConfigStatus `json:"status"`
+	}
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"status": config.Object["status"]}, &read)
+	return read.Status, err
 }
 
 // begin notes that a mailbox's configs are being looked at, unless it returns how much later that is to be.
@@ -271,11 +305,15 @@ func (c *Controller) write(ctx context.Context, report report, resource schema.G
 		return nil
 	}
 	findings.Generation, findings.Closed = object.GetGeneration(), report.closed
-	next := Status(findings, current)
+	return c.update(ctx, report.Mailbox, resource, object, current, Status(findings, current))
+}
+
+// update writes the status of a config if it is another one.
+func (c *Controller) update(ctx context.Context, mailbox logicalcluster.Name, resource schema.GroupVersionResource, object *unstructured.Unstructured, current, next edgev2alpha1.SyncerConfigStatus) error {
 	if apiequality.Semantic.DeepEqual(current, next) {
 		return nil
 	}
-	return c.patch(ctx, report.Mailbox, resource, object, next)
+	return c.patch(ctx, mailbox, resource, object, next)
 }
 
 func (c *Controller) patch(ctx context.Context, mailbox logicalcluster.Name, resource schema.GroupVersionResource, object *unstructured.Unstructured, next edgev2alpha1.SyncerConfigStatus) error {

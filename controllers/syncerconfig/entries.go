@@ -41,7 +41,7 @@ type Shortfall struct {
 	// Field is the entry's path in the config, Resource what it names there.
 	Field, Resource string
 	// Reason is [ReasonNotPublished], [edgev2alpha1.ReasonNamingConflict], [sync.ReasonNotServed], [sync.ReasonForbidden],
-	// [compatibility.ReasonVersionNotServed], [compatibility.ReasonSchema] or one of package boundary.
+	// [ReasonNotVisible], [compatibility.ReasonVersionNotServed], [compatibility.ReasonSchema] or one of package boundary.
 	Reason string
 	// Message is what the target or the hub says about it, empty if it is not published.
 	Message string
@@ -68,8 +68,12 @@ type Supply struct {
 	Definitions map[schema.GroupResource]definition.State
 	// Namespaces says which namespaces of the target may be used.
 	Namespaces *boundary.Namespaces
-	// Missing are those that this mailbox does not have all the same.
+	// Missing are those that this mailbox does not have all the same, and Hidden those of which the hub does not see the objects
+	// there, with why.
 	Missing syncmanager.MissingAPIs
+	Hidden  map[schema.GroupResource]string
+	// Unfinished are those of which not all has been tried that was there when they began to be synced.
+	Unfinished map[schema.GroupResource]bool
 }
 
 // Shortfalls returns which entries of a config cannot work now, and why. The conversions are the config's.
@@ -104,9 +108,15 @@ func (s Supply) hold(entry selection.Entry, conversions []conversion.Conversion)
 		for _, target := range meant {
 			short = append(short, s.refused(entry, resource, target)...)
 		}
-		// "*" means what there is.
-		if len(meant) > 0 && !isWildcard(entry) && s.Missing.Has(resource.GroupResource()) {
-			short = append(short, Shortfall{Resource: nameOf(entry), Reason: edgev2alpha1.ReasonNamingConflict})
+		if len(meant) > 0 && s.Missing.Has(resource.GroupResource()) {
+			// "*" means what there is.
+			if !isWildcard(entry) {
+				short = append(short, Shortfall{Resource: nameOf(entry), Reason: edgev2alpha1.ReasonNamingConflict})
+			}
+			continue
+		}
+		if why := s.Hidden[resource.GroupResource()]; len(meant) > 0 && why != "" {
+			short = append(short, Shortfall{Resource: resource.GroupResource().String(), Reason: ReasonNotVisible, Message: why})
 			continue
 		}
 		for _, unavailable := range s.Unavailable[resource.GroupResource()] {
@@ -128,6 +138,19 @@ func (s Supply) hold(entry selection.Entry, conversions []conversion.Conversion)
 		}
 	}
 	return named, short
+}
+
+// IsUnfinished tells whether entries of a config name something of which not all has been tried yet.
+func (s Supply) IsUnfinished(entries []selection.Entry, conversions []conversion.Conversion) bool {
+	for _, resource := range s.Published {
+		if resource.Companion || !s.Unfinished[resource.GroupResource()] {
+			continue
+		}
+		if slices.ContainsFunc(entries, func(entry selection.Entry) bool { return len(s.meantBy(entry, resource, conversions)) > 0 }) {
+			return true
+		}
+	}
+	return false
 }
 
 // refused returns what an entry asks to bring up from a resource of the target and may not have. What "*" stands for is what

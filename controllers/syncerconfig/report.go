@@ -51,6 +51,8 @@ func newReport(view syncmanager.View) report {
 			Definitions: view.Definitions,
 			Namespaces:  view.Namespaces,
 			Missing:     view.Missing,
+			Hidden:      map[schema.GroupResource]string{},
+			Unfinished:  map[schema.GroupResource]bool{},
 		},
 		entries: map[string][]selection.Entry{},
 	}
@@ -58,6 +60,14 @@ func newReport(view syncmanager.View) report {
 		controller.AddTo(report.tallies)
 		group := controller.Resource.GroupResource()
 		report.supply.Targets[group], report.supply.Unavailable[group] = controller.Targets, inOtherVersions(controller.Unavailable(), view.Fits)
+		if why := controller.Hidden(); why != "" {
+			report.supply.Hidden[group] = why
+		} else if !controller.Knows() {
+			report.supply.Unfinished[group] = true
+		}
+	}
+	for _, group := range view.Unstarted {
+		report.supply.Unfinished[group] = true
 	}
 	for _, resource := range view.Published {
 		group := resource.GroupResource()
@@ -116,6 +126,7 @@ func (r report) findings(id string, conversions []edgev2alpha1.Conversion) Findi
 		}
 	}
 	return Findings{
+		Unfinished: r.supply.IsUnfinished(r.entries[id], usable),
 		Versions:   r.overruledVersions(id),
 		Tally:      r.tallies[id],
 		Selects:    r.Matcher.HasRules(id),

@@ -42,6 +42,10 @@ const (
 	ReasonInvalidEntry  = "InvalidEntry"
 	ReasonSuspended     = "Suspended"
 	ReasonNothing       = "SelectsNothing"
+	// ReasonNotSynced: nothing is synced with the SyncTarget now.
+	ReasonNotSynced = "NotSynced"
+	// ReasonNotVisible: the hub does not see objects of the mailbox, so that it says nothing of them.
+	ReasonNotVisible = "NotVisible"
 	// ReasonNotInSchema is that of the condition FieldsDropped.
 	ReasonNotInSchema = "NotInSchema"
 	// ReasonLeftToTarget: all is in step but fields that ignoreFields named before: the target keeps them until their objects
@@ -81,6 +85,8 @@ type Findings struct {
 	Beyond bool
 	// Versions says which entries name a version for a resource that is written to the target in another.
 	Versions []string
+	// Unfinished is true while not all has been tried that was there when its resources began to be synced.
+	Unfinished bool
 	// Closed says why nothing of the mailbox is held; empty if that is not so. Nothing else is known then.
 	Closed string
 }
@@ -93,11 +99,16 @@ func Status(findings Findings, current edgev2alpha1.SyncerConfigStatus) edgev2al
 	if tally == nil {
 		tally = &sync.Tally{}
 	}
-	if findings.Closed == "" {
+	if findings.Closed == "" && findings.seesAll() {
 		next.Selected, next.Synced, next.Failed = tally.Selected, tally.Synced, tally.Failed
 		next.Failures = sync.FirstFailures(tally.Failures, edgev2alpha1.MaxFailures)
 	}
 	ready := readiness(findings, tally)
+	if before := meta.FindStatusCondition(current.Conditions, ready.Type); findings.Unfinished && ready.Status == metav1.ConditionTrue &&
+		(before == nil || before.Status != metav1.ConditionTrue || before.ObservedGeneration != findings.Generation) {
+		// What the hub before has said stands until it is refuted.
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, ReasonSyncing, "Not all that the config selects has been tried yet."
+	}
 	ready.ObservedGeneration = findings.Generation
 	meta.SetStatusCondition(&next.Conditions, ready)
 	setOrRemove(&next.Conditions, !findings.Beyond && (!findings.Selects || len(findings.Idle) > 0), metav1.Condition{
@@ -117,10 +128,26 @@ func Status(findings Findings, current edgev2alpha1.SyncerConfigStatus) edgev2al
 	setOrRemove(&next.Conditions, overlapping.Reason != "", overlapping)
 	setOrRemove(&next.Conditions, len(tally.Dropped) > 0, metav1.Condition{
 		Type: edgev2alpha1.ConditionFieldsDropped, Reason: ReasonNotInSchema, ObservedGeneration: findings.Generation,
-		Message: sync.Truncate(fmt.Sprintf("The schema of the mailbox does not have these fields of objects on the target: %s.", first(tally.Dropped))),
+		Message: sync.Truncate(fmt.Sprintf("The schema of the mailbox does not have these fields, which selected objects on the target have, or had since the hub began: %s.", first(tally.Dropped))),
 	})
 	// Every field of a config acts; an earlier release may have said otherwise.
 	meta.RemoveStatusCondition(&next.Conditions, edgev2alpha1.ConditionNotImplemented)
+	return next
+}
+
+// seesAll tells whether the hub sees all that the entries name, so that it can count it.
+func (f Findings) seesAll() bool {
+	return !slices.ContainsFunc(f.Shortfalls, func(short Shortfall) bool { return short.Reason == ReasonNotVisible })
+}
+
+// halted returns the status of a config while nothing is synced. The reason tells enough: a message on the SyncTarget may be of no
+// concern to those who use the mailbox.
+func halted(halt syncmanager.Halt, generation int64, current edgev2alpha1.SyncerConfigStatus) edgev2alpha1.SyncerConfigStatus {
+	next := *current.DeepCopy()
+	meta.SetStatusCondition(&next.Conditions, metav1.Condition{
+		Type: edgev2alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: ReasonNotSynced, ObservedGeneration: generation,
+		Message: fmt.Sprintf("Nothing is synced now: SyncerReady of the SyncTarget %s is not True (%s). What this status says of objects was observed before.", halt.SyncTarget, halt.Reason),
+	})
 	return next
 }
 
@@ -162,6 +189,9 @@ func readiness(findings Findings, tally *sync.Tally) metav1.Condition {
 		condition.Reason, condition.Message = ReasonSyncing, fmt.Sprintf("%d of %d objects are in step.", tally.Synced, tally.Selected)
 	default:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonInStep, "All selected objects are in step."
+		if tally.Selected == 0 {
+			condition.Message = "There is no object now that the config selects."
+		}
 	}
 	return condition
 }
@@ -198,6 +228,7 @@ func lacking(shortfalls []Shortfall) (reason, message string) {
 		{boundary.ReasonNamespaceNotAllowed, "Refused, because the SyncTarget is bound to other namespaces"},
 		{ReasonNotPublished, "Not published by the hub"},
 		{edgev2alpha1.ReasonNamingConflict, "Not served by the mailbox, see the condition " + edgev2alpha1.ConditionAPIsMissing},
+		{ReasonNotVisible, "Not visible to the hub in the mailbox, so that the counts are older"},
 		{sync.ReasonNotServed, "Not served by the target"},
 		{compatibility.ReasonVersionNotServed, "Served by the target in other versions only"},
 		{sync.ReasonForbidden, "Not permitted on the target"},

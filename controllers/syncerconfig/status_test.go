@@ -164,7 +164,15 @@ func TestStatus(t *testing.T) {
 		},
 		"finds nothing": {
 			findings(func(f *syncerconfig.Findings) { f.Tally = nil }),
-			"True InStep", "", nil,
+			"True InStep", "There is no object now that the config selects.", nil,
+		},
+		"not all was tried": {
+			findings(func(f *syncerconfig.Findings) { f.Unfinished = true }),
+			"False Syncing", "Not all that the config selects has been tried yet.", nil,
+		},
+		"not all was tried, and some failed": {
+			findings(func(f *syncerconfig.Findings) { f.Unfinished, f.Tally.Failed = true, 1 }),
+			"False ObjectsFailed", "1 of 2", nil,
 		},
 		"everything": {
 			findings(func(f *syncerconfig.Findings) {
@@ -299,5 +307,39 @@ func TestBeyondLimits(t *testing.T) {
 	}
 	if again := syncerconfig.Status(syncerconfig.Findings{Beyond: true, Generation: 2}, next); !reflect.DeepEqual(next, again) {
 		t.Errorf("it is written again: %+v", again)
+	}
+}
+
+// Of objects that the hub does not see it claims nothing, and takes back nothing that it has counted.
+func TestWhatIsNotSeenIsNotCounted(t *testing.T) {
+	inStep := syncerconfig.Status(findings(func(*syncerconfig.Findings) {}), edgev2alpha1.SyncerConfigStatus{})
+	hidden := findings(func(f *syncerconfig.Findings) {
+		f.Tally = nil
+		f.Shortfalls = []syncerconfig.Shortfall{{Field: "spec.upsync[0]", Resource: "secrets", Reason: syncerconfig.ReasonNotVisible, Message: "no claim"}}
+	})
+	got := syncerconfig.Status(hidden, inStep)
+	ready := meta.FindStatusCondition(got.Conditions, edgev2alpha1.ConditionReady)
+	if ready.Status != metav1.ConditionFalse || ready.Reason != syncerconfig.ReasonNotVisible || !strings.Contains(ready.Message, "spec.upsync[0] (secrets): no claim") || got.Selected != 2 || got.Synced != 2 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// While a hub that has just begun has not tried all, what the one before has said stands, unless the config has changed since, or
+// something has been found that refutes it.
+func TestWhatWasInStepStaysSoUntilAllIsTried(t *testing.T) {
+	inStep := syncerconfig.Status(findings(func(*syncerconfig.Findings) {}), edgev2alpha1.SyncerConfigStatus{})
+	for name, test := range map[string]struct {
+		change func(*syncerconfig.Findings)
+		want   string
+	}{
+		"unchanged":         {func(*syncerconfig.Findings) {}, syncerconfig.ReasonInStep},
+		"changed":           {func(f *syncerconfig.Findings) { f.Generation++ }, syncerconfig.ReasonSyncing},
+		"not on the target": {func(f *syncerconfig.Findings) { f.Tally.Synced = 1 }, syncerconfig.ReasonSyncing},
+	} {
+		found := findings(func(f *syncerconfig.Findings) { f.Unfinished = true })
+		test.change(&found)
+		if ready := meta.FindStatusCondition(syncerconfig.Status(found, inStep).Conditions, edgev2alpha1.ConditionReady); ready.Reason != test.want {
+			t.Errorf("%s: got %+v", name, ready)
+		}
 	}
 }

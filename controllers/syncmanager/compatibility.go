@@ -154,9 +154,8 @@ func (t *managed) accepts(resource sync.Resource) bool {
 
 // trusts returns until when it need not be asked whether objects of a resource fit; zero if it must. The caller holds turn.
 func (t *managed) trusts(resource sync.Resource, schema compatibility.Schema) time.Time {
-	trusted := t.describe().Trusted
-	if t.accepts(resource) && schema.Created.Before(trusted.Known) {
-		return trusted.Until
+	if t.accepts(resource) && t.fits[resource.OnTarget().GroupResource()].Schema == schema.ID() {
+		return t.describe().Trusted.Until
 	}
 	return time.Time{}
 }

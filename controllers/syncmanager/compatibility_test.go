@@ -115,28 +115,29 @@ func TestWhatMayFitRuns(t *testing.T) {
 
 // What the hub before has compared with the same schema need not be compared at once.
 func TestWhatFittedIsTrusted(t *testing.T) {
-	known := time.Unix(1000, 0)
-	trust := Trust{Known: known, Until: known.Add(time.Minute)}
-	fitted := compatibility.State{SyncedResourceState: edgev2alpha1.SyncedResourceAccepted, Reason: compatibility.ReasonFits}
+	published := compatibility.Schema{Name: "v1.deployments.apps", Version: "v1"}
+	trust := Trust{Until: time.Unix(1000, 0)}
+	fitted := compatibility.State{SyncedResourceState: edgev2alpha1.SyncedResourceAccepted, Reason: compatibility.ReasonFits, Schema: published.ID()}
+	other, older, refused := fitted, fitted, refusing()
+	other.Schema, older.Schema, refused.Schema = "v2.deployments.apps/v1", "", published.ID()
 	for name, test := range map[string]struct {
-		before  compatibility.State
-		trust   Trust
-		created time.Time
-		want    time.Time
+		before compatibility.State
+		trust  Trust
+		want   time.Time
 	}{
-		"it fitted":                       {fitted, trust, known.Add(-time.Second), trust.Until},
-		"it fitted, with another schema":  {fitted, trust, known.Add(time.Second), time.Time{}},
-		"it fitted, but that is long ago": {fitted, Trust{}, known.Add(-time.Second), time.Time{}},
-		"it did not fit":                  {refusing(), trust, known.Add(-time.Second), time.Time{}},
-		"nothing is known":                {compatibility.State{}, trust, known.Add(-time.Second), time.Time{}},
+		"it fitted":                                {fitted, trust, trust.Until},
+		"it fitted, with another schema":           {other, trust, time.Time{}},
+		"it fitted, with nobody knows what schema": {older, trust, time.Time{}},
+		"it fitted, but that is long ago":          {fitted, Trust{}, time.Time{}},
+		"it did not fit":                           {refused, trust, time.Time{}},
+		"nothing is known":                         {compatibility.State{}, trust, time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			managed := &managed{target: Target{Trusted: test.trust}, fits: map[schema.GroupResource]compatibility.State{}}
 			if test.before != (compatibility.State{}) {
 				managed.fits[deployments] = test.before
 			}
-			resource := resources("deployments.apps")[0]
-			if got := managed.trusts(resource, compatibility.Schema{Created: test.created}); !got.Equal(test.want) {
+			if got := managed.trusts(resources("deployments.apps")[0], published); !got.Equal(test.want) {
 				t.Errorf("want %v, got %v", test.want, got)
 			}
 		})

@@ -75,6 +75,23 @@ func (t *managed) isCounted(resource schema.GroupResource, published int, now ti
 	return !ok || pair.controller.Synced() && pair.controller.Knows() || !now.Before(pair.since.Add(countLimit))
 }
 
+// isCounted tells the same of all resources of a SyncTarget.
+func (m *Manager) isCounted(managed *managed) bool {
+	_, published := m.publication()
+	now := m.Clock.Now()
+	managed.lock.Lock()
+	defer managed.lock.Unlock()
+	if len(managed.unstarted) > 0 && !managed.isCounted(managed.unstarted[0], published, now) {
+		return false
+	}
+	for resource := range managed.pairs {
+		if !managed.isCounted(resource, published, now) {
+			return false
+		}
+	}
+	return len(managed.pairs) > 0 || managed.isCounted(schema.GroupResource{}, published, now)
+}
+
 // hasObservedAll tells whether every SyncTarget that the hub before knew has been assigned, or has been found not to be synced, since
 // this hub leads. One that nobody sees any more is waited for no longer than the limit.
 func (m *Manager) hasObservedAll() bool {
@@ -118,12 +135,11 @@ func (m *Manager) Without(resource schema.GroupResource) (syncTargets []string) 
 	return syncTargets
 }
 
-// Sum counts all objects that are synced with a SyncTarget's target; ok is false if none is synced now.
-func (m *Manager) Sum(syncTarget types.UID) (sum sync.Sum, ok bool) {
-	m.lock.Lock()
-	managed, ok := m.targets[syncTarget]
-	m.lock.Unlock()
-	if !ok {
+// Sum counts all objects that are synced with a SyncTarget's target. They are not known while none is synced, nor, like those of
+// [Manager.Count], as long as something that they count has not been observed yet.
+func (m *Manager) Sum(syncTarget types.UID) (sum sync.Sum, known bool) {
+	managed, ok := m.get(syncTarget)
+	if !ok || !m.isCounted(managed) {
 		return sum, false
 	}
 	for _, controller := range managed.controllers() {

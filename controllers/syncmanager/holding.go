@@ -187,6 +187,17 @@ func (m *Manager) BeyondLimits(syncTarget types.UID) string {
 	return strings.Join(sentences, " ")
 }
 
+// HoldsNothing tells whether a SyncTarget's mailbox is so far beyond its limits that nothing of it is synced, or none of its configs
+// is known.
+func (m *Manager) HoldsNothing(syncTarget types.UID) bool {
+	found, ok := m.get(syncTarget)
+	if !ok {
+		return false
+	}
+	mailbox := found.describe().Mailbox
+	return m.Mailboxes.LimitError(mailbox).Closed || m.Mailboxes.ConfigLimitError(mailbox).Closed
+}
+
 // matcherOf compiles the configs that are in force.
 func (m *Manager) matcherOf(configs configs) *selection.Matcher {
 	inForce, all := configs.withinLimits()

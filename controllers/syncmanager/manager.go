@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	gosync "sync"
 	"time"
 
@@ -90,8 +91,7 @@ type Target struct {
 
 // Trust says that what the hub before knew counts until it is to be asked again. The zero value says that nothing does.
 type Trust struct {
-	// Known is when it was last known to be so.
-	Known, Until time.Time
+	Until time.Time
 }
 
 // Recorder writes down the pairs of a SyncTarget.
@@ -154,6 +154,8 @@ type Manager struct {
 	definitions []definition.Wanted
 	schemas     map[schema.GroupResource]compatibility.Schema
 	targets     map[types.UID]*managed
+	// halts are the SyncTargets that are not synced, as far as somebody has said so.
+	halts map[types.UID]Halt
 	// began is when the manager was started. Observed are the SyncTargets of which it has been decided since whether they are synced;
 	// it is dropped once that is all of them.
 	began       time.Time
@@ -163,7 +165,7 @@ type Manager struct {
 
 // New returns a manager without any target.
 func New(options Options) *Manager {
-	m := &Manager{Options: options, targets: map[types.UID]*managed{}, observed: map[types.UID]bool{}}
+	m := &Manager{Options: options, targets: map[types.UID]*managed{}, halts: map[types.UID]Halt{}, observed: map[types.UID]bool{}}
 	m.holding = &holding{manager: m, limits: options.MailboxLimits}
 	return m
 }
@@ -369,6 +371,8 @@ type View struct {
 	Definitions map[schema.GroupResource]definition.State
 	// Namespaces says which namespaces of the target may be used.
 	Namespaces *boundary.Namespaces
+	// Unstarted are those of which nothing is synced before the target has answered.
+	Unstarted []schema.GroupResource
 	// Frozen are the resources of mailboxes that are not synced because objects do not fit into the target.
 	Frozen map[schema.GroupResource]compatibility.State
 	// Missing are the APIs that the mailbox does not have although they are published.
@@ -389,6 +393,7 @@ func (m *Manager) View(syncTarget types.UID) (view View, ok bool) {
 	defer found.lock.Unlock()
 	view.Published = found.inVersions(published)
 	view.Mailbox, view.Matcher, view.Definitions = found.target.Mailbox, found.matcher, found.definitions()
+	view.Unstarted = slices.Clone(found.unstarted)
 	view.Frozen, view.Missing, view.Fits = m.frozen(found, view.Published), found.missing, maps.Clone(found.fits)
 	return view, found.known && found.settled == found.matcher
 }

@@ -207,6 +207,12 @@ func TestCountsAreKnownOnceAllIsObserved(t *testing.T) {
 			t.Errorf("%s: want the counts of %s known: %v", what, resource, want)
 		}
 	}
+	isSummed := func(what string, want bool) {
+		t.Helper()
+		if _, known := manager.Sum(florin); known != want {
+			t.Errorf("%s: want the sum known: %v", what, want)
+		}
+	}
 	is("nothing was read", secrets, false)
 	loaded, remembered = true, []types.UID{florin, "guilder"}
 	is("nothing is assigned", secrets, false)
@@ -215,6 +221,7 @@ func TestCountsAreKnownOnceAllIsObserved(t *testing.T) {
 	f := &fixture{t, manager, notes, Target{UID: florin, Name: "florin", Inventory: "i", Mailbox: "m", Connection: connection(t), Recorded: records("secrets/v1")}}
 	manager.Assign(f.target)
 	is("the mailbox has not been seen", configMaps, false)
+	isSummed("the mailbox has not been seen", false)
 	learn(manager, selecting("secrets"))
 	f.settled([]string{"secrets"})
 	is("it is not known what the mailbox lacks", configMaps, false)
@@ -222,6 +229,7 @@ func TestCountsAreKnownOnceAllIsObserved(t *testing.T) {
 	manager.setMissing(found, MissingAPIs{})
 	is("nothing of it is synced", configMaps, true)
 	is("the target has not said what it holds", secrets, false)
+	isSummed("the target has not said what it holds", false)
 	manager.Publish(resources("configmaps", "secrets"))
 	is("what is published now has not been settled", configMaps, false)
 	f.settled([]string{"secrets"})
@@ -229,6 +237,7 @@ func TestCountsAreKnownOnceAllIsObserved(t *testing.T) {
 
 	clock.Step(countLimit)
 	is("the target stays away", secrets, true)
+	isSummed("the target stays away", true)
 	f.target.Connection = connection(t)
 	manager.Assign(f.target)
 	f.settled([]string{"secrets"})

@@ -60,7 +60,7 @@ func toLedger(records map[schema.GroupResource]Record) []ledger.Resource {
 	for group, record := range records {
 		resource := ledger.Resource{
 			GroupResource: metav1.GroupResource(group), Version: record.Version, Own: record.Own,
-			State: string(record.Fit.SyncedResourceState), Reason: record.Fit.Reason, Message: record.Fit.Message,
+			State: string(record.Fit.SyncedResourceState), Reason: record.Fit.Reason, Message: record.Fit.Message, Schema: record.Fit.Schema,
 		}
 		for _, source := range record.ConvertedFrom {
 			resource.ConvertedFrom = append(resource.ConvertedFrom, metav1.GroupResource(source))
@@ -79,7 +79,7 @@ func FromLedger(resources []ledger.Resource) map[schema.GroupResource]Record {
 	for _, resource := range resources {
 		record := Record{
 			Version: resource.Version, Own: resource.Own,
-			Fit: compatibility.State{SyncedResourceState: edgev2alpha1.SyncedResourceState(resource.State), Reason: resource.Reason, Message: resource.Message},
+			Fit: compatibility.State{SyncedResourceState: edgev2alpha1.SyncedResourceState(resource.State), Reason: resource.Reason, Message: resource.Message, Schema: resource.Schema},
 		}
 		for _, source := range resource.ConvertedFrom {
 			record.ConvertedFrom = append(record.ConvertedFrom, schema.GroupResource(source))

@@ -57,7 +57,7 @@ func authorizedCondition(access targets.Access, health targets.Health, problem *
 		condition.Status, condition.Reason = metav1.ConditionFalse, ReasonRightsMissing
 		condition.Message = "On the target the hub may not use: " + rights.Describe(access.Missing, shownResources) +
 			". What configs in the mailbox ask for is among it. If the mailbox's users are meant to have it there, grant it: " +
-			"`kubectl synchub register --add-resources`."
+			"`kubectl synchub register NAME --target-kubeconfig FILE --add-resources RESOURCES`."
 	default:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonAuthorized, "The hub may do on the target what the synced resources need."
 	}

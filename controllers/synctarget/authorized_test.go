@@ -40,7 +40,7 @@ func TestAuthorizedCondition(t *testing.T) {
 		{Resource: "configmaps", Verb: "create"}, {Resource: "configmaps", Verb: "patch"}, {Group: "apps", Resource: "deployments", Verb: "delete"},
 	}
 	const listed = "On the target the hub may not use: configmaps (create, patch), deployments.apps (delete). What configs in the mailbox ask for is among it. " +
-		"If the mailbox's users are meant to have it there, grant it: `kubectl synchub register --add-resources`."
+		"If the mailbox's users are meant to have it there, grant it: `kubectl synchub register NAME --target-kubeconfig FILE --add-resources RESOURCES`."
 	for name, test := range map[string]struct {
 		access  targets.Access
 		health  targets.Health

@@ -258,6 +258,7 @@ func (c *Controller) engage(request mcreconcile.Request, syncTarget *edgev2alpha
 func (c *Controller) Stop(syncTarget types.UID) {
 	c.endDeparture(syncTarget)
 	c.sync.Unassign(syncTarget)
+	c.sync.SetHalt(syncTarget, syncmanager.Halt{})
 	c.registry.Disconnect(syncTarget)
 	c.lock.Lock()
 	delete(c.departed, syncTarget)

@@ -94,7 +94,7 @@ func trustIn(syncTarget *edgev2alpha1.SyncTarget, known ledger.Entry, led, since
 		return syncmanager.Trust{}
 	}
 	until := since.Add(firstLook + time.Duration(chance(syncTarget.UID, "trust")*float64(heartbeatInterval)))
-	return syncmanager.Trust{Known: led, Until: until}
+	return syncmanager.Trust{Until: until}
 }
 
 // firstBeat is when a hub writes its first heartbeat of a target that has had one before: a fleet's are spread over the
@@ -126,7 +126,7 @@ func withToken(health targets.Health, token targets.Token, hasToken bool, syncTa
 		why = " The target could not be reached: " + health.Message
 	}
 	health.Reason = ReasonTokenExpired
-	health.Message = fmt.Sprintf("The hub's token for the target ended at %s. Run `kubectl synchub rotate %s`, or put a kubeconfig with another into the Secret.%s",
+	health.Message = fmt.Sprintf("The hub's token for the target ended at %s. Run `kubectl synchub rotate %s --target-kubeconfig FILE`, or put a kubeconfig with another into the Secret.%s",
 		token.ExpiresAt.Format(dateFormat), syncTarget, why)
 	return health
 }

@@ -23,6 +23,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -37,6 +38,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/controllers/notice"
 	"github.com/synchub-dev/synchub/controllers/patch"
+	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -72,6 +74,7 @@ func (c *Controller) leave(ctx context.Context, request mcreconcile.Request, inv
 	}
 	c.see(request, uid)
 	c.sync.Unassign(uid)
+	c.sync.SetHalt(uid, syncmanager.Halt{SyncTarget: syncTarget.Name, Mailbox: logicalcluster.Name(c.ledger.Get(uid).Mailbox), Reason: ReasonDeparting})
 	memory := c.remember(uid)
 	c.expect(syncTarget, memory)
 	connection, problem, err := c.connect(ctx, inventory, syncTarget, memory)
@@ -90,7 +93,7 @@ func (c *Controller) leave(ctx context.Context, request mcreconcile.Request, inv
 	case running.ended():
 		return c.finish(ctx, inventory, syncTarget, ReasonDeparted, "Nothing is left to be done on the target.")
 	case !isForced(syncTarget):
-		return c.tell(ctx, inventory, syncTarget, ReasonDeparting, "The SyncTarget is being deleted. "+running.progress())
+		return c.tell(ctx, inventory, syncTarget, ReasonDeparting, "The SyncTarget is being deleted. "+running.progress(), heartbeatCondition(connection.Health(), nil))
 	}
 	if left := forceGrace - c.clock.Since(running.began); left > 0 && answers(ctx, connection) {
 		return reconcile.Result{RequeueAfter: left}, nil
@@ -111,12 +114,13 @@ func (c *Controller) awaitTarget(ctx context.Context, inventory cluster.Cluster,
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	why := ""
-	switch {
-	case problem != nil:
+	var health targets.Health
+	if connection != nil {
+		health = connection.Health()
+	}
+	why := health.Message
+	if problem != nil {
 		why = problem.message
-	case connection != nil:
-		why = connection.Health().Message
 	}
 	left := leftOn(c.ledger.Get(syncTarget.UID).Resources, fresh.Status.Departure)
 	switch {
@@ -126,7 +130,7 @@ func (c *Controller) awaitTarget(ctx context.Context, inventory cluster.Cluster,
 		return c.force(ctx, inventory, syncTarget, left)
 	default:
 		return c.tell(ctx, inventory, syncTarget, ReasonDepartureWaiting, fmt.Sprintf("%s The target cannot be reached: %s The hub waits until it can, or until the annotation %s=true is set.",
-			left, why, edgev2alpha1.AnnotationForceRemoval))
+			left, why, edgev2alpha1.AnnotationForceRemoval), heartbeatCondition(health, problem))
 	}
 }
 
@@ -147,14 +151,16 @@ func (c *Controller) finish(ctx context.Context, inventory cluster.Cluster, sync
 	return c.tell(ctx, inventory, syncTarget, reason, message)
 }
 
-// tell writes why a SyncTarget that is being deleted is not ready.
-func (c *Controller) tell(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, reason, message string) (reconcile.Result, error) {
+// tell writes why a SyncTarget that is being deleted is not ready, with other conditions.
+func (c *Controller) tell(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, reason, message string, conditions ...metav1.Condition) (reconcile.Result, error) {
 	stored := syncTarget.DeepCopy()
-	changed := false
 	for _, kind := range []string{edgev2alpha1.ConditionReady, edgev2alpha1.ConditionSyncerReady} {
-		changed = meta.SetStatusCondition(&syncTarget.Status.Conditions, metav1.Condition{
-			Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message, ObservedGeneration: syncTarget.Generation,
-		}) || changed
+		conditions = append(conditions, metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message})
+	}
+	changed := false
+	for _, condition := range conditions {
+		condition.ObservedGeneration = syncTarget.Generation
+		changed = meta.SetStatusCondition(&syncTarget.Status.Conditions, condition) || changed
 	}
 	if !changed {
 		return reconcile.Result{}, nil

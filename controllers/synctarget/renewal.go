@@ -145,7 +145,7 @@ func renewalProblem(token targets.Token, syncTarget string, err error, described
 	ends := token.ExpiresAt.Format(dateFormat)
 	if _, inventory := errors.AsType[*writeError](err); apierrors.IsForbidden(err) && !inventory {
 		return fmt.Sprintf("The hub's token for the target ends at %s and cannot be renewed: allow its ServiceAccount %s/%s to create serviceaccounts/token for itself, "+
-			"or run `kubectl synchub rotate %s`.", ends, token.Namespace, token.ServiceAccount, syncTarget)
+			"or run `kubectl synchub rotate %s --target-kubeconfig FILE`.", ends, token.Namespace, token.ServiceAccount, syncTarget)
 	}
-	return fmt.Sprintf("The hub's token for the target ends at %s and was not renewed yet: %s. This is tried again; `kubectl synchub rotate %s` gives another.", ends, described, syncTarget)
+	return fmt.Sprintf("The hub's token for the target ends at %s and was not renewed yet: %s. This is tried again; `kubectl synchub rotate %s --target-kubeconfig FILE` gives another.", ends, described, syncTarget)
 }

@@ -75,10 +75,10 @@ func TestRenewalProblem(t *testing.T) {
 		not  string
 	}{
 		"no right": {fmt.Errorf("request: %w", forbidden), []string{
-			"2026-01-02T12:00:00Z", "allow its ServiceAccount synchub/hub to create serviceaccounts/token", "`kubectl synchub rotate florin`",
+			"2026-01-02T12:00:00Z", "allow its ServiceAccount synchub/hub to create serviceaccounts/token", "`kubectl synchub rotate florin --target-kubeconfig FILE`",
 		}, "described"},
-		"no right to the Secret": {&writeError{fmt.Errorf("write: %w", forbidden)}, []string{"2026-01-02T12:00:00Z", "described", "`kubectl synchub rotate florin`"}, "allow"},
-		"anything else":          {errors.New("x"), []string{"2026-01-02T12:00:00Z", "described", "tried again", "`kubectl synchub rotate florin`"}, "allow"},
+		"no right to the Secret": {&writeError{fmt.Errorf("write: %w", forbidden)}, []string{"2026-01-02T12:00:00Z", "described", "`kubectl synchub rotate florin --target-kubeconfig FILE`"}, "allow"},
+		"anything else":          {errors.New("x"), []string{"2026-01-02T12:00:00Z", "described", "tried again", "`kubectl synchub rotate florin --target-kubeconfig FILE`"}, "allow"},
 	} {
 		got := renewalProblem(token, "florin", test.err, "described")
 		for _, part := range test.says {

@@ -111,8 +111,10 @@ func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, sync
 	now.beyond = c.sync.BeyondLimits(syncTarget.UID)
 	now.rebound = c.sync.Rebound(syncTarget.UID)
 	now.hidden = c.sync.Hidden(syncTarget.UID)
+	now.holdsNothing = c.sync.HoldsNothing(syncTarget.UID)
 	now.sum = func() (sync.Sum, bool) { return c.sync.Sum(syncTarget.UID) }
 	result := reconcile.Result{RequeueAfter: now.describe(syncTarget, memory)}
+	c.sync.SetHalt(syncTarget.UID, haltOf(syncTarget, found.mailbox))
 	known := c.ledger.Get(syncTarget.UID)
 	now.describeLedger(syncTarget, known, c.sync.States(syncTarget.UID))
 	describeLeft(syncTarget, known.LeftIn(namespacesOf(syncTarget)))
@@ -149,7 +151,9 @@ type view struct {
 	rebound bool
 	// hidden is what kcp hides of the mailbox.
 	hidden mailboxes.Hidden
-	now    time.Time
+	// holdsNothing is true if the mailbox is so far beyond its limits that nothing of it is synced.
+	holdsNothing bool
+	now          time.Time
 	// ahead is how far the target's clock is ahead of the hub's.
 	ahead time.Duration
 }
@@ -169,6 +173,7 @@ func (v view) describe(syncTarget *edgev2alpha1.SyncTarget, memory *memory) (aga
 	authorized := authorizedCondition(v.access, health, v.problem)
 	again = soonest(again, max(v.trusted.Until.Sub(v.now), 0))
 	for _, condition := range []*metav1.Condition{&heartbeat, &syncer, &authorized} {
+		condition.ObservedGeneration = syncTarget.Generation
 		before := meta.FindStatusCondition(status.Conditions, condition.Type)
 		if wait := heldFor(before, *condition, status.LastSyncerHeartbeatTime, memory.since, v.now); wait > 0 {
 			*condition, again = *before, soonest(again, wait)
@@ -176,7 +181,6 @@ func (v view) describe(syncTarget *edgev2alpha1.SyncTarget, memory *memory) (aga
 		again = soonest(again, memory.reword(before, condition, v.now))
 	}
 	for _, condition := range []metav1.Condition{heartbeat, syncer, authorized, readyCondition(syncTarget, heartbeat, syncer)} {
-		condition.ObservedGeneration = syncTarget.Generation
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
 	v.describeMissing(syncTarget)
@@ -195,8 +199,21 @@ func (v view) describe(syncTarget *edgev2alpha1.SyncTarget, memory *memory) (aga
 			v.count(status)
 		}
 	}
+	if health.Up && syncer.Status == metav1.ConditionFalse && !slices.Contains(begun, syncer.Reason) {
+		// The heartbeat goes on, but no object is observed any more.
+		status.Counts, status.Failures, status.PendingSince = nil, nil, nil
+	}
 	v.describeLimits(syncTarget, status.LastSyncerHeartbeatTime != last)
 	return again
+}
+
+// haltOf returns why a SyncTarget is not synced. Where that is because its mailbox is beyond its limits, its configs say more than that.
+func haltOf(syncTarget *edgev2alpha1.SyncTarget, mailbox logicalcluster.Name) syncmanager.Halt {
+	syncer := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionSyncerReady)
+	if mailbox == "" || syncer == nil || syncer.Status == metav1.ConditionTrue || syncer.Reason == sync.ReasonMailboxLimitExceeded {
+		return syncmanager.Halt{}
+	}
+	return syncmanager.Halt{SyncTarget: syncTarget.Name, Mailbox: mailbox, Reason: syncer.Reason}
 }
 
 // describeLimits sets or removes the condition MailboxLimitExceeded. Its numbers change with each object of the mailbox, so
@@ -391,6 +408,8 @@ func syncerCondition(syncTarget *edgev2alpha1.SyncTarget, v view, health targets
 		}
 	case !v.known:
 		condition.Reason, condition.Message = ReasonStarting, "The hub has not read the mailbox yet."
+	case v.holdsNothing:
+		condition.Reason, condition.Message = sync.ReasonMailboxLimitExceeded, "Nothing is synced, since the mailbox has too much; the condition MailboxLimitExceeded says how much, and what to do."
 	case v.rebound && syncTarget.Status.Mailbox != nil:
 		condition.Status, condition.Reason = metav1.ConditionTrue, ReasonMailboxRebound
 		condition.Message = fmt.Sprintf("The hub syncs the target with its mailbox, but removes nothing from it: the mailbox was bound again, after kcp had deleted with the former binding "+
@@ -419,9 +438,10 @@ func reportSuspended(syncTarget *edgev2alpha1.SyncTarget) {
 	})
 }
 
-// readyCondition sums up the others.
+// readyCondition sums up the others. It is no newer than they are.
 func readyCondition(syncTarget *edgev2alpha1.SyncTarget, heartbeat, syncer metav1.Condition) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: ReasonReady, Message: "The hub syncs the target with its mailbox."}
+	condition.ObservedGeneration = min(heartbeat.ObservedGeneration, syncer.ObservedGeneration)
 	if mailbox := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionMailboxReady); mailbox == nil || mailbox.Status != metav1.ConditionTrue {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, ReasonMailboxNotReady, "The mailbox workspace is not ready."
 	}

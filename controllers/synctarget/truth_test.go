@@ -45,7 +45,7 @@ func TestStatusTellsOfTheObjects(t *testing.T) {
 		})
 	}
 	syncTarget := &edgev2alpha1.SyncTarget{}
-	now := view{now: noon, health: targets.Health{Up: true, Reason: targets.ReasonConnected, Version: "v1.35.4", LastSeen: noon}, sum: func() (sync.Sum, bool) { return sum, true }}
+	now := view{now: noon, known: true, circumstances: circumstances{mailbox: "m"}, health: targets.Health{Up: true, Reason: targets.ReasonConnected, Version: "v1.35.4", LastSeen: noon}, sum: func() (sync.Sum, bool) { return sum, true }}
 	now.describe(syncTarget, &memory{})
 	status := syncTarget.Status
 	if status.Versions == nil || status.Versions.Kubernetes != "v1.35.4" || !status.PendingSince.Time.Equal(noon) {
@@ -131,5 +131,60 @@ func TestMailboxLimitExceeded(t *testing.T) {
 		if got != step.want {
 			t.Errorf("%+v: the condition says %q", step, got)
 		}
+	}
+}
+
+// A condition that the hub before has written is left as it is for a while, and does not speak of a spec that this hub has not tried.
+func TestHeldConditionsKeepTheirGeneration(t *testing.T) {
+	l := newLife()
+	l.live(2*time.Minute, l.answer)
+	l.restart()
+	l.Generation++
+	l.view.health = connecting
+	l.view.describe(l.SyncTarget, l.memory)
+	for _, kind := range []string{edgev2alpha1.ConditionReady, edgev2alpha1.ConditionHeartbeatHealthy, edgev2alpha1.ConditionSyncerReady} {
+		if got := meta.FindStatusCondition(l.Status.Conditions, kind); got.Status != metav1.ConditionTrue || got.ObservedGeneration != l.Generation-1 {
+			t.Errorf("%s is %s of generation %d, want %d", kind, short(*got), got.ObservedGeneration, l.Generation-1)
+		}
+	}
+	l.answer()
+	l.view.describe(l.SyncTarget, l.memory)
+	if got := meta.FindStatusCondition(l.Status.Conditions, edgev2alpha1.ConditionReady); got.ObservedGeneration != l.Generation {
+		t.Errorf("Ready is of generation %d", got.ObservedGeneration)
+	}
+}
+
+// While nothing is synced the heartbeat goes on, and nothing is counted: the counts of before are not passed off as new.
+func TestNothingIsCountedWhileNothingIsSynced(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*edgev2alpha1.SyncTarget, *view)
+		counts bool
+		halt   string
+	}{
+		"synced":      {func(*edgev2alpha1.SyncTarget, *view) {}, true, ""},
+		"suspended":   {func(s *edgev2alpha1.SyncTarget, _ *view) { s.Spec.Suspend = true }, false, ReasonSuspended},
+		"drained":     {func(s *edgev2alpha1.SyncTarget, _ *view) { s.Spec.Drain = true }, false, ReasonDraining},
+		"shared":      {func(_ *edgev2alpha1.SyncTarget, v *view) { v.rival = &claim{} }, false, ReasonSharedCluster},
+		"unreachable": {func(_ *edgev2alpha1.SyncTarget, v *view) { v.health = unreachable }, true, targets.ReasonUnreachable},
+		"too much":    {func(_ *edgev2alpha1.SyncTarget, v *view) { v.holdsNothing = true }, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			syncTarget := &edgev2alpha1.SyncTarget{}
+			now := view{now: noon, health: up, known: true, circumstances: circumstances{mailbox: "m"}, sum: func() (sync.Sum, bool) { return sync.Sum{Synced: 7, PendingSince: noon}, true }}
+			now.describe(syncTarget, &memory{})
+			now.sum = func() (sync.Sum, bool) { return sync.Sum{}, false }
+			test.change(syncTarget, &now)
+			now.describe(syncTarget, &memory{})
+			if got := syncTarget.Status.Counts != nil; got != test.counts || got != (syncTarget.Status.PendingSince != nil) {
+				t.Errorf("got %+v", syncTarget.Status)
+			}
+			syncer := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionSyncerReady)
+			if got := haltOf(syncTarget, "m"); got.Reason != test.halt || (syncer.Status == metav1.ConditionTrue) != (name == "synced") {
+				t.Errorf("got %+v with %s", got, short(*syncer))
+			}
+			if got := haltOf(syncTarget, ""); got.Reason != "" {
+				t.Errorf("without a mailbox: got %+v", got)
+			}
+		})
 	}
 }

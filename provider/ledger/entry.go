@@ -107,6 +107,8 @@ type Resource struct {
 	State   string `json:"state,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
+	// Schema is the one that mailboxes had when that was found out, with its version.
+	Schema string `json:"schema,omitempty"`
 }
 
 // maxFormerClusters bounds how many former clusters are remembered of a SyncTarget.

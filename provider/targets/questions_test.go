@@ -17,6 +17,7 @@ limitations under the License.
 package targets
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -39,3 +40,32 @@ func TestQuestionsAreForgotten(t *testing.T) {
 		t.Errorf("%d and %d answers are remembered, and %d are awaited", len(known.known), len(unawaited.said), len(unawaited.asking))
 	}
 }
+
+// An answer waits for whoever asked to come by, and not for ever: by then it may be false.
+func TestAnswersExpire(t *testing.T) {
+	asked, now := question{kind: "Widget"}, time.Unix(1000, 0)
+	until := now.Add(refusalInterval)
+	for name, test := range map[string]struct {
+		err   error
+		after []time.Duration
+		want  []bool
+	}{
+		"a refusal, in time":            {ErrNotServed, []time.Duration{0, refusalInterval - 1, refusalInterval}, []bool{true, true, false}},
+		"a refusal, late":               {ErrNotServed, []time.Duration{refusalInterval, refusalInterval + 1}, []bool{true, false}},
+		"a refusal, too late":           {ErrNotServed, []time.Duration{refusalInterval + answerLasts}, []bool{false}},
+		"something else, once":          {nil, []time.Duration{0, 0}, []bool{true, false}},
+		"something else, late":          {nil, []time.Duration{refusalInterval + answerLasts - 1, 0}, []bool{true, false}},
+		"something else, too late":      {nil, []time.Duration{refusalInterval + answerLasts}, []bool{false}},
+		"a broken connection, too late": {errBroken, []time.Duration{time.Hour}, []bool{false}},
+	} {
+		unawaited := newUnawaited()
+		unawaited.end(asked, reply{err: test.err, until: until})
+		for i, after := range test.after {
+			if _, got := unawaited.take(asked, 0, now.Add(after)); got != test.want[i] {
+				t.Errorf("%s: after %s there is an answer: %v", name, after, got)
+			}
+		}
+	}
+}
+
+var errBroken = errors.New("the connection was broken off")

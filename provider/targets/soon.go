@@ -34,6 +34,8 @@ const (
 	askedTogether = 4
 	// refusalInterval is for how long it is remembered that something is not served, unless a definition changes.
 	refusalInterval = 10 * time.Second
+	// answerLasts is how late an answer may be asked for that nobody was told yet.
+	answerLasts = time.Minute
 )
 
 // ResolveSoon is [Connection.Resolve] for whoever must not wait for the target: what is not known is asked for, and the error
@@ -149,13 +151,17 @@ func (q *unawaited) end(asked question, answer reply) {
 	q.said[asked] = answer
 }
 
-// take returns what was said; ok is false if it is to be asked. An answer is given once, however late it is asked for, and
+// take returns what was said; ok is false if it is to be asked. An answer is given once, unless it is too old to be true any more, and
 // that something is not served also for a while after.
 func (q *unawaited) take(asked question, drops int, now time.Time) (answer reply, ok bool) {
 	q.lock.Lock()
 	defer q.lock.Unlock()
 	answer, ok = q.said[asked]
-	if !ok || answer.drops != drops || answer.taken && !now.Before(answer.until) {
+	expires := answer.until
+	if !answer.taken {
+		expires = expires.Add(answerLasts)
+	}
+	if !ok || answer.drops != drops || !now.Before(expires) {
 		delete(q.said, asked)
 		return reply{}, false
 	}

@@ -32,6 +32,7 @@ import (
 // +kubebuilder:printcolumn:name="Mailbox",type=string,JSONPath=`.status.mailbox.cluster`
 // +kubebuilder:printcolumn:name="Workspace",type=string,priority=1,JSONPath=`.status.mailbox.workspace`
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.versions.kubernetes`
+// +kubebuilder:printcolumn:name="Last Seen",type=date,JSONPath=`.status.lastSyncerHeartbeatTime`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type SyncTarget struct {
 	metav1.TypeMeta `json:",inline"`

@@ -138,15 +138,23 @@ func TestTable(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	nobody := overview.Table([]overview.Row{overview.RowOf(&edgev2alpha1.SyncTarget{}, now)}, now).Rows[0].Cells
-	for i, want := range map[int]any{2: "<none>", 3: "<none>", 4: "0s", 5: "<none>", 6: "<none>", 7: "<none>"} {
+	for i, want := range map[int]any{2: "<none>", 3: "<none>", 4: "<none>", 5: "<none>", 6: "<none>", 7: "<none>"} {
 		if nobody[i] != want {
 			t.Errorf("column %d of a SyncTarget that nobody has seen is %v, want %v", i, nobody[i], want)
 		}
 	}
+	// Of a cluster that is away nobody knows whether a change waits for it, unless one did.
+	away := syncTarget("away", time.Minute, "False", "TargetUnreachable", nil)
+	for _, want := range []string{"<none>", "30s"} {
+		if got := overview.Table([]overview.Row{overview.RowOf(away, now)}, now).Rows[0].Cells[4]; got != want {
+			t.Errorf("the lag of a cluster that is away is %v, want %v", got, want)
+		}
+		away.Status.PendingSince = &metav1.Time{Time: now.Add(-30 * time.Second)}
+	}
 }
 
 func TestSummary(t *testing.T) {
-	want := "7 clusters: 4 ready, 1 not ready, 1 unknown, 1 set aside. 84 objects synced, 9 failed. The oldest change has been waiting for 90s."
+	want := "7 clusters: 4 ready, 1 not ready, 1 unknown, 1 set aside. 84 objects synced, 9 failed, as last counted. The oldest change has been waiting for 90s."
 	if got := overview.Summary(rows()); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -48,7 +48,7 @@ func Table(rows []Row, now time.Time) *metav1.Table {
 	table := &metav1.Table{ColumnDefinitions: columns}
 	for _, row := range rows {
 		table.Rows = append(table.Rows, metav1.TableRow{Cells: []any{
-			row.Name, row.State(), number(row.Objects), number(row.Failed), lag(row.Lag), or(row.Version),
+			row.Name, row.State(), number(row.Objects), number(row.Failed), lag(row), or(row.Version),
 			since(row.LastSeen, now), since(row.Created, now), or(row.Mailbox), row.Reason,
 		}})
 	}
@@ -69,11 +69,16 @@ func or(text string) string {
 	return text
 }
 
-func lag(of time.Duration) string {
-	if of == 0 {
+// lag is none where nobody knows whether a change waits.
+func lag(of Row) string {
+	switch {
+	case of.Lag > 0:
+		return Duration(of.Lag)
+	case of.Ready != metav1.ConditionTrue || of.Objects == nil:
+		return never
+	default:
 		return "0s"
 	}
-	return Duration(of)
 }
 
 func since(when, now time.Time) string {
@@ -113,7 +118,7 @@ func Summary(rows []Row) string {
 			parts = append(parts, fmt.Sprintf("%d %s", part.count, part.what))
 		}
 	}
-	text := fmt.Sprintf("%d clusters: %s. %d objects synced, %d failed.", len(rows), strings.Join(parts, ", "), objects, failed)
+	text := fmt.Sprintf("%d clusters: %s. %d objects synced, %d failed, as last counted.", len(rows), strings.Join(parts, ", "), objects, failed)
 	if oldest > 0 {
 		text += " The oldest change has been waiting for " + Duration(oldest) + "."
 	}
