@@ -148,30 +148,9 @@ func TestAdmitIsAFunctionOfTheSet(t *testing.T) {
 			candidates[i] = candidate{created: time.Unix(random.Int64N(4), 0), tie: fmt.Sprint(i), need: random.Int64N(30)}
 			candidates[i].resource = []schema.GroupVersionResource{configMaps, secrets}[random.IntN(2)]
 		}
-		inOrder := func() (admitted []string) {
-			all, ofSecrets := counts{}, counts{}
+		inOrder := func() []string {
 			refused, _ := admit(limits, limitsOf, candidates, false)
-			for i, one := range candidates {
-				if refused[i] == notRefused {
-					all.objects, all.bytes = all.objects+1, all.bytes+one.need
-					admitted = append(admitted, one.tie)
-					if one.resource == secrets {
-						ofSecrets.objects, ofSecrets.bytes = ofSecrets.objects+1, ofSecrets.bytes+one.need
-					}
-				}
-			}
-			if limits.exceeds(all.held()) || own.exceeds(ofSecrets.held()) {
-				t.Fatalf("%+v, %+v: %+v are admitted, among them %+v secrets", limits, own, all, ofSecrets)
-			}
-			for i, one := range candidates {
-				fits := !limits.exceeds(all.objects+1, all.bytes+one.need)
-				fitsOwn := one.resource != secrets || !own.exceeds(ofSecrets.objects+1, ofSecrets.bytes+one.need)
-				if refused[i] == byMailbox && fits || refused[i] == byResource && fitsOwn {
-					t.Fatalf("%+v, %+v: there is room for %+v besides %+v, among them %+v secrets", limits, own, one, all, ofSecrets)
-				}
-			}
-			slices.Sort(admitted)
-			return admitted
+			return checkAdmission(t, limits, own, candidates, refused)
 		}
 		before := inOrder()
 		random.Shuffle(len(candidates), func(i, j int) { candidates[i], candidates[j] = candidates[j], candidates[i] })
@@ -179,6 +158,35 @@ func TestAdmitIsAFunctionOfTheSet(t *testing.T) {
 			t.Fatalf("%+v, %+v: %v are admitted, then %v", limits, own, before, after)
 		}
 	}
+}
+
+// checkAdmission fails if more is admitted than the limits allow, own being those of secrets, or if something is refused that fits.
+// It returns what is admitted.
+func checkAdmission(t *testing.T, limits, own Limits, candidates []candidate, refused []refusal) (admitted []string) {
+	t.Helper()
+	all, ofSecrets := counts{}, counts{}
+	for i, one := range candidates {
+		if refused[i] != notRefused {
+			continue
+		}
+		admitted = append(admitted, one.tie)
+		all.objects, all.bytes = all.objects+1, all.bytes+one.need
+		if one.resource == secrets {
+			ofSecrets.objects, ofSecrets.bytes = ofSecrets.objects+1, ofSecrets.bytes+one.need
+		}
+	}
+	if limits.exceeds(all.held()) || own.exceeds(ofSecrets.held()) {
+		t.Fatalf("%+v, %+v: %+v are admitted, among them %+v secrets", limits, own, all, ofSecrets)
+	}
+	for i, one := range candidates {
+		fits := !limits.exceeds(all.objects+1, all.bytes+one.need)
+		fitsOwn := one.resource != secrets || !own.exceeds(ofSecrets.objects+1, ofSecrets.bytes+one.need)
+		if refused[i] == byMailbox && fits || refused[i] == byResource && fitsOwn {
+			t.Fatalf("%+v, %+v: there is room for %+v besides %+v, among them %+v secrets", limits, own, one, all, ofSecrets)
+		}
+	}
+	slices.Sort(admitted)
+	return admitted
 }
 
 // byLabel is a policy that selects what has a label.

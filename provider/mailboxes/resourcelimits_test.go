@@ -156,7 +156,7 @@ func TestAListOfAResourceIsBounded(t *testing.T) {
 		listed, err := s.transform(objectNamed(secrets, fmt.Sprint(number), 5_000))
 		g.Expect(err).NotTo(HaveOccurred())
 		made = append(made, listed.(*item))
-		g.Expect(ExtentOf(objectOf(listed)) == Whole).To(Equal(number < 3))
+		g.Expect(refusalOf(objectOf(listed))).To(Equal([]refusal{notRefused, byResource}[min(number/3, 1)]))
 	}
 	for _, listed := range made {
 		g.Expect(s.informer.GetIndexer().Add(listed)).To(Succeed())
