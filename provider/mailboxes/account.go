@@ -169,24 +169,22 @@ func (a *account) hasOf(resource schema.GroupVersionResource) (objects, bytes in
 func (a *account) replace(resource schema.GroupVersionResource, before, after *item) (objects, bytes int64) {
 	a.lock.Lock()
 	defer a.lock.Unlock()
+	var change counts
 	if before != nil && before.counted {
-		bytes -= before.charged
-		objects--
-		a.add(resource, before, -1)
+		change.add(countsOf(before), -1)
 		before.counted = false
 	}
 	if after != nil && !after.counted {
 		after.charged, after.counted = after.heldSize(), true
-		bytes += after.charged
-		objects++
-		a.add(resource, after, 1)
+		change.add(countsOf(after), 1)
 	}
-	return objects, bytes
+	a.change(resource, change)
+	return change.objects, change.bytes
 }
 
-// add requires that the lock is held.
-func (a *account) add(resource schema.GroupVersionResource, counted *item, sign int64) {
-	a.counts.add(counted, sign)
+// change requires that the lock is held.
+func (a *account) change(resource schema.GroupVersionResource, by counts) {
+	a.add(by, 1)
 	of := a.resources[resource]
 	if of == nil {
 		of = &counts{}
@@ -195,7 +193,7 @@ func (a *account) add(resource schema.GroupVersionResource, counted *item, sign 
 		}
 		a.resources[resource] = of
 	}
-	of.add(counted, sign)
+	of.add(by, 1)
 	if of.objects == 0 {
 		delete(a.resources, resource)
 	}
@@ -209,13 +207,14 @@ func (a *account) install(resource schema.GroupVersionResource, changed *item, o
 	if !changed.counted {
 		return 0, false
 	}
-	before := changed.charged
-	a.add(resource, changed, -1)
+	var change counts
+	change.add(countsOf(changed), -1)
 	changed.held.Store(object)
 	changed.size.Store(size)
 	changed.charged = changed.heldSize()
-	a.add(resource, changed, 1)
-	return changed.charged - before, true
+	change.add(countsOf(changed), 1)
+	a.change(resource, change)
+	return change.bytes, true
 }
 
 // pause has the next review of a mailbox that is over its limits wait.

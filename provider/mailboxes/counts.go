@@ -26,21 +26,29 @@ type counts struct {
 	bytes, identityBytes, wholeBytes, savedBytes int64
 }
 
-// add counts an item once more, or with -1 once less.
-func (c *counts) add(counted *item, sign int64) {
-	whole := counted.charged
-	c.objects += sign
-	c.bytes += sign * counted.charged
-	if refused := refusalOf(counted.held.Load()); refused != notRefused {
-		whole = counted.size.Load()
-		c.beyond += sign
-		c.identityBytes += sign * counted.charged
-		if refused == byResource {
-			c.byResource += sign
-			c.savedBytes += sign * (whole - counted.charged)
-		}
+// countsOf returns the counts of one item.
+func countsOf(counted *item) counts {
+	one := counts{objects: 1, bytes: counted.charged, wholeBytes: counted.charged}
+	refused := refusalOf(counted.held.Load())
+	if refused == notRefused {
+		return one
 	}
-	c.wholeBytes += sign * whole
+	one.beyond, one.identityBytes, one.wholeBytes = 1, counted.charged, counted.size.Load()
+	if refused == byResource {
+		one.byResource, one.savedBytes = 1, one.wholeBytes-counted.charged
+	}
+	return one
+}
+
+// add counts others once, or with -1 no more.
+func (c *counts) add(others counts, sign int64) {
+	c.objects += sign * others.objects
+	c.beyond += sign * others.beyond
+	c.byResource += sign * others.byResource
+	c.bytes += sign * others.bytes
+	c.identityBytes += sign * others.identityBytes
+	c.wholeBytes += sign * others.wholeBytes
+	c.savedBytes += sign * others.savedBytes
 }
 
 // held returns how many objects are held with more than their identity, and what those take. Nil stands for no objects.
