@@ -86,6 +86,7 @@ statusReturn: false
 deletion: {policy: Orphan, cascade: true, waitForTarget: true}
 replace: true
 adoption: KubeStellar
+limits: {mailboxObjects: 1, mailboxBytes: 1}
 compatibility: Warn`},
 		"a claim of another export":           {spec: `{resource: {group: a.io, resource: as, version: v1}, api: {source: Claim, identityHash: ` + identityHash + `}}`},
 		"a projected claim of another export": {spec: `{resource: {group: a.io, resource: as, kind: A, version: v1}, projection: {group: b.io, kind: B}, api: {identityHash: ` + identityHash + `}}`},
@@ -98,6 +99,8 @@ compatibility: Warn`},
 		"a resource that is a kind":  {spec: `resource: {resource: Deployment}`, field: "spec.resource.resource"},
 		"a kind that is a resource":  {spec: `resource: {kind: deployments}`, field: "spec.resource.kind"},
 		"a version with a group":     {spec: `resource: {kind: A, version: apps/v1}`, field: "spec.resource.version"},
+		"a limit of no objects":      {spec: with(`limits: {mailboxObjects: 0}`), field: "spec.limits.mailboxObjects"},
+		"a limit of no bytes":        {spec: with(`limits: {mailboxBytes: 0}`), field: "spec.limits.mailboxBytes"},
 		"an unknown selection":       {spec: with(`select: Some`), field: "spec.select"},
 		"an unknown adoption":        {spec: with(`adoption: Sometimes`), field: "spec.adoption"},
 		"an unknown compatibility":   {spec: with(`compatibility: Lenient`), field: "spec.compatibility"},

@@ -17,6 +17,7 @@ limitations under the License.
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"text/tabwriter"
@@ -111,14 +112,14 @@ func foremost(rows []overview.Row) (shown []overview.Row, wellLeft, worseLeft in
 	return shown, wellLeft, worseLeft
 }
 
-// reasons says below the table why clusters are not ready, or what the hub may not do there.
+// reasons says below the table why clusters are not ready, what the hub may not do there, or what of a mailbox it does not sync.
 func (o *statusOptions) reasons(rows []overview.Row) error {
 	writer := tabwriter.NewWriter(o.Out, 0, 0, 3, ' ', 0)
 	first := true
 	for _, row := range rows {
 		reason := row.Reason + ": " + row.Message
 		if row.Ready == metav1.ConditionTrue {
-			reason = row.Unauthorized
+			reason = cmp.Or(row.Unauthorized, row.BeyondLimits)
 		}
 		if reason == "" {
 			continue

@@ -19,8 +19,10 @@ package apiexport
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
 // entries are what the export must carry.
@@ -79,6 +81,18 @@ func (p *plan) watched() []schema.GroupVersionResource {
 		}
 	}
 	return watched
+}
+
+// limits are those of the resources of which no mailbox may have more.
+func (p *plan) limits() map[schema.GroupVersionResource]mailboxes.Limits {
+	limits := map[schema.GroupVersionResource]mailboxes.Limits{}
+	for _, candidate := range p.candidates {
+		set := candidate.published.Spec.Limits
+		if candidate.absent == nil && candidate.api != nil && set != nil {
+			limits[candidate.api.GroupVersionResource] = mailboxes.Limits{Objects: ptr.Deref(set.MailboxObjects, 0), Bytes: ptr.Deref(set.MailboxBytes, 0)}
+		}
+	}
+	return limits
 }
 
 // synced are the resources that are to be synced.

@@ -61,6 +61,8 @@ var all = reconcile.Request{NamespacedName: types.NamespacedName{Name: "all"}}
 
 // Mailboxes are the workspaces that have what is published.
 type Mailboxes interface {
+	// SetLimits sets how much is held of some resources in each mailbox.
+	SetLimits(limits map[schema.GroupVersionResource]mailboxes.Limits)
 	// SetResources makes exactly these the resources that are watched.
 	SetResources(all []schema.GroupVersionResource)
 	// Discover returns what mailboxes have. The error may be [mailboxes.ErrNotServed].
@@ -245,6 +247,7 @@ func isRefusal(err error) bool {
 
 // publish has the mailboxes watched and their objects synced.
 func (c *Controller) publish(made *plan) {
+	c.Mailboxes.SetLimits(made.limits())
 	c.Mailboxes.SetResources(made.watched())
 	if resources := made.synced(); !c.Sync.HasPublished() || !slices.Equal(resources, c.Sync.Published()) {
 		c.Sync.Publish(resources)

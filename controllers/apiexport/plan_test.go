@@ -18,13 +18,16 @@ package apiexport
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
 func TestPlanOfEachWay(t *testing.T) {
@@ -220,6 +223,28 @@ func TestPlansAreStable(t *testing.T) {
 	}
 	if !slices.Equal(first.synced(), second.synced()) || !slices.Equal(first.watched(), second.watched()) || !slices.Equal(first.entries(), second.entries()) {
 		t.Errorf("want %+v\ngot  %+v", first.synced(), second.synced())
+	}
+}
+
+// Limits hold for what mailboxes have, also while something else is wrong with the PublishedResource.
+func TestLimits(t *testing.T) {
+	w := newWorld(t)
+	limit := func(made synchubv1alpha1.PublishedResource, objects int64) synchubv1alpha1.PublishedResource {
+		made.Spec.Limits = &synchubv1alpha1.ResourceLimits{MailboxObjects: &objects}
+		return made
+	}
+	made, err := w.planner.make(t.Context(), []synchubv1alpha1.PublishedResource{
+		limit(resource(t, "a", "s-as.a.io", related("resource: {version: v1, resource: secrets}")), 3), limit(resource(t, "b", "", "resource: {group: b.io, resource: bs}"), 4),
+		limit(resource(t, "f", "", foreignSpec), 5), resource(t, "n", "", nativeSpec),
+	}, &w.export)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[schema.GroupVersionResource]mailboxes.Limits{
+		{Group: "a.io", Version: "v2", Resource: "as"}: {Objects: 3}, {Group: "f.io", Version: "v1", Resource: "fs"}: {Objects: 5},
+	}
+	if got := made.limits(); !maps.Equal(got, want) {
+		t.Errorf("want %v, got %v", want, got)
 	}
 }
 

@@ -304,6 +304,36 @@ func TestLookDownByAPartialMatcher(t *testing.T) {
 	}
 }
 
+// An object beyond a limit is left as it is. Whoever selects it is told, also where all travel; but it goes when it is deleted.
+func TestLookDownBeyondLimits(t *testing.T) {
+	const selected = "namespacedObjects: [{group: '', resource: secrets, objectsByNamespace: [{namespace: NS, names: [selected]}]}]"
+	for _, extent := range []string{"Identity", "IdentityByResource"} {
+		for _, test := range []struct {
+			change            func(*Resource)
+			object, situation string
+			want              decide.Cause
+		}{
+			{nil, "selected", "present placed", ReasonMailboxLimitExceeded},
+			{nil, "selected", "present nothing", ReasonMailboxLimitExceeded},
+			{nil, "other", "present placed", decide.Unknown},
+			{all, "other", "present placed", ReasonMailboxLimitExceeded},
+			{all, "other", "terminating placed", decide.Terminating},
+			{all, "other", "gone placed", decide.Vanished},
+		} {
+			c := newChooser(t, "", test.change, selected)
+			object := secretIn(t, c.hub.namespace, test.object, "")
+			object.Object["synchub.dev/extent"] = extent
+			got, err := c.look(test.situation, object, ownership.Mark{})
+			if err != nil {
+				got = decide.Cause(reasonOf(err))
+			}
+			if got != test.want {
+				t.Errorf("%s, %s, %s: want %s, got %s", extent, test.object, test.situation, test.want, got)
+			}
+		}
+	}
+}
+
 // look returns the state of an object in a situation.
 func (c *chooser) look(situation string, object *unstructured.Unstructured, mark ownership.Mark) (decide.Cause, error) {
 	var source *unstructured.Unstructured

@@ -277,7 +277,10 @@ func (c *Controller) lookDown(key types.NamespacedName, source *unstructured.Uns
 	switch {
 	case errors.Is(chosen.doubt, errUnseen):
 		missing := c.missing(source)
-		if isBeyondLimits(missing) && (chosen.kin != nil || len(chosen.Configs) > 0) {
+		if !isBeyondLimits(missing) {
+			return decide.Unknown, chosen, nil
+		}
+		if _, selected := c.selects(matcher, source); selected || chosen.kin != nil {
 			return decide.Unknown, chosen, missing
 		}
 		return decide.Unknown, chosen, nil

@@ -176,8 +176,9 @@ func (c *Controller) count(tallies map[string]*Tally, selected selection.Selecti
 	failure, failed := known.failures[key]
 	deferred := known.deferred[key]
 	if failure.Reason == ReasonMailboxLimitExceeded {
-		// What the mailbox has changes, and its limits do.
-		failure = failureOf(c.Mailboxes.LimitError(c.Mailbox))
+		// What the mailbox has changes, and limits do.
+		held, _ := c.Mailboxes.Get(c.Resource.GroupVersionResource, c.Mailbox, key)
+		failure = failureOf(c.Mailboxes.LimitErrorOf(c.Resource.GroupVersionResource, c.Mailbox, held))
 	}
 	for _, config := range selected.Configs {
 		tally := tallyOf(tallies, config)

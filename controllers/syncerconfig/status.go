@@ -19,6 +19,7 @@ package syncerconfig
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -207,14 +208,16 @@ func leftToTarget(tally *sync.Tally) string {
 		tally.Synced, tally.Selected, first(objects))
 }
 
-// limitFailure returns what is said of an object that is beyond the limits of the mailbox; empty if there is none.
+// limitFailure returns what is said of objects that are beyond limits, be it of the mailbox or of their resource; empty if there
+// are none.
 func limitFailure(tally *sync.Tally) string {
+	said := map[string]struct{}{}
 	for _, failure := range tally.Failures {
 		if failure.Failure.Reason == sync.ReasonMailboxLimitExceeded {
-			return failure.Failure.Message
+			said[failure.Failure.Message] = struct{}{}
 		}
 	}
-	return ""
+	return strings.Join(slices.Sorted(maps.Keys(said)), "; ")
 }
 
 // lacking returns the reason of the worst shortfalls, and a message that names all of them, the worst first.

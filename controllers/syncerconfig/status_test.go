@@ -295,6 +295,21 @@ func TestStatusAgain(t *testing.T) {
 	}
 }
 
+// Objects may be beyond several limits. Each is named, in an order that does not change.
+func TestObjectsBeyondLimits(t *testing.T) {
+	beyond := func(message string) sync.ObjectFailure {
+		return sync.ObjectFailure{Failure: sync.Failure{Reason: sync.ReasonMailboxLimitExceeded, Message: message}}
+	}
+	failures := []sync.ObjectFailure{beyond("too many secrets"), beyond("too many objects"), beyond("too many secrets")}
+	for range 2 {
+		next := syncerconfig.Status(syncerconfig.Findings{Selects: true, Tally: &sync.Tally{Selected: 4, Failed: 3, Failures: failures}}, edgev2alpha1.SyncerConfigStatus{})
+		if ready := next.Conditions[0]; ready.Reason != sync.ReasonMailboxLimitExceeded || ready.Message != "too many objects; too many secrets" {
+			t.Errorf("got %+v", ready)
+		}
+		slices.Reverse(failures)
+	}
+}
+
 // A config beyond the limits says so and nothing else, in words that do not change when there are more of them.
 func TestBeyondLimits(t *testing.T) {
 	current := edgev2alpha1.SyncerConfigStatus{Conditions: []metav1.Condition{{Type: edgev2alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: syncerconfig.ReasonInStep}}}

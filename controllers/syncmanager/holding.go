@@ -176,9 +176,16 @@ func (m *Manager) BeyondLimits(syncTarget types.UID) string {
 	}
 	mailbox := found.describe().Mailbox
 	var sentences []string
-	if objects := m.Mailboxes.LimitError(mailbox); objects.Beyond > 0 {
-		text := objects.Error()
-		sentences = append(sentences, strings.ToUpper(text[:1])+text[1:]+".")
+	objects := m.Mailboxes.LimitError(mailbox)
+	beyond := []*mailboxes.LimitError{objects}
+	if !objects.Closed {
+		beyond = append(beyond, m.Mailboxes.ResourceLimitErrors(mailbox)...)
+	}
+	for _, one := range beyond {
+		if one.Beyond > 0 {
+			text := one.Error()
+			sentences = append(sentences, strings.ToUpper(text[:1])+text[1:]+".")
+		}
 	}
 	if configs := m.Mailboxes.ConfigLimitError(mailbox); configs.Beyond > 0 {
 		sentences = append(sentences, fmt.Sprintf("Of the configs, the youngest %d are not in force: the hub acts upon %d of a mailbox, which may take %d bytes. "+

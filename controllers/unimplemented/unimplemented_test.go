@@ -168,6 +168,7 @@ var behaviour = map[string]map[string]proof{
 		"spec.statusReturn":                  spec(fields, "returns no status where a config or a PublishedResource says so"),
 		"spec.deletion.policy":               spec(fields, "orphans what a config or a PublishedResource says to orphan"),
 		"spec.compatibility":                 test("controllers/syncmanager/compatibility_test.go", "TestWhatDoesNotFitIsFrozen"),
+		"spec.limits":                        spec("test/e2e/escape_memory_test.go", "keeps one kind from crowding out the others, by the limits of its PublishedResource"),
 		"spec.replace":                       spec(target, "replaces an object whose immutable field changed, once the target finds the new one valid"),
 		"spec.adoption":                      spec(target, "takes over what KubeStellar's syncer placed"),
 		"spec.protectedNamespaces":           spec(escapes, "lead neither into protected namespaces nor out of them, until a SyncTarget or a PublishedResource allows it"),

@@ -28,12 +28,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Limits bound what the hub holds of one mailbox. Zero stands for no limit.
+// Limits bound what the hub holds of one mailbox, or of one resource in it. Zero stands for no limit.
 type Limits struct {
 	// Objects is how many objects are held with more than their identity.
 	Objects int64
-	// Bytes is how much memory all objects may take, by the estimate of package holdings, with the identities of those of which
-	// no more is held.
+	// Bytes is how much memory all objects may take, by the estimate of package holdings. To a mailbox's limit the identities
+	// count of those of which no more is held, to a resource's they do not.
 	Bytes int64
 }
 
@@ -60,9 +60,11 @@ type Policy interface {
 	Marks() []string
 }
 
-// LimitError says that an object is not synced because its mailbox is over its limits.
+// LimitError says that an object is not synced because it is beyond a limit.
 type LimitError struct {
-	Limits Limits
+	// Resource is that of which the mailbox has too much; zero if the limits are those of all it has.
+	Resource schema.GroupResource
+	Limits   Limits
 	// Objects and Bytes are what the mailbox has, of which Beyond objects are not held.
 	Objects, Bytes, Beyond int64
 	// Total is how much all mailboxes may take together, if the limit of bytes follows from that; zero if it does not.
@@ -77,10 +79,14 @@ func (e *LimitError) Error() string {
 			"Nothing of it is synced, and the target is left as it is, until they are counted again and found to be less than half as many as fit, or %s",
 			e.Objects, e.Limits.Bytes, e.cure())
 	}
-	limits := fmt.Sprintf("objects of %d bytes, of which it may have %d", e.Bytes, e.Limits.Bytes)
+	objects := "objects"
+	if !e.Resource.Empty() {
+		objects = e.Resource.String()
+	}
+	limits := fmt.Sprintf("%s of %d bytes, of which it may have %d", objects, e.Bytes, e.Limits.Bytes)
 	switch {
 	case e.Limits.Objects > 0 && e.Objects > e.Limits.Objects:
-		limits = fmt.Sprintf("%d objects, of which it may have %d", e.Objects, e.Limits.Objects)
+		limits = fmt.Sprintf("%d %s, of which it may have %d", e.Objects, objects, e.Limits.Objects)
 	case e.Total > 0 && e.Limits.Bytes > 0 && e.Bytes > e.Limits.Bytes:
 		limits += fmt.Sprintf(" for now, since all mailboxes together have more than the hub's %d bytes and this is one of the largest", e.Total)
 	case e.Total > 0:
@@ -90,18 +96,22 @@ func (e *LimitError) Error() string {
 }
 
 func (e *LimitError) cure() string {
-	if e.Total > 0 {
+	switch {
+	case e.Total > 0:
 		return "others take less, or the hub's --mailboxes-max-bytes is raised"
+	case !e.Resource.Empty():
+		return "the limit of its PublishedResource is raised"
+	default:
+		return "the limit is raised"
 	}
-	return "the limit is raised"
 }
 
 // account counts what is held of one mailbox.
 type account struct {
 	lock sync.Mutex
-	// objects are all that the mailbox has, and beyond those of which only the identity is held. bytes is what all take,
-	// identityBytes what those beyond take, and wholeBytes what all would take without limits.
-	objects, beyond, bytes, identityBytes, wholeBytes int64
+	// counts are of all that the mailbox has, resources those of each resource that it has objects of.
+	counts
+	resources map[schema.GroupVersionResource]*counts
 	// admitsAt is how many bytes the mailbox would have to be allowed so that its last review admitted one more of those beyond;
 	// zero if that is not known.
 	admitsAt int64
@@ -147,53 +157,64 @@ func (a *account) has() (objects, bytes int64) {
 	return a.objects - a.beyond, a.bytes
 }
 
-// replace counts an item instead of another; either may be nil. It returns by how much the number of objects and their bytes
-// have changed.
-func (a *account) replace(before, after *item) (objects, bytes int64) {
+// hasOf returns how many objects of a resource are held with more than their identity, and what those take.
+func (a *account) hasOf(resource schema.GroupVersionResource) (objects, bytes int64) {
 	a.lock.Lock()
 	defer a.lock.Unlock()
+	return a.resources[resource].held()
+}
+
+// replace counts an item of a resource instead of another; either may be nil. It returns by how much the number of objects and
+// their bytes have changed.
+func (a *account) replace(resource schema.GroupVersionResource, before, after *item) (objects, bytes int64) {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	var change counts
 	if before != nil && before.counted {
-		bytes -= before.charged
-		objects--
-		a.add(before, -1)
+		change.add(countsOf(before), -1)
 		before.counted = false
 	}
 	if after != nil && !after.counted {
 		after.charged, after.counted = after.heldSize(), true
-		bytes += after.charged
-		objects++
-		a.add(after, 1)
+		change.add(countsOf(after), 1)
 	}
-	return objects, bytes
+	a.change(resource, change)
+	return change.objects, change.bytes
 }
 
-// add requires that the lock is held.
-func (a *account) add(counted *item, sign int64) {
-	a.objects += sign
-	a.bytes += sign * counted.charged
-	if ExtentOf(counted.held.Load()) == Identity {
-		a.beyond += sign
-		a.identityBytes += sign * counted.charged
-		a.wholeBytes += sign * counted.size.Load()
-		return
+// change requires that the lock is held.
+func (a *account) change(resource schema.GroupVersionResource, by counts) {
+	a.add(by, 1)
+	of := a.resources[resource]
+	if of == nil {
+		of = &counts{}
+		if a.resources == nil {
+			a.resources = map[schema.GroupVersionResource]*counts{}
+		}
+		a.resources[resource] = of
 	}
-	a.wholeBytes += sign * counted.charged
+	of.add(by, 1)
+	if of.objects == 0 {
+		delete(a.resources, resource)
+	}
 }
 
-// install has an item hold another extent of its object, or a newer one. It fails if the cache does not hold the item.
-func (a *account) install(changed *item, object *unstructured.Unstructured, size int64) (bytes int64, ok bool) {
+// install has an item of a resource hold another extent of its object, or a newer one. It fails if the cache does not hold the
+// item.
+func (a *account) install(resource schema.GroupVersionResource, changed *item, object *unstructured.Unstructured, size int64) (bytes int64, ok bool) {
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	if !changed.counted {
 		return 0, false
 	}
-	before := changed.charged
-	a.add(changed, -1)
+	var change counts
+	change.add(countsOf(changed), -1)
 	changed.held.Store(object)
 	changed.size.Store(size)
 	changed.charged = changed.heldSize()
-	a.add(changed, 1)
-	return changed.charged - before, true
+	change.add(countsOf(changed), 1)
+	a.change(resource, change)
+	return change.bytes, true
 }
 
 // pause has the next review of a mailbox that is over its limits wait.
@@ -209,13 +230,24 @@ func (a *account) pausedFor(now time.Time) time.Duration {
 	return reviewPause - now.Sub(a.paused)
 }
 
-// needsReview tells whether an item that came or went may change what is to be held of others.
-func (a *account) needsReview(limits Limits, went bool) bool {
+// needsReview tells whether an item of a resource, with limits of its own or none, that came or went may change what is to be
+// held of others.
+func (a *account) needsReview(limits Limits, resource schema.GroupVersionResource, own Limits, went bool) bool {
 	a.lock.Lock()
 	defer a.lock.Unlock()
-	needed := a.unsure || a.beyond > 0 && went && !a.closed.Load() || a.exceeds(limits)
+	needed := a.unsure || a.exceeds(limits) || went && a.isCut() || own != (Limits{}) && a.exceedsOf(resource, own, went)
 	a.unsure = false
 	return needed
+}
+
+// isCut tells whether there is something that is not held because of the mailbox's limits. It requires that the lock is held.
+func (a *account) isCut() bool { return !a.closed.Load() && a.beyond > a.byResource }
+
+// exceedsOf tells whether less must be held of a resource, or more may since an object of it went. It requires that the lock is
+// held.
+func (a *account) exceedsOf(resource schema.GroupVersionResource, own Limits, went bool) bool {
+	of := a.resources[resource]
+	return !a.closed.Load() && of != nil && (own.exceeds(of.held()) || went && of.byResource > 0)
 }
 
 // exceeds tells whether there is something of which less must be held. It requires that the lock is held.
@@ -227,7 +259,7 @@ func (a *account) exceeds(limits Limits) bool {
 func (a *account) wants(limits Limits) int64 {
 	a.lock.Lock()
 	defer a.lock.Unlock()
-	wanted := a.wholeBytes
+	wanted := a.wanted()
 	if a.closed.Load() {
 		wanted = max(wanted, a.closure.wanted)
 	}
@@ -248,7 +280,7 @@ func (a *account) identities() int64 {
 func (a *account) isUnequal(limits Limits) bool {
 	a.lock.Lock()
 	defer a.lock.Unlock()
-	return a.exceeds(limits) || !a.closed.Load() && a.beyond > 0 && a.admitsAt < math.MaxInt64 && (limits.Bytes == 0 || limits.Bytes >= a.admitsAt)
+	return a.exceeds(limits) || a.isCut() && a.admitsAt < math.MaxInt64 && (limits.Bytes == 0 || limits.Bytes >= a.admitsAt)
 }
 
 // reviewed notes from how many bytes on more would be held. Should an object have come meanwhile, that is not known.
@@ -275,14 +307,22 @@ func (m *Mailboxes) Missing(resource schema.GroupVersionResource, mailbox logica
 	case Whole:
 		return nil
 	case Identity:
-		return m.LimitError(mailbox)
+		return m.LimitErrorOf(resource, mailbox, object)
 	default:
 		m.request(resource, mailbox, object)
 		return ErrNotFetched
 	}
 }
 
-// LimitError says what a mailbox has, and may have.
+// LimitErrorOf says which limit an object of a cache, which is held as [Identity], is beyond.
+func (m *Mailboxes) LimitErrorOf(resource schema.GroupVersionResource, mailbox logicalcluster.Name, object *unstructured.Unstructured) *LimitError {
+	if object != nil && refusalOf(object) == byResource {
+		return m.account(mailbox).limitErrorOf(resource, m.limitsOf(resource))
+	}
+	return m.LimitError(mailbox)
+}
+
+// LimitError says what a mailbox has, and may have, beside what is beyond the limits of resources.
 func (m *Mailboxes) LimitError(mailbox logicalcluster.Name) *LimitError {
 	return m.limitErrorOf(mailbox, false)
 }
@@ -304,9 +344,26 @@ func (m *Mailboxes) ConfigLimitError(mailbox logicalcluster.Name) *LimitError {
 func (a *account) limitError(limits Limits) *LimitError {
 	a.lock.Lock()
 	defer a.lock.Unlock()
-	found := &LimitError{Limits: limits, Objects: a.objects, Bytes: a.wholeBytes, Beyond: a.beyond, Closed: a.closed.Load()}
+	found := &LimitError{Limits: limits, Objects: a.objects - a.byResource, Bytes: a.wanted(), Beyond: a.beyond - a.byResource, Closed: a.closed.Load()}
 	if found.Closed {
 		found.Objects, found.Bytes, found.Beyond = a.closure.objects, a.closure.wanted, a.closure.objects
 	}
 	return found
+}
+
+func (a *account) limitErrorOf(resource schema.GroupVersionResource, own Limits) *LimitError {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	found := &LimitError{Resource: resource.GroupResource(), Limits: own}
+	if of := a.resources[resource]; of != nil {
+		found.Objects, found.Bytes, found.Beyond = of.objects, of.wholeBytes, of.byResource
+	}
+	return found
+}
+
+// isBeyond tells whether not all that the mailbox has is held.
+func (a *account) isBeyond() bool {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	return a.beyond > 0
 }

@@ -24,13 +24,15 @@ import (
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/provider/holdings"
 )
 
 // candidate is an object of a mailbox that is to be held, in as much as need bytes.
 type candidate struct {
-	created time.Time
+	resource schema.GroupVersionResource
+	created  time.Time
 	// tie decides between those of one second.
 	tie  string
 	need int64
@@ -60,27 +62,34 @@ func identitiesOf(candidates []candidate) (bytes int64) {
 	return bytes
 }
 
-// admit tells, for each candidate, whether the limits leave room for it, besides the identities of all. The oldest are admitted
-// first. One for which there is no room does not keep out a younger one that needs less; with inTurn it does. admitsAt is from
-// how many bytes on one more would be admitted.
-func admit(limits Limits, candidates []candidate, inTurn bool) (admitted []bool, admitsAt int64) {
-	admitted, admitsAt = make([]bool, len(candidates)), math.MaxInt64
-	objects, bytes := int64(0), identitiesOf(candidates)
+// admit tells, for each candidate, whose limits leave no room for it: those of the mailbox, which holds the identities of all
+// besides, or those of its resource. The oldest are admitted first. One for which there is no room does not keep out a younger
+// one that needs less; with inTurn it does. admitsAt is from how many bytes of the mailbox on one more would be admitted.
+func admit(limits Limits, limitsOf func(schema.GroupVersionResource) Limits, candidates []candidate, inTurn bool) (refused []refusal, admitsAt int64) {
+	type sum struct{ objects, bytes int64 }
+	refused, admitsAt = make([]refusal, len(candidates)), math.MaxInt64
+	all, of, isFull := sum{bytes: identitiesOf(candidates)}, map[schema.GroupVersionResource]sum{}, false
 	for _, i := range oldestFirst(candidates) {
-		more := candidates[i].need - candidates[i].identity
-		if limits.exceeds(objects+1, bytes+more) {
-			if limits.Objects == 0 || objects < limits.Objects {
-				admitsAt = min(admitsAt, bytes+more)
+		one := candidates[i]
+		own, held, more := limitsOf(one.resource), of[one.resource], one.need-one.identity
+		switch {
+		case isFull:
+			refused[i] = byMailbox
+		case own.exceeds(held.objects+1, held.bytes+one.need):
+			refused[i] = byResource
+		case limits.exceeds(all.objects+1, all.bytes+more):
+			refused[i], isFull = byMailbox, inTurn
+			if limits.Objects == 0 || all.objects < limits.Objects {
+				admitsAt = min(admitsAt, all.bytes+more)
 			}
-			if inTurn {
-				break
+		default:
+			all = sum{all.objects + 1, all.bytes + more}
+			if own != (Limits{}) {
+				of[one.resource] = sum{held.objects + 1, held.bytes + one.need}
 			}
-			continue
 		}
-		admitted[i] = true
-		objects, bytes = objects+1, bytes+more
 	}
-	return admitted, admitsAt
+	return refused, admitsAt
 }
 
 // itemOf makes an item of an object that a server sent, which holds as much of it as the mailbox may have held. It is called
@@ -104,9 +113,11 @@ func (w *watching) itemOf(object *unstructured.Unstructured) *item {
 	if known && !selected {
 		made.held.Store(metadataOf(object))
 	}
-	if !w.hasRoom(account, w.limits(mailbox), made) {
-		made.held.Store(w.identityOf(object))
-		account.refused()
+	if refused := w.refuses(account, w.limits(mailbox), made); refused != notRefused {
+		made.held.Store(w.identityOf(object, refused))
+		if refused == byMailbox {
+			account.refused()
+		}
 		w.hasIdentity(mailbox, account, made.heldSize())
 	}
 	return made
@@ -160,32 +171,41 @@ func (w *watching) isListing() bool {
 	return w.fill.growth != nil
 }
 
-// hasRoom tells whether a mailbox has room for an item, besides what the cache holds and what came with the same list.
-func (w *watching) hasRoom(account *account, limits Limits, made *item) bool {
-	total := &w.endpoint.owner.total
+// refuses tells whose limits leave no room for an item, besides what the cache holds and what came with the same list: those of
+// the mailbox, within that of all, or those of the resource.
+func (w *watching) refuses(account *account, limits Limits, made *item) refusal {
+	total, own := &w.endpoint.owner.total, w.endpoint.owner.limitsOf(w.resource)
 	objects, bytes := account.has()
 	need := growth{objects: 1, bytes: made.heldSize()}
-	if !w.isListing() && !limits.exceeds(objects+1, bytes+need.bytes) && total.has(need.bytes) {
-		return true
+	if !w.isListing() && own == (Limits{}) && !limits.exceeds(objects+1, bytes+need.bytes) && total.has(need.bytes) {
+		return notRefused
 	}
+	ofResource := need
 	// The item may take the place of another one.
 	if found, exists, _ := w.informer.GetIndexer().Get(made); exists {
 		before := found.(*item)
 		need.bytes -= before.heldSize()
 		if ExtentOf(before.held.Load()) != Identity {
 			need.objects = 0
+			ofResource = need
 		}
 		if need.objects == 0 && need.bytes <= 0 {
 			// Should the mailbox have too much, a review finds out what goes.
-			return true
+			return notRefused
 		}
 	}
 	grown := w.fill.growth[account]
+	if own != (Limits{}) {
+		objects, bytes := account.hasOf(w.resource)
+		if own.exceeds(objects+grown.objects+ofResource.objects, bytes+grown.bytes-grown.identities+ofResource.bytes) {
+			return byResource
+		}
+	}
 	if limits.exceeds(objects+grown.objects+need.objects, bytes+grown.bytes+need.bytes) || !total.has(need.bytes) {
-		return false
+		return byMailbox
 	}
 	w.comes(account, need)
-	return true
+	return notRefused
 }
 
 // comes takes down what a list brings. Other objects count as soon as the cache holds them.

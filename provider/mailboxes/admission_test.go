@@ -18,6 +18,7 @@ package mailboxes
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -57,8 +58,64 @@ func TestAdmit(t *testing.T) {
 		"a smaller one in what is left": {Limits{Bytes: 9}, []candidate{at(1, "a", 5), at(2, "b", 5), at(3, "c", 4)}, []bool{true, false, true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			admitted, _ := admit(test.limits, test.candidates, false)
-			NewWithT(t).Expect(admitted).To(Equal(test.want))
+			refused, _ := admit(test.limits, unlimited, test.candidates, false)
+			NewWithT(t).Expect(admitted(refused)).To(Equal(test.want))
+		})
+	}
+}
+
+func unlimited(schema.GroupVersionResource) Limits { return Limits{} }
+
+func admitted(refused []refusal) []bool {
+	admitted := make([]bool, len(refused))
+	for i, by := range refused {
+		admitted[i] = by == notRefused
+	}
+	return admitted
+}
+
+// A resource has its limits within those of the mailbox. What is beyond them takes no room from other resources.
+func TestAdmitOfAResource(t *testing.T) {
+	of := func(resource schema.GroupVersionResource, second, need int64) candidate {
+		return candidate{resource: resource, created: time.Unix(second, 0), need: need, identity: 1}
+	}
+	for name, test := range map[string]struct {
+		limits, ofSecrets Limits
+		candidates        []candidate
+		want              []refusal
+		admitsAt          int64
+	}{
+		"none of its own": {
+			Limits{}, Limits{}, []candidate{of(secrets, 1, 9), of(secrets, 2, 9)}, []refusal{notRefused, notRefused}, math.MaxInt64,
+		},
+		"the oldest, by number": {
+			Limits{}, Limits{Objects: 1}, []candidate{of(secrets, 2, 9), of(secrets, 1, 9), of(configMaps, 3, 9)}, []refusal{byResource, notRefused, notRefused}, math.MaxInt64,
+		},
+		"the oldest, by bytes, to which identities do not count": {
+			Limits{}, Limits{Bytes: 10}, []candidate{of(secrets, 1, 9), of(secrets, 2, 9), of(secrets, 3, 1)}, []refusal{notRefused, byResource, notRefused}, math.MaxInt64,
+		},
+		"what is beyond them takes no room": {
+			Limits{Objects: 2}, Limits{Objects: 1}, []candidate{of(secrets, 1, 9), of(secrets, 2, 9), of(configMaps, 3, 9), of(configMaps, 4, 9)},
+			[]refusal{notRefused, byResource, notRefused, byMailbox}, math.MaxInt64,
+		},
+		"its identity takes room": {
+			Limits{Bytes: 20}, Limits{Objects: 1}, []candidate{of(secrets, 1, 9), of(secrets, 2, 9), of(configMaps, 3, 9), of(configMaps, 4, 9)},
+			[]refusal{notRefused, byResource, notRefused, byMailbox}, 28,
+		},
+		"never beyond those of the mailbox": {
+			Limits{Objects: 1}, Limits{Objects: 3}, []candidate{of(configMaps, 1, 9), of(secrets, 2, 9)}, []refusal{notRefused, byMailbox}, math.MaxInt64,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			limitsOf := func(resource schema.GroupVersionResource) Limits {
+				if resource == secrets {
+					return test.ofSecrets
+				}
+				return Limits{}
+			}
+			refused, admitsAt := admit(test.limits, limitsOf, test.candidates, false)
+			NewWithT(t).Expect(refused).To(Equal(test.want))
+			NewWithT(t).Expect(admitsAt).To(Equal(test.admitsAt))
 		})
 	}
 }
@@ -68,10 +125,10 @@ func TestAdmitInTurn(t *testing.T) {
 	candidates := []candidate{
 		{created: time.Unix(3, 0), need: 1}, {created: time.Unix(2, 0), tie: "b", need: 8}, {created: time.Unix(1, 0), need: 5}, {created: time.Unix(2, 0), tie: "a", need: 1},
 	}
-	inTurn, _ := admit(Limits{Bytes: 9}, candidates, true)
-	NewWithT(t).Expect(inTurn).To(Equal([]bool{false, false, true, true}))
-	inAnyTurn, _ := admit(Limits{Bytes: 9}, candidates, false)
-	NewWithT(t).Expect(inAnyTurn).To(Equal([]bool{true, false, true, true}))
+	inTurn, _ := admit(Limits{Bytes: 9}, unlimited, candidates, true)
+	NewWithT(t).Expect(admitted(inTurn)).To(Equal([]bool{false, false, true, true}))
+	inAnyTurn, _ := admit(Limits{Bytes: 9}, unlimited, candidates, false)
+	NewWithT(t).Expect(admitted(inAnyTurn)).To(Equal([]bool{true, false, true, true}))
 }
 
 // Whatever comes in whatever order, the same are admitted, no more than the limits allow, and none of the others would fit.
@@ -79,36 +136,57 @@ func TestAdmitIsAFunctionOfTheSet(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test that can be repeated
 	for range 500 {
 		limits := Limits{Objects: random.Int64N(6), Bytes: random.Int64N(60)}
+		own := Limits{Objects: random.Int64N(4), Bytes: random.Int64N(40)}
+		limitsOf := func(resource schema.GroupVersionResource) Limits {
+			if resource == secrets {
+				return own
+			}
+			return Limits{}
+		}
 		candidates := make([]candidate, random.IntN(12))
 		for i := range candidates {
 			candidates[i] = candidate{created: time.Unix(random.Int64N(4), 0), tie: fmt.Sprint(i), need: random.Int64N(30)}
+			candidates[i].resource = []schema.GroupVersionResource{configMaps, secrets}[random.IntN(2)]
 		}
-		inOrder := func() (admitted []string) {
-			var objects, bytes int64
-			all, _ := admit(limits, candidates, false)
-			for i, is := range all {
-				if is {
-					objects, bytes = objects+1, bytes+candidates[i].need
-					admitted = append(admitted, candidates[i].tie)
-				}
-			}
-			if limits.exceeds(objects, bytes) {
-				t.Fatalf("%+v: %d objects of %d bytes are admitted", limits, objects, bytes)
-			}
-			for i, is := range all {
-				if !is && !limits.exceeds(objects+1, bytes+candidates[i].need) {
-					t.Fatalf("%+v: there is room for %+v besides %d objects of %d bytes", limits, candidates[i], objects, bytes)
-				}
-			}
-			slices.Sort(admitted)
-			return admitted
+		inOrder := func() []string {
+			refused, _ := admit(limits, limitsOf, candidates, false)
+			return checkAdmission(t, limits, own, candidates, refused)
 		}
 		before := inOrder()
 		random.Shuffle(len(candidates), func(i, j int) { candidates[i], candidates[j] = candidates[j], candidates[i] })
 		if after := inOrder(); !slices.Equal(before, after) {
-			t.Fatalf("%+v: %v are admitted, then %v", limits, before, after)
+			t.Fatalf("%+v, %+v: %v are admitted, then %v", limits, own, before, after)
 		}
 	}
+}
+
+// checkAdmission fails if more is admitted than the limits allow, own being those of secrets, or if something is refused that fits.
+// It returns what is admitted.
+func checkAdmission(t *testing.T, limits, own Limits, candidates []candidate, refused []refusal) (admitted []string) {
+	t.Helper()
+	all, ofSecrets := counts{}, counts{}
+	for i, one := range candidates {
+		if refused[i] != notRefused {
+			continue
+		}
+		admitted = append(admitted, one.tie)
+		all.objects, all.bytes = all.objects+1, all.bytes+one.need
+		if one.resource == secrets {
+			ofSecrets.objects, ofSecrets.bytes = ofSecrets.objects+1, ofSecrets.bytes+one.need
+		}
+	}
+	if limits.exceeds(all.held()) || own.exceeds(ofSecrets.held()) {
+		t.Fatalf("%+v, %+v: %+v are admitted, among them %+v secrets", limits, own, all, ofSecrets)
+	}
+	for i, one := range candidates {
+		fits := !limits.exceeds(all.objects+1, all.bytes+one.need)
+		fitsOwn := one.resource != secrets || !own.exceeds(ofSecrets.objects+1, ofSecrets.bytes+one.need)
+		if refused[i] == byMailbox && fits || refused[i] == byResource && fitsOwn {
+			t.Fatalf("%+v, %+v: there is room for %+v besides %+v, among them %+v secrets", limits, own, one, all, ofSecrets)
+		}
+	}
+	slices.Sort(admitted)
+	return admitted
 }
 
 // byLabel is a policy that selects what has a label.
@@ -138,11 +216,17 @@ func newCached(t *testing.T, policy Policy) *cached {
 	owner.SetPolicy(policy, 0)
 	t.Cleanup(owner.reviews.ShutDown)
 	endpoint := &endpoint{owner: owner, watches: map[schema.GroupVersionResource]*watching{}}
-	c := &cached{watching: &watching{endpoint: endpoint, resource: configMaps, items: map[types.UID]*item{}, settled: make(chan struct{})}}
-	endpoint.watches[configMaps] = c.watching
+	return cachedAt(t, endpoint, configMaps)
+}
+
+// cachedAt plays the informer of a resource at an endpoint.
+func cachedAt(t *testing.T, endpoint *endpoint, resource schema.GroupVersionResource) *cached {
+	t.Helper()
+	c := &cached{watching: &watching{endpoint: endpoint, resource: resource, items: map[types.UID]*item{}, settled: make(chan struct{})}}
+	endpoint.watches[resource] = c.watching
 	c.informer = kcpinformers.NewSharedIndexInformer(&cache.ListWatch{}, &unstructured.Unstructured{}, 0, cache.Indexers{kcpcache.ClusterIndexName: kcpcache.ClusterIndexFunc})
-	c.handler = c.counting(endpoint.handler(configMaps))
-	t.Cleanup(owner.Subscribe(configMaps, here, c))
+	c.handler = c.counting(endpoint.handler(resource))
+	t.Cleanup(endpoint.owner.Subscribe(resource, here, c))
 	return c
 }
 
@@ -226,12 +310,19 @@ func TestExtents(t *testing.T) {
 
 // What is counted is what is held, however objects change, and nothing is left when all are gone.
 func TestAccountFollowsTheCache(t *testing.T) {
+	for name, own := range map[string]Limits{"the mailbox": {}, "a resource by number": {Objects: 4}, "a resource by bytes": {Bytes: 12_000}} {
+		t.Run("limits of "+name, func(t *testing.T) { accountFollowsTheCache(t, own) })
+	}
+}
+
+func accountFollowsTheCache(t *testing.T, own Limits) {
 	g := NewWithT(t)
 	random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // a test that can be repeated
 	policy := &byLabel{limits: Limits{Objects: 6, Bytes: 30_000}}
 	c := newCached(t, policy)
+	c.endpoint.owner.SetLimits(map[schema.GroupVersionResource]Limits{configMaps: own})
 	expect := func(when string) {
-		var objects, beyond, identities, all int64
+		var objects, beyond, refused, identities, all int64
 		for _, entry := range c.informer.GetIndexer().List() {
 			held := objectOf(entry)
 			objects++
@@ -240,11 +331,18 @@ func TestAccountFollowsTheCache(t *testing.T) {
 				beyond++
 				identities += holdings.SizeOf(held)
 			}
+			if refusalOf(held) == byResource {
+				refused++
+			}
 		}
 		account := c.endpoint.owner.account(here)
-		g.Expect([]int64{account.objects, account.beyond, account.bytes, account.identityBytes}).To(Equal([]int64{objects, beyond, all, identities}), when)
+		g.Expect([]int64{account.objects, account.beyond, account.byResource, account.bytes, account.identityBytes}).To(Equal([]int64{objects, beyond, refused, all, identities}), when)
+		if objects > 0 {
+			g.Expect(*account.resources[configMaps]).To(Equal(account.counts), when)
+		}
 		g.Expect([]int64{c.held.Objects(), c.held.Bytes()}).To(Equal([]int64{objects, all}), when)
 		g.Expect(policy.limits.exceeds(objects-beyond, all-identities)).To(BeFalse(), when)
+		g.Expect(own.exceeds(objects-beyond, all-identities)).To(BeFalse(), when)
 	}
 	for step := range 400 {
 		name := fmt.Sprint(random.IntN(12))
@@ -260,7 +358,8 @@ func TestAccountFollowsTheCache(t *testing.T) {
 		c.removes(t, objectOf(entry).DeepCopy())
 	}
 	account := c.endpoint.owner.account(here)
-	g.Expect([]int64{account.objects, account.beyond, account.bytes, account.wholeBytes, int64(len(c.items))}).To(Equal(make([]int64, 5)))
+	g.Expect(account.counts).To(Equal(counts{}))
+	g.Expect([]int{len(account.resources), len(c.items)}).To(Equal([]int{0, 0}))
 }
 
 // A list is bounded as it comes, although nothing of it is counted before all has come.

@@ -290,7 +290,7 @@ func (m *Mailboxes) fits(ctx context.Context, closed closureOf) (bool, error) {
 				return false, fmt.Errorf("cannot list %s: %w", watching.resource.Resource, err)
 			}
 			for i := range page.Items {
-				room -= holdings.SizeOf(watching.identityOf(&page.Items[i]))
+				room -= holdings.SizeOf(watching.identityOf(&page.Items[i], byMailbox))
 			}
 			if room < 0 {
 				return false, nil

@@ -66,12 +66,16 @@ func (w *watching) strip(object *unstructured.Unstructured) *unstructured.Unstru
 	return object
 }
 
-// identityOf returns which object it is.
-func (w *watching) identityOf(object *unstructured.Unstructured) *unstructured.Unstructured {
+// identityOf returns which object it is, and by whose limits no more is held.
+func (w *watching) identityOf(object *unstructured.Unstructured, refused refusal) *unstructured.Unstructured {
 	if w.configs {
 		return configIdentityOf(object)
 	}
-	return identityOf(object, w.endpoint.owner.policy.Marks())
+	identity := identityOf(object, w.endpoint.owner.policy.Marks())
+	if refused == byResource {
+		identity.Object[extentField] = extentIdentityByResource
+	}
+	return identity
 }
 
 // tieOf returns what decides which of two objects of one second is held first. Configs are compiled in this order.

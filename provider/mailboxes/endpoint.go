@@ -137,6 +137,7 @@ func (e *endpoint) unwatch(resource schema.GroupVersionResource) *watching {
 // may come last.
 func (e *endpoint) filled(resource schema.GroupVersionResource) {
 	if resource != bindingsResource {
+		e.owner.reviewBeyond()
 		e.owner.subscribers.reset(resource, func(mailbox logicalcluster.Name) bool { return e.binding(mailbox) != nil })
 		return
 	}

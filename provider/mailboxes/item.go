@@ -37,22 +37,50 @@ const (
 	Whole Extent = iota
 	// Metadata: as much as selection needs. No config of the mailbox selects the object.
 	Metadata
-	// Identity: only which object it is. Its mailbox is over its limits; whether a config selects the object is unknown.
+	// Identity: only which object it is. It is beyond a limit; whether a config selects the object is unknown.
 	Identity
+)
+
+// refusal says whose limits leave no room for more of an object than its [Identity].
+type refusal int
+
+const (
+	notRefused refusal = iota
+	byMailbox
+	byResource
 )
 
 // extentField marks an object that is not held whole. Transformation removes the field from objects of a server.
 const extentField = "synchub.dev/extent"
+
+// Values of the extentField. That of an identity says by whose limits no more is held.
+const (
+	extentMetadata           = "Metadata"
+	extentIdentity           = "Identity"
+	extentIdentityByResource = "IdentityByResource"
+)
 
 // ExtentOf returns how much of an object of a cache is held.
 func ExtentOf(object *unstructured.Unstructured) Extent {
 	switch object.Object[extentField] {
 	case nil:
 		return Whole
-	case "Metadata":
+	case extentMetadata:
 		return Metadata
 	default:
 		return Identity
+	}
+}
+
+// refusalOf returns by whose limits no more is held of an object of a cache than its identity.
+func refusalOf(object *unstructured.Unstructured) refusal {
+	switch {
+	case ExtentOf(object) != Identity:
+		return notRefused
+	case object.Object[extentField] == extentIdentityByResource:
+		return byResource
+	default:
+		return byMailbox
 	}
 }
 
@@ -65,7 +93,7 @@ const (
 
 // metadataOf returns what selection needs of an object.
 func metadataOf(object *unstructured.Unstructured) *unstructured.Unstructured {
-	kept := partial(object, "Metadata")
+	kept := partial(object, extentMetadata)
 	from, to := metadataFields(object), metadataFields(kept)
 	for _, field := range []string{"labels", "ownerReferences", "finalizers", "generation"} {
 		if value, ok := from[field]; ok {
@@ -90,7 +118,7 @@ func metadataOf(object *unstructured.Unstructured) *unstructured.Unstructured {
 // identityOf returns which object it is, with those of the annotations given that are not long, and what keeps it from
 // being deleted.
 func identityOf(object *unstructured.Unstructured, annotations []string) *unstructured.Unstructured {
-	kept := partial(object, "Identity")
+	kept := partial(object, extentIdentity)
 	from, to := metadataFields(object), metadataFields(kept)
 	all, _ := from["annotations"].(map[string]any)
 	few := map[string]any{}

@@ -73,7 +73,9 @@ type Mailboxes struct {
 	policy Policy
 	// accounts are *account by mailbox, and configAccounts those of its configs.
 	accounts, configAccounts sync.Map
-	total                    total
+	// ofResources are the limits of resources; nil before [Mailboxes.SetLimits].
+	ofResources atomic.Pointer[map[schema.GroupVersionResource]Limits]
+	total       total
 	// closed is how many accounts are closed; closing is awakened when one is.
 	closed  atomic.Int64
 	closing signal

@@ -42,7 +42,7 @@ var (
 	levelBytes = prometheus.NewDesc("synchub_mailboxes_level_bytes",
 		"How much each mailbox may take now, so that all together fit; 0 while all fit anyway.", nil, nil)
 	beyondLimits = prometheus.NewDesc("synchub_mailboxes_beyond_limits",
-		"Mailboxes of which not all objects are held, because of their own limits or that of all together.", nil, nil)
+		"Mailboxes of which not all objects are held, because of their own limits, those of resources, or that of all together.", nil, nil)
 	closedMailboxes = prometheus.NewDesc("synchub_mailboxes_closed",
 		"Mailboxes of which nothing is held, since they have too many objects.", nil, nil)
 )
@@ -91,9 +91,9 @@ func readTotals(started []*Mailboxes, metrics chan<- prometheus.Metric) {
 	for _, mailboxes := range started {
 		bytes, limit, level = bytes+mailboxes.total.held.Bytes(), limit+mailboxes.total.limit, level+mailboxes.total.level.Load()
 		mailboxes.eachAccount(func(mailbox logicalcluster.Name, account *account, _ bool) {
-			if found := account.limitError(Limits{}); found.Closed {
+			if account.closed.Load() {
 				closed[mailbox] = true
-			} else if found.Beyond > 0 {
+			} else if account.isBeyond() {
 				beyond[mailbox] = true
 			}
 		})

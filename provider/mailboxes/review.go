@@ -81,6 +81,15 @@ func (m *Mailboxes) ReviewAll() {
 	})
 }
 
+// reviewBeyond does so for those of which not all is held: a list does not come by age.
+func (m *Mailboxes) reviewBeyond() {
+	m.eachAccount(func(mailbox logicalcluster.Name, account *account, _ bool) {
+		if account.isBeyond() {
+			m.Review(mailbox)
+		}
+	})
+}
+
 // request has an object fetched that a reader needs whole.
 func (m *Mailboxes) request(resource schema.GroupVersionResource, mailbox logicalcluster.Name, object *unstructured.Unstructured) {
 	informer, ok := m.informer(resource, mailbox)
@@ -169,23 +178,23 @@ func (m *Mailboxes) review(ctx context.Context, mailbox logicalcluster.Name) (be
 			m.close(mailbox, configs, int64(len(all)))
 			continue
 		}
-		admitted, admitsAt := admit(limits, candidates, configs)
-		isBeyond, err := m.bring(ctx, mailbox, all, admitted)
+		refused, admitsAt := admit(limits, m.limitsOf, candidates, configs)
+		isBeyond, err := m.bring(ctx, mailbox, all, refused)
 		m.accountOf(mailbox, configs).reviewed(int64(len(all)), admitsAt)
 		beyond, errs = beyond || isBeyond, append(errs, err)
 	}
 	return beyond, errors.Join(errs...)
 }
 
-// bring makes the caches hold of objects of a mailbox what is admitted. It tells whether some are not.
-func (m *Mailboxes) bring(ctx context.Context, mailbox logicalcluster.Name, all []holding, admitted []bool) (beyond bool, err error) {
+// bring makes the caches hold of objects of a mailbox what is not refused. It tells whether some are.
+func (m *Mailboxes) bring(ctx context.Context, mailbox logicalcluster.Name, all []holding, refused []refusal) (beyond bool, err error) {
 	missing := map[*watching][]holding{}
 	for i, held := range all {
 		switch extent := ExtentOf(held.object); {
-		case !admitted[i]:
+		case refused[i] != notRefused:
 			beyond = true
-			if extent != Identity {
-				m.hold(mailbox, held, held.watching.identityOf(held.object), held.size.Load())
+			if refused[i] != refusalOf(held.object) {
+				m.hold(mailbox, held, held.watching.identityOf(held.object, refused[i]), held.size.Load())
 			}
 		case extent == Whole && !held.selected:
 			m.hold(mailbox, held, metadataOf(held.object), held.size.Load())
@@ -239,7 +248,8 @@ func candidates(all []holding) []candidate {
 			}
 		}
 		candidates[i] = candidate{
-			created: held.object.GetCreationTimestamp().Time, tie: held.watching.tieOf(held.object), need: need, identity: held.identitySize(),
+			resource: held.watching.resource, created: held.object.GetCreationTimestamp().Time, tie: held.watching.tieOf(held.object),
+			need: need, identity: held.identitySize(),
 		}
 	}
 	return candidates
@@ -251,7 +261,7 @@ func (h holding) identitySize() int64 {
 		return holdings.SizeOf(h.object)
 	}
 	if h.identity.Load() == 0 {
-		h.identity.Store(holdings.SizeOf(h.watching.identityOf(h.object)))
+		h.identity.Store(holdings.SizeOf(h.watching.identityOf(h.object, byMailbox)))
 	}
 	return h.identity.Load()
 }
@@ -260,11 +270,11 @@ func (h holding) identitySize() int64 {
 func (m *Mailboxes) hold(mailbox logicalcluster.Name, held holding, object *unstructured.Unstructured, size int64) {
 	account := held.watching.account(mailbox)
 	held.identity.Store(0)
-	bytes, ok := account.install(held.item, object, size)
+	bytes, ok := account.install(held.watching.resource, held.item, object, size)
 	if !ok {
 		return
 	}
-	if account.needsReview(held.watching.limits(mailbox), false) {
+	if account.needsReview(held.watching.limits(mailbox), held.watching.resource, m.limitsOf(held.watching.resource), false) {
 		// It has grown meanwhile.
 		m.Review(mailbox)
 	}

@@ -149,6 +149,48 @@ func TestReviewOfConfigs(t *testing.T) {
 	f.eventually(f.value(mailbox, "config-3")).Should(Equal("x"))
 }
 
+// Of a resource with limits of its own the oldest objects are held, in each mailbox. When the limits are raised or taken away the
+// others are fetched.
+func TestReviewOfAResource(t *testing.T) {
+	const count = 6
+	policy := &byPrefix{}
+	policy.set("", 0)
+	f := newFleetWith(t, policy)
+	mailbox := f.first.own
+	direct, err := f.first.client(mailbox.String())
+	f.Expect(err).NotTo(HaveOccurred())
+	var others corev1.ConfigMapList
+	f.Expect(direct.List(t.Context(), &others)).To(Succeed())
+	allow := func(ours int) {
+		f.hub.SetLimits(map[schema.GroupVersionResource]mailboxes.Limits{configMaps: {Objects: int64(len(others.Items) + ours)}})
+	}
+	for number := range count {
+		f.create(f.first, mailbox, fmt.Sprintf("limited-%d", number), "x")
+	}
+	whole := func() (held int) {
+		all, _ := f.hub.List(configMaps, mailbox)
+		for _, object := range all {
+			if mailboxes.ExtentOf(object) == mailboxes.Whole && strings.HasPrefix(object.GetName(), "limited-") {
+				held++
+			}
+		}
+		return held
+	}
+	allow(2)
+	f.double.set(f.first.url)
+	f.eventually(f.state(mailbox, "limited-5")).Should(Equal(mailboxes.Present))
+	f.eventually(whole).Should(Equal(2))
+	allow(5)
+	f.eventually(whole).Should(Equal(5))
+	allow(1)
+	f.eventually(whole).Should(Equal(1))
+	f.Expect(f.hub.ResourceLimitErrors(mailbox)).To(ContainElement(MatchError(ContainSubstring("configmaps, of which it may have"))))
+	f.hub.SetLimits(nil)
+	f.eventually(whole).Should(Equal(count))
+	f.Expect(f.hub.ResourceLimitErrors(mailbox)).To(BeEmpty())
+	f.Expect(f.on[mailbox].seen(deleted)()).To(BeEmpty())
+}
+
 // A mailbox with too many objects leaves the cache, while its neighbours stay, and comes back as it is by then.
 func TestTooManyObjects(t *testing.T) {
 	const count = 60

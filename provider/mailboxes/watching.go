@@ -342,11 +342,11 @@ func (w *watching) count(before, after *item) {
 	}
 	mailbox := mailboxOf(of.held.Load())
 	account := w.account(mailbox)
-	w.held.Change(account.replace(before, after))
+	w.held.Change(account.replace(w.resource, before, after))
 	if mailboxes.policy == nil {
 		return
 	}
-	if account.needsReview(w.limits(mailbox), before != nil) {
+	if account.needsReview(w.limits(mailbox), w.resource, mailboxes.limitsOf(w.resource), before != nil) {
 		mailboxes.Review(mailbox)
 	}
 	mailboxes.total.grown()

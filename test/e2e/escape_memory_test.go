@@ -28,6 +28,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
 )
 
 // large is a ConfigMap of about so many bytes.
@@ -222,4 +223,91 @@ spec:
 		Expect(identities(ctx, hosting, configMaps, ns, "small-")).To(Equal(all))
 		Expect(metric("synchub_mailboxes_closed")()).To(BeZero())
 	}, NodeTimeout(6*time.Minute))
+
+	It("keeps one kind from crowding out the others, by the limits of its PublishedResource", func(ctx SpecContext) {
+		const ns, group, count, limit = "crowded", "crowded.example.com", 8, 3
+		widgets, others := custom(group, "v1", "widgets", "Widget"), custom(group, "v1", "gadgets", "Gadget")
+		for _, cluster := range []string{"hosting", "florin"} {
+			define(ctx, target(cluster), widgets)
+			define(ctx, target(cluster), others)
+		}
+		publishAs(ctx, "crowded", fmt.Sprintf(`
+  resource: {group: %s, resource: widgets}
+  limits: {mailboxObjects: %d}
+`, group, limit))
+		publishAs(ctx, "crowded-all", fmt.Sprintf(`
+  resource: {group: %s, resource: gadgets}
+  select: All
+  limits: {mailboxBytes: 1}
+`, group))
+		eventuallyPublished(ctx, "crowded", "crowded-all")
+		inventory := newInventory(ctx, ns)
+		mailbox, florin := register(ctx, inventory, "florin", "florin"), target("florin")
+		apply(ctx, mailbox, documents(namespace(ns), selecting(ns, configMaps, widgets.GroupVersionResource)))
+		create := func(number int) {
+			apply(ctx, mailbox, widgets.object(ns, fmt.Sprint("widget-", number), "spec: {size: 1}"))
+		}
+		for number := range limit {
+			create(number)
+		}
+		// An age is known to the second.
+		first := time.Now()
+		Eventually(time.Now).WithContext(ctx).Should(BeTemporally(">=", first.Truncate(time.Second).Add(time.Second)))
+		for number := limit; number < count; number++ {
+			create(number)
+		}
+		apply(ctx, mailbox, documents(others.object(ns, "alone", "spec: {size: 1}"), configMap(ns, "settings", "green")))
+		onTarget := func() map[string]string { return identities(ctx, florin, widgets.GroupVersionResource, ns, "widget-") }
+		ready := func() string { return readyOf(ctx, mailbox, ns) }
+
+		By("syncing the oldest of the kind, and all else")
+		eventuallyExists(ctx, florin, configMaps, ns, "settings")
+		Eventually(onTarget).WithContext(ctx).Should(HaveLen(limit))
+		said := fmt.Sprintf("8 widgets.%s, of which it may have 3: the youngest 5 are not synced", group)
+		Eventually(ready).WithContext(ctx).Should(And(HavePrefix("False MailboxLimitExceeded: "), ContainSubstring(said)))
+		quiet(ctx)
+		placed := onTarget()
+		Expect(placed).To(HaveLen(limit))
+		By("saying so on the SyncTarget, of each kind, and to whoever asks")
+		// It is looked at anew when it changes, and not only with its next heartbeat.
+		patch(ctx, inventory.Config, syncTargets, "", "florin", `{"spec": {"limits": {"mailboxObjects": 1000}}}`)
+		Eventually(func(g Gomega) {
+			syncTarget, err := inventory.SyncTarget(ctx, "florin")
+			g.Expect(err).NotTo(HaveOccurred())
+			condition := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionMailboxLimitExceeded)
+			g.Expect(condition).To(HaveField("Message", And(ContainSubstring(said), ContainSubstring("gadgets.%s of", group), ContainSubstring("the youngest 1 are"))))
+		}).WithContext(ctx).Should(Succeed())
+		for number := range count {
+			name := fmt.Sprint("widget-", number)
+			if _, ok := placed[name]; !ok {
+				Eventually(explained).WithContext(ctx).WithArguments(inventory, "florin", widgets.GroupResource().String(), ns+"/"+name).
+					Should(And(comesTo(explain.Absent, explain.Stopped, explain.StepReport), HaveField("Text", ContainSubstring(said))))
+				break
+			}
+		}
+
+		By("deleting nothing and writing nothing when there is room for less")
+		patch(ctx, target("hosting"), publishedResources, "", "crowded", `{"spec": {"limits": {"mailboxObjects": 1}}}`)
+		Eventually(ready).WithContext(ctx).Should(ContainSubstring("of which it may have 1: the youngest 7"))
+		for name := range placed {
+			patch(ctx, mailbox, widgets.GroupVersionResource, ns, name, `{"metadata": {"annotations": {"changed": "yes"}}}`)
+		}
+		quiet(ctx)
+		after := onTarget()
+		kept := 0
+		for name, identity := range placed {
+			Expect(after).To(HaveKey(name))
+			if after[name] == identity {
+				kept++
+			}
+		}
+		Expect(kept).To(Equal(limit-1), "only that which there is room for follows its mailbox")
+
+		By("fetching what was left out when the limits are taken away")
+		patch(ctx, target("hosting"), publishedResources, "", "crowded", `{"spec": {"limits": null}}`)
+		patch(ctx, target("hosting"), publishedResources, "", "crowded-all", `{"spec": {"limits": null}}`)
+		Eventually(ready).WithContext(ctx).Should(ContainSubstring("InStep"))
+		eventuallyExists(ctx, florin, others.GroupVersionResource, ns, "alone")
+		Expect(onTarget()).To(HaveLen(count))
+	}, NodeTimeout(4*time.Minute))
 })

@@ -90,8 +90,8 @@ const (
 	// be the same cluster. Neither is stopped by that.
 	ConditionClusterShared = "ClusterShared"
 
-	// ConditionMailboxLimitExceeded on a SyncTarget is True, and names the limit, while its mailbox has more objects or configs
-	// than the hub acts upon, whether a config selects them or not.
+	// ConditionMailboxLimitExceeded on a SyncTarget is True, and names the limit, while its mailbox has more objects, objects of
+	// one resource, or configs than the hub acts upon, whether a config selects them or not.
 	ConditionMailboxLimitExceeded = "MailboxLimitExceeded"
 
 	// ConditionAPIsMissing is True, and says what to do, while a mailbox does not have all that is published: on its

@@ -131,6 +131,10 @@ type PublishedResourceSpec struct {
 	// +kubebuilder:default=Never
 	Adoption AdoptionPolicy `json:"adoption,omitempty"`
 
+	// Limits bound how much of the resource is synced of one mailbox.
+	// +optional
+	Limits *ResourceLimits `json:"limits,omitempty"`
+
 	// Compatibility says what happens when a target's schema has no room for what the mailbox's schema allows:
 	// Strict syncs nothing to that target, Warn syncs and says so.
 	// +optional
@@ -149,6 +153,20 @@ type PublishedResourceSpec struct {
 	// +optional
 	// +kubebuilder:default=Deny
 	PrivilegedUpsync PrivilegedUpsyncPolicy `json:"privilegedUpsync,omitempty"`
+}
+
+// ResourceLimits bound how much of a resource the hub holds of each mailbox, the oldest objects first and no more than the
+// mailbox may have. Objects beyond are not synced, and left as they are on the targets. Those that no config selects count too.
+type ResourceLimits struct {
+	// MailboxObjects is how many objects of the resource the hub holds of one mailbox.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	MailboxObjects *int64 `json:"mailboxObjects,omitempty"`
+
+	// MailboxBytes is how many bytes of the hub's memory the objects of the resource may take of one mailbox.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	MailboxBytes *int64 `json:"mailboxBytes,omitempty"`
 }
 
 // ProtectedNamespacesPolicy says whether objects travel to and from protected namespaces.

@@ -111,6 +111,7 @@ func (e *explainer) lookAtContent() {
 func (e *explainer) tellContent(decision decide.Decision, desired *transform.Desired) {
 	differing := e.differing(desired.Object.Object)
 	deferred := e.deferred(desired)
+	beyond := e.beyondLimits()
 	switch {
 	case decision.Cause == decide.Taken:
 		from := e.observed.Mark.Source
@@ -120,6 +121,10 @@ func (e *explainer) tellContent(decision decide.Decision, desired *transform.Des
 		e.say(StepContent, OK, "it was to be created once, and is left alone since then")
 	case decision.Cause == decide.Drifted:
 		e.say(StepContent, Unknown, "the hub does not hold %s there; it repairs what others change, and leaves what the cluster does not keep", firstOf(decision.Fields)).because("Drifted")
+	case beyond != nil && decision.Cause == decide.Changed:
+		e.say(StepContent, Stopped, "it may be among what is beyond a limit, and is left as it is: %s", sentence(beyond.Message)).because(beyond.Reason)
+	case beyond != nil && len(differing) > 0:
+		e.say(StepContent, Unknown, "values differ at %s; it may be among what is beyond a limit: %s", firstOf(differing), sentence(beyond.Message)).because(beyond.Reason)
 	case decision.Cause == decide.Changed:
 		e.say(StepContent, Waiting, "the hub is about to write it anew").because("Changed")
 	case e.publisher == nil:

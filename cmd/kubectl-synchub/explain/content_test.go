@@ -61,6 +61,11 @@ func tookBack(below int64) func(*testing.T, *explain.Facts) {
 	}
 }
 
+// tooMany has the SyncTarget say that its mailbox has more of something than it may have.
+func tooMany(f *explain.Facts, of string) {
+	setCondition(status(f), edgev2alpha1.ConditionMailboxLimitExceeded, metav1.ConditionTrue, "MailboxLimitExceeded", "The mailbox has "+of+", of which it may have 3.")
+}
+
 var contentCases = map[string]situation{
 	"not listed yet": {
 		change: func(_ *testing.T, f *explain.Facts) { status(f).SyncedResources, f.Target.It = nil, nil },
@@ -135,6 +140,29 @@ var contentCases = map[string]situation{
 		},
 		step: explain.StepReport, state: explain.Stopped, reason: "Forbidden", says: []string{"SyncTarget/florin: You may not"},
 	},
+	"too much of the resource": {
+		change: func(_ *testing.T, f *explain.Facts) { tooMany(f, "8 widgets.example.dev"); f.Target.It = nil },
+		step:   explain.StepReport, state: explain.Stopped, reason: "MailboxLimitExceeded", says: []string{"it may be among what is beyond a limit: The mailbox has 8 widgets.example.dev"},
+	},
+	"too much of everything, and a change": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			tooMany(f, "8 objects")
+			config(f).Spec.DeletionPolicy = edgev2alpha1.DeletionPolicyOrphan
+		},
+		step: explain.StepContent, state: explain.Stopped, reason: "MailboxLimitExceeded", says: []string{"left as it is: The mailbox has 8 objects"},
+	},
+	"too much of everything, and another value": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			tooMany(f, "8 objects")
+			f.Object.It.Object["spec"] = map[string]any{"size": int64(4)}
+		},
+		state: explain.Unknown, says: []string{"values differ at .spec.size; it may be among what is beyond a limit"},
+	},
+	"too much of another resource": {
+		change: func(_ *testing.T, f *explain.Facts) { tooMany(f, "8 secrets"); f.Target.It = nil },
+		step:   explain.StepTarget, state: explain.Waiting,
+	},
+	"too much, but it is in step": {change: func(_ *testing.T, f *explain.Facts) { tooMany(f, "8 objects") }, state: explain.OK},
 	"a field that is not ignored any more": {
 		change: tookBack(6),
 		step:   explain.StepContent, state: explain.Waiting, reason: "LeftToTarget",

@@ -18,8 +18,10 @@ package explain
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
@@ -78,9 +80,27 @@ func (e *explainer) lookAtReport() {
 		e.say(StepReport, Stopped, "the last event about it, %s ago: %s", age, sentence(last.Message)).because(last.Reason)
 		return
 	}
+	if beyond := e.beyondLimits(); beyond != nil && e.observed == nil && e.stay == "" {
+		e.say(StepReport, Stopped, "it may be among what is beyond a limit: %s", sentence(beyond.Message)).because(beyond.Reason)
+		return
+	}
 	if e.facts.Configs.Error == nil && e.countFailed() > edgev2alpha1.MaxFailures {
 		e.say(StepReport, Unknown, "so many objects fail that not all are listed").do("see the events in the mailbox")
 	}
+}
+
+// beyondLimits returns the condition by which the SyncTarget says that its mailbox has more objects than are synced, or more of
+// this resource; nil if it does not. Of which objects that are is not listed where they are many, or labels select them.
+func (e *explainer) beyondLimits() *metav1.Condition {
+	beyond := e.condition(edgev2alpha1.ConditionMailboxLimitExceeded)
+	if beyond == nil || beyond.Status != metav1.ConditionTrue {
+		return nil
+	}
+	words := strings.FieldsFunc(beyond.Message, func(r rune) bool { return r == ' ' || r == ',' })
+	if !slices.Contains(words, "objects") && !slices.Contains(words, e.facts.Resource.String()) {
+		return nil
+	}
+	return beyond
 }
 
 // isOver tells whether the failure that an event tells of is none any more: the hub counted failures after it, listed all of

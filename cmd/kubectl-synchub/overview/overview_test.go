@@ -66,6 +66,9 @@ func TestRowOf(t *testing.T) {
 		"a right may be missing": {syncTarget("a", 0, "True", "Ready", func(s *edgev2alpha1.SyncTarget) {
 			s.Status.Conditions = append(s.Status.Conditions, metav1.Condition{Type: edgev2alpha1.ConditionSyncerAuthorized, Status: "Unknown", Reason: "NotAscertained"})
 		}), "True", "Ready", true},
+		"a mailbox is too large": {syncTarget("a", 0, "True", "Ready", func(s *edgev2alpha1.SyncTarget) {
+			s.Status.Conditions = append(s.Status.Conditions, metav1.Condition{Type: edgev2alpha1.ConditionMailboxLimitExceeded, Status: "True", Reason: "MailboxLimitExceeded"})
+		}), "True", "Ready", false},
 		"cordoned":  {syncTarget("a", 0, "True", "Ready", func(s *edgev2alpha1.SyncTarget) { s.Spec.Unschedulable = true }), "True,Cordoned", "Ready", true},
 		"suspended": {syncTarget("a", 0, "False", "Suspended", func(s *edgev2alpha1.SyncTarget) { s.Spec.Suspend = true }), "False,Suspended", "Suspended", false},
 		"being drained": {syncTarget("a", 0, "False", "Draining", func(s *edgev2alpha1.SyncTarget) {

@@ -58,6 +58,8 @@ type Row struct {
 	Incompatible int
 	// Unauthorized tells what the hub may not do on the cluster; empty if it may do all, or that is not known.
 	Unauthorized string
+	// BeyondLimits tells what of the mailbox is not synced because of limits; empty if nothing is.
+	BeyondLimits string
 }
 
 // RowOf returns what is known of a SyncTarget now.
@@ -72,6 +74,9 @@ func RowOf(syncTarget *edgev2alpha1.SyncTarget, now time.Time) Row {
 	}
 	if authorized := meta.FindStatusCondition(status.Conditions, edgev2alpha1.ConditionSyncerAuthorized); authorized != nil && authorized.Status == metav1.ConditionFalse {
 		row.Unauthorized = authorized.Reason + ": " + authorized.Message
+	}
+	if beyond := meta.FindStatusCondition(status.Conditions, edgev2alpha1.ConditionMailboxLimitExceeded); beyond != nil && beyond.Status == metav1.ConditionTrue {
+		row.BeyondLimits = beyond.Reason + ": " + beyond.Message
 	}
 	if last := status.LastSyncerHeartbeatTime; last != nil {
 		row.LastSeen = last.Time
@@ -123,7 +128,7 @@ func (r Row) State() string {
 
 // IsWell tells whether nobody needs to look.
 func (r Row) IsWell() bool {
-	return r.Ready == metav1.ConditionTrue && count(r.Failed) == 0 && r.Incompatible == 0 && r.Unauthorized == ""
+	return r.Ready == metav1.ConditionTrue && count(r.Failed) == 0 && r.Incompatible == 0 && r.Unauthorized == "" && r.BeyondLimits == ""
 }
 
 // FailureLines names the failed objects, a line each, and says how many there are that the status does not name.

@@ -1,0 +1,59 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailboxes
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// SetLimits sets how much is held of some resources in each mailbox, within what is held of the mailbox, and has all mailboxes
+// reviewed if that is not what it was. Of a resource that is not named as much is held as its mailbox may have.
+func (m *Mailboxes) SetLimits(limits map[schema.GroupVersionResource]Limits) {
+	if before := m.ofResources.Swap(&limits); before == nil && len(limits) == 0 || before != nil && maps.Equal(*before, limits) {
+		return
+	}
+	m.ReviewAll()
+}
+
+// limitsOf returns the limits of a resource in each mailbox, zero if it has none of its own.
+func (m *Mailboxes) limitsOf(resource schema.GroupVersionResource) Limits {
+	if limits := m.ofResources.Load(); limits != nil {
+		return (*limits)[resource]
+	}
+	return Limits{}
+}
+
+// ResourceLimitErrors says of which resources a mailbox has more than it may have of each, sorted by their names.
+func (m *Mailboxes) ResourceLimitErrors(mailbox logicalcluster.Name) (all []*LimitError) {
+	limits := m.ofResources.Load()
+	if limits == nil || len(*limits) == 0 {
+		return nil
+	}
+	account := m.account(mailbox)
+	for resource, own := range *limits {
+		if found := account.limitErrorOf(resource, own); found.Beyond > 0 {
+			all = append(all, found)
+		}
+	}
+	slices.SortFunc(all, func(a, b *LimitError) int { return cmp.Compare(a.Resource.String(), b.Resource.String()) })
+	return all
+}
