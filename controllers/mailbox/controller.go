@@ -261,7 +261,11 @@ func (c *Controller) ensure(ctx context.Context, request mcreconcile.Request, sy
 	if err != nil {
 		return metav1.Condition{}, nil, fmt.Errorf("cannot ensure the mailbox workspace %s: %w", name, err)
 	}
-	if why := c.whyForeign(&workspace, syncTarget.Name); why != "" {
+	why, err := c.whyForeign(ctx, &workspace, syncTarget)
+	if err != nil {
+		return metav1.Condition{}, nil, err
+	}
+	if why != "" {
 		return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonForeign,
 			Message: fmt.Sprintf("The workspace %s:%s exists and %s: remove it.", c.Workspace, name, why)}, nil, nil
 	}
