@@ -209,7 +209,7 @@ func TestHelpListsEachFlag(t *testing.T) {
 			"kcp-qps": "2000", "kcp-burst": "4000", "target-qps": "1000", "target-burst": "2000",
 			"target-cache-objects": "100000", "target-cache-bytes": "134217728", "memory-limit": "",
 			"mailbox-max-objects": "20000", "mailbox-max-bytes": "67108864", "mailboxes-max-bytes": "", "denied-networks": "", "profiling": "",
-			"protected-namespaces": "[kube-*,synchub,synchub-*]",
+			"protected-namespaces": "[kube-*,kcp-system,synchub,synchub-*]",
 			"log-level":            "info", "log-format": "json",
 		}},
 		"init": {newInitCommand(), map[string]string{

@@ -67,6 +67,13 @@ func (t *turns) note(syncTarget mcreconcile.Request) {
 	t.preparing[syncTarget] = true
 }
 
+// prepares tells whether this hub has seen kcp prepare a mailbox, and has not gone on since.
+func (t *turns) prepares(syncTarget mcreconcile.Request) bool {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	return t.preparing[syncTarget]
+}
+
 // pass gives up a SyncTarget's turn, or its wait, and calls those that may be next. Whoever is called and has no use for it
 // passes too.
 func (t *turns) pass(syncTarget mcreconcile.Request) {
