@@ -244,3 +244,18 @@ func lineWith(text, part string) string {
 	}
 	return ""
 }
+
+// Whatever the operator protects, the hub's own namespace is, unless it is one that everybody uses.
+func TestTheHubsOwnNamespaceIsProtected(t *testing.T) {
+	for namespace, want := range map[string]bool{"hub-of-ours": true, "default": false} {
+		options := &runOptions{}
+		options.addFlags(pflag.NewFlagSet("run", pflag.ContinueOnError))
+		options.kcpKubeconfig, options.namespace, options.protectedNamespaces = "x", namespace, []string{"kube-*"}
+		if err := options.validate(); err != nil {
+			t.Fatal(err)
+		}
+		if got := options.protected.Match(namespace); got != want || !options.protected.Match("kube-system") || options.protected.Match("shop") {
+			t.Errorf("%s: %v, of %v", namespace, got, options.protected)
+		}
+	}
+}
