@@ -28,6 +28,7 @@ import (
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
 	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -118,7 +119,12 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 	}
 	boxes := mailboxes.New(options.Access, options.Workspace, bootstrap.MailboxExport, syncmanager.ConfigResources, realClock, options.Log.WithName("mailboxes"))
 	memory := ledger.New(ledger.Options{Client: provider.GetClient(), Reader: provider.GetAPIReader(), Clock: realClock, Log: options.Log.WithName("ledger")})
-	locator := mailbox.Locator{Provider: provider, Workspace: options.Workspace}
+	locator := mailbox.Locator{Provider: provider, Workspace: options.Workspace, Maker: &mailbox.Maker{
+		Ledger: memory,
+		WhoAmI: func(ctx context.Context) (authenticationv1.UserInfo, error) {
+			return kcp.WhoAmI(ctx, options.Access.Workspace(options.Workspace))
+		},
+	}}
 	var syncTargets *synctarget.Controller
 	var schemas *apiresourceschema.Controller
 	registry := targets.NewRegistry(targets.Options{

@@ -210,7 +210,7 @@ func TestHelpListsEachFlag(t *testing.T) {
 			"kcp-qps": "2000", "kcp-burst": "4000", "target-qps": "1000", "target-burst": "2000",
 			"target-cache-objects": "100000", "target-cache-bytes": "134217728", "targets-max-bytes": "", "memory-limit": "",
 			"mailbox-max-objects": "20000", "mailbox-max-bytes": "67108864", "mailboxes-max-bytes": "", "denied-networks": "", "profiling": "",
-			"protected-namespaces": "[kube-*,synchub,synchub-*]",
+			"protected-namespaces": "[kube-*,kcp-system,synchub,synchub-*]",
 			"log-level":            "info", "log-format": "json",
 		}},
 		"init": {newInitCommand(), map[string]string{
@@ -244,4 +244,19 @@ func lineWith(text, part string) string {
 		}
 	}
 	return ""
+}
+
+// Whatever the operator protects, the hub's own namespace is, unless it is one that everybody uses.
+func TestTheHubsOwnNamespaceIsProtected(t *testing.T) {
+	for namespace, want := range map[string]bool{"hub-of-ours": true, "default": false} {
+		options := &runOptions{}
+		options.addFlags(pflag.NewFlagSet("run", pflag.ContinueOnError))
+		options.kcpKubeconfig, options.namespace, options.protectedNamespaces = "x", namespace, []string{"kube-*"}
+		if err := options.validate(); err != nil {
+			t.Fatal(err)
+		}
+		if got := options.protected.Match(namespace); got != want || !options.protected.Match("kube-system") || options.protected.Match("shop") {
+			t.Errorf("%s: %v, of %v", namespace, got, options.protected)
+		}
+	}
 }

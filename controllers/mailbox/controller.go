@@ -82,6 +82,8 @@ const (
 	ReasonDeleted = "WorkspaceDeleted"
 	// ReasonLost: the mailbox is gone, and a new one is being made.
 	ReasonLost = "WorkspaceLost"
+	// ReasonMemoryLost: the mailbox is there, and the hub does not remember the SyncTarget.
+	ReasonMemoryLost = "MemoryLost"
 	// ReasonRemovalHeldUp: the SyncTarget is being deleted, and its mailbox cannot be removed now.
 	ReasonRemovalHeldUp = "RemovalHeldUp"
 	// ReasonAccessFailed: what spec.mailboxAccess asks for cannot be granted.
@@ -184,6 +186,11 @@ func (c *Controller) reconcile(ctx context.Context, request mcreconcile.Request)
 	if err != nil {
 		return reconcile.Result{}, "", err
 	}
+	if mailbox != nil && c.ledger.Get(syncTarget.UID).Mailbox == "" && !c.turns.prepares(request) {
+		if err := c.tellForgotten(ctx, inventory.GetClient(), &syncTarget); err != nil {
+			return reconcile.Result{}, "", err
+		}
+	}
 	if mailbox != nil {
 		condition = c.grant(ctx, &syncTarget, condition, mailbox)
 	}
@@ -261,7 +268,11 @@ func (c *Controller) ensure(ctx context.Context, request mcreconcile.Request, sy
 	if err != nil {
 		return metav1.Condition{}, nil, fmt.Errorf("cannot ensure the mailbox workspace %s: %w", name, err)
 	}
-	if why := c.whyForeign(&workspace, syncTarget.Name); why != "" {
+	why, err := c.whyForeign(ctx, &workspace, syncTarget)
+	if err != nil {
+		return metav1.Condition{}, nil, err
+	}
+	if why != "" {
 		return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonForeign,
 			Message: fmt.Sprintf("The workspace %s:%s exists and %s: remove it.", c.Workspace, name, why)}, nil, nil
 	}
@@ -307,4 +318,13 @@ func (c *Controller) tellLost(ctx context.Context, inventory client.Client, sync
 	return notice.Warn(ctx, inventory, c.clock, syncTarget, ReasonLost, fmt.Sprintf(
 		"The mailbox %s (%s) was deleted, and is made again empty. What came from it stays on the target, until the new one selects it again or the target is drained.",
 		c.path(Name(logicalcluster.From(syncTarget), syncTarget.UID)), former))
+}
+
+// tellForgotten reports that the hub has lost its memory of a SyncTarget. It cannot know whether the cluster that answers is the
+// one that did.
+func (c *Controller) tellForgotten(ctx context.Context, inventory client.Client, syncTarget *edgev2alpha1.SyncTarget) error {
+	return notice.Warn(ctx, inventory, c.clock, syncTarget, ReasonMemoryLost, fmt.Sprintf(
+		"The hub does not remember this SyncTarget, though its mailbox %s is there: its memory in the provider workspace was deleted, or not written yet. It takes the cluster that answers for the right one, "+
+			"and does not know of resources there that nothing selects any more. See whether status.clusterID is the cluster that is meant, and what `kubectl synchub strays` lists on others.",
+		c.path(Name(logicalcluster.From(syncTarget), syncTarget.UID))))
 }

@@ -36,6 +36,7 @@ type Locator struct {
 	// Provider is the provider workspace, and Workspace its path.
 	Provider  cluster.Cluster
 	Workspace string
+	Maker     *Maker
 }
 
 // Locate returns the logical cluster of a SyncTarget's mailbox, empty while that is not ready or is being deleted. The inventory
@@ -49,24 +50,31 @@ func (l Locator) Locate(ctx context.Context, inventory logicalcluster.Name, sync
 		return "", nil
 	case err != nil:
 		return "", fmt.Errorf("cannot get the mailbox workspace %s: %w", name, err)
-	case l.whyForeign(&workspace, syncTarget.Name) != "", workspace.DeletionTimestamp != nil, workspace.Status.Phase != corev1alpha1.LogicalClusterPhaseReady:
+	case workspace.DeletionTimestamp != nil, workspace.Status.Phase != corev1alpha1.LogicalClusterPhaseReady:
 		return "", nil
-	default:
-		return logicalcluster.Name(workspace.Spec.Cluster), nil
 	}
+	if why, err := l.whyForeign(ctx, &workspace, syncTarget); why != "" || err != nil {
+		return "", err
+	}
+	return logicalcluster.Name(workspace.Spec.Cluster), nil
+}
+
+// Path returns the path of a SyncTarget's mailbox workspace.
+func (l Locator) Path(inventory logicalcluster.Name, syncTarget types.UID) string {
+	return l.path(Name(inventory, syncTarget))
 }
 
 // path returns the path of a mailbox workspace.
 func (l Locator) path(name string) string { return l.Workspace + ":" + name }
 
 // whyForeign tells why a workspace is not the mailbox of the SyncTarget, empty if it is.
-func (l Locator) whyForeign(workspace *tenancyv1alpha1.Workspace, syncTarget string) string {
+func (l Locator) whyForeign(ctx context.Context, workspace *tenancyv1alpha1.Workspace, syncTarget *edgev2alpha1.SyncTarget) (string, error) {
 	kind := workspace.Spec.Type
 	if kind == nil || string(kind.Name) != WorkspaceType || kind.Path != l.Workspace {
-		return fmt.Sprintf("is not of type %s:%s", l.Workspace, WorkspaceType)
+		return fmt.Sprintf("is not of type %s:%s", l.Workspace, WorkspaceType), nil
 	}
-	if annotated := workspace.Annotations[edgev2alpha1.AnnotationSyncTargetName]; annotated != syncTarget {
-		return fmt.Sprintf("is annotated for the SyncTarget %q", annotated)
+	if annotated := workspace.Annotations[edgev2alpha1.AnnotationSyncTargetName]; annotated != syncTarget.Name {
+		return fmt.Sprintf("is annotated for the SyncTarget %q", annotated), nil
 	}
-	return ""
+	return l.Maker.whyNotMade(ctx, workspace, syncTarget.UID)
 }

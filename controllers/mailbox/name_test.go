@@ -17,12 +17,15 @@ limitations under the License.
 package mailbox
 
 import (
+	"context"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,6 +33,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
 // kcp names logical clusters by 16 characters in base 36, but for root.
@@ -123,15 +127,42 @@ func TestSyncTargetOf(t *testing.T) {
 	}
 }
 
-// What the controller makes it knows again as its own.
+// What the controller makes it knows again as its own, and nothing else.
 func TestWantedIsAMailbox(t *testing.T) {
-	controller := &Controller{Locator: Locator{Workspace: "root:synchub"}}
+	const byHub, byOther = `{"username":"hub"}`, `{"username":"mallory","groups":["system:authenticated"]}`
+	memory := ledger.New(ledger.Options{})
+	asked := 0
+	self := authenticationv1.UserInfo{Username: "former"}
+	controller := &Controller{Locator: Locator{Workspace: "root:synchub", Maker: &Maker{Ledger: memory, WhoAmI: func(context.Context) (authenticationv1.UserInfo, error) {
+		asked++
+		return self, nil
+	}}}}
+	syncTarget := &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "florin", UID: "def"}}
+	whyForeign := func(workspace *tenancyv1alpha1.Workspace) string {
+		why, err := controller.whyForeign(t.Context(), workspace, syncTarget)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return why
+	}
 	workspace := controller.wanted("abc-mb-def", "florin")
-	if workspace.Name != "abc-mb-def" || workspace.Spec.Type.Path != "root:synchub" || controller.whyForeign(&workspace, "florin") != "" {
+	if workspace.Name != "abc-mb-def" || workspace.Spec.Type.Path != "root:synchub" {
 		t.Errorf("got %+v", workspace)
 	}
 	if requests := SyncTargetOf(t.Context(), &workspace); len(requests) != 1 || requests[0].Name != "florin" || requests[0].ClusterName != "abc" {
 		t.Errorf("it leads to %v", requests)
+	}
+	workspace.Annotations[tenancyv1alpha1.ExperimentalWorkspaceOwnerAnnotationKey] = byHub
+	if why := whyForeign(&workspace); !strings.Contains(why, `"hub"`) || !strings.Contains(why, `"former"`) {
+		t.Errorf("the hub is another user: %q", why)
+	}
+	self.Username = "hub"
+	if why := whyForeign(&workspace); why != "" {
+		t.Errorf("the hub has got new credentials: %q", why)
+	}
+	before := asked
+	if whyForeign(&workspace); asked != before {
+		t.Error("it asks each time who it is")
 	}
 	for name, change := range map[string]func(*tenancyv1alpha1.Workspace){
 		"without type":       func(w *tenancyv1alpha1.Workspace) { w.Spec.Type = nil },
@@ -139,13 +170,28 @@ func TestWantedIsAMailbox(t *testing.T) {
 		"of another's type":  func(w *tenancyv1alpha1.Workspace) { w.Spec.Type.Path = "root" },
 		"without annotation": func(w *tenancyv1alpha1.Workspace) { w.Annotations = nil },
 		"annotated for another": func(w *tenancyv1alpha1.Workspace) {
-			w.Annotations = map[string]string{edgev2alpha1.AnnotationSyncTargetName: "guilder"}
+			w.Annotations[edgev2alpha1.AnnotationSyncTargetName] = "guilder"
+		},
+		"made by another user": func(w *tenancyv1alpha1.Workspace) {
+			w.Annotations[tenancyv1alpha1.ExperimentalWorkspaceOwnerAnnotationKey] = byOther
+		},
+		"made by nobody knows whom": func(w *tenancyv1alpha1.Workspace) {
+			delete(w.Annotations, tenancyv1alpha1.ExperimentalWorkspaceOwnerAnnotationKey)
+		},
+		"with nonsense for its maker": func(w *tenancyv1alpha1.Workspace) {
+			w.Annotations[tenancyv1alpha1.ExperimentalWorkspaceOwnerAnnotationKey] = "hub"
 		},
 	} {
 		other := workspace.DeepCopy()
 		change(other)
-		if controller.whyForeign(other, "florin") == "" {
+		if whyForeign(other) == "" {
 			t.Errorf("%s it is still taken for a mailbox", name)
 		}
+	}
+	// Of those whom kcp lets do anything it does not note what they made.
+	self = authenticationv1.UserInfo{Username: "admin", Groups: []string{"system:masters"}}
+	delete(workspace.Annotations, tenancyv1alpha1.ExperimentalWorkspaceOwnerAnnotationKey)
+	if why := whyForeign(&workspace); why != "" {
+		t.Errorf("of a hub with all rights: %q", why)
 	}
 }

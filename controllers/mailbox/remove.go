@@ -60,7 +60,7 @@ func (c *Controller) remove(ctx context.Context, inventory cluster.Cluster, sync
 		return reconcile.Result{RequeueAfter: lookAgain}, nil
 	default:
 		name := Name(logicalcluster.From(syncTarget), syncTarget.UID)
-		if err := c.deleteWorkspace(ctx, name, syncTarget.Name, syncTarget.Annotations[edgev2alpha1.AnnotationForceRemoval] == "true"); err != nil {
+		if err := c.deleteWorkspace(ctx, name, syncTarget, syncTarget.Annotations[edgev2alpha1.AnnotationForceRemoval] == "true"); err != nil {
 			return c.tellHeldUp(ctx, inventory, syncTarget, name, err)
 		}
 		if err := c.ledger.Forget(ctx, syncTarget.UID); err != nil {
@@ -91,7 +91,7 @@ func (c *Controller) tellHeldUp(ctx context.Context, inventory cluster.Cluster, 
 
 // deleteWorkspace has kcp delete a mailbox, in which nothing waits for the target any more, or with force whatever waits there. A
 // foreign workspace of its name stays.
-func (c *Controller) deleteWorkspace(ctx context.Context, name, syncTarget string, forced bool) error {
+func (c *Controller) deleteWorkspace(ctx context.Context, name string, syncTarget *edgev2alpha1.SyncTarget, forced bool) error {
 	var workspace tenancyv1alpha1.Workspace
 	err := c.Provider.GetClient().Get(ctx, types.NamespacedName{Name: name}, &workspace)
 	if apierrors.IsNotFound(err) {
@@ -100,7 +100,11 @@ func (c *Controller) deleteWorkspace(ctx context.Context, name, syncTarget strin
 	if err != nil {
 		return fmt.Errorf("cannot get the mailbox workspace %s: %w", name, err)
 	}
-	if why := c.whyForeign(&workspace, syncTarget); why != "" {
+	why, err := c.whyForeign(ctx, &workspace, syncTarget)
+	if err != nil {
+		return err
+	}
+	if why != "" {
 		log.FromContext(ctx).Info("keeping a workspace that has the name of the mailbox of a deleted SyncTarget and "+why, "workspace", name)
 		return nil
 	}

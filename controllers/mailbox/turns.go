@@ -79,6 +79,14 @@ func (t *turns) begin(syncTarget mcreconcile.Request) (since time.Time) {
 	return t.preparing[syncTarget]
 }
 
+// prepares tells whether this hub has seen kcp prepare a mailbox, and has not gone on since.
+func (t *turns) prepares(syncTarget mcreconcile.Request) bool {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	_, prepares := t.preparing[syncTarget]
+	return prepares
+}
+
 // pass gives up a SyncTarget's turn, or its wait, and calls those that may be next. Whoever is called and has no use for it
 // passes too.
 func (t *turns) pass(syncTarget mcreconcile.Request) {

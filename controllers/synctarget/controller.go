@@ -210,9 +210,10 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 // tend has a SyncTarget's target synced, or drained, and says how it is.
 func (c *Controller) tend(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
 	memory := c.remember(syncTarget.UID)
-	found := circumstances{}
+	inventoryName := logicalcluster.Name(request.ClusterName)
+	found := circumstances{path: c.mailboxes.Path(inventoryName, syncTarget.UID)}
 	var err error
-	if found.mailbox, err = c.mailboxes.Locate(ctx, logicalcluster.Name(request.ClusterName), syncTarget); err != nil {
+	if found.mailbox, err = c.mailboxes.Locate(ctx, inventoryName, syncTarget); err != nil {
 		return reconcile.Result{}, err
 	}
 	trusted := c.expect(syncTarget, memory)

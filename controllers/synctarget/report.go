@@ -84,8 +84,9 @@ type circumstances struct {
 	problem    *credentialsError
 	// trusted is for how long what the hub before has found out counts.
 	trusted syncmanager.Trust
-	// mailbox is the logical cluster of the mailbox, empty while that is not ready.
+	// mailbox is the logical cluster of the mailbox, empty while that is not ready, and path where it is.
 	mailbox logicalcluster.Name
+	path    string
 	// identified is true once the ledger says which cluster the SyncTarget stands for.
 	identified bool
 	// rival is another SyncTarget of the same cluster, because of which this one is not synced.
@@ -189,6 +190,8 @@ func (v view) describe(syncTarget *edgev2alpha1.SyncTarget, memory *memory) (aga
 	unimplemented.SetCondition(&status.Conditions, syncTarget.Generation, unimplemented.SyncTarget(&syncTarget.Spec))
 	v.describeShared(syncTarget)
 	v.describeToken(status, memory.renewal)
+	// The hub never sets these, so somebody else has.
+	status.Allocatable, status.Capacity, status.VirtualWorkspaces = nil, nil, nil
 	if health.Version != "" {
 		status.Versions = &edgev2alpha1.TargetVersions{Kubernetes: health.Version}
 	}
@@ -341,6 +344,9 @@ func (v view) describeToken(status *edgev2alpha1.SyncTargetStatus, renewal renew
 		status.Credentials = &edgev2alpha1.CredentialsStatus{}
 	}
 	status.Credentials.ExpiresAt = &metav1.Time{Time: v.token.ExpiresAt}
+	if renewed := status.Credentials.RenewedAt; renewed != nil && renewed.After(v.now) {
+		status.Credentials.RenewedAt = nil
+	}
 	if done := renewal.done.Truncate(time.Second); !done.IsZero() && (status.Credentials.RenewedAt == nil || status.Credentials.RenewedAt.Time.Before(done)) {
 		status.Credentials.RenewedAt = &metav1.Time{Time: done}
 	}
@@ -410,10 +416,10 @@ func syncerCondition(syncTarget *edgev2alpha1.SyncTarget, v view, health targets
 		condition.Reason, condition.Message = ReasonStarting, "The hub has not read the mailbox yet."
 	case v.holdsNothing:
 		condition.Reason, condition.Message = sync.ReasonMailboxLimitExceeded, "Nothing is synced, since the mailbox has too much; the condition MailboxLimitExceeded says how much, and what to do."
-	case v.rebound && syncTarget.Status.Mailbox != nil:
+	case v.rebound:
 		condition.Status, condition.Reason = metav1.ConditionTrue, ReasonMailboxRebound
 		condition.Message = fmt.Sprintf("The hub syncs the target with its mailbox, but removes nothing from it: the mailbox was bound again, after kcp had deleted with the former binding "+
-			"what it stored, such as configs. Put back what is missing. To have removals again, delete the workspace %s: the hub makes another, and takes over what is put there.", syncTarget.Status.Mailbox.Workspace)
+			"what it stored, such as configs. Put back what is missing. To have removals again, delete the workspace %s: the hub makes another, and takes over what is put there.", v.path)
 	case v.hidden.Count > 0:
 		example := v.hidden.Example
 		condition.Status, condition.Reason = metav1.ConditionTrue, ReasonObjectsHidden

@@ -18,18 +18,23 @@ package synctarget
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -88,9 +93,10 @@ func TestSuspendedIsACondition(t *testing.T) {
 // Whoever has bound a mailbox again is told why nothing is removed any more, and how that ends.
 func TestReboundMailbox(t *testing.T) {
 	syncTarget := &edgev2alpha1.SyncTarget{}
-	syncTarget.Status.Mailbox = &edgev2alpha1.MailboxStatus{Workspace: "root:synchub:one"}
+	// Somebody would have another workspace deleted.
+	syncTarget.Status.Mailbox = &edgev2alpha1.MailboxStatus{Workspace: "root:synchub:others"}
 	for i, rebound := range []bool{false, true, false} {
-		(view{now: noon.Add(time.Duration(i) * time.Hour), health: up, known: true, circumstances: circumstances{mailbox: "m"}, rebound: rebound}).describe(syncTarget, &memory{})
+		(view{now: noon.Add(time.Duration(i) * time.Hour), health: up, known: true, circumstances: circumstances{mailbox: "m", path: "root:synchub:one"}, rebound: rebound}).describe(syncTarget, &memory{})
 		syncer := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionSyncerReady)
 		if got := strings.Contains(syncer.Message, "delete the workspace root:synchub:one"); got != rebound || got != (syncer.Reason == ReasonMailboxRebound) || syncer.Status != metav1.ConditionTrue {
 			t.Errorf("%v: got %+v", rebound, syncer)
@@ -186,5 +192,59 @@ func TestNothingIsCountedWhileNothingIsSynced(t *testing.T) {
 				t.Errorf("without a mailbox: got %+v", got)
 			}
 		})
+	}
+}
+
+// Whatever somebody writes into a status, the hub's next look puts right.
+func TestAForgedStatusIsPutRight(t *testing.T) {
+	forged := edgev2alpha1.SyncTargetStatus{
+		Allocatable: &corev1.ResourceList{"cpu": resource.MustParse("1")}, Capacity: &corev1.ResourceList{"cpu": resource.MustParse("1")},
+		Conditions: []metav1.Condition{
+			{Type: edgev2alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: "Forged", ObservedGeneration: 99, LastTransitionTime: metav1.NewTime(noon.Add(time.Hour))},
+			{Type: edgev2alpha1.ConditionSyncerReady, Status: metav1.ConditionTrue, Reason: ReasonSyncing, Message: "forged", LastTransitionTime: metav1.NewTime(noon)},
+			{Type: edgev2alpha1.ConditionSyncerAuthorized, Status: metav1.ConditionTrue, Reason: ReasonAuthorized, ObservedGeneration: 99, LastTransitionTime: metav1.NewTime(noon)},
+			{Type: edgev2alpha1.ConditionDrained, Status: metav1.ConditionTrue, Reason: ReasonDrained, LastTransitionTime: metav1.NewTime(noon)},
+			{Type: edgev2alpha1.ConditionSuspended, Status: metav1.ConditionTrue, Reason: ReasonSuspended, LastTransitionTime: metav1.NewTime(noon)},
+			{Type: edgev2alpha1.ConditionClusterShared, Status: metav1.ConditionTrue, Reason: ReasonOtherInventory, LastTransitionTime: metav1.NewTime(noon)},
+			{Type: edgev2alpha1.ConditionMailboxLimitExceeded, Status: metav1.ConditionTrue, Reason: "Forged", LastTransitionTime: metav1.NewTime(noon)},
+			{Type: edgev2alpha1.ConditionAPIsMissing, Status: metav1.ConditionTrue, Reason: "Forged", LastTransitionTime: metav1.NewTime(noon)},
+		},
+		SyncedResources:         []edgev2alpha1.SyncedResource{{Group: "*", Resource: "*", IdentityHash: "x"}},
+		LastSyncerHeartbeatTime: &metav1.Time{Time: noon.Add(1000 * time.Hour)},
+		VirtualWorkspaces:       []edgev2alpha1.VirtualWorkspace{{SyncerURL: "https://mallory.example"}},
+		Versions:                &edgev2alpha1.TargetVersions{Kubernetes: "v0"},
+		ClusterID:               "victim", ObservedClusterID: "victim",
+		FormerClusters: []edgev2alpha1.FormerCluster{{ClusterID: "victim"}},
+		Counts:         &edgev2alpha1.TargetCounts{Synced: 99}, Failures: []edgev2alpha1.ObjectFailure{{Name: "x"}}, PendingSince: &metav1.Time{Time: noon},
+		Credentials: &edgev2alpha1.CredentialsStatus{ExpiresAt: &metav1.Time{Time: noon}, RenewedAt: &metav1.Time{Time: noon.Add(time.Hour)}},
+		Departure:   &edgev2alpha1.DepartureStatus{Removed: 99},
+	}
+	// The mailbox is the mailbox controller's to write.
+	fields := reflect.ValueOf(forged)
+	for i := range fields.NumField() {
+		if name := fields.Type().Field(i).Name; fields.Field(i).IsZero() && name != "Mailbox" {
+			t.Errorf("the test forges no %s", name)
+		}
+	}
+	now := view{
+		now: noon, known: true, missingKnown: true, circumstances: circumstances{mailbox: "m"},
+		health: targets.Health{Up: true, Reason: targets.ReasonConnected, Version: "v1.35.4", LastSeen: noon},
+		token:  targets.Token{ExpiresAt: noon.Add(24 * time.Hour)}, hasToken: true,
+		sum: func() (sync.Sum, bool) { return sync.Sum{Synced: 1}, true },
+	}
+	known := ledger.Entry{Cluster: ledger.Cluster{ID: "c"}, Resources: []ledger.Resource{{GroupResource: metav1.GroupResource{Resource: "secrets"}, Own: true, State: "Accepted"}}}
+	look := func(status edgev2alpha1.SyncTargetStatus) edgev2alpha1.SyncTargetStatus {
+		syncTarget := &edgev2alpha1.SyncTarget{Status: status}
+		// Words alone wait for a minute.
+		now.describe(syncTarget, &memory{})
+		now.describeLedger(syncTarget, known, nil)
+		for i := range syncTarget.Status.Conditions {
+			syncTarget.Status.Conditions[i].LastTransitionTime = metav1.Time{}
+		}
+		slices.SortFunc(syncTarget.Status.Conditions, func(a, b metav1.Condition) int { return strings.Compare(a.Type, b.Type) })
+		return syncTarget.Status
+	}
+	if got, want := look(forged), look(edgev2alpha1.SyncTargetStatus{}); !apiequality.Semantic.DeepEqual(got, want) {
+		t.Errorf("want %+v\ngot  %+v", want, got)
 	}
 }

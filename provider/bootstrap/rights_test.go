@@ -38,6 +38,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
+	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
@@ -175,6 +176,12 @@ func TestMailboxOfTheHubBecomesReady(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 	})
 
+	// kcp notes who made it, which is how the hub knows its own mailboxes.
+	self, err := kcp.WhoAmI(ctx, framework.InWorkspace(provider.HubConfig, provider.path))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(self.Username).To(Equal(provider.hubUser))
+	g.Expect(mailbox.Annotations[tenancyv1alpha1.ExperimentalWorkspaceOwnerAnnotationKey]).To(ContainSubstring(fmt.Sprintf("{%q:%q", "username", provider.hubUser)))
+
 	export := &apisv1alpha2.APIExport{}
 	provider.read(t, export, named(bootstrap.MailboxExport))
 	g.Expect(claimsOf(export.Spec.PermissionClaims)).To(ConsistOf("namespaces.", "events.", "logicalclusters.core.kcp.io"))
@@ -224,7 +231,7 @@ func TestMailboxOfTheHubBecomesReady(t *testing.T) {
 	})
 	through := rest.CopyConfig(wildcard)
 	through.Host = endpoint + "/clusters/" + mailbox.Spec.Cluster
-	_, err := framework.List(ctx, through, schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "", "")
+	_, err = framework.List(ctx, through, schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "", "")
 	g.Expect(err).To(HaveOccurred(), "what is not claimed is not shown")
 	writer, err := kubernetes.NewForConfig(through)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -243,7 +250,7 @@ func TestMailboxOfTheHubBecomesReady(t *testing.T) {
 	expectClaims(export)
 	g.Expect(claimsOf(export.Spec.PermissionClaims)).To(ContainElement("configmaps."))
 	eventually(t, func(g Gomega) {
-		_, err := framework.List(ctx, through, schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "", "")
+		_, err = framework.List(ctx, through, schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "", "")
 		g.Expect(err).NotTo(HaveOccurred())
 	})
 }

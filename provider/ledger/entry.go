@@ -146,6 +146,9 @@ func (e *Entry) clone() Entry {
 	return next
 }
 
+// nothing is how an entry is stored that remembers nothing.
+var nothing, _ = (&Entry{}).encode()
+
 func (e *Entry) encode() (string, error) {
 	data, err := json.Marshal(e)
 	return string(data), err

@@ -210,7 +210,7 @@ func (l *Ledger) Get(syncTarget types.UID) Entry {
 }
 
 // Update changes what is remembered of a SyncTarget, and returns after that has been stored. A change that changes nothing
-// costs no request. It may be called more than once.
+// costs no request. It may be called more than once. What somebody has deleted in the provider workspace is not forgotten by that.
 func (l *Ledger) Update(ctx context.Context, syncTarget types.UID, change func(*Entry)) error {
 	changed := l.recordOf(syncTarget)
 	changed.writing.Lock()
@@ -228,7 +228,7 @@ func (l *Ledger) Update(ctx context.Context, syncTarget types.UID, change func(*
 		if err := errors.Join(beforeErr, afterErr); err != nil {
 			return fmt.Errorf("cannot write down what the hub remembers of the SyncTarget %s: %w", syncTarget, err)
 		}
-		if before == after {
+		if before == after && (version != "" || after == nothing) {
 			return nil
 		}
 		if version, err = l.store(ctx, syncTarget, after, version); err == nil {
@@ -305,7 +305,11 @@ func (l *Ledger) reread(ctx context.Context, syncTarget types.UID, changed *reco
 		return l.Reader.Get(ctx, types.NamespacedName{Namespace: Namespace, Name: string(syncTarget)}, &stored)
 	})
 	if apierrors.IsNotFound(err) {
-		l.keep(changed, Entry{}, "")
+		// Somebody has deleted it. What this hub knows is as good as it was, and is written again.
+		l.Log.Info("what the hub remembers of a SyncTarget was deleted in the provider workspace; it is written again", "syncTargetUID", syncTarget)
+		l.lock.Lock()
+		defer l.lock.Unlock()
+		changed.version = ""
 		return nil
 	}
 	if err != nil {

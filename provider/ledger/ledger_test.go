@@ -51,7 +51,10 @@ func newStore(objects ...client.Object) *store {
 	count := func() error { s.writes.Add(1); return s.fail }
 	s.WithWatch = interceptor.NewClient(fake.NewClientBuilder().WithObjects(objects...).Build(), interceptor.Funcs{
 		Create: func(ctx context.Context, next client.WithWatch, object client.Object, options ...client.CreateOption) error {
-			return errors.Join(count(), next.Create(ctx, object, options...))
+			if err := count(); err != nil {
+				return err
+			}
+			return next.Create(ctx, object, options...)
 		},
 		Update: func(ctx context.Context, next client.WithWatch, object client.Object, options ...client.UpdateOption) error {
 			if err := count(); err != nil {
@@ -146,6 +149,43 @@ func TestTwoHubsLoseNothing(t *testing.T) {
 		if got := l.Get("florin"); !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v", got)
 		}
+	}
+}
+
+// What somebody deletes in the provider workspace the hub still knows, and writes again with the next change; so does a hub
+// whose namespace was deleted, once it is there again.
+func TestWhatIsDeletedIsWrittenAgain(t *testing.T) {
+	s := newStore()
+	l := s.loaded(t)
+	s.update(t, l, func(entry *Entry) { *entry = everything })
+	remove := func() {
+		t.Helper()
+		if err := s.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "florin"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := everything
+	for want.Verified = 8; want.Verified < 10; want.Verified++ {
+		remove()
+		s.update(t, l, func(entry *Entry) { entry.Verified = want.Verified })
+		for _, l := range []*Ledger{l, s.loaded(t)} {
+			if got := l.Get("florin"); !reflect.DeepEqual(got, want) {
+				t.Errorf("want %+v\ngot  %+v", want, got)
+			}
+		}
+	}
+	remove()
+	s.fail = apierrors.NewNotFound(corev1.Resource("namespaces"), Namespace)
+	for range 2 {
+		if err := l.Update(t.Context(), "florin", func(entry *Entry) { entry.Verified = 0 }); err == nil {
+			t.Error("it is stored nowhere")
+		}
+	}
+	s.fail = nil
+	want.Verified = 9
+	s.update(t, l, func(*Entry) {})
+	if got := s.loaded(t).Get("florin"); !reflect.DeepEqual(got, want) {
+		t.Errorf("want %+v\ngot  %+v", want, got)
 	}
 }
 

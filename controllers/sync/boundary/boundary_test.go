@@ -57,6 +57,8 @@ func TestNamespaces(t *testing.T) {
 		"a plain one":                     {byDefault, "shop", "", ""},
 		"Kubernetes' own":                 {byDefault, "kube-system", denied, ""},
 		"a CNI's":                         {byDefault, "kube-flannel", denied, ""},
+		"kcp's own":                       {byDefault, "kcp-system", denied, ""},
+		"not kcp's own":                   {byDefault, "kcp", "", ""},
 		"no prefix":                       {byDefault, "kubernetes", "", ""},
 		"a hub's identity":                {byDefault, "synchub", denied, ""},
 		"a hub's":                         {byDefault, "synchub-system", denied, ""},
@@ -139,6 +141,7 @@ func TestCheckName(t *testing.T) {
 	for name, reserved := range map[string]bool{
 		"configmaps a/kube-root-ca.crt": true, "configmaps a/x": false, "configmaps.example.com a/kube-root-ca.crt": false,
 		"serviceaccounts a/default": true, "serviceaccounts a/robot": false,
+		"secrets kcp-system/widgets": true, "secrets.example.com kcp-system/x": true, "secrets a/kcp-system": false, "namespaces kcp-system": true,
 		"namespaces default": true, "namespaces kube-system": true, "namespaces shop": false,
 		"clusterrolebindings.rbac.authorization.k8s.io synchub:cluster-admin": true, "clusterrolebindings.rbac.authorization.k8s.io workspace-admin": true,
 		"clusterroles.rbac.authorization.k8s.io system:kcp:admin": true, "clusterroles.rbac.authorization.k8s.io cluster-admin": true,

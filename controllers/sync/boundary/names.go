@@ -28,10 +28,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// kcpSystem is the namespace of a workspace in which kcp keeps the keys of its APIExports. Whoever knows such a key can serve the
+// API as well as its owner, and kcp takes the key that it finds there.
+const kcpSystem = "kcp-system"
+
 // reservedNames are objects that kcp makes in every workspace, or in every namespace of one.
 var reservedNames = map[schema.GroupResource][]string{
 	{Resource: "configmaps"}:      {"kube-root-ca.crt"},
-	{Resource: "namespaces"}:      {corev1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease},
+	{Resource: "namespaces"}:      {corev1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease, kcpSystem},
 	{Resource: "serviceaccounts"}: {"default"},
 }
 
@@ -44,7 +48,7 @@ var (
 
 // CheckName returns a [*RefusalError] if a mailbox keeps the object of a name for itself, so that none comes up under it.
 func CheckName(inMailbox schema.GroupResource, key types.NamespacedName) error {
-	reserved := slices.Contains(reservedNames[inMailbox], key.Name)
+	reserved := slices.Contains(reservedNames[inMailbox], key.Name) || key.Namespace == kcpSystem
 	if inMailbox.Group == rbacv1.GroupName {
 		reserved = slices.Contains(reservedRBAC, key.Name) ||
 			slices.ContainsFunc(reservedRBACPrefixes, func(prefix string) bool { return strings.HasPrefix(key.Name, prefix) })

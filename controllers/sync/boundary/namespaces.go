@@ -25,8 +25,8 @@ import (
 )
 
 // DefaultProtected are the namespaces that nothing goes to or comes from unless the hub is told otherwise: those of
-// Kubernetes itself, and those of hubs and their identities.
-var DefaultProtected = Patterns{"kube-*", "synchub", "synchub-*"}
+// Kubernetes itself, the one of kcp, for targets that are workspaces, and those of hubs and their identities.
+var DefaultProtected = Patterns{"kube-*", kcpSystem, "synchub", "synchub-*"}
 
 // Patterns are names of namespaces. One that ends in "*" stands for all that begin with the rest.
 type Patterns []string

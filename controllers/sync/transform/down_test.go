@@ -112,7 +112,10 @@ metadata:
     kcp.io.example.com/x: travels
     kcp.io: travels
     example.com/kcp.io: travels
-    synchub.dev/owner-of-mine: travels
+    synchub.dev/installed-by: forged
+    synchub.dev/credential: kubeconfig
+    notsynchub.dev/x: travels
+    synchub.dev: travels
     edge.kubestellar.io/projected: "yes"
     edge.kubestellar.io/mine: travels
   annotations:
@@ -122,7 +125,9 @@ metadata:
     kubectl.kubernetes.io/restartedAt: travels
     synchub.dev/mark: forged
     synchub.dev/ensured-by: forged
-    synchub.dev/note: travels
+    synchub.dev/allowed-sync-targets: florin
+    later.synchub.dev/x: forged
+    example.com/synchub.dev: travels
     edge.kubestellar.io/downsynced: Deployment/shop/web
     edge.kubestellar.io/upsynced: Deployment/shop/web
     edge.kubestellar.io/customizer: shop/c
@@ -140,8 +145,8 @@ kind: Deployment
 metadata:
   name: web
   namespace: shop
-  labels: {app: web, notkcp.io/x: travels, kcp.io.example.com/x: travels, kcp.io: travels, example.com/kcp.io: travels, synchub.dev/owner-of-mine: travels, edge.kubestellar.io/mine: travels}
-  annotations: {kubectl.kubernetes.io/restartedAt: travels, synchub.dev/note: travels, edge.kubestellar.io/downsync-overwrite: travels, deployment.kubernetes.io/desired-replicas: travels, empty: ""}
+  labels: {app: web, notkcp.io/x: travels, kcp.io.example.com/x: travels, kcp.io: travels, example.com/kcp.io: travels, notsynchub.dev/x: travels, synchub.dev: travels, edge.kubestellar.io/mine: travels}
+  annotations: {kubectl.kubernetes.io/restartedAt: travels, example.com/synchub.dev: travels, edge.kubestellar.io/downsync-overwrite: travels, deployment.kubernetes.io/desired-replicas: travels, empty: ""}
 spec: {replicas: 0, paused: false}
 `,
 		},

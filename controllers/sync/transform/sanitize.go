@@ -22,25 +22,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 )
 
 // revisionAnnotation is counted by the Deployment controller of each side for itself.
 const revisionAnnotation = "deployment.kubernetes.io/revision"
 
-// staysLabels and staysAnnotations never travel, besides what belongs to kcp.
+// staysLabels and staysAnnotations never travel, besides what belongs to kcp or to hubs.
 var (
 	staysLabels = map[string]bool{
-		ownership.OwnerLabel:            true,
 		corev1.LabelMetadataName:        true, // the API server sets it on every namespace by itself
 		"edge.kubestellar.io/projected": true,
-		// By it the hub knows the bindings of spec.mailboxAccess.
-		edgev2alpha1.LabelMailboxAccess: true,
 	}
 	staysAnnotations = map[string]bool{
-		ownership.MarkAnnotation:                true,
-		ownership.EnsuredAnnotation:             true,
 		ownership.KubeStellarDownsynced:         true,
 		ownership.KubeStellarUpsynced:           true,
 		"edge.kubestellar.io/customizer":        true,
@@ -76,19 +71,28 @@ func sanitize(source *unstructured.Unstructured, travels func(annotation string)
 	return content
 }
 
-func labelTravels(key string) bool { return !staysLabels[key] && !BelongsToKCP(key) }
+func labelTravels(key string) bool {
+	return !staysLabels[key] && !BelongsToKCP(key) && !belongsToHubs(key)
+}
 
 func goesUp(annotation string) bool {
-	return !staysAnnotations[annotation] && !BelongsToKCP(annotation)
+	return !staysAnnotations[annotation] && !BelongsToKCP(annotation) && !belongsToHubs(annotation)
 }
 
 func goesDown(annotation string) bool { return goesUp(annotation) && annotation != revisionAnnotation }
 
 // BelongsToKCP is true for kcp.io and its subdomains, among them the labels of accepted claims
 // (claimed.internal.apis.kcp.io).
-func BelongsToKCP(key string) bool {
-	domain, _, found := strings.Cut(key, "/")
-	return found && (domain == "kcp.io" || strings.HasSuffix(domain, ".kcp.io"))
+func BelongsToKCP(key string) bool { return isOfDomain(key, "kcp.io") }
+
+// belongsToHubs is true for what a hub knows its objects by, such as its marks, the bindings of spec.mailboxAccess or the
+// Secrets that a SyncTarget may use. A target may be a workspace that has such: nobody says it there by way of the hub.
+func belongsToHubs(key string) bool { return isOfDomain(key, synchubv1alpha1.GroupName) }
+
+func isOfDomain(key, domain string) bool {
+	prefix, _, found := strings.Cut(key, "/")
+	rest, ok := strings.CutSuffix(prefix, domain)
+	return found && ok && (rest == "" || strings.HasSuffix(rest, "."))
 }
 
 // keep returns the labels or annotations that travel.

@@ -65,12 +65,13 @@ metadata:
   ownerReferences: [{apiVersion: v1, kind: Pod, name: a, uid: b}]
   finalizers: [example.com/hold]
   managedFields: [{manager: engine, operation: Update}]
-  labels: {app: web, kcp.io/cluster: a, synchub.dev/owner: copied, synchub.dev/mailbox-access: "true", edge.kubestellar.io/projected: "yes"}
+  labels: {app: web, kcp.io/cluster: a, synchub.dev/owner: copied, synchub.dev/mailbox-access: "true", synchub.dev/credential: kubeconfig, edge.kubestellar.io/projected: "yes"}
   annotations:
     note: x
     kcp.io/cluster: a
     kubectl.kubernetes.io/last-applied-configuration: "{}"
     synchub.dev/ensured-by: x
+    synchub.dev/allowed-sync-targets: florin
     edge.kubestellar.io/upsynced: Report/shop/r
     edge.kubestellar.io/downsynced: Report/shop/r
     deployment.kubernetes.io/revision: "7"

@@ -1,0 +1,143 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/ledger"
+	"github.com/synchub-dev/synchub/test/framework"
+)
+
+// Variations of the other attacks, and of what operators do by mistake.
+var _ = Describe("variations", Label("escapes"), func() {
+	It("of what a tenant writes into his mailbox, and a target's administrator brings up, lead nowhere else", func(ctx SpecContext) {
+		const ns, kcpSystem = "variations", "kcp-system"
+		victims, attackers := newInventory(ctx, ns+"-victim"), newInventory(ctx, ns+"-attacker")
+		florin, guilder := target("florin"), target("guilder")
+		victim, own := register(ctx, victims, "victim", "guilder"), register(ctx, attackers, "attacker", "florin")
+		config := syncerConfig(ns+"-up", fmt.Sprintf(`{upsync: [{apiGroup: "", resources: [configmaps], namespaces: [%s], names: [risen]}]}`, ns))
+		apply(ctx, victim, documents(namespace(ns), configMap(ns, "settings", "theirs"), everythingIn(ns)))
+		apply(ctx, own, documents(namespace(ns), everythingIn(ns), config))
+		eventuallyExists(ctx, guilder, configMaps, ns, "settings")
+
+		By("writing that an object is of another mailbox, where kcp lets him")
+		of := syncTargetOf(ctx, victims, "victim").Status.Mailbox.Cluster
+		_ = framework.Apply(ctx, own, strings.Replace(configMap(ns, "stray", "x"), "metadata: {", "metadata: {annotations: {kcp.io/cluster: "+of+"}, ", 1))
+		By("writing what hubs know their objects by")
+		apply(ctx, own, strings.Replace(secret(ns, "credential"), "metadata: {",
+			"metadata: {labels: {mine: x, synchub.dev/credential: kubeconfig}, annotations: {synchub.dev/allowed-sync-targets: victim}, ", 1))
+		eventuallyExists(ctx, florin, secrets, ns, "credential")
+		Expect(value(ctx, florin, secrets, ns, "credential", "metadata", "labels")).To(And(ContainSubstring("mine"), Not(ContainSubstring("synchub.dev/credential"))))
+		Expect(value(ctx, florin, secrets, ns, "credential", "metadata", "annotations")).NotTo(ContainSubstring("allowed-sync-targets"))
+		Expect(identities(ctx, guilder, configMaps, ns, "stray")).To(BeEmpty())
+		Expect(identities(ctx, victim, configMaps, ns, "stray")).To(BeEmpty())
+
+		By("copying the mark of what came up to what did not")
+		apply(ctx, florin, configMap(ns, "risen", "x"))
+		eventuallyExists(ctx, own, configMaps, ns, "risen")
+		above := readerOf(ctx, own)
+		label, mark := above(configMaps, ns, "risen", "metadata", "labels", ownerLabel)(), above(configMaps, ns, "risen", "metadata", "annotations", markAnnotation)()
+		Expect(mark).NotTo(BeEmpty())
+		apply(ctx, own, strings.Replace(configMap(ns, "copy", "x"), "metadata: {", fmt.Sprintf("metadata: {labels: {%s: %s}, annotations: {%s: '%s'}, ", ownerLabel, label, markAnnotation, mark), 1))
+		eventuallyExists(ctx, florin, configMaps, ns, "copy")
+		remove(ctx, florin, configMaps, ns, "risen")
+		eventuallyGone(ctx, own, configMaps, ns, "risen")
+		Expect(identities(ctx, own, configMaps, ns, "copy")).To(HaveLen(1))
+
+		By("bringing up a key for an APIExport of the mailbox")
+		apply(ctx, florin, documents(namespace(kcpSystem), secret(kcpSystem, "widgets")))
+		DeferCleanup(func(ctx SpecContext) { remove(ctx, florin, namespaces, "", kcpSystem) })
+		apply(ctx, own, syncerConfig(ns+"-key", `{upsync: [{apiGroup: "", resources: [secrets], namespaces: [kcp-system], names: [widgets]}]}`))
+		Eventually(readyOf).WithContext(ctx).WithArguments(own, ns+"-key").Should(HavePrefix("False NamespaceProtected"))
+		patch(ctx, attackers.Config, syncTargets, "", "attacker", `{"spec": {"namespaces": {"allowProtected": ["kcp-system"]}}}`)
+		Eventually(failures).WithContext(ctx).WithArguments(own, ns+"-key").Should(ConsistOf("NameReserved widgets"))
+		Expect(framework.Exists(ctx, own, secrets, kcpSystem, "widgets")).To(BeFalse())
+	}, NodeTimeout(3*time.Minute))
+
+	It("of a mailbox that somebody else made, and of a memory that was deleted, are told", func(ctx SpecContext) {
+		const ns = "premade"
+		provider := synchub.InWorkspace(synchub.Workspace)
+		By("making the mailbox before the hub does")
+		Expect(hub.Kill9()).To(Succeed())
+		inventory := newInventory(ctx, ns)
+		Expect(inventory.Register(ctx, "florin", kubeconfigOf("florin"), nil)).To(Succeed())
+		syncTarget := syncTargetOf(ctx, inventory, "florin")
+		name := fmt.Sprintf("%s-mb-%s", syncTarget.Annotations["kcp.io/cluster"], syncTarget.UID)
+		apply(ctx, provider, fmt.Sprintf(`
+apiVersion: tenancy.kcp.io/v1alpha1
+kind: Workspace
+metadata: {name: %s, annotations: {%s: florin}}
+spec: {type: {name: mailbox, path: %s}}
+`, name, edgev2alpha1.AnnotationSyncTargetName, synchub.Workspace))
+		startHub(ctx)
+		Eventually(reasonOf).WithContext(ctx).WithArguments(inventory, "florin", "MailboxReady").Should(Equal("ForeignWorkspace"))
+		Expect(message(ctx, inventory.Config, syncTargets, "florin", "MailboxReady")).To(And(ContainSubstring("was made by"), ContainSubstring(synchub.HubUser)))
+		Expect(syncTargetOf(ctx, inventory, "florin").Status.Mailbox).To(BeNil())
+		By("making it itself once that is gone")
+		remove(ctx, provider, workspaces, "", name)
+		mailbox := mailboxOf(ctx, inventory, "florin")
+		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "x"), everythingIn(ns)))
+		eventuallyExists(ctx, target("florin"), configMaps, ns, "settings")
+		placed := identities(ctx, target("florin"), configMaps, ns, "settings")
+
+		By("deleting what it remembers")
+		Expect(hub.Kill9()).To(Succeed())
+		remove(ctx, provider, configMaps, ledger.Namespace, string(syncTarget.UID))
+		startHub(ctx)
+		Eventually(noticesOf).WithContext(ctx).WithArguments(inventory, "florin").Should(ContainElement(HavePrefix("MemoryLost: ")))
+		apply(ctx, mailbox, configMap(ns, "later", "x"))
+		eventuallyExists(ctx, target("florin"), configMaps, ns, "later")
+		Expect(identities(ctx, target("florin"), configMaps, ns, "settings")).To(Equal(placed))
+	}, NodeTimeout(3*time.Minute))
+
+	It("of a kubeconfig that is swapped while its SyncTarget is deleted take nothing from the other cluster", func(ctx SpecContext) {
+		const ns = "swapped-leaving"
+		inventory := newInventory(ctx, ns)
+		one, other := register(ctx, inventory, "one", "florin"), register(ctx, inventory, "other", "guilder")
+		florin, guilder := target("florin"), target("guilder")
+		patch(ctx, inventory.Config, syncTargets, "", "one", `{"spec": {"deletionPolicy": "Delete"}}`)
+		apply(ctx, one, documents(namespace(ns), configMap(ns, "of-one", "x"), configMap(ns, "held", "x"), everythingIn(ns)))
+		apply(ctx, other, documents(namespace(ns), configMap(ns, "of-other", "x"), configMap(ns, "held", "x"), everythingIn(ns)))
+		eventuallyExists(ctx, florin, configMaps, ns, "of-one")
+		eventuallyExists(ctx, florin, configMaps, ns, "held")
+		eventuallyExists(ctx, guilder, configMaps, ns, "held")
+		eventuallyExists(ctx, guilder, configMaps, ns, "of-other")
+		patch(ctx, florin, configMaps, ns, "held", `{"metadata": {"finalizers": ["example.com/hold"]}}`)
+		before := identities(ctx, guilder, configMaps, ns, "")
+
+		remove(ctx, inventory.Config, syncTargets, "", "one")
+		eventuallyGone(ctx, florin, configMaps, ns, "of-one")
+		setKubeconfig(ctx, inventory, "one", kubeconfigOf("guilder"))
+		Eventually(reasonOf).WithContext(ctx).WithArguments(inventory, "one", "SyncerReady").Should(Equal("DepartureWaiting"))
+		Expect(message(ctx, inventory.Config, syncTargets, "one", "Ready")).To(And(ContainSubstring("leads to another cluster"), ContainSubstring("configmaps")))
+		staysFor(ctx, func() string { return fmt.Sprint(identities(ctx, guilder, configMaps, ns, "")) }, fmt.Sprint(before))
+		By("going on when it leads back")
+		setKubeconfig(ctx, inventory, "one", kubeconfigOf("florin"))
+		patch(ctx, florin, configMaps, ns, "held", `{"metadata": {"finalizers": null}}`)
+		eventuallyGone(ctx, inventory.Config, syncTargets, "", "one")
+		eventuallyGone(ctx, florin, configMaps, ns, "held")
+		Expect(identities(ctx, guilder, configMaps, ns, "")).To(Equal(before))
+		Expect(framework.Condition(ctx, inventory.Config, syncTargets, "", "other", "Ready")).To(Equal("True"))
+	}, NodeTimeout(3*time.Minute))
+})
