@@ -19,9 +19,12 @@ package targets
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -49,6 +52,8 @@ const (
 	keepAlive   = 30 * time.Second
 	// requestTimeout bounds every request but watches. A write that takes longer is looked up again.
 	requestTimeout = 30 * time.Second
+	// largeAtOnce is how many large answers of a target are read and decoded at once.
+	largeAtOnce = 4
 )
 
 // errClosed is what a request meets that is made through a connection of former times.
@@ -95,7 +100,9 @@ type Connection struct {
 	// parking is why, and until when, the target is left alone.
 	parking parking
 	// held is what all informers hold together, of at most cacheLimits.
-	held        holdings.Holdings
+	held holdings.Holdings
+	// room is what watches keep for their events, as one object of held.
+	room        holdings.Holdings
 	cacheLimits CacheLimits
 	// paging holds an entry for each page of a list that is being read.
 	paging chan struct{}
@@ -151,6 +158,8 @@ func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Confi
 		paging:         make(chan struct{}, pagesAtOnce),
 		forget:         redact.Register(config.BearerToken, config.Password),
 	}
+	_ = connection.room.Within(&connection.held)
+	connection.room.Change(1, 0)
 	connection.identity.server, connection.identity.expected = serverFingerprint(config), expected
 	if err := connection.makeClients(ctx, config, options.Limits); err != nil {
 		cancel()
@@ -168,7 +177,14 @@ func (c *Connection) makeClients(ctx context.Context, config *rest.Config, limit
 	config.UserAgent = "synchub"
 	config.Dial = c.watchDials(dialWhile(ctx, c.dialer.DialContext))
 	config.WarningHandlerWithContext = rest.NoWarnings{}
-	config.Wrap(transport.Bound(transport.Options{Limits: transport.OfTargets(), OnMisbehaviour: c.misbehaved}))
+	server, err := url.Parse(config.Host)
+	if err != nil {
+		return errors.New("cannot make an HTTP client from the kubeconfig: its server is no URL")
+	}
+	config.Wrap(transport.Bound(transport.Options{
+		Limits: transport.OfTargets(), OnMisbehaviour: c.misbehaved,
+		Turns: make(transport.Turns, largeAtOnce), OnRoom: c.keepsRoom, Base: strings.TrimSuffix(server.Path, "/"),
+	}))
 	config.Wrap(requests.Count(requests.Target))
 	config.Wrap(c.access.countRefusals)
 	config.Wrap(c.watchCertificates)
