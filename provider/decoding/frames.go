@@ -22,7 +22,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -40,17 +39,30 @@ type framer struct{ runtime.Framer }
 // NewFrameReader returns a reader of which each read returns one event, or as much of it as there is room for with
 // [io.ErrShortBuffer].
 func (framer) NewFrameReader(stream io.ReadCloser) io.ReadCloser {
-	reader := &frames{Closer: stream, in: bufio.NewReaderSize(stream, readAhead), limit: math.MaxInt64, maxValues: math.MaxInt64}
+	reader := &frames{Closer: stream, in: bufio.NewReaderSize(stream, readAhead), growth: unbounded{}}
 	if bounded, ok := stream.(claimable); ok {
-		reader.limit, reader.maxValues, reader.exceeded = bounded.ClaimFrames()
+		reader.growth = bounded.ClaimFrames()
 	}
 	return reader
 }
 
 // claimable is a stream that bounds its events unless its reader says that it does.
 type claimable interface {
-	ClaimFrames() (bytes, values int64, exceeded func(limit int64, unit string) error)
+	ClaimFrames() Growth
 }
+
+// Growth is told of events that are longer than [Unsuspicious].
+type Growth interface {
+	// Grown is told how long an event is so far, how many values it has, and whether it ends there. With an error nothing more is read.
+	Grown(size, values int64, ended bool) error
+	// Decoded is called when more is to be read after such an event has ended.
+	Decoded()
+}
+
+type unbounded struct{}
+
+func (unbounded) Grown(int64, int64, bool) error { return nil }
+func (unbounded) Decoded()                       {}
 
 // frames reads one JSON object after the other. It looks only where each ends, since whoever decodes it sees what is wrong in it.
 type frames struct {
@@ -58,16 +70,20 @@ type frames struct {
 	in *bufio.Reader
 	// begun is how far the object that was begun has been followed.
 	begun Extent
-	// length is how long it is so far, limit how long it may be, and exceeded the error if it is longer.
-	length, limit int64
-	exceeded      func(limit int64, unit string) error
-	// values is how many values were counted of a long object, maxValues how many it may have.
-	values, maxValues int64
+	// length is how long it is so far, and values how many values were counted of a long one.
+	length, values int64
+	growth         Growth
+	// decoded is true if the last object was a long one.
+	decoded bool
 }
 
 // Read reads an object, or the next part of one that is longer than there is room for.
 func (f *frames) Read(into []byte) (read int, err error) {
 	if f.begun == (Extent{}) {
+		if f.decoded {
+			f.decoded = false
+			f.growth.Decoded()
+		}
 		if err := f.begin(); err != nil {
 			return 0, err
 		}
@@ -90,11 +106,11 @@ func (f *frames) Read(into []byte) (read int, err error) {
 		if _, err := f.in.Discard(length); err != nil {
 			return 0, err
 		}
-		switch {
-		case f.length > f.limit:
-			return 0, f.exceeded(f.limit, "bytes")
-		case f.values > f.maxValues:
-			return 0, f.exceeded(f.maxValues, "values")
+		if f.length > Unsuspicious {
+			f.decoded = ended
+			if err := f.growth.Grown(f.length, f.values, ended); err != nil {
+				return 0, err
+			}
 		}
 		if ended {
 			f.begun, f.length, f.values = Extent{}, 0, 0

@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -119,6 +120,45 @@ func TestFramesEnd(t *testing.T) {
 				t.Errorf("want error %v, got %q, %v", one.want, got, err)
 			}
 		})
+	}
+}
+
+// growth notes what a reader tells of events that are not short.
+type growth struct {
+	io.ReadCloser
+	told []string
+	fail error
+}
+
+func (g *growth) ClaimFrames() Growth { return g }
+
+func (g *growth) Grown(size, values int64, ended bool) error {
+	if ended {
+		g.told = append(g.told, fmt.Sprint(size, " bytes, ", values, " values"))
+	}
+	return g.fail
+}
+
+func (g *growth) Decoded() { g.told = append(g.told, "decoded") }
+
+// Of long events it is told how they grow, and that they were decoded as soon as more is to be read.
+func TestFramesTellHowTheyGrow(t *testing.T) {
+	long := `{"a":"` + strings.Repeat("x", Unsuspicious) + `","b":[1,2,{}]}`
+	stream := &growth{ReadCloser: io.NopCloser(strings.NewReader(`{"a":1}` + long + `{}` + long))}
+	ours := framer{}.NewFrameReader(stream)
+	var want []string
+	for _, then := range [][]string{nil, {fmt.Sprint(len(long), " bytes, 5 values")}, {"decoded"}, {fmt.Sprint(len(long), " bytes, 5 values")}} {
+		if _, err := whole(ours, 1024); err != nil {
+			t.Fatal(err)
+		}
+		if want = append(want, then...); !slices.Equal(stream.told, want) {
+			t.Fatalf("want %q, got %q", want, stream.told)
+		}
+	}
+	stream.fail = errors.New("too long")
+	ours = framer{}.NewFrameReader(&growth{ReadCloser: io.NopCloser(strings.NewReader(long)), fail: stream.fail})
+	if _, err := whole(ours, 1024); !errors.Is(err, stream.fail) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -249,8 +249,8 @@ func (c *Connection) allows(ctx context.Context, attributes authorizationv1.Reso
 
 // review lets the target fill in a review of the hub's own rights.
 func (c *Connection) review(ctx context.Context, resource, kind string, review any) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
+	ctx, done := limited(ctx, requestTimeout)
+	defer done()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(review)
 	if err != nil {
 		return fmt.Errorf("cannot write a %s: %w", kind, err)

@@ -215,8 +215,8 @@ func (c *Connection) IsEmpty(ctx context.Context, resource schema.GroupVersionRe
 	if len(namespaces) == 0 {
 		namespaces = everywhere
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
+	ctx, done := limited(ctx, requestTimeout)
+	defer done()
 	for _, namespace := range namespaces {
 		list, err := c.resource(resource, namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: 1})
 		if err != nil {

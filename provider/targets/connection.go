@@ -19,9 +19,12 @@ package targets
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,6 +56,8 @@ const (
 	// takes less than a third of a processor. readingBurst is how many may come at once after a quiet time, as when all is listed.
 	readingPace  = 8 << 20
 	readingBurst = 256 << 20
+	// largeAtOnce is how many large answers of a target are read and decoded at once.
+	largeAtOnce = 4
 )
 
 // errClosed is what a request meets that is made through a connection of former times.
@@ -100,7 +105,9 @@ type Connection struct {
 	// parking is why, and until when, the target is left alone.
 	parking parking
 	// held is what all informers hold together, of at most cacheLimits. It is part of the total of all targets.
-	held        holdings.Holdings
+	held holdings.Holdings
+	// room is what watches keep for their events, as one object of held.
+	room        holdings.Holdings
 	cacheLimits CacheLimits
 	total       *total
 	// paging holds an entry for each page of a list that is being read.
@@ -158,7 +165,9 @@ func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Confi
 		paging:         make(chan struct{}, pagesAtOnce),
 		forget:         redact.Register(config.BearerToken, config.Password),
 	}
-	// Each informer takes itself out of both.
+	_ = connection.room.Within(&connection.held)
+	connection.room.Change(1, 0)
+	// Each informer and each watch takes itself out of both.
 	_ = connection.held.Within(&options.total.held)
 	options.total.targets.Add(1)
 	context.AfterFunc(ctx, func() { options.total.targets.Add(-1) })
@@ -179,9 +188,14 @@ func (c *Connection) makeClients(ctx context.Context, config *rest.Config, limit
 	config.UserAgent = "synchub"
 	config.Dial = c.watchDials(dialWhile(ctx, c.dialer.DialContext))
 	config.WarningHandlerWithContext = rest.NoWarnings{}
+	server, err := url.Parse(config.Host)
+	if err != nil {
+		return errors.New("cannot make an HTTP client from the kubeconfig: its server is no URL")
+	}
 	config.Wrap(transport.Bound(transport.Options{
 		Limits: transport.OfTargets(), OnMisbehaviour: c.misbehaved, Credentials: c.credentials,
-		Pace: transport.NewPace(c.clock, readingPace, readingBurst),
+		Pace:  transport.NewPace(c.clock, readingPace, readingBurst),
+		Turns: make(transport.Turns, largeAtOnce), OnRoom: c.keepsRoom, Base: strings.TrimSuffix(server.Path, "/"),
 	}))
 	config.Wrap(requests.Count(requests.Target))
 	config.Wrap(c.access.countRefusals)

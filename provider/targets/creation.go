@@ -56,8 +56,8 @@ func (c *Connection) createsByApply() (bool, error) {
 	}
 	byApply, err, _ := c.proofs.Do(strconv.FormatUint(rises, 10), func() (any, error) {
 		// Others wait for the answer too, so it must not end with whoever asks.
-		ctx, cancel := context.WithTimeout(requests.As(c.ctx, requests.Background), probeTimeout)
-		defer cancel()
+		ctx, done := limited(requests.As(c.ctx, requests.Background), probeTimeout)
+		defer done()
 		byApply, err := c.proveCreateByApply(ctx)
 		if err != nil {
 			return false, fmt.Errorf("cannot find out how the target creates: %w", err)

@@ -47,8 +47,8 @@ func (c *Connection) Edit(ctx context.Context, resource schema.GroupVersionResou
 	if err != nil {
 		return nil, fmt.Errorf("cannot edit %s: %w", key, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
+	ctx, done := limited(ctx, requestTimeout)
+	defer done()
 	return c.resource(resource, key.Namespace).
 		Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: c.fieldManager})
 }

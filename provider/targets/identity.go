@@ -158,8 +158,8 @@ func (c *Connection) verifyCluster(ctx context.Context) error {
 		return nil
 	}
 	epoch := c.identity.now()
-	ctx, cancel := context.WithTimeout(requests.As(ctx, requests.Background), identityTimeout)
-	defer cancel()
+	ctx, done := limited(requests.As(ctx, requests.Background), identityTimeout)
+	defer done()
 	id, err := ClusterID(context.WithValue(ctx, asking{}, true), c.metadata)
 	if err != nil {
 		return fmt.Errorf("cannot find out which cluster answers: %w", err)

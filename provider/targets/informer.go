@@ -20,6 +20,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -83,6 +84,7 @@ type informer struct {
 	*gate
 	reflector  *cache.Reflector
 	connection *Connection
+	restarts   restarts
 	// reading is what was read so far while all is read anew. Only the reflector uses it.
 	reading reading
 }
@@ -123,6 +125,12 @@ func (c *Connection) newInformer(from source, gate *gate, transform cache.Transf
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (events watch.Interface, err error) {
 			options.LabelSelector, options.FieldSelector = from.labels, from.fields
+			if len(options.ResourceVersion) > maxPosition {
+				return nil, errPositionTooLong
+			}
+			if err := made.restarts.pause(ctx, c.clock); err != nil {
+				return nil, err
+			}
 			made.begin(options.SendInitialEvents != nil)
 			err = pass(ctx, func() (err error) {
 				events, err = from.watch(ctx, options)
@@ -163,7 +171,7 @@ var errCacheFull = errors.New("the target has more objects than the hub holds")
 // Replace another way. The reflector would hold all pages as they came.
 func (i *informer) list(ctx context.Context, options metav1.ListOptions, next func(context.Context, metav1.ListOptions) (runtime.Object, error)) (runtime.Object, error) {
 	i.begin(true)
-	version := ""
+	version, empty := "", 0
 	for {
 		list, err := next(ctx, options)
 		if err != nil {
@@ -184,7 +192,17 @@ func (i *informer) list(ctx context.Context, options metav1.ListOptions, next fu
 			return nil, err
 		}
 		version = cmp.Or(version, of.GetResourceVersion())
-		if options.Continue = of.GetContinue(); options.Continue == "" {
+		options.Continue = of.GetContinue()
+		if err := i.checkPositions(version, options.Continue); err != nil {
+			return nil, err
+		}
+		if meta.LenList(list) == 0 && options.Continue != "" {
+			if empty++; empty > maxEmptyPages {
+				i.connection.park(ReasonTooLarge, fmt.Sprintf("The target is left alone for a while since its list of %s has no end.", i.resource))
+				return nil, errEndlessList
+			}
+		}
+		if options.Continue == "" {
 			return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: version}}, nil
 		}
 	}
@@ -215,6 +233,7 @@ func (i *informer) Transformer() cache.TransformFunc { return i.weigh }
 
 // Replace is called with all that there is, unless it came in pages.
 func (i *informer) Replace(objects []any, resourceVersion string) error {
+	i.UpdateResourceVersion(resourceVersion)
 	if i.reading.listed != nil {
 		objects = i.reading.listed
 	}

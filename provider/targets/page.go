@@ -19,6 +19,7 @@ package targets
 import (
 	"context"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -42,14 +43,26 @@ func (c *Connection) inTurn(ctx context.Context, options metav1.ListOptions, lis
 	case c.paging <- struct{}{}:
 		defer func() { <-c.paging }()
 	}
+	ctx, decoded := transport.Whole(ctx)
+	defer decoded()
 	return page(ctx, options, list)
+}
+
+// limited returns the context of requests of which nothing is read or decoded any more when done is called.
+func limited(ctx context.Context, timeout time.Duration) (_ context.Context, done func()) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, decoded := transport.Whole(ctx)
+	return ctx, func() {
+		decoded()
+		cancel()
+	}
 }
 
 // Page returns one page of the metadata of the objects of a namespace, or of all if that is empty, that the selector chooses;
 // the empty selector chooses all. next is empty for the first page, and what the page before says for the others.
 func (c *Connection) Page(ctx context.Context, resource schema.GroupVersionResource, namespace, selector, next string) (*metav1.PartialObjectMetadataList, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
+	ctx, done := limited(ctx, requestTimeout)
+	defer done()
 	options := metav1.ListOptions{LabelSelector: selector, Limit: pageSize, Continue: next}
 	list, err := page(ctx, options, c.metadata.Resource(resource).Namespace(namespace).List)
 	if err != nil {

@@ -109,6 +109,14 @@ func (c *Connection) dropParked(why Health) {
 	}
 }
 
+// keepsRoom counts the room that watches keep for their events as held.
+func (c *Connection) keepsRoom(bytes int64) {
+	c.room.Change(0, bytes)
+	if bytes > 0 {
+		c.Grown()
+	}
+}
+
 // Count counts what is held of the target beside its informers, of which nothing is yet, among what may be; the result takes it
 // out again. Whoever holds more of it calls Grown.
 func (c *Connection) Count(held *holdings.Holdings) (takeOut func()) { return held.Within(&c.held) }

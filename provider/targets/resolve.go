@@ -121,8 +121,8 @@ func (c *Connection) resolve(ctx context.Context, asked question) (resolution, e
 	if ok && now.Before(found.until) {
 		return found, nil
 	}
-	ctx, cancel := context.WithTimeout(requests.As(ctx, requests.Background), requestTimeout)
-	defer cancel()
+	ctx, done := limited(requests.As(ctx, requests.Background), requestTimeout)
+	defer done()
 	found, err := c.discover(ctx, asked)
 	if err != nil {
 		return resolution{}, err

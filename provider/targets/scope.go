@@ -61,8 +61,8 @@ func (c *Connection) Within(scope Scope, namespaced bool) Scope {
 
 // LacksNamespace tells whether the target has no namespace of a name. It is false, too, where the target does not say.
 func (c *Connection) LacksNamespace(ctx context.Context, name string) bool {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
+	ctx, done := limited(ctx, requestTimeout)
+	defer done()
 	_, err := c.metadata.Resource(namespaces).Get(ctx, name, metav1.GetOptions{})
 	return apierrors.IsNotFound(err)
 }

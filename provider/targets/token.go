@@ -196,8 +196,8 @@ type renewalAnswer struct {
 }
 
 func (c *Connection) requestToken(ctx context.Context, claimed Token) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
-	defer cancel()
+	ctx, done := limited(ctx, renewTimeout)
+	defer done()
 	request := &authenticationv1.TokenRequest{
 		TypeMeta: metav1.TypeMeta{APIVersion: authenticationv1.SchemeGroupVersion.String(), Kind: "TokenRequest"},
 		Spec:     authenticationv1.TokenRequestSpec{Audiences: claimed.Audiences, ExpirationSeconds: new(int64(claimed.Life() / time.Second))},
@@ -221,8 +221,8 @@ func (c *Connection) requestToken(ctx context.Context, claimed Token) (string, e
 
 // proveToken asks for what anybody may ask: a server that does not know a token refuses that too.
 func (c *Connection) proveToken(ctx context.Context, token string) error {
-	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
-	defer cancel()
+	ctx, done := limited(ctx, renewTimeout)
+	defer done()
 	// The transport adds the connection's own token only to requests that have none.
 	return c.discovery.RESTClient().Get().AbsPath("/version").MaxRetries(0).SetHeader("Authorization", "Bearer "+token).Do(ctx).Error()
 }

@@ -43,8 +43,8 @@ var ErrExists = errors.New("an object of this name exists")
 // Create creates the object unless one of its name exists: then the error wraps [ErrExists], and nothing was written.
 // A missing namespace is reported as the API server does, by a NotFound error.
 func (c *Connection) Create(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
+	ctx, done := limited(ctx, requestTimeout)
+	defer done()
 	byApply, err := c.createsByApply()
 	if err != nil {
 		return nil, err
@@ -100,8 +100,8 @@ func (c *Connection) createByPost(ctx context.Context, client dynamic.ResourceIn
 // Apply applies the object to the one that has the UID. It fails with a Conflict or Invalid error if that one is gone or
 // replaced.
 func (c *Connection) Apply(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured, uid types.UID) (*unstructured.Unstructured, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
+	ctx, done := limited(ctx, requestTimeout)
+	defer done()
 	fenced := withMetadata(object, "uid", string(uid))
 	return c.resource(resource, object.GetNamespace()).
 		Apply(ctx, object.GetName(), fenced, metav1.ApplyOptions{FieldManager: c.fieldManager, Force: true})
@@ -109,8 +109,8 @@ func (c *Connection) Apply(ctx context.Context, resource schema.GroupVersionReso
 
 // Delete deletes the object that has the UID. That it is gone already is no error.
 func (c *Connection) Delete(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName, uid types.UID) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
+	ctx, done := limited(ctx, requestTimeout)
+	defer done()
 	background := metav1.DeletePropagationBackground
 	err := c.resource(resource, key.Namespace).Delete(ctx, key.Name, metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: &uid},
@@ -124,8 +124,8 @@ func (c *Connection) Delete(ctx context.Context, resource schema.GroupVersionRes
 
 // DryRunApply tells what an [Connection.Apply] would make of the object, and changes nothing.
 func (c *Connection) DryRunApply(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured, uid types.UID) (*unstructured.Unstructured, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
+	ctx, done := limited(ctx, requestTimeout)
+	defer done()
 	fenced := withMetadata(object, "uid", string(uid))
 	return c.resource(resource, object.GetNamespace()).Apply(ctx, object.GetName(), fenced, metav1.ApplyOptions{
 		FieldManager: c.fieldManager, Force: true, DryRun: []string{metav1.DryRunAll},
@@ -135,8 +135,8 @@ func (c *Connection) DryRunApply(ctx context.Context, resource schema.GroupVersi
 // DryRunCreate asks the target whether it would accept the object as a new one, and changes nothing. That the name is
 // taken is no error: the API server says so only after it has found the object valid.
 func (c *Connection) DryRunCreate(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
+	ctx, done := limited(ctx, requestTimeout)
+	defer done()
 	_, err := c.resource(resource, object.GetNamespace()).Create(ctx, object, metav1.CreateOptions{
 		FieldManager: c.fieldManager, DryRun: []string{metav1.DryRunAll},
 	})
@@ -148,15 +148,15 @@ func (c *Connection) DryRunCreate(ctx context.Context, resource schema.GroupVers
 
 // Get reads an object from the target.
 func (c *Connection) Get(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName) (*unstructured.Unstructured, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
+	ctx, done := limited(ctx, requestTimeout)
+	defer done()
 	return c.resource(resource, key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 }
 
 // EnsureNamespace creates a namespace with the annotations, unless it exists.
 func (c *Connection) EnsureNamespace(ctx context.Context, name string, annotations map[string]string) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
+	ctx, done := limited(ctx, requestTimeout)
+	defer done()
 	namespace := &unstructured.Unstructured{}
 	namespace.SetAPIVersion("v1")
 	namespace.SetKind("Namespace")

@@ -56,18 +56,18 @@ func FuzzEventSizes(f *testing.F) {
 	f.Add([]byte(`{""}0`), uint8(3))
 	f.Add([]byte("\x00\x00\x00\x02ab\x00\x00\x00\x01c"), uint8(1))
 	f.Fuzz(func(t *testing.T, stream []byte, size uint8) {
-		for name, fresh := range map[string]func() interface{ follow([]byte) (int64, int64) }{
-			"JSON":   func() interface{ follow([]byte) (int64, int64) } { return &objects{} },
-			"frames": func() interface{ follow([]byte) (int64, int64) } { return &frames{} },
+		for name, fresh := range map[string]func() measure{
+			"JSON":   func() measure { return &objects{} },
+			"frames": func() measure { return &frames{} },
 		} {
-			whole, _ := fresh().follow(stream)
-			inParts, largest := fresh(), int64(0)
+			whole, _, wholeEnded := fresh().follow(stream)
+			inParts, largest, ended := fresh(), int64(0), false
 			for rest := stream; len(rest) > 0; {
 				length := min(len(rest), int(size)+1)
-				bytes, _ := inParts.follow(rest[:length])
-				largest, rest = max(largest, bytes), rest[length:]
+				bytes, _, ends := inParts.follow(rest[:length])
+				largest, ended, rest = max(largest, bytes), ended || ends, rest[length:]
 			}
-			if largest != whole {
+			if largest != whole || ended != wholeEnded {
 				t.Errorf("%s: the largest event of %q has %d bytes, in parts of %d it has %d", name, stream, whole, int(size)+1, largest)
 			}
 		}

@@ -41,9 +41,9 @@ const (
 	kindWatch     kind = "a watch"
 )
 
-// kindOf reads a request without allocating.
-func kindOf(request *http.Request) kind {
-	path := request.URL.Path
+// kindOf reads a request without allocating. What stands in the path before those of the API says nothing.
+func kindOf(request *http.Request, base string) kind {
+	path := strings.TrimPrefix(request.URL.Path, base)
 	before, api, isAPI := cutAPI(path)
 	if request.Method != http.MethodGet {
 		if isAPI && isReview(api) {

@@ -61,7 +61,7 @@ var ofTargets = Limits{
 	Event:     4*mib + 64*kib,
 	List:      16 * mib,
 	Metadata:  2 * mib, // typed items take 300 bytes each, however short they are written
-	Values:    1 << 20,
+	Values:    1 << 19,
 	// Pages of several resources are read at once, and events of all that are watched.
 	PageValues: 1 << 18, EventValues: 1 << 19,
 	JSON:    true,

@@ -39,6 +39,12 @@ type Options struct {
 	Pace *Pace
 	// Credentials are withheld from the texts of the server. Nil are none.
 	Credentials *redact.Credentials
+	// Turns are those of large answers.
+	Turns Turns
+	// OnRoom is told how much more room is kept for events of watches, negative when a watch ends. Nil does nothing.
+	OnRoom func(bytes int64)
+	// Base is the path before those of the API, as a kubeconfig has it.
+	Base string
 }
 
 // Bound returns a wrapper that must be the innermost of a client's, so that none reads answers before it.
@@ -64,7 +70,7 @@ func (b *bounded) WrappedRoundTripper() http.RoundTripper { return b.next }
 
 // RoundTrip sends the request, and returns an answer whose body can be read without a bound.
 func (b *bounded) RoundTrip(request *http.Request) (*http.Response, error) {
-	kind := kindOf(request)
+	kind := kindOf(request, b.Base)
 	if b.Limits.JSON {
 		request = withoutProtobuf(request)
 	}
@@ -120,7 +126,7 @@ func (b *bounded) bound(request *http.Request, response *http.Response, kind kin
 	isJSON := !strings.HasSuffix(media, "protobuf")
 	asked := asked{b, request, kind}
 	if kind == kindWatch {
-		watched := &stream{ReadCloser: response.Body, cancel: cancel, limit: b.Limits.Event, values: b.Limits.EventValues, asked: asked, measure: &frames{}}
+		watched := &stream{ReadCloser: response.Body, cancel: cancel, asked: asked, measure: &frames{}}
 		if isJSON {
 			watched.measure = &objects{}
 		}

@@ -50,8 +50,16 @@ func TestKindOf(t *testing.T) {
 		"/clusters/*/api/v1/namespaces/apis/pods": kindList, "/openapi/v2": kindOpenAPI, "/openapi/v3": kindOpenAPI, "/openapi/v3/api/v1": kindOpenAPI,
 	} {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host"+path, nil)
-		if got := kindOf(request); got != want {
+		if got := kindOf(request, ""); got != want {
 			t.Errorf("%s is %s, not %s", path, got, want)
+		}
+	}
+	for _, base := range []string{"/openapi", "/api/v4", "/apis", "/x/openapi/y", "/a/version"} {
+		for path, want := range map[string]kind{"/version": kindVersion, "/api/v1": kindDiscovery, "/api/v1/pods": kindList, "/api/v1/namespaces/a/pods/p": kindObject, "/api/v1/pods?watch=true": kindWatch} {
+			request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host"+base+path, nil)
+			if got := kindOf(request, base); got != want {
+				t.Errorf("%s at %s is %s, not %s", path, base, got, want)
+			}
 		}
 	}
 	for path, want := range map[string]kind{
@@ -60,7 +68,7 @@ func TestKindOf(t *testing.T) {
 		"/api/v1/namespaces/a/configmaps/token": kindObject, "/api/v1/namespaces/a/serviceaccounts/token": kindObject, "/api/v1/namespaces/serviceaccounts/secrets/token": kindObject,
 	} {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "https://host"+path, nil)
-		if got := kindOf(request); got != want {
+		if got := kindOf(request, ""); got != want {
 			t.Errorf("a POST to %s is %s, not %s", path, got, want)
 		}
 	}

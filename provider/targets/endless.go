@@ -1,0 +1,85 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+const (
+	// maxPosition is how long a resourceVersion, or what a page says of the next, may be: they come back with each request.
+	maxPosition = 4 << 10
+	// maxEmptyPages is how many pages of a list may hold nothing. API servers give none, but what stands before them may.
+	maxEmptyPages = 10
+	// A watch begins anew at once as often as maxRestarts, and once each restartInterval then. client-go does so without any pause
+	// for some ways in which a server ends it, and has no limit for that.
+	maxRestarts     = 5
+	restartInterval = time.Second
+)
+
+var (
+	errPositionTooLong = errors.New("the target's resourceVersion is longer than any that an API server gives")
+	errEndlessList     = errors.New("the target's list has no end")
+)
+
+// checkPositions has the target parked if it gives a version of a list, or a word for its next page, that no API server would.
+func (i *informer) checkPositions(tokens ...string) error {
+	for _, token := range tokens {
+		if len(token) > maxPosition {
+			i.connection.park(ReasonTooLarge, fmt.Sprintf("The target is left alone for a while since a resourceVersion of %s, or the token of a page, has %d bytes.", i.resource, len(token)))
+			return errPositionTooLong
+		}
+	}
+	return nil
+}
+
+// UpdateResourceVersion is called by the reflector for each event.
+func (i *informer) UpdateResourceVersion(resourceVersion string) {
+	_ = i.checkPositions(resourceVersion)
+}
+
+// restarts pace how often a watch begins.
+type restarts struct {
+	// paid is until when those that there were count.
+	paid time.Time
+}
+
+// pause returns when the watch may begin once more.
+func (r *restarts) pause(ctx context.Context, clock clock.Clock) error {
+	const most = maxRestarts * restartInterval
+	now := clock.Now()
+	// A clock that was set back makes it wait no longer.
+	if ahead := r.paid.Sub(now); ahead < 0 || ahead > most+restartInterval {
+		r.paid = now
+	}
+	r.paid = r.paid.Add(restartInterval)
+	wait := r.paid.Sub(now) - most
+	if wait <= 0 {
+		return nil
+	}
+	select {
+	case <-clock.After(wait):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,151 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package escapes
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// mostAtOnce is what may be in use at one moment, beside what was before, while a server sends much that is allowed by itself. The
+// server's own copy is in it.
+const mostAtOnce = 600 * mib
+
+// peak returns how much of the heap is in use at most while something works. Garbage does not count.
+func peak(work func()) (most uint64) {
+	var stats runtime.MemStats
+	inUse := func() uint64 {
+		runtime.GC()
+		runtime.ReadMemStats(&stats)
+		return stats.HeapAlloc
+	}
+	before, done := inUse(), make(chan struct{})
+	var measuring sync.WaitGroup
+	measuring.Go(func() {
+		ticker := time.NewTicker(20 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				most = max(most, inUse())
+			}
+		}
+	})
+	work()
+	close(done)
+	measuring.Wait()
+	return most - min(before, most)
+}
+
+func versionOr(serve http.HandlerFunc) http.HandlerFunc {
+	return func(writer http.ResponseWriter, request *http.Request) {
+		if request.URL.Path == "/version" {
+			answer(200, "application/json", `{"gitVersion":"v1.35.4"}`)(writer, request)
+			return
+		}
+		serve(writer, request)
+	}
+}
+
+// manyMaps is an object of as many values as it may have, each of which takes a hundred times what it is long.
+func manyMaps() string { return object + `},"x":[` + strings.Repeat(`{"":0},`, 250_000) + `{}]}` }
+
+// Each answer is within the limits, and many come at once: what they take together is bounded all the same.
+func TestManyLargeAnswersAtOnce(t *testing.T) {
+	const atOnce = 16
+	heavy := manyMaps()
+	t.Run("to writes", func(t *testing.T) {
+		connection := connectTo(t, true, versionOr(answer(200, "application/json", heavy)))
+		await(t, connection, targets.ReasonConnected)
+		took := peak(func() {
+			var writing sync.WaitGroup
+			for range atOnce {
+				writing.Go(func() {
+					if err := patch(t.Context(), connection); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			writing.Wait()
+		})
+		if took > mostAtOnce {
+			t.Errorf("it took %d MiB", took/mib)
+		}
+	})
+	t.Run("as events", func(t *testing.T) {
+		connection := connectTo(t, true, versionOr(func(writer http.ResponseWriter, request *http.Request) {
+			writer.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(writer, `{"type":"ADDED","object":`+heavy+`}`+"\n")
+			writer.(http.Flusher).Flush()
+			<-request.Context().Done()
+		}))
+		await(t, connection, targets.ReasonConnected)
+		ctx, cancel := context.WithCancel(t.Context())
+		var watching, seen sync.WaitGroup
+		took := peak(func() {
+			for i := range atOnce {
+				once := sync.OnceFunc(seen.Done)
+				seen.Add(1)
+				// What it would keep is not what is asked about.
+				watch := connection.NewCache(schema.GroupVersionResource{Version: "v1", Resource: strings.Repeat("a", i+1)}, targets.CacheOptions{
+					Handler: cache.ResourceEventHandlerFuncs{}, Strip: func(any) (any, error) { once(); return nil, errors.New("dropped") },
+				})
+				watching.Go(func() { watch.Run(ctx) })
+			}
+			seen.Wait()
+		})
+		cancel()
+		watching.Wait()
+		if took > mostAtOnce {
+			t.Errorf("it took %d MiB", took/mib)
+		}
+	})
+}
+
+// Who reads a watch keeps room for an event like the largest so far. That counts as held, though nothing of the event is.
+func TestRoomForEventsCounts(t *testing.T) {
+	connection := connectTo(t, true, versionOr(func(writer http.ResponseWriter, request *http.Request) {
+		writer.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(writer, `{"type":"BOOKMARK","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"resourceVersion":"1"},"data":{"a":"`+strings.Repeat("x", 3*mib)+`"}}}`+"\n")
+		writer.(http.Flusher).Flush()
+		<-request.Context().Done()
+	}))
+	await(t, connection, targets.ReasonConnected)
+	ctx, cancel := context.WithCancel(t.Context())
+	var watching sync.WaitGroup
+	for i := range 12 {
+		watch := connection.NewCache(schema.GroupVersionResource{Version: "v1", Resource: strings.Repeat("a", i+1)}, targets.CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}})
+		watching.Go(func() { watch.Run(ctx) })
+	}
+	await(t, connection, targets.ReasonCacheFull)
+	cancel()
+	watching.Wait()
+}
