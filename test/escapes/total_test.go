@@ -106,7 +106,7 @@ func TestTargetsTakeTooMuchTogether(t *testing.T) {
 
 	more, told := make(chan struct{}), atomic.Int64{}
 	small := connectBy(t, registry, "small", serveTarget(t, false, watched(func(writer io.Writer, ctx context.Context) error {
-		_, _ = io.WriteString(writer, added("first", 60*size)+allListed)
+		_, _ = io.WriteString(writer, added("first", 30*size)+allListed)
 		writer.(http.Flusher).Flush()
 		select {
 		case <-more:
