@@ -87,6 +87,8 @@ type informer struct {
 	restarts   restarts
 	// reading is what was read so far while all is read anew. Only the reflector uses it.
 	reading reading
+	// coming is what that counts for in the total.
+	coming coming
 }
 
 type reading struct {
@@ -107,7 +109,7 @@ func (c *Connection) newInformer(from source, gate *gate, transform cache.Transf
 		}
 		return err
 	}
-	made := &informer{gate: gate, connection: c}
+	made := &informer{gate: gate, connection: c, coming: coming{of: c.total}}
 	requests := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.LabelSelector, options.FieldSelector = from.labels, from.fields
@@ -160,7 +162,7 @@ func (i *informer) begin(anew bool) {
 
 // endReading lets go of what was read, or leaves it to the cache.
 func (i *informer) endReading() {
-	i.connection.total.coming.Add(-i.reading.bytes)
+	i.coming.drop()
 	i.reading = reading{}
 }
 
@@ -215,7 +217,7 @@ func (i *informer) weigh(object any) (any, error) {
 		size := holdings.SizeOf(object)
 		i.reading.objects++
 		i.reading.bytes += size
-		i.connection.total.coming.Add(size)
+		i.coming.add(size)
 		i.isOver()
 	}
 	return object, err
@@ -257,7 +259,8 @@ func (i *informer) Update(object any) error {
 // reflector has to say is said by the requests already.
 func (i *informer) RunWithContext(ctx context.Context) {
 	defer i.connection.holds(i)()
-	defer i.endReading()
+	// A list may go on for a moment after the reflector has ended.
+	defer i.coming.end()
 	i.reflector.RunWithContext(klog.NewContext(ctx, logr.Discard()))
 }
 

@@ -17,6 +17,7 @@ limitations under the License.
 package targets
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"github.com/synchub-dev/synchub/provider/holdings"
@@ -39,6 +40,40 @@ type total struct {
 	coming atomic.Int64
 	// targets is how many connections there are.
 	targets atomic.Int64
+}
+
+// coming is what one informer reads anew, as a part of the total.
+type coming struct {
+	of *total
+
+	lock  sync.Mutex
+	bytes int64
+	ended bool
+}
+
+func (c *coming) add(bytes int64) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if !c.ended {
+		c.bytes += bytes
+		c.of.coming.Add(bytes)
+	}
+}
+
+// drop takes out what has come so far.
+func (c *coming) drop() {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	c.of.coming.Add(-c.bytes)
+	c.bytes = 0
+}
+
+// end is drop for good.
+func (c *coming) end() {
+	c.lock.Lock()
+	c.ended = true
+	c.lock.Unlock()
+	c.drop()
 }
 
 // allows tells whether a target that has come to take so many bytes may keep growing.

@@ -66,3 +66,29 @@ func TestTheTotal(t *testing.T) {
 		t.Error("there is no limit")
 	}
 }
+
+// What an informer reads anew counts until it is dropped, and no more once the informer has ended, though a list may go on.
+func TestWhatComesCounts(t *testing.T) {
+	shared := &total{}
+	one, other := coming{of: shared}, coming{of: shared}
+	expect := func(want int64) {
+		t.Helper()
+		if got := shared.coming.Load(); got != want {
+			t.Errorf("want %d, got %d", want, got)
+		}
+	}
+	one.add(10)
+	other.add(5)
+	one.add(10)
+	expect(25)
+	one.drop()
+	one.drop()
+	expect(5)
+	one.add(3)
+	one.end()
+	one.add(100)
+	one.drop()
+	expect(5)
+	other.end()
+	expect(0)
+}
