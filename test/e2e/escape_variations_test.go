@@ -75,7 +75,7 @@ var _ = Describe("variations", Label("escapes"), func() {
 		Expect(framework.Exists(ctx, own, secrets, kcpSystem, "widgets")).To(BeFalse())
 	}, NodeTimeout(3*time.Minute))
 
-	It("of a mailbox that somebody else made, and of a memory that was deleted, are told", func(ctx SpecContext) {
+	It("of a mailbox that somebody else made, of a memory that was deleted, and of a second hub, are told", func(ctx SpecContext) {
 		const ns = "premade"
 		provider := synchub.InWorkspace(synchub.Workspace)
 		By("making the mailbox before the hub does")
@@ -109,6 +109,14 @@ spec: {type: {name: mailbox, path: %s}}
 		apply(ctx, mailbox, configMap(ns, "later", "x"))
 		eventuallyExists(ctx, target("florin"), configMaps, ns, "later")
 		Expect(identities(ctx, target("florin"), configMaps, ns, "settings")).To(Equal(placed))
+
+		By("refusing to work beside it for a hub that does not share its Lease")
+		another, err := synchub.StartHub("--leader-election-namespace", "kube-public")
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(another.Ended).WithContext(ctx).Should(BeTrue())
+		Expect(another.LogTail(5)).To(ContainSubstring("another hub works with this provider workspace"))
+		apply(ctx, mailbox, configMap(ns, "last", "x"))
+		eventuallyExists(ctx, target("florin"), configMaps, ns, "last")
 	}, NodeTimeout(3*time.Minute))
 
 	It("of a kubeconfig that is swapped while its SyncTarget is deleted take nothing from the other cluster", func(ctx SpecContext) {
