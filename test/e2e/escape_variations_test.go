@@ -27,6 +27,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
 // Variations of the other attacks, and of what operators do by mistake.
@@ -111,10 +112,23 @@ spec: {type: {name: mailbox, path: %s}}
 		Expect(identities(ctx, target("florin"), configMaps, ns, "settings")).To(Equal(placed))
 
 		By("refusing to work beside it for a hub that does not share its Lease")
-		another, err := synchub.StartHub("--leader-election-namespace", "kube-public")
+		elsewhere := ns + "-elsewhere"
+		apply(ctx, target("hosting"), documents(namespace(elsewhere), fmt.Sprintf(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: leader, namespace: %s}
+rules: [{apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create, get, update]}]
+`, elsewhere), fmt.Sprintf(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: leader, namespace: %s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: leader}
+subjects: [{kind: ServiceAccount, name: %s, namespace: %s}]
+`, elsewhere, installation.ServiceAccount, installation.Namespace)))
+		another, err := synchub.StartHub("--leader-election-namespace", elsewhere)
 		Expect(err).NotTo(HaveOccurred())
 		Eventually(another.Ended).WithContext(ctx).Should(BeTrue())
-		Expect(another.LogTail(5)).To(ContainSubstring("another hub works with this provider workspace"))
+		Expect(another.LogTail(30)).To(ContainSubstring("another hub works with this provider workspace"))
 		apply(ctx, mailbox, configMap(ns, "last", "x"))
 		eventuallyExists(ctx, target("florin"), configMaps, ns, "last")
 	}, NodeTimeout(3*time.Minute))
