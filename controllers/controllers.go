@@ -29,7 +29,9 @@ import (
 	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
 	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
@@ -64,6 +66,8 @@ type Options struct {
 	Access *kcp.Access
 	// Workspace is the path of the provider workspace.
 	Workspace string
+	// Lease is the one of the hosting cluster by which the hub leads; without a name it leads without one.
+	Lease types.NamespacedName
 	// Namespace is where the hosting cluster's ConfigMaps with schemas are.
 	Namespace    string
 	TargetLimits kcp.Limits
@@ -118,7 +122,9 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 		return nil, err
 	}
 	boxes := mailboxes.New(options.Access, options.Workspace, bootstrap.MailboxExport, syncmanager.ConfigResources, realClock, options.Log.WithName("mailboxes"))
-	memory := ledger.New(ledger.Options{Client: provider.GetClient(), Reader: provider.GetAPIReader(), Clock: realClock, Log: options.Log.WithName("ledger")})
+	memory := ledger.New(ledger.Options{
+		Client: provider.GetClient(), Reader: provider.GetAPIReader(), Lease: leaseOf(hosting, options.Lease), Clock: realClock, Log: options.Log.WithName("ledger"),
+	})
 	locator := mailbox.Locator{Provider: provider, Workspace: options.Workspace, Maker: &mailbox.Maker{
 		Ledger: memory,
 		WhoAmI: func(ctx context.Context) (authenticationv1.UserInfo, error) {
@@ -217,6 +223,19 @@ func wanted(all []published.Definition) []definition.Wanted {
 		wanted = append(wanted, definition.Wanted{PublishedResource: one.PublishedResource, UID: one.UID, CRD: one.CRD, Version: one.Version})
 	}
 	return wanted
+}
+
+// leaseOf returns what reads the UID of a Lease of the hosting cluster.
+func leaseOf(hosting manager.Manager, name types.NamespacedName) func(ctx context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		if name.Name == "" {
+			return "", nil
+		}
+		lease := &metav1.PartialObjectMetadata{}
+		lease.SetGroupVersionKind(coordinationv1.SchemeGroupVersion.WithKind("Lease"))
+		err := hosting.GetAPIReader().Get(ctx, name, lease)
+		return string(lease.UID), err
+	}
 }
 
 // accessWatcher re-reads the kcp kubeconfig, on standby too.

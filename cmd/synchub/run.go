@@ -30,6 +30,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/leaderelection"
@@ -285,10 +286,15 @@ func (o *runOptions) run(ctx context.Context) error {
 	}
 	starting, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
+	var lease types.NamespacedName
+	if o.leaderElect {
+		lease = types.NamespacedName{Namespace: o.leaseNamespace, Name: leaseName}
+	}
 	hub, err := controllers.Setup(starting, hosting, controllers.Options{
 		Access:         access,
 		Workspace:      o.workspace,
 		Namespace:      o.namespace,
+		Lease:          lease,
 		TargetLimits:   o.targetLimits,
 		MailboxLimits:  o.mailboxLimits,
 		MailboxesBytes: o.mailboxesBytes,

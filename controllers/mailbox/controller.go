@@ -186,12 +186,10 @@ func (c *Controller) reconcile(ctx context.Context, request mcreconcile.Request)
 	if err != nil {
 		return reconcile.Result{}, "", err
 	}
-	if mailbox != nil && c.ledger.Get(syncTarget.UID).Mailbox == "" && !c.turns.prepares(request) {
-		if err := c.tellForgotten(ctx, inventory.GetClient(), &syncTarget); err != nil {
+	if mailbox != nil {
+		if err := c.tellForgotten(ctx, inventory.GetClient(), request, &syncTarget); err != nil {
 			return reconcile.Result{}, "", err
 		}
-	}
-	if mailbox != nil {
 		condition = c.grant(ctx, &syncTarget, condition, mailbox)
 	}
 	written, err := c.report(ctx, inventory, &syncTarget, stored, condition, mailbox)
@@ -320,9 +318,12 @@ func (c *Controller) tellLost(ctx context.Context, inventory client.Client, sync
 		c.path(Name(logicalcluster.From(syncTarget), syncTarget.UID)), former))
 }
 
-// tellForgotten reports that the hub has lost its memory of a SyncTarget. It cannot know whether the cluster that answers is the
-// one that did.
-func (c *Controller) tellForgotten(ctx context.Context, inventory client.Client, syncTarget *edgev2alpha1.SyncTarget) error {
+// tellForgotten reports that the hub has lost its memory of a SyncTarget whose mailbox is there, if so. It cannot know whether the
+// cluster that answers is the one that did.
+func (c *Controller) tellForgotten(ctx context.Context, inventory client.Client, request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget) error {
+	if c.ledger.Get(syncTarget.UID).Mailbox != "" || c.turns.prepares(request) {
+		return nil
+	}
 	return notice.Warn(ctx, inventory, c.clock, syncTarget, ReasonMemoryLost, fmt.Sprintf(
 		"The hub does not remember this SyncTarget, though its mailbox %s is there: its memory in the provider workspace was deleted, or not written yet. It takes the cluster that answers for the right one, "+
 			"and does not know of resources there that nothing selects any more. See whether status.clusterID is the cluster that is meant, and what `kubectl synchub strays` lists on others.",

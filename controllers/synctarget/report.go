@@ -191,7 +191,7 @@ func (v view) describe(syncTarget *edgev2alpha1.SyncTarget, memory *memory) (aga
 	v.describeShared(syncTarget)
 	v.describeToken(status, memory.renewal)
 	// The hub never sets these, so somebody else has.
-	status.Allocatable, status.Capacity, status.VirtualWorkspaces = nil, nil, nil
+	status.Allocatable, status.Capacity, status.VirtualWorkspaces = nil, nil, nil //nolint:staticcheck // others may set them all the same
 	if health.Version != "" {
 		status.Versions = &edgev2alpha1.TargetVersions{Kubernetes: health.Version}
 	}

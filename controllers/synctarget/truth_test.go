@@ -198,7 +198,7 @@ func TestNothingIsCountedWhileNothingIsSynced(t *testing.T) {
 // Whatever somebody writes into a status, the hub's next look puts right.
 func TestAForgedStatusIsPutRight(t *testing.T) {
 	forged := edgev2alpha1.SyncTargetStatus{
-		Allocatable: &corev1.ResourceList{"cpu": resource.MustParse("1")}, Capacity: &corev1.ResourceList{"cpu": resource.MustParse("1")},
+		Allocatable: &corev1.ResourceList{"cpu": resource.MustParse("1")}, Capacity: &corev1.ResourceList{"cpu": resource.MustParse("1")}, //nolint:staticcheck // deprecated, and forged
 		Conditions: []metav1.Condition{
 			{Type: edgev2alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: "Forged", ObservedGeneration: 99, LastTransitionTime: metav1.NewTime(noon.Add(time.Hour))},
 			{Type: edgev2alpha1.ConditionSyncerReady, Status: metav1.ConditionTrue, Reason: ReasonSyncing, Message: "forged", LastTransitionTime: metav1.NewTime(noon)},
@@ -211,7 +211,7 @@ func TestAForgedStatusIsPutRight(t *testing.T) {
 		},
 		SyncedResources:         []edgev2alpha1.SyncedResource{{Group: "*", Resource: "*", IdentityHash: "x"}},
 		LastSyncerHeartbeatTime: &metav1.Time{Time: noon.Add(1000 * time.Hour)},
-		VirtualWorkspaces:       []edgev2alpha1.VirtualWorkspace{{SyncerURL: "https://mallory.example"}},
+		VirtualWorkspaces:       []edgev2alpha1.VirtualWorkspace{{SyncerURL: "https://mallory.example"}}, //nolint:staticcheck // deprecated, and forged
 		Versions:                &edgev2alpha1.TargetVersions{Kubernetes: "v0"},
 		ClusterID:               "victim", ObservedClusterID: "victim",
 		FormerClusters: []edgev2alpha1.FormerCluster{{ClusterID: "victim"}},

@@ -43,8 +43,8 @@ const (
 	label = "synchub.dev/synctarget"
 	// entryKey is where an entry stands in its ConfigMap.
 	entryKey = "entry"
-	// leaderName is the ConfigMap that says when a hub led last, under ledKey.
-	leaderName, ledKey = "leader", "led"
+	// leaderName is the ConfigMap that says when a hub led last, under ledKey, and by which Lease, under leaseKey.
+	leaderName, ledKey, leaseKey = "leader", "led", "lease"
 	// ledInterval is how often that is written.
 	ledInterval = time.Minute
 	// requestTimeout bounds each request.
@@ -55,13 +55,18 @@ const (
 	attempts = 3
 )
 
+// ErrAnotherHub is why a hub does not work: one that stands in another hosting cluster works with the same provider workspace.
+var ErrAnotherHub = errors.New("another hub works with this provider workspace")
+
 // Options are what a ledger needs.
 type Options struct {
 	// Client writes to the provider workspace, and Reader reads from it without a cache.
 	Client client.Client
 	Reader client.Reader
-	Clock  clock.WithTicker
-	Log    logr.Logger
+	// Lease returns the UID of the Lease by which this hub leads, empty if it leads without one. Nil does the same.
+	Lease func(ctx context.Context) (string, error)
+	Clock clock.WithTicker
+	Log   logr.Logger
 }
 
 // Ledger keeps the entries. Only the leader has one at work: it reads all entries once, and then knows them, since nobody
@@ -73,6 +78,8 @@ type Ledger struct {
 	lock    sync.Mutex
 	records map[types.UID]*record
 	led     time.Time
+	// leader is the version of the ConfigMap of that name, and lease what this hub writes there. Both belong to Start.
+	leader, lease string
 }
 
 // record is one entry with what is needed to write it.
@@ -101,7 +108,11 @@ func (l *Ledger) Start(ctx context.Context) error {
 	ticker := l.Clock.NewTicker(ledInterval)
 	defer ticker.Stop()
 	for {
-		if err := l.noteLed(ctx); err != nil && ctx.Err() == nil {
+		err := l.noteLed(ctx)
+		if errors.Is(err, ErrAnotherHub) {
+			return err
+		}
+		if err != nil && ctx.Err() == nil {
 			l.Log.Info("cannot write that this hub leads; a restart will check every target anew", "error", err.Error())
 		}
 		select {
@@ -113,16 +124,14 @@ func (l *Ledger) Start(ctx context.Context) error {
 }
 
 func (l *Ledger) load(ctx context.Context) error {
-	var leader corev1.ConfigMap
-	err := l.within(ctx, func(ctx context.Context) error {
-		return l.Reader.Get(ctx, types.NamespacedName{Namespace: Namespace, Name: leaderName}, &leader)
-	})
-	if client.IgnoreNotFound(err) != nil {
-		return unreadable(err)
+	if l.Lease != nil {
+		if err := l.within(ctx, func(ctx context.Context) (err error) { l.lease, err = l.Lease(ctx); return err }); err != nil {
+			return fmt.Errorf("cannot read the Lease by which this hub leads: %w", err)
+		}
 	}
-	led, err := time.Parse(time.RFC3339, leader.Data[ledKey])
+	led, err := l.readLed(ctx)
 	if err != nil {
-		led = time.Time{}
+		return err
 	}
 	records := map[types.UID]*record{}
 	for next := ""; ; {
@@ -158,16 +167,50 @@ func unreadable(err error) error {
 	return fmt.Errorf("cannot read the hub's memory in the provider workspace: %w", err)
 }
 
-func (l *Ledger) noteLed(ctx context.Context) error {
-	leader := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: leaderName}, Data: map[string]string{ledKey: l.Clock.Now().UTC().Format(time.RFC3339)}}
-	return l.within(ctx, func(ctx context.Context) error {
-		err := l.Client.Update(ctx, leader)
-		if apierrors.IsNotFound(err) {
-			leader.ResourceVersion = ""
-			err = l.Client.Create(ctx, leader)
-		}
-		return err
+// readLed returns when a hub led last, zero if that is not known, and [ErrAnotherHub] if that was another one and may be at work.
+func (l *Ledger) readLed(ctx context.Context) (time.Time, error) {
+	var leader corev1.ConfigMap
+	err := l.within(ctx, func(ctx context.Context) error {
+		return l.Reader.Get(ctx, types.NamespacedName{Namespace: Namespace, Name: leaderName}, &leader)
 	})
+	if client.IgnoreNotFound(err) != nil {
+		return time.Time{}, unreadable(err)
+	}
+	l.leader = leader.ResourceVersion
+	led, err := time.Parse(time.RFC3339, leader.Data[ledKey])
+	if err != nil {
+		led = time.Time{}
+	}
+	if other := leader.Data[leaseKey]; other != "" && l.lease != "" && other != l.lease && l.Clock.Since(led).Abs() < 2*ledInterval {
+		return led, fmt.Errorf("%w: it leads by the Lease with the UID %s, and did at %s; this one has the Lease %s. Stop one of them, or give it a provider workspace of its own. "+
+			"What is left of a hub that was stopped ends after two minutes", ErrAnotherHub, other, led.Format(time.RFC3339), l.lease)
+	}
+	return led, nil
+}
+
+// noteLed writes that this hub leads now. That another one does shows in its having written since.
+func (l *Ledger) noteLed(ctx context.Context) error {
+	for {
+		leader := &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: leaderName, ResourceVersion: l.leader},
+			Data:       map[string]string{ledKey: l.Clock.Now().UTC().Format(time.RFC3339), leaseKey: l.lease},
+		}
+		err := l.within(ctx, func(ctx context.Context) error {
+			if l.leader == "" {
+				return l.Client.Create(ctx, leader)
+			}
+			return l.Client.Update(ctx, leader)
+		})
+		if err == nil {
+			l.leader = leader.ResourceVersion
+		}
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && (l.leader == "" || !apierrors.IsNotFound(err)) {
+			return err
+		}
+		if _, err := l.readLed(ctx); err != nil {
+			return err
+		}
+	}
 }
 
 // Wait returns when the entries are known, or with ctx's error.

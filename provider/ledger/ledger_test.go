@@ -246,6 +246,51 @@ func TestStart(t *testing.T) {
 	}
 }
 
+// Of two hubs that lead in two hosting clusters only one works with a provider workspace; replicas share a Lease.
+func TestOnlyOneHubWorks(t *testing.T) {
+	s, clock := newStore(), testclock.NewFakeClock(noon)
+	hub := func(lease string) *Ledger {
+		return New(Options{Client: s, Reader: s, Clock: clock, Log: logr.Discard(), Lease: func(context.Context) (string, error) { return lease, nil }})
+	}
+	begin := func(l *Ledger) error {
+		if err := l.load(t.Context()); err != nil {
+			return err
+		}
+		return l.noteLed(t.Context())
+	}
+	first, atOnce := hub("one"), hub("other")
+	if err := errors.Join(first.load(t.Context()), atOnce.load(t.Context()), first.noteLed(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if err := atOnce.noteLed(t.Context()); !errors.Is(err, ErrAnotherHub) {
+		t.Errorf("one that began at once: %v", err)
+	}
+	for name, test := range map[string]struct {
+		lease   string
+		refused bool
+	}{"another": {"other", true}, "a replica": {"one", false}, "one without a Lease": {"", false}} {
+		if err := begin(hub(test.lease)); errors.Is(err, ErrAnotherHub) != test.refused || err != nil && !test.refused {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := first.noteLed(t.Context()); err != nil {
+			t.Errorf("after %s the first does not go on: %v", name, err)
+		}
+	}
+	if err := s.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: leaderName}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.noteLed(t.Context()); err != nil {
+		t.Errorf("after it was deleted: %v", err)
+	}
+	clock.Step(3 * time.Minute)
+	if err := begin(hub("other")); err != nil {
+		t.Errorf("after the first has ended: %v", err)
+	}
+	if err := first.noteLed(t.Context()); !errors.Is(err, ErrAnotherHub) {
+		t.Errorf("the first comes back: %v", err)
+	}
+}
+
 func TestConfirm(t *testing.T) {
 	a, b := Cluster{ID: "a", Server: "x"}, Cluster{ID: "b", Server: "y"}
 	entry := Entry{Cluster: a, Verified: 3, Resources: []Resource{{GroupResource: metav1.GroupResource{Resource: "secrets"}}}}

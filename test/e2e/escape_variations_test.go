@@ -27,6 +27,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
 // Variations of the other attacks, and of what operators do by mistake.
@@ -75,7 +76,7 @@ var _ = Describe("variations", Label("escapes"), func() {
 		Expect(framework.Exists(ctx, own, secrets, kcpSystem, "widgets")).To(BeFalse())
 	}, NodeTimeout(3*time.Minute))
 
-	It("of a mailbox that somebody else made, and of a memory that was deleted, are told", func(ctx SpecContext) {
+	It("of a mailbox that somebody else made, of a memory that was deleted, and of a second hub, are told", func(ctx SpecContext) {
 		const ns = "premade"
 		provider := synchub.InWorkspace(synchub.Workspace)
 		By("making the mailbox before the hub does")
@@ -109,6 +110,27 @@ spec: {type: {name: mailbox, path: %s}}
 		apply(ctx, mailbox, configMap(ns, "later", "x"))
 		eventuallyExists(ctx, target("florin"), configMaps, ns, "later")
 		Expect(identities(ctx, target("florin"), configMaps, ns, "settings")).To(Equal(placed))
+
+		By("refusing to work beside it for a hub that does not share its Lease")
+		elsewhere := ns + "-elsewhere"
+		apply(ctx, target("hosting"), documents(namespace(elsewhere), fmt.Sprintf(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: leader, namespace: %s}
+rules: [{apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create, get, update]}]
+`, elsewhere), fmt.Sprintf(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: leader, namespace: %s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: leader}
+subjects: [{kind: ServiceAccount, name: %s, namespace: %s}]
+`, elsewhere, installation.ServiceAccount, installation.Namespace)))
+		another, err := synchub.StartHub("--leader-election-namespace", elsewhere)
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(another.Ended).WithContext(ctx).Should(BeTrue())
+		Expect(another.LogTail(30)).To(ContainSubstring("another hub works with this provider workspace"))
+		apply(ctx, mailbox, configMap(ns, "last", "x"))
+		eventuallyExists(ctx, target("florin"), configMaps, ns, "last")
 	}, NodeTimeout(3*time.Minute))
 
 	It("of a kubeconfig that is swapped while its SyncTarget is deleted take nothing from the other cluster", func(ctx SpecContext) {
