@@ -21,7 +21,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"sync"
+	"sync/atomic"
 
 	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -39,8 +39,8 @@ type Maker struct {
 	// WhoAmI asks kcp which user the hub is.
 	WhoAmI func(ctx context.Context) (authenticationv1.UserInfo, error)
 
-	lock sync.Mutex
-	self authenticationv1.UserInfo
+	// self is which user that was last.
+	self atomic.Pointer[authenticationv1.UserInfo]
 }
 
 // whyNotMade tells why a workspace is not one that the hub made for the SyncTarget, empty if it is.
@@ -57,16 +57,14 @@ func (m *Maker) whyNotMade(ctx context.Context, workspace *tenancyv1alpha1.Works
 
 // whoAmI returns the hub's user, and asks again if the workspace is not his: the hub's credentials may have been replaced.
 func (m *Maker) whoAmI(ctx context.Context, workspace *tenancyv1alpha1.Workspace) (authenticationv1.UserInfo, error) {
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	if m.self.Username != "" && isOwn(workspace, m.self) {
-		return m.self, nil
+	if self := m.self.Load(); self != nil && isOwn(workspace, *self) {
+		return *self, nil
 	}
 	self, err := m.WhoAmI(ctx)
 	if err != nil {
 		return self, fmt.Errorf("cannot find out which kcp user the hub is: %w", err)
 	}
-	m.self = self
+	m.self.Store(&self)
 	return self, nil
 }
 
