@@ -78,7 +78,7 @@ func Line(text string) string {
 	} else {
 		text = withhold(text)
 	}
-	return escape(text)
+	return Printable(text)
 }
 
 // withhold takes credentials out of a text.
@@ -92,8 +92,8 @@ func withhold(text string) string {
 	return inUse.withhold(text)
 }
 
-// escape writes characters that cannot be seen, or that change how others are seen, as Go would in a literal.
-func escape(text string) string {
+// Printable writes characters that cannot be seen, or that change how others are seen, as Go would in a literal, and all on one line.
+func Printable(text string) string {
 	clean := strings.IndexFunc(text, func(r rune) bool { return r == utf8.RuneError || !strconv.IsPrint(r) }) < 0
 	if clean {
 		return text
