@@ -185,7 +185,7 @@ func (i *informer) list(ctx context.Context, options metav1.ListOptions, next fu
 		}
 		if meta.LenList(list) == 0 && options.Continue != "" {
 			if empty++; empty > maxEmptyPages {
-				i.connection.park(ReasonTooLarge, fmt.Sprintf("The target is left alone for a while since its list of %s has no end.", i.resource))
+				i.connection.LeaveAlone(fmt.Sprintf("its list of %s has no end", i.resource))
 				return nil, errEndlessList
 			}
 		}
@@ -197,6 +197,9 @@ func (i *informer) list(ctx context.Context, options metav1.ListOptions, next fu
 
 // weigh is the transform. It counts what is read anew.
 func (i *informer) weigh(object any) (any, error) {
+	if err := i.checkName(object); err != nil {
+		return nil, err
+	}
 	object, err := i.transform(object)
 	if err == nil && i.reading.on {
 		i.reading.objects++
@@ -234,6 +237,9 @@ func (i *informer) Add(object any) error { return i.Update(object) }
 // Update is called for each object that changes. One too many is held all the same until the watch ends for it: the reflector
 // would not ask for it again.
 func (i *informer) Update(object any) error {
+	if err := i.checkName(object); err != nil {
+		return err
+	}
 	err := i.store.Update(object)
 	i.isOver()
 	return err
