@@ -92,7 +92,7 @@ type description struct {
 }
 
 func (d *description) line(format string, values ...any) {
-	fmt.Fprintf(d.writer, format+"\n", values...)
+	fmt.Fprintln(d.writer, onLine(fmt.Sprintf(format, values...)))
 }
 
 // field leaves out what is empty.

@@ -177,11 +177,11 @@ func (o *explainOptions) print(explanation explain.Explanation) error {
 		if step.Do != "" {
 			what += "; " + step.Do
 		}
-		fmt.Fprintf(writer, "%s\t%s\t%s\n", step.Step, step.State, what)
+		fmt.Fprintln(writer, onLine(fmt.Sprintf("%s\t%s\t%s", step.Step, step.State, what)))
 	}
 	if err := writer.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(o.Out, "\n%s.\n", explanation.Verdict.Text)
+	_, err := fmt.Fprintf(o.Out, "\n%s.\n", onLine(explanation.Verdict.Text))
 	return err
 }

@@ -170,7 +170,7 @@ func (o *inventoryOptions) dry(writes client.Client) client.Client {
 // report prints what became of an object.
 func (o *inventoryOptions) report(change registration.Change) {
 	if err := o.print(change.Object, string(change.Result)); err != nil {
-		fmt.Fprintln(o.ErrOut, "error:", err)
+		fmt.Fprintln(o.ErrOut, "error:", onLines(err.Error()))
 	}
 }
 
@@ -190,7 +190,7 @@ func (o *inventoryOptions) print(object client.Object, done string) error {
 }
 
 // note tells a person something that is no result.
-func (o *inventoryOptions) note(text string) { fmt.Fprintln(o.ErrOut, text) }
+func (o *inventoryOptions) note(text string) { fmt.Fprintln(o.ErrOut, onLines(text)) }
 
 // confirmer returns what asks the operator whether to go on, if there is somebody to ask; said is true if he said so already.
 func (o *inventoryOptions) confirmer(said bool) func(context.Context, string) error {
@@ -223,7 +223,7 @@ func (o *inventoryOptions) confirmer(said bool) func(context.Context, string) er
 // progress tells a person who watches how far it is.
 func (o *inventoryOptions) progress(format string, values ...any) {
 	if printers.IsTerminal(o.ErrOut) {
-		fmt.Fprintf(o.ErrOut, format+"\n", values...)
+		fmt.Fprintln(o.ErrOut, onLine(fmt.Sprintf(format, values...)))
 	}
 }
 

@@ -40,7 +40,7 @@ func main() {
 	context.AfterFunc(ctx, stop)
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 	if err := newCommand(streams).ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "error: "+err.Error())
+		fmt.Fprintln(os.Stderr, "error: "+onLines(err.Error()))
 		os.Exit(1)
 	}
 }

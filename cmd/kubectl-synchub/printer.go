@@ -79,7 +79,7 @@ func (p *printer) arrival(made *preview.Preview, object *unstructured.Unstructur
 }
 
 func (p *printer) note(format string, values ...any) {
-	fmt.Fprintf(p.streams.ErrOut, format+"\n", values...)
+	fmt.Fprintln(p.streams.ErrOut, onLine(fmt.Sprintf(format, values...)))
 }
 
 func nameOf(object *unstructured.Unstructured) string {

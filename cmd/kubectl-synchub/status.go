@@ -128,7 +128,7 @@ func (o *statusOptions) reasons(rows []overview.Row) error {
 			fmt.Fprintln(writer)
 			first = false
 		}
-		fmt.Fprintf(writer, "%s:\t%s\n", row.Name, reason)
+		fmt.Fprintln(writer, onLine(fmt.Sprintf("%s:\t%s", row.Name, reason)))
 	}
 	return writer.Flush()
 }
@@ -142,7 +142,7 @@ func (o *statusOptions) failures(rows []overview.Row) {
 		}
 		fmt.Fprintf(o.Out, "\nFailed on %s:\n", row.Name)
 		for _, line := range lines {
-			fmt.Fprintf(o.Out, "  %s\n", line)
+			fmt.Fprintln(o.Out, "  "+onLine(line))
 		}
 	}
 }

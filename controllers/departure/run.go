@@ -58,6 +58,7 @@ type Target interface {
 	WaitUp(ctx context.Context) error
 	Doubt()
 	Ahead() time.Duration
+	LeaveAlone(what string)
 }
 
 var _ Target = &targets.Connection{}

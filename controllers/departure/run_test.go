@@ -19,6 +19,7 @@ package departure
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,6 +28,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 )
 
 // down is a double of a target that is not up, as one is behind which another cluster answers. Any request to it fails the test by
@@ -40,6 +43,47 @@ func TestRunWaitsForTheTarget(t *testing.T) {
 	err := Run(t.Context(), Options{Target: down{}, Resources: []schema.GroupVersionResource{{Version: "v1", Resource: "configmaps"}}, Clock: clock.RealClock{}, Log: logr.Discard()})
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// endless is a double of a target that has as many pages as anybody asks for.
+type endless struct {
+	Target
+	page         metav1.PartialObjectMetadataList
+	pages        int
+	whyLeftAlone string
+}
+
+func (e *endless) ResolveResource(context.Context, schema.GroupVersionResource) (string, bool, error) {
+	return "ConfigMap", true, nil
+}
+
+func (e *endless) Page(context.Context, schema.GroupVersionResource, string, string, string) (*metav1.PartialObjectMetadataList, error) {
+	e.pages++
+	return e.page.DeepCopy(), nil
+}
+
+func (e *endless) LeaveAlone(what string) { e.whyLeftAlone = what }
+
+// A target whose pages have no end, or that says of endless objects that they are the hub's, is left alone, and the survey ends.
+func TestSurveysEnd(t *testing.T) {
+	owner := ownership.Owner{Hub: "hub", SyncTarget: "target", Sealer: ownership.NewSealer([]byte("key"))}
+	forged := metav1.ObjectMeta{Name: "a", Labels: map[string]string{ownership.OwnerLabel: owner.LabelValue()}, Annotations: map[string]string{ownership.MarkAnnotation: `{"v":99,"x":"` + strings.Repeat("x", 1<<20) + `"}`}}
+	for name, test := range map[string]struct {
+		items []metav1.PartialObjectMetadata
+		pages int
+	}{
+		"pages of nothing":        {nil, maxPages + 1},
+		"pages of forged objects": {[]metav1.PartialObjectMetadata{{ObjectMeta: forged}}, maxSize>>20 + 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target := &endless{page: metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{Continue: "more"}, Items: test.items}}
+			r := &run{Options: Options{Target: target, Owner: owner, Resources: []schema.GroupVersionResource{{Version: "v1", Resource: "configmaps"}}}}
+			_, err := r.survey(t.Context(), everything)
+			if !errors.Is(err, errTooMuch) || target.pages > test.pages || !strings.Contains(target.whyLeftAlone, "configmaps") {
+				t.Errorf("got %v after %d pages, and left alone since %q", err, target.pages, target.whyLeftAlone)
+			}
+		})
 	}
 }
 

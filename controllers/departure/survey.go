@@ -23,10 +23,12 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/provider/holdings"
 	"github.com/synchub-dev/synchub/provider/requests"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -48,7 +50,19 @@ type survey struct {
 	// unseen are resources whose objects the target does not show to the hub, and abandoned those that it is not meant to see
 	// any more.
 	unseen, abandoned []area
+	// pages is how many pages were read, and size about how many bytes the items take.
+	pages, size int64
 }
+
+const (
+	// maxPages and maxSize bound a survey: a page has 500 objects as a rule, of which most are not the hub's where lists are of
+	// namespaces and definitions.
+	maxPages = 10_000
+	maxSize  = 128 << 20
+)
+
+// errTooMuch means that a target shows more than a survey takes.
+var errTooMuch = errors.New("the target shows more than the hub takes")
 
 // area is where objects of a resource may be: in a namespace, or anywhere.
 type area struct {
@@ -129,7 +143,7 @@ func (r *run) look(ctx context.Context, scope scope, result *survey) ([]item, er
 	scope.resource = resource
 	var items []item
 	for _, namespace := range r.namespacesFor(namespaced) {
-		found, err := r.list(ctx, scope, kind, namespace)
+		found, err := r.list(ctx, scope, kind, namespace, result)
 		if err := r.unlessHidden(ctx, scope, namespace, err, result); err != nil {
 			return nil, err
 		}
@@ -169,8 +183,8 @@ func (r *run) isReadable(namespace string) bool {
 	return len(r.Readable) == 0 || slices.Contains(r.Readable, namespace)
 }
 
-// list returns the objects of a scope in a namespace, or in all if that is empty, that are the hub's.
-func (r *run) list(ctx context.Context, scope scope, kind, namespace string) ([]item, error) {
+// list returns the objects of a scope in a namespace, or in all if that is empty, that are the hub's, and counts them to the survey.
+func (r *run) list(ctx context.Context, scope scope, kind, namespace string, result *survey) ([]item, error) {
 	var items []item
 	for next, more := "", true; more; more = next != "" {
 		page, err := r.Target.Page(ctx, scope.resource, namespace, scope.selector, next)
@@ -183,9 +197,16 @@ func (r *run) list(ctx context.Context, scope scope, kind, namespace string) ([]
 		for i := range page.Items {
 			object := Object{Resource: scope.resource.GroupResource(), Kind: kind, PartialObjectMetadata: &page.Items[i]}
 			if decision := Plan(r.Mode, r.Owner, object, r.Cascades); decision.Action != Ignore {
+				// The rest of the page goes.
+				object.PartialObjectMetadata = &metav1.PartialObjectMetadata{ObjectMeta: object.ObjectMeta}
 				object.ManagedFields = nil
 				items = append(items, item{Object: object, Decision: decision, resource: scope.resource})
+				result.size += holdings.SizeOf(object.PartialObjectMetadata)
 			}
+		}
+		if result.pages++; result.pages > maxPages || result.size > maxSize {
+			r.Target.LeaveAlone(fmt.Sprintf("there seems to be no end of %s that may be the hub's", scope.resource.GroupResource()))
+			return nil, errTooMuch
 		}
 		next = page.Continue
 	}

@@ -86,7 +86,7 @@ func (c *Credentials) line(text string) string {
 	} else {
 		text = c.withholdAll(text)
 	}
-	return escape(text)
+	return Printable(text)
 }
 
 // withholdAll takes credentials out of a text that came over the connection.
@@ -100,8 +100,8 @@ func (c *Credentials) withholdAll(text string) string {
 	return inUse.withhold(c.withhold(text))
 }
 
-// escape writes characters that cannot be seen, or that change how others are seen, as Go would in a literal.
-func escape(text string) string {
+// Printable writes characters that cannot be seen, or that change how others are seen, as Go would in a literal, and all on one line.
+func Printable(text string) string {
 	clean := strings.IndexFunc(text, func(r rune) bool { return r == utf8.RuneError || !strconv.IsPrint(r) }) < 0
 	if clean {
 		return text

@@ -22,12 +22,14 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 )
 
 const (
-	// maxPosition is how long a resourceVersion, or what a page says of the next, may be: they come back with each request.
-	maxPosition = 4 << 10
+	// maxPosition is how long a resourceVersion, or what a page says of the next, may be: they come back with each request. maxName is
+	// the same for names: those that stand in events and in the status of configs.
+	maxPosition, maxName = 4 << 10, 4 << 10
 	// maxEmptyPages is how many pages of a list may hold nothing. API servers give none, but what stands before them may.
 	maxEmptyPages = 10
 	// A watch begins anew at once as often as maxRestarts, and once each restartInterval then. client-go does so without any pause
@@ -38,6 +40,7 @@ const (
 
 var (
 	errPositionTooLong = errors.New("the target's resourceVersion is longer than any that an API server gives")
+	errNameTooLong     = errors.New("the target's object has a longer name than any that an API server stores")
 	errEndlessList     = errors.New("the target's list has no end")
 )
 
@@ -45,11 +48,21 @@ var (
 func (i *informer) checkPositions(tokens ...string) error {
 	for _, token := range tokens {
 		if len(token) > maxPosition {
-			i.connection.park(ReasonTooLarge, fmt.Sprintf("The target is left alone for a while since a resourceVersion of %s, or the token of a page, has %d bytes.", i.resource, len(token)))
+			i.connection.LeaveAlone(fmt.Sprintf("a resourceVersion of %s, or the token of a page, has %d bytes", i.resource, len(token)))
 			return errPositionTooLong
 		}
 	}
 	return nil
+}
+
+// checkName has the target parked if an object is called as none can be.
+func (i *informer) checkName(object any) error {
+	named, ok := object.(metav1.Object)
+	if !ok || len(named.GetName()) <= maxName && len(named.GetNamespace()) <= maxName {
+		return nil
+	}
+	i.connection.LeaveAlone(fmt.Sprintf("the name of one of its %s has %d bytes", i.resource, max(len(named.GetName()), len(named.GetNamespace()))))
+	return errNameTooLong
 }
 
 // UpdateResourceVersion is called by the reflector for each event.

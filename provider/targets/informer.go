@@ -200,7 +200,7 @@ func (i *informer) list(ctx context.Context, options metav1.ListOptions, next fu
 		}
 		if meta.LenList(list) == 0 && options.Continue != "" {
 			if empty++; empty > maxEmptyPages {
-				i.connection.park(ReasonTooLarge, fmt.Sprintf("The target is left alone for a while since its list of %s has no end.", i.resource))
+				i.connection.LeaveAlone(fmt.Sprintf("its list of %s has no end", i.resource))
 				return nil, errEndlessList
 			}
 		}
@@ -212,6 +212,9 @@ func (i *informer) list(ctx context.Context, options metav1.ListOptions, next fu
 
 // weigh is the transform. It counts what is read anew.
 func (i *informer) weigh(object any) (any, error) {
+	if err := i.checkName(object); err != nil {
+		return nil, err
+	}
 	object, err := i.transform(object)
 	if err == nil && i.reading.on {
 		size := holdings.SizeOf(object)
@@ -250,6 +253,9 @@ func (i *informer) Add(object any) error { return i.Update(object) }
 // would not ask for it again.
 func (i *informer) Update(object any) error {
 	before := i.held.Bytes()
+	if err := i.checkName(object); err != nil {
+		return err
+	}
 	err := i.store.Update(object)
 	i.connection.isOver(0, 0, i.held.Bytes() > before)
 	return err

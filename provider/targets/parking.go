@@ -88,6 +88,11 @@ func (c *Connection) misbehaved(err error) {
 	c.park(reason, fmt.Sprintf("The target is left alone for a while since %s: %v.", what, err))
 }
 
+// LeaveAlone has the target left alone for a while, since it shows more than the hub takes.
+func (c *Connection) LeaveAlone(what string) {
+	c.park(ReasonTooLarge, fmt.Sprintf("The target is left alone for a while since %s.", what))
+}
+
 // park leaves the target alone for a while. The probe, which ends itself, does what is to be done for that.
 func (c *Connection) park(reason, message string) {
 	if c.parking.begin(c.clock.Now(), reason, message) {

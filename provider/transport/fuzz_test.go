@@ -20,6 +20,8 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -70,6 +72,41 @@ func FuzzEventSizes(f *testing.F) {
 			if largest != whole || ended != wholeEnded {
 				t.Errorf("%s: the largest event of %q has %d bytes, in parts of %d it has %d", name, stream, whole, int(size)+1, largest)
 			}
+		}
+	})
+}
+
+// However objects and namespaces are called, and wherever a kubeconfig's server has its API, an object has the limits of objects.
+func FuzzKindOf(f *testing.F) {
+	f.Add("", "a", "b")
+	f.Add("/openapi", "apis", "version")
+	f.Add("/api/x", "namespaces", "token")
+	f.Fuzz(func(t *testing.T, base, namespace, name string) {
+		if namespace == "" || name == "" || strings.ContainsRune(namespace+name, '/') || strings.HasSuffix(base, "/") {
+			return
+		}
+		for _, api := range []string{"/api/v1", "/apis/apps/v1"} {
+			for path, want := range map[string]kind{"/pods/" + name: kindObject, "/namespaces/" + namespace + "/pods/" + name: kindObject, "/namespaces/" + namespace + "/pods": kindList} {
+				request := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: base + api + path}}
+				if got := kindOf(request, base); got != want {
+					t.Errorf("%s is %s, not %s", request.URL.Path, got, want)
+				}
+			}
+		}
+	})
+}
+
+// Whatever a server says of when to come back, that is soon.
+func FuzzPauses(f *testing.F) {
+	for _, said := range []string{"", "5", "31", "-1", "999999999999999999999", "+7", "0x10", " 3", "Wed, 21 Oct 2099 07:28:00 GMT"} {
+		f.Add(said)
+	}
+	f.Fuzz(func(t *testing.T, said string) {
+		header := http.Header{"Retry-After": {said}}
+		hasten(header)
+		left := header.Get("Retry-After")
+		if seconds, err := strconv.Atoi(left); left != "" && (err != nil || seconds > longestPause) {
+			t.Errorf("%q became %q", said, left)
 		}
 	})
 }

@@ -266,7 +266,8 @@ func TestPausesAreShort(t *testing.T) {
 
 // A few bytes can stand for an item that takes hundreds when it is decoded, and a long text for nothing but itself.
 func TestValuesAreBounded(t *testing.T) {
-	items, commas := strings.Repeat("{},", 1<<19), strings.Repeat(`,{[\"\\`, 1<<19)
+	// Each is two values: too many for an object, and too many for a page only.
+	items, some, commas := strings.Repeat("{},", 1<<19), strings.Repeat("{},", 3<<16), strings.Repeat(`,{[\"\\`, 1<<19)
 	for name, test := range map[string]struct {
 		path, text string
 		divisible  bool
@@ -274,7 +275,9 @@ func TestValuesAreBounded(t *testing.T) {
 	}{
 		"an object of many values":    {"configmaps/c", `{"a":[` + items + items + `{}]}`, false, "values"},
 		"an object with long texts":   {"configmaps/c", `{"a":"` + commas[:3<<20] + `"}`, false, ""},
-		"a page of many items":        {"configmaps?limit=500", `{"items":[` + items + `{}]}`, true, "values"},
+		"a page of many items":        {"configmaps?limit=500", `{"items":[` + some + `{}]}`, true, "values"},
+		"an object of as many":        {"configmaps/c", `{"a":[` + some + `{}]}`, false, ""},
+		"an event of as many":         {"configmaps?watch=true", `{"type":"ADDED","object":{"a":[` + some + `{}]}}`, false, ""},
 		"a page of long texts":        {"configmaps?limit=500", `{"items":["` + commas[:3<<20] + `"]}`, true, ""},
 		"an event of many values":     {"configmaps?watch=true", `{"type":"ADDED","object":{"a":[` + items + `{}]}}`, false, "values"},
 		"an event with long texts":    {"configmaps?watch=true", `{"type":"ADDED","object":{"a":"` + commas[:3<<20] + `"}}`, false, ""},

@@ -122,6 +122,9 @@ func TestEndlessPositions(t *testing.T) {
 		"a long version of a list":          {paged(list(`"resourceVersion":"`+long+`"`, "")), targets.ReasonTooLarge},
 		"a long version of what is watched": {answer(200, "application/json", initial(long)), targets.ReasonTooLarge},
 		"a long version of a bookmark":      {eventsAfter(`{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"` + long + `"}}}`), targets.ReasonTooLarge},
+		"a long name in a watch":            {eventsAfter(`{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"` + long + `","resourceVersion":"2"}}}`), targets.ReasonTooLarge},
+		"a long name in a page":             {paged(list(`"resourceVersion":"1"`, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"`+long+`","name":"a"}}`)), targets.ReasonTooLarge},
+		"a long name in what is watched":    {answer(200, "application/json", `{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"`+long+`","resourceVersion":"2"}}}`), targets.ReasonTooLarge},
 		"a long version of an object":       {eventsAfter(`{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"` + long + `"}}}`), targets.ReasonTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
