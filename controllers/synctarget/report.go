@@ -188,8 +188,13 @@ func (v view) describe(syncTarget *edgev2alpha1.SyncTarget, memory *memory) (aga
 	last := status.LastSyncerHeartbeatTime
 	if health.Up {
 		again = soonest(again, beat(status, health, firstBeat(syncTarget.UID, memory.since, last), v.now))
-		if status.LastSyncerHeartbeatTime != last {
-			v.count(status)
+		isSynced := syncer.Status == metav1.ConditionTrue || slices.Contains(begun, syncer.Reason)
+		if status.LastSyncerHeartbeatTime != last && isSynced && !v.count(status) {
+			if late := lateBeat(last).Sub(v.now); late > 0 {
+				status.LastSyncerHeartbeatTime, again = last, soonest(again, min(late, countAgain))
+			} else {
+				status.Counts, status.Failures, status.PendingSince = nil, nil, nil
+			}
 		}
 	}
 	if health.Up && syncer.Status == metav1.ConditionFalse && !slices.Contains(begun, syncer.Reason) {
@@ -303,14 +308,15 @@ func (v view) describeMissing(syncTarget *edgev2alpha1.SyncTarget) {
 	}
 }
 
-// count takes over how many objects are in step. It goes along with a heartbeat, so that it costs no write of its own.
-func (v view) count(status *edgev2alpha1.SyncTargetStatus) {
+// count takes over how many objects are in step, and tells whether that is known. It goes along with a heartbeat, so that it costs no
+// write of its own.
+func (v view) count(status *edgev2alpha1.SyncTargetStatus) (known bool) {
 	if v.sum == nil {
-		return
+		return true
 	}
-	sum, ok := v.sum()
-	if !ok {
-		return
+	sum, known := v.sum()
+	if !known {
+		return false
 	}
 	bounded := func(count int) int32 { return int32(min(count, math.MaxInt32)) } //nolint:gosec // no target holds more
 	status.Counts = &edgev2alpha1.TargetCounts{Synced: bounded(sum.Synced), Failed: bounded(sum.Failed), Former: bounded(sum.Former)}
@@ -319,6 +325,7 @@ func (v view) count(status *edgev2alpha1.SyncTargetStatus) {
 	if !sum.PendingSince.IsZero() {
 		status.PendingSince = &metav1.Time{Time: sum.PendingSince}
 	}
+	return true
 }
 
 // describeToken says when the token ends; it stays said while there is no connection.
