@@ -140,6 +140,9 @@ func (s Supply) hold(entry selection.Entry, conversions []conversion.Conversion)
 	return named, short
 }
 
+// isIncomplete tells whether there is something of which the hub does not see all, or has not tried all.
+func (s Supply) isIncomplete() bool { return len(s.Hidden) > 0 || len(s.Unfinished) > 0 }
+
 // IsUnfinished tells whether entries of a config name something of which not all has been tried yet.
 func (s Supply) IsUnfinished(entries []selection.Entry, conversions []conversion.Conversion) bool {
 	for _, resource := range s.Published {
