@@ -187,21 +187,27 @@ func (v view) describe(syncTarget *edgev2alpha1.SyncTarget, memory *memory) (aga
 	}
 	last := status.LastSyncerHeartbeatTime
 	if health.Up {
-		again = soonest(again, beat(status, health, firstBeat(syncTarget.UID, memory.since, last), v.now))
-		isSynced := syncer.Status == metav1.ConditionTrue || slices.Contains(begun, syncer.Reason)
-		if status.LastSyncerHeartbeatTime != last && isSynced && !v.count(status) {
-			if late := lateBeat(last).Sub(v.now); late > 0 {
-				status.LastSyncerHeartbeatTime, again = last, soonest(again, min(late, countAgain))
-			} else {
-				status.Counts, status.Failures, status.PendingSince = nil, nil, nil
-			}
-		}
-	}
-	if health.Up && syncer.Status == metav1.ConditionFalse && !slices.Contains(begun, syncer.Reason) {
-		// The heartbeat goes on, but no object is observed any more.
-		status.Counts, status.Failures, status.PendingSince = nil, nil, nil
+		again = soonest(again, v.beat(syncTarget, syncer, memory.since))
 	}
 	v.describeLimits(syncTarget, status.LastSyncerHeartbeatTime != last)
+	return again
+}
+
+// beat takes over the heartbeat of a target that is up, with the counts, if it is time for it, and returns when that is next.
+func (v view) beat(syncTarget *edgev2alpha1.SyncTarget, syncer metav1.Condition, since time.Time) (again time.Duration) {
+	status := &syncTarget.Status
+	last := status.LastSyncerHeartbeatTime
+	again = beat(status, v.health, firstBeat(syncTarget.UID, since, last), v.now)
+	isSynced := syncer.Status == metav1.ConditionTrue || slices.Contains(begun, syncer.Reason)
+	switch isDue := status.LastSyncerHeartbeatTime != last; {
+	case isSynced && (!isDue || v.count(status)):
+		return again
+	case isSynced && lateBeat(last).After(v.now):
+		status.LastSyncerHeartbeatTime = last
+		return min(lateBeat(last).Sub(v.now), countAgain)
+	}
+	// No object is observed any more, or not all are yet.
+	status.Counts, status.Failures, status.PendingSince = nil, nil, nil
 	return again
 }
 
