@@ -125,30 +125,42 @@ var (
 // Each command that a message, a comment or a page names exists, and one that it tells to run is complete.
 func TestAdvisedCommandsWork(t *testing.T) {
 	advised := 0
-	err := fs.WalkDir(os.DirFS("../.."), ".", func(path string, entry fs.DirEntry, err error) error {
-		switch isSource := strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go"); {
-		case err != nil:
-			return err
-		case entry.IsDir() && (strings.HasPrefix(entry.Name(), ".") && path != "." || path == "bin" || path == "test" || path == "docs/design"):
-			return fs.SkipDir
-		case !isSource && (!strings.HasSuffix(path, ".md") || path == "CHANGELOG.md" || path == "RESULTS.md"):
-			return nil
-		}
-		content, err := os.ReadFile("../../" + path)
-		if err != nil {
-			return err
-		}
-		for _, found := range quotedCommand.FindAllStringSubmatch(string(content), -1) {
+	for name, text := range texts(t) {
+		for _, found := range quotedCommand.FindAllStringSubmatch(text, -1) {
 			advised++
 			if err := isComplete(strings.Fields(verb.ReplaceAllString(found[1]+found[2], "florin"))); err != nil {
-				t.Errorf("%s: %s: %v", path, found[0], err)
+				t.Errorf("%s: %s: %v", name, found[0], err)
 			}
 		}
-		return nil
-	})
-	if err != nil || advised < 20 {
-		t.Errorf("%d commands were found, %v", advised, err)
 	}
+	if advised < 20 {
+		t.Errorf("only %d commands were found", advised)
+	}
+}
+
+// texts returns the sources of the programs, and the pages.
+func texts(t *testing.T) map[string]string {
+	t.Helper()
+	found, repository := map[string]string{}, os.DirFS("../..")
+	isLeftOut := func(path string) bool {
+		return slices.Contains([]string{"bin", "test", "docs/design", "CHANGELOG.md", "RESULTS.md"}, path) || strings.HasPrefix(path, ".") && path != "." || strings.HasSuffix(path, "_test.go")
+	}
+	if err := fs.WalkDir(repository, ".", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case isLeftOut(path) && entry.IsDir():
+			return fs.SkipDir
+		case isLeftOut(path) || !strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, ".md"):
+			return nil
+		}
+		content, err := fs.ReadFile(repository, path)
+		found[path] = string(content)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return found
 }
 
 // isComplete checks a command line. One that only names a command may lack its arguments.

@@ -121,16 +121,14 @@ func (o *straysOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	uid := types.UID(o.uid)
 	if syncTarget != nil {
-		if err := o.leadsElsewhere(ctx, syncTarget, clusterID); err != nil && (o.remove || o.release) {
+		uid = syncTarget.UID
+		if err := o.leadsElsewhere(ctx, syncTarget, clusterID); err != nil && o.mayChange() {
 			return err
 		} else if err != nil {
 			o.note("Before anything is deleted or released: " + err.Error() + ".")
 		}
-	}
-	uid := types.UID(o.uid)
-	if syncTarget != nil {
-		uid = syncTarget.UID
 	}
 	o.note(introduce(syncTarget, clusterID))
 	found, err := cluster.strays(ctx, uid, o.mode(), o.resources)
@@ -143,11 +141,11 @@ func (o *straysOptions) run(ctx context.Context, name string) error {
 	if err := o.act(ctx, cluster, found.strays, func() error { return o.stillFormer(ctx, name, clusterID) }); err != nil {
 		return err
 	}
-	if len(found.unseen) > 0 {
-		return errors.New("not everything could be looked at: more may be there")
-	}
-	return nil
+	return found.complete()
 }
+
+// mayChange tells whether more was asked for than a list.
+func (o *straysOptions) mayChange() bool { return o.remove || o.release }
 
 // mode is the way of a departure that does the same. A list shows the consequences of --delete.
 func (o *straysOptions) mode() departure.Mode {
@@ -240,7 +238,7 @@ func introduce(syncTarget *edgev2alpha1.SyncTarget, clusterID string) string {
 // act shows the strays, and does what was asked about them. Whether the cluster is still no present one is asked again after the
 // operator has thought about it.
 func (o *straysOptions) act(ctx context.Context, cluster *reader, strays []stray, stillFormer func() error) error {
-	if !o.remove && !o.release {
+	if !o.mayChange() {
 		return o.list(strays)
 	}
 	if err := printers.NewTablePrinter(printers.PrintOptions{}).PrintObj(straysTable(strays), o.ErrOut); err != nil {

@@ -55,6 +55,14 @@ type survey struct {
 	unseen []string
 }
 
+// complete fails unless the cluster showed all.
+func (s survey) complete() error {
+	if len(s.unseen) > 0 {
+		return errors.New("not everything could be looked at: more may be there")
+	}
+	return nil
+}
+
 // containers may be the hub's without its label: see departure.
 var containers = []schema.GroupResource{
 	{Resource: "namespaces"},

@@ -20,6 +20,8 @@ import (
 	"context"
 	"fmt"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // What a mailbox left on the target that was lost is counted by itself, until its successor takes it over.
@@ -56,6 +58,22 @@ func TestSum(t *testing.T) {
 	counts("one is left by a mailbox that was lost", "1 in step, 1 failed, 1 of a former mailbox")
 	h.box("first", "a: c")
 	counts("it is taken over", "2 in step, 1 failed, 0 of a former mailbox")
+	h.quiet()
+	h.controllers[configMapsV1].failures.setDeferred(types.NamespacedName{Namespace: h.namespace, Name: "second"}, []string{"data.a"})
+	counts("fields of one are left to the target", "1 in step, 1 failed, 0 of a former mailbox")
+}
+
+// Objects that the mailbox does not show are no objects that are not there.
+func TestHidden(t *testing.T) {
+	h := newHub(t, []Resource{resourceNamed(t, configMapsV1, "")}, configMapsTravel)
+	controller := h.controllers[configMapsV1]
+	if why := controller.Hidden(); why != "" {
+		t.Errorf("a resource that is bound is hidden: %s", why)
+	}
+	h.put(bindingsAbove, "{apiVersion: apis.kcp.io/v1alpha2, kind: APIBinding, metadata: {name: bound}, status: {phase: Bound}}")
+	h.until("the binding has lost it", func() bool { return controller.Hidden() != "" })
+	h.put(bindingsAbove, "{apiVersion: apis.kcp.io/v1alpha2, kind: APIBinding, metadata: {name: bound}, status: {phase: Bound, boundResources: [{group: '', resource: configmaps}]}}")
+	h.until("it is bound again", func() bool { return controller.Hidden() == "" })
 }
 
 // What a status of configs costs for each of a mailbox's objects.

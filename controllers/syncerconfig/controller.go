@@ -168,7 +168,11 @@ func (c *Controller) Reconcile(ctx context.Context, syncTarget types.UID) (recon
 			}
 		}
 	}
-	return reconcile.Result{}, errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil || !report.supply.isIncomplete() {
+		return reconcile.Result{}, err
+	}
+	// Nothing tells of it when what needs no change has been tried, or is seen again.
+	return reconcile.Result{RequeueAfter: busyInterval}, nil
 }
 
 // reportHalt says in the configs of a mailbox that nothing is synced. What they say of objects stays: it was observed before.

@@ -119,26 +119,35 @@ func (s Supply) hold(entry selection.Entry, conversions []conversion.Conversion)
 			short = append(short, Shortfall{Resource: resource.GroupResource().String(), Reason: ReasonNotVisible, Message: why})
 			continue
 		}
-		for _, unavailable := range s.Unavailable[resource.GroupResource()] {
-			// It is told where the conversion stands.
-			if unavailable.IsRefused() {
-				continue
-			}
-			// "*" means what there is; that a target has less than what is published is no fault of the config.
-			if isWildcard(entry) && (unavailable.Reason == sync.ReasonNotServed || unavailable.Reason == compatibility.ReasonVersionNotServed) {
-				continue
-			}
-			if slices.ContainsFunc(meant, func(target sync.TargetResource) bool {
-				return target.Group == unavailable.Target.Group && target.Kind == unavailable.Kind
-			}) {
-				short = append(short, Shortfall{
-					Resource: nameOnTarget(entry, unavailable), Reason: unavailable.Reason, Message: sync.Truncate(s.messageAbout(unavailable)),
-				})
-			}
-		}
+		short = append(short, s.unavailable(entry, resource, meant)...)
 	}
 	return named, short
 }
+
+// unavailable returns what the target does not give of a resource, as which an entry means these of the target.
+func (s Supply) unavailable(entry selection.Entry, resource sync.Resource, meant []sync.TargetResource) (short []Shortfall) {
+	for _, unavailable := range s.Unavailable[resource.GroupResource()] {
+		// It is told where the conversion stands.
+		if unavailable.IsRefused() {
+			continue
+		}
+		// "*" means what there is; that a target has less than what is published is no fault of the config.
+		if isWildcard(entry) && (unavailable.Reason == sync.ReasonNotServed || unavailable.Reason == compatibility.ReasonVersionNotServed) {
+			continue
+		}
+		if slices.ContainsFunc(meant, func(target sync.TargetResource) bool {
+			return target.Group == unavailable.Target.Group && target.Kind == unavailable.Kind
+		}) {
+			short = append(short, Shortfall{
+				Resource: nameOnTarget(entry, unavailable), Reason: unavailable.Reason, Message: sync.Truncate(s.messageAbout(unavailable)),
+			})
+		}
+	}
+	return short
+}
+
+// isIncomplete tells whether there is something of which the hub does not see all, or has not tried all.
+func (s Supply) isIncomplete() bool { return len(s.Hidden) > 0 || len(s.Unfinished) > 0 }
 
 // IsUnfinished tells whether entries of a config name something of which not all has been tried yet.
 func (s Supply) IsUnfinished(entries []selection.Entry, conversions []conversion.Conversion) bool {

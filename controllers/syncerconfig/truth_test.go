@@ -71,6 +71,9 @@ func TestUnseenEntries(t *testing.T) {
 		Hidden:     map[schema.GroupResource]string{{Resource: "secrets"}: "no claim"},
 		Unfinished: map[schema.GroupResource]bool{{Resource: "pods"}: true},
 	}
+	if !supply.isIncomplete() || (Supply{Hidden: map[schema.GroupResource]string{}}).isIncomplete() {
+		t.Error("it is looked at again although all is seen, or not although it is not")
+	}
 	for _, up := range []bool{false, true} {
 		for name, test := range map[string]struct{ hidden, unfinished bool }{
 			"configmaps": {}, "secrets": {hidden: true}, "pods": {unfinished: true}, "*": {true, true},

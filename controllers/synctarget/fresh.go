@@ -35,6 +35,8 @@ const (
 	staleAfter = 2 * time.Minute
 	// firstLook is how long a hub looks at a target before it says that it does not know, if the one before is long gone.
 	firstLook = 10 * time.Second
+	// countAgain is how soon it is tried again to count objects that are not known yet.
+	countAgain = 5 * time.Second
 )
 
 // begun are the reasons of conditions of which this hub does not know more yet.
@@ -105,7 +107,16 @@ func firstBeat(syncTarget types.UID, since time.Time, before *metav1.Time) time.
 	if before == nil || since.Sub(before.Time) > staleAfter {
 		return first
 	}
-	return earliest(first, before.Add(staleAfter-heartbeatInterval/2))
+	return earliest(first, lateBeat(before))
+}
+
+// lateBeat is when the next heartbeat is written at the latest, zero if at once. Up to then it waits for the objects to be counted,
+// since the counts are those of the heartbeat: a hub that has just begun has not seen them all.
+func lateBeat(before *metav1.Time) time.Time {
+	if before == nil {
+		return time.Time{}
+	}
+	return before.Add(staleAfter - heartbeatInterval/2)
 }
 
 // withAdvice returns the health of a target with what to do about it.

@@ -197,16 +197,27 @@ func (v view) describe(syncTarget *edgev2alpha1.SyncTarget, memory *memory) (aga
 	}
 	last := status.LastSyncerHeartbeatTime
 	if health.Up {
-		again = soonest(again, beat(status, health, firstBeat(syncTarget.UID, memory.since, last), v.now))
-		if status.LastSyncerHeartbeatTime != last {
-			v.count(status)
-		}
-	}
-	if health.Up && syncer.Status == metav1.ConditionFalse && !slices.Contains(begun, syncer.Reason) {
-		// The heartbeat goes on, but no object is observed any more.
-		status.Counts, status.Failures, status.PendingSince = nil, nil, nil
+		again = soonest(again, v.beat(syncTarget, syncer, memory.since))
 	}
 	v.describeLimits(syncTarget, status.LastSyncerHeartbeatTime != last)
+	return again
+}
+
+// beat takes over the heartbeat of a target that is up, with the counts, if it is time for it, and returns when that is next.
+func (v view) beat(syncTarget *edgev2alpha1.SyncTarget, syncer metav1.Condition, since time.Time) (again time.Duration) {
+	status := &syncTarget.Status
+	last := status.LastSyncerHeartbeatTime
+	again = beat(status, v.health, firstBeat(syncTarget.UID, since, last), v.now)
+	isSynced := syncer.Status == metav1.ConditionTrue || slices.Contains(begun, syncer.Reason)
+	switch isDue := status.LastSyncerHeartbeatTime != last; {
+	case isSynced && (!isDue || v.count(status)):
+		return again
+	case isSynced && lateBeat(last).After(v.now):
+		status.LastSyncerHeartbeatTime = last
+		return min(lateBeat(last).Sub(v.now), countAgain)
+	}
+	// No object is observed any more, or not all are yet.
+	status.Counts, status.Failures, status.PendingSince = nil, nil, nil
 	return again
 }
 
@@ -313,14 +324,15 @@ func (v view) describeMissing(syncTarget *edgev2alpha1.SyncTarget) {
 	}
 }
 
-// count takes over how many objects are in step. It goes along with a heartbeat, so that it costs no write of its own.
-func (v view) count(status *edgev2alpha1.SyncTargetStatus) {
+// count takes over how many objects are in step, and tells whether that is known. It goes along with a heartbeat, so that it costs no
+// write of its own.
+func (v view) count(status *edgev2alpha1.SyncTargetStatus) (known bool) {
 	if v.sum == nil {
-		return
+		return true
 	}
-	sum, ok := v.sum()
-	if !ok {
-		return
+	sum, known := v.sum()
+	if !known {
+		return false
 	}
 	bounded := func(count int) int32 { return int32(min(count, math.MaxInt32)) } //nolint:gosec // no target holds more
 	status.Counts = &edgev2alpha1.TargetCounts{Synced: bounded(sum.Synced), Failed: bounded(sum.Failed), Former: bounded(sum.Former)}
@@ -329,6 +341,7 @@ func (v view) count(status *edgev2alpha1.SyncTargetStatus) {
 	if !sum.PendingSince.IsZero() {
 		status.PendingSince = &metav1.Time{Time: sum.PendingSince}
 	}
+	return true
 }
 
 // describeToken says when the token ends; it stays said while there is no connection.

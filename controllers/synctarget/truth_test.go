@@ -248,3 +248,34 @@ func TestAForgedStatusIsPutRight(t *testing.T) {
 		t.Errorf("want %+v\ngot  %+v", want, got)
 	}
 }
+
+// The counts are those of the heartbeat: it waits until the objects have been counted, and comes without counts when it cannot wait longer.
+func TestTheHeartbeatWaitsForTheCounts(t *testing.T) {
+	counts := false
+	syncTarget := &edgev2alpha1.SyncTarget{}
+	syncTarget.Status.LastSyncerHeartbeatTime = &metav1.Time{Time: noon}
+	syncTarget.Status.Counts = &edgev2alpha1.TargetCounts{Synced: 3}
+	now := view{health: up, known: true, circumstances: circumstances{mailbox: "m"}, sum: func() (sync.Sum, bool) { return sync.Sum{Synced: 7}, counts }}
+	for _, step := range []struct {
+		after  time.Duration
+		counts bool
+		beats  bool
+		want   int32 // -1 for none
+	}{
+		{after: 70 * time.Second, want: 3}, {after: 75 * time.Second, counts: true, beats: true, want: 7},
+		{after: 140 * time.Second, want: 7}, {after: 165 * time.Second, beats: true, want: -1}, {after: 230 * time.Second, counts: true, beats: true, want: 7},
+	} {
+		counts, now.now = step.counts, noon.Add(step.after)
+		now.health.LastSeen = now.now
+		again := now.describe(syncTarget, &memory{since: noon.Add(-time.Hour)})
+		got := int32(-1)
+		if syncTarget.Status.Counts != nil {
+			got = syncTarget.Status.Counts.Synced
+		}
+		if beats := syncTarget.Status.LastSyncerHeartbeatTime.Time.Equal(now.now); beats != step.beats || got != step.want {
+			t.Errorf("after %s: a heartbeat: %v, counted %d, want %+v", step.after, beats, got, step)
+		} else if !beats && (again <= 0 || again > countAgain) {
+			t.Errorf("after %s it is tried again in %s", step.after, again)
+		}
+	}
+}

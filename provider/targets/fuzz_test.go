@@ -39,7 +39,7 @@ func FuzzVersion(f *testing.F) {
 		f.Add([]byte(said))
 	}
 	f.Fuzz(func(t *testing.T, said []byte) {
-		version, err := gitVersion(said)
+		version, err := (&Connection{}).gitVersion(said)
 		if len(version) > maxVersion || !utf8.ValidString(version) || strings.ContainsAny(version, "\x1b\n\u202e") {
 			t.Errorf("%q is the version %q", said, version)
 		}

@@ -128,6 +128,27 @@ spec:
 }
 
 var _ = Describe("what is told", Label("faults"), func() {
+	It("claims nothing to be in step while nothing is synced, by whichever hub", func(ctx SpecContext) {
+		const ns = "claimed"
+		inventory := newInventory(ctx, ns)
+		mailbox := register(ctx, inventory, "florin", "florin")
+		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "before"), selecting(ns, configMaps)))
+		readiness := func() string { return readyOf(ctx, mailbox, ns) }
+		Eventually(readiness).WithContext(ctx).Should(HavePrefix("True InStep: "))
+
+		patch(ctx, inventory.Config, syncTargets, "", "florin", `{"spec": {"suspend": true}}`)
+		Eventually(readiness).WithContext(ctx).Should(And(HavePrefix("False NotSynced: "), ContainSubstring("SyncerReady of the SyncTarget florin is not True (Suspended)")))
+		Expect(value(ctx, inventory.Config, syncTargets, "", "florin", "status", "counts")).To(BeEmpty())
+		patch(ctx, mailbox, configMaps, ns, "settings", `{"data": {"entry": "after"}}`)
+		Expect(hub.Kill9()).To(Succeed())
+		startHub(ctx)
+		Consistently(readiness, "5s").WithContext(ctx).Should(HavePrefix("False NotSynced: "))
+
+		patch(ctx, inventory.Config, syncTargets, "", "florin", `{"spec": {"suspend": false}}`)
+		Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "settings", "data", "entry").Should(Equal("after"))
+		Eventually(readiness).WithContext(ctx).Should(HavePrefix("True InStep: "))
+	}, NodeTimeout(3*time.Minute))
+
 	It("is true of rollouts in a mailbox, and names each object that fails", func(ctx SpecContext) {
 		const ns = "truth"
 		publishShipped(ctx, "statefulsets")

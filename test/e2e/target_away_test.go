@@ -37,6 +37,8 @@ var _ = Describe("a target that is away", func() {
 		}
 		Expect(away.Kill9()).To(Succeed())
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "away", "Ready").Should(Equal("False"))
+		readiness := func() string { return readyOf(ctx, mailboxConfig(ctx, inventory, "away"), ns) }
+		Eventually(readiness).WithContext(ctx).Should(And(HavePrefix("False NotSynced: "), ContainSubstring("(TargetUnreachable)")))
 		for _, name := range []string{"florin", "away"} {
 			mailbox := mailboxConfig(ctx, inventory, name)
 			patch(ctx, mailbox, configMaps, ns, "settings", `{"data": {"entry": "after"}}`)
@@ -50,5 +52,6 @@ var _ = Describe("a target that is away", func() {
 		Eventually(value).WithContext(ctx).WithArguments(target("away"), configMaps, ns, "settings", "data", "entry").Should(Equal("after"))
 		eventuallyGone(ctx, target("away"), configMaps, ns, "unwanted")
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "away", "Ready").Should(Equal("True"))
+		Eventually(readiness).WithContext(ctx).ShouldNot(HavePrefix("False NotSynced: "))
 	}, NodeTimeout(5*time.Minute))
 })
