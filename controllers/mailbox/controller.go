@@ -266,7 +266,15 @@ func (c *Controller) ensure(ctx context.Context, request mcreconcile.Request, sy
 	if err != nil {
 		return metav1.Condition{}, nil, fmt.Errorf("cannot ensure the mailbox workspace %s: %w", name, err)
 	}
-	why, err := c.whyForeign(ctx, &workspace, syncTarget)
+	return c.observe(ctx, request, syncTarget, &workspace)
+}
+
+// observe returns the condition MailboxReady of a workspace that exists and, if it is ready, where the mailbox is.
+func (c *Controller) observe(
+	ctx context.Context, request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, workspace *tenancyv1alpha1.Workspace,
+) (metav1.Condition, *edgev2alpha1.MailboxStatus, error) {
+	name := workspace.Name
+	why, err := c.whyForeign(ctx, workspace, syncTarget)
 	if err != nil {
 		return metav1.Condition{}, nil, err
 	}
