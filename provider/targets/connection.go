@@ -107,7 +107,9 @@ type Connection struct {
 	// held is what all informers hold together, of at most cacheLimits. It is part of the total of all targets.
 	held holdings.Holdings
 	// room is what watches keep for their events, as one object of held.
-	room        holdings.Holdings
+	room holdings.Holdings
+	// dials are how often a network connection was opened.
+	dials       restarts
 	cacheLimits CacheLimits
 	total       *total
 	// paging holds an entry for each page of a list that is being read.
@@ -186,7 +188,7 @@ func (c *Connection) makeClients(ctx context.Context, config *rest.Config, limit
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = limits.QPS, limits.Burst
 	config.UserAgent = "synchub"
-	config.Dial = c.watchDials(dialWhile(ctx, c.dialer.DialContext))
+	config.Dial = c.watchDials(c.paceDials(dialWhile(ctx, c.dialer.DialContext)))
 	config.WarningHandlerWithContext = rest.NoWarnings{}
 	server, err := url.Parse(config.Host)
 	if err != nil {
@@ -217,6 +219,16 @@ func (c *Connection) makeClients(ctx context.Context, config *rest.Config, limit
 		return fmt.Errorf("cannot make a client from the kubeconfig: %w", err)
 	}
 	return nil
+}
+
+// paceDials has network connections opened no faster than they are needed.
+func (c *Connection) paceDials(dial connrotation.DialFunc) connrotation.DialFunc {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		if err := c.dials.pause(ctx, c.clock, maxDials, dialInterval); err != nil {
+			return nil, err
+		}
+		return dial(ctx, network, address)
+	}
 }
 
 // dialWhile dials only until ctx ends: whoever still holds a closed connection must not open it again.

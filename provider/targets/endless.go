@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,6 +37,10 @@ const (
 	// for some ways in which a server ends it, and has no limit for that.
 	maxRestarts     = 5
 	restartInterval = time.Second
+	// maxDials and dialInterval are the same for network connections: over HTTP/1.1 each watch has one. net/http opens them without a
+	// pause as long as a server goes away from each.
+	maxDials     = 100
+	dialInterval = 100 * time.Millisecond
 )
 
 var (
@@ -70,22 +75,16 @@ func (i *informer) UpdateResourceVersion(resourceVersion string) {
 	_ = i.checkPositions(resourceVersion)
 }
 
-// restarts pace how often a watch begins.
+// restarts pace how often something begins. They may be used by many at once.
 type restarts struct {
+	lock sync.Mutex
 	// paid is until when those that there were count.
 	paid time.Time
 }
 
-// pause returns when the watch may begin once more.
-func (r *restarts) pause(ctx context.Context, clock clock.Clock) error {
-	const most = maxRestarts * restartInterval
-	now := clock.Now()
-	// A clock that was set back makes it wait no longer.
-	if ahead := r.paid.Sub(now); ahead < 0 || ahead > most+restartInterval {
-		r.paid = now
-	}
-	r.paid = r.paid.Add(restartInterval)
-	wait := r.paid.Sub(now) - most
+// pause returns when there may be one more: so many at once, and one each interval then.
+func (r *restarts) pause(ctx context.Context, clock clock.Clock, atOnce int, interval time.Duration) error {
+	wait := r.pay(clock.Now(), time.Duration(atOnce)*interval, interval)
 	if wait <= 0 {
 		return nil
 	}
@@ -95,4 +94,16 @@ func (r *restarts) pause(ctx context.Context, clock clock.Clock) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// pay counts one more, and returns for how long it has to wait.
+func (r *restarts) pay(now time.Time, most, interval time.Duration) time.Duration {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	// A clock that was set back makes nobody wait for longer than an hour.
+	if ahead := r.paid.Sub(now); ahead < 0 || ahead > most+time.Hour {
+		r.paid = now
+	}
+	r.paid = r.paid.Add(interval)
+	return r.paid.Sub(now) - most
 }

@@ -130,7 +130,7 @@ func (c *Connection) newInformer(from source, gate *gate, transform cache.Transf
 			if len(options.ResourceVersion) > maxPosition {
 				return nil, errPositionTooLong
 			}
-			if err := made.restarts.pause(ctx, c.clock); err != nil {
+			if err := made.restarts.pause(ctx, c.clock, maxRestarts, restartInterval); err != nil {
 				return nil, err
 			}
 			made.begin(options.SendInitialEvents != nil)

@@ -102,6 +102,11 @@ func (b *bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 
 // bound makes the response one that can be read without a bound. If it returns an error the body is closed.
 func (b *bounded) bound(request *http.Request, response *http.Response, kind kind, cancel context.CancelFunc) error {
+	if response.StatusCode == http.StatusSwitchingProtocols {
+		// Nobody asked for it. What follows is a connection that obeys no deadline.
+		_ = response.Body.Close()
+		return &ConnectionError{Class: ProtocolError, err: errSwitched}
+	}
 	// Texts of anybody for people who did not ask, and ways to other servers, which would be sent the credentials.
 	delete(response.Header, "Warning")
 	delete(response.Header, "Location")
@@ -154,6 +159,8 @@ func hasten(header http.Header) {
 		}
 	}
 }
+
+var errSwitched = errors.New("the server wants to speak another protocol")
 
 // asked is what an answer belongs to.
 type asked struct {

@@ -96,10 +96,10 @@ func TestLargeAnswersTakeTurns(t *testing.T) {
 						}()
 					}
 				}
-				asked := int32(20 / test.servers * test.servers)
+				asked := 20 / test.servers * test.servers
 				for i := range asked {
 					synctest.Wait()
-					if now := decoding.Load(); now > test.most || now < 1 || i == 0 && now != min(test.most, asked) {
+					if now := decoding.Load(); now > test.most || now < 1 || i == 0 && int(now) != min(int(test.most), asked) {
 						t.Fatalf("%d are decoded at once, %d may be", now, test.most)
 					}
 					release <- struct{}{}
@@ -174,7 +174,7 @@ func TestTurnsEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		second := ask(t, ctx, options, aWatch, strings.NewReader(largeText))
+		second := ask(t, ctx, options, aWatch, strings.NewReader(largeText)) //nolint:bodyclose // it is closed below
 		ended := make(chan error)
 		go func() {
 			_, err := io.ReadAll(second.Body)
