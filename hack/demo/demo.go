@@ -73,6 +73,8 @@ func newDemo(state *state, screen *screen.Screen, hubLogLevel string) *demo {
 			Dir: state.dir,
 			Bin: filepath.Join(state.root, "bin"),
 			Log: func(line string) { screen.Println("  " + line) },
+			// It may run for hours beside what somebody works on.
+			AsInstalled: true,
 		},
 		targets: []*target{
 			{name: "florin", labels: map[string]string{"env": "prod"}, workloads: []workload{common}},

@@ -73,7 +73,7 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) {
 		users = append(users, installation.HubUser(process))
 	}
 	var err error
-	suite, err = framework.StartSuite(ctx, suiteName, targets, progress, users[1:]...)
+	suite, err = framework.StartSuite(ctx, suiteName, servers.Options{Log: progress}, targets, users[1:]...)
 	Expect(err).NotTo(HaveOccurred())
 }, func(ctx SpecContext) {
 	process := GinkgoParallelProcess()

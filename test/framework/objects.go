@@ -22,20 +22,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 )
 
 const (
@@ -60,9 +58,8 @@ func Apply(ctx context.Context, config *rest.Config, manifest string) error {
 	if err != nil {
 		return fmt.Errorf("make a client for %s: %w", config.Host, err)
 	}
-	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(apis))
 	for _, object := range objects {
-		resource, err := resourceOf(ctx, client, mapper, object)
+		resource, err := resourceOf(ctx, client, apis, object)
 		if err != nil {
 			return err
 		}
@@ -93,26 +90,39 @@ func parse(manifest string) ([]*unstructured.Unstructured, error) {
 }
 
 // resourceOf waits until the API of an object is served.
-func resourceOf(ctx context.Context, client dynamic.Interface, mapper meta.ResettableRESTMapper, object *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+func resourceOf(ctx context.Context, client dynamic.Interface, apis discovery.ServerResourcesInterface, object *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
 	kind := object.GroupVersionKind()
-	var mapping *meta.RESTMapping
+	var api *metav1.APIResource
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, pollEvery, apiLimit, true, func(context.Context) (bool, error) {
-		if mapping, last = mapper.RESTMapping(kind.GroupKind(), kind.Version); last != nil {
-			mapper.Reset()
-		}
+		api, last = apiOf(apis, kind)
 		return last == nil, nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("find the API of %s: %w", kind, errors.Join(err, last))
 	}
-	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
-		return client.Resource(mapping.Resource), nil
+	resource := client.Resource(kind.GroupVersion().WithResource(api.Name))
+	if !api.Namespaced {
+		return resource, nil
 	}
 	if object.GetNamespace() == "" {
 		object.SetNamespace(metav1.NamespaceDefault)
 	}
-	return client.Resource(mapping.Resource).Namespace(object.GetNamespace()), nil
+	return resource.Namespace(object.GetNamespace()), nil
+}
+
+// apiOf asks for the one version of the one group, since asking for all that is served is dozens of requests.
+func apiOf(apis discovery.ServerResourcesInterface, kind schema.GroupVersionKind) (*metav1.APIResource, error) {
+	served, err := apis.ServerResourcesForGroupVersion(kind.GroupVersion().String())
+	if err != nil {
+		return nil, err
+	}
+	for i := range served.APIResources {
+		if api := &served.APIResources[i]; api.Kind == kind.Kind && !strings.Contains(api.Name, "/") {
+			return api, nil
+		}
+	}
+	return nil, fmt.Errorf("%s has no %s", kind.GroupVersion(), kind.Kind)
 }
 
 // Get reads one object; namespace is empty for a cluster-scoped one.

@@ -35,9 +35,9 @@ type Suite struct {
 }
 
 // StartSuite starts a kcp and targets below <repository>/logs/<name>, where it first removes what an earlier run left.
-// log may be nil; see servers.StartKCP for moreHubUsers. When it fails nothing runs, and the logs stay.
-func StartSuite(ctx context.Context, name string, targets map[string]servers.TargetOptions, log func(string), moreHubUsers ...string) (*Suite, error) {
-	options, err := suiteOptions(name, log)
+// The folders of options are filled in; see servers.StartKCP for moreHubUsers. When it fails nothing runs, and the logs stay.
+func StartSuite(ctx context.Context, name string, options servers.Options, targets map[string]servers.TargetOptions, moreHubUsers ...string) (*Suite, error) {
+	options, err := inRepository(name, options)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func StartSuite(ctx context.Context, name string, targets map[string]servers.Tar
 
 // OpenSuite returns a suite that another process started, for use as a client of its servers; see servers.OpenWorld.
 func OpenSuite(name string, targets []string, log func(string)) (*Suite, error) {
-	options, err := suiteOptions(name, log)
+	options, err := inRepository(name, servers.Options{Log: log})
 	if err != nil {
 		return nil, err
 	}
@@ -64,9 +64,10 @@ func OpenSuite(name string, targets []string, log func(string)) (*Suite, error) 
 	return &Suite{World: world, Options: options}, nil
 }
 
-func suiteOptions(name string, log func(string)) (servers.Options, error) {
+func inRepository(name string, options servers.Options) (servers.Options, error) {
 	root, err := RepositoryRoot()
-	return servers.Options{Dir: filepath.Join(root, "logs", name), Bin: filepath.Join(root, "bin"), Log: log}, err
+	options.Dir, options.Bin = filepath.Join(root, "logs", name), filepath.Join(root, "bin")
+	return options, err
 }
 
 // Finish stops the servers. Of a failed suite the logs stay, in the folder that it returns; all else is removed.

@@ -54,7 +54,8 @@ func TestWorld(t *testing.T) {
 	g := NewWithT(t)
 	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
 	defer cancel()
-	suite, err := framework.StartSuite(ctx, "framework", map[string]servers.TargetOptions{"florin": {Controllers: true}}, func(line string) { t.Log(line) }, otherHub)
+	options := servers.Options{Log: func(line string) { t.Log(line) }}
+	suite, err := framework.StartSuite(ctx, "framework", options, map[string]servers.TargetOptions{"florin": {Controllers: true}}, otherHub)
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() {
 		logs, err := suite.Finish(t.Failed())

@@ -82,6 +82,7 @@ func New(ctx context.Context, opts servers.Options, kcp *servers.KCP, hosting *s
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error { return installation.Init(groupCtx) })
 	group.Go(func() error { return installation.host(groupCtx, hosting, without) })
+	group.Go(func() error { return framework.Apply(groupCtx, kcp.Workspace("root"), inventoryType) })
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}

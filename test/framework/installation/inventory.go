@@ -34,8 +34,17 @@ import (
 // SyncTargets is the resource of SyncTargets.
 var SyncTargets = edgev2alpha1.GroupVersion.WithResource("synctargets")
 
-// binding is how an inventory workspace binds the hub: it shows the hub no Secret but those with the credential label.
-const binding = `
+// inventoryContent is what an inventory workspace needs: the namespace for its Secrets, the one by whose UID kubectl synchub
+// knows a cluster, and the binding to the hub, which shows it no Secret but those with the credential label.
+const inventoryContent = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: default}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: kube-system}
+---
 apiVersion: apis.kcp.io/v1alpha2
 kind: APIBinding
 metadata:
@@ -49,6 +58,15 @@ spec:
   - {group: core.kcp.io, resource: logicalclusters, verbs: ["*"], state: Accepted, selector: {matchAll: true}}
 `
 
+// inventoryType is that of inventory workspaces. To one whose type kcp chooses it brings APIs that no inventory needs, by
+// hundreds of requests.
+const inventoryType = `
+apiVersion: tenancy.kcp.io/v1alpha1
+kind: WorkspaceType
+metadata: {name: inventory}
+spec: {}
+`
+
 // Inventory is an inventory workspace.
 type Inventory struct {
 	installation *Installation
@@ -59,11 +77,11 @@ type Inventory struct {
 
 // NewInventory makes an inventory workspace below root.
 func (i *Installation) NewInventory(ctx context.Context, name string) (*Inventory, error) {
-	if _, err := framework.CreateWorkspace(ctx, i.kcp.Config, "root", name, ""); err != nil {
+	if _, err := framework.CreateWorkspace(ctx, i.kcp.Config, "root", name, "inventory"); err != nil {
 		return nil, err
 	}
 	inventory := &Inventory{installation: i, Path: "root:" + name, Config: i.InWorkspace("root:" + name)}
-	manifest := fmt.Sprintf(binding, i.Workspace, bootstrap.InventoryExport, edgev2alpha1.LabelCredential, edgev2alpha1.CredentialKubeconfig)
+	manifest := fmt.Sprintf(inventoryContent, i.Workspace, bootstrap.InventoryExport, edgev2alpha1.LabelCredential, edgev2alpha1.CredentialKubeconfig)
 	return inventory, framework.Apply(ctx, inventory.Config, manifest)
 }
 

@@ -31,6 +31,9 @@ type Options struct {
 	Bin string
 	// Log receives one line of progress at a time. It may be nil, and must allow concurrent calls.
 	Log func(string)
+	// AsInstalled runs servers as others run them, for measurements. Else they take more memory and less of the processors,
+	// and what they store survives their end, but not that of the machine.
+	AsInstalled bool
 }
 
 func (o Options) logf(format string, args ...any) {

@@ -76,7 +76,7 @@ func New(ctx context.Context, options Options) (*Stage, error) {
 	clusters := map[string]servers.TargetOptions{Hosting: {}}
 	maps.Copy(clusters, options.Clusters)
 	var err error
-	if s.Suite, err = framework.StartSuite(ctx, options.Name, clusters, options.Progress); err != nil {
+	if s.Suite, err = framework.StartSuite(ctx, options.Name, servers.Options{Log: options.Progress, AsInstalled: true}, clusters); err != nil {
 		return s, err
 	}
 	second := s.Options
