@@ -17,6 +17,7 @@ limitations under the License.
 package mailboxes_test
 
 import (
+	"context"
 	"runtime/pprof"
 	"slices"
 	"strings"
@@ -30,6 +31,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
@@ -136,12 +138,16 @@ func (f *fleet) eventually(actual any) AsyncAssertion {
 	return f.Eventually(actual).WithContext(f.t.Context()).WithTimeout(patience).WithPolling(pollEach)
 }
 
-// create makes a config map in a mailbox, past the hub.
+// create makes a config map in a mailbox, past the hub. It goes with the test: later ones read the mailbox too.
 func (f *fleet) create(shard *realShard, mailbox logicalcluster.Name, name, value string) {
 	f.t.Helper()
 	direct, err := shard.client(mailbox.String())
 	f.Expect(err).NotTo(HaveOccurred())
-	f.Expect(direct.Create(f.t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: map[string]string{"value": value}})).To(Succeed())
+	made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: map[string]string{"value": value}}
+	f.Expect(direct.Create(f.t.Context(), made)).To(Succeed())
+	f.t.Cleanup(func() {
+		f.Expect(client.IgnoreNotFound(direct.Delete(context.WithoutCancel(f.t.Context()), made))).To(Succeed())
+	})
 }
 
 func (f *fleet) delete(shard *realShard, mailbox logicalcluster.Name, name string) {
