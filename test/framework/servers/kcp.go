@@ -42,12 +42,10 @@ func newAdmin() user { return newUser("admin", "system:kcp:admin") }
 // who make workspaces.
 func newMaster() user { return newUser("master", "system:kcp:admin", "system:masters") }
 
-// kcp takes more memory for less collecting of garbage, which was a fifth of its time in a test suite. measured is what it
-// was given in all measurements that were published. hasty is a quarter less in all, for tests: the last of it keeps kcp's own
-// etcd from waiting for the disk.
+// kcp's environment where it runs as installed, and in tests, where its etcd does not wait for the disk either.
 var (
-	measured = []string{"GOGC=200"}
-	hasty    = []string{"GOGC=400", "GOMEMLIMIT=3GiB", "UNSAFE_E2E_HACK_DISABLE_ETCD_FSYNC=true"}
+	installed = []string{"GOGC=200"}
+	hasty     = []string{"GOMEMLIMIT=3GiB", "UNSAFE_E2E_HACK_DISABLE_ETCD_FSYNC=true"}
 )
 
 // KCP is a kcp server with its embedded etcd.
@@ -118,7 +116,7 @@ func startKCP(ctx context.Context, opts Options, admin user, hubs ...user) (*KCP
 	}
 	env := hasty
 	if opts.AsInstalled {
-		env = measured
+		env = installed
 	}
 	k.Server, err = startServer(ctx, opts, "kcp", 3, func(ports []int) (launch, error) {
 		k.Config = restConfig("https://"+address(ports[0]), pki.ca, k.admin.token)
