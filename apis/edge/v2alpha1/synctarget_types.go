@@ -205,7 +205,7 @@ type TargetNamespaces struct {
 	Only []string `json:"only,omitempty"`
 
 	// AllowProtected lists protected namespaces that the hub uses all the same. A name that ends in * stands for all that
-	// begin with the rest. Which namespaces are protected is an option of the hub: by default kube-* and the hub's own.
+	// begin with the rest. Which namespaces are protected is an option of the hub: by default kube-*, kcp-system and the hub's own.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1

@@ -141,7 +141,7 @@ type PublishedResourceSpec struct {
 	// +kubebuilder:default=Strict
 	Compatibility CompatibilityPolicy `json:"compatibility,omitempty"`
 
-	// ProtectedNamespaces says whether objects travel to and from the namespaces that the hub protects, by default kube-*
+	// ProtectedNamespaces says whether objects travel to and from the namespaces that the hub protects, by default kube-*, kcp-system
 	// and its own.
 	// +optional
 	// +kubebuilder:default=Deny
