@@ -109,7 +109,7 @@ func TestHostileNetworks(t *testing.T) {
 	for name, test := range wires {
 		t.Run(name, func(t *testing.T) {
 			var opened, open atomic.Int64
-			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
 			}
