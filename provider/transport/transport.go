@@ -70,6 +70,9 @@ func (b *bounded) WrappedRoundTripper() http.RoundTripper { return b.next }
 
 // RoundTrip sends the request, and returns an answer whose body can be read without a bound.
 func (b *bounded) RoundTrip(request *http.Request) (*http.Response, error) {
+	if before, ok := request.Context().Value(wholeKey{}).(*turn); ok {
+		before.giveBackHeavy()
+	}
 	kind := kindOf(request, b.Base)
 	if b.Limits.JSON {
 		request = withoutProtobuf(request)

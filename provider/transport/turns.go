@@ -27,8 +27,8 @@ import (
 type Turns chan struct{}
 
 const (
-	// heavyValues is how many values an answer has that takes one of heavyTurns while it is decoded. That one has come to its
-	// end, so that no server has a say in how long that takes.
+	// heavyValues is how many values an answer has that takes one of heavyTurns while it is decoded. It has come to its end by then,
+	// and gives the turn back before anything else is asked for, so that no server has a say in how long that takes.
 	heavyValues = 1 << 15
 	heavyAtOnce = 2
 )
@@ -92,6 +92,16 @@ func (t *turn) giveBack() {
 	}
 }
 
+// giveBackHeavy lets others have the one of all turns. The one of its server the answer keeps.
+func (t *turn) giveBackHeavy() {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	if t.heavy != nil {
+		<-t.heavy
+		t.heavy = nil
+	}
+}
+
 // keepRoom notes how much room is kept, and returns by how much that has grown.
 func (t *turn) keepRoom(room int64) (grown int64) {
 	t.lock.Lock()
@@ -138,8 +148,8 @@ func (w *whole) Value(key any) any {
 	return w.Context.Value(key)
 }
 
-// Whole returns a context for requests, one after the other, whose answers keep their turns until release is called. Without it
-// they do so until they were read.
+// Whole returns a context for requests, one after the other, whose answers keep their turns until release is called, or the next
+// request shows that the answer before has been decoded. Without it they do so until they were read.
 func Whole(ctx context.Context) (_ context.Context, release func()) {
 	holding := &whole{Context: ctx}
 	return holding, holding.turn.giveBack

@@ -192,3 +192,23 @@ func TestTurnsEnd(t *testing.T) {
 		}
 	})
 }
+
+// A server that leaves the next request unanswered holds up nobody with what it answered before.
+func TestTheNextRequestHoldsUpNobody(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		ctx, release := Whole(t.Context())
+		defer release()
+		options := Options{Limits: OfTargets(), Turns: make(Turns, 1)}
+		response := ask(t, ctx, options, anObject, strings.NewReader(heavyText))
+		_, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil || len(heavyTurns) != 1 || len(options.Turns) != 1 {
+			t.Fatalf("%v, %d and %d turns are taken while it is decoded", err, len(heavyTurns), len(options.Turns))
+		}
+		next := ask(t, ctx, options, anObject, strings.NewReader(`{}`))
+		defer next.Body.Close() //nolint:errcheck // nothing is read of it
+		if len(heavyTurns) != 0 || len(options.Turns) != 1 {
+			t.Errorf("%d and %d turns are taken while something else is asked for", len(heavyTurns), len(options.Turns))
+		}
+	})
+}
