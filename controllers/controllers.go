@@ -195,6 +195,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 		Export:    bootstrap.MailboxExport,
 		Mailboxes: boxes,
 		Sync:      sync,
+		Clock:     realClock,
 		Recorder:  events,
 	})
 

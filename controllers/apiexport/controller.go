@@ -31,6 +31,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -67,6 +68,8 @@ type Mailboxes interface {
 	SetResources(all []schema.GroupVersionResource)
 	// Discover returns what mailboxes have. The error may be [mailboxes.ErrNotServed].
 	Discover(ctx context.Context, group schema.GroupVersion, resource, kind string) (metav1.APIResource, error)
+	// Unclaimed returns how many mailboxes there are in which one of these claims is neither accepted nor rejected.
+	Unclaimed(claims []apisv1alpha2.PermissionClaim) int
 }
 
 // Syncer syncs what is published.
@@ -103,13 +106,15 @@ type Options struct {
 	Mailboxes Mailboxes
 	Sync      Syncer
 	Recorder  events.EventRecorder
+	Clock     clock.PassiveClock
 }
 
 // Controller keeps the mailbox export in step.
 type Controller struct {
 	Options
-	planner *planner
-	schemas schemas
+	planner  *planner
+	schemas  schemas
+	reminder reminder
 }
 
 // NewController returns a controller for one export.
@@ -191,7 +196,11 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if made.waits {
 		result.RequeueAfter = servedInterval
 	}
-	var errs []error
+	again, err := c.remind(ctx, &export)
+	errs := []error{err}
+	if again > 0 {
+		result.RequeueAfter = min(result.RequeueAfter, again)
+	}
 	for _, candidate := range made.candidates {
 		errs = append(errs, c.guard(ctx, candidate))
 		if candidate.isLeaving() {

@@ -25,6 +25,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	. "github.com/onsi/gomega"
@@ -207,6 +208,8 @@ func (w *world) testExport(t *testing.T) {
 	})
 	eventually(t, func(g Gomega) { g.Expect(w.inExport(t.Context(), g)).To(ContainElement("configmaps")) })
 
+	w.testReminder(t)
+
 	// One goes: its objects are synced no more, and nothing else is taken away.
 	after := w.inExport(t.Context(), g)
 	g.Expect(w.hosting.Delete(t.Context(), &synchubv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: "gadgets"}})).To(Succeed())
@@ -225,6 +228,51 @@ func (w *world) testExport(t *testing.T) {
 	// A reason is told once.
 	g.Expect(w.hasEvent(t, "refused", apiexport.ReasonRefused, "")).To(Equal(1))
 	g.Expect(w.hasEvent(t, "gizmos", apiexport.ReasonReady, "")).To(Equal(1))
+}
+
+// kcp accepts claims when the export changes, and does not try again if that fails. What it has not accepted it is reminded of.
+func (w *world) testReminder(t *testing.T) {
+	mailbox, err := client.New(w.kcp.Workspace(w.mailbox), client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	binding := func(g Gomega) *apisv1alpha2.APIBinding {
+		var all apisv1alpha2.APIBindingList
+		g.Expect(mailbox.List(t.Context(), &all)).To(Succeed())
+		at := slices.IndexFunc(all.Items, func(one apisv1alpha2.APIBinding) bool {
+			return one.Spec.Reference.Export.Name == bootstrap.MailboxExport
+		})
+		g.Expect(at).To(BeNumerically(">=", 0))
+		return &all.Items[at]
+	}
+	isConfigMaps := func(claim apisv1alpha2.AcceptablePermissionClaim) bool { return claim.Resource == "configmaps" }
+	// kcp may still be at work on an earlier change of the export.
+	taken := 0
+	NewWithT(t).Eventually(func(g Gomega) {
+		found := binding(g)
+		if !slices.ContainsFunc(found.Spec.PermissionClaims, isConfigMaps) {
+			taken++
+		} else {
+			taken = 0
+			found.Spec.PermissionClaims = slices.DeleteFunc(found.Spec.PermissionClaims, isConfigMaps)
+			g.Expect(mailbox.Update(t.Context(), found)).To(Succeed())
+		}
+		g.Expect(taken).To(BeNumerically(">=", 3))
+	}).WithContext(t.Context()).WithTimeout(patience).WithPolling(500 * time.Millisecond).Should(Succeed())
+	// Each minute all is looked at, and when something is told of a PublishedResource.
+	NewWithT(t).Eventually(func(g Gomega) {
+		w.annotate(t, g, "configmaps")
+		g.Expect(slices.ContainsFunc(binding(g).Spec.PermissionClaims, isConfigMaps)).To(BeTrue())
+	}).WithContext(t.Context()).WithTimeout(patience).WithPolling(time.Second).Should(Succeed())
+}
+
+// annotate changes a PublishedResource in nothing that matters.
+func (w *world) annotate(t *testing.T, g Gomega, name string) {
+	var resource synchubv1alpha1.PublishedResource
+	g.Expect(w.hosting.Get(t.Context(), types.NamespacedName{Name: name}, &resource)).To(Succeed())
+	before := resource.DeepCopy()
+	metav1.SetMetaDataAnnotation(&resource.ObjectMeta, "example.org/told-at", time.Now().Format(time.RFC3339Nano))
+	g.Expect(w.hosting.Patch(t.Context(), &resource, client.MergeFrom(before))).To(Succeed())
 }
 
 // A hub that has just begun sees no endpoint, and so nothing that another export provides.

@@ -185,7 +185,7 @@ func (w *world) work(t *testing.T, hosting *rest.Config) error {
 			Definitions: published.NewDefinitions(func([]published.Definition) {}), Recorder: recorder, Clock: clock.RealClock{},
 		}).Register(manager),
 		apiexport.NewController(apiexport.Options{
-			Hosting: manager.GetClient(), Provider: provider, Export: bootstrap.MailboxExport, Mailboxes: w.boxes, Sync: w.sync, Recorder: recorder,
+			Hosting: manager.GetClient(), Provider: provider, Export: bootstrap.MailboxExport, Mailboxes: w.boxes, Sync: w.sync, Recorder: recorder, Clock: clock.RealClock{},
 		}).Register(manager),
 	)
 	if err != nil {

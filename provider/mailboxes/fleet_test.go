@@ -23,8 +23,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -203,6 +205,20 @@ func (f *fleet) expectEvents(shard *realShard, mailbox logicalcluster.Name, name
 			f.Expect(listener.seen(changed)()).NotTo(ContainElement(name))
 		}
 	}
+}
+
+// remindUntilAccepted waits until kcp has accepted the claims of the first shard's export in the mailboxes there. Each change of the
+// export reminds kcp, which does not try again after a conflict: see controllers/apiexport, which reminds it too.
+func (f *fleet) remindUntilAccepted() {
+	f.t.Helper()
+	f.eventually(func() (unclaimed int, err error) {
+		err = f.first.changeExport(f.t.Context(), func(export *apisv1alpha2.APIExport) {
+			if unclaimed = f.hub.Unclaimed(export.Spec.PermissionClaims); unclaimed > 0 {
+				metav1.SetMetaDataAnnotation(&export.ObjectMeta, "example.org/reminded-at", time.Now().Format(time.RFC3339Nano))
+			}
+		})
+		return unclaimed, err
+	}).WithPolling(time.Second).Should(BeZero())
 }
 
 func vanished(name string) mailboxes.Suspect {

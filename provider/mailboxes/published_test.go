@@ -58,6 +58,7 @@ func TestPublishedResourcesComeAndGo(t *testing.T) {
 	f.expectEvents(f.first, f.first.own, "beside-unserved")
 
 	f.Expect(f.first.claim(t.Context(), secrets.GroupResource(), "")).To(Succeed())
+	f.remindUntilAccepted()
 	f.eventually(state).Should(Equal(mailboxes.Present))
 	f.eventually(onSecrets.wasReset).Should(BeTrue())
 	f.Expect(discover()).To(Succeed())
@@ -76,6 +77,7 @@ func TestPublishedResourcesComeAndGo(t *testing.T) {
 	onSecrets.wasReset()
 	f.hub.SetResources([]schema.GroupVersionResource{secrets})
 	f.Expect(f.first.claim(t.Context(), secrets.GroupResource(), "")).To(Succeed())
+	f.remindUntilAccepted()
 	f.eventually(state).Should(Equal(mailboxes.Present))
 	f.eventually(onSecrets.wasReset).Should(BeTrue(), "the subscriber is the same")
 }
