@@ -109,6 +109,8 @@ func (e *LimitError) cure() string {
 // account counts what is held of one mailbox.
 type account struct {
 	lock sync.Mutex
+	// dropped is true once nothing may be noted here any more.
+	dropped bool
 	// counts are of all that the mailbox has, resources those of each resource that it has objects of.
 	counts
 	resources map[schema.GroupVersionResource]*counts
@@ -122,27 +124,6 @@ type account struct {
 	closure closure
 	// paused is when the mailbox was found to be over its limits last.
 	paused time.Time
-}
-
-// account returns the account of a mailbox.
-func (m *Mailboxes) account(mailbox logicalcluster.Name) *account {
-	return m.accountOf(mailbox, false)
-}
-
-// accountOf returns the account of a mailbox's configs, or of its other objects.
-func (m *Mailboxes) accountOf(mailbox logicalcluster.Name, configs bool) *account {
-	if configs {
-		return accountIn(&m.configAccounts, mailbox)
-	}
-	return accountIn(&m.accounts, mailbox)
-}
-
-func accountIn(accounts *sync.Map, mailbox logicalcluster.Name) *account {
-	if found, ok := accounts.Load(mailbox); ok {
-		return found.(*account)
-	}
-	found, _ := accounts.LoadOrStore(mailbox, &account{})
-	return found.(*account)
 }
 
 // exceeds tells whether the limits are too small for so many objects, that take so many bytes.
@@ -165,10 +146,8 @@ func (a *account) hasOf(resource schema.GroupVersionResource) (objects, bytes in
 }
 
 // replace counts an item of a resource instead of another; either may be nil. It returns by how much the number of objects and
-// their bytes have changed.
+// their bytes have changed. It requires that the lock is held.
 func (a *account) replace(resource schema.GroupVersionResource, before, after *item) (objects, bytes int64) {
-	a.lock.Lock()
-	defer a.lock.Unlock()
 	var change counts
 	if before != nil && before.counted {
 		change.add(countsOf(before), -1)
@@ -176,6 +155,7 @@ func (a *account) replace(resource schema.GroupVersionResource, before, after *i
 	}
 	if after != nil && !after.counted {
 		after.charged, after.counted = after.heldSize(), true
+		a.unsure = a.unsure || after.unsure
 		change.add(countsOf(after), 1)
 	}
 	a.change(resource, change)
@@ -204,7 +184,7 @@ func (a *account) change(resource schema.GroupVersionResource, by counts) {
 func (a *account) install(resource schema.GroupVersionResource, changed *item, object *unstructured.Unstructured, size int64) (bytes int64, ok bool) {
 	a.lock.Lock()
 	defer a.lock.Unlock()
-	if !changed.counted {
+	if a.dropped || !changed.counted {
 		return 0, false
 	}
 	var change counts

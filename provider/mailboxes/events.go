@@ -97,6 +97,7 @@ func (e *endpoint) bindingGone(object any) {
 	}
 	binding := object.(*unstructured.Unstructured)
 	e.owner.letGo(logicalcluster.From(binding))
+	e.clients.Evict(logicalcluster.From(binding).Path())
 	e.schemasMoved(e.bound.moved(binding, nil))
 }
 
@@ -109,6 +110,7 @@ func (m *Mailboxes) letGo(mailbox logicalcluster.Name) {
 			m.closed.Add(-1)
 		}
 	}
+	m.dropUnused(mailbox)
 	if m.locate(mailbox) != nil {
 		m.resetMailbox(mailbox)
 	}

@@ -341,8 +341,14 @@ func (w *watching) count(before, after *item) {
 		return
 	}
 	mailbox := mailboxOf(of.held.Load())
-	account := w.account(mailbox)
-	w.held.Change(account.replace(w.resource, before, after))
+	account := mailboxes.openAccount(mailbox, w.configs)
+	objects, bytes := account.replace(w.resource, before, after)
+	isEmpty := account.objects == 0
+	account.lock.Unlock()
+	w.held.Change(objects, bytes)
+	if isEmpty {
+		mailboxes.dropUnused(mailbox)
+	}
 	if mailboxes.policy == nil {
 		return
 	}
