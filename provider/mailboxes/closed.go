@@ -161,16 +161,24 @@ func (m *Mailboxes) close(mailbox logicalcluster.Name, configs bool, objects int
 	m.closing.awaken()
 }
 
-// open opens what was closed. The caches are filled anew.
+// open opens what was closed. The caches are filled anew, and until they are what they lack is Unknown.
 func (m *Mailboxes) open(mailbox logicalcluster.Name, configs bool) {
+	all, opened := m.limited(configs), m.openings.Add(1)
+	for _, watching := range all {
+		watching.awaitList(mailbox, opened)
+	}
 	if !m.accountOf(mailbox, configs).closed.Swap(false) {
+		// It was let go of meanwhile.
+		for _, watching := range all {
+			watching.stopAwaiting(mailbox, opened)
+		}
 		return
 	}
 	m.closed.Add(-1)
 	// What the caches do not hold yet must not be taken for gone: each resource is listed before anything of it is.
 	m.prover.forget(mailbox)
 	m.log.Info("a mailbox has fewer objects now and is held again", "mailbox", mailbox, "configs", configs)
-	for _, watching := range m.limited(configs) {
+	for _, watching := range all {
 		watching.informer.ForceRelist()
 	}
 	m.resetMailbox(mailbox)
@@ -213,7 +221,7 @@ func (m *Mailboxes) runClosures(ctx context.Context) {
 			return
 		case <-m.clock.After(closurePause):
 		}
-		if m.closed.Load() > 0 {
+		if m.relistOpened() || m.closed.Load() > 0 {
 			m.closing.awaken()
 		}
 	}

@@ -110,6 +110,11 @@ func (m *Mailboxes) letGo(mailbox logicalcluster.Name) {
 			m.closed.Add(-1)
 		}
 	}
+	if m.unlisted.Load() > 0 {
+		for _, watching := range append(m.limited(true), m.limited(false)...) {
+			watching.stopAwaiting(mailbox, 0)
+		}
+	}
 	m.dropUnused(mailbox)
 	if m.locate(mailbox) != nil {
 		m.resetMailbox(mailbox)
