@@ -47,14 +47,18 @@ const (
 	ReasonInvalid              = "Invalid"
 	ReasonRuleFailed           = "RuleFailed"
 	ReasonMailboxLimitExceeded = "MailboxLimitExceeded"
-	ReasonMailboxRefused       = "MailboxRefused"
-	ReasonNamespaceTerminating = "NamespaceTerminating"
-	ReasonNotServed            = "NotServed"
-	ReasonQuotaExceeded        = "QuotaExceeded"
-	ReasonTargetCordoned       = "TargetCordoned"
-	ReasonTargetUnreachable    = "TargetUnreachable"
-	ReasonTooLarge             = "TooLarge"
-	ReasonFailed               = "Failed"
+	// Of a SyncTarget's condition, where it is not the mailbox's objects together that are too many: its objects of a resource with
+	// limits of its own, or its configs only.
+	ReasonResourceLimitExceeded = "ResourceLimitExceeded"
+	ReasonConfigLimitExceeded   = "ConfigLimitExceeded"
+	ReasonMailboxRefused        = "MailboxRefused"
+	ReasonNamespaceTerminating  = "NamespaceTerminating"
+	ReasonNotServed             = "NotServed"
+	ReasonQuotaExceeded         = "QuotaExceeded"
+	ReasonTargetCordoned        = "TargetCordoned"
+	ReasonTargetUnreachable     = "TargetUnreachable"
+	ReasonTooLarge              = "TooLarge"
+	ReasonFailed                = "Failed"
 )
 
 var (
