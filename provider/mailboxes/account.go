@@ -75,7 +75,7 @@ type LimitError struct {
 
 func (e *LimitError) Error() string {
 	if e.Closed {
-		return fmt.Sprintf("the mailbox has too many objects, %d or more: only to know which they are takes more than the %d bytes that it may take. "+
+		return fmt.Sprintf("the mailbox has too many objects, %d or more: only to know which they are, about 1.4 KiB for each, takes more than the %d bytes that it may take. "+
 			"Nothing of it is synced, and the target is left as it is, until they are counted again and found to be less than half as many as fit, or %s",
 			e.Objects, e.Limits.Bytes, e.cure())
 	}
@@ -97,6 +97,8 @@ func (e *LimitError) Error() string {
 
 func (e *LimitError) cure() string {
 	switch {
+	case e.Closed && e.Total == 0:
+		return "the hub's --mailbox-max-bytes is raised, or mailboxBytes in spec.limits of the SyncTarget if that is lower; limits of a PublishedResource make no difference"
 	case e.Total > 0:
 		return "others take less, or the hub's --mailboxes-max-bytes is raised"
 	case !e.Resource.Empty():
