@@ -341,7 +341,7 @@ func TestOnlyOneHubWorksWhateverClocksSay(t *testing.T) {
 				}
 			}
 			if _, err := load(lead); !errors.Is(err, ErrAnotherHub) {
-				t.Errorf("beside one that writes: %v", err)
+				t.Fatalf("beside one that writes: %v", err)
 			}
 			if ahead.Abs() < silence {
 				return
@@ -353,16 +353,16 @@ func TestOnlyOneHubWorksWhateverClocksSay(t *testing.T) {
 			// The first was only slow: it writes between what the other reads and what it writes, or after that.
 			lead()
 			if err := other.noteLed(t.Context()); !errors.Is(err, ErrAnotherHub) {
-				t.Errorf("the first was quicker: %v", err)
+				t.Fatalf("the first was quicker: %v", err)
 			}
 			if other, err = load(func() {}); err != nil {
 				t.Fatal(err)
 			}
 			if err := other.noteLed(t.Context()); err != nil {
-				t.Errorf("the other was quicker: %v", err)
+				t.Fatalf("the other was quicker: %v", err)
 			}
 			if err := first.noteLed(t.Context()); !errors.Is(err, ErrAnotherHub) {
-				t.Errorf("the first comes back: %v", err)
+				t.Fatalf("the first comes back: %v", err)
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			third, clock := hub("third", 100*time.Hour)
@@ -371,7 +371,7 @@ func TestOnlyOneHubWorksWhateverClocksSay(t *testing.T) {
 			awaitWaiter(clock)
 			cancel()
 			if err := <-ended; !errors.Is(err, context.Canceled) {
-				t.Errorf("a hub that is stopped while it waits: %v", err)
+				t.Fatalf("a hub that is stopped while it waits: %v", err)
 			}
 		})
 	}

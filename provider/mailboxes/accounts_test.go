@@ -19,11 +19,13 @@ package mailboxes
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	testclock "k8s.io/utils/clock/testing"
 )
 
@@ -70,7 +72,7 @@ func TestMailboxesThatGoLeaveNothing(t *testing.T) {
 			unbind()
 			c.removes(t, object)
 			_, _ = c.transform(object)
-			c.endpoint.owner.LimitError(mailbox)
+			_ = c.endpoint.owner.LimitError(mailbox)
 			c.endpoint.owner.prover.distrust(mailbox, configMaps)
 		},
 		"before it is known which mailboxes there are": func(t *testing.T, c *cached, unbind func()) {
@@ -102,84 +104,99 @@ func TestMailboxesThatGoLeaveNothing(t *testing.T) {
 	}
 }
 
-// However mailboxes come and go while their objects do, and are closed, no count is lost: each account has what its mailbox has,
-// and when all is gone there is no account.
+// However mailboxes come and go while their objects do, no count is lost: each account has what its mailbox has, and when all is
+// gone there is no account.
 func TestNoCountIsLostWhileAccountsAreDropped(t *testing.T) {
-	g := NewWithT(t)
-	var all []logicalcluster.Name
-	for number := range 3 {
-		all = append(all, logicalcluster.Name(fmt.Sprint("mailbox-", number)))
-	}
-	c := newTotal(t, &byLabel{limits: Limits{Bytes: 1 << 30}}, 1<<40)
-	owner, bound := c.endpoint.owner, c.endpoint.watches[bindingsResource].informer.GetIndexer()
-	unbind := func(mailbox logicalcluster.Name) {
-		binding := bindings(mailbox)[0]
-		_ = bound.Delete(binding)
-		c.endpoint.bindingGone(binding)
-	}
-	counted := make([][]*item, 4)
-	var counting sync.WaitGroup
-	for worker := range counted {
-		random := rand.New(rand.NewPCG(uint64(worker), 7)) //nolint:gosec // a test that can be repeated
-		counting.Go(func() {
-			for step := range 3_000 {
-				switch mine := counted[worker]; {
-				case len(mine) > 0 && random.IntN(2) == 0:
-					last := mine[len(mine)-1]
-					if random.IntN(3) == 0 {
-						c.count(last, last)
-					}
-					c.count(last, nil)
-					counted[worker] = mine[:len(mine)-1]
-				default:
-					mailbox := all[random.IntN(len(all))]
-					made := newItem(in(mailbox, fmt.Sprintf("%d-%d", worker, step), 10), random.Int64N(1_000))
-					c.count(nil, made)
-					counted[worker] = append(mine, made)
-				}
+	for name, test := range map[string]struct {
+		mailboxes []logicalcluster.Name
+		// objects is how many each worker has at most.
+		objects int
+		bound   bool
+	}{
+		"few objects": {[]logicalcluster.Name{"one"}, 1, false}, "many": {[]logicalcluster.Name{"one", "two", "three"}, 100, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c := newTotal(t, &byLabel{limits: Limits{Bytes: 1 << 30}}, 1<<40)
+			owner := c.endpoint.owner
+			done := make(chan struct{})
+			var counting, binding sync.WaitGroup
+			if test.bound {
+				binding.Go(func() { c.bindAndUnbind(test.mailboxes, done) })
 			}
+			counted := make([][]*item, 4)
+			for worker := range counted {
+				counting.Go(func() { counted[worker] = c.comeAndGo(test.mailboxes, worker, test.objects) })
+			}
+			counting.Wait()
+			close(done)
+			binding.Wait()
+
+			want, all := map[logicalcluster.Name]int64{}, slices.Concat(counted...)
+			for _, one := range all {
+				want[mailboxOf(one.held.Load())] += one.charged
+			}
+			for _, mailbox := range test.mailboxes {
+				g.Expect(owner.account(mailbox).bytes).To(Equal(want[mailbox]), mailbox.String())
+			}
+			for _, one := range all {
+				c.count(one, nil)
+			}
+			for _, mailbox := range test.mailboxes {
+				c.unbind(mailbox)
+			}
+			g.Expect(owner.total.held.Bytes()).To(BeZero())
+			g.Expect(countAccounts(owner)).To(BeZero())
 		})
 	}
-	binding := make(chan struct{})
-	var comings sync.WaitGroup
-	comings.Go(func() {
-		random := rand.New(rand.NewPCG(8, 9)) //nolint:gosec // a test that can be repeated
-		for {
-			select {
-			case <-binding:
-				return
-			default:
-			}
-			mailbox := all[random.IntN(len(all))]
-			unbind(mailbox)
-			if random.IntN(3) == 0 {
-				_ = bound.Add(bindings(mailbox)[0])
-			}
-		}
-	})
-	counting.Wait()
-	close(binding)
-	comings.Wait()
+}
 
-	want := map[logicalcluster.Name]int64{}
-	for _, mine := range counted {
-		for _, one := range mine {
-			want[mailboxOf(one.held.Load())] += one.charged
+func (c *cached) unbind(mailbox logicalcluster.Name) {
+	binding := bindings(mailbox)[0]
+	_ = c.endpoint.watches[bindingsResource].informer.GetIndexer().Delete(binding)
+	c.endpoint.bindingGone(binding)
+}
+
+// bindAndUnbind does so with mailboxes until it is done.
+func (c *cached) bindAndUnbind(mailboxes []logicalcluster.Name, done <-chan struct{}) {
+	random := rand.New(rand.NewPCG(8, 9)) //nolint:gosec // a test that can be repeated
+	for {
+		select {
+		case <-done:
+			return
+		default:
+		}
+		mailbox := mailboxes[random.IntN(len(mailboxes))]
+		c.unbind(mailbox)
+		if random.IntN(3) == 0 {
+			_ = c.endpoint.watches[bindingsResource].informer.GetIndexer().Add(bindings(mailbox)[0])
 		}
 	}
-	for _, mailbox := range all {
-		g.Expect(owner.account(mailbox).bytes).To(Equal(want[mailbox]), mailbox.String())
+}
+
+// comeAndGo counts objects of mailboxes that come, change and go, no more than so many at once, and returns those that are left.
+func (c *cached) comeAndGo(mailboxes []logicalcluster.Name, worker, most int) (left []*item) {
+	random := rand.New(rand.NewPCG(uint64(worker), 7)) //nolint:gosec // a test that can be repeated
+	// Objects are made before, so that little is done but counting.
+	objects := make([]*unstructured.Unstructured, most)
+	for i := range objects {
+		objects[i] = in(mailboxes[i%len(mailboxes)], fmt.Sprintf("%d-%d", worker, i), 10)
 	}
-	for _, mine := range counted {
-		for _, one := range mine {
-			c.count(one, nil)
+	for range 50_000 {
+		if len(left) == most || len(left) > 0 && random.IntN(2) == 0 {
+			last := left[len(left)-1]
+			if random.IntN(3) == 0 {
+				c.count(last, last)
+			}
+			c.count(last, nil)
+			left = left[:len(left)-1]
+			continue
 		}
+		made := newItem(objects[len(left)], random.Int64N(1_000)+1)
+		c.count(nil, made)
+		left = append(left, made)
 	}
-	for _, mailbox := range all {
-		unbind(mailbox)
-	}
-	g.Expect(owner.total.held.Bytes()).To(BeZero())
-	g.Expect(countAccounts(owner)).To(BeZero())
+	return left
 }
 
 // A mailbox that is closed while its account is being dropped is closed.
