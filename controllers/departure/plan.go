@@ -71,7 +71,7 @@ const (
 	ReasonInstalled = "Installed"
 	// ReasonUnknownMark: another version of the hub marked it.
 	ReasonUnknownMark = "UnknownMark"
-	// ReasonUnverifiedMark: somebody else wrote a mark on it that names this hub.
+	// ReasonUnverifiedMark: the mark on it names this hub and does not verify, see [ownership.ErrUnverified].
 	ReasonUnverifiedMark = "UnverifiedMark"
 )
 

@@ -58,7 +58,7 @@ func (c *Controller) reclaim(ctx context.Context, here placed, desired *transfor
 	case err != nil:
 		return fmt.Errorf("cannot find out whether the object may be adopted: %w", err)
 	case !allowed:
-		return &takenError{at: here.at(), why: reason.Error(), adoptable: ownership.IsNobodys(reason)}
+		return &takenError{at: here.at(), why: reason.Error(), adoptable: ownership.IsNobodys(reason), unverified: errors.Is(reason, ownership.ErrUnverified)}
 	default:
 		return c.adopt(ctx, here, object, desired.AsAdopted())
 	}

@@ -31,6 +31,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/sync/boundary"
 	"github.com/synchub-dev/synchub/controllers/sync/mutation"
+	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/controllers/sync/transform"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/requests"
@@ -47,14 +48,18 @@ const (
 	ReasonInvalid              = "Invalid"
 	ReasonRuleFailed           = "RuleFailed"
 	ReasonMailboxLimitExceeded = "MailboxLimitExceeded"
-	ReasonMailboxRefused       = "MailboxRefused"
-	ReasonNamespaceTerminating = "NamespaceTerminating"
-	ReasonNotServed            = "NotServed"
-	ReasonQuotaExceeded        = "QuotaExceeded"
-	ReasonTargetCordoned       = "TargetCordoned"
-	ReasonTargetUnreachable    = "TargetUnreachable"
-	ReasonTooLarge             = "TooLarge"
-	ReasonFailed               = "Failed"
+	// Of a SyncTarget's condition, where it is not the mailbox's objects together that are too many: its objects of a resource with
+	// limits of its own, or its configs only.
+	ReasonResourceLimitExceeded = "ResourceLimitExceeded"
+	ReasonConfigLimitExceeded   = "ConfigLimitExceeded"
+	ReasonMailboxRefused        = "MailboxRefused"
+	ReasonNamespaceTerminating  = "NamespaceTerminating"
+	ReasonNotServed             = "NotServed"
+	ReasonQuotaExceeded         = "QuotaExceeded"
+	ReasonTargetCordoned        = "TargetCordoned"
+	ReasonTargetUnreachable     = "TargetUnreachable"
+	ReasonTooLarge              = "TooLarge"
+	ReasonFailed                = "Failed"
 )
 
 var (
@@ -83,12 +88,18 @@ type takenError struct {
 	why string
 	// adoptable is true if nobody else's mark is on the object, so that it could be adopted.
 	adoptable bool
+	// unverified is true if the mark is the hub's own by what it says only.
+	unverified bool
 }
 
 func (e *takenError) Error() string {
 	text := fmt.Sprintf("the target has an object of this name that is not what the mailbox's is there (%s): remove it there, or choose another name", e.why)
-	if e.adoptable {
-		text += ", or allow its adoption, by spec.adoption of the PublishedResource or `kubectl synchub register NAME --target-kubeconfig FILE --adopt`"
+	const adoption = "allow its adoption, by spec.adoption of the PublishedResource or `kubectl synchub register NAME --target-kubeconfig FILE --adopt`"
+	switch {
+	case e.adoptable:
+		text += ", or " + adoption
+	case e.unverified:
+		text += ", or have the hub's operator put the former key back, or take the annotation " + ownership.MarkAnnotation + " off the object there and " + adoption
 	}
 	return text
 }

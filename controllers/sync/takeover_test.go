@@ -192,10 +192,10 @@ func TestReclaimByOtherMarks(t *testing.T) {
 		"unsealed":         {"", asUnsealed, "data: {a: x}", true, ""},
 		"unsealed-changed": {"", asUnsealed, "data: {a: w}", false, "spec.adoption"},
 		"unsealed-adopted": {synchubv1alpha1.AdoptionAlways, asUnsealed, "data: {a: w}", true, ""},
-		"forged":           {synchubv1alpha1.AdoptionAlways, ownership.Mark.String, "data: {a: x}", false, "does not verify"},
+		"forged":           {synchubv1alpha1.AdoptionAlways, ownership.Mark.String, "data: {a: x}", false, "take the annotation " + ownership.MarkAnnotation + " off"},
 		"another-key": {synchubv1alpha1.AdoptionAlways, func(mark ownership.Mark) string {
 			return ownership.Owner{Sealer: ownership.NewSealer([]byte("x"))}.Seal(mark)
-		}, "data: {a: x}", false, "does not verify"},
+		}, "data: {a: x}", false, "before its hash key was replaced"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			hand, name := newHand(t, connection, configMapsV1, "ConfigMap", Resource{Adoption: test.adoption}), unique(name)

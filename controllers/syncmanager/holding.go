@@ -17,6 +17,7 @@ limitations under the License.
 package syncmanager
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	gosync "sync"
@@ -168,11 +169,12 @@ func (h *holding) publish(published []sync.Resource) {
 	h.manager.Mailboxes.ReviewAll()
 }
 
-// BeyondLimits says what of a SyncTarget's mailbox is not synced because of its limits; empty if nothing is.
-func (m *Manager) BeyondLimits(syncTarget types.UID) string {
+// BeyondLimits says what of a SyncTarget's mailbox is not synced because of its limits, and as the reason what may be concerned:
+// any object, objects of resources with limits of their own, or configs. Both are empty if all is synced.
+func (m *Manager) BeyondLimits(syncTarget types.UID) (reason, message string) {
 	found, ok := m.get(syncTarget)
 	if !ok {
-		return ""
+		return "", ""
 	}
 	mailbox := found.describe().Mailbox
 	var sentences []string
@@ -183,15 +185,25 @@ func (m *Manager) BeyondLimits(syncTarget types.UID) string {
 	}
 	for _, one := range beyond {
 		if one.Beyond > 0 {
+			// The mailbox's own limits come first.
+			reason = cmp.Or(reason, limitReason(one))
 			text := one.Error()
 			sentences = append(sentences, strings.ToUpper(text[:1])+text[1:]+".")
 		}
 	}
 	if configs := m.Mailboxes.ConfigLimitError(mailbox); configs.Beyond > 0 {
+		reason = cmp.Or(reason, sync.ReasonConfigLimitExceeded)
 		sentences = append(sentences, fmt.Sprintf("Of the configs, the youngest %d are not in force: the hub acts upon %d of a mailbox, which may take %d bytes. "+
 			"Nothing is removed because no config selects it.", configs.Beyond, configs.Limits.Objects, configs.Limits.Bytes))
 	}
-	return strings.Join(sentences, " ")
+	return reason, strings.Join(sentences, " ")
+}
+
+func limitReason(beyond *mailboxes.LimitError) string {
+	if beyond.Resource.Empty() {
+		return sync.ReasonMailboxLimitExceeded
+	}
+	return sync.ReasonResourceLimitExceeded
 }
 
 // HoldsNothing tells whether a SyncTarget's mailbox is so far beyond its limits that nothing of it is synced, or none of its configs

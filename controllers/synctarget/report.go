@@ -109,7 +109,7 @@ func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, sync
 	}
 	now.access = c.access(syncTarget, found)
 	now.missing, now.missingKnown = c.sync.Missing(syncTarget.UID)
-	now.beyond = c.sync.BeyondLimits(syncTarget.UID)
+	now.beyondReason, now.beyond = c.sync.BeyondLimits(syncTarget.UID)
 	now.rebound = c.sync.Rebound(syncTarget.UID)
 	now.hidden = c.sync.Hidden(syncTarget.UID)
 	now.holdsNothing = c.sync.HoldsNothing(syncTarget.UID)
@@ -146,8 +146,8 @@ type view struct {
 	// missing are the APIs that the mailbox does not have; missingKnown is false until that was looked at.
 	missing      syncmanager.MissingAPIs
 	missingKnown bool
-	// beyond says what of the mailbox is beyond its limits; empty if nothing is.
-	beyond string
+	// beyond says what of the mailbox is beyond its limits, and beyondReason what may be concerned; empty if nothing is.
+	beyond, beyondReason string
 	// rebound is true if the mailbox was bound again, and so nothing is removed from the target.
 	rebound bool
 	// hidden is what kcp hides of the mailbox.
@@ -231,18 +231,23 @@ func haltOf(syncTarget *edgev2alpha1.SyncTarget, mailbox logicalcluster.Name) sy
 }
 
 // describeLimits sets or removes the condition MailboxLimitExceeded. Its numbers change with each object of the mailbox, so
-// they are written along with a heartbeat.
+// they are written along with a heartbeat, and at once only what may be concerned.
 func (v view) describeLimits(syncTarget *edgev2alpha1.SyncTarget, beats bool) {
 	conditions := &syncTarget.Status.Conditions
 	switch {
 	case v.beyond == "":
 		meta.RemoveStatusCondition(conditions, edgev2alpha1.ConditionMailboxLimitExceeded)
-	case beats || !meta.IsStatusConditionTrue(*conditions, edgev2alpha1.ConditionMailboxLimitExceeded):
+	case beats || !isTrueBecause(*conditions, edgev2alpha1.ConditionMailboxLimitExceeded, v.beyondReason):
 		meta.SetStatusCondition(conditions, metav1.Condition{
-			Type: edgev2alpha1.ConditionMailboxLimitExceeded, Status: metav1.ConditionTrue, Reason: sync.ReasonMailboxLimitExceeded,
+			Type: edgev2alpha1.ConditionMailboxLimitExceeded, Status: metav1.ConditionTrue, Reason: v.beyondReason,
 			Message: v.beyond, ObservedGeneration: syncTarget.Generation,
 		})
 	}
+}
+
+func isTrueBecause(conditions []metav1.Condition, kind, reason string) bool {
+	found := meta.FindStatusCondition(conditions, kind)
+	return found != nil && found.Status == metav1.ConditionTrue && found.Reason == reason
 }
 
 // describeShared sets or removes the condition ClusterShared. It does not name the other SyncTarget, which may be another

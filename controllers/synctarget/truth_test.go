@@ -125,14 +125,24 @@ func TestHiddenObjects(t *testing.T) {
 func TestMailboxLimitExceeded(t *testing.T) {
 	syncTarget := &edgev2alpha1.SyncTarget{}
 	for _, step := range []struct {
-		beyond string
-		beats  bool
-		want   string
-	}{{"", false, ""}, {"one", false, "one"}, {"two", false, "one"}, {"three", true, "three"}, {"", false, ""}} {
-		view{beyond: step.beyond}.describeLimits(syncTarget, step.beats)
+		beyond, reason string
+		beats          bool
+		want           string
+	}{
+		{"", "", false, ""},
+		{"one", "Mailbox", false, "one"},
+		{"two", "Mailbox", false, "one"},
+		{"three", "Mailbox", true, "three"},
+		{"four", "Resource", false, "four"},
+		{"", "", false, ""},
+	} {
+		view{beyond: step.beyond, beyondReason: step.reason}.describeLimits(syncTarget, step.beats)
 		got := ""
 		if condition := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionMailboxLimitExceeded); condition != nil {
 			got = condition.Message
+			if condition.Reason != step.reason {
+				t.Errorf("%+v: the reason is %s", step, condition.Reason)
+			}
 		}
 		if got != step.want {
 			t.Errorf("%+v: the condition says %q", step, got)

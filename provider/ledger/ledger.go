@@ -45,8 +45,9 @@ const (
 	entryKey = "entry"
 	// leaderName is the ConfigMap that says when a hub led last, under ledKey, and by which Lease, under leaseKey.
 	leaderName, ledKey, leaseKey = "leader", "led", "lease"
-	// ledInterval is how often that is written.
+	// ledInterval is how often that is written, and silence is for how long a hub that has ended has not written it.
 	ledInterval = time.Minute
+	silence     = 2 * ledInterval
 	// requestTimeout bounds each request.
 	requestTimeout = 30 * time.Second
 	// pageSize is how many entries are read at a time.
@@ -129,7 +130,7 @@ func (l *Ledger) load(ctx context.Context) error {
 			return fmt.Errorf("cannot read the Lease by which this hub leads: %w", err)
 		}
 	}
-	led, err := l.readLed(ctx)
+	led, err := l.succeed(ctx)
 	if err != nil {
 		return err
 	}
@@ -167,28 +168,57 @@ func unreadable(err error) error {
 	return fmt.Errorf("cannot read the hub's memory in the provider workspace: %w", err)
 }
 
-// readLed returns when a hub led last, zero if that is not known, and [ErrAnotherHub] if that was another one and may be at work.
-func (l *Ledger) readLed(ctx context.Context) (time.Time, error) {
+// succeed returns when a hub led last, zero if that is not known, and [ErrAnotherHub] if that was another one and is at work. The
+// successor by the same Lease goes on at once. Another hub's clock may be any: if by ours it wrote long ago, or will, it counts
+// whether it writes while our clock waits.
+func (l *Ledger) succeed(ctx context.Context) (time.Time, error) {
+	led, other, err := l.readLed(ctx)
+	if err != nil || other == "" {
+		return led, err
+	}
+	if l.Clock.Since(led).Abs() < silence {
+		return led, l.anotherHub(other, led)
+	}
+	l.Log.Info("another hub worked with this provider workspace, waiting to see whether it does", "lease", other, "led", led, "wait", silence)
+	seen := l.leader
+	select {
+	case <-ctx.Done():
+		return led, ctx.Err()
+	case <-l.Clock.After(silence):
+	}
+	led, other, err = l.readLed(ctx)
+	if err == nil && other != "" && l.leader != seen {
+		err = l.anotherHub(other, led)
+	}
+	return led, err
+}
+
+// readLed returns when a hub led last, zero if that is not known, and by which Lease if that is another than ours.
+func (l *Ledger) readLed(ctx context.Context) (led time.Time, other string, err error) {
 	var leader corev1.ConfigMap
-	err := l.within(ctx, func(ctx context.Context) error {
+	err = l.within(ctx, func(ctx context.Context) error {
 		return l.Reader.Get(ctx, types.NamespacedName{Namespace: Namespace, Name: leaderName}, &leader)
 	})
 	if client.IgnoreNotFound(err) != nil {
-		return time.Time{}, unreadable(err)
+		return time.Time{}, "", unreadable(err)
 	}
 	l.leader = leader.ResourceVersion
-	led, err := time.Parse(time.RFC3339, leader.Data[ledKey])
+	led, err = time.Parse(time.RFC3339, leader.Data[ledKey])
 	if err != nil {
 		led = time.Time{}
 	}
-	if other := leader.Data[leaseKey]; other != "" && l.lease != "" && other != l.lease && l.Clock.Since(led).Abs() < 2*ledInterval {
-		return led, fmt.Errorf("%w: it leads by the Lease with the UID %s, and did at %s; this one has the Lease %s. Stop one of them, or give it a provider workspace of its own. "+
-			"What is left of a hub that was stopped ends after two minutes", ErrAnotherHub, other, led.Format(time.RFC3339), l.lease)
+	if lease := leader.Data[leaseKey]; l.lease != "" && lease != l.lease {
+		other = lease
 	}
-	return led, nil
+	return led, other, nil
 }
 
-// noteLed writes that this hub leads now. That another one does shows in its having written since.
+func (l *Ledger) anotherHub(lease string, led time.Time) error {
+	return fmt.Errorf("%w: it leads by the Lease with the UID %s, and did at %s by its clock; this one has the Lease %s. Stop one of them, or give it a provider workspace of its own. "+
+		"What is left of a hub that was stopped ends after two minutes", ErrAnotherHub, lease, led.Format(time.RFC3339), l.lease)
+}
+
+// noteLed writes that this hub leads now. That another one does shows in its having written since, whenever that was by its clock.
 func (l *Ledger) noteLed(ctx context.Context) error {
 	for {
 		leader := &corev1.ConfigMap{
@@ -207,7 +237,11 @@ func (l *Ledger) noteLed(ctx context.Context) error {
 		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && (l.leader == "" || !apierrors.IsNotFound(err)) {
 			return err
 		}
-		if _, err := l.readLed(ctx); err != nil {
+		led, other, err := l.readLed(ctx)
+		if err == nil && other != "" {
+			err = l.anotherHub(other, led)
+		}
+		if err != nil {
 			return err
 		}
 	}

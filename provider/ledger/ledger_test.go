@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -283,11 +284,96 @@ func TestOnlyOneHubWorks(t *testing.T) {
 		t.Errorf("after it was deleted: %v", err)
 	}
 	clock.Step(3 * time.Minute)
-	if err := begin(hub("other")); err != nil {
+	if err := begin(hub("one")); err != nil {
+		t.Errorf("a replica after a long time: %v", err)
+	}
+	if err := first.noteLed(t.Context()); err != nil {
+		t.Errorf("two replicas of one Lease: %v", err)
+	}
+	clock.Step(3 * time.Minute)
+	began := make(chan error)
+	go func() { began <- begin(hub("other")) }()
+	awaitWaiter(clock)
+	clock.Step(silence)
+	if err := <-began; err != nil {
 		t.Errorf("after the first has ended: %v", err)
 	}
 	if err := first.noteLed(t.Context()); !errors.Is(err, ErrAnotherHub) {
 		t.Errorf("the first comes back: %v", err)
+	}
+}
+
+// awaitWaiter returns when somebody waits for the clock.
+func awaitWaiter(clock *testclock.FakeClock) {
+	for !clock.HasWaiters() {
+		runtime.Gosched()
+	}
+}
+
+// Hubs whose clocks differ, by whatever, find each other; only what they write counts.
+func TestOnlyOneHubWorksWhateverClocksSay(t *testing.T) {
+	for _, ahead := range []time.Duration{-24 * time.Hour, -10 * time.Minute, -3 * time.Minute, 0, 3 * time.Minute, 10 * time.Minute, 24 * time.Hour} {
+		t.Run(ahead.String(), func(t *testing.T) {
+			s := newStore()
+			hub := func(lease string, ahead time.Duration) (*Ledger, *testclock.FakeClock) {
+				clock := testclock.NewFakeClock(noon.Add(ahead))
+				return New(Options{Client: s, Reader: s, Clock: clock, Log: logr.Discard(), Lease: func(context.Context) (string, error) { return lease, nil }}), clock
+			}
+			first, _ := hub("one", 0)
+			if err := errors.Join(first.load(t.Context()), first.noteLed(t.Context())); err != nil {
+				t.Fatal(err)
+			}
+			// load starts a hub by another Lease and returns its answer; meanwhile is done while it waits, if it does.
+			load := func(meanwhile func()) (*Ledger, error) {
+				other, clock := hub("other", ahead)
+				loaded := make(chan error, 1)
+				go func() { loaded <- other.load(t.Context()) }()
+				if ahead.Abs() >= silence {
+					awaitWaiter(clock)
+					meanwhile()
+					clock.Step(silence)
+				}
+				return other, <-loaded
+			}
+			lead := func() {
+				if err := first.noteLed(t.Context()); err != nil {
+					t.Errorf("the first does not go on: %v", err)
+				}
+			}
+			if _, err := load(lead); !errors.Is(err, ErrAnotherHub) {
+				t.Fatalf("beside one that writes: %v", err)
+			}
+			if ahead.Abs() < silence {
+				return
+			}
+			other, err := load(func() {})
+			if err != nil {
+				t.Fatalf("after one that has ended: %v", err)
+			}
+			// The first was only slow: it writes between what the other reads and what it writes, or after that.
+			lead()
+			if err := other.noteLed(t.Context()); !errors.Is(err, ErrAnotherHub) {
+				t.Fatalf("the first was quicker: %v", err)
+			}
+			if other, err = load(func() {}); err != nil {
+				t.Fatal(err)
+			}
+			if err := other.noteLed(t.Context()); err != nil {
+				t.Fatalf("the other was quicker: %v", err)
+			}
+			if err := first.noteLed(t.Context()); !errors.Is(err, ErrAnotherHub) {
+				t.Fatalf("the first comes back: %v", err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			third, clock := hub("third", 100*time.Hour)
+			ended := make(chan error)
+			go func() { ended <- third.load(ctx) }()
+			awaitWaiter(clock)
+			cancel()
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				t.Fatalf("a hub that is stopped while it waits: %v", err)
+			}
+		})
 	}
 }
 

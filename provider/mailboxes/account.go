@@ -75,7 +75,7 @@ type LimitError struct {
 
 func (e *LimitError) Error() string {
 	if e.Closed {
-		return fmt.Sprintf("the mailbox has too many objects, %d or more: only to know which they are takes more than the %d bytes that it may take. "+
+		return fmt.Sprintf("the mailbox has too many objects, %d or more: only to know which they are, about 1.4 KiB for each, takes more than the %d bytes that it may take. "+
 			"Nothing of it is synced, and the target is left as it is, until they are counted again and found to be less than half as many as fit, or %s",
 			e.Objects, e.Limits.Bytes, e.cure())
 	}
@@ -97,6 +97,8 @@ func (e *LimitError) Error() string {
 
 func (e *LimitError) cure() string {
 	switch {
+	case e.Closed && e.Total == 0:
+		return "the hub's --mailbox-max-bytes is raised, or mailboxBytes in spec.limits of the SyncTarget if that is lower; limits of a PublishedResource make no difference"
 	case e.Total > 0:
 		return "others take less, or the hub's --mailboxes-max-bytes is raised"
 	case !e.Resource.Empty():
@@ -109,6 +111,8 @@ func (e *LimitError) cure() string {
 // account counts what is held of one mailbox.
 type account struct {
 	lock sync.Mutex
+	// dropped is true once nothing may be noted here any more.
+	dropped bool
 	// counts are of all that the mailbox has, resources those of each resource that it has objects of.
 	counts
 	resources map[schema.GroupVersionResource]*counts
@@ -122,27 +126,6 @@ type account struct {
 	closure closure
 	// paused is when the mailbox was found to be over its limits last.
 	paused time.Time
-}
-
-// account returns the account of a mailbox.
-func (m *Mailboxes) account(mailbox logicalcluster.Name) *account {
-	return m.accountOf(mailbox, false)
-}
-
-// accountOf returns the account of a mailbox's configs, or of its other objects.
-func (m *Mailboxes) accountOf(mailbox logicalcluster.Name, configs bool) *account {
-	if configs {
-		return accountIn(&m.configAccounts, mailbox)
-	}
-	return accountIn(&m.accounts, mailbox)
-}
-
-func accountIn(accounts *sync.Map, mailbox logicalcluster.Name) *account {
-	if found, ok := accounts.Load(mailbox); ok {
-		return found.(*account)
-	}
-	found, _ := accounts.LoadOrStore(mailbox, &account{})
-	return found.(*account)
 }
 
 // exceeds tells whether the limits are too small for so many objects, that take so many bytes.
@@ -165,10 +148,8 @@ func (a *account) hasOf(resource schema.GroupVersionResource) (objects, bytes in
 }
 
 // replace counts an item of a resource instead of another; either may be nil. It returns by how much the number of objects and
-// their bytes have changed.
+// their bytes have changed. It requires that the lock is held.
 func (a *account) replace(resource schema.GroupVersionResource, before, after *item) (objects, bytes int64) {
-	a.lock.Lock()
-	defer a.lock.Unlock()
 	var change counts
 	if before != nil && before.counted {
 		change.add(countsOf(before), -1)
@@ -176,6 +157,7 @@ func (a *account) replace(resource schema.GroupVersionResource, before, after *i
 	}
 	if after != nil && !after.counted {
 		after.charged, after.counted = after.heldSize(), true
+		a.unsure = a.unsure || after.unsure
 		change.add(countsOf(after), 1)
 	}
 	a.change(resource, change)
@@ -204,7 +186,7 @@ func (a *account) change(resource schema.GroupVersionResource, by counts) {
 func (a *account) install(resource schema.GroupVersionResource, changed *item, object *unstructured.Unstructured, size int64) (bytes int64, ok bool) {
 	a.lock.Lock()
 	defer a.lock.Unlock()
-	if !changed.counted {
+	if a.dropped || !changed.counted {
 		return 0, false
 	}
 	var change counts

@@ -105,15 +105,11 @@ func (w *watching) itemOf(object *unstructured.Unstructured) *item {
 	mailbox := mailboxOf(object)
 	account := w.account(mailbox)
 	selected, known := w.selects(mailbox, object)
-	if !known {
-		account.lock.Lock()
-		account.unsure = true
-		account.lock.Unlock()
-	}
+	made.unsure = !known
 	if known && !selected {
 		made.held.Store(metadataOf(object))
 	}
-	if refused := w.refuses(account, w.limits(mailbox), made); refused != notRefused {
+	if refused := w.refuses(mailbox, account, w.limits(mailbox), made); refused != notRefused {
 		made.held.Store(w.identityOf(object, refused))
 		if refused == byMailbox {
 			account.refused()
@@ -125,18 +121,18 @@ func (w *watching) itemOf(object *unstructured.Unstructured) *item {
 
 // hasIdentity counts one more identity that comes with a list, and closes the mailbox if its identities take too much.
 func (w *watching) hasIdentity(mailbox logicalcluster.Name, account *account, size int64) {
-	coming := w.fill.growth[account]
+	coming := w.fill.growth[mailbox]
 	if limits := w.limits(mailbox); limits.Bytes > 0 && account.identities()+coming.identities+size > limits.Bytes {
 		w.endpoint.owner.close(mailbox, w.configs, coming.objects+coming.beyond+1)
 	}
-	w.comes(account, growth{bytes: size, identities: size, beyond: 1})
+	w.comes(mailbox, growth{bytes: size, identities: size, beyond: 1})
 }
 
 // fill is one initial list of a resource, of which nothing is counted before all of it has come.
 type fill struct {
 	number uint32
 	// growth is by how much the list makes each mailbox grow.
-	growth map[*account]growth
+	growth map[logicalcluster.Name]growth
 }
 
 // growth is of how many objects more than the identity comes, of how many only that, and how many bytes all and the latter take.
@@ -149,7 +145,7 @@ func (g growth) plus(other growth) growth {
 // beginFill is called before a list is asked for.
 func (w *watching) beginFill() {
 	w.endFill()
-	w.fill = fill{number: w.fill.number + 1, growth: map[*account]growth{}}
+	w.fill = fill{number: w.fill.number + 1, growth: map[logicalcluster.Name]growth{}}
 }
 
 // endFill is called when the list counts, or has failed.
@@ -173,7 +169,7 @@ func (w *watching) isListing() bool {
 
 // refuses tells whose limits leave no room for an item, besides what the cache holds and what came with the same list: those of
 // the mailbox, within that of all, or those of the resource.
-func (w *watching) refuses(account *account, limits Limits, made *item) refusal {
+func (w *watching) refuses(mailbox logicalcluster.Name, account *account, limits Limits, made *item) refusal {
 	total, own := &w.endpoint.owner.total, w.endpoint.owner.limitsOf(w.resource)
 	objects, bytes := account.has()
 	need := growth{objects: 1, bytes: made.heldSize()}
@@ -194,7 +190,7 @@ func (w *watching) refuses(account *account, limits Limits, made *item) refusal 
 			return notRefused
 		}
 	}
-	grown := w.fill.growth[account]
+	grown := w.fill.growth[mailbox]
 	if own != (Limits{}) {
 		objects, bytes := account.hasOf(w.resource)
 		if own.exceeds(objects+grown.objects+ofResource.objects, bytes+grown.bytes-grown.identities+ofResource.bytes) {
@@ -204,16 +200,16 @@ func (w *watching) refuses(account *account, limits Limits, made *item) refusal 
 	if limits.exceeds(objects+grown.objects+need.objects, bytes+grown.bytes+need.bytes) || !total.has(need.bytes) {
 		return byMailbox
 	}
-	w.comes(account, need)
+	w.comes(mailbox, need)
 	return notRefused
 }
 
 // comes takes down what a list brings. Other objects count as soon as the cache holds them.
-func (w *watching) comes(account *account, need growth) {
+func (w *watching) comes(mailbox logicalcluster.Name, need growth) {
 	if !w.isListing() {
 		return
 	}
-	w.fill.growth[account] = w.fill.growth[account].plus(need)
+	w.fill.growth[mailbox] = w.fill.growth[mailbox].plus(need)
 	w.endpoint.owner.total.coming.Add(need.bytes)
 	w.coming.Add(need.bytes)
 	if w.ended.Load() {

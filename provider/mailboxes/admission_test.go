@@ -215,7 +215,7 @@ func newCached(t *testing.T, policy Policy) *cached {
 	owner := New(nil, "root:synchub", "mailbox", nil, testclock.NewFakeClock(time.Unix(1_000, 0)), logr.Discard())
 	owner.SetPolicy(policy, 0)
 	t.Cleanup(owner.reviews.ShutDown)
-	endpoint := &endpoint{owner: owner, watches: map[schema.GroupVersionResource]*watching{}}
+	endpoint := &endpoint{owner: owner, clients: noClients(), watches: map[schema.GroupVersionResource]*watching{}}
 	return cachedAt(t, endpoint, configMaps)
 }
 

@@ -97,10 +97,9 @@ func (c *closure) exceeded(now time.Time) {
 	c.times, c.last = c.times+1, now
 }
 
-// close notes why the mailbox is closed, and returns how many objects it had at least, of which so many come.
+// close notes why the mailbox is closed, and returns how many objects it had at least, of which so many come. It requires that the
+// lock is held.
 func (a *account) close(coming int64, limits Limits, now time.Time) int64 {
-	a.lock.Lock()
-	defer a.lock.Unlock()
 	// A list may bring what is there already.
 	a.closure.objects, a.closure.wanted, a.closure.allowed = max(coming, a.objects), max(a.wholeBytes, limits.Bytes), limits.Bytes
 	a.closure.announced = false
@@ -148,27 +147,38 @@ func (m *Mailboxes) isClosed(mailbox logicalcluster.Name, configs bool) bool {
 
 // close closes the configs of a mailbox, or its other objects, of which so many come or are there.
 func (m *Mailboxes) close(mailbox logicalcluster.Name, configs bool, objects int64) {
-	account := m.accountOf(mailbox, configs)
+	limits := m.limits(mailbox, configs)
+	account := m.openAccount(mailbox, configs)
 	if account.closed.Swap(true) {
+		account.lock.Unlock()
 		return
 	}
 	m.closed.Add(1)
-	objects = account.close(objects, m.limits(mailbox, configs), m.clock.Now())
+	objects = account.close(objects, limits, m.clock.Now())
+	account.lock.Unlock()
 	m.prover.forget(mailbox)
 	m.log.Info("a mailbox has too many objects, nothing of it is held until there are fewer", "mailbox", mailbox, "configs", configs, "objects", objects)
 	m.closing.awaken()
 }
 
-// open opens what was closed. The caches are filled anew.
+// open opens what was closed. The caches are filled anew, and until they are what they lack is Unknown.
 func (m *Mailboxes) open(mailbox logicalcluster.Name, configs bool) {
+	all, opened := m.limited(configs), m.openings.Add(1)
+	for _, watching := range all {
+		watching.awaitList(mailbox, opened)
+	}
 	if !m.accountOf(mailbox, configs).closed.Swap(false) {
+		// It was let go of meanwhile.
+		for _, watching := range all {
+			watching.stopAwaiting(mailbox, opened)
+		}
 		return
 	}
 	m.closed.Add(-1)
 	// What the caches do not hold yet must not be taken for gone: each resource is listed before anything of it is.
 	m.prover.forget(mailbox)
 	m.log.Info("a mailbox has fewer objects now and is held again", "mailbox", mailbox, "configs", configs)
-	for _, watching := range m.limited(configs) {
+	for _, watching := range all {
 		watching.informer.ForceRelist()
 	}
 	m.resetMailbox(mailbox)
@@ -211,7 +221,7 @@ func (m *Mailboxes) runClosures(ctx context.Context) {
 			return
 		case <-m.clock.After(closurePause):
 		}
-		if m.closed.Load() > 0 {
+		if m.relistOpened() || m.closed.Load() > 0 {
 			m.closing.awaken()
 		}
 	}
@@ -251,6 +261,10 @@ func (m *Mailboxes) reopen(ctx context.Context, all []closureOf) {
 		}
 	}
 	if next == nil || due.After(m.clock.Now()) {
+		return
+	}
+	if m.isGone(next.mailbox) {
+		m.letGo(next.mailbox)
 		return
 	}
 	fits, err := m.fits(ctx, *next)

@@ -75,7 +75,9 @@ func (p *prover) absolve(mailbox logicalcluster.Name, suspect Suspect) {
 func (p *prover) distrust(mailbox logicalcluster.Name, resource schema.GroupVersionResource) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
-	delete(p.docketLocked(mailbox).inStep, resource)
+	if docket, ok := p.docs[mailbox]; ok {
+		delete(docket.inStep, resource)
+	}
 }
 
 // drop forgets all that is suspected, proven and known of a resource, in all mailboxes.

@@ -20,12 +20,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr/funcr"
 	kcpcache "github.com/kcp-dev/apimachinery/v2/pkg/cache"
+	kcpclient "github.com/kcp-dev/apimachinery/v2/pkg/client"
 	kcpinformers "github.com/kcp-dev/apimachinery/v2/third_party/informers"
 	"github.com/kcp-dev/logicalcluster/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,8 +36,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/synchub-dev/synchub/provider/decoding"
 )
 
 const (
@@ -87,7 +93,7 @@ func bindings(mailboxes ...logicalcluster.Name) (all []*unstructured.Unstructure
 // addEndpoint gives the mailboxes an endpoint whose caches hold the objects.
 func addEndpoint(t testing.TB, mailboxes *Mailboxes, url string, caches map[schema.GroupVersionResource][]*unstructured.Unstructured) *endpoint {
 	t.Helper()
-	added := &endpoint{owner: mailboxes, url: url, log: mailboxes.log, watches: map[schema.GroupVersionResource]*watching{}}
+	added := &endpoint{owner: mailboxes, url: url, log: mailboxes.log, clients: noClients(), watches: map[schema.GroupVersionResource]*watching{}}
 	for resource, held := range caches {
 		added.watches[resource] = &watching{endpoint: added, resource: resource, informer: filled(t, held), log: added.log, cancel: func() {}}
 	}
@@ -95,6 +101,11 @@ func addEndpoint(t testing.TB, mailboxes *Mailboxes, url string, caches map[sche
 	defer mailboxes.lock.Unlock()
 	mailboxes.endpoints[url] = added
 	return added
+}
+
+// noClients returns clients that reach no server.
+func noClients() kcpclient.Cache[dynamic.Interface] {
+	return kcpclient.NewCache(&rest.Config{Host: "https://127.0.0.1:1"}, http.DefaultClient, &kcpclient.Constructor[dynamic.Interface]{NewForConfigAndClient: decoding.NewDynamic})
 }
 
 // filled returns the cache of an informer that found the objects.

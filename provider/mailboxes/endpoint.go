@@ -144,6 +144,8 @@ func (e *endpoint) filled(resource schema.GroupVersionResource) {
 	for _, mailbox := range e.mailboxes() {
 		e.owner.resetMailbox(mailbox)
 	}
+	// Before, it was not known which mailboxes are gone.
+	e.owner.eachAccount(func(mailbox logicalcluster.Name, _ *account, _ bool) { e.owner.dropUnused(mailbox) })
 }
 
 // answered takes down how a request was answered, and tells when that shows that the endpoint is gone or back.

@@ -97,6 +97,7 @@ func (e *endpoint) bindingGone(object any) {
 	}
 	binding := object.(*unstructured.Unstructured)
 	e.owner.letGo(logicalcluster.From(binding))
+	e.clients.Evict(logicalcluster.From(binding).Path())
 	e.schemasMoved(e.bound.moved(binding, nil))
 }
 
@@ -109,6 +110,12 @@ func (m *Mailboxes) letGo(mailbox logicalcluster.Name) {
 			m.closed.Add(-1)
 		}
 	}
+	if m.unlisted.Load() > 0 {
+		for _, watching := range append(m.limited(true), m.limited(false)...) {
+			watching.stopAwaiting(mailbox, 0)
+		}
+	}
+	m.dropUnused(mailbox)
 	if m.locate(mailbox) != nil {
 		m.resetMailbox(mailbox)
 	}

@@ -175,6 +175,8 @@ type item struct {
 	// requested is true if a reader needs the whole object although no config selects it.
 	requested atomic.Bool
 
+	// unsure is true if the object is held whole because the mailbox's configs were unknown.
+	unsure bool
 	// What follows is guarded by the lock of the mailbox's account. charged is what the object counts for there; counted is
 	// false before it does and after it has left the cache.
 	charged int64

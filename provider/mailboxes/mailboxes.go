@@ -79,7 +79,10 @@ type Mailboxes struct {
 	// closed is how many accounts are closed; closing is awakened when one is.
 	closed  atomic.Int64
 	closing signal
-	reviews workqueue.TypedRateLimitingInterface[logicalcluster.Name]
+	// unlisted is how often a mailbox was opened of which a watch has not listed its resource since; openings is how often one was.
+	unlisted atomic.Int64
+	openings atomic.Uint64
+	reviews  workqueue.TypedRateLimitingInterface[logicalcluster.Name]
 
 	// always are the resources that are watched as long as there is an endpoint: bindings and configs.
 	always      []schema.GroupVersionResource
@@ -215,6 +218,9 @@ func (m *Mailboxes) Client(mailbox logicalcluster.Name) (client dynamic.Interfac
 func (m *Mailboxes) informer(resource schema.GroupVersionResource, mailbox logicalcluster.Name) (kcpcache.ScopeableSharedIndexInformer, bool) {
 	endpoint := m.locate(mailbox)
 	if endpoint == nil || resource != bindingsResource && m.isClosed(mailbox, m.isConfig(resource)) {
+		return nil, false
+	}
+	if m.unlisted.Load() > 0 && endpoint.isUnlisted(resource, mailbox) {
 		return nil, false
 	}
 	return endpoint.informer(resource)

@@ -220,6 +220,11 @@ func TestTooManyObjects(t *testing.T) {
 
 	policy.set("crowd-", 0)
 	f.hub.Review(mailbox)
+	f.eventually(func() mailboxes.State {
+		state := f.state(mailbox, "crowd-0")()
+		f.Expect(state).NotTo(Equal(mailboxes.Absent), "what is not listed yet is said not to be there")
+		return state
+	}).Should(Equal(mailboxes.Present))
 	f.eventually(f.value(mailbox, "crowd-late")).Should(Equal("x"))
 	f.eventually(f.value(mailbox, "crowd-0")).Should(Equal("x"))
 	f.Expect(f.state(mailbox, "crowd-1")()).To(Equal(mailboxes.Absent))

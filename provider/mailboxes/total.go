@@ -140,15 +140,3 @@ func (m *Mailboxes) setLevel() {
 		}
 	})
 }
-
-// eachAccount calls a function for the configs and for the other objects of each mailbox.
-func (m *Mailboxes) eachAccount(call func(mailbox logicalcluster.Name, account *account, configs bool)) {
-	m.accounts.Range(func(mailbox, found any) bool {
-		call(mailbox.(logicalcluster.Name), found.(*account), false)
-		return true
-	})
-	m.configAccounts.Range(func(mailbox, found any) bool {
-		call(mailbox.(logicalcluster.Name), found.(*account), true)
-		return true
-	})
-}

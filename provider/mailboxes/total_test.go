@@ -211,8 +211,27 @@ func TestAMailboxIsClosed(t *testing.T) {
 	g.Expect(owner.LimitError(here).Objects).To(BeNumerically(">", 10), "it is still told")
 
 	owner.open(here, false)
-	_, state = owner.Get(configMaps, here, key(last.GetName()))
-	g.Expect(state).To(Equal(Absent))
+	stateOf := func() State {
+		_, state := owner.Get(configMaps, here, key(last.GetName()))
+		return state
+	}
+	g.Expect(stateOf()).To(Equal(Unknown), "it is not listed yet")
+	_, state = owner.Get(configMaps, there, key("other"))
+	g.Expect(state).To(Equal(Present), "others notice nothing")
+	former := c.endsOfList()[0]
+	owner.close(here, false, 1)
+	owner.open(here, false)
+	c.handler.OnAdd(former, false)
+	g.Expect(stateOf()).To(Equal(Unknown), "a list that began before does not count")
+	g.Expect(c.informer.GetIndexer().Add(c.endsOfList()[0])).To(Succeed())
+	c.handler.OnUpdate(former, c.endsOfList()[0])
+	g.Expect(stateOf()).To(Equal(Absent))
+	g.Expect(owner.unlisted.Load()).To(BeZero())
+	g.Expect(c.informer.GetStore().ListKeys()).To(HaveLen(2), "what ended the list is gone")
+	owner.close(here, false, 1)
+	owner.open(here, false)
+	owner.letGo(here)
+	g.Expect(owner.unlisted.Load()).To(BeZero(), "nobody waits for what is gone")
 	g.Expect(doubtful()).To(BeTrue(), "what the caches do not hold yet must not be taken for gone")
 	g.Expect(ExtentOf(c.shows(t, in(here, "again", 100)))).To(Equal(Whole))
 }

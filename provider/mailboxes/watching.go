@@ -70,6 +70,9 @@ type watching struct {
 	// coming is how much the list brings that is not counted yet; ended is set when the informer is stopped.
 	coming atomic.Int64
 	ended  atomic.Bool
+	// unlisted are the mailboxes that were opened, and when, and of which no list has come since.
+	unlistedLock sync.Mutex
+	unlisted     map[logicalcluster.Name]uint64
 	// settled is closed when the cache is filled, or an attempt to fill it has failed.
 	settled chan struct{}
 	settle  func()
@@ -108,6 +111,7 @@ func startWatching(endpoint *endpoint, resource schema.GroupVersionResource) *wa
 		w.uncount()
 		w.ended.Store(true)
 		w.release()
+		w.stopAwaitingAll()
 	})
 	w.running.Go(func() {
 		select {
@@ -153,6 +157,9 @@ func (w *watching) list(ctx context.Context, options metav1.ListOptions) (list r
 
 func (w *watching) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if options.SendInitialEvents != nil && *options.SendInitialEvents {
+		if w.endpoint.owner.unlisted.Load() > 0 && len(w.endsOfList()) > 0 {
+			return nil, errInOrder
+		}
 		w.awaitConfigs(ctx)
 		w.beginFill()
 	}
@@ -212,9 +219,13 @@ func (l *items) DeepCopyObject() runtime.Object {
 	return &items{l.TypeMeta, *l.ListMeta.DeepCopy(), slices.Clone(l.Items)} //nolint:staticcheck // whose copy it is should be said
 }
 
+// errInOrder makes the reflector list by pages.
+var errInOrder = errors.New("what a watch lists has no order, and so no end that could be told")
+
 // listPages reads a list in pages, of which only as much is kept as the cache will hold.
 func (w *watching) listPages(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	w.beginFill()
+	ends := w.endsOfList()
 	client := w.endpoint.clients.ClusterOrDie(logicalcluster.Wildcard).Resource(w.resource)
 	options.Limit = wildcardPage
 	if options.ResourceVersion == "0" {
@@ -228,6 +239,9 @@ func (w *watching) listPages(ctx context.Context, options metav1.ListOptions) (r
 		}
 		if options.Continue = all.Continue; options.Continue == "" {
 			all.Items = slices.DeleteFunc(all.Items, w.isOfClosed)
+			for _, end := range ends {
+				all.Items = append(all.Items, end)
+			}
 			return all, nil
 		}
 		options.ResourceVersion, options.ResourceVersionMatch = "", ""
@@ -301,7 +315,7 @@ func (w *watching) counting(handler cache.ResourceEventHandler) cache.ResourceEv
 			}
 		},
 	}
-	return cache.FilteringResourceEventHandler{FilterFunc: func(obj any) bool { return !isPlaceholder(obj) }, Handler: counting}
+	return withoutPlaceholders{counting, w}
 }
 
 // counted returns the item of an object that counts; nil if none does.
@@ -341,8 +355,14 @@ func (w *watching) count(before, after *item) {
 		return
 	}
 	mailbox := mailboxOf(of.held.Load())
-	account := w.account(mailbox)
-	w.held.Change(account.replace(w.resource, before, after))
+	account := mailboxes.openAccount(mailbox, w.configs)
+	objects, bytes := account.replace(w.resource, before, after)
+	isEmpty := account.objects == 0
+	account.lock.Unlock()
+	w.held.Change(objects, bytes)
+	if isEmpty {
+		mailboxes.dropUnused(mailbox)
+	}
 	if mailboxes.policy == nil {
 		return
 	}

@@ -131,7 +131,8 @@ type PublishedResourceSpec struct {
 	// +kubebuilder:default=Never
 	Adoption AdoptionPolicy `json:"adoption,omitempty"`
 
-	// Limits bound how much of the resource is synced of one mailbox.
+	// Limits bound how much of the resource is synced of one mailbox. They do not raise how many objects a mailbox can have in all,
+	// about 46,000 by default.
 	// +optional
 	Limits *ResourceLimits `json:"limits,omitempty"`
 
@@ -157,6 +158,8 @@ type PublishedResourceSpec struct {
 
 // ResourceLimits bound how much of a resource the hub holds of each mailbox, the oldest objects first and no more than the
 // mailbox may have. Objects beyond are not synced, and left as they are on the targets. Those that no config selects count too.
+// No limit here lets a mailbox have more objects than the hub can know within the bytes of the mailbox, about 46,000 by default:
+// of one that has more nothing is synced.
 type ResourceLimits struct {
 	// MailboxObjects is how many objects of the resource the hub holds of one mailbox.
 	// +optional

@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
 	"github.com/synchub-dev/synchub/controllers/sync/ownership"
 	"github.com/synchub-dev/synchub/controllers/sync/path"
@@ -62,8 +63,8 @@ func tookBack(below int64) func(*testing.T, *explain.Facts) {
 }
 
 // tooMany has the SyncTarget say that its mailbox has more of something than it may have.
-func tooMany(f *explain.Facts, of string) {
-	setCondition(status(f), edgev2alpha1.ConditionMailboxLimitExceeded, metav1.ConditionTrue, "MailboxLimitExceeded", "The mailbox has "+of+", of which it may have 3.")
+func tooMany(f *explain.Facts, reason, of string) {
+	setCondition(status(f), edgev2alpha1.ConditionMailboxLimitExceeded, metav1.ConditionTrue, reason, "The mailbox has "+of+", of which it may have 3.")
 }
 
 var contentCases = map[string]situation{
@@ -141,28 +142,43 @@ var contentCases = map[string]situation{
 		step: explain.StepReport, state: explain.Stopped, reason: "Forbidden", says: []string{"SyncTarget/florin: You may not"},
 	},
 	"too much of the resource": {
-		change: func(_ *testing.T, f *explain.Facts) { tooMany(f, "8 widgets.example.dev"); f.Target.It = nil },
-		step:   explain.StepReport, state: explain.Stopped, reason: "MailboxLimitExceeded", says: []string{"it may be among what is beyond a limit: The mailbox has 8 widgets.example.dev"},
+		change: func(t *testing.T, f *explain.Facts) {
+			publish("limits: {mailboxObjects: 3}", true)(t, f)
+			tooMany(f, "ResourceLimitExceeded", "8 widgets.example.dev")
+			f.Target.It = nil
+		},
+		step: explain.StepReport, state: explain.Stopped, reason: "ResourceLimitExceeded", says: []string{"it may be among what is beyond a limit: The mailbox has 8 widgets.example.dev"},
 	},
 	"too much of everything, and a change": {
 		change: func(_ *testing.T, f *explain.Facts) {
-			tooMany(f, "8 objects")
+			tooMany(f, "MailboxLimitExceeded", "8 objects")
 			config(f).Spec.DeletionPolicy = edgev2alpha1.DeletionPolicyOrphan
 		},
 		step: explain.StepContent, state: explain.Stopped, reason: "MailboxLimitExceeded", says: []string{"left as it is: The mailbox has 8 objects"},
 	},
 	"too much of everything, and another value": {
 		change: func(_ *testing.T, f *explain.Facts) {
-			tooMany(f, "8 objects")
+			tooMany(f, "MailboxLimitExceeded", "8 objects")
 			f.Object.It.Object["spec"] = map[string]any{"size": int64(4)}
 		},
 		state: explain.Unknown, says: []string{"values differ at .spec.size; it may be among what is beyond a limit"},
 	},
 	"too much of another resource": {
-		change: func(_ *testing.T, f *explain.Facts) { tooMany(f, "8 secrets"); f.Target.It = nil },
-		step:   explain.StepTarget, state: explain.Waiting,
+		change: func(_ *testing.T, f *explain.Facts) {
+			tooMany(f, "ResourceLimitExceeded", "8 secrets")
+			f.Target.It = nil
+		},
+		step: explain.StepTarget, state: explain.Waiting,
 	},
-	"too much, but it is in step": {change: func(_ *testing.T, f *explain.Facts) { tooMany(f, "8 objects") }, state: explain.OK},
+	"too many configs": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			publisher(f).Spec.Limits = &synchubv1alpha1.ResourceLimits{}
+			tooMany(f, "ConfigLimitExceeded", "300 objects, so to say")
+			f.Target.It = nil
+		},
+		step: explain.StepTarget, state: explain.Waiting,
+	},
+	"too much, but it is in step": {change: func(_ *testing.T, f *explain.Facts) { tooMany(f, "MailboxLimitExceeded", "8 objects") }, state: explain.OK},
 	"a field that is not ignored any more": {
 		change: tookBack(6),
 		step:   explain.StepContent, state: explain.Waiting, reason: "LeftToTarget",

@@ -18,7 +18,6 @@ package explain
 
 import (
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,6 +26,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/overview"
+	"github.com/synchub-dev/synchub/controllers/sync"
 )
 
 // lookAtCompatibility tells whether the target takes objects of the resource.
@@ -89,18 +89,23 @@ func (e *explainer) lookAtReport() {
 	}
 }
 
-// beyondLimits returns the condition by which the SyncTarget says that its mailbox has more objects than are synced, or more of
-// this resource; nil if it does not. Of which objects that are is not listed where they are many, or labels select them.
+// beyondLimits returns the condition by which the SyncTarget says that its mailbox has more objects than are synced, or more of a
+// resource with limits of its own, as this is one, or may be; nil if it does not. Of which objects that are is not listed where
+// they are many, or labels select them.
 func (e *explainer) beyondLimits() *metav1.Condition {
 	beyond := e.condition(edgev2alpha1.ConditionMailboxLimitExceeded)
 	if beyond == nil || beyond.Status != metav1.ConditionTrue {
 		return nil
 	}
-	words := strings.FieldsFunc(beyond.Message, func(r rune) bool { return r == ' ' || r == ',' })
-	if !slices.Contains(words, "objects") && !slices.Contains(words, e.facts.Resource.String()) {
-		return nil
+	switch beyond.Reason {
+	case sync.ReasonMailboxLimitExceeded:
+		return beyond
+	case sync.ReasonResourceLimitExceeded:
+		if e.publisher == nil || e.publisher.Spec.Limits != nil {
+			return beyond
+		}
 	}
-	return beyond
+	return nil
 }
 
 // isOver tells whether the failure that an event tells of is none any more: the hub counted failures after it, listed all of

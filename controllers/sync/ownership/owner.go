@@ -33,8 +33,9 @@ var (
 	ErrUnmarked = errors.New("no mark")
 	// ErrForeign means that the mark belongs to another hub or another SyncTarget.
 	ErrForeign = errors.New("marked by another hub or for another SyncTarget")
-	// ErrUnverified means that a mark claims to be the hub's and does not bear its seal: somebody else wrote it.
-	ErrUnverified = errors.New("its mark names this hub and does not verify: somebody else wrote it")
+	// ErrUnverified means that a mark claims to be the hub's and does not bear its seal. A forged mark and one that the hub sealed
+	// with an earlier key look alike: without that key nobody can tell.
+	ErrUnverified = errors.New("its mark names this hub and does not verify: somebody else wrote it, or this hub did before its hash key was replaced")
 	// ErrUnsealed means that a mark was written for this SyncTarget by a hub that did not seal marks yet, or that somebody says so.
 	ErrUnsealed = errors.New("its mark has version 1, which anybody could have written")
 	// ErrCopied means that the mark was written for another object, on this side or on the other: a controller copied
