@@ -21,6 +21,8 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/sync/order"
 )
@@ -115,9 +117,16 @@ func (r *report) take(all survey) {
 	}
 }
 
-// update takes over what was seen of one wave.
+// update takes over what was seen of one wave. What is awaited there is named at once: it may hold up the others for long.
 func (r *report) update(wave order.Wave, found survey) {
-	count := len(found.of(Remove)) + len(found.of(Await)) + len(found.of(Release))
+	maps.DeleteFunc(r.staying, func(object edgev2alpha1.LeftObject, reason string) bool {
+		return reason == ReasonTerminating && order.Of(schema.GroupResource{Group: object.Group, Resource: object.Resource}) == wave
+	})
+	awaited := found.of(Await)
+	for _, item := range awaited {
+		r.staying[named(item)] = ReasonTerminating
+	}
+	count := len(found.of(Remove)) + len(awaited) + len(found.of(Release))
 	r.removed += int32(max(r.remaining[wave]-count, 0)) //nolint:gosec // no target holds that many
 	r.remaining[wave] = count
 }

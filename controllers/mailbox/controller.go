@@ -86,6 +86,8 @@ const (
 	ReasonMemoryLost = "MemoryLost"
 	// ReasonRemovalHeldUp: the SyncTarget is being deleted, and its mailbox cannot be removed now.
 	ReasonRemovalHeldUp = "RemovalHeldUp"
+	// ReasonNamespaceFailed: the mailbox is there, and its namespace default cannot be made.
+	ReasonNamespaceFailed = "NamespaceFailed"
 	// ReasonAccessFailed: what spec.mailboxAccess asks for cannot be granted.
 	ReasonAccessFailed = "AccessFailed"
 )
@@ -152,7 +154,7 @@ func SyncTargetOf(_ context.Context, workspace *tenancyv1alpha1.Workspace) []mcr
 // Reconcile brings one SyncTarget's mailbox in step.
 func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request) (reconcile.Result, error) {
 	result, reason, err := c.reconcile(ctx, request)
-	if err != nil || !slices.Contains([]string{ReasonQueued, ReasonInitializing, ReasonLost}, reason) {
+	if err != nil || !slices.Contains([]string{ReasonQueued, ReasonInitializing, ReasonNamespaceFailed, ReasonLost}, reason) {
 		c.turns.pass(request)
 	}
 	return result, err
@@ -199,7 +201,7 @@ func (c *Controller) reconcile(ctx context.Context, request mcreconcile.Request)
 	switch condition.Reason {
 	case ReasonInitializing:
 		return reconcile.Result{RequeueAfter: hangingAfter}, condition.Reason, nil
-	case ReasonDeleted, ReasonLost, ReasonAccessFailed:
+	case ReasonDeleted, ReasonLost, ReasonNamespaceFailed, ReasonAccessFailed:
 		return reconcile.Result{RequeueAfter: lookAgain}, condition.Reason, nil
 	}
 	if len(syncTarget.Spec.MailboxAccess) > 0 {
@@ -290,6 +292,10 @@ func (c *Controller) observe(
 			Message: fmt.Sprintf("The workspace %s:%s is being deleted. What it held stays on the target; a new one is made when it is gone.", c.Workspace, name)}, nil, nil
 	}
 	if workspace.Status.Phase == corev1alpha1.LogicalClusterPhaseReady && workspace.Spec.Cluster != "" {
+		if err := c.furnish(ctx, syncTarget.UID, workspace.Spec.Cluster); err != nil {
+			return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonNamespaceFailed,
+				Message: fmt.Sprintf("The namespace default cannot be made in the mailbox %s: %v.", c.path(name), err)}, nil, nil
+		}
 		return metav1.Condition{Status: metav1.ConditionTrue, Reason: ReasonReady, Message: fmt.Sprintf("The mailbox is %s.", c.path(name))},
 			&edgev2alpha1.MailboxStatus{Workspace: c.path(name), Cluster: workspace.Spec.Cluster}, nil
 	}

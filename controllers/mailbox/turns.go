@@ -25,7 +25,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 )
 
-// atOnce is how many mailboxes kcp is asked to prepare at a time. Each costs it most of a second of a processor's time, and it
+// atOnce is how many mailboxes kcp is asked to prepare at a time. Each costs it half a second of a processor's time, and it
 // works on all at once: of hundreds that are asked for together, even the first would take minutes.
 const atOnce = 16
 

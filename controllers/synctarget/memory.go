@@ -43,6 +43,8 @@ type memory struct {
 	trust *trust
 	// worded is when the words of a condition were last changed while it stayed the same.
 	worded time.Time
+	// rivalSeen is true once this hub has seen an older SyncTarget of the same cluster: when that is gone, it is not awaited.
+	rivalSeen bool
 }
 
 // trust is what counts of what the hub before has found out about a target.

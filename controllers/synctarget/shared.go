@@ -153,7 +153,8 @@ func (c *Controller) identify(ctx context.Context, request mcreconcile.Request, 
 		}
 	}
 	rival := c.claim(request, syncTarget, cluster.ID, found)
-	found.rival = refusedFor(syncTarget.Spec.AllowSharedCluster, rival, known.Refused, c.clock.Since(memory.since))
+	memory.rivalSeen = memory.rivalSeen || rival != nil
+	found.rival = refusedFor(syncTarget.Spec.AllowSharedCluster, rival, known.Refused && !memory.rivalSeen, c.clock.Since(memory.since))
 	err := c.ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) {
 		entry.Name, entry.Inventory, entry.Refused = syncTarget.Name, string(request.ClusterName), found.rival != nil
 		if confirmed {
@@ -192,13 +193,13 @@ func (c *Controller) claim(request mcreconcile.Request, syncTarget *edgev2alpha1
 	return rival
 }
 
-// refusedFor returns the claim because of which a SyncTarget is not to be synced, nil if it is. One that was refused stays so
-// until the hub has had time to see the other one.
-func refusedFor(allowed bool, rival *claim, wasRefused bool, seenFor time.Duration) *claim {
+// refusedFor returns the claim because of which a SyncTarget is not to be synced, nil if it is. One that the hub before refused, for
+// a rival that this hub has not seen yet, stays so until it has had time to see that.
+func refusedFor(allowed bool, rival *claim, unseen bool, seenFor time.Duration) *claim {
 	switch {
 	case allowed:
 		return nil
-	case rival == nil && wasRefused && seenFor < acquaintance:
+	case rival == nil && unseen && seenFor < acquaintance:
 		return &claim{}
 	default:
 		return rival

@@ -96,21 +96,20 @@ func TestRefusedFor(t *testing.T) {
 	older := &claim{uid: "older"}
 	for name, test := range map[string]struct {
 		allowed bool
-		refused bool
+		unseen  bool
 		rival   *claim
 		seenFor time.Duration
 		want    *claim
 	}{
-		"alone":                          {},
-		"an older one":                   {rival: older, seenFor: time.Hour, want: older},
-		"an older one, allowed":          {rival: older, allowed: true},
-		"refused before, just seen":      {refused: true, want: &claim{}},
-		"refused before, seen for long":  {refused: true, seenFor: acquaintance},
-		"refused before, allowed now":    {refused: true, allowed: true},
-		"refused before, the other seen": {refused: true, rival: older, want: older},
+		"alone":                       {},
+		"an older one":                {rival: older, seenFor: time.Hour, want: older},
+		"an older one, allowed":       {rival: older, allowed: true},
+		"refused before, just begun":  {unseen: true, want: &claim{}},
+		"refused before, long ago":    {unseen: true, seenFor: acquaintance},
+		"refused before, allowed now": {unseen: true, allowed: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := refusedFor(test.allowed, test.rival, test.refused, test.seenFor)
+			got := refusedFor(test.allowed, test.rival, test.unseen, test.seenFor)
 			if (got == nil) != (test.want == nil) || got != nil && *got != *test.want {
 				t.Errorf("want %v, got %v", test.want, got)
 			}

@@ -113,7 +113,10 @@ func ensureWorkspace(ctx context.Context, options Options) error {
 	case apierrors.IsForbidden(err):
 		return nil // an administrator of the provider workspace alone sees nothing of its parent
 	case apierrors.IsNotFound(err):
-		workspace = tenancyv1alpha1.Workspace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		workspace = tenancyv1alpha1.Workspace{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec:       tenancyv1alpha1.WorkspaceSpec{Type: &universal},
+		}
 		if err := parentClient.Create(ctx, &workspace); err != nil {
 			return explain(err, "create", "the workspace", options.Workspace)
 		}
@@ -243,18 +246,6 @@ func addClaim(spec *apisv1alpha2.APIExportSpec, resource string) {
 	spec.PermissionClaims = append(spec.PermissionClaims, apisv1alpha2.PermissionClaim{
 		GroupResource: apisv1alpha2.GroupResource{Group: group, Resource: resource},
 		Verbs:         []string{"*"},
-	})
-}
-
-// workspaceType makes every mailbox bind the mailbox export, with all its claims accepted now and later.
-func (s *setup) workspaceType(ctx context.Context) error {
-	workspaceType := &tenancyv1alpha1.WorkspaceType{ObjectMeta: metav1.ObjectMeta{Name: WorkspaceType}}
-	return ensure(ctx, s, "WorkspaceType", workspaceType, func(workspaceType *tenancyv1alpha1.WorkspaceType) {
-		maintain := tenancyv1alpha1.APIBindingLifecycleModeMaintain
-		spec := &workspaceType.Spec
-		spec.Extend.With = with(spec.Extend.With, tenancyv1alpha1.WorkspaceTypeReference{Name: "universal", Path: "root"})
-		spec.DefaultAPIBindings = with(spec.DefaultAPIBindings, tenancyv1alpha1.APIExportReference{Path: s.Workspace, Export: MailboxExport})
-		spec.DefaultAPIBindingLifecycle = &maintain
 	})
 }
 

@@ -1,0 +1,131 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package bootstrap_test
+
+import (
+	"testing"
+
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
+	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/synchub-dev/synchub/provider/bootstrap"
+	"github.com/synchub-dev/synchub/test/framework"
+)
+
+var universal = tenancyv1alpha1.WorkspaceTypeReference{Name: "universal", Path: "root"}
+
+// A mailbox is no more than its provider workspace asks for, and has no children: neither a new one, nor one that was made when the
+// type still extended kcp's universal one, which goes on as before.
+func TestMailboxesAreLean(t *testing.T) {
+	t.Parallel()
+	for parentType, extends := range map[string][]tenancyv1alpha1.WorkspaceTypeReference{
+		"universal":    nil,
+		"organization": {universal},
+	} {
+		t.Run(parentType, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			provider := newProvider(t, "lean-in-"+parentType)
+			_, err := framework.CreateWorkspace(t.Context(), provider.Config, "root", "lean-in-"+parentType, parentType)
+			g.Expect(err).NotTo(HaveOccurred())
+			provider.prepared(t)
+			workspaceType := &tenancyv1alpha1.WorkspaceType{}
+			provider.change(t, workspaceType, named(bootstrap.WorkspaceType), func() {
+				workspaceType.Spec.Extend.With = []tenancyv1alpha1.WorkspaceTypeReference{universal}
+				workspaceType.Spec.LimitAllowedChildren = nil
+			})
+			old := provider.mailbox(t, "old")
+			// What kcp has of the type may be older still.
+			eventually(t, func(g Gomega) { g.Expect(old.makesChild(t)).To(Succeed()) })
+
+			report, err := provider.run(t, provider.Config)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(report).To(HaveKeyWithValue("WorkspaceType mailbox", "updated"))
+			provider.read(t, workspaceType, named(bootstrap.WorkspaceType))
+			g.Expect(workspaceType.Spec.Extend.With).To(ConsistOf(extends))
+			report, err = provider.run(t, provider.Config)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(report).To(HaveKeyWithValue("WorkspaceType mailbox", "unchanged"))
+
+			refused := MatchError(ContainSubstring("cannot have any child"))
+			eventually(t, func(g Gomega) { g.Expect(old.makesChild(t)).To(refused) })
+			fresh := provider.mailbox(t, "fresh")
+			g.Expect(fresh.bindings(t)).To(HaveLen(1 + 2*len(extends)))
+			if extends == nil {
+				// Everybody may bind them.
+				g.Expect(framework.Apply(t.Context(), framework.InWorkspace(provider.HubConfig, fresh.path), `
+apiVersion: apis.kcp.io/v1alpha2
+kind: APIBinding
+metadata: {name: tenancy}
+spec: {reference: {export: {path: root, name: tenancy.kcp.io}}}
+`)).To(Succeed())
+			}
+			eventually(t, func(g Gomega) { g.Expect(fresh.makesChild(t)).To(refused) })
+
+			export := &apisv1alpha2.APIExport{}
+			provider.change(t, export, named(bootstrap.MailboxExport), func() {
+				export.Spec.PermissionClaims = append(export.Spec.PermissionClaims,
+					apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Resource: "configmaps"}, Verbs: []string{"*"}})
+			})
+			for _, mailbox := range []mailbox{old, fresh} {
+				eventually(t, func(g Gomega) {
+					g.Expect(mailbox.bindings(t)).To(ContainElement(HaveField("Status.AppliedPermissionClaims", ContainElement(HaveField("Resource", "configmaps")))), mailbox.path)
+				})
+				var workspace tenancyv1alpha1.Workspace
+				provider.read(t, &workspace, named(mailbox.name))
+				g.Expect(workspace.Status.Phase).To(Equal(corev1alpha1.LogicalClusterPhaseReady))
+			}
+		})
+	}
+}
+
+// mailbox is a workspace that the hub's user has made, and is the administrator of.
+type mailbox struct {
+	provider
+
+	name, path string
+}
+
+func (p provider) mailbox(t *testing.T, name string) mailbox {
+	t.Helper()
+	// kcp needs a moment until it knows of the hub's rights, and of the type.
+	eventually(t, func(g Gomega) {
+		_, err := framework.CreateWorkspace(t.Context(), p.HubConfig, p.path, name, p.path+":"+bootstrap.WorkspaceType)
+		g.Expect(err).NotTo(HaveOccurred())
+	})
+	return mailbox{p, name, p.path + ":" + name}
+}
+
+// makesChild tells what kcp says to a workspace below the mailbox. It is not made.
+func (m mailbox) makesChild(t *testing.T) error {
+	t.Helper()
+	child := &tenancyv1alpha1.Workspace{ObjectMeta: metav1.ObjectMeta{Name: "child"}, Spec: tenancyv1alpha1.WorkspaceSpec{Type: &universal}}
+	return m.client(t, m.HubConfig, m.path).Create(t.Context(), child, client.DryRunAll)
+}
+
+func (m mailbox) bindings(t *testing.T) []apisv1alpha2.APIBinding {
+	t.Helper()
+	var list apisv1alpha2.APIBindingList
+	if err := m.client(t, m.HubConfig, m.path).List(t.Context(), &list); err != nil {
+		t.Fatal(err)
+	}
+	return list.Items
+}
