@@ -223,11 +223,13 @@ func TestAgainstKCP(t *testing.T) {
 		for number := range 20 {
 			err = modest.Create(ctx, &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("many-", number)}})
 			t.Log(number, err)
-			time.Sleep(200*time.Millisecond)
+			time.Sleep(200 * time.Millisecond)
 		}
 		var quotas corev1.ResourceQuotaList
 		t.Log(modest.List(ctx, &quotas))
-		for _, q := range quotas.Items { t.Log(q.Name, q.Namespace, q.Status) }
+		for _, q := range quotas.Items {
+			t.Log(q.Name, q.Namespace, q.Status)
+		}
 		g.Expect(err).To(HaveOccurred())
 	})
 }
