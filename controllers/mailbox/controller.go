@@ -170,45 +170,37 @@ func (c *Controller) reconcile(ctx context.Context, request mcreconcile.Request)
 	if err := errors.Join(c.ledger.Wait(ctx), c.Places.Wait(ctx)); err != nil {
 		return reconcile.Result{}, "", err
 	}
-	inventory, err := c.manager.GetCluster(ctx, request.ClusterName)
-	if err != nil {
-		c.Places.leave(request)
+	inventory, syncTarget, err := c.get(ctx, request)
+	if err != nil || syncTarget == nil {
 		return reconcile.Result{}, "", err
 	}
-	var syncTarget edgev2alpha1.SyncTarget
-	if err := inventory.GetClient().Get(ctx, request.NamespacedName, &syncTarget); err != nil {
-		if apierrors.IsNotFound(err) {
-			c.Places.leave(request)
-		}
-		return reconcile.Result{}, "", client.IgnoreNotFound(err)
-	}
 	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("syncTarget", request.String()))
-	if what := inventories.TooLarge(&syncTarget); what != "" {
-		result, err := c.tellTooLarge(ctx, inventory, &syncTarget, what)
+	if what := inventories.TooLarge(syncTarget); what != "" {
+		result, err := c.tellTooLarge(ctx, inventory, syncTarget, what)
 		return result, ReasonTooLarge, err
 	}
 	if syncTarget.DeletionTimestamp != nil {
 		c.Places.leave(request)
-		result, err := c.remove(ctx, inventory, &syncTarget)
+		result, err := c.remove(ctx, inventory, syncTarget)
 		return result, "", err
 	}
 	stored := syncTarget.DeepCopy()
-	if controllerutil.AddFinalizer(&syncTarget, Finalizer) {
+	if controllerutil.AddFinalizer(syncTarget, Finalizer) {
 		// The update event brings us back.
-		result, err := patch.Object(ctx, inventory.GetClient(), stored, &syncTarget)
+		result, err := patch.Object(ctx, inventory.GetClient(), stored, syncTarget)
 		return result, "", err
 	}
-	condition, mailbox, err := c.ensure(ctx, request, &syncTarget)
+	condition, mailbox, err := c.ensure(ctx, request, syncTarget)
 	if err != nil {
 		return reconcile.Result{}, "", err
 	}
 	if mailbox != nil {
-		if err := c.tellForgotten(ctx, inventory.GetClient(), request, &syncTarget); err != nil {
+		if err := c.tellForgotten(ctx, inventory.GetClient(), request, syncTarget); err != nil {
 			return reconcile.Result{}, "", err
 		}
-		condition = c.grant(ctx, &syncTarget, condition, mailbox)
+		condition = c.grant(ctx, syncTarget, condition, mailbox)
 	}
-	written, err := c.report(ctx, inventory, &syncTarget, stored, condition, mailbox)
+	written, err := c.report(ctx, inventory, syncTarget, stored, condition, mailbox)
 	if err != nil || written.RequeueAfter > 0 {
 		return written, condition.Reason, err
 	}
@@ -222,6 +214,22 @@ func (c *Controller) reconcile(ctx context.Context, request mcreconcile.Request)
 		return reconcile.Result{RequeueAfter: grantAgain}, condition.Reason, nil
 	}
 	return reconcile.Result{}, condition.Reason, nil
+}
+
+// get returns a SyncTarget and its workspace. If the SyncTarget is nil there is none of the name.
+func (c *Controller) get(ctx context.Context, request mcreconcile.Request) (cluster.Cluster, *edgev2alpha1.SyncTarget, error) {
+	inventory, err := c.manager.GetCluster(ctx, request.ClusterName)
+	if err != nil {
+		c.Places.leave(request)
+		return nil, nil, err
+	}
+	syncTarget := &edgev2alpha1.SyncTarget{}
+	err = inventory.GetClient().Get(ctx, request.NamespacedName, syncTarget)
+	if apierrors.IsNotFound(err) {
+		c.Places.leave(request)
+		return inventory, nil, nil
+	}
+	return inventory, syncTarget, err
 }
 
 // tellTooLarge says in the condition MailboxReady that nothing is done for a SyncTarget.

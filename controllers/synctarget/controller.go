@@ -210,15 +210,13 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 		c.refer(request, &syncTarget)
 		return c.leave(ctx, request, inventory, &syncTarget)
 	}
-	if c.ledger.Get(syncTarget.UID).Mailbox == "" {
-		// Neither a connection nor anything else is spent on a SyncTarget that gets no mailbox.
-		switch c.mailboxes.Places.Of(request, syncTarget.UID) {
-		case mailbox.PlaceUndecided:
-			return reconcile.Result{RequeueAfter: time.Second}, nil
-		case mailbox.PlaceRefused:
-			return c.refuse(ctx, inventory, &syncTarget)
-		case mailbox.PlaceTaken:
-		}
+	// Neither a connection nor anything else is spent on a SyncTarget that gets no mailbox.
+	switch c.place(request, syncTarget.UID) {
+	case mailbox.PlaceUndecided:
+		return reconcile.Result{RequeueAfter: time.Second}, nil
+	case mailbox.PlaceRefused:
+		return c.refuse(ctx, inventory, &syncTarget)
+	case mailbox.PlaceTaken:
 	}
 	c.refer(request, &syncTarget)
 	c.see(request, syncTarget.UID)
@@ -259,6 +257,14 @@ func (c *Controller) tend(ctx context.Context, request mcreconcile.Request, inve
 		result.RequeueAfter = time.Second
 	}
 	return result, err
+}
+
+// place tells whether a SyncTarget gets a mailbox. One that had one does.
+func (c *Controller) place(request mcreconcile.Request, syncTarget types.UID) mailbox.Place {
+	if c.ledger.Get(syncTarget).Mailbox != "" {
+		return mailbox.PlaceTaken
+	}
+	return c.mailboxes.Places.Of(request, syncTarget)
 }
 
 // refuse says that a SyncTarget gets no mailbox.

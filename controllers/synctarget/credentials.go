@@ -106,17 +106,8 @@ func (c *Controller) secret(ctx context.Context, inventory cluster.Cluster, refe
 		}
 		return nil, err
 	}
-	known := memory.secret
-	if known != nil {
-		if _, isRead := known.Data[reference.Key]; !isRead || known.UID != cached.UID {
-			known = nil
-		}
-	}
-	if known != nil && cached.ResourceVersion == known.ResourceVersion {
-		memory.passed = cached.ResourceVersion
-	}
-	isDoubted := c.takeDoubt(memory)
-	if known != nil && cached.ResourceVersion == memory.passed && !isDoubted {
+	known := memory.known(cached, reference.Key)
+	if isDoubted := c.takeDoubt(memory); known != nil && !isDoubted {
 		return known, nil
 	}
 	stored, err := c.readSecret(ctx, inventory, key)
@@ -124,7 +115,7 @@ func (c *Controller) secret(ctx context.Context, inventory cluster.Cluster, refe
 	case apierrors.IsNotFound(err):
 		memory.secret = nil
 		return nil, err
-	case err != nil && known != nil && cached.ResourceVersion == memory.passed:
+	case err != nil && known != nil:
 		log.FromContext(ctx).V(1).Info("cannot read the Secret from kcp, what was read before is used", "error", err.Error())
 		return known, nil
 	case err != nil:
@@ -132,6 +123,23 @@ func (c *Controller) secret(ctx context.Context, inventory cluster.Cluster, refe
 	}
 	memory.secret, memory.passed = needed(stored, reference.Key), cached.ResourceVersion
 	return memory.secret, nil
+}
+
+// known returns what was read of a Secret if the cache shows no later version, else nil.
+func (m *memory) known(cached *metav1.PartialObjectMetadata, key string) *corev1.Secret {
+	if m.secret == nil || m.secret.UID != cached.UID {
+		return nil
+	}
+	if _, isRead := m.secret.Data[key]; !isRead {
+		return nil
+	}
+	if cached.ResourceVersion == m.secret.ResourceVersion {
+		m.passed = cached.ResourceVersion
+	}
+	if cached.ResourceVersion != m.passed {
+		return nil
+	}
+	return m.secret
 }
 
 // needed returns what a SyncTarget needs of its Secret: who may use it, and what is under the key, nil if nothing is. Of what is too

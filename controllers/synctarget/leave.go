@@ -75,7 +75,7 @@ func (c *Controller) leave(ctx context.Context, request mcreconcile.Request, inv
 	c.see(request, uid)
 	c.sync.Unassign(uid)
 	c.sync.SetHalt(uid, syncmanager.Halt{SyncTarget: syncTarget.Name, Mailbox: logicalcluster.Name(c.ledger.Get(uid).Mailbox), Reason: ReasonDeparting})
-	if c.ledger.Get(uid).Mailbox == "" && c.mailboxes.Places.Of(request, uid) != mailbox.PlaceTaken {
+	if c.place(request, uid) != mailbox.PlaceTaken {
 		return c.finish(ctx, inventory, syncTarget, ReasonDeparted, "It had no mailbox.")
 	}
 	memory := c.remember(uid)
