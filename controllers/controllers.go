@@ -23,7 +23,6 @@ import (
 	"net/http"
 
 	"github.com/go-logr/logr"
-	"github.com/kcp-dev/multicluster-provider/apiexport"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
@@ -55,6 +54,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/controllers/synctarget"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
+	"github.com/synchub-dev/synchub/provider/inventories"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
@@ -77,6 +77,8 @@ type Options struct {
 	// CacheLimits bound what is held of each target, and TargetsBytes what of all together.
 	CacheLimits  targets.CacheLimits
 	TargetsBytes int64
+	// MaxMailboxes is how many mailboxes the SyncTargets of one inventory workspace get.
+	MaxMailboxes int
 	// Denied are networks that no connection to a target leads to.
 	Denied targets.Networks
 	// Protected are the namespaces that nothing goes to or comes from unless that is allowed.
@@ -111,13 +113,13 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 	if err != nil {
 		return nil, fmt.Errorf("cannot reach the provider workspace %s: %w", options.Workspace, err)
 	}
-	// The provider logs whole APIBindings at info level.
-	quiet := options.Log.WithName("inventory").V(2)
-	inventories, err := apiexport.New(options.Access.Workspace(options.Workspace), bootstrap.InventoryExport, apiexport.Options{Scheme: hosting.GetScheme(), Log: &quiet})
+	found, err := inventories.New(inventories.Options{
+		Access: options.Access, Workspace: options.Workspace, Export: bootstrap.InventoryExport, Scheme: hosting.GetScheme(), Log: options.Log.WithName("inventory"),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot watch the inventory workspaces: %w", err)
 	}
-	multi, err := mcmanager.WithMultiCluster(hosting, inventories)
+	multi, err := mcmanager.WithMultiCluster(hosting, found)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +127,8 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 	memory := ledger.New(ledger.Options{
 		Client: provider.GetClient(), Reader: provider.GetAPIReader(), Lease: leaseOf(hosting, options.Lease), Clock: realClock, Log: options.Log.WithName("ledger"),
 	})
-	locator := mailbox.Locator{Provider: provider, Workspace: options.Workspace, Maker: &mailbox.Maker{
+	places := mailbox.NewPlaces(provider, options.MaxMailboxes, options.Log.WithName("mailbox"))
+	locator := mailbox.Locator{Provider: provider, Workspace: options.Workspace, Places: places, Maker: &mailbox.Maker{
 		Ledger: memory,
 		WhoAmI: func(ctx context.Context) (authenticationv1.UserInfo, error) {
 			return kcp.WhoAmI(ctx, options.Access.Workspace(options.Workspace))
@@ -183,7 +186,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 		HostingREST: hostingREST.RESTClient(),
 		Namespace:   options.Namespace,
 		Provider:    provider,
-		Targets:     &apiresourceschema.SyncTargets{Inventories: multi, Bindings: inventories.Lister(), Registry: registry},
+		Targets:     &apiresourceschema.SyncTargets{Inventories: multi, Bindings: found.Lister(), Registry: registry},
 		Definitions: published.NewDefinitions(func(all []published.Definition) { sync.SetDefinitions(wanted(all)) }),
 		Recorder:    events,
 		Clock:       realClock,
@@ -202,6 +205,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 	return multi, errors.Join(
 		hosting.Add(provider),
 		hosting.Add(memory),
+		hosting.Add(places),
 		hosting.Add(boxes),
 		hosting.Add(registry),
 		schemas.Register(hosting),

@@ -54,7 +54,7 @@ func TestCompletion(t *testing.T) {
 func TestNamespaceOutsideACluster(t *testing.T) {
 	options := runOptions{kcpKubeconfig: "x", workspace: "x", leaseDuration: 3, renewDeadline: 2, retryPeriod: 1, logs: logOptions{"info", "json"}}
 	options.kcpLimits.QPS, options.kcpLimits.Burst, options.targetLimits.QPS, options.targetLimits.Burst = 1, 1, 1, 1
-	options.mailboxLimits.Objects, options.mailboxLimits.Bytes = 1, 1
+	options.mailboxLimits.Objects, options.mailboxLimits.Bytes, options.maxMailboxes = 1, 1, 1
 	options.cacheLimits.Objects, options.cacheLimits.Bytes = 1, 1
 	if err := options.validate(); err != nil {
 		t.Fatal(err)

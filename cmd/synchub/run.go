@@ -45,9 +45,11 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/synchub-dev/synchub/controllers"
+	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/controllers/sync"
 	"github.com/synchub-dev/synchub/controllers/sync/boundary"
 	"github.com/synchub-dev/synchub/controllers/synctarget"
+	"github.com/synchub-dev/synchub/provider/inventories"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/requests"
@@ -85,6 +87,8 @@ type runOptions struct {
 	targetLimits kcp.Limits
 	// mailboxLimits bound what the hub holds of each mailbox.
 	mailboxLimits mailboxes.Limits
+	// maxMailboxes bounds how many there are of each inventory workspace.
+	maxMailboxes int
 	// mailboxesBytes bounds what it holds of all together, zero for a share of the memory.
 	mailboxesBytes int64
 	// cacheLimits bound what the hub holds of each target, targetsBytes what of all together, zero for a share of the memory.
@@ -147,6 +151,7 @@ func (o *runOptions) addFlags(flags *pflag.FlagSet) {
 	flags.Int64Var(&o.mailboxLimits.Objects, "mailbox-max-objects", 20_000, "objects of one mailbox that the hub holds, the oldest first; those beyond are not synced. A SyncTarget may set fewer")
 	flags.Int64Var(&o.mailboxLimits.Bytes, "mailbox-max-bytes", 64<<20, "bytes of memory that the objects of one mailbox may take, the oldest first; those beyond are not synced. A SyncTarget may set fewer")
 	flags.Int64Var(&o.mailboxesBytes, "mailboxes-max-bytes", 0, "bytes of memory that the objects of all mailboxes may take together; beyond that the largest mailboxes are cut first (default: a fifth of the memory that Go may take by --memory-limit or GOMEMLIMIT, else 184 MiB)")
+	flags.IntVar(&o.maxMailboxes, "inventory-max-mailboxes", 1000, "mailboxes that the SyncTargets of one inventory workspace get; those beyond say TooManyMailboxes, and those that have one keep it")
 	flags.Int64Var(&o.cacheLimits.Objects, "target-cache-objects", 100_000, "objects that the hub holds of one target, beyond which it leaves that alone")
 	flags.Int64Var(&o.cacheLimits.Bytes, "target-cache-bytes", 128<<20, "bytes of memory that those may take")
 	flags.Int64Var(&o.targetsBytes, "targets-max-bytes", 0, "bytes of memory that what the hub holds of all targets may take together; near that it leaves those alone that take most and want more (default: a quarter of the memory that Go may take by --memory-limit or GOMEMLIMIT, else 230 MiB)")
@@ -199,6 +204,8 @@ func (o *runOptions) validateLimits() error {
 		return errors.New("set --target-cache-objects and --target-cache-bytes to positive numbers")
 	case o.mailboxLimits.Objects <= 0 || o.mailboxLimits.Bytes <= 0:
 		return errors.New("set --mailbox-max-objects and --mailbox-max-bytes to positive numbers")
+	case o.maxMailboxes <= 0:
+		return errors.New("set --inventory-max-mailboxes to a positive number")
 	case o.mailboxesBytes < 0:
 		return errors.New("set --mailboxes-max-bytes to a number of bytes, or to 0 for the share of the hub's memory")
 	case o.targetsBytes < 0:
@@ -298,6 +305,7 @@ func (o *runOptions) run(ctx context.Context) error {
 		TargetLimits:   o.targetLimits,
 		MailboxLimits:  o.mailboxLimits,
 		MailboxesBytes: o.mailboxesBytes,
+		MaxMailboxes:   o.maxMailboxes,
 		CacheLimits:    o.cacheLimits,
 		TargetsBytes:   o.targetsBytes,
 		Denied:         o.denied,
@@ -328,5 +336,5 @@ func (o *runOptions) hostingConfig() (*rest.Config, error) {
 
 // collectors returns the hub's own metrics.
 func collectors() []prometheus.Collector {
-	return slices.Concat(requests.Collectors(), mailboxes.Collectors(), targets.Collectors(), synctarget.Collectors(), sync.Collectors())
+	return slices.Concat(requests.Collectors(), inventories.Collectors(), mailbox.Collectors(), mailboxes.Collectors(), targets.Collectors(), synctarget.Collectors(), sync.Collectors())
 }

@@ -18,6 +18,7 @@ package mailbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -50,6 +51,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/heartbeat"
 	"github.com/synchub-dev/synchub/controllers/notice"
 	"github.com/synchub-dev/synchub/controllers/patch"
+	"github.com/synchub-dev/synchub/provider/inventories"
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
@@ -88,6 +90,10 @@ const (
 	ReasonRemovalHeldUp = "RemovalHeldUp"
 	// ReasonNamespaceFailed: the mailbox is there, and its namespace default cannot be made.
 	ReasonNamespaceFailed = "NamespaceFailed"
+	// ReasonTooManyMailboxes: the SyncTargets of the inventory workspace have as many as the hub makes for one.
+	ReasonTooManyMailboxes = "TooManyMailboxes"
+	// ReasonTooLarge: the SyncTarget is larger than the hub reads, which does nothing for it.
+	ReasonTooLarge = "TooLarge"
 	// ReasonAccessFailed: what spec.mailboxAccess asks for cannot be granted.
 	ReasonAccessFailed = "AccessFailed"
 )
@@ -128,6 +134,7 @@ func (c *Controller) Register() error {
 			handler.TypedEnqueueRequestsFromMapFunc(SyncTargetOf))).
 		WatchesRawSource(source.TypedFunc[mcreconcile.Request](func(_ context.Context, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]) error {
 			c.turns.listen(queue)
+			c.Places.listen(queue)
 			return nil
 		})).
 		WithOptions(controller.TypedOptions[mcreconcile.Request]{
@@ -162,39 +169,40 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 
 // reconcile returns the reason of the condition MailboxReady too, empty if there is none.
 func (c *Controller) reconcile(ctx context.Context, request mcreconcile.Request) (result reconcile.Result, reason string, err error) {
-	if err := c.ledger.Wait(ctx); err != nil {
+	if err := errors.Join(c.ledger.Wait(ctx), c.Places.Wait(ctx)); err != nil {
 		return reconcile.Result{}, "", err
 	}
-	inventory, err := c.manager.GetCluster(ctx, request.ClusterName)
-	if err != nil {
+	inventory, syncTarget, err := c.get(ctx, request)
+	if err != nil || syncTarget == nil {
 		return reconcile.Result{}, "", err
-	}
-	var syncTarget edgev2alpha1.SyncTarget
-	if err := inventory.GetClient().Get(ctx, request.NamespacedName, &syncTarget); err != nil {
-		return reconcile.Result{}, "", client.IgnoreNotFound(err)
 	}
 	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("syncTarget", request.String()))
+	if what := inventories.TooLarge(syncTarget); what != "" {
+		result, err := c.tellTooLarge(ctx, inventory, syncTarget, what)
+		return result, ReasonTooLarge, err
+	}
 	if syncTarget.DeletionTimestamp != nil {
-		result, err := c.remove(ctx, inventory, &syncTarget)
+		c.Places.leave(request)
+		result, err := c.remove(ctx, inventory, syncTarget)
 		return result, "", err
 	}
 	stored := syncTarget.DeepCopy()
-	if controllerutil.AddFinalizer(&syncTarget, Finalizer) {
+	if controllerutil.AddFinalizer(syncTarget, Finalizer) {
 		// The update event brings us back.
-		result, err := patch.Object(ctx, inventory.GetClient(), stored, &syncTarget)
+		result, err := patch.Object(ctx, inventory.GetClient(), stored, syncTarget)
 		return result, "", err
 	}
-	condition, mailbox, err := c.ensure(ctx, request, &syncTarget)
+	condition, mailbox, err := c.ensure(ctx, request, syncTarget)
 	if err != nil {
 		return reconcile.Result{}, "", err
 	}
 	if mailbox != nil {
-		if err := c.tellForgotten(ctx, inventory.GetClient(), request, &syncTarget); err != nil {
+		if err := c.tellForgotten(ctx, inventory.GetClient(), request, syncTarget); err != nil {
 			return reconcile.Result{}, "", err
 		}
-		condition = c.grant(ctx, &syncTarget, condition, mailbox)
+		condition = c.grant(ctx, syncTarget, condition, mailbox)
 	}
-	written, err := c.report(ctx, inventory, &syncTarget, stored, condition, mailbox)
+	written, err := c.report(ctx, inventory, syncTarget, stored, condition, mailbox)
 	if err != nil || written.RequeueAfter > 0 {
 		return written, condition.Reason, err
 	}
@@ -208,6 +216,35 @@ func (c *Controller) reconcile(ctx context.Context, request mcreconcile.Request)
 		return reconcile.Result{RequeueAfter: grantAgain}, condition.Reason, nil
 	}
 	return reconcile.Result{}, condition.Reason, nil
+}
+
+// get returns a SyncTarget and its workspace. If the SyncTarget is nil there is none of the name.
+func (c *Controller) get(ctx context.Context, request mcreconcile.Request) (cluster.Cluster, *edgev2alpha1.SyncTarget, error) {
+	inventory, err := c.manager.GetCluster(ctx, request.ClusterName)
+	if err != nil {
+		c.Places.leave(request)
+		return nil, nil, err
+	}
+	syncTarget := &edgev2alpha1.SyncTarget{}
+	err = inventory.GetClient().Get(ctx, request.NamespacedName, syncTarget)
+	if apierrors.IsNotFound(err) {
+		c.Places.leave(request)
+		return inventory, nil, nil
+	}
+	return inventory, syncTarget, err
+}
+
+// tellTooLarge says in the condition MailboxReady that nothing is done for a SyncTarget.
+func (c *Controller) tellTooLarge(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, what string) (reconcile.Result, error) {
+	stored := syncTarget.DeepCopy()
+	changed := meta.SetStatusCondition(&syncTarget.Status.Conditions, metav1.Condition{
+		Type: edgev2alpha1.ConditionMailboxReady, Status: metav1.ConditionFalse, Reason: ReasonTooLarge, ObservedGeneration: syncTarget.Generation,
+		Message: fmt.Sprintf("The hub takes no notice of changes of this SyncTarget, and does not let it go, while %s.", what),
+	})
+	if !changed {
+		return reconcile.Result{}, nil
+	}
+	return patch.Status(ctx, inventory.GetClient(), stored, syncTarget)
 }
 
 // report writes the condition MailboxReady and where the mailbox is, if either changed. That a mailbox was lost is told first.
@@ -250,6 +287,9 @@ func (c *Controller) ensure(ctx context.Context, request mcreconcile.Request, sy
 	var workspace tenancyv1alpha1.Workspace
 	err := c.Provider.GetClient().Get(ctx, types.NamespacedName{Name: name}, &workspace)
 	if apierrors.IsNotFound(err) {
+		if !c.Places.take(request, name, c.ledger.Get(syncTarget.UID).Mailbox != "") {
+			return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonTooManyMailboxes, Message: c.Places.Refusal()}, nil, nil
+		}
 		if !c.turns.take(request) {
 			return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonQueued,
 				Message: fmt.Sprintf("The hub has kcp prepare %d mailboxes at a time; this one waits for its turn.", atOnce)}, nil, nil

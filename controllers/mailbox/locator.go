@@ -37,6 +37,8 @@ type Locator struct {
 	Provider  cluster.Cluster
 	Workspace string
 	Maker     *Maker
+	// Places bound how many mailboxes there are.
+	Places *Places
 }
 
 // Locate returns the logical cluster of a SyncTarget's mailbox, empty while that is not ready or is being deleted. The inventory

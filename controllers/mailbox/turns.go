@@ -17,11 +17,13 @@ limitations under the License.
 package mailbox
 
 import (
+	"math"
 	"sync"
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 )
 
@@ -35,13 +37,14 @@ type turns struct {
 
 	lock  sync.Mutex
 	queue workqueue.TypedInterface[mcreconcile.Request]
-	// preparing are the SyncTargets whose mailboxes kcp prepares, with since when, and waiting those that are to come.
+	// preparing are the SyncTargets whose mailboxes kcp prepares, with since when, and waiting those that are to come, by
+	// inventory workspace.
 	preparing map[mcreconcile.Request]time.Time
-	waiting   map[mcreconcile.Request]bool
+	waiting   map[multicluster.ClusterName]map[mcreconcile.Request]bool
 }
 
 func newTurns(clock clock.PassiveClock) *turns {
-	return &turns{clock: clock, preparing: map[mcreconcile.Request]time.Time{}, waiting: map[mcreconcile.Request]bool{}}
+	return &turns{clock: clock, preparing: map[mcreconcile.Request]time.Time{}, waiting: map[multicluster.ClusterName]map[mcreconcile.Request]bool{}}
 }
 
 // listen takes over the queue by which those who wait are called.
@@ -56,7 +59,10 @@ func (t *turns) take(syncTarget mcreconcile.Request) bool {
 	t.lock.Lock()
 	defer t.lock.Unlock()
 	if _, has := t.preparing[syncTarget]; !has && len(t.preparing) >= atOnce {
-		t.waiting[syncTarget] = true
+		if t.waiting[syncTarget.ClusterName] == nil {
+			t.waiting[syncTarget.ClusterName] = map[mcreconcile.Request]bool{}
+		}
+		t.waiting[syncTarget.ClusterName][syncTarget] = true
 		return false
 	}
 	t.begin(syncTarget)
@@ -72,7 +78,7 @@ func (t *turns) note(syncTarget mcreconcile.Request) (since time.Time) {
 
 // begin gives a SyncTarget its turn, unless it has it. The caller holds the lock.
 func (t *turns) begin(syncTarget mcreconcile.Request) (since time.Time) {
-	delete(t.waiting, syncTarget)
+	t.endWait(syncTarget)
 	if _, has := t.preparing[syncTarget]; !has {
 		t.preparing[syncTarget] = t.clock.Now()
 	}
@@ -93,14 +99,44 @@ func (t *turns) pass(syncTarget mcreconcile.Request) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
 	delete(t.preparing, syncTarget)
-	delete(t.waiting, syncTarget)
+	t.endWait(syncTarget)
 	free := atOnce - len(t.preparing)
-	for next := range t.waiting {
-		if free <= 0 || t.queue == nil {
-			return
-		}
-		free--
-		delete(t.waiting, next)
+	if free <= 0 || t.queue == nil || len(t.waiting) == 0 {
+		return
+	}
+	// An inventory workspace with many SyncTargets does not keep those of others from their turn.
+	turns := map[multicluster.ClusterName]int{}
+	for preparing := range t.preparing {
+		turns[preparing.ClusterName]++
+	}
+	for ; free > 0 && len(t.waiting) > 0; free-- {
+		next := t.next(turns)
+		turns[next.ClusterName]++
+		t.endWait(next)
 		t.queue.Add(next)
+	}
+}
+
+// next returns one that waits, of the inventory workspace that has the fewest turns. The caller holds the lock.
+func (t *turns) next(turns map[multicluster.ClusterName]int) (next mcreconcile.Request) {
+	fewest := math.MaxInt
+	for inventory, waiting := range t.waiting {
+		if turns[inventory] >= fewest {
+			continue
+		}
+		fewest = turns[inventory]
+		for next = range waiting {
+			break
+		}
+	}
+	return next
+}
+
+// endWait notes that a SyncTarget does not wait any more. The caller holds the lock.
+func (t *turns) endWait(syncTarget mcreconcile.Request) {
+	waiting := t.waiting[syncTarget.ClusterName]
+	delete(waiting, syncTarget)
+	if len(waiting) == 0 {
+		delete(t.waiting, syncTarget.ClusterName)
 	}
 }

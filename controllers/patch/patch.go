@@ -40,22 +40,29 @@ func Status(ctx context.Context, cluster client.Client, stored, changed client.O
 	return Settle(cluster.Status().Patch(ctx, changed, difference(stored, changed)))
 }
 
-// maxMessage is how long the message of a condition may be. API servers take 32 KiB and refuse the whole status else.
+// maxMessage is how long the message of a condition or a resource may be. API servers take 32 KiB, or 4, and refuse the whole status else.
 const maxMessage = 4 << 10
 
-// boundMessages cuts the messages of conditions that were put together from too many parts.
+// boundMessages cuts the messages of conditions and resources that were put together from too many parts.
 func boundMessages(object client.Object) {
 	var conditions []metav1.Condition
 	switch known := object.(type) {
 	case *edgev2alpha1.SyncTarget:
 		conditions = known.Status.Conditions
+		for i := range known.Status.SyncedResources {
+			cutMessage(&known.Status.SyncedResources[i].Message)
+		}
 	case *synchubv1alpha1.PublishedResource:
 		conditions = known.Status.Conditions
 	}
 	for i := range conditions {
-		if len(conditions[i].Message) > maxMessage {
-			conditions[i].Message = redact.Cut(conditions[i].Message, maxMessage)
-		}
+		cutMessage(&conditions[i].Message)
+	}
+}
+
+func cutMessage(message *string) {
+	if len(*message) > maxMessage {
+		*message = redact.Cut(*message, maxMessage)
 	}
 }
 

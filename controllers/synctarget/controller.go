@@ -26,6 +26,7 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -49,7 +50,9 @@ import (
 	"github.com/synchub-dev/synchub/controllers/departure"
 	"github.com/synchub-dev/synchub/controllers/heartbeat"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
+	"github.com/synchub-dev/synchub/controllers/patch"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/provider/inventories"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
@@ -128,7 +131,7 @@ func (c *Controller) Register() error {
 	return mcbuilder.ControllerManagedBy(c.manager).
 		Named("synctarget").
 		For(&edgev2alpha1.SyncTarget{}, mcbuilder.WithPredicates(heartbeat.Ignored())).
-		Watches(&corev1.Secret{}, func(name multicluster.ClusterName, inventory cluster.Cluster) mchandler.EventHandler {
+		Watches(inventories.Secret(), func(name multicluster.ClusterName, inventory cluster.Cluster) mchandler.EventHandler {
 			return mchandler.EnqueueRequestsFromMapFunc(func(_ context.Context, secret client.Object) []reconcile.Request {
 				return c.referTo(secretName{name, client.ObjectKeyFromObject(secret)})
 			})(name, inventory)
@@ -199,10 +202,23 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 		}
 		return reconcile.Result{}, err
 	}
-	c.refer(request, &syncTarget)
+	if inventories.TooLarge(&syncTarget) != "" {
+		// Its mailbox's controller says so. Nothing is stopped by what the hub does not know.
+		return reconcile.Result{}, nil
+	}
 	if syncTarget.DeletionTimestamp != nil {
+		c.refer(request, &syncTarget)
 		return c.leave(ctx, request, inventory, &syncTarget)
 	}
+	// Neither a connection nor anything else is spent on a SyncTarget that gets no mailbox.
+	switch c.place(request, syncTarget.UID) {
+	case mailbox.PlaceUndecided:
+		return reconcile.Result{RequeueAfter: time.Second}, nil
+	case mailbox.PlaceRefused:
+		return c.refuse(ctx, inventory, &syncTarget)
+	case mailbox.PlaceTaken:
+	}
+	c.refer(request, &syncTarget)
 	c.see(request, syncTarget.UID)
 	return c.tend(ctx, request, inventory, &syncTarget)
 }
@@ -241,6 +257,26 @@ func (c *Controller) tend(ctx context.Context, request mcreconcile.Request, inve
 		result.RequeueAfter = time.Second
 	}
 	return result, err
+}
+
+// place tells whether a SyncTarget gets a mailbox. One that had one does.
+func (c *Controller) place(request mcreconcile.Request, syncTarget types.UID) mailbox.Place {
+	if c.ledger.Get(syncTarget).Mailbox != "" {
+		return mailbox.PlaceTaken
+	}
+	return c.mailboxes.Places.Of(request, syncTarget)
+}
+
+// refuse says that a SyncTarget gets no mailbox.
+func (c *Controller) refuse(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
+	stored := syncTarget.DeepCopy()
+	refused := view{now: c.clock.Now()}
+	refused.problem = &credentialsError{mailbox.ReasonTooManyMailboxes, c.mailboxes.Places.Refusal()}
+	refused.describe(syncTarget, &memory{since: refused.now})
+	if apiequality.Semantic.DeepEqual(stored.Status, syncTarget.Status) {
+		return reconcile.Result{}, nil
+	}
+	return patch.Status(ctx, inventory.GetClient(), stored, syncTarget)
 }
 
 // engage has a SyncTarget synced, or not. Nothing is written to a cluster before the ledger says which one that is.

@@ -20,16 +20,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/credentials"
+	"github.com/synchub-dev/synchub/provider/inventories"
 	"github.com/synchub-dev/synchub/provider/requests"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -42,7 +45,10 @@ func (p *credentialsError) Error() string { return p.message }
 // connect returns the connection for the SyncTarget's credentials, or why there is none. Credentials that are missing or
 // refused end the connection that there was: its own are not the SyncTarget's any more.
 func (c *Controller) connect(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, memory *memory) (*targets.Connection, *credentialsError, error) {
-	kubeconfig, problem := c.credentials(ctx, inventory, syncTarget, memory)
+	kubeconfig, problem, err := c.credentials(ctx, inventory, syncTarget, memory)
+	if err != nil {
+		return nil, nil, err
+	}
 	if problem != nil {
 		c.registry.Disconnect(syncTarget.UID)
 		return nil, problem, nil
@@ -60,25 +66,27 @@ func (c *Controller) connect(ctx context.Context, inventory cluster.Cluster, syn
 	return connection, nil, nil
 }
 
-func (c *Controller) credentials(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, memory *memory) ([]byte, *credentialsError) {
+func (c *Controller) credentials(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, memory *memory) ([]byte, *credentialsError, error) {
 	reference := credentialsOf(syncTarget)
 	if reference == nil {
-		return nil, &credentialsError{ReasonCredentialsMissing, "Set spec.kubeconfigSecretRef to a Secret of this workspace that holds the cluster's kubeconfig."}
+		return nil, &credentialsError{ReasonCredentialsMissing, "Set spec.kubeconfigSecretRef to a Secret of this workspace that holds the cluster's kubeconfig."}, nil
 	}
-	key := types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name}
-	secret, err := c.secret(ctx, inventory, key, memory)
-	if err != nil {
-		return nil, &credentialsError{ReasonCredentialsMissing, fmt.Sprintf("The Secret %s is not there, or the hub does not see it: it needs the label %s=%s, "+
-			"and this workspace's APIBinding must accept the claim on secrets.", key, edgev2alpha1.LabelCredential, edgev2alpha1.CredentialKubeconfig)}
+	secret, err := c.secret(ctx, inventory, reference, memory)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, &credentialsError{ReasonCredentialsMissing, fmt.Sprintf("The Secret %s/%s is not there, or the hub does not see it: it needs the label %s=%s, "+
+			"and this workspace's APIBinding must accept the claim on secrets.", reference.Namespace, reference.Name, edgev2alpha1.LabelCredential, edgev2alpha1.CredentialKubeconfig)}, nil
+	case err != nil:
+		return nil, nil, err
 	}
 	if !credentials.Allows(secret, syncTarget.Name, syncTarget.UID) {
-		return nil, &credentialsError{ReasonCredentialsNotAllowed, notAllowed(secret, syncTarget)}
+		return nil, &credentialsError{ReasonCredentialsNotAllowed, notAllowed(secret, syncTarget)}, nil
 	}
-	kubeconfig, ok := secret.Data[reference.Key]
-	if !ok {
-		return nil, &credentialsError{ReasonCredentialsMissing, fmt.Sprintf("The Secret %s has no key %q.", key, reference.Key)}
+	kubeconfig := secret.Data[reference.Key]
+	if kubeconfig == nil {
+		return nil, &credentialsError{ReasonCredentialsMissing, fmt.Sprintf("The Secret %s has no key %q.", types.NamespacedName{Namespace: secret.Namespace, Name: secret.Name}, reference.Key)}, nil
 	}
-	return kubeconfig, nil
+	return kubeconfig, nil, nil
 }
 
 // notAllowed says how somebody who may change the Secret lets the SyncTarget use it.
@@ -87,38 +95,72 @@ func notAllowed(secret *corev1.Secret, syncTarget *edgev2alpha1.SyncTarget) stri
 		secret.Namespace, secret.Name, credentials.Command(secret, syncTarget.Name, syncTarget.UID))
 }
 
-// secret returns a Secret from the cache or, once after each time that its content was refused by the target, from kcp.
-func (c *Controller) secret(ctx context.Context, inventory cluster.Cluster, key types.NamespacedName, memory *memory) (*corev1.Secret, error) {
-	cached := &corev1.Secret{}
+// secret returns what a SyncTarget needs of its Secret, as it was read from kcp when the cache showed another version, or once after
+// each time that its content was refused by the target: the cache holds no content.
+func (c *Controller) secret(ctx context.Context, inventory cluster.Cluster, reference *edgev2alpha1.SecretReference, memory *memory) (*corev1.Secret, error) {
+	key := types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name}
+	cached := inventories.Secret()
 	if err := inventory.GetClient().Get(ctx, key, cached); err != nil {
-		memory.reread = nil
+		if apierrors.IsNotFound(err) {
+			memory.secret = nil
+		}
 		return nil, err
 	}
-	if c.takeDoubt(memory) {
-		memory.reread, memory.passed = nil, cached.ResourceVersion
-		stored, err := c.readSecret(ctx, inventory, key)
-		switch {
-		case apierrors.IsNotFound(err):
-			return nil, err
-		case err != nil:
-			log.FromContext(ctx).V(1).Info("cannot read the Secret from kcp, what the cache has is used", "error", err.Error())
-		default:
-			memory.reread = stored
-		}
+	known := memory.known(cached, reference.Key)
+	if isDoubted := c.takeDoubt(memory); known != nil && !isDoubted {
+		return known, nil
 	}
-	if stored := memory.reread; stored != nil && stored.UID == cached.UID && memory.passed == cached.ResourceVersion {
-		return stored, nil
+	stored, err := c.readSecret(ctx, inventory, key)
+	switch {
+	case apierrors.IsNotFound(err):
+		memory.secret = nil
+		return nil, err
+	case err != nil && known != nil:
+		log.FromContext(ctx).V(1).Info("cannot read the Secret from kcp, what was read before is used", "error", err.Error())
+		return known, nil
+	case err != nil:
+		return nil, fmt.Errorf("cannot read the Secret %s: %w", key, err)
 	}
-	memory.reread = nil
-	return cached, nil
+	memory.secret, memory.passed = needed(stored, reference.Key), cached.ResourceVersion
+	return memory.secret, nil
 }
 
-// readSecret reads from kcp: what a cluster calls its API reader is its cache.
+// known returns what was read of a Secret if the cache shows no later version, else nil.
+func (m *memory) known(cached *metav1.PartialObjectMetadata, key string) *corev1.Secret {
+	if m.secret == nil || m.secret.UID != cached.UID {
+		return nil
+	}
+	if _, isRead := m.secret.Data[key]; !isRead {
+		return nil
+	}
+	if cached.ResourceVersion == m.secret.ResourceVersion {
+		m.passed = cached.ResourceVersion
+	}
+	if cached.ResourceVersion != m.passed {
+		return nil
+	}
+	return m.secret
+}
+
+// needed returns what a SyncTarget needs of its Secret: who may use it, and what is under the key, nil if nothing is. Of what is too
+// large there is as much as shows that.
+func needed(secret *corev1.Secret, key string) *corev1.Secret {
+	kept := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: secret.Namespace, Name: secret.Name, UID: secret.UID, ResourceVersion: secret.ResourceVersion,
+	}}
+	if allowed, ok := secret.Annotations[edgev2alpha1.AnnotationAllowedSyncTargets]; ok {
+		kept.Annotations = map[string]string{edgev2alpha1.AnnotationAllowedSyncTargets: allowed}
+	}
+	content := secret.Data[key]
+	kept.Data = map[string][]byte{key: slices.Clone(content[:min(len(content), targets.MaxKubeconfig+1)])}
+	return kept
+}
+
+// readSecret reads from kcp.
 func readSecret(ctx context.Context, inventory cluster.Cluster, key types.NamespacedName) (*corev1.Secret, error) {
-	reader, err := client.New(inventory.GetConfig(), client.Options{HTTPClient: inventory.GetHTTPClient(), Scheme: inventory.GetScheme(), Mapper: inventory.GetRESTMapper()})
+	reader, err := corev1client.NewForConfigAndClient(inventory.GetConfig(), inventory.GetHTTPClient())
 	if err != nil {
 		return nil, err
 	}
-	secret := &corev1.Secret{}
-	return secret, reader.Get(requests.As(ctx, requests.Background), key, secret)
+	return reader.Secrets(key.Namespace).Get(requests.As(ctx, requests.Background), key.Name, metav1.GetOptions{})
 }

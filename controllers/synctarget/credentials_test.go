@@ -36,6 +36,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/ledger"
+	"github.com/synchub-dev/synchub/provider/targets"
 )
 
 // cached is a workspace of which a test says what the cache shows.
@@ -51,7 +52,7 @@ func (c *cached) Get(_ context.Context, key client.ObjectKey, object client.Obje
 	if c.secret == nil {
 		return notFound(key)
 	}
-	c.secret.DeepCopyInto(object.(*corev1.Secret))
+	c.secret.ObjectMeta.DeepCopyInto(&object.(*metav1.PartialObjectMetadata).ObjectMeta)
 	return nil
 }
 
@@ -87,7 +88,13 @@ func TestASecretIsUsedOnlyForThoseItNames(t *testing.T) {
 			if test.annotation != "" {
 				inventory.secret.Annotations = map[string]string{edgev2alpha1.AnnotationAllowedSyncTargets: test.annotation}
 			}
-			kubeconfig, problem := controller.credentials(t.Context(), inventory, syncTarget, &memory{})
+			controller.readSecret = func(context.Context, cluster.Cluster, types.NamespacedName) (*corev1.Secret, error) {
+				return inventory.secret, nil
+			}
+			kubeconfig, problem, err := controller.credentials(t.Context(), inventory, syncTarget, &memory{})
+			if err != nil {
+				t.Fatal(err)
+			}
 			if test.reason == "" {
 				if problem != nil || string(kubeconfig) != "secret" {
 					t.Errorf("it is not used: %v", problem)
@@ -101,62 +108,87 @@ func TestASecretIsUsedOnlyForThoseItNames(t *testing.T) {
 	}
 }
 
-// After the target has refused the credentials they are read from kcp, once for each time that it did, and what was read
-// counts until the cache moves on.
-func TestRefusedCredentialsAreReadAgain(t *testing.T) {
+// The content of a Secret is read when the cache shows another version, and once after each time that the target has refused the
+// credentials.
+func TestWhenASecretIsRead(t *testing.T) {
 	controller := NewController(Options{Registry: startRegistry(t), Sync: syncmanager.New(syncmanager.Options{}), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
 	controller.see(mcreconcile.Request{}, "florin")
 	memory := controller.remember("florin")
 	inventory := &cached{secret: version("1")}
-	stored, failure, reads := version("2"), error(nil), 0
+	stored, failure, reads := version("1"), error(nil), 0
 	controller.readSecret = func(context.Context, cluster.Cluster, types.NamespacedName) (*corev1.Secret, error) {
 		reads++
 		return stored, failure
 	}
+	reference := &edgev2alpha1.SecretReference{Name: "s", Key: "kubeconfig"}
 	expect := func(step, want string, wantReads int) {
 		t.Helper()
-		got, err := controller.secret(t.Context(), inventory, types.NamespacedName{Name: "s"}, memory)
+		got, err := controller.secret(t.Context(), inventory, reference, memory)
 		switch {
-		case err != nil && !apierrors.IsNotFound(err):
-			t.Fatal(err)
-		case err != nil:
+		case apierrors.IsNotFound(err):
 			got = version("none")
+		case err != nil:
+			got = version("unknown")
 		}
 		if got.ResourceVersion != want || reads != wantReads {
 			t.Errorf("%s: got version %s after %d reads, want %s after %d", step, got.ResourceVersion, reads, want, wantReads)
 		}
 	}
-	expect("nothing is wrong", "1", 0)
+	expect("it is new", "1", 1)
+	expect("nothing has changed", "1", 1)
+	stored = version("2")
 	controller.Unauthorized("florin")
 	controller.Unauthorized("another")
-	expect("the cache was behind", "2", 1)
-	expect("it still is", "2", 1)
-	inventory.secret = version("3")
-	expect("it has come along", "3", 1)
-	inventory.secret = version("1")
-	expect("nobody remembers", "1", 1)
+	expect("the cache was behind", "2", 2)
+	expect("it still is", "2", 2)
+	inventory.secret = version("2")
+	expect("it has come along", "2", 2)
+	expect("and stays", "2", 2)
+	inventory.secret, stored = version("3"), version("3")
+	expect("it has changed", "3", 3)
 
-	stored = version("1")
 	for reads := range 3 {
 		controller.Unauthorized("florin")
-		expect("the credentials are bad, and no others are there", "1", reads+2)
-		expect("which is found out once", "1", reads+2)
+		expect("the credentials are bad, and no others are there", "3", reads+4)
+		expect("which is found out once", "3", reads+4)
 	}
 	failure = errors.New("kcp does not answer")
 	controller.Unauthorized("florin")
-	expect("kcp cannot be asked", "1", 5)
+	expect("kcp cannot be asked", "3", 7)
+	inventory.secret = version("4")
+	expect("kcp cannot be asked about a change", "unknown", 8)
+	failure, stored = nil, version("4")
+	expect("now it can", "4", 9)
 	failure = notFound(client.ObjectKey{Name: "s"})
 	controller.Unauthorized("florin")
-	expect("the Secret is gone", "none", 6)
+	expect("the Secret is gone", "none", 10)
 
-	failure, stored = nil, version("2")
-	controller.Unauthorized("florin")
-	expect("there is another", "2", 7)
-	inventory.secret = version("1")
+	failure, stored = nil, version("5")
+	expect("there is another", "5", 11)
+	inventory.secret = version("5")
 	inventory.secret.UID = "made anew"
-	expect("the cache shows one that was made anew", "1", 7)
+	stored = inventory.secret
+	expect("the cache shows one that was made anew", "5", 12)
+	reference.Key = "other"
+	expect("another key is asked for", "5", 13)
+	expect("which is not there", "5", 13)
 	inventory.secret = nil
-	expect("the cache shows none", "none", 7)
+	expect("the cache shows none", "none", 13)
 	controller.lose(mcreconcile.Request{})
 	controller.Unauthorized("florin")
+}
+
+// Of a Secret no more is held than its SyncTarget needs, and what is too large for a kubeconfig is refused all the same.
+func TestWhatIsHeldOfASecret(t *testing.T) {
+	secret := version("1")
+	secret.Labels = map[string]string{"long": strings.Repeat("x", 60)}
+	secret.Annotations = map[string]string{edgev2alpha1.AnnotationAllowedSyncTargets: "florin", "other": "x"}
+	secret.Data = map[string][]byte{"kubeconfig": []byte(strings.Repeat("#", 1<<20)), "other": []byte("x")}
+	held := needed(secret, "kubeconfig")
+	if len(held.Annotations) != 1 || len(held.Labels) != 0 || len(held.Data) != 1 || cap(held.Data["kubeconfig"]) > 2*targets.MaxKubeconfig {
+		t.Errorf("too much is held: %d annotations, %d labels, %d keys, %d bytes", len(held.Annotations), len(held.Labels), len(held.Data), cap(held.Data["kubeconfig"]))
+	}
+	if _, err := targets.ParseKubeconfig(held.Data["kubeconfig"]); err == nil || !strings.Contains(err.Error(), "its size") {
+		t.Errorf("it is not refused for its size: %v", err)
+	}
 }

@@ -75,6 +75,9 @@ func (c *Controller) leave(ctx context.Context, request mcreconcile.Request, inv
 	c.see(request, uid)
 	c.sync.Unassign(uid)
 	c.sync.SetHalt(uid, syncmanager.Halt{SyncTarget: syncTarget.Name, Mailbox: logicalcluster.Name(c.ledger.Get(uid).Mailbox), Reason: ReasonDeparting})
+	if c.place(request, uid) != mailbox.PlaceTaken {
+		return c.finish(ctx, inventory, syncTarget, ReasonDeparted, "It had no mailbox.")
+	}
 	memory := c.remember(uid)
 	c.expect(syncTarget, memory)
 	connection, problem, err := c.connect(ctx, inventory, syncTarget, memory)

@@ -34,8 +34,9 @@ type memory struct {
 	// doubted is true after the target refused the credentials, until their Secret was read from kcp. The controller's lock
 	// guards it.
 	doubted bool
-	// reread is the Secret as it was read then. It counts as long as the cache still has passed, the version before it.
-	reread *corev1.Secret
+	// secret is what the SyncTarget needs of its Secret. It counts as long as the cache still has passed, the version of the Secret
+	// when it was read.
+	secret *corev1.Secret
 	passed string
 	// renewal is how the last attempt to renew the token went.
 	renewal renewal

@@ -115,7 +115,7 @@ func (c *Controller) renew(ctx context.Context, inventory cluster.Cluster, syncT
 func (c *Controller) replaceToken(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, memory *memory) error {
 	reference := credentialsOf(syncTarget)
 	key := types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name}
-	stored, err := c.secret(ctx, inventory, key, memory)
+	stored, err := c.secret(ctx, inventory, reference, memory)
 	if err != nil {
 		return fmt.Errorf("cannot read the Secret %s: %w", key, err)
 	}

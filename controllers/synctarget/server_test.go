@@ -71,7 +71,7 @@ func (w *workspace) GetRESTMapper() meta.RESTMapper { return w.mapper }
 
 func (w *workspace) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 	if w.behind != nil {
-		w.behind.DeepCopyInto(object.(*corev1.Secret))
+		w.behind.ObjectMeta.DeepCopyInto(&object.(*metav1.PartialObjectMetadata).ObjectMeta)
 		return nil
 	}
 	return w.Client.Get(ctx, key, object, options...)
@@ -258,14 +258,16 @@ func (w *world) overwritesNothing(t *testing.T, controller *Controller, now *tes
 	syncTarget, connection := w.account("conflicts", true)
 	token, _ := connection.Token()
 	now.SetTime(token.ExpiresAt.Add(-time.Minute))
-	// The cache shows what was there before somebody changed it.
+	// The cache shows what was there, and the hub has read, before somebody changed it.
 	w.behind = w.secret("conflicts")
 	defer func() { w.behind = nil }()
+	memory := &memory{}
+	_, err := controller.secret(t.Context(), w, credentialsOf(syncTarget), memory)
+	g.Expect(err).NotTo(HaveOccurred())
 	changed := w.behind.DeepCopy()
 	changed.Data["other"] = []byte("changed")
 	g.Expect(w.Update(t.Context(), changed)).To(Succeed())
 
-	memory := &memory{}
 	w.renew(controller, syncTarget, connection, memory)
 	g.Expect(memory.renewal).To(Equal(renewal{next: now.Now().Add(time.Second)}))
 	g.Expect(w.secret("conflicts").ResourceVersion).To(Equal(changed.ResourceVersion))

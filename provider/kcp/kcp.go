@@ -91,6 +91,15 @@ func (a *Access) At(host string, side requests.Side) *rest.Config {
 	if side == requests.Mailbox {
 		limits = transport.OfMailboxes()
 	}
+	return a.within(limits, host, side)
+}
+
+// Tenants returns a configuration like At for those who list objects of inventory workspaces in pages.
+func (a *Access) Tenants(host string) *rest.Config {
+	return a.within(transport.OfMailboxes(), host, requests.Control)
+}
+
+func (a *Access) within(limits transport.Limits, host string, side requests.Side) *rest.Config {
 	return &rest.Config{
 		Host:      host,
 		Transport: requests.Count(side)(transport.Bound(transport.Options{Limits: limits})(a)),

@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// maxKubeconfig bounds what is parsed. A kubeconfig with certificates takes about 6 KiB.
-	maxKubeconfig = 128 << 10
+	// MaxKubeconfig is how many bytes are parsed at most. A kubeconfig with certificates takes about 6 KiB.
+	MaxKubeconfig = 128 << 10
 	// maxDepth bounds how deep it may be nested. A kubeconfig needs 6 levels, and its extensions are not read.
 	maxDepth = 32
 )
@@ -32,8 +32,8 @@ const (
 // checkDocument refuses what could be much larger than it looks, before anything takes its content in. The parser that
 // clientcmd uses writes aliases out: it bounds their number, but not how long the text is that each stands for.
 func checkDocument(kubeconfig []byte) error {
-	if len(kubeconfig) > maxKubeconfig {
-		return &RefusedError{Field: "its size", Why: fmt.Sprintf("it has %d bytes, at most %d are read", len(kubeconfig), maxKubeconfig)}
+	if len(kubeconfig) > MaxKubeconfig {
+		return &RefusedError{Field: "its size", Why: fmt.Sprintf("it has more than %d bytes, of which no cluster needs so many", MaxKubeconfig)}
 	}
 	// A node of this parser is what was written, with aliases as they are.
 	var document yaml.Node

@@ -98,7 +98,7 @@ func TestHostileKubeconfigsAreNeverActedOn(t *testing.T) {
 		"a metadata service":        {kubeconfigOf("server: https://169.254.169.254", goodUser), fieldServer},
 		"a denied network":          {kubeconfigOf("server: https://127.66.0.1:1", goodUser), fieldServer},
 		"aliases":                   {textBomb(), fieldSyntax},
-		"a giant":                   {kubeconfigOf(cluster, goodUser) + strings.Repeat("#", maxKubeconfig), "its size"},
+		"a giant":                   {kubeconfigOf(cluster, goodUser) + strings.Repeat("#", MaxKubeconfig), "its size"},
 		"a malformed one":           {kubeconfigOf(cluster, goodUser) + "}", fieldSyntax},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -263,8 +263,8 @@ var refusedKubeconfigs = map[string]struct{ kubeconfig, field string }{
 	"nested maps":             {kubeconfigOf(goodCluster, goodUser) + "preferences: " + strings.Repeat("{a: ", 100) + strings.Repeat("}", 100), "its syntax"},
 	"nested lists of blocks":  {kubeconfigOf(goodCluster, goodUser) + "preferences:\n  " + strings.Repeat("- ", 5000), "its syntax"},
 	"an alias of itself":      {"users: &users [*users]", "its syntax"},
-	"brackets without an end": {strings.Repeat("[", maxKubeconfig), "its syntax"},
-	"a giant":                 {kubeconfigOf(goodCluster, goodUser) + "#" + strings.Repeat(secret, maxKubeconfig/len(secret)), "its size"},
+	"brackets without an end": {strings.Repeat("[", MaxKubeconfig), "its syntax"},
+	"a giant":                 {kubeconfigOf(goodCluster, goodUser) + "#" + strings.Repeat(secret, MaxKubeconfig/len(secret)), "its size"},
 }
 
 // aliasBomb is a kubeconfig of 1 KiB that would be gigabytes when written out.

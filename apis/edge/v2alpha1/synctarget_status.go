@@ -31,18 +31,21 @@ type SyncTargetStatus struct {
 	// Deprecated: kept so that YAML of KubeStellar applies, and never set. To sum up nodes the hub would need the right to
 	// read them, which registering a cluster does not give it; see the cluster's own metrics.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="size(self) <= 64",message="at most 64 resources"
 	Allocatable *corev1.ResourceList `json:"allocatable,omitempty"`
 
 	// Capacity is what the cluster has in all.
 	//
 	// Deprecated: kept so that YAML of KubeStellar applies, and never set, like allocatable.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="size(self) <= 64",message="at most 64 resources"
 	Capacity *corev1.ResourceList `json:"capacity,omitempty"`
 
 	// Conditions: Ready, MailboxReady, SyncerReady, HeartbeatHealthy, SyncerAuthorized, ClusterShared, MailboxLimitExceeded, NotImplemented, Suspended, Drained.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=64
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
 	// SyncedResources are the resources that are synced with the cluster, or that may have left objects there. A
@@ -51,6 +54,7 @@ type SyncTargetStatus struct {
 	// +listType=map
 	// +listMapKey=group
 	// +listMapKey=resource
+	// +kubebuilder:validation:MaxItems=4096
 	SyncedResources []SyncedResource `json:"syncedResources,omitempty"`
 
 	// LastSyncerHeartbeatTime is when the cluster's API server last answered.
@@ -62,6 +66,7 @@ type SyncTargetStatus struct {
 	// Deprecated: kept so that YAML of KubeStellar applies, and never set: the hub needs no agent.
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
 	VirtualWorkspaces []VirtualWorkspace `json:"virtualWorkspaces,omitempty"`
 
 	// Mailbox says which workspace is the mailbox of the cluster.
@@ -75,12 +80,14 @@ type SyncTargetStatus struct {
 	// ClusterID identifies the cluster that the SyncTarget stands for, whatever its address: the UID of its namespace
 	// kube-system, or for a kcp workspace of its LogicalCluster. Empty when it could not be read.
 	// +optional
+	// +kubebuilder:validation:MaxLength=512
 	ClusterID string `json:"clusterID,omitempty"`
 
 	// ObservedClusterID identifies the cluster that the kubeconfig leads to now, while that is another one than ClusterID
 	// says. Nothing is synced then, until the annotation synchub.dev/confirmed-cluster has this value, or the kubeconfig leads
 	// back. Of a cluster that does not tell its ID it is a fingerprint of the server.
 	// +optional
+	// +kubebuilder:validation:MaxLength=512
 	ObservedClusterID string `json:"observedClusterID,omitempty"`
 
 	// FormerClusters are those that the SyncTarget stood for before another one was confirmed, the latest last. Objects of the
@@ -118,6 +125,7 @@ type SyncTargetStatus struct {
 type FormerCluster struct {
 	// ClusterID identifies the cluster; empty if it did not tell.
 	// +optional
+	// +kubebuilder:validation:MaxLength=512
 	ClusterID string `json:"clusterID,omitempty"`
 
 	// Until is when another cluster was confirmed.
@@ -127,6 +135,7 @@ type FormerCluster struct {
 	// Resources are those of which objects may be left there.
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=4096
 	Resources []metav1.GroupResource `json:"resources,omitempty"`
 }
 
@@ -182,22 +191,27 @@ type DepartureStatus struct {
 type LeftObject struct {
 	// Group of the resource, empty for the core group.
 	// +optional
+	// +kubebuilder:validation:MaxLength=253
 	Group string `json:"group,omitempty"`
 
 	// Resource is its plural name.
 	// +required
+	// +kubebuilder:validation:MaxLength=253
 	Resource string `json:"resource"`
 
 	// Namespace of the object, empty if it is in none.
 	// +optional
+	// +kubebuilder:validation:MaxLength=8192
 	Namespace string `json:"namespace,omitempty"`
 
 	// Name of the object.
 	// +required
+	// +kubebuilder:validation:MaxLength=8192
 	Name string `json:"name"`
 
 	// Reason is a constant that says why it stays.
 	// +required
+	// +kubebuilder:validation:MaxLength=256
 	Reason string `json:"reason"`
 }
 
@@ -206,15 +220,19 @@ type SyncedResource struct {
 	// Group of the resource on the cluster, empty for the core group.
 	// +optional
 	// +kubebuilder:default=""
+	// +kubebuilder:validation:MaxLength=253
 	Group string `json:"group"`
 
 	// Resource is its plural name.
 	// +required
+	// +kubebuilder:validation:MaxLength=253
 	Resource string `json:"resource"`
 
 	// Versions that the cluster serves and the hub uses.
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=63
 	Versions []string `json:"versions,omitempty"`
 
 	// IdentityHash tells apart resources of the same name that come from different API exports.
@@ -222,6 +240,7 @@ type SyncedResource struct {
 	// Deprecated: kept so that YAML of KubeStellar applies, and never set. A mailbox has one API of a name; which export
 	// provides it the PublishedResource says.
 	// +optional
+	// +kubebuilder:validation:MaxLength=256
 	IdentityHash string `json:"identityHash,omitempty"`
 
 	// Own is true if objects of the same resource in the mailbox go there.
@@ -242,10 +261,12 @@ type SyncedResource struct {
 
 	// Reason is a constant that says why the resource is in this state.
 	// +optional
+	// +kubebuilder:validation:MaxLength=256
 	Reason string `json:"reason,omitempty"`
 
 	// Message says the same to a human, and what to do about it.
 	// +optional
+	// +kubebuilder:validation:MaxLength=4096
 	Message string `json:"message,omitempty"`
 }
 
@@ -271,11 +292,13 @@ type VirtualWorkspace struct {
 	// SyncerURL is where an agent would read what to run.
 	// +required
 	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
 	SyncerURL string `json:"syncerURL"`
 
 	// UpsyncerURL is where an agent would write what comes up.
 	// +required
 	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
 	UpsyncerURL string `json:"upsyncerURL"`
 }
 
@@ -283,10 +306,12 @@ type VirtualWorkspace struct {
 type MailboxStatus struct {
 	// Workspace is the path of the mailbox workspace, for people and for kubectl.
 	// +optional
+	// +kubebuilder:validation:MaxLength=2048
 	Workspace string `json:"workspace,omitempty"`
 
 	// Cluster is the name of its logical cluster, for programs.
 	// +optional
+	// +kubebuilder:validation:MaxLength=253
 	Cluster string `json:"cluster,omitempty"`
 }
 
@@ -294,5 +319,6 @@ type MailboxStatus struct {
 type TargetVersions struct {
 	// Kubernetes is the version that the API server reports, for example v1.35.4.
 	// +optional
+	// +kubebuilder:validation:MaxLength=1024
 	Kubernetes string `json:"kubernetes,omitempty"`
 }

@@ -77,6 +77,8 @@ type SyncTargetSpec struct {
 	// Deprecated: kept so that YAML of KubeStellar applies, without effect and reported as NotImplemented. Labels of the
 	// SyncTarget say the same, and can be selected by.
 	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="self.all(key, size(key) <= 253 && size(self[key]) <= 253)",message="keys and values have at most 253 characters"
 	Cells map[string]string `json:"cells,omitempty"`
 
 	// KubeconfigSecretRef names the Secret, in this workspace, with the kubeconfig of the cluster. The Secret must
@@ -254,6 +256,7 @@ type MailboxAccess struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:XValidation:rule="self.all(s, s.kind in ['User', 'Group', 'ServiceAccount'])",message="kind of a subject must be User, Group or ServiceAccount"
+	// +kubebuilder:validation:XValidation:rule="self.all(s, size(s.name) <= 1024 && (!has(s.apiGroup) || size(s.apiGroup) <= 253) && (!has(s.__namespace__) || size(s.__namespace__) <= 253))",message="the name of a subject has at most 1024 characters, its apiGroup and namespace 253"
 	// +kubebuilder:validation:XValidation:rule="self.all(s, has(s.__namespace__) == (s.kind == 'ServiceAccount'))",message="a ServiceAccount needs a namespace, and no other subject has one"
 	Subjects []rbacv1.Subject `json:"subjects"`
 

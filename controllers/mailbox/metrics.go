@@ -1,0 +1,52 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailbox
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/synchub-dev/synchub/provider/gauges"
+)
+
+var refusedSyncTargets = prometheus.NewDesc("synchub_synctargets_refused",
+	"SyncTargets that get no mailbox, since those of their inventory workspace have as many as the hub makes.", nil, nil)
+
+// started are the places that count: none on a hub that does not lead.
+var started = gauges.New(read, refusedSyncTargets)
+
+// Collectors returns the package's metrics, to be registered once.
+func Collectors() []prometheus.Collector { return []prometheus.Collector{started} }
+
+func read(started []*Places, metrics chan<- prometheus.Metric) {
+	refused := 0
+	for _, places := range started {
+		refused += places.refused()
+	}
+	if len(started) > 0 {
+		metrics <- prometheus.MustNewConstMetric(refusedSyncTargets, prometheus.GaugeValue, float64(refused))
+	}
+}
+
+// refused returns how many SyncTargets get no mailbox.
+func (p *Places) refused() (count int) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	for _, all := range p.of {
+		count += len(all.refused)
+	}
+	return count
+}

@@ -1,0 +1,189 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package inventories
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	kcpcache "github.com/kcp-dev/apimachinery/v2/pkg/cache"
+	kcpinformers "github.com/kcp-dev/apimachinery/v2/third_party/informers"
+	mcpcache "github.com/kcp-dev/multicluster-provider/pkg/cache"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/holdings"
+	"github.com/synchub-dev/synchub/provider/transport"
+)
+
+// pageSize is how many objects one page of a list has at most.
+const pageSize = 100
+
+var (
+	syncTargets = edgev2alpha1.SchemeGroupVersion.WithKind("SyncTarget")
+	secrets     = corev1.SchemeGroupVersion.WithKind("Secret")
+)
+
+// Secret returns what to read metadata of Secrets into. Nothing else of them is held.
+func Secret() *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}}
+}
+
+// endpointCache holds the SyncTargets, and the metadata of the Secrets, of all inventory workspaces of one endpoint of the export.
+type endpointCache struct {
+	cache.Cache
+	mapper meta.RESTMapper
+	// held says how much of each kind there is.
+	held map[schema.GroupVersionKind]*holdings.Holdings
+}
+
+var _ mcpcache.WildcardCache = &endpointCache{}
+
+// newEndpointCache returns a cache for the endpoint that the configuration leads to.
+func newEndpointCache(config *rest.Config, scheme *runtime.Scheme) (*endpointCache, error) {
+	config.Host = strings.TrimSuffix(config.Host, "/") + "/clusters/*"
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	made := &endpointCache{held: map[schema.GroupVersionKind]*holdings.Holdings{syncTargets: {}, secrets: {}}}
+	if made.mapper, err = newMapper(config, client); err != nil {
+		return nil, err
+	}
+	made.Cache, err = cache.New(config, cache.Options{
+		HTTPClient: client, Scheme: scheme, Mapper: made.mapper,
+		DefaultTransform: bound, NewInformer: made.newInformer,
+	})
+	return made, err
+}
+
+func newMapper(config *rest.Config, client *http.Client) (meta.RESTMapper, error) {
+	return apiutil.NewDynamicRESTMapper(config, client)
+}
+
+// newInformer returns an informer that lists in pages and knows which workspace an object is in.
+func (c *endpointCache) newInformer(watcher toolscache.ListerWatcher, of runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+	from := toolscache.ToListerWatcherWithContext(watcher)
+	informer := kcpinformers.NewSharedIndexInformer(
+		&toolscache.ListWatch{ListWithContextFunc: inPages(from.ListWithContext), WatchFuncWithContext: from.WatchWithContext}, of, resync, indexers)
+	// Both fail only on an informer that has been started.
+	_ = informer.AddIndexers(toolscache.Indexers{
+		kcpcache.ClusterIndexName:             mcpcache.ClusterIndexFunc,
+		kcpcache.ClusterAndNamespaceIndexName: mcpcache.ClusterAndNamespaceIndexFunc,
+	})
+	_, _ = informer.AddEventHandler(c.counting(of))
+	return informer
+}
+
+// counting returns a handler that counts what is held of a kind.
+func (c *endpointCache) counting(of runtime.Object) toolscache.ResourceEventHandler {
+	kind := secrets
+	if _, is := of.(*edgev2alpha1.SyncTarget); is {
+		kind = syncTargets
+	}
+	held := c.held[kind]
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(added any) { held.Change(1, sizeOf(added)) },
+		UpdateFunc: func(before, after any) { held.Change(0, sizeOf(after)-sizeOf(before)) },
+		DeleteFunc: func(deleted any) {
+			if unseen, is := deleted.(toolscache.DeletedFinalStateUnknown); is {
+				deleted = unseen.Obj
+			}
+			held.Change(-1, -sizeOf(deleted))
+		},
+	}
+}
+
+// GetSharedInformer implements [mcpcache.WildcardCache]. It fails while the cache is being filled: what it lacks then is not gone.
+func (c *endpointCache) GetSharedInformer(of runtime.Object) (toolscache.SharedIndexInformer, schema.GroupVersionKind, meta.RESTScopeName, error) {
+	var kind schema.GroupVersionKind
+	var informer cache.Informer
+	var err error
+	switch known := of.(type) {
+	case *edgev2alpha1.SyncTarget, *edgev2alpha1.SyncTargetList:
+		kind = syncTargets
+		informer, err = c.GetInformer(context.TODO(), &edgev2alpha1.SyncTarget{}, cache.BlockUntilSynced(false))
+	case *metav1.PartialObjectMetadata:
+		if kind = known.GroupVersionKind(); kind != secrets {
+			return nil, kind, "", fmt.Errorf("the metadata of %s is not cached", kind)
+		}
+		informer, err = c.GetInformer(context.TODO(), Secret(), cache.BlockUntilSynced(false))
+	default:
+		return nil, kind, "", fmt.Errorf("%T is not cached: read it from kcp itself", of)
+	}
+	if err != nil {
+		return nil, kind, "", fmt.Errorf("cannot watch %s of the inventory workspaces: %w", kind.Kind, err)
+	}
+	if !informer.HasSynced() {
+		return nil, kind, "", fmt.Errorf("the cache of %s of the inventory workspaces is being filled", kind.Kind)
+	}
+	shared, is := informer.(toolscache.SharedIndexInformer)
+	if !is {
+		return nil, kind, "", fmt.Errorf("the informer of %s is a %T", kind.Kind, informer)
+	}
+	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return nil, kind, "", fmt.Errorf("cannot tell the scope of %s: %w", kind.Kind, err)
+	}
+	return shared, kind, mapping.Scope.Name(), nil
+}
+
+// inPages returns a function that lists in pages, of which it keeps only as much as the cache will hold.
+func inPages(list func(context.Context, metav1.ListOptions) (runtime.Object, error)) func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+	return func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		options.Limit = pageSize
+		if options.ResourceVersion == "0" {
+			// From its cache a server answers with all at once.
+			options.ResourceVersion = ""
+		}
+		var all []runtime.Object
+		for {
+			page, err := transport.Page(ctx, &options, list)
+			if err != nil {
+				return nil, err
+			}
+			err = meta.EachListItem(page, func(item runtime.Object) error {
+				_, err := bound(item)
+				all = append(all, item)
+				return err
+			})
+			if err != nil {
+				return nil, err
+			}
+			read, err := meta.ListAccessor(page)
+			if err != nil {
+				return nil, err
+			}
+			if options.Continue = read.GetContinue(); options.Continue == "" {
+				return page, meta.SetList(page, all)
+			}
+			options.ResourceVersion, options.ResourceVersionMatch = "", ""
+			options.Limit = min(2*options.Limit, pageSize)
+		}
+	}
+}

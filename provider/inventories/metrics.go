@@ -1,0 +1,63 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package inventories
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/provider/gauges"
+)
+
+var (
+	cacheObjects = prometheus.NewDesc("synchub_inventory_cache_objects",
+		"Objects of inventory workspaces that the hub holds.", []string{"resource"}, nil)
+	cacheBytes = prometheus.NewDesc("synchub_inventory_cache_bytes",
+		"Estimate of the memory that those take.", []string{"resource"}, nil)
+)
+
+// started are the providers that run: none on a hub that does not lead.
+var started = gauges.New(read, cacheObjects, cacheBytes)
+
+// Collectors returns the package's metrics, to be registered once.
+func Collectors() []prometheus.Collector { return []prometheus.Collector{started} }
+
+func read(started []*Provider, metrics chan<- prometheus.Metric) {
+	for kind, resource := range map[schema.GroupVersionKind]string{syncTargets: "synctargets", secrets: "secrets"} {
+		var objects, bytes int64
+		for _, provider := range started {
+			for _, cache := range provider.all() {
+				objects += cache.held[kind].Objects()
+				bytes += cache.held[kind].Bytes()
+			}
+		}
+		if len(started) > 0 {
+			metrics <- prometheus.MustNewConstMetric(cacheObjects, prometheus.GaugeValue, float64(objects), resource)
+			metrics <- prometheus.MustNewConstMetric(cacheBytes, prometheus.GaugeValue, float64(bytes), resource)
+		}
+	}
+}
+
+// all returns the caches of all endpoints.
+func (p *Provider) all() []*endpointCache {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	return slices.Collect(maps.Values(p.caches))
+}

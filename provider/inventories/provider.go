@@ -1,0 +1,126 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package inventories
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"github.com/kcp-dev/logicalcluster/v3"
+	mcpcache "github.com/kcp-dev/multicluster-provider/pkg/cache"
+	mcrecorder "github.com/kcp-dev/multicluster-provider/pkg/events/recorder"
+	"github.com/kcp-dev/multicluster-provider/pkg/provider"
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/synchub-dev/synchub/provider/kcp"
+)
+
+// Options are what a provider needs.
+type Options struct {
+	Access *kcp.Access
+	// Workspace is the path of the provider workspace, and Export the name of the inventory export there.
+	Workspace string
+	Export    string
+	// Scheme knows SyncTargets.
+	Scheme *runtime.Scheme
+	Log    logr.Logger
+}
+
+// Provider finds the inventory workspaces, and gives each a client that reads from the caches of this package.
+type Provider struct {
+	*provider.Provider
+	access *kcp.Access
+	scheme *runtime.Scheme
+	log    logr.Logger
+
+	lock sync.Mutex
+	// ctx is the owner of the caches, set by Start.
+	ctx     context.Context //nolint:containedctx // caches outlive the call that needs the first of an endpoint
+	caches  map[string]*endpointCache
+	running sync.WaitGroup
+}
+
+var _ multicluster.ProviderRunnable = &Provider{}
+
+// New returns a provider, which finds nothing until it is started.
+func New(options Options) (*Provider, error) {
+	made := &Provider{access: options.Access, scheme: options.Scheme, log: options.Log, caches: map[string]*endpointCache{}}
+	ready := provider.ConditionReadyFunc("Ready")
+	// The provider logs whole APIBindings at info level.
+	quiet := options.Log.V(2)
+	var err error
+	made.Provider, err = provider.NewProvider(options.Access.Workspace(options.Workspace), options.Export, provider.Options{
+		Scheme:              options.Scheme,
+		EndpointSliceObject: &apisv1alpha1.APIExportEndpointSlice{},
+		ObjectToWatch:       &apisv1alpha1.APIBinding{},
+		AddFilter:           ready,
+		UpdateFilter:        ready,
+		NewCluster:          made.newCluster,
+		Log:                 &quiet,
+	})
+	return made, err
+}
+
+// Start finds inventory workspaces until ctx ends, and returns when all caches have ended.
+func (p *Provider) Start(ctx context.Context, aware multicluster.Aware) error {
+	ctx, cancel := context.WithCancel(ctx)
+	p.lock.Lock()
+	p.ctx = ctx
+	p.lock.Unlock()
+	defer p.running.Wait()
+	defer cancel()
+	defer started.Add(p)()
+	return p.Provider.Start(ctx, aware)
+}
+
+// newCluster returns an inventory workspace that reads from the cache of its endpoint, instead of from that of the bindings.
+func (p *Provider) newCluster(
+	config *rest.Config, name logicalcluster.Name, _ mcpcache.WildcardCache, scheme *runtime.Scheme, recorder mcrecorder.EventRecorderGetter,
+) (*mcpcache.ScopedCluster, error) {
+	cache, err := p.cacheOf(config.Host)
+	if err != nil {
+		return nil, err
+	}
+	return mcpcache.NewScopedCluster(config, name, cache, scheme, recorder)
+}
+
+// cacheOf returns the cache of an endpoint, and starts it if there is none. It runs as long as the provider does: the workspaces
+// of an endpoint that goes keep it, and it goes on when the endpoint comes back.
+func (p *Provider) cacheOf(endpoint string) (*endpointCache, error) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	if found := p.caches[endpoint]; found != nil {
+		return found, nil
+	}
+	made, err := newEndpointCache(p.access.Tenants(endpoint), p.scheme)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a cache for the endpoint %s: %w", endpoint, err)
+	}
+	p.caches[endpoint] = made
+	ctx := p.ctx
+	p.running.Go(func() {
+		if err := made.Start(ctx); err != nil {
+			p.log.Error(err, "the cache of inventory workspaces ended", "endpoint", endpoint)
+		}
+	})
+	return made, nil
+}

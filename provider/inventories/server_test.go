@@ -1,0 +1,245 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package inventories
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/kcp-dev/logicalcluster/v3"
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/bootstrap"
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/servers"
+)
+
+const (
+	providerWorkspace = "root:synchub"
+	startLimit        = 5 * time.Minute
+	// patience is how long a test waits for what must happen, however busy the machine is.
+	patience = time.Minute
+)
+
+// workspaceContent makes a workspace an inventory.
+const workspaceContent = `
+{apiVersion: v1, kind: Namespace, metadata: {name: default}}
+---
+apiVersion: apis.kcp.io/v1alpha2
+kind: APIBinding
+metadata: {name: synchub}
+spec:
+  reference: {export: {path: %s, name: %s}}
+  permissionClaims:
+  - {group: "", resource: secrets, verbs: ["*"], state: Accepted, selector: {matchLabels: {%s: %s}}}
+`
+
+// engaged are the workspaces that a provider has found.
+type engaged struct {
+	lock sync.Mutex
+	all  map[multicluster.ClusterName]cluster.Cluster
+}
+
+func (e *engaged) Engage(_ context.Context, name multicluster.ClusterName, found cluster.Cluster) error {
+	e.lock.Lock()
+	defer e.lock.Unlock()
+	e.all[name] = found
+	return nil
+}
+
+func (e *engaged) get(name logicalcluster.Name) cluster.Cluster {
+	e.lock.Lock()
+	defer e.lock.Unlock()
+	return e.all[multicluster.ClusterName(name)]
+}
+
+func testScheme(t *testing.T) *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, apisv1alpha1.AddToScheme, edgev2alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return scheme
+}
+
+func TestAgainstKCP(t *testing.T) {
+	g := NewWithT(t)
+	root, err := framework.RepositoryRoot()
+	g.Expect(err).NotTo(HaveOccurred())
+	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
+	defer cancel()
+	server, err := servers.StartKCP(ctx, servers.Options{Dir: t.TempDir(), Bin: filepath.Join(root, "bin")})
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	g.Expect(bootstrap.Run(ctx, bootstrap.Options{
+		Config: func(workspace string) *rest.Config { return server.Workspace(workspace) }, Workspace: providerWorkspace, HubUser: servers.HubUser, Report: func(string, string) {},
+	})).To(Succeed())
+	access, err := kcp.Load(server.HubKubeconfigOf(servers.HubUser), kcp.Limits{QPS: 1000, Burst: 1000})
+	g.Expect(err).NotTo(HaveOccurred())
+	scheme := testScheme(t)
+	provider, err := New(Options{Access: access, Workspace: providerWorkspace, Export: bootstrap.InventoryExport, Scheme: scheme, Log: logr.Discard()})
+	g.Expect(err).NotTo(HaveOccurred())
+	found := &engaged{all: map[multicluster.ClusterName]cluster.Cluster{}}
+	framework.During(t, func(ctx context.Context) error { return provider.Start(ctx, found) })
+
+	inventory := func(name string) (logicalcluster.Name, client.Client) {
+		made, err := framework.CreateWorkspace(ctx, server.Config, "root", name, "root:universal")
+		g.Expect(err).NotTo(HaveOccurred())
+		config := server.Workspace("root:" + name)
+		manifest := fmt.Sprintf(workspaceContent, providerWorkspace, bootstrap.InventoryExport, edgev2alpha1.LabelCredential, edgev2alpha1.CredentialKubeconfig)
+		// kcp may know the rights in a new workspace a moment later.
+		g.Eventually(framework.Apply).WithContext(ctx).WithArguments(config, manifest).WithTimeout(patience).Should(Succeed())
+		g.Eventually(framework.List).WithContext(ctx).WithArguments(config, edgev2alpha1.GroupVersion.WithResource("synctargets"), "", "").WithTimeout(patience).Should(BeEmpty())
+		writer, err := client.New(config, client.Options{Scheme: scheme})
+		g.Expect(err).NotTo(HaveOccurred())
+		return logicalcluster.Name(made.Spec.Cluster), writer
+	}
+	greedyName, greedy := inventory("greedy")
+	modestName, modest := inventory("modest")
+	eventually := func(check func(g Gomega)) {
+		t.Helper()
+		g.Eventually(check).WithTimeout(patience).WithPolling(50 * time.Millisecond).Should(Succeed())
+	}
+
+	t.Run("holds of objects what the hub reads", func(t *testing.T) {
+		g := NewWithT(t)
+		long := strings.Repeat("x", 200<<10)
+		for number := range 3 {
+			syncTarget := &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{
+				Name: fmt.Sprint("large-", number), Labels: map[string]string{"some": "label"},
+				Annotations: map[string]string{"long": long, edgev2alpha1.AnnotationForceRemoval: "true"}, Finalizers: []string{"example.com/mine"},
+			}}
+			g.Expect(greedy.Create(ctx, syncTarget)).To(Succeed())
+			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "default", Name: fmt.Sprint("large-", number), Labels: map[string]string{edgev2alpha1.LabelCredential: edgev2alpha1.CredentialKubeconfig},
+				Annotations: map[string]string{"long": long, edgev2alpha1.AnnotationAllowedSyncTargets: "large"},
+			}, Data: map[string][]byte{"kubeconfig": []byte(strings.Repeat("y", 900<<10))}}
+			g.Expect(greedy.Create(ctx, secret)).To(Succeed())
+		}
+		var read edgev2alpha1.SyncTarget
+		secret := Secret()
+		eventually(func(g Gomega) {
+			cluster := found.get(greedyName)
+			g.Expect(cluster).NotTo(BeNil())
+			g.Expect(cluster.GetClient().Get(ctx, types.NamespacedName{Name: "large-2"}, &read)).To(Succeed())
+			g.Expect(cluster.GetClient().Get(ctx, types.NamespacedName{Namespace: "default", Name: "large-2"}, secret)).To(Succeed())
+		})
+		g.Expect(read.Annotations).To(HaveLen(2))
+		g.Expect(read.Annotations).To(HaveKeyWithValue(edgev2alpha1.AnnotationForceRemoval, "true"))
+		g.Expect(read.Labels).To(BeEmpty())
+		g.Expect(read.ManagedFields).To(BeEmpty())
+		g.Expect(logicalcluster.From(&read)).To(Equal(greedyName))
+		g.Expect(secret.Annotations).To(HaveLen(2))
+		g.Expect(secret.Annotations).To(HaveKeyWithValue(edgev2alpha1.AnnotationAllowedSyncTargets, "large"))
+
+		held := func() (objects, bytes int64) {
+			for _, cache := range provider.all() {
+				for _, of := range cache.held {
+					objects, bytes = objects+of.Objects(), bytes+of.Bytes()
+				}
+			}
+			return objects, bytes
+		}
+		eventually(func(g Gomega) {
+			objects, bytes := held()
+			g.Expect(objects).To(BeEquivalentTo(6))
+			g.Expect(bytes).To(BeNumerically("<", 10<<10))
+		})
+
+		// A patch of what is held takes nothing away.
+		changed := read.DeepCopy()
+		changed.Finalizers = append(changed.Finalizers, "example.com/ours")
+		g.Expect(found.get(greedyName).GetClient().Patch(ctx, changed, client.MergeFromWithOptions(&read, client.MergeFromWithOptimisticLock{}))).To(Succeed())
+		var stored edgev2alpha1.SyncTarget
+		g.Expect(greedy.Get(ctx, types.NamespacedName{Name: "large-2"}, &stored)).To(Succeed())
+		g.Expect(stored.Annotations).To(HaveKeyWithValue("long", long))
+		g.Expect(stored.Labels).To(HaveKeyWithValue("some", "label"))
+		g.Expect(stored.Finalizers).To(ConsistOf("example.com/mine", "example.com/ours"))
+	})
+
+	t.Run("shows each workspace its own", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(modest.Create(ctx, &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "florin"}})).To(Succeed())
+		var read edgev2alpha1.SyncTarget
+		eventually(func(g Gomega) {
+			cluster := found.get(modestName)
+			g.Expect(cluster).NotTo(BeNil())
+			g.Expect(cluster.GetClient().Get(ctx, types.NamespacedName{Name: "florin"}, &read)).To(Succeed())
+		})
+		g.Expect(found.get(modestName).GetClient().Get(ctx, types.NamespacedName{Name: "large-2"}, &read)).To(Satisfy(apierrors.IsNotFound))
+		g.Expect(found.get(modestName).GetClient().Get(ctx, types.NamespacedName{Namespace: "default", Name: "s"}, &corev1.Secret{})).
+			To(MatchError(ContainSubstring("is not cached")))
+		seen := make(chan string, 1000)
+		informer, err := found.get(modestName).GetCache().GetInformer(ctx, &edgev2alpha1.SyncTarget{})
+		g.Expect(err).NotTo(HaveOccurred())
+		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: func(added any) { seen <- added.(*edgev2alpha1.SyncTarget).Name }})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Eventually(seen).WithTimeout(patience).Should(Receive(Equal("florin")))
+	})
+
+	// What docs/operations.md tells operators.
+	t.Run("kcp bounds how many there are in a workspace", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(framework.Apply(ctx, server.Workspace("root:modest"), `
+apiVersion: v1
+kind: ResourceQuota
+metadata:
+  name: inventory
+  namespace: default
+  annotations: {experimental.quota.kcp.io/cluster-scoped: "true"}
+spec:
+  hard: {count/synctargets.edge.kubestellar.io: "20", count/secrets: "20"}
+`)).To(Succeed())
+		number := 0
+		many := func() metav1.ObjectMeta {
+			number++
+			return metav1.ObjectMeta{Name: fmt.Sprint("many-", number), Namespace: "default"}
+		}
+		// kcp takes a moment to count.
+		g.Eventually(func() error { return modest.Create(ctx, &corev1.Secret{ObjectMeta: many()}) }).
+			WithTimeout(patience).Should(MatchError(ContainSubstring("exceeded quota")))
+		g.Eventually(func() error {
+			meta := many()
+			meta.Namespace = ""
+			return modest.Create(ctx, &edgev2alpha1.SyncTarget{ObjectMeta: meta})
+		}).WithTimeout(patience).Should(MatchError(ContainSubstring("exceeded quota")))
+	})
+}
