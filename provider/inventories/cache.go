@@ -38,6 +38,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/holdings"
+	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/transport"
 )
 
@@ -91,7 +92,8 @@ func (c *endpointCache) newInformer(watcher toolscache.ListerWatcher, of runtime
 	from := toolscache.ToListerWatcherWithContext(watcher)
 	informer := kcpinformers.NewSharedIndexInformer(
 		&toolscache.ListWatch{ListWithContextFunc: inPages(from.ListWithContext), WatchFuncWithContext: from.WatchWithContext}, of, resync, indexers)
-	// Both fail only on an informer that has been started.
+	// All of these fail only on an informer that has been started.
+	_ = informer.SetIgnoreFunc(kcp.DeletesUnlisted(informer))
 	_ = informer.AddIndexers(toolscache.Indexers{
 		kcpcache.ClusterIndexName:             mcpcache.ClusterIndexFunc,
 		kcpcache.ClusterAndNamespaceIndexName: mcpcache.ClusterAndNamespaceIndexFunc,

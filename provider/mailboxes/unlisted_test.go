@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/synchub-dev/synchub/provider/holdings"
+	"github.com/synchub-dev/synchub/provider/kcp"
 )
 
 // What a new list lacks is not counted any more, and a mailbox whose binding it lacks is Unknown.
@@ -65,7 +66,7 @@ func TestAListLacksAClosedMailbox(t *testing.T) {
 	c.shows(t, configMapOf("a", 10, selectedLabel))
 	held := c.informer.GetIndexer().List()[0]
 	tombstone := cache.DeletedFinalStateUnknown{Key: "any", Obj: held}
-	ignores := deletesUnlisted(c.informer)
+	ignores := kcp.DeletesUnlisted(c.informer)
 	g.Expect(ignores(held)).To(BeFalse())
 	g.Expect(ignores(cache.DeletedFinalStateUnknown{Key: "evicted"})).To(BeTrue())
 	g.Expect(c.informer.GetIndexer().List()).To(HaveLen(1))

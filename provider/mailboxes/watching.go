@@ -41,6 +41,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/synchub-dev/synchub/provider/holdings"
+	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/transport"
 )
 
@@ -101,7 +102,7 @@ func startWatching(endpoint *endpoint, resource schema.GroupVersionResource) *wa
 	)
 	// All of these fail only on an informer that has been started.
 	_ = w.informer.SetTransform(w.transform)
-	_ = w.informer.SetIgnoreFunc(deletesUnlisted(w.informer))
+	_ = w.informer.SetIgnoreFunc(kcp.DeletesUnlisted(w.informer))
 	_ = w.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
 		w.log.V(1).Info("the watch ended and will be taken up again", "error", err.Error())
 	})
