@@ -35,6 +35,7 @@ import (
 	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
 	. "github.com/onsi/gomega"
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -161,7 +162,21 @@ func (s *realShard) prepare(ctx context.Context) error {
 	if err := s.makeTwin(ctx); err != nil {
 		return err
 	}
+	for _, mailbox := range []logicalcluster.Name{s.own, twin} {
+		if err := s.furnish(ctx, mailbox); err != nil {
+			return err
+		}
+	}
 	return s.readURL(ctx)
+}
+
+// furnish makes the namespace that the hub makes in each new mailbox.
+func (s *realShard) furnish(ctx context.Context, mailbox logicalcluster.Name) error {
+	direct, err := s.client(mailbox.String())
+	if err != nil {
+		return err
+	}
+	return client.IgnoreAlreadyExists(direct.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceDefault}}))
 }
 
 // claim makes the export claim one more resource.
