@@ -58,10 +58,10 @@ func CreateWorkspace(ctx context.Context, config *rest.Config, parentPath, name,
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       tenancyv1alpha1.WorkspaceSpec{Type: typeReference(workspaceType)},
 	}
-	// A parent that has just become Ready may not serve workspaces yet.
+	// A parent that has just become Ready may not serve workspaces yet, and kcp may not have observed a type that was just created.
 	err = wait.PollUntilContextTimeout(ctx, pollEvery, workspaceLimit, true, func(ctx context.Context) (bool, error) {
 		_, err := workspaces.Create(ctx, workspace, metav1.CreateOptions{})
-		if apierrors.IsNotFound(err) {
+		if apierrors.IsNotFound(err) || isMissingType(err) {
 			return false, nil
 		}
 		return true, err
@@ -81,6 +81,11 @@ func CreateWorkspace(ctx context.Context, config *rest.Config, parentPath, name,
 		return nil, fmt.Errorf("wait for workspace %s:%s to be Ready: %w%s", parentPath, name, err, explain(workspace))
 	}
 	return workspace, nil
+}
+
+// isMissingType reports whether kcp's admission refused a workspace because it does not know its type.
+func isMissingType(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "workspacetypes.tenancy.kcp.io") && strings.HasSuffix(err.Error(), "not found")
 }
 
 func typeReference(workspaceType string) *tenancyv1alpha1.WorkspaceTypeReference {
