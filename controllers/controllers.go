@@ -43,13 +43,13 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	apiexportcontroller "github.com/synchub-dev/synchub/controllers/apiexport"
 	"github.com/synchub-dev/synchub/controllers/apiresourceschema"
-	"github.com/synchub-dev/synchub/controllers/compatibility"
-	"github.com/synchub-dev/synchub/controllers/definition"
+	"github.com/synchub-dev/synchub/controllers/crd"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/controllers/namelock"
-	"github.com/synchub-dev/synchub/controllers/published"
-	"github.com/synchub-dev/synchub/controllers/sync/boundary"
-	"github.com/synchub-dev/synchub/controllers/sync/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
+	"github.com/synchub-dev/synchub/controllers/schemacheck"
 	"github.com/synchub-dev/synchub/controllers/syncerconfig"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/controllers/synctarget"
@@ -63,7 +63,7 @@ import (
 
 // Options are what the hub needs beside the hosting cluster's manager.
 type Options struct {
-	Access *kcp.Access
+	Access *kcp.ConfigProvider
 	// Workspace is the path of the provider workspace.
 	Workspace string
 	// Lease is the one of the hosting cluster by which the hub leads; without a name it leads without one.
@@ -74,16 +74,16 @@ type Options struct {
 	// MailboxLimits bound what is held of one mailbox, and MailboxesBytes what of all together.
 	MailboxLimits  mailboxes.Limits
 	MailboxesBytes int64
-	// CacheLimits bound what is held of each target, and TargetsBytes what of all together.
-	CacheLimits  targets.CacheLimits
-	TargetsBytes int64
+	// TargetCacheLimits bound what is held of each target, and TargetsBytes what of all together.
+	TargetCacheLimits targets.CacheLimits
+	TargetsBytes      int64
 	// MaxMailboxes is how many mailboxes the SyncTargets of one inventory workspace get.
 	MaxMailboxes int
-	// Denied are networks that no connection to a target leads to.
-	Denied targets.Networks
-	// Protected are the namespaces that nothing goes to or comes from unless that is allowed.
-	Protected boundary.Patterns
-	Log       logr.Logger
+	// DeniedNetworks are networks that no connection to a target leads to.
+	DeniedNetworks targets.DeniedNetworks
+	// ProtectedNamespaces are the namespaces that nothing goes to or comes from unless that is allowed.
+	ProtectedNamespaces policy.NamespacePatterns
+	Log                 logr.Logger
 }
 
 // Scheme knows every kind that the hub reads or writes as a Go type.
@@ -103,18 +103,18 @@ func Scheme() *runtime.Scheme {
 // Setup adds all controllers to the manager of the hosting cluster and returns the manager to start.
 func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcmanager.Manager, error) {
 	realClock := clock.RealClock{}
-	identity, err := bootstrap.Identify(ctx, options.Access.Workspace(options.Workspace), options.Workspace)
+	identity, err := bootstrap.ReadIdentity(ctx, options.Access.WorkspaceConfig(options.Workspace), options.Workspace)
 	if err != nil {
 		return nil, err
 	}
 
 	// Where clusters come from.
-	provider, err := cluster.New(options.Access.Workspace(options.Workspace), func(o *cluster.Options) { o.Scheme = hosting.GetScheme() })
+	provider, err := cluster.New(options.Access.WorkspaceConfig(options.Workspace), func(o *cluster.Options) { o.Scheme = hosting.GetScheme() })
 	if err != nil {
 		return nil, fmt.Errorf("cannot reach the provider workspace %s: %w", options.Workspace, err)
 	}
 	found, err := inventories.New(inventories.Options{
-		Access: options.Access, Workspace: options.Workspace, Export: bootstrap.InventoryExport, Scheme: hosting.GetScheme(), Log: options.Log.WithName("inventory"),
+		KCP: options.Access, Workspace: options.Workspace, Export: bootstrap.InventoryExport, Scheme: hosting.GetScheme(), Log: options.Log.WithName("inventory"),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot watch the inventory workspaces: %w", err)
@@ -124,20 +124,20 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 		return nil, err
 	}
 	boxes := mailboxes.New(options.Access, options.Workspace, bootstrap.MailboxExport, syncmanager.ConfigResources, realClock, options.Log.WithName("mailboxes"))
-	memory := ledger.New(ledger.Options{
-		Client: provider.GetClient(), Reader: provider.GetAPIReader(), Lease: leaseOf(hosting, options.Lease), Clock: realClock, Log: options.Log.WithName("ledger"),
+	ledgerStore := ledger.New(ledger.Options{
+		Client: provider.GetClient(), Reader: provider.GetAPIReader(), LeaseUID: leaseUIDReader(hosting, options.Lease), Clock: realClock, Log: options.Log.WithName("ledger"),
 	})
-	places := mailbox.NewPlaces(provider, options.MaxMailboxes, options.Log.WithName("mailbox"))
-	locator := mailbox.Locator{Provider: provider, Workspace: options.Workspace, Places: places, Maker: &mailbox.Maker{
-		Ledger: memory,
+	places := mailbox.NewQuota(provider, options.MaxMailboxes, options.Log.WithName("mailbox"))
+	locator := mailbox.Locator{Provider: provider, Workspace: options.Workspace, Quota: places, OwnerChecker: &mailbox.OwnerChecker{
+		Ledger: ledgerStore,
 		WhoAmI: func(ctx context.Context) (authenticationv1.UserInfo, error) {
-			return kcp.WhoAmI(ctx, options.Access.Workspace(options.Workspace))
+			return kcp.WhoAmI(ctx, options.Access.WorkspaceConfig(options.Workspace))
 		},
 	}}
 	var syncTargets *synctarget.Controller
 	var schemas *apiresourceschema.Controller
 	registry := targets.NewRegistry(targets.Options{
-		FieldManager: ownership.FieldManager(identity.Hub),
+		FieldManager: ownership.FieldManager(identity.HubUID),
 		Limits:       options.TargetLimits,
 		Clock:        realClock,
 		Log:          options.Log.WithName("targets"),
@@ -146,36 +146,36 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 			schemas.TargetChanged(syncTarget)
 		},
 		OnUnauthorized: func(syncTarget types.UID) { syncTargets.Unauthorized(syncTarget) },
-		Denied:         options.Denied,
-		CacheLimits:    options.CacheLimits,
+		DeniedNetworks: options.DeniedNetworks,
+		CacheLimits:    options.TargetCacheLimits,
 		TotalBytes:     options.TargetsBytes,
 	})
 
 	// What is done with them.
 	sync := syncmanager.New(syncmanager.Options{
-		Mailboxes:     boxes,
-		Recorder:      syncmanager.LedgerRecorder{Ledger: memory},
-		Remembered:    memory.SyncTargets,
-		Hub:           identity.Hub,
-		Hasher:        ownership.NewHasher(identity.HashKey),
-		Sealer:        ownership.NewSealer(identity.HashKey),
-		Protected:     options.Protected,
-		OnKnown:       func(syncTarget types.UID) { syncTargets.TargetChanged(syncTarget) },
-		Checker:       compatibility.NewChecker(realClock),
-		Names:         &namelock.Clearer{Config: options.Access.Workspace},
-		OnStates:      func(syncTarget types.UID) { syncTargets.TargetChanged(syncTarget) },
-		MailboxLimits: options.MailboxLimits,
-		Clock:         realClock,
-		Log:           options.Log.WithName("sync"),
+		Mailboxes:           boxes,
+		InventoryStore:      syncmanager.LedgerInventoryStore{Store: ledgerStore},
+		KnownSyncTargets:    ledgerStore.SyncTargets,
+		Hub:                 identity.HubUID,
+		Hasher:              ownership.NewHasher(identity.HashKey),
+		Sealer:              ownership.NewSealer(identity.HashKey),
+		ProtectedNamespaces: options.ProtectedNamespaces,
+		OnConfigsKnown:      func(syncTarget types.UID) { syncTargets.TargetChanged(syncTarget) },
+		Checker:             schemacheck.NewChecker(realClock),
+		NameClearer:         &namelock.Clearer{ConfigFor: options.Access.WorkspaceConfig},
+		OnStatesChanged:     func(syncTarget types.UID) { syncTargets.TargetChanged(syncTarget) },
+		MailboxLimits:       options.MailboxLimits,
+		Clock:               realClock,
+		Log:                 options.Log.WithName("sync"),
 	})
-	boxes.SetPolicy(sync.Policy(), options.MailboxesBytes)
-	reports := syncerconfig.NewController(boxes, sync, realClock, options.Log.WithName("syncerconfig"))
-	sync.SetObserver(reports)
+	boxes.SetCachePolicy(sync.Policy(), options.MailboxesBytes)
+	syncerConfigs := syncerconfig.NewController(boxes, sync, realClock, options.Log.WithName("syncerconfig"))
+	sync.SetObserver(syncerConfigs)
 	syncTargets = synctarget.NewController(synctarget.Options{
-		Manager: multi, Registry: registry, Sync: sync, Ledger: memory, Mailboxes: locator, Clock: realClock, Log: options.Log.WithName("synctarget"),
+		Manager: multi, Registry: registry, Sync: sync, Ledger: ledgerStore, Mailboxes: locator, Clock: realClock, Log: options.Log.WithName("synctarget"),
 	})
 	events := hosting.GetEventRecorder("synchub")
-	hub := published.Hub{UID: identity.Hub, Workspace: options.Workspace}
+	hub := publishedresource.Hub{UID: identity.HubUID, Workspace: options.Workspace}
 	hostingREST, err := discovery.NewDiscoveryClientForConfigAndClient(hosting.GetConfig(), hosting.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for the hosting cluster: %w", err)
@@ -187,7 +187,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 		Namespace:   options.Namespace,
 		Provider:    provider,
 		Targets:     &apiresourceschema.SyncTargets{Inventories: multi, Bindings: found.Lister(), Registry: registry},
-		Definitions: published.NewDefinitions(func(all []published.Definition) { sync.SetDefinitions(wanted(all)) }),
+		CRDs:        publishedresource.NewCRDStore(func(all []publishedresource.CRDInstallation) { sync.SetCRDs(desiredCRDs(all)) }),
 		Recorder:    events,
 		Clock:       realClock,
 	})
@@ -204,34 +204,34 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 
 	return multi, errors.Join(
 		hosting.Add(provider),
-		hosting.Add(memory),
+		hosting.Add(ledgerStore),
 		hosting.Add(places),
 		hosting.Add(boxes),
 		hosting.Add(registry),
 		schemas.Register(hosting),
 		exports.Register(hosting),
-		mailbox.NewController(multi, locator, memory, realClock, mailbox.Work{
-			Stop: syncTargets.Stop, Departed: syncTargets.Departed, Free: sync.Free, Config: options.Access.Workspace,
+		mailbox.NewController(multi, locator, ledgerStore, realClock, mailbox.Dependencies{
+			StopSync: syncTargets.Stop, IsCleanedUp: syncTargets.IsCleanedUp, RemoveFinalizers: sync.RemoveFinalizers, WorkspaceConfig: options.Access.WorkspaceConfig,
 		}).Register(),
 		syncTargets.Register(),
 		hosting.Add(sync),
-		hosting.Add(reports),
-		hosting.Add(accessWatcher{options.Access, options.Log.WithName("kcp")}),
-		hosting.AddReadyzCheck("kcp-caches", synced(hosting, boxes)),
+		hosting.Add(syncerConfigs),
+		hosting.Add(kubeconfigWatcher{options.Access, options.Log.WithName("kcp")}),
+		hosting.AddReadyzCheck("kcp-caches", cachesReadyCheck(hosting, boxes)),
 	)
 }
 
-// wanted are the definitions that targets must have, as the sync manager takes them.
-func wanted(all []published.Definition) []definition.Wanted {
-	wanted := make([]definition.Wanted, 0, len(all))
+// desiredCRDs are the definitions that targets must have, as the sync manager takes them.
+func desiredCRDs(all []publishedresource.CRDInstallation) []crd.Installation {
+	wanted := make([]crd.Installation, 0, len(all))
 	for _, one := range all {
-		wanted = append(wanted, definition.Wanted{PublishedResource: one.PublishedResource, UID: one.UID, CRD: one.CRD, Version: one.Version})
+		wanted = append(wanted, crd.Installation{PublishedResource: one.PublishedResource, UID: one.UID, CRD: one.CRD, Version: one.Version})
 	}
 	return wanted
 }
 
-// leaseOf returns what reads the UID of a Lease of the hosting cluster.
-func leaseOf(hosting manager.Manager, name types.NamespacedName) func(ctx context.Context) (string, error) {
+// leaseUIDReader returns what reads the UID of a Lease of the hosting cluster.
+func leaseUIDReader(hosting manager.Manager, name types.NamespacedName) func(ctx context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		if name.Name == "" {
 			return "", nil
@@ -243,26 +243,26 @@ func leaseOf(hosting manager.Manager, name types.NamespacedName) func(ctx contex
 	}
 }
 
-// accessWatcher re-reads the kcp kubeconfig, on standby too.
-type accessWatcher struct {
-	access *kcp.Access
+// kubeconfigWatcher re-reads the kcp kubeconfig, on standby too.
+type kubeconfigWatcher struct {
+	access *kcp.ConfigProvider
 	log    logr.Logger
 }
 
-func (w accessWatcher) Start(ctx context.Context) error { return w.access.Watch(ctx, w.log) }
+func (w kubeconfigWatcher) Start(ctx context.Context) error { return w.access.Watch(ctx, w.log) }
 
-func (w accessWatcher) NeedLeaderElection() bool { return false }
+func (w kubeconfigWatcher) NeedLeaderElection() bool { return false }
 
-// synced is ready when the kcp caches are, or while another replica leads. Targets never count: a hub is not broken
+// cachesReadyCheck is ready when the kcp caches are, or while another replica leads. Targets never count: a hub is not broken
 // because one of its clusters is.
-func synced(hosting manager.Manager, boxes *mailboxes.Mailboxes) func(*http.Request) error {
+func cachesReadyCheck(hosting manager.Manager, boxes *mailboxes.Mailboxes) func(*http.Request) error {
 	return func(*http.Request) error {
 		select {
 		case <-hosting.Elected():
 		default:
 			return nil
 		}
-		if !boxes.Synced() {
+		if !boxes.HasSynced() {
 			return errors.New("the caches of the mailboxes are being filled")
 		}
 		return nil

@@ -39,18 +39,18 @@ const (
 // and of IPAddresses.
 const AnyName = "PathSegmentName"
 
-// strictName is the validation of names that definitions have.
-const strictName = "DNS1123Subdomain"
+// subdomainName is the validation of names that definitions have.
+const subdomainName = "DNS1123Subdomain"
 
-// notesLength bounds the annotation. The first notes are the ones that matter.
-const notesLength = 16 << 10
+// maxNotesLength bounds the annotation. The first notes are the ones that matter.
+const maxNotesLength = 16 << 10
 
 // AddNotes adds to the annotation NotesAnnotation of a definition. The version is empty for what concerns all.
 func AddNotes(crd *apiextensionsv1.CustomResourceDefinition, version string, notes []structural.Note) {
 	for _, note := range notes {
 		line := strings.TrimSpace(version + " " + note.String())
 		text := strings.TrimSpace(crd.Annotations[NotesAnnotation] + "\n" + line)
-		if len(text) > notesLength {
+		if len(text) > maxNotesLength {
 			return
 		}
 		if crd.Annotations == nil {
@@ -74,5 +74,5 @@ func nameValidation(crd *apiextensionsv1.CustomResourceDefinition) string {
 	if crd.Annotations[NamesAnnotation] == AnyName {
 		return AnyName
 	}
-	return strictName
+	return subdomainName
 }

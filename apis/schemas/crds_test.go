@@ -57,7 +57,7 @@ func TestAPIResourceSchemasAreAcceptedByAnAPIServer(t *testing.T) {
 
 func TestAccessors(t *testing.T) {
 	var names []string
-	for _, schema := range append(Mailbox(), Inventory()...) {
+	for _, schema := range append(MailboxSchemas(), InventorySchemas()...) {
 		names = append(names, schema.Spec.Names.Kind)
 	}
 	if len(names) != 3 || names[0] != "SyncerConfig" || names[1] != "EdgeSyncConfig" || names[2] != "SyncTarget" {
@@ -70,8 +70,8 @@ func TestAccessors(t *testing.T) {
 		t.Error("wanted an error for a kind that is not the project's own")
 	}
 
-	Mailbox()[0].Name = "changed by a caller"
-	if Mailbox()[0].Name == "changed by a caller" {
+	MailboxSchemas()[0].Name = "changed by a caller"
+	if MailboxSchemas()[0].Name == "changed by a caller" {
 		t.Error("callers share one object, wanted copies")
 	}
 }

@@ -72,7 +72,7 @@ func FromCRD(crd *apiextensionsv1.CustomResourceDefinition) (*apisv1alpha1.APIRe
 		return nil, fmt.Errorf("hashing the APIResourceSchema of %s: %w", name, err)
 	}
 	schema.Name = prefix + "." + name
-	schema.Annotations = approval(crd)
+	schema.Annotations = approvalAnnotations(crd)
 	return schema, nil
 }
 
@@ -118,8 +118,8 @@ func contentPrefix(spec *apisv1alpha1.APIResourceSchemaSpec) (string, error) {
 	return "v" + hex.EncodeToString(sum[:])[:hashLength], nil
 }
 
-// approval is the annotation without which kcp refuses schemas of the groups that belong to Kubernetes.
-func approval(crd *apiextensionsv1.CustomResourceDefinition) map[string]string {
+// approvalAnnotations is the annotation without which kcp refuses schemas of the groups that belong to Kubernetes.
+func approvalAnnotations(crd *apiextensionsv1.CustomResourceDefinition) map[string]string {
 	if !apihelpers.IsProtectedCommunityGroup(crd.Spec.Group) {
 		return nil
 	}

@@ -44,20 +44,20 @@ const (
 // coreVersion is the only version of the core group.
 const coreVersion = "v1"
 
-// undotted are the groups without a dot that kcp allows.
-var undotted = []string{"", "apps", "autoscaling", "batch", "extensions", "policy"}
+// dotlessGroups are the groups without a dot that kcp allows.
+var dotlessGroups = []string{"", "apps", "autoscaling", "batch", "extensions", "policy"}
 
-// Preferred returns the version that clients are given who ask for none, and that is synced unless another is named: of
+// PreferredVersion returns the version that clients are given who ask for none, and that is synced unless another is named: of
 // the served ones the highest, stable before beta before alpha. It is empty if none is served.
-func Preferred(crd *apiextensionsv1.CustomResourceDefinition) string {
-	names := served(crd)
+func PreferredVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
+	names := servedVersions(crd)
 	if len(names) == 0 {
 		return ""
 	}
 	return slices.MaxFunc(names, version.CompareKubeAwareVersionStrings)
 }
 
-func served(crd *apiextensionsv1.CustomResourceDefinition) (names []string) {
+func servedVersions(crd *apiextensionsv1.CustomResourceDefinition) (names []string) {
 	for i := range crd.Spec.Versions {
 		if crd.Spec.Versions[i].Served {
 			names = append(names, crd.Spec.Versions[i].Name)
@@ -82,13 +82,13 @@ func Project(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition,
 	if err := selectVersions(projected, crd, version); err != nil {
 		return nil, err
 	}
-	if err := rename(projected, projection); err != nil {
+	if err := applyProjection(projected, projection); err != nil {
 		return nil, err
 	}
-	if err := legalize(ctx, projected); err != nil {
+	if err := sanitizeSchemas(ctx, projected); err != nil {
 		return nil, err
 	}
-	store(projected)
+	chooseStorageVersion(projected)
 	return projected, nil
 }
 
@@ -100,14 +100,14 @@ func selectVersions(projected, crd *apiextensionsv1.CustomResourceDefinition, ve
 	switch {
 	case len(projected.Spec.Versions) > 0:
 		return nil
-	case len(served(crd)) == 0:
+	case len(servedVersions(crd)) == 0:
 		return fmt.Errorf("spec.resource: the definition of %s serves no version", crd.Name)
 	default:
-		return fmt.Errorf("%s: the definition of %s does not serve %s; it serves %s", fieldVersion, crd.Name, version, strings.Join(served(crd), ", "))
+		return fmt.Errorf("%s: the definition of %s does not serve %s; it serves %s", fieldVersion, crd.Name, version, strings.Join(servedVersions(crd), ", "))
 	}
 }
 
-func rename(projected *apiextensionsv1.CustomResourceDefinition, projection *synchubv1alpha1.Projection) error {
+func applyProjection(projected *apiextensionsv1.CustomResourceDefinition, projection *synchubv1alpha1.Projection) error {
 	if projection == nil {
 		projection = &synchubv1alpha1.Projection{}
 	}
@@ -119,11 +119,11 @@ func rename(projected *apiextensionsv1.CustomResourceDefinition, projection *syn
 	}
 	if projection.Version != "" {
 		if len(projected.Spec.Versions) > 1 {
-			return fmt.Errorf("%s: it needs %s, because %s is served in the versions %s", fieldToVersion, fieldVersion, projected.Spec.Names.Plural, strings.Join(served(projected), ", "))
+			return fmt.Errorf("%s: it needs %s, because %s is served in the versions %s", fieldToVersion, fieldVersion, projected.Spec.Names.Plural, strings.Join(servedVersions(projected), ", "))
 		}
 		projected.Spec.Versions[0].Name = projection.Version
 	}
-	if names := served(projected); projected.Spec.Group == "" && !slices.Equal(names, []string{coreVersion}) {
+	if names := servedVersions(projected); projected.Spec.Group == "" && !slices.Equal(names, []string{coreVersion}) {
 		return fmt.Errorf("%s: kcp serves the core group in %s alone, not in %s", fieldToVersion, coreVersion, strings.Join(names, ", "))
 	}
 	names := &projected.Spec.Names
@@ -146,7 +146,7 @@ func rename(projected *apiextensionsv1.CustomResourceDefinition, projection *syn
 
 // requireGroup refuses groups that kcp has no schemas in.
 func requireGroup(group string, projected bool) error {
-	if strings.Contains(group, ".") && len(validation.IsDNS1123Subdomain(group)) == 0 || slices.Contains(undotted, group) {
+	if strings.Contains(group, ".") && len(validation.IsDNS1123Subdomain(group)) == 0 || slices.Contains(dotlessGroups, group) {
 		return nil
 	}
 	if projected {
@@ -155,9 +155,9 @@ func requireGroup(group string, projected bool) error {
 	return fmt.Errorf("%s: kcp has no APIs in the group %q: give mailboxes a domain with at least one dot", fieldGroup, group)
 }
 
-// store chooses the version in which objects are stored, and says what the others lose by it.
-func store(projected *apiextensionsv1.CustomResourceDefinition) {
-	preferred := Preferred(projected)
+// chooseStorageVersion chooses the version in which objects are stored, and says what the others lose by it.
+func chooseStorageVersion(projected *apiextensionsv1.CustomResourceDefinition) {
+	preferred := PreferredVersion(projected)
 	storage := slices.IndexFunc(projected.Spec.Versions, func(version apiextensionsv1.CustomResourceDefinitionVersion) bool {
 		return version.Name == preferred
 	})
@@ -165,20 +165,20 @@ func store(projected *apiextensionsv1.CustomResourceDefinition) {
 		version := &projected.Spec.Versions[i]
 		version.Storage = i == storage
 		if i != storage {
-			AddNotes(projected, version.Name, structural.Unstored(version, &projected.Spec.Versions[storage]))
+			AddNotes(projected, version.Name, structural.UnstoredFields(version, &projected.Spec.Versions[storage]))
 		}
 	}
 }
 
-// legalize makes the schemas such that kcp accepts them.
-func legalize(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
+// sanitizeSchemas makes the schemas such that kcp accepts them.
+func sanitizeSchemas(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
 	var errs []error
 	for i := range crd.Spec.Versions {
 		version := &crd.Spec.Versions[i]
 		if crd.Spec.PreserveUnknownFields {
-			structural.PreserveUnknown(version)
+			structural.PreserveUnknownFields(version)
 		}
-		notes, err := structural.Legalize(ctx, version)
+		notes, err := structural.Sanitize(ctx, version)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("spec.resource: %w", err))
 			continue
@@ -186,7 +186,7 @@ func legalize(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition
 		AddNotes(crd, version.Name, notes)
 	}
 	crd.Spec.PreserveUnknownFields = false
-	if structural.Shorten(crd) {
+	if structural.DropDescriptions(crd) {
 		AddNotes(crd, "", []structural.Note{{Reason: "descriptions are left out: with them the schema is too large to be stored"}})
 	}
 	return errors.Join(errs...)

@@ -29,8 +29,8 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 )
 
-// gadgets is a definition as a cluster has it.
-const gadgets = `
+// gadgetManifest is a definition as a cluster has it.
+const gadgetManifest = `
 metadata:
   name: gadgets.example.com
   uid: u
@@ -68,13 +68,13 @@ status: {storedVersions: [v1alpha1]}
 func gadgetCRD(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.UnmarshalStrict([]byte(gadgets), crd); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(gadgetManifest), crd); err != nil {
 		t.Fatal(err)
 	}
 	return crd
 }
 
-func TestPreferred(t *testing.T) {
+func TestPreferredVersion(t *testing.T) {
 	for wanted, names := range map[string][]string{
 		"v2":       {"v1", "v10beta1", "v2", "-v3"},
 		"v10":      {"v9", "v10"},
@@ -89,7 +89,7 @@ func TestPreferred(t *testing.T) {
 			name, unserved := strings.CutPrefix(name, "-")
 			crd.Spec.Versions = append(crd.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{Name: name, Served: !unserved})
 		}
-		if got := Preferred(crd); got != wanted {
+		if got := PreferredVersion(crd); got != wanted {
 			t.Errorf("of %v, got %q, wanted %q", names, got, wanted)
 		}
 	}
@@ -206,8 +206,8 @@ func TestNotesAreBounded(t *testing.T) {
 	for range 1000 {
 		AddNotes(crd, "v1", []structural.Note{{Path: ".a", Reason: strings.Repeat("r", 100)}})
 	}
-	if length := len(crd.Annotations[NotesAnnotation]); length > notesLength || length < notesLength/2 {
-		t.Errorf("got %d bytes, wanted up to %d", length, notesLength)
+	if length := len(crd.Annotations[NotesAnnotation]); length > maxNotesLength || length < maxNotesLength/2 {
+		t.Errorf("got %d bytes, wanted up to %d", length, maxNotesLength)
 	}
 }
 

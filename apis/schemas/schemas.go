@@ -71,14 +71,14 @@ func PublishedResourceCRD() *apiextensionsv1.CustomResourceDefinition {
 	return crds()["publishedresources.synchub.dev"].DeepCopy()
 }
 
-// Mailbox returns copies of the APIResourceSchemas of our own kinds that mailbox workspaces bind: SyncerConfig and
+// MailboxSchemas returns copies of the APIResourceSchemas of our own kinds that mailbox workspaces bind: SyncerConfig and
 // EdgeSyncConfig.
-func Mailbox() []*apisv1alpha1.APIResourceSchema {
+func MailboxSchemas() []*apisv1alpha1.APIResourceSchema {
 	return copies("syncerconfigs", "edgesyncconfigs")
 }
 
-// Inventory returns copies of the APIResourceSchemas that inventory workspaces bind: SyncTarget.
-func Inventory() []*apisv1alpha1.APIResourceSchema {
+// InventorySchemas returns copies of the APIResourceSchemas that inventory workspaces bind: SyncTarget.
+func InventorySchemas() []*apisv1alpha1.APIResourceSchema {
 	return copies("synctargets")
 }
 

@@ -38,7 +38,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 
-	"github.com/synchub-dev/synchub/controllers/published"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
 // reader reads objects of any kind from one cluster or workspace.
@@ -87,12 +87,12 @@ func (r *reader) find(resource string) (schema.GroupVersionResource, error) {
 }
 
 // served returns the API of a resource as it is served, with the version that Kubernetes prefers; nil if it is not.
-func (r *reader) served(resource schema.GroupResource) (*published.API, error) {
+func (r *reader) served(resource schema.GroupResource) (*publishedresource.API, error) {
 	_, lists, err := r.apis.ServerGroupsAndResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
 		return nil, err
 	}
-	var api published.API
+	var api publishedresource.API
 	status := map[string]bool{}
 	for _, list := range lists {
 		group, err := schema.ParseGroupVersion(list.GroupVersion)

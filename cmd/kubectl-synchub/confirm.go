@@ -31,7 +31,7 @@ const confirmLong = `Confirm that another cluster takes the place of the one tha
 
 The hub stops when the kubeconfig of a SyncTarget leads to another cluster than before, so that kubeconfigs that were mixed up put
 nobody's objects on the wrong cluster. If the other cluster is meant, confirm it: the hub syncs with it then. What it placed on the
-former cluster stays there; status.formerClusters lists it, and strays removes it.`
+former cluster stays there; status.formerClusters lists it, and stale-objects removes it.`
 
 const confirmExample = `  # See which cluster is expected, and which one answers
   kubectl synchub confirm-cluster florin --dry-run=client
@@ -63,7 +63,7 @@ func (o *inventoryOptions) confirmCluster(ctx context.Context, name string) erro
 	if err != nil {
 		return err
 	}
-	syncTarget, err := existing(ctx, inventory, name)
+	syncTarget, err := getSyncTarget(ctx, inventory, name)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 )
 
-func confirmsClusters(t *testing.T, f *fleet) {
+func confirmsClusters(t *testing.T, f *testFleet) {
 	t.Helper()
 	fail(t, "there is nothing to confirm", "confirm-cluster", "florin")
 	syncTarget := f.syncTarget(t)

@@ -92,7 +92,7 @@ type description struct {
 }
 
 func (d *description) line(format string, values ...any) {
-	fmt.Fprintln(d.writer, onLine(fmt.Sprintf(format, values...)))
+	fmt.Fprintln(d.writer, sanitizeLine(fmt.Sprintf(format, values...)))
 }
 
 // field leaves out what is empty.
@@ -106,13 +106,13 @@ func (d *description) target(of *edgev2alpha1.SyncTarget) {
 	row := overview.RowOf(of, d.now)
 	d.field("Name", of.Name)
 	d.field("UID", string(of.UID))
-	d.field("Labels", labelsOf(of.Labels))
+	d.field("Labels", formatLabels(of.Labels))
 	d.field("Ready", strings.TrimSuffix(row.State()+", "+row.Reason+": "+row.Message, ": "))
 	d.field("Mailbox", row.Mailbox)
 	d.field("Cluster ID", of.Status.ClusterID)
 	d.otherCluster(of)
 	d.field("Version", row.Version)
-	d.field("Last Seen", d.ago(of.Status.LastSyncerHeartbeatTime))
+	d.field("Last Seen", d.formatAgo(of.Status.LastSyncerHeartbeatTime))
 	if reference := of.Spec.KubeconfigSecretRef; reference != nil {
 		d.field("Kubeconfig", fmt.Sprintf("Secret %s/%s", reference.Namespace, reference.Name))
 	}
@@ -121,10 +121,10 @@ func (d *description) target(of *edgev2alpha1.SyncTarget) {
 	}
 	d.field("Deletion Policy", string(of.Spec.DeletionPolicy))
 	if counts := of.Status.Counts; counts != nil {
-		d.field("Objects", objectsLine(counts)+", counted "+d.ago(of.Status.LastSyncerHeartbeatTime))
+		d.field("Objects", formatCounts(counts)+", counted "+d.formatAgo(of.Status.LastSyncerHeartbeatTime))
 	}
 	if of.Status.PendingSince != nil {
-		d.field("Lag", overview.Duration(row.Lag))
+		d.field("Lag", overview.FormatDuration(row.Lag))
 	}
 	d.conditions(of.Status.Conditions)
 	d.resources(of.Status.SyncedResources)
@@ -135,9 +135,9 @@ func (d *description) target(of *edgev2alpha1.SyncTarget) {
 			d.line("  %s", line)
 		}
 	}
-	if departure := of.Status.Departure; departure != nil {
-		d.line("Departure:")
-		for _, line := range append([]string{"  " + departureLine(departure)}, left(departure)...) {
+	if cleanup := of.Status.Cleanup; cleanup != nil {
+		d.line("Cleanup:")
+		for _, line := range append([]string{"  " + cleanupLine(cleanup)}, remainingLines(cleanup)...) {
 			d.line("%s", line)
 		}
 	}
@@ -161,12 +161,12 @@ func (d *description) formerClusters(of *edgev2alpha1.SyncTarget) {
 	d.line("Former Clusters:")
 	d.line("  Cluster ID\tUntil\tResources")
 	for _, former := range of.Status.FormerClusters {
-		d.line("  %s\t%s\t%d", cmp.Or(former.ClusterID, "<unknown>"), d.ago(&former.Until), len(former.Resources))
+		d.line("  %s\t%s\t%d", cmp.Or(former.ClusterID, "<unknown>"), d.formatAgo(&former.Until), len(former.Resources))
 	}
-	d.line("  `kubectl synchub strays %s --target-kubeconfig FILE` lists the objects that are left there.", of.Name)
+	d.line("  `kubectl synchub stale-objects %s --target-kubeconfig FILE` lists the objects that are left there.", of.Name)
 }
 
-func objectsLine(counts *edgev2alpha1.TargetCounts) string {
+func formatCounts(counts *edgev2alpha1.TargetCounts) string {
 	line := fmt.Sprintf("%d synced, %d failed", counts.Synced, counts.Failed)
 	if counts.Former > 0 {
 		line += fmt.Sprintf(", %d of a mailbox that was deleted, until one selects them again or the cluster is drained", counts.Former)
@@ -174,31 +174,31 @@ func objectsLine(counts *edgev2alpha1.TargetCounts) string {
 	return line
 }
 
-func departureLine(of *edgev2alpha1.DepartureStatus) string {
+func cleanupLine(of *edgev2alpha1.CleanupStatus) string {
 	if of.Remaining == nil {
 		return fmt.Sprintf("%d objects removed; how many remain cannot be told", of.Removed)
 	}
 	return fmt.Sprintf("%d objects removed, %d remain", of.Removed, *of.Remaining)
 }
 
-func labelsOf(labels map[string]string) string {
+func formatLabels(labels map[string]string) string {
 	return metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: labels})
 }
 
-func (d *description) ago(when *metav1.Time) string {
+func (d *description) formatAgo(when *metav1.Time) string {
 	if when == nil {
 		return "never"
 	}
-	return overview.Duration(d.now.Sub(when.Time)) + " ago"
+	return overview.FormatDuration(d.now.Sub(when.Time)) + " ago"
 }
 
 func (d *description) token(credentials *edgev2alpha1.CredentialsStatus) string {
-	text := "ended " + d.ago(credentials.ExpiresAt)
+	text := "ended " + d.formatAgo(credentials.ExpiresAt)
 	if left := credentials.ExpiresAt.Sub(d.now); left > 0 {
-		text = "ends in " + overview.Duration(left)
+		text = "ends in " + overview.FormatDuration(left)
 	}
 	if credentials.RenewedAt != nil {
-		text += ", renewed " + d.ago(credentials.RenewedAt)
+		text += ", renewed " + d.formatAgo(credentials.RenewedAt)
 	}
 	return text
 }
@@ -211,7 +211,7 @@ func (d *description) conditions(conditions []metav1.Condition) {
 	d.line("Conditions:")
 	d.line("  Type\tStatus\tSince\tReason\tMessage")
 	for _, condition := range conditions {
-		d.line("  %s\t%s\t%s\t%s\t%s", condition.Type, condition.Status, overview.Duration(d.now.Sub(condition.LastTransitionTime.Time)), condition.Reason, condition.Message)
+		d.line("  %s\t%s\t%s\t%s\t%s", condition.Type, condition.Status, overview.FormatDuration(d.now.Sub(condition.LastTransitionTime.Time)), condition.Reason, condition.Message)
 	}
 }
 
@@ -238,7 +238,7 @@ func (d *description) events(of *edgev2alpha1.SyncTarget, events []corev1.Event)
 		if when.IsZero() {
 			when = metav1.Time(event.EventTime)
 		}
-		age := overview.Duration(d.now.Sub(when.Time)) + staleness(of, event.InvolvedObject.UID, when)
+		age := overview.FormatDuration(d.now.Sub(when.Time)) + staleness(of, event.InvolvedObject.UID, when)
 		d.line("  %s\t%s\t%s\t%s", event.Type, event.Reason, age, strings.TrimSpace(event.Message))
 	}
 }

@@ -44,7 +44,7 @@ func described(t *testing.T, of *edgev2alpha1.SyncTarget, now time.Time) string 
 	return text.String()
 }
 
-func TestDescribeTellsWhichClusterIsMeant(t *testing.T) {
+func TestDescribeShowsTheExpectedCluster(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	of := &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "florin"}}
 	of.Status.ClusterID = "expected"
@@ -66,7 +66,7 @@ func TestDescribeTellsWhichClusterIsMeant(t *testing.T) {
 	for _, part := range []string{
 		"Cluster ID: expected\nObserved Cluster ID: observed\nAnother cluster answers, so nothing is synced.", "`kubectl synchub confirm-cluster florin`",
 		"ClusterShared True 60s OtherInventory Said.", "APIsMissing True 60s NamingConflict Said.", "ClusterChanged: Said.",
-		"<unknown> 2d ago 0\nformer 60m ago 2\n", "`kubectl synchub strays florin --target-kubeconfig FILE`",
+		"<unknown> 2d ago 0\nformer 60m ago 2\n", "`kubectl synchub stale-objects florin --target-kubeconfig FILE`",
 	} {
 		if !strings.Contains(got, part) {
 			t.Errorf("%q is missing in\n%s", part, got)

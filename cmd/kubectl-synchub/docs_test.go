@@ -32,11 +32,11 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
 
-	"github.com/synchub-dev/synchub/controllers/sync/expression"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/expression"
 )
 
-// page is the documentation that these tests check.
-func page(t *testing.T) string {
+// docsPage is the documentation that these tests check.
+func docsPage(t *testing.T) string {
 	t.Helper()
 	content, err := os.ReadFile("../../docs/publishedresource.md")
 	if err != nil {
@@ -49,7 +49,7 @@ func page(t *testing.T) string {
 func blocks(t *testing.T, kind string) []string {
 	t.Helper()
 	var found []string
-	for _, block := range regexp.MustCompile("(?ms)^```"+kind+"\n(.*?)^```$").FindAllStringSubmatch(page(t), -1) {
+	for _, block := range regexp.MustCompile("(?ms)^```"+kind+"\n(.*?)^```$").FindAllStringSubmatch(docsPage(t), -1) {
 		found = append(found, block[1])
 	}
 	if len(found) == 0 {
@@ -125,7 +125,7 @@ var (
 // Each command that a message, a comment or a page names exists, and one that it tells to run is complete.
 func TestAdvisedCommandsWork(t *testing.T) {
 	advised := 0
-	for name, text := range texts(t) {
+	for name, text := range readTexts(t) {
 		for _, found := range quotedCommand.FindAllStringSubmatch(text, -1) {
 			advised++
 			if err := isComplete(strings.Fields(verb.ReplaceAllString(found[1]+found[2], "florin"))); err != nil {
@@ -138,8 +138,8 @@ func TestAdvisedCommandsWork(t *testing.T) {
 	}
 }
 
-// texts returns the sources of the programs, and the pages.
-func texts(t *testing.T) map[string]string {
+// readTexts returns the sources of the programs, and the pages.
+func readTexts(t *testing.T) map[string]string {
 	t.Helper()
 	found, repository := map[string]string{}, os.DirFS("../..")
 	isLeftOut := func(path string) bool {
@@ -176,7 +176,7 @@ func isComplete(line []string) error {
 		return err
 	}
 	flags := command.Flags()
-	if slices.Contains([]string{"register", "rotate", "strays"}, command.Name()) && !flags.Changed("target-kubeconfig") && !flags.Changed("kubeconfig-only") {
+	if slices.Contains([]string{"register", "rotate", "stale-objects"}, command.Name()) && !flags.Changed("target-kubeconfig") && !flags.Changed("kubeconfig-only") {
 		return errors.New("it needs --target-kubeconfig")
 	}
 	return command.ValidateArgs(flags.Args())
@@ -189,10 +189,10 @@ func TestDocumentedExamplesAreUnderstood(t *testing.T) {
 		t.Run(fmt.Sprintf("example %d", i), func(t *testing.T) {
 			input := example
 			if !strings.HasPrefix(example, "apiVersion:") {
-				input = publish("example", withResource(t, example))
+				input = publishedResource("example", withResource(t, example))
 			}
 			input += "---\n" + definitionFor(t, input)
-			if got := render(t, input, "-f", "-"); got.err != nil {
+			if got := runRender(t, input, "-f", "-"); got.err != nil {
 				t.Errorf("%v in\n%s", got.err, input)
 			}
 		})
@@ -247,7 +247,7 @@ func TestDocumentedExampleIsThatOfTheFile(t *testing.T) {
 }
 
 func TestDocumentedFunctionsAreThoseThatThereAre(t *testing.T) {
-	_, section, _ := strings.Cut(page(t), "\n## Templates\n")
+	_, section, _ := strings.Cut(docsPage(t), "\n## Templates\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	var listed []string
 	for row := range strings.Lines(section) {

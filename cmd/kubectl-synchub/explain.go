@@ -80,7 +80,7 @@ func newExplainCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.StringArrayVarP(&options.files, "filename", "f", nil, "files with the PublishedResources; - is standard input (repeatable)")
 	flags.StringVar(&options.hosting.kubeconfig, "hosting-kubeconfig", "", "kubeconfig of the hub's hosting cluster, where the PublishedResources are")
 	flags.StringVar(&options.hosting.context, "hosting-context", "", "the context of that kubeconfig, or of the usual one, that is the hosting cluster's")
-	options.target.add(command)
+	options.target.addFlags(command)
 	flags.Lookup("target-kubeconfig").Usage = "kubeconfig to read the cluster with; the default is the hub's"
 	command.MarkFlagsMutuallyExclusive("filename", "hosting-kubeconfig")
 	command.MarkFlagsMutuallyExclusive("filename", "hosting-context")
@@ -96,9 +96,9 @@ func targetResourceAndName(command *cobra.Command, args []string) error {
 }
 
 // completeArgument offers SyncTargets, then the resources that are synced with the one that was chosen.
-func (o *explainOptions) completeArgument(command *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (o *explainOptions) completeArgument(command *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) != 1 {
-		return (&inventoryOptions{IOStreams: o.IOStreams, cluster: o.cluster}).completeName(command, args, begun)
+		return (&inventoryOptions{IOStreams: o.IOStreams, cluster: o.cluster}).completeName(command, args, prefix)
 	}
 	var names []cobra.Completion
 	workspace, err := o.client()
@@ -111,7 +111,7 @@ func (o *explainOptions) completeArgument(command *cobra.Command, args []string,
 	}
 	for _, resource := range list.Items[0].Status.SyncedResources {
 		name := metav1.GroupResource{Group: resource.Group, Resource: resource.Resource}
-		if strings.HasPrefix(name.String(), begun) {
+		if strings.HasPrefix(name.String(), prefix) {
 			names = append(names, name.String())
 		}
 	}
@@ -177,11 +177,11 @@ func (o *explainOptions) print(explanation explain.Explanation) error {
 		if step.Do != "" {
 			what += "; " + step.Do
 		}
-		fmt.Fprintln(writer, onLine(fmt.Sprintf("%s\t%s\t%s", step.Step, step.State, what)))
+		fmt.Fprintln(writer, sanitizeLine(fmt.Sprintf("%s\t%s\t%s", step.Step, step.State, what)))
 	}
 	if err := writer.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(o.Out, "\n%s.\n", onLine(explanation.Verdict.Text))
+	_, err := fmt.Fprintf(o.Out, "\n%s.\n", sanitizeLine(explanation.Result.Text))
 	return err
 }

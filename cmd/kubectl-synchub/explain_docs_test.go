@@ -34,7 +34,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
-	"github.com/synchub-dev/synchub/controllers/published"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
 // explainSection is what the page for operators says of explain.
@@ -66,19 +66,19 @@ func documented() *explain.Facts {
 	web.SetName("web")
 	deployments := schema.GroupResource{Group: "apps", Resource: "deployments"}
 	facts := &explain.Facts{Now: time.Now(), SyncTarget: syncTarget, Resource: deployments, Key: types.NamespacedName{Namespace: "shop", Name: "web"}}
-	facts.Served.It = &published.API{GroupVersionResource: deployments.WithVersion("v1"), Kind: "Deployment", Namespaced: true, Versions: []string{"v1"}}
-	facts.Published.It = []synchubv1alpha1.PublishedResource{{
+	facts.Served.Value = &publishedresource.API{GroupVersionResource: deployments.WithVersion("v1"), Kind: "Deployment", Namespaced: true, Versions: []string{"v1"}}
+	facts.Published.Value = []synchubv1alpha1.PublishedResource{{
 		ObjectMeta: metav1.ObjectMeta{Name: "deployments"},
 		Spec:       synchubv1alpha1.PublishedResourceSpec{Resource: synchubv1alpha1.ResourceDescriptor{Group: "apps", Resource: "deployments"}},
 	}}
-	facts.Configs.It.SyncerConfigs = []*edgev2alpha1.SyncerConfig{{
+	facts.Configs.Value.SyncerConfigs = []*edgev2alpha1.SyncerConfig{{
 		ObjectMeta: metav1.ObjectMeta{Name: "all"},
 		Spec: edgev2alpha1.SyncerConfigSpec{NamespaceScope: edgev2alpha1.NamespaceScopeDownsyncs{
 			Namespaces: []string{"bakery", "mill"},
 			Resources:  []edgev2alpha1.NamespaceScopeDownsyncResource{{GroupResource: edgev2alpha1.GroupResource(deployments)}},
 		}},
 	}}
-	facts.Object.It = web
+	facts.Object.Value = web
 	return facts
 }
 

@@ -42,7 +42,7 @@ func (o *explainOptions) readMailbox(ctx context.Context, facts *explain.Facts, 
 	if status == nil || status.Cluster == "" {
 		return errors.New("there is none yet")
 	}
-	mailbox, err := o.reachWorkspace(status.Cluster)
+	mailbox, err := o.workspaceReader(status.Cluster)
 	if err != nil {
 		return err
 	}
@@ -52,22 +52,22 @@ func (o *explainOptions) readMailbox(ctx context.Context, facts *explain.Facts, 
 	found, err := mailbox.find(resource)
 	switch {
 	case meta.IsNoMatchError(err):
-		facts.Resource = literally(resource)
+		facts.Resource = parseResource(resource)
 		return nil
 	case err != nil:
 		return err
 	}
 	facts.Resource = found.GroupResource()
-	if facts.Served.It, err = mailbox.served(facts.Resource); err != nil || facts.Served.It == nil {
+	if facts.Served.Value, err = mailbox.served(facts.Resource); err != nil || facts.Served.Value == nil {
 		return err
 	}
-	if facts.Served.It.Namespaced && facts.Key.Namespace == "" {
+	if facts.Served.Value.Namespaced && facts.Key.Namespace == "" {
 		// As in kubectl, the flag says where it is not said.
 		facts.Key.Namespace = *o.cluster.Namespace
 	}
 	facts.Hub = o.hub(ctx, status.Workspace)
 	facts.Configs = mailbox.configs(ctx)
-	if facts.Served.It.Namespaced == (facts.Key.Namespace != "") {
+	if facts.Served.Value.Namespaced == (facts.Key.Namespace != "") {
 		mailbox.readObject(ctx, facts)
 	}
 	return nil
@@ -79,7 +79,7 @@ func (o *explainOptions) hub(ctx context.Context, mailbox string) types.UID {
 	if end < 0 {
 		return ""
 	}
-	workspace, err := o.reachWorkspace(mailbox[:end])
+	workspace, err := o.workspaceReader(mailbox[:end])
 	if err != nil {
 		return ""
 	}
@@ -90,24 +90,24 @@ func (o *explainOptions) hub(ctx context.Context, mailbox string) types.UID {
 	return itself.GetUID()
 }
 
-func (r *reader) configs(ctx context.Context) (seen explain.Seen[explain.Configs]) {
+func (r *reader) configs(ctx context.Context) (seen explain.Observed[explain.Configs]) {
 	workspace, err := clientOf(r.config)
 	if err != nil {
-		seen.Error = err
+		seen.Err = err
 		return seen
 	}
 	var syncerConfigs edgev2alpha1.SyncerConfigList
 	var edgeSyncConfigs edgev2alpha1.EdgeSyncConfigList
-	seen.Error = errors.Join(workspace.List(ctx, &syncerConfigs), workspace.List(ctx, &edgeSyncConfigs))
+	seen.Err = errors.Join(workspace.List(ctx, &syncerConfigs), workspace.List(ctx, &edgeSyncConfigs))
 	// One that is being deleted is not in force.
 	for i := range syncerConfigs.Items {
 		if config := &syncerConfigs.Items[i]; config.DeletionTimestamp == nil {
-			seen.It.SyncerConfigs = append(seen.It.SyncerConfigs, config)
+			seen.Value.SyncerConfigs = append(seen.Value.SyncerConfigs, config)
 		}
 	}
 	for i := range edgeSyncConfigs.Items {
 		if config := &edgeSyncConfigs.Items[i]; config.DeletionTimestamp == nil {
-			seen.It.EdgeSyncConfigs = append(seen.It.EdgeSyncConfigs, config)
+			seen.Value.EdgeSyncConfigs = append(seen.Value.EdgeSyncConfigs, config)
 		}
 	}
 	return seen
@@ -115,11 +115,11 @@ func (r *reader) configs(ctx context.Context) (seen explain.Seen[explain.Configs
 
 // readObject reads the object in the mailbox, with its namespace and the events about it.
 func (r *reader) readObject(ctx context.Context, facts *explain.Facts) {
-	facts.Object.It, facts.Object.Error = r.get(ctx, facts.API(), facts.Key)
+	facts.Object.Value, facts.Object.Err = r.get(ctx, facts.API(), facts.Key)
 	namespace := corev1.NamespaceDefault
 	if facts.Key.Namespace != "" {
 		namespace = facts.Key.Namespace
-		facts.Namespace.It, facts.Namespace.Error = r.get(ctx, namespacesResource, types.NamespacedName{Name: namespace})
+		facts.Namespace.Value, facts.Namespace.Err = r.get(ctx, namespacesResource, types.NamespacedName{Name: namespace})
 	}
 	// Without a right to see events all else is still told.
 	if workspace, err := clientOf(r.config); err == nil {

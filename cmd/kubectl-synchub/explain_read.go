@@ -39,8 +39,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// askTarget is how long a cluster that may be away is waited for.
-const askTarget = 15 * time.Second
+// targetTimeout is how long a cluster that may be away is waited for.
+const targetTimeout = 15 * time.Second
 
 // facts reads all that can be read. The error says that the question makes no sense.
 func (o *explainOptions) facts(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, resource string, key types.NamespacedName) (*explain.Facts, error) {
@@ -49,38 +49,38 @@ func (o *explainOptions) facts(ctx context.Context, syncTarget *edgev2alpha1.Syn
 	if facts.Published, err = o.published(ctx); err != nil {
 		return nil, err
 	}
-	below, err := o.reachTarget(ctx, syncTarget)
+	below, err := o.targetReader(ctx, syncTarget)
 	if err != nil && o.target.kubeconfig != "" {
 		return nil, err
 	}
-	facts.Target.Error = err
-	if facts.Served.Error = o.readMailbox(ctx, facts, resource); facts.Served.Error != nil {
-		facts.Resource = guess(below, resource)
+	facts.Target.Err = err
+	if facts.Served.Err = o.readMailbox(ctx, facts, resource); facts.Served.Err != nil {
+		facts.Resource = guessResource(below, resource)
 	}
-	if served := facts.Served.It; served != nil && served.Namespaced != (facts.Key.Namespace != "") {
+	if served := facts.Served.Value; served != nil && served.Namespaced != (facts.Key.Namespace != "") {
 		if served.Namespaced {
 			return nil, fmt.Errorf("%s are in namespaces: give NAMESPACE/NAME", facts.Resource)
 		}
 		return nil, fmt.Errorf("%s are in no namespace: give the NAME only", facts.Resource)
 	}
-	if facts.Target.Error == nil {
+	if facts.Target.Err == nil {
 		facts.Target = below.readTarget(ctx, facts)
 	}
 	return facts, nil
 }
 
 // published returns the PublishedResources of the files, or of the hosting cluster. What the user names must be there.
-func (o *explainOptions) published(ctx context.Context) (seen explain.Seen[[]synchubv1alpha1.PublishedResource], err error) {
+func (o *explainOptions) published(ctx context.Context) (seen explain.Observed[[]synchubv1alpha1.PublishedResource], err error) {
 	if len(o.files) > 0 {
 		found, err := readManifests(o.In, o.files)
 		if err != nil {
 			return seen, err
 		}
-		seen.It = found.published
+		seen.Value = found.published
 		return seen, nil
 	}
 	if o.hosting.kubeconfig == "" && o.hosting.context == "" {
-		seen.Error = errors.New("they are in the hosting cluster, which was not named")
+		seen.Err = errors.New("they are in the hosting cluster, which was not named")
 		return seen, nil
 	}
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
@@ -95,16 +95,16 @@ func (o *explainOptions) published(ctx context.Context) (seen explain.Seen[[]syn
 	}
 	var list synchubv1alpha1.PublishedResourceList
 	if err := hosting.List(ctx, &list); err != nil {
-		seen.Error = fmt.Errorf("the hosting cluster does not tell: %w", err)
+		seen.Err = fmt.Errorf("the hosting cluster does not tell: %w", err)
 	}
-	seen.It = list.Items
+	seen.Value = list.Items
 	return seen, nil
 }
 
-// reachTarget returns the cluster, by the kubeconfig that the user named, or else by the hub's.
-func (o *explainOptions) reachTarget(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) (*reader, error) {
+// targetReader returns the cluster, by the kubeconfig that the user named, or else by the hub's.
+func (o *explainOptions) targetReader(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) (*reader, error) {
 	if o.target.kubeconfig != "" {
-		admin, err := registration.ReadAdmin(o.target.kubeconfig, o.target.context)
+		admin, err := registration.LoadAdminConfig(o.target.kubeconfig, o.target.context)
 		if err != nil {
 			return nil, err
 		}
@@ -114,13 +114,13 @@ func (o *explainOptions) reachTarget(ctx context.Context, syncTarget *edgev2alph
 	if err != nil {
 		return nil, err
 	}
-	return reachByCredentials(ctx, workspace, syncTarget)
+	return readerByCredentials(ctx, workspace, syncTarget)
 }
 
-// reachByCredentials returns a SyncTarget's cluster, by the kubeconfig that the hub has.
-func reachByCredentials(ctx context.Context, workspace client.Client, syncTarget *edgev2alpha1.SyncTarget) (*reader, error) {
+// readerByCredentials returns a SyncTarget's cluster, by the kubeconfig that the hub has.
+func readerByCredentials(ctx context.Context, workspace client.Client, syncTarget *edgev2alpha1.SyncTarget) (*reader, error) {
 	inventory := &registration.Inventory{Client: workspace}
-	kubeconfig, err := inventory.Credentials(ctx, syncTarget)
+	kubeconfig, err := inventory.Kubeconfig(ctx, syncTarget)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("the Secret with its kubeconfig cannot be read: %w", err)
@@ -135,12 +135,12 @@ func reachByCredentials(ctx context.Context, workspace client.Client, syncTarget
 }
 
 func newTargetReader(config *rest.Config) (*reader, error) {
-	config.Timeout = askTarget
+	config.Timeout = targetTimeout
 	return newReader(config)
 }
 
-// reachWorkspace returns another workspace of the kcp that serves the inventory workspace.
-func (o *explainOptions) reachWorkspace(workspace string) (*reader, error) {
+// workspaceReader returns another workspace of the kcp that serves the inventory workspace.
+func (o *explainOptions) workspaceReader(workspace string) (*reader, error) {
 	config, err := o.cluster.ToRESTConfig()
 	if err != nil {
 		return nil, err
@@ -159,20 +159,20 @@ func (o *explainOptions) reachWorkspace(workspace string) (*reader, error) {
 	return newReader(config)
 }
 
-// guess returns which resource is meant if the mailbox cannot tell: what the target calls so, or else what it says literally.
-func guess(target *reader, resource string) schema.GroupResource {
+// guessResource returns which resource is meant if the mailbox cannot tell: what the target calls so, or else what it says literally.
+func guessResource(target *reader, resource string) schema.GroupResource {
 	if target != nil {
 		if found, err := target.find(resource); err == nil {
 			return found.GroupResource()
 		}
 	}
-	return literally(resource)
+	return parseResource(resource)
 }
 
 var isVersion = regexp.MustCompile(`^v[0-9]`)
 
-// literally is what the name of a resource says if nobody can be asked: deployments.v1.apps, or deployments.apps.
-func literally(resource string) schema.GroupResource {
+// parseResource is what the name of a resource says if nobody can be asked: deployments.v1.apps, or deployments.apps.
+func parseResource(resource string) schema.GroupResource {
 	full, group := schema.ParseResourceArg(strings.ToLower(resource))
 	if full != nil && isVersion.MatchString(full.Version) {
 		return full.GroupResource()
@@ -181,8 +181,8 @@ func literally(resource string) schema.GroupResource {
 }
 
 // readTarget reads what the target has where the object belongs.
-func (r *reader) readTarget(ctx context.Context, facts *explain.Facts) (seen explain.Seen[*unstructured.Unstructured]) {
-	place, err := facts.Place()
+func (r *reader) readTarget(ctx context.Context, facts *explain.Facts) (seen explain.Observed[*unstructured.Unstructured]) {
+	place, err := facts.TargetRef()
 	if err != nil {
 		return seen
 	}
@@ -190,17 +190,17 @@ func (r *reader) readTarget(ctx context.Context, facts *explain.Facts) (seen exp
 	if resource.Resource == "" {
 		mapping, err := r.mapper.RESTMapping(place.GroupVersion().WithKind(place.Kind).GroupKind())
 		if err != nil {
-			seen.Error = err
+			seen.Err = err
 			return seen
 		}
 		resource = mapping.Resource
 	}
 	if resource.Version == "" {
 		if resource, err = r.mapper.ResourceFor(resource); err != nil {
-			seen.Error = err
+			seen.Err = err
 			return seen
 		}
 	}
-	seen.It, seen.Error = r.get(ctx, resource, place.NamespacedName)
+	seen.Value, seen.Err = r.get(ctx, resource, place.NamespacedName)
 	return seen
 }

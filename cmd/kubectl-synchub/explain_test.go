@@ -43,9 +43,9 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
-	"github.com/synchub-dev/synchub/controllers/sync/naming"
-	"github.com/synchub-dev/synchub/controllers/sync/ownership"
-	"github.com/synchub-dev/synchub/controllers/sync/transform"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/naming"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
 // renamed publishes ConfigMaps under another name on targets, so that one cluster can be the mailbox and the target.
@@ -79,7 +79,7 @@ spec: {namespacedObjects: [{resource: configmaps, apiVersion: v1, objectsByNames
 `
 
 // workspaces are a kcp of which the cluster is every workspace that may be entered.
-func (f *fleet) workspaces(t *testing.T) {
+func (f *testFleet) workspaces(t *testing.T) {
 	t.Helper()
 	behind, err := url.Parse(f.Config.Host)
 	if err != nil {
@@ -112,7 +112,7 @@ func (f *fleet) workspaces(t *testing.T) {
 }
 
 // make creates an object for as long as the test runs.
-func (f *fleet) make(t *testing.T, object client.Object) {
+func (f *testFleet) make(t *testing.T, object client.Object) {
 	t.Helper()
 	if err := f.admin.Create(t.Context(), object); err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func (f *fleet) make(t *testing.T, object client.Object) {
 }
 
 // ducat makes a SyncTarget of the cluster, with its credentials and what a hub says of it.
-func (f *fleet) ducat(t *testing.T) *edgev2alpha1.SyncTarget {
+func (f *testFleet) ducat(t *testing.T) *edgev2alpha1.SyncTarget {
 	t.Helper()
 	made := f.place(t, "ducat", metav1.ConditionTrue, "Ready", 0)
 	for _, kind := range []string{edgev2alpha1.ConditionHeartbeatHealthy, edgev2alpha1.ConditionSyncerReady, edgev2alpha1.ConditionMailboxReady} {
@@ -150,7 +150,7 @@ func (f *fleet) ducat(t *testing.T) *edgev2alpha1.SyncTarget {
 }
 
 // bring puts on the target what a hub would make of an object of the mailbox.
-func (f *fleet) bring(t *testing.T, syncTarget *edgev2alpha1.SyncTarget, name string) *unstructured.Unstructured {
+func (f *testFleet) bring(t *testing.T, syncTarget *edgev2alpha1.SyncTarget, name string) *unstructured.Unstructured {
 	t.Helper()
 	source := &unstructured.Unstructured{}
 	source.SetAPIVersion("v1")
@@ -168,13 +168,13 @@ func (f *fleet) bring(t *testing.T, syncTarget *edgev2alpha1.SyncTarget, name st
 		t.Fatal(err)
 	}
 	desired, err := transform.Down{
-		Owner: ownership.Owner{Hub: hub, SyncTarget: syncTarget.UID, Sealer: ownership.Believing}, Mailbox: "open", SyncTarget: "ducat",
+		Owner: ownership.Owner{Hub: hub, SyncTarget: syncTarget.UID, Sealer: ownership.InsecureSealer}, Mailbox: "open", SyncTarget: "ducat",
 		Resource: corev1.Resource("configmaps"), Namespaced: true, Hasher: ownership.NewHasher([]byte("a key")),
-	}.Desire(source, transform.Wish{Policy: ownership.PolicyDelete, Naming: namer})
+	}.Desired(source, transform.SyncSpec{Policy: ownership.PolicyDelete, Naming: namer})
 	if err != nil {
 		t.Fatal(err)
 	}
-	made := desired.First()
+	made := desired.ForCreate()
 	if err := f.admin.Patch(t.Context(), made, client.Apply, client.FieldOwner(ownership.FieldManager(hub)), client.ForceOwnership); err != nil { //nolint:staticcheck // the object is not typed
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func answer(t *testing.T, args ...string) explain.Explanation {
 }
 
 // newExplained makes a SyncTarget and a mailbox with objects, of which none is on the target yet.
-func newExplained(t *testing.T) (f *fleet, ducat *edgev2alpha1.SyncTarget) {
+func newExplained(t *testing.T) (f *testFleet, ducat *edgev2alpha1.SyncTarget) {
 	t.Helper()
 	f = newFleet(t)
 	for _, name := range []string{"edge.kubestellar.io_syncerconfigs", "edge.kubestellar.io_edgesyncconfigs", "synchub.dev_publishedresources"} {
@@ -225,14 +225,14 @@ func TestExplain(t *testing.T) {
 
 	t.Run("it waits", func(t *testing.T) {
 		got := answer(t, ask("cm", "bakery/settings")...)
-		if got.Verdict.Step != explain.StepTarget || got.Verdict.State != explain.Waiting || got.Verdict.OnTarget != explain.Absent || got.Resource != "configmaps" {
+		if got.Result.Step != explain.StepTarget || got.Result.State != explain.Waiting || got.Result.OnTarget != explain.Absent || got.Resource != "configmaps" {
 			t.Errorf("got %+v", got)
 		}
 	})
 	placed := f.bring(t, ducat, "settings")
 	t.Run("it is there", func(t *testing.T) {
 		for _, resource := range []string{"configmaps", "cm", "ConfigMap"} {
-			if got := answer(t, ask(resource, "bakery/settings")...); got.Verdict.State != explain.OK || got.Verdict.OnTarget != explain.Present {
+			if got := answer(t, ask(resource, "bakery/settings")...); got.Result.State != explain.OK || got.Result.OnTarget != explain.Present {
 				t.Errorf("%s: got %+v", resource, got)
 			}
 		}
@@ -245,7 +245,7 @@ func TestExplain(t *testing.T) {
 		if err := f.admin.Update(t.Context(), changed); err != nil {
 			t.Fatal(err)
 		}
-		if got := answer(t, ask("cm", "bakery/settings")...); got.Verdict.State != explain.Unknown || !strings.Contains(got.Verdict.Text, "does not hold .data") {
+		if got := answer(t, ask("cm", "bakery/settings")...); got.Result.State != explain.Unknown || !strings.Contains(got.Result.Text, "does not hold .data") {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -263,11 +263,11 @@ func tellsWhatStops(t *testing.T, ask asker) {
 		"namespaces bakery":               explain.StepPublished,
 		"gadgets.v1.example.dev bakery/a": explain.StepPublished,
 	} {
-		if got := answer(t, ask(strings.Fields(name)...)...); got.Verdict.Step != step || got.Verdict.State != explain.Stopped {
+		if got := answer(t, ask(strings.Fields(name)...)...); got.Result.Step != step || got.Result.State != explain.Stopped {
 			t.Errorf("%s: got %+v", name, got)
 		}
 	}
-	if got := answer(t, ask("cm", "bakery/notes")...); !strings.Contains(got.Verdict.Text, "it names the objects absent, settings") {
+	if got := answer(t, ask("cm", "bakery/notes")...); !strings.Contains(got.Result.Text, "it names the objects absent, settings") {
 		t.Errorf("got %+v", got)
 	}
 	if got := answer(t, ask("gadgets.v1.example.dev", "bakery/a")...); got.Group != "example.dev" || got.Resource != "gadgets" {
@@ -281,7 +281,7 @@ func explainsToPeople(t *testing.T, ask asker) {
 	if words := firstWords(table); strings.Join(words, " ") != "STEP SyncTarget Connection Mailbox Published Object Selected Name Compatibility Target Content Status settings" {
 		t.Errorf("got\n%s", table)
 	}
-	for _, part := range []string{"selected by SyncerConfig/ducat spec.namespacedObjects[0]", "it is the ConfigMap bakery/ducat-settings", "\nsettings is on ducat, in step with the mailbox.\n"} {
+	for _, part := range []string{"selected by SyncerConfig/ducat spec.namespacedObjects[0]", "it is the ConfigMap bakery/ducat-settings", "\nsettings is on ducat, in sync with the mailbox.\n"} {
 		if !strings.Contains(table, part) {
 			t.Errorf("%q is missing in\n%s", part, table)
 		}
@@ -292,7 +292,7 @@ func explainsToPeople(t *testing.T, ask asker) {
 	}
 }
 
-func asksTheHostingCluster(t *testing.T, f *fleet) {
+func asksTheHostingCluster(t *testing.T, f *testFleet) {
 	t.Helper()
 	var resource synchubv1alpha1.PublishedResource
 	if err := yaml.Unmarshal([]byte(renamed), &resource); err != nil {
@@ -300,7 +300,7 @@ func asksTheHostingCluster(t *testing.T, f *fleet) {
 	}
 	f.make(t, &resource)
 	got := answer(t, "ducat", "cm", "bakery/settings", "--hosting-kubeconfig", f.Kubeconfig)
-	if got.Verdict.OnTarget != explain.Present || !strings.Contains(stepOf(got, explain.StepPublished).What, "PublishedResource configmaps publishes it") {
+	if got.Result.OnTarget != explain.Present || !strings.Contains(stepOf(got, explain.StepPublished).What, "PublishedResource configmaps publishes it") {
 		t.Errorf("got %+v", got)
 	}
 	// Without the PublishedResource the object would keep its name, under which there is another.
@@ -336,7 +336,7 @@ func refusesQuestions(t *testing.T, ask asker) {
 	}
 }
 
-func tellsWhatItCannotRead(t *testing.T, f *fleet, ducat *edgev2alpha1.SyncTarget, ask asker) {
+func tellsWhatItCannotRead(t *testing.T, f *testFleet, ducat *edgev2alpha1.SyncTarget, ask asker) {
 	t.Helper()
 	proof := filepath.Join(t.TempDir(), "executed")
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "ducat-kubeconfig"}}
@@ -351,13 +351,13 @@ users: [{name: a, user: {exec: {apiVersion: client.authentication.k8s.io/v1, com
 		t.Fatal(err)
 	}
 	got := answer(t, ask("cm", "bakery/settings")...)
-	if step := stepOf(got, explain.StepTarget); step.State != explain.Unknown || !strings.Contains(step.What, "users.user.exec") || got.Verdict.OnTarget != explain.PresenceUnknown {
+	if step := stepOf(got, explain.StepTarget); step.State != explain.Unknown || !strings.Contains(step.What, "users.user.exec") || got.Result.OnTarget != explain.PresenceUnknown {
 		t.Errorf("got %+v", got)
 	}
 	if _, err := os.Stat(proof); err == nil {
 		t.Error("a program was executed")
 	}
-	if got := answer(t, ask("cm", "bakery/settings", "--target-kubeconfig", f.Kubeconfig)...); got.Verdict.OnTarget != explain.Present {
+	if got := answer(t, ask("cm", "bakery/settings", "--target-kubeconfig", f.Kubeconfig)...); got.Result.OnTarget != explain.Present {
 		t.Errorf("got %+v", got)
 	}
 	if err := f.admin.Delete(t.Context(), secret); err != nil {
@@ -368,7 +368,7 @@ users: [{name: a, user: {exec: {apiVersion: client.authentication.k8s.io/v1, com
 		t.Fatal(err)
 	}
 	got = answer(t, ask("configmaps", "bakery/settings")...)
-	if stepOf(got, explain.StepMailbox).State != explain.Unknown || !strings.Contains(stepOf(got, explain.StepMailbox).What, "no access") || got.Verdict.Step != "" {
+	if stepOf(got, explain.StepMailbox).State != explain.Unknown || !strings.Contains(stepOf(got, explain.StepMailbox).What, "no access") || got.Result.Step != "" {
 		t.Errorf("got %+v", got)
 	}
 }

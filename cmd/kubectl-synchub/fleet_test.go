@@ -72,8 +72,8 @@ func fail(t *testing.T, message string, args ...string) {
 	}
 }
 
-// fleet is a cluster that is both an inventory and a target.
-type fleet struct {
+// testFleet is a cluster that is both an inventory and a target.
+type testFleet struct {
 	*servers.Target
 	admin client.WithWatch
 	// name is that of the identity of florin.
@@ -85,7 +85,7 @@ type fleet struct {
 	token string
 }
 
-func newFleet(t *testing.T) *fleet {
+func newFleet(t *testing.T) *testFleet {
 	t.Helper()
 	hosting := startHosting(t)
 	crd, err := os.ReadFile("../../apis/schemas/crds/edge.kubestellar.io_synctargets.yaml")
@@ -102,15 +102,15 @@ func newFleet(t *testing.T) *fleet {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	inventory, err := registration.InventoryOf(t.Context(), admin)
+	inventory, err := registration.InventoryID(t.Context(), admin)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &fleet{Target: hosting, admin: admin, name: registration.Identity{SyncTarget: "florin", Inventory: inventory}.Name()}
+	return &testFleet{Target: hosting, admin: admin, name: registration.Identity{SyncTarget: "florin", Inventory: inventory}.Name()}
 }
 
 // made are all objects of the registration, without content.
-func (f *fleet) made() []client.Object {
+func (f *testFleet) made() []client.Object {
 	inside := metav1.ObjectMeta{Namespace: registration.Namespace, Name: f.name}
 	return []client.Object{
 		&edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "florin"}},
@@ -124,7 +124,7 @@ func (f *fleet) made() []client.Object {
 }
 
 // versions are the resourceVersions of those objects that there are.
-func (f *fleet) versions(t *testing.T) []string {
+func (f *testFleet) versions(t *testing.T) []string {
 	t.Helper()
 	var versions []string
 	for _, object := range f.made() {
@@ -140,7 +140,7 @@ func (f *fleet) versions(t *testing.T) []string {
 	return versions
 }
 
-func (f *fleet) account(t *testing.T) types.UID {
+func (f *testFleet) account(t *testing.T) types.UID {
 	t.Helper()
 	var account corev1.ServiceAccount
 	if err := f.admin.Get(t.Context(), types.NamespacedName{Namespace: registration.Namespace, Name: f.name}, &account); err != nil {
@@ -150,7 +150,7 @@ func (f *fleet) account(t *testing.T) types.UID {
 }
 
 // hub is what the hub has become on the target.
-func (f *fleet) hub(t *testing.T) (kubernetes.Interface, string) {
+func (f *testFleet) hub(t *testing.T) (kubernetes.Interface, string) {
 	t.Helper()
 	var secret corev1.Secret
 	if err := f.admin.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "florin-kubeconfig"}, &secret); err != nil {
@@ -181,7 +181,7 @@ func allowed(t *testing.T, hub kubernetes.Interface, attributes authorizationv1.
 	return answer.Status.Allowed
 }
 
-func (f *fleet) syncTarget(t *testing.T) *edgev2alpha1.SyncTarget {
+func (f *testFleet) syncTarget(t *testing.T) *edgev2alpha1.SyncTarget {
 	t.Helper()
 	var syncTarget edgev2alpha1.SyncTarget
 	if err := f.admin.Get(t.Context(), types.NamespacedName{Name: "florin"}, &syncTarget); err != nil {
@@ -191,7 +191,7 @@ func (f *fleet) syncTarget(t *testing.T) *edgev2alpha1.SyncTarget {
 }
 
 // says makes the hub's part of the SyncTarget say that conditions are as given.
-func (f *fleet) says(t *testing.T, status metav1.ConditionStatus, conditions ...string) {
+func (f *testFleet) says(t *testing.T, status metav1.ConditionStatus, conditions ...string) {
 	t.Helper()
 	syncTarget := f.syncTarget(t)
 	for _, condition := range conditions {

@@ -41,7 +41,7 @@ import (
 // wide is the output format with all columns.
 const wide = "wide"
 
-const getLong = `List the SyncTargets of the current workspace: whether each is ready, how many objects are in step with the cluster, how
+const getLong = `List the SyncTargets of the current workspace: whether each is ready, how many objects are in sync with the cluster, how
 many are not and need attention, for how long the oldest change has been waiting, the cluster's version, and when it last
 answered.
 

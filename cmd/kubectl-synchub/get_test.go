@@ -33,7 +33,7 @@ import (
 )
 
 // place creates a SyncTarget that says this of itself.
-func (f *fleet) place(t *testing.T, name string, ready metav1.ConditionStatus, reason string, failed int32) *edgev2alpha1.SyncTarget {
+func (f *testFleet) place(t *testing.T, name string, ready metav1.ConditionStatus, reason string, failed int32) *edgev2alpha1.SyncTarget {
 	t.Helper()
 	made := &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"fleet": "test"}}}
 	f.make(t, made)
@@ -42,7 +42,7 @@ func (f *fleet) place(t *testing.T, name string, ready metav1.ConditionStatus, r
 }
 
 // tell writes a status, as the hub does.
-func (f *fleet) tell(t *testing.T, of *edgev2alpha1.SyncTarget, ready metav1.ConditionStatus, reason string, failed int32) {
+func (f *testFleet) tell(t *testing.T, of *edgev2alpha1.SyncTarget, ready metav1.ConditionStatus, reason string, failed int32) {
 	t.Helper()
 	now := metav1.Now()
 	of.Status.LastSyncerHeartbeatTime = &now
@@ -118,7 +118,7 @@ func getsTargets(t *testing.T, mine []string) {
 	fail(t, "--selector", "get", "targets", "-l", "a in")
 }
 
-func watchesTargets(t *testing.T, f *fleet, down *edgev2alpha1.SyncTarget) {
+func watchesTargets(t *testing.T, f *testFleet, down *edgev2alpha1.SyncTarget) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), patience)
 	defer stop()

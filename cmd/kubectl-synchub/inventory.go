@@ -96,7 +96,7 @@ func oneSyncTarget(command *cobra.Command, args []string) error {
 }
 
 // completeName offers the SyncTargets that there are. Whoever asks waits for it, so it says nothing rather than much.
-func (o *inventoryOptions) completeName(command *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (o *inventoryOptions) completeName(command *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -110,7 +110,7 @@ func (o *inventoryOptions) completeName(command *cobra.Command, args []string, b
 	}
 	var names []cobra.Completion
 	for _, syncTarget := range list.Items {
-		if strings.HasPrefix(syncTarget.Name, begun) {
+		if strings.HasPrefix(syncTarget.Name, prefix) {
 			names = append(names, syncTarget.Name)
 		}
 	}
@@ -156,11 +156,11 @@ func (o *inventoryOptions) inventory() (*registration.Inventory, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &registration.Inventory{Client: o.dry(workspace), DryRun: o.dryRun != dryRunNone, Namespace: namespace, Report: o.report}, nil
+	return &registration.Inventory{Client: o.withDryRun(workspace), DryRun: o.dryRun != dryRunNone, Namespace: namespace, Report: o.report}, nil
 }
 
-// dry makes a client write nothing in a dry run.
-func (o *inventoryOptions) dry(writes client.Client) client.Client {
+// withDryRun makes a client write nothing in a dry run.
+func (o *inventoryOptions) withDryRun(writes client.Client) client.Client {
 	if o.dryRun == dryRunNone {
 		return writes
 	}
@@ -170,7 +170,7 @@ func (o *inventoryOptions) dry(writes client.Client) client.Client {
 // report prints what became of an object.
 func (o *inventoryOptions) report(change registration.Change) {
 	if err := o.print(change.Object, string(change.Result)); err != nil {
-		fmt.Fprintln(o.ErrOut, "error:", onLines(err.Error()))
+		fmt.Fprintln(o.ErrOut, "error:", sanitizeLines(err.Error()))
 	}
 }
 
@@ -190,10 +190,10 @@ func (o *inventoryOptions) print(object client.Object, done string) error {
 }
 
 // note tells a person something that is no result.
-func (o *inventoryOptions) note(text string) { fmt.Fprintln(o.ErrOut, onLines(text)) }
+func (o *inventoryOptions) note(text string) { fmt.Fprintln(o.ErrOut, sanitizeLines(text)) }
 
-// confirmer returns what asks the operator whether to go on, if there is somebody to ask; said is true if he said so already.
-func (o *inventoryOptions) confirmer(said bool) func(context.Context, string) error {
+// confirmFunc returns what asks the operator whether to go on, if there is somebody to ask; said is true if he said so already.
+func (o *inventoryOptions) confirmFunc(said bool) func(context.Context, string) error {
 	return func(ctx context.Context, question string) error {
 		o.note(question)
 		switch {
@@ -223,12 +223,12 @@ func (o *inventoryOptions) confirmer(said bool) func(context.Context, string) er
 // progress tells a person who watches how far it is.
 func (o *inventoryOptions) progress(format string, values ...any) {
 	if printers.IsTerminal(o.ErrOut) {
-		fmt.Fprintln(o.ErrOut, onLine(fmt.Sprintf(format, values...)))
+		fmt.Fprintln(o.ErrOut, sanitizeLine(fmt.Sprintf(format, values...)))
 	}
 }
 
-// existing returns the SyncTarget that a command is about.
-func existing(ctx context.Context, inventory *registration.Inventory, name string) (*edgev2alpha1.SyncTarget, error) {
+// getSyncTarget returns the SyncTarget that a command is about.
+func getSyncTarget(ctx context.Context, inventory *registration.Inventory, name string) (*edgev2alpha1.SyncTarget, error) {
 	syncTarget, err := inventory.SyncTarget(ctx, name)
 	if err == nil && syncTarget == nil {
 		err = registration.NotFound(name)

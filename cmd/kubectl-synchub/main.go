@@ -40,7 +40,7 @@ func main() {
 	context.AfterFunc(ctx, stop)
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 	if err := newCommand(streams).ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "error: "+onLines(err.Error()))
+		fmt.Fprintln(os.Stderr, "error: "+sanitizeLines(err.Error()))
 		os.Exit(1)
 	}
 }
@@ -65,7 +65,7 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	command.SetErr(streams.ErrOut)
 	command.SetFlagErrorFunc(withAdvice)
 	command.AddCommand(newRegisterCommand(streams), newUnregisterCommand(streams), newRotateCommand(streams))
-	command.AddCommand(newConfirmClusterCommand(streams), newStraysCommand(streams))
+	command.AddCommand(newConfirmClusterCommand(streams), newStaleObjectsCommand(streams))
 	command.AddCommand(newStateCommands(streams)...)
 	command.AddCommand(newGetCommand(streams), newDescribeCommand(streams), newStatusCommand(streams), newExplainCommand(streams))
 	command.AddCommand(newPublishedResourceCommand(streams), newVersionCommand(streams))

@@ -28,7 +28,7 @@ import (
 )
 
 // bounds is the life of a registration for namespaces: from the whole cluster into one, to another, back, and to its end.
-func (f *fleet) bounds(t *testing.T) {
+func (f *testFleet) bounds(t *testing.T) {
 	t.Helper()
 	apply(t, f.Target, "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: till}}")
 	within := func(namespaces string, more ...string) []string {

@@ -28,8 +28,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
 
-	"github.com/synchub-dev/synchub/controllers/preview"
-	"github.com/synchub-dev/synchub/controllers/sync/relation"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
+	"github.com/synchub-dev/synchub/controllers/publishedresource/render"
 )
 
 // printer collects what is to be printed, as one list or one YAML document after the other. What is no object goes to
@@ -41,7 +41,7 @@ type printer struct {
 }
 
 // api prints how mailboxes get an API.
-func (p *printer) api(made *preview.Preview) {
+func (p *printer) api(made *render.Rendering) {
 	if versions := made.TargetVersions(); len(versions) > 1 {
 		p.note("Targets are given the first of these versions that they serve: %s. An entry of a config that names another by apiVersion comes before.", strings.Join(versions, ", "))
 	}
@@ -57,9 +57,9 @@ func (p *printer) api(made *preview.Preview) {
 	p.items = append(p.items, export)
 }
 
-// arrival prints what becomes of an object.
-func (p *printer) arrival(made *preview.Preview, object *unstructured.Unstructured, namespaceLabels map[string]string) error {
-	if object.GetKind() == "Namespace" && object.GetAPIVersion() == "v1" && !made.IsAbout(object) {
+// renderedObject prints what becomes of an object.
+func (p *printer) renderedObject(made *render.Rendering, object *unstructured.Unstructured, namespaceLabels map[string]string) error {
+	if object.GetKind() == "Namespace" && object.GetAPIVersion() == "v1" && !made.Matches(object) {
 		// It was given for its labels.
 		return nil
 	}
@@ -79,7 +79,7 @@ func (p *printer) arrival(made *preview.Preview, object *unstructured.Unstructur
 }
 
 func (p *printer) note(format string, values ...any) {
-	fmt.Fprintln(p.streams.ErrOut, onLine(fmt.Sprintf(format, values...)))
+	fmt.Fprintln(p.streams.ErrOut, sanitizeLine(fmt.Sprintf(format, values...)))
 }
 
 func nameOf(object *unstructured.Unstructured) string {
@@ -87,12 +87,12 @@ func nameOf(object *unstructured.Unstructured) string {
 }
 
 // describe says which objects a primary wants.
-func describe(wanted relation.Wanted) string {
+func describe(wanted related.Query) string {
 	var parts []string
 	for _, name := range wanted.Names {
 		parts = append(parts, name.String())
 	}
-	for _, name := range wanted.SpreadNames {
+	for _, name := range wanted.NamesInSelectedNamespaces {
 		parts = append(parts, name+" in namespaces with "+wanted.NamespaceSelector.String())
 	}
 	where := "in " + strings.Join(wanted.Namespaces, ", ")

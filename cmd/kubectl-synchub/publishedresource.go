@@ -28,13 +28,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/discovery"
+	clientdiscovery "k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/preview"
-	"github.com/synchub-dev/synchub/provider/definitions"
+	"github.com/synchub-dev/synchub/controllers/publishedresource/render"
+	"github.com/synchub-dev/synchub/provider/discovery"
 )
 
 const renderLong = `Print what the hub makes of a PublishedResource, by the code that the hub runs: the schema or the claim by which
@@ -71,7 +71,7 @@ type renderOptions struct {
 	cluster        *genericclioptions.ConfigFlags
 	files, objects []string
 	output         string
-	names          preview.Names
+	names          render.Environment
 }
 
 func newRenderCommand(streams genericiooptions.IOStreams) *cobra.Command {
@@ -125,46 +125,46 @@ func (o *renderOptions) render(ctx context.Context, resource *synchubv1alpha1.Pu
 	if err != nil {
 		return err
 	}
-	made, err := preview.Of(ctx, resource, definition, o.names)
-	if errors.Is(err, preview.ErrNoDefinition) {
-		if definition, err = o.ask(ctx, resource); err != nil {
+	made, err := render.New(ctx, resource, definition, o.names)
+	if errors.Is(err, render.ErrNoCRD) {
+		if definition, err = o.readDefinition(ctx, resource); err != nil {
 			return err
 		}
-		made, err = preview.Of(ctx, resource, definition, o.names)
+		made, err = render.New(ctx, resource, definition, o.names)
 	}
 	if err != nil {
 		return err
 	}
 	printer.api(made)
 	for _, object := range objects.others {
-		if err := printer.arrival(made, object, objects.namespaces[object.GetNamespace()]); err != nil {
+		if err := printer.renderedObject(made, object, objects.namespaces[object.GetNamespace()]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// ask asks a cluster for what the files do not say.
-func (o *renderOptions) ask(ctx context.Context, resource *synchubv1alpha1.PublishedResource) (*apiextensionsv1.CustomResourceDefinition, error) {
+// readDefinition asks a cluster for what the files do not say.
+func (o *renderOptions) readDefinition(ctx context.Context, resource *synchubv1alpha1.PublishedResource) (*apiextensionsv1.CustomResourceDefinition, error) {
 	config, err := o.cluster.ToRESTConfig()
 	if err != nil {
 		return nil, fmt.Errorf("the files do not define the API, and no cluster can be asked: %w", err)
 	}
 	if from := resource.Spec.API.SchemaFrom; from != nil && from.ConfigMap != nil {
-		return o.askForConfigMap(ctx, from.ConfigMap)
+		return o.readConfigMap(ctx, from.ConfigMap)
 	}
-	client, err := discovery.NewDiscoveryClientForConfig(config)
+	client, err := clientdiscovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, err
 	}
-	definition, err := definitions.Read(ctx, client.RESTClient(), resource.Spec.Resource)
+	definition, err := discovery.Read(ctx, client.RESTClient(), resource.Spec.Resource)
 	if err != nil {
 		return nil, fmt.Errorf("the files do not define the API, and %s does not either: %w", config.Host, err)
 	}
 	return definition, nil
 }
 
-func (o *renderOptions) askForConfigMap(ctx context.Context, from *synchubv1alpha1.ConfigMapSchema) (*apiextensionsv1.CustomResourceDefinition, error) {
+func (o *renderOptions) readConfigMap(ctx context.Context, from *synchubv1alpha1.ConfigMapSchema) (*apiextensionsv1.CustomResourceDefinition, error) {
 	config, err := o.cluster.ToRESTConfig()
 	if err != nil {
 		return nil, err

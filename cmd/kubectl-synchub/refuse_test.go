@@ -36,42 +36,42 @@ func TestRenderRefuses(t *testing.T) {
 		"an unknown flag":              {args: []string{"--nope"}, want: []string{"unknown flag: --nope", "published-resource render --help"}},
 		"files without what is needed": {input: settings, want: []string{"there is no PublishedResource"}},
 		"what is no YAML":              {input: "a: [", want: []string{"input.yaml: "}},
-		"an unknown field":             {input: publish("wrong", configMaps+"\ntypo: 1"), want: []string{"input.yaml: PublishedResource wrong", `unknown field "spec.typo"`}},
+		"an unknown field":             {input: publishedResource("wrong", configMaps+"\ntypo: 1"), want: []string{"input.yaml: PublishedResource wrong", `unknown field "spec.typo"`}},
 		"what acts inside kcp": {
-			input: publish("quotas", `resource: {group: "", resource: resourcequotas}`), want: []string{"PublishedResource quotas: spec.resource: ", "acts inside kcp itself"},
+			input: publishedResource("quotas", `resource: {group: "", resource: resourcequotas}`), want: []string{"PublishedResource quotas: spec.resource: ", "acts inside kcp itself"},
 		},
 		"all mistakes at once": {
-			input: publish("wrong", configMaps+"\nfilter: {cel: \"self.\"}\nmutation: {down: [{cel: {path: data.a, expression: \"1 +\"}}]}\nnaming: {name: \"{{ .Nobody }}\"}"),
+			input: publishedResource("wrong", configMaps+"\nfilter: {cel: \"self.\"}\nmutation: {down: [{cel: {path: data.a, expression: \"1 +\"}}]}\nnaming: {name: \"{{ .Nobody }}\"}"),
 			want:  []string{"spec.filter.cel: ", "spec.mutation.down[0].cel.expression: ", "spec.naming.name: "},
 		},
 		"a related entry that is wrong": {
-			input: publish("wrong", configMaps+"\nrelated: [{identifier: a, origin: Mailbox, resource: {version: v1, resource: secrets}, object: {reference: {path: \"a..b\"}}}]"),
+			input: publishedResource("wrong", configMaps+"\nrelated: [{identifier: a, origin: Mailbox, resource: {version: v1, resource: secrets}, object: {reference: {path: \"a..b\"}}}]"),
 			want:  []string{"spec.related[0].object.reference.path: "},
 		},
 		"a definition of another resource": {
-			input: publish("things", "resource: {group: db.example.com, resource: databases, kind: Thing}\napi: {schemaFrom: {configMap: {name: schemas}}}") +
+			input: publishedResource("things", "resource: {group: db.example.com, resource: databases, kind: Thing}\napi: {schemaFrom: {configMap: {name: schemas}}}") +
 				"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: schemas}\ndata: {crd.yaml: \"{spec: {group: db.example.com, names: {plural: databases, kind: Database}}}\"}",
 			want: []string{"PublishedResource things: spec.resource: the definition is that of databases.db.example.com (Database)"},
 		},
 		"a ConfigMap without a definition": {
-			input: publish("things", databases+"\napi: {schemaFrom: {configMap: {name: schemas}}}") +
+			input: publishedResource("things", databases+"\napi: {schemaFrom: {configMap: {name: schemas}}}") +
 				"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: schemas}\ndata: {crd.yaml: \"nonsense: true\"}",
 			want: []string{"spec.api.schemaFrom.configMap: crd.yaml in schemas is not a CustomResourceDefinition"},
 		},
 		"an object for which a rule fails": {
-			input:  publish("configmaps", configMaps+"\nmutation: {down: [{regex: {path: metadata.labels, pattern: a}}]}"),
+			input:  publishedResource("configmaps", configMaps+"\nmutation: {down: [{regex: {path: metadata.labels, pattern: a}}]}"),
 			object: settings, want: []string{"PublishedResource configmaps: ConfigMap shop/settings: ", "step [0] at metadata.labels"},
 		},
 		"an object for which a filter fails": {
-			input:  publish("configmaps", configMaps+"\nfilter: {cel: \"self.data.absent == 'x'\"}"),
+			input:  publishedResource("configmaps", configMaps+"\nfilter: {cel: \"self.data.absent == 'x'\"}"),
 			object: settings, want: []string{"ConfigMap shop/settings: ", "spec.filter"},
 		},
 		"an object with a name that is not legal": {
-			input:  publish("configmaps", configMaps+"\nnaming: {name: \"{{ .Object.metadata.name }}_\"}"),
+			input:  publishedResource("configmaps", configMaps+"\nnaming: {name: \"{{ .Object.metadata.name }}_\"}"),
 			object: settings, want: []string{"ConfigMap shop/settings: ", "spec.naming.name", `"settings_"`},
 		},
 		"an object of another kind": {
-			input: publish("configmaps", configMaps), object: strings.ReplaceAll(settings, "ConfigMap", "Secret"), want: []string{"Secret settings is a Secret; mailboxes have ConfigMap"},
+			input: publishedResource("configmaps", configMaps), object: strings.ReplaceAll(settings, "ConfigMap", "Secret"), want: []string{"Secret settings is a Secret; mailboxes have ConfigMap"},
 		},
 	}
 	for name, test := range cases {
@@ -82,7 +82,7 @@ func TestRenderRefuses(t *testing.T) {
 			if args == nil {
 				args = []string{"-f", files[0], "--object", files[1]}
 			}
-			got := render(t, "", args...)
+			got := runRender(t, "", args...)
 			if got.err == nil {
 				t.Fatalf("it ended well:\n%s", got.out)
 			}
@@ -108,7 +108,7 @@ func TestRenderAsksOnlyForWhatIsMissing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			requests := withCluster(t, http.NotFound)
-			got := render(t, publish("databases", test.spec), "-f", "-")
+			got := runRender(t, publishedResource("databases", test.spec), "-f", "-")
 			if got.err == nil || !strings.Contains(got.err.Error(), test.want) {
 				t.Errorf("got %v", got.err)
 			}

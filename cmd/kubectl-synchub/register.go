@@ -31,9 +31,9 @@ import (
 	"k8s.io/utils/clock"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/sync/boundary"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
+	"github.com/synchub-dev/synchub/provider/rbac"
 	"github.com/synchub-dev/synchub/provider/registration"
-	"github.com/synchub-dev/synchub/provider/rights"
 )
 
 const registerLong = `Register a cluster as a SyncTarget of the current workspace, which must be an inventory workspace.
@@ -89,7 +89,7 @@ const registerExample = `  # Register the cluster of another kubeconfig
 // targetFlags say which cluster is meant and how its administrator reaches it.
 type targetFlags struct{ kubeconfig, context string }
 
-func (f *targetFlags) add(command *cobra.Command) {
+func (f *targetFlags) addFlags(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringVar(&f.kubeconfig, "target-kubeconfig", "", "kubeconfig of an administrator of the cluster; it is only used here")
 	flags.StringVar(&f.context, "target-context", "", "the context of that kubeconfig, if it is not its current one")
@@ -110,16 +110,16 @@ var adoptions = []string{"", string(edgev2alpha1.AdoptionIfIdentical), string(ed
 // registerOptions are what register and rotate were asked for.
 type registerOptions struct {
 	*inventoryOptions
-	target            targetFlags
-	hosting           hostingFlags
-	handed            string
-	labels            map[string]string
-	resources, more   []string
-	namespaces        []string
-	adopt             string
-	escalate, yes     bool
-	lifetime, timeout time.Duration
-	noWait            bool
+	target                  targetFlags
+	hosting                 hostingFlags
+	hubKubeconfig           string
+	labels                  map[string]string
+	resources, addResources []string
+	namespaces              []string
+	adopt                   string
+	escalate, yes           bool
+	lifetime, timeout       time.Duration
+	noWait                  bool
 }
 
 func newRegisterCommand(streams genericiooptions.IOStreams) *cobra.Command {
@@ -132,13 +132,13 @@ func newRegisterCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		RunE:    func(command *cobra.Command, args []string) error { return options.register(command.Context(), args[0]) },
 	}
 	options.addFlags(command)
-	options.target.add(command)
-	options.hosting.add(command)
+	options.target.addFlags(command)
+	options.hosting.addFlags(command)
 	flags := command.Flags()
-	flags.StringVar(&options.handed, "kubeconfig-only", "", "give the hub this kubeconfig and do nothing on the cluster")
+	flags.StringVar(&options.hubKubeconfig, "kubeconfig-only", "", "give the hub this kubeconfig and do nothing on the cluster")
 	flags.StringToStringVarP(&options.labels, "labels", "l", nil, "labels for the SyncTarget")
 	flags.StringSliceVar(&options.resources, "resources", nil, "the resources to grant rights for, and no others")
-	flags.StringSliceVar(&options.more, "add-resources", nil, "resources to grant rights for beside those that are granted anyway")
+	flags.StringSliceVar(&options.addResources, "add-resources", nil, "resources to grant rights for beside those that are granted anyway")
 	flags.StringSliceVar(&options.namespaces, "namespaces", nil, "the only namespaces of the cluster that the hub gets rights in and uses; they must exist. '*' stands for the whole cluster again")
 	flags.StringVar(&options.adopt, "adopt", "", "take over objects that are on the cluster already: IfIdentical, if ours would change nothing but marks; Always, whatever has the name; Never undoes this")
 	flags.Lookup("adopt").NoOptDefVal = string(edgev2alpha1.AdoptionIfIdentical)
@@ -159,11 +159,11 @@ func (o *registerOptions) check() error {
 		return err
 	}
 	switch {
-	case o.handed == "":
+	case o.hubKubeconfig == "":
 		if err := o.target.required(); err != nil {
 			return fmt.Errorf("%w; or else --kubeconfig-only: one that was made for the hub", err)
 		}
-	case o.target.kubeconfig != "" || o.target.context != "" || o.hosting.given() || len(o.resources)+len(o.more) > 0 || o.escalate:
+	case o.target.kubeconfig != "" || o.target.context != "" || o.hosting.isSet() || len(o.resources)+len(o.addResources) > 0 || o.escalate:
 		return errors.New("with --kubeconfig-only nothing is done on the cluster: leave --target-kubeconfig, --target-context, --hosting-kubeconfig, --hosting-context, --resources, --add-resources and --allow-rbac-escalation away")
 	}
 	if err := checkNamespaces(o.namespaces); err != nil {
@@ -199,13 +199,13 @@ func (o *registerOptions) checkLifetime() error {
 }
 
 // plan returns what is to be brought about. It reads files, and asks nobody yet.
-func (o *registerOptions) plan(name string) (*registration.Plan, error) {
-	plan := &registration.Plan{
-		Name: name, Labels: o.labels, Rights: rights.Options{Escalate: o.escalate}, Lifetime: o.lifetime,
-		Note: o.note, Confirm: o.confirmer(o.yes), Clock: clock.RealClock{},
+func (o *registerOptions) plan(name string) (*registration.Registrar, error) {
+	plan := &registration.Registrar{
+		Name: name, Labels: o.labels, RBACOptions: rbac.Options{Escalate: o.escalate}, Lifetime: o.lifetime,
+		Info: o.note, Confirm: o.confirmFunc(o.yes), Clock: clock.RealClock{},
 		Namespaces: o.namespaces,
 		IsProtected: func(namespace string, allowed []string) bool {
-			return boundary.DefaultProtected.Match(namespace) && !boundary.Patterns(allowed).Match(namespace)
+			return policy.DefaultProtectedNamespaces.Match(namespace) && !policy.NamespacePatterns(allowed).Match(namespace)
 		},
 	}
 	if o.adopt != "" {
@@ -215,25 +215,25 @@ func (o *registerOptions) plan(name string) (*registration.Plan, error) {
 		}
 	}
 	var err error
-	if plan.Wish.Resources, err = rights.ParseAll(o.resources); err != nil {
+	if plan.Requested.Resources, err = rbac.ParseResources(o.resources); err != nil {
 		return nil, fmt.Errorf("--resources: %w", err)
 	}
-	if plan.Wish.More, err = rights.ParseAll(o.more); err != nil {
+	if plan.Requested.Additional, err = rbac.ParseResources(o.addResources); err != nil {
 		return nil, fmt.Errorf("--add-resources: %w", err)
 	}
-	if o.handed != "" {
-		if plan.Handed, err = os.ReadFile(o.handed); err != nil {
+	if o.hubKubeconfig != "" {
+		if plan.Kubeconfig, err = os.ReadFile(o.hubKubeconfig); err != nil {
 			return nil, err
 		}
 	} else {
-		if plan.Admin, err = registration.ReadAdmin(o.target.kubeconfig, o.target.context); err != nil {
+		if plan.Admin, err = registration.LoadAdminConfig(o.target.kubeconfig, o.target.context); err != nil {
 			return nil, err
 		}
 		writes, err := clientOf(plan.Admin.Config)
 		if err != nil {
 			return nil, fmt.Errorf("cannot reach the target: %w", err)
 		}
-		plan.TargetClient = o.dry(writes)
+		plan.TargetClient = o.withDryRun(writes)
 	}
 	plan.Inventory, err = o.inventory()
 	return plan, err
@@ -247,7 +247,7 @@ func (o *registerOptions) register(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	imports, err := o.imports(ctx, plan)
+	imports, err := o.planPublishing(ctx, plan)
 	if err != nil {
 		return err
 	}
@@ -263,22 +263,22 @@ func (o *registerOptions) register(ctx context.Context, name string) error {
 	}
 	if o.dryRun == dryRunNone && !o.noWait {
 		if err = o.await(ctx, syncTarget); err == nil {
-			err = imports.await(ctx)
+			err = imports.waitPublished(ctx)
 		}
 	}
-	return errors.Join(err, imports.advice())
+	return errors.Join(err, imports.remainingSteps())
 }
 
 // show prints what would be made.
-func (o *registerOptions) show(ctx context.Context, plan *registration.Plan, imports *importing) error {
-	if err := plan.Check(ctx); err != nil {
+func (o *registerOptions) show(ctx context.Context, plan *registration.Registrar, imports *publishing) error {
+	if err := plan.Preflight(ctx); err != nil {
 		return err
 	}
 	objects, err := plan.Objects(ctx)
 	if err != nil {
 		return err
 	}
-	for _, wanted := range imports.wanted() {
+	for _, wanted := range imports.desired() {
 		objects = append(objects, wanted)
 	}
 	for _, object := range objects {
@@ -286,7 +286,7 @@ func (o *registerOptions) show(ctx context.Context, plan *registration.Plan, imp
 			return err
 		}
 	}
-	return imports.advice()
+	return imports.remainingSteps()
 }
 
 // await waits until the SyncTarget is ready.
@@ -298,11 +298,11 @@ func (o *registerOptions) await(ctx context.Context, syncTarget *edgev2alpha1.Sy
 	waiting, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	reported := map[string]bool{}
-	last, err := registration.Watch(waiting, workspace, syncTarget, func(seen *edgev2alpha1.SyncTarget) bool {
+	last, err := registration.WatchSyncTarget(waiting, workspace, syncTarget, func(seen *edgev2alpha1.SyncTarget) bool {
 		if seen == nil {
 			return true
 		}
-		for _, step := range registration.Steps {
+		for _, step := range registration.ReadyConditions {
 			if condition := meta.FindStatusCondition(seen.Status.Conditions, step); condition != nil && condition.Status == "True" && !reported[step] {
 				reported[step] = true
 				o.progress("%s: %s", step, condition.Message)
@@ -320,5 +320,5 @@ func (o *registerOptions) await(ctx context.Context, syncTarget *edgev2alpha1.Sy
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	return fmt.Errorf("the SyncTarget %s is registered, but was not ready after %s:\n%s", syncTarget.Name, o.timeout, registration.Unready(last))
+	return fmt.Errorf("the SyncTarget %s is registered, but was not ready after %s:\n%s", syncTarget.Name, o.timeout, registration.DescribeNotReady(last))
 }

@@ -36,8 +36,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/rbac"
 	"github.com/synchub-dev/synchub/provider/registration"
-	"github.com/synchub-dev/synchub/provider/rights"
 )
 
 func TestRegistration(t *testing.T) {
@@ -69,11 +69,11 @@ func TestRegistration(t *testing.T) {
 }
 
 // with is the command that registers the cluster, and does not wait for a hub, which there is not.
-func (f *fleet) with(more ...string) []string {
+func (f *testFleet) with(more ...string) []string {
 	return append([]string{"register", "florin", "--target-kubeconfig", f.Kubeconfig, "--no-wait"}, more...)
 }
 
-func (f *fleet) triesOut(t *testing.T) {
+func (f *testFleet) triesOut(t *testing.T) {
 	t.Helper()
 	shown := succeed(t, f.with("--dry-run=client", "-o", "yaml")...)
 	for _, part := range []string{"kind: SyncTarget", "kind: ClusterRole\n", "kind: ServiceAccount", "- deployments", "name: " + f.name} {
@@ -90,7 +90,7 @@ func (f *fleet) triesOut(t *testing.T) {
 	}
 }
 
-func (f *fleet) refuses(t *testing.T) {
+func (f *testFleet) refuses(t *testing.T) {
 	t.Helper()
 	insecure := write(t, map[string]string{"admin": "{kind: Config, current-context: it, contexts: [{name: it, context: {cluster: it, user: it}}], clusters: [{name: it, cluster: {server: 'https://127.0.0.1:1', insecure-skip-tls-verify: true}}], users: [{name: it, user: {token: t}}]}"})[0]
 	fail(t, "insecure-skip-tls-verify", "register", "florin", "--target-kubeconfig", insecure)
@@ -101,13 +101,13 @@ func (f *fleet) refuses(t *testing.T) {
 	}
 }
 
-func (f *fleet) grants(t *testing.T) {
+func (f *testFleet) grants(t *testing.T) {
 	t.Helper()
-	resources, err := rights.ParseAll([]string{"deployments.apps", "configmaps", "pods:up"})
+	resources, err := rbac.ParseResources([]string{"deployments.apps", "configmaps", "pods:up"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, needed := range rights.Needed(resources) {
+	for _, needed := range rbac.RequiredAttributes(resources) {
 		if !allowed(t, f.first, needed) {
 			t.Errorf("it may not %s %s.%s", needed.Verb, needed.Resource, needed.Group)
 		}
@@ -131,7 +131,7 @@ func (f *fleet) grants(t *testing.T) {
 	}
 }
 
-func (f *fleet) repeats(t *testing.T) {
+func (f *testFleet) repeats(t *testing.T) {
 	t.Helper()
 	before := f.versions(t)
 	got := succeed(t, f.with("--resources", "deployments.apps,configmaps,pods:up")...)
@@ -143,7 +143,7 @@ func (f *fleet) repeats(t *testing.T) {
 	}
 }
 
-func (f *fleet) extends(t *testing.T) {
+func (f *testFleet) extends(t *testing.T) {
 	t.Helper()
 	before := f.versions(t)
 	fail(t, "The hub's rights on the target would grow by: customresourcedefinitions.apiextensions.k8s.io (create, patch), widgets.example.com (create, delete, get, list, patch, watch).\n"+
@@ -171,7 +171,7 @@ func (f *fleet) extends(t *testing.T) {
 }
 
 // ignoresStatus has a status, and an annotation on the target, say what nobody granted.
-func (f *fleet) ignoresStatus(t *testing.T) {
+func (f *testFleet) ignoresStatus(t *testing.T) {
 	t.Helper()
 	syncTarget := f.syncTarget(t)
 	syncTarget.Status.SyncedResources = []edgev2alpha1.SyncedResource{{Group: "*", Resource: "*", State: edgev2alpha1.SyncedResourceAccepted}, {Resource: "endpoints", State: edgev2alpha1.SyncedResourceAccepted}}
@@ -199,7 +199,7 @@ func (f *fleet) ignoresStatus(t *testing.T) {
 }
 
 // leavesSecrets has a SyncTarget name the Secret of another one.
-func (f *fleet) leavesSecrets(t *testing.T) {
+func (f *testFleet) leavesSecrets(t *testing.T) {
 	t.Helper()
 	thief := &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "thief"}}
 	thief.Spec.KubeconfigSecretRef = &edgev2alpha1.SecretReference{Name: "florin-kubeconfig"}
@@ -231,11 +231,11 @@ func (f *fleet) leavesSecrets(t *testing.T) {
 }
 
 // findsOut has a dry run that writes nothing meet what a registration would.
-func (f *fleet) findsOut(t *testing.T) {
+func (f *testFleet) findsOut(t *testing.T) {
 	t.Helper()
 	dry := []string{"--dry-run=client", "--dry-run=server"}
 	executes := write(t, map[string]string{"handed": "{kind: Config, current-context: it, contexts: [{name: it, context: {cluster: it, user: it}}], clusters: [{name: it, cluster: {server: 'https://127.0.0.1:1'}}], users: [{name: it, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: touch}}}]}"})[0]
-	inventory, err := registration.InventoryOf(t.Context(), f.admin)
+	inventory, err := registration.InventoryID(t.Context(), f.admin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +260,7 @@ func (f *fleet) findsOut(t *testing.T) {
 }
 
 // as returns a kubeconfig of somebody who has a role in the cluster.
-func (f *fleet) as(t *testing.T, name, role string) string {
+func (f *testFleet) as(t *testing.T, name, role string) string {
 	t.Helper()
 	apply(t, f.Target, "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: admin-of-roles}, rules: ["+
 		"{apiGroups: [rbac.authorization.k8s.io], resources: [clusterroles, clusterrolebindings, roles, rolebindings], verbs: [get, create, patch]},"+
@@ -282,9 +282,9 @@ func (f *fleet) as(t *testing.T, name, role string) string {
 	return write(t, map[string]string{name: strings.ReplaceAll(string(content), f.Config.BearerToken, issued.Status.Token)})[0]
 }
 
-func (f *fleet) leavesOthers(t *testing.T) {
+func (f *testFleet) leavesOthers(t *testing.T) {
 	t.Helper()
-	inventory, err := registration.InventoryOf(t.Context(), f.admin)
+	inventory, err := registration.InventoryID(t.Context(), f.admin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,17 +299,17 @@ func (f *fleet) leavesOthers(t *testing.T) {
 	}
 }
 
-func (f *fleet) waits(t *testing.T) {
+func (f *testFleet) waits(t *testing.T) {
 	t.Helper()
 	f.says(t, metav1.ConditionFalse, edgev2alpha1.ConditionHeartbeatHealthy)
 	fail(t, "HeartbeatHealthy is False, Said: said so.", "register", "florin", "--target-kubeconfig", f.Kubeconfig, "--timeout", "500ms")
-	f.says(t, metav1.ConditionTrue, append(registration.Steps, edgev2alpha1.ConditionReady)...)
+	f.says(t, metav1.ConditionTrue, append(registration.ReadyConditions, edgev2alpha1.ConditionReady)...)
 	if got := succeed(t, "register", "florin", "--target-kubeconfig", f.Kubeconfig); !strings.Contains(got.out, "synctarget.edge.kubestellar.io/florin is ready\n") {
 		t.Errorf("it says\n%s", got.out)
 	}
 }
 
-func (f *fleet) rotates(t *testing.T) {
+func (f *testFleet) rotates(t *testing.T) {
 	t.Helper()
 	succeed(t, "rotate", "florin", "--target-kubeconfig", f.Kubeconfig)
 	if _, rotated := f.hub(t); rotated == f.token || f.account(t) != f.uid {
@@ -334,14 +334,14 @@ func (f *fleet) rotates(t *testing.T) {
 	}
 }
 
-func (f *fleet) completes(t *testing.T) {
+func (f *testFleet) completes(t *testing.T) {
 	t.Helper()
 	if got := succeed(t, "__complete", "cordon", "flo"); !strings.HasPrefix(got.out, "florin\n") {
 		t.Errorf("it offers\n%s", got.out)
 	}
 }
 
-func (f *fleet) removes(t *testing.T) {
+func (f *testFleet) removes(t *testing.T) {
 	t.Helper()
 	succeed(t, "unregister", "florin", "--target-kubeconfig", f.Kubeconfig, "--dry-run=server")
 	if len(f.versions(t)) != len(f.made()) {
@@ -356,7 +356,7 @@ func (f *fleet) removes(t *testing.T) {
 
 // outlasts has a registration meet a namespace that is being removed. Nothing in this cluster brings that to its end but the
 // test.
-func (f *fleet) outlasts(t *testing.T) {
+func (f *testFleet) outlasts(t *testing.T) {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: registration.Namespace}}
 	if err := f.admin.Create(t.Context(), namespace); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -380,7 +380,7 @@ func (f *fleet) outlasts(t *testing.T) {
 }
 
 // endNamespace brings a namespace that is being removed to its end.
-func (f *fleet) endNamespace(t *testing.T) {
+func (f *testFleet) endNamespace(t *testing.T) {
 	t.Helper()
 	var namespace corev1.Namespace
 	if err := f.admin.Get(t.Context(), types.NamespacedName{Name: registration.Namespace}, &namespace); err != nil || namespace.DeletionTimestamp == nil {
@@ -394,7 +394,7 @@ func (f *fleet) endNamespace(t *testing.T) {
 
 // awaitRefusal returns when the server has noticed everywhere that the namespace is gone. A moment before, it says that it is
 // being removed.
-func (f *fleet) awaitRefusal(t *testing.T) {
+func (f *testFleet) awaitRefusal(t *testing.T) {
 	t.Helper()
 	probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: registration.Namespace, Name: "probe"}}
 	if err := wait.PollUntilContextTimeout(t.Context(), pollEach, patience, true, func(ctx context.Context) (bool, error) {
@@ -405,14 +405,14 @@ func (f *fleet) awaitRefusal(t *testing.T) {
 }
 
 // remakes has the namespace end between the look at it and the first object that is made in it.
-func (f *fleet) remakes(t *testing.T) {
+func (f *testFleet) remakes(t *testing.T) {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: registration.Namespace}}
 	if err := f.admin.Create(t.Context(), namespace); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
 	created := 0
-	inventory, err := registration.InventoryOf(t.Context(), f.admin)
+	inventory, err := registration.InventoryID(t.Context(), f.admin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -431,7 +431,7 @@ func (f *fleet) remakes(t *testing.T) {
 			},
 		}),
 	}
-	if err := target.Ensure(t.Context(), nil, rights.Options{}); err != nil {
+	if err := target.Ensure(t.Context(), nil, rbac.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if f.account(t) == "" {
@@ -445,7 +445,7 @@ func (f *fleet) remakes(t *testing.T) {
 	f.awaitRefusal(t)
 }
 
-func (f *fleet) takesOver(t *testing.T) {
+func (f *testFleet) takesOver(t *testing.T) {
 	t.Helper()
 	succeed(t, "register", "florin", "--kubeconfig-only", f.Kubeconfig, "--no-wait")
 	if _, handed := f.hub(t); handed != f.Config.BearerToken {
@@ -456,7 +456,7 @@ func (f *fleet) takesOver(t *testing.T) {
 	}
 }
 
-func takesStates(t *testing.T, f *fleet) {
+func takesStates(t *testing.T, f *testFleet) {
 	t.Helper()
 	for _, step := range []struct {
 		command, says string
@@ -482,12 +482,12 @@ func takesStates(t *testing.T, f *fleet) {
 	}
 	succeed(t, "drain", "florin")
 	syncTarget := f.syncTarget(t)
-	syncTarget.Status.Departure = &edgev2alpha1.DepartureStatus{Remaining: new(int32(3)), Removed: 2}
+	syncTarget.Status.Cleanup = &edgev2alpha1.CleanupStatus{Remaining: new(int32(3)), Removed: 2}
 	if err := f.admin.Status().Update(t.Context(), syncTarget); err != nil {
 		t.Fatal(err)
 	}
 	fail(t, "3 objects still to go, 2 gone", "drain", "florin", "--wait", "--timeout", "500ms")
-	syncTarget.Status.Departure = &edgev2alpha1.DepartureStatus{Removed: 5, Left: []edgev2alpha1.LeftObject{{Resource: "namespaces", Name: "shop", Reason: "Ensured"}}}
+	syncTarget.Status.Cleanup = &edgev2alpha1.CleanupStatus{Removed: 5, Left: []edgev2alpha1.LeftObject{{Resource: "namespaces", Name: "shop", Reason: "Ensured"}}}
 	if err := f.admin.Status().Update(t.Context(), syncTarget); err != nil {
 		t.Fatal(err)
 	}

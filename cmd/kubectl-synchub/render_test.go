@@ -53,7 +53,7 @@ func execute(t *testing.T, stdin string, args ...string) printed {
 	return printed{out.String(), errs.String(), err}
 }
 
-func render(t *testing.T, stdin string, args ...string) printed {
+func runRender(t *testing.T, stdin string, args ...string) printed {
 	t.Helper()
 	return execute(t, stdin, append([]string{"published-resource", "render"}, args...)...)
 }
@@ -94,8 +94,8 @@ func write(t *testing.T, files map[string]string) []string {
 	return paths
 }
 
-// publish returns a PublishedResource.
-func publish(name, spec string) string {
+// publishedResource returns a PublishedResource.
+func publishedResource(name, spec string) string {
 	return "apiVersion: synchub.dev/v1alpha1\nkind: PublishedResource\nmetadata: {name: " + name + "}\nspec:\n  " +
 		strings.ReplaceAll(strings.TrimSpace(spec), "\n", "\n  ") + "\n"
 }
@@ -128,34 +128,34 @@ func TestRenderPrints(t *testing.T) {
 	}
 	indented := "    " + strings.ReplaceAll(string(definition), "\n", "\n    ")
 	inConfigMap := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: schemas}\ndata:\n  databases: |\n" + indented
-	fromConfigMap := publish("databases", databases+"\napi: {schemaFrom: {configMap: {name: schemas, key: databases}}}")
+	fromConfigMap := publishedResource("databases", databases+"\napi: {schemaFrom: {configMap: {name: schemas, key: databases}}}")
 	cases := map[string]struct {
 		stdin, input, object string
 		names                []string
 		out, errs            []string
 	}{
 		"the claim of what kcp serves": {
-			input: publish("configmaps", configMaps), names: []string{"APIExport"}, out: []string{"- resource: configmaps"},
+			input: publishedResource("configmaps", configMaps), names: []string{"APIExport"}, out: []string{"- resource: configmaps"},
 		},
 		"the claim of another export": {
-			input: publish("foreign", "resource: {group: x.example.com, resource: things, kind: Thing, version: v1}\napi: {identityHash: "+strings.Repeat("ab", 32)+"}"),
+			input: publishedResource("foreign", "resource: {group: x.example.com, resource: things, kind: Thing, version: v1}\napi: {identityHash: "+strings.Repeat("ab", 32)+"}"),
 			names: []string{"APIExport"}, out: []string{"identityHash: " + strings.Repeat("ab", 32)},
 		},
 		"an object as it arrives": {
-			input:  publish("configmaps", configMaps+"\nmutation: {down: [{set: {path: data.a, value: c}}]}\nnaming: {name: \"{{ .SyncTarget }}-{{ .Mailbox }}\"}"),
+			input:  publishedResource("configmaps", configMaps+"\nmutation: {down: [{set: {path: data.a, value: c}}]}\nnaming: {name: \"{{ .SyncTarget }}-{{ .Mailbox }}\"}"),
 			object: settings, names: []string{"APIExport", "ConfigMap sync-target-mailbox"}, out: []string{"a: c", "namespace: shop"},
 		},
 		"that an object is held back": {
-			input: publish("configmaps", configMaps+"\nfilter: {resource: {matchLabels: {tier: db}}}"), object: settings,
+			input: publishedResource("configmaps", configMaps+"\nfilter: {resource: {matchLabels: {tier: db}}}"), object: settings,
 			names: []string{"APIExport"}, errs: []string{"ConfigMap shop/settings stays in the mailbox: spec.filter does not let it pass"},
 		},
 		"what labels of a namespace decide": {
-			input:  publish("configmaps", configMaps+"\nfilter: {namespace: {matchLabels: {stage: live}}}"),
+			input:  publishedResource("configmaps", configMaps+"\nfilter: {namespace: {matchLabels: {stage: live}}}"),
 			object: "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {stage: live}}\n---\n" + settings,
 			names:  []string{"APIExport", "ConfigMap settings"},
 		},
 		"what travels along, on standard error": {
-			input:  publish("configmaps", configMaps+"\nrelated: [{identifier: keys, origin: Mailbox, resource: {version: v1, resource: secrets}, object: {selector: {matchLabels: {of: \"{{ .Primary.metadata.name }}\"}}}}]"),
+			input:  publishedResource("configmaps", configMaps+"\nrelated: [{identifier: keys, origin: Mailbox, resource: {version: v1, resource: secrets}, object: {selector: {matchLabels: {of: \"{{ .Primary.metadata.name }}\"}}}}]"),
 			object: settings, names: []string{"APIExport", "ConfigMap settings"},
 			errs: []string{"ConfigMap shop/settings takes along, as keys: what has of=settings in shop"},
 		},
@@ -163,11 +163,11 @@ func TestRenderPrints(t *testing.T) {
 			input: fromConfigMap + "---\n" + inConfigMap, names: []string{"APIResourceSchema v64a6efac.databases.db.example.com"},
 		},
 		"all PublishedResources of several documents": {
-			input: publish("configmaps", configMaps) + "---\n---\n" + publish("databases", databases) + "---\n" + string(definition),
+			input: publishedResource("configmaps", configMaps) + "---\n---\n" + publishedResource("databases", databases) + "---\n" + string(definition),
 			names: []string{"APIExport", "APIResourceSchema v64a6efac.databases.db.example.com"},
 		},
 		"what is on standard input": {
-			stdin: publish("configmaps", configMaps), names: []string{"APIExport"},
+			stdin: publishedResource("configmaps", configMaps), names: []string{"APIExport"},
 		},
 	}
 	for name, test := range cases {
@@ -177,7 +177,7 @@ func TestRenderPrints(t *testing.T) {
 			if test.stdin != "" {
 				files[0] = "-"
 			}
-			got := render(t, test.stdin, "-f", files[0], "--object", files[1])
+			got := runRender(t, test.stdin, "-f", files[0], "--object", files[1])
 			if got.err != nil {
 				t.Fatal(got.err)
 			}
@@ -200,8 +200,8 @@ func TestRenderPrints(t *testing.T) {
 }
 
 func TestRenderPrintsAListInJSON(t *testing.T) {
-	files := write(t, map[string]string{"input": publish("configmaps", configMaps), "object": settings})
-	got := render(t, "", "-f", files[0], "--object", files[1], "-o", "json")
+	files := write(t, map[string]string{"input": publishedResource("configmaps", configMaps), "object": settings})
+	got := runRender(t, "", "-f", files[0], "--object", files[1], "-o", "json")
 	var list struct {
 		Kind  string
 		Items []struct{ Kind string }

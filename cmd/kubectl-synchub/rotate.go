@@ -50,7 +50,7 @@ func newRotateCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		},
 	}
 	options.addFlags(command)
-	options.target.add(command)
+	options.target.addFlags(command)
 	command.Flags().BoolVar(&revoke, "revoke", false, "end all tokens that there are")
 	addLifetime(command, &options.lifetime)
 	return command
@@ -71,12 +71,12 @@ func (o *registerOptions) rotate(ctx context.Context, name string, revoke bool) 
 		return err
 	}
 	if o.dryRun == dryRunClient {
-		syncTarget, err := existing(ctx, plan.Inventory, name)
+		syncTarget, err := getSyncTarget(ctx, plan.Inventory, name)
 		if err != nil {
 			return err
 		}
-		secret, _ := registration.Secret(syncTarget)
+		secret, _ := registration.NewSecret(syncTarget)
 		return o.print(secret, string(registration.Changed))
 	}
-	return plan.Rotate(ctx, revoke)
+	return plan.RotateToken(ctx, revoke)
 }

@@ -53,18 +53,18 @@ func TestMain(m *testing.M) {
 		return
 	}
 	code := m.Run()
-	if shared.Target != nil {
-		if err := shared.Stop(); err != nil {
+	if sharedServers.Target != nil {
+		if err := sharedServers.Stop(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
-		_ = os.RemoveAll(shared.dir)
+		_ = os.RemoveAll(sharedServers.dir)
 	}
 	os.Exit(code)
 }
 
-// shared is the one cluster of this package, started by the first test that needs it.
-var shared struct {
+// sharedServers is the one cluster of this package, started by the first test that needs it.
+var sharedServers struct {
 	*servers.Target
 	dir string
 }
@@ -72,22 +72,22 @@ var shared struct {
 // startHosting makes the cluster the current one.
 func startHosting(t *testing.T) *servers.Target {
 	t.Helper()
-	if shared.Target == nil {
+	if sharedServers.Target == nil {
 		root, err := framework.RepositoryRoot()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if shared.dir, err = os.MkdirTemp("", "kubectl-synchub-"); err != nil { //nolint:usetesting // it outlives the test
+		if sharedServers.dir, err = os.MkdirTemp("", "kubectl-synchub-"); err != nil { //nolint:usetesting // it outlives the test
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), startLimit)
 		defer cancel()
-		if shared.Target, err = servers.StartTarget(ctx, servers.Options{Dir: shared.dir, Bin: filepath.Join(root, "bin")}, "hosting", servers.TargetOptions{}); err != nil {
+		if sharedServers.Target, err = servers.StartTarget(ctx, servers.Options{Dir: sharedServers.dir, Bin: filepath.Join(root, "bin")}, "hosting", servers.TargetOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	t.Setenv("KUBECONFIG", shared.Kubeconfig)
-	return shared.Target
+	t.Setenv("KUBECONFIG", sharedServers.Kubeconfig)
+	return sharedServers.Target
 }
 
 func apply(t *testing.T, hosting *servers.Target, manifest string) {
@@ -120,7 +120,7 @@ func TestRenderWithACluster(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := render(t, publish("example", test.spec), "-f", "-", "-n", "synchub", "--object", write(t, map[string]string{"object": test.object})[0])
+			got := runRender(t, publishedResource("example", test.spec), "-f", "-", "-n", "synchub", "--object", write(t, map[string]string{"object": test.object})[0])
 			if got.err != nil {
 				t.Fatal(got.err)
 			}
@@ -163,7 +163,7 @@ func takesExamples(t *testing.T, hosting *servers.Target) {
 	for _, example := range blocks(t, "yaml") {
 		input := example
 		if !strings.HasPrefix(example, "apiVersion:") {
-			input = publish("example", withResource(t, example))
+			input = publishedResource("example", withResource(t, example))
 		}
 		object := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(input), &object.Object); err != nil {

@@ -31,11 +31,11 @@ import (
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/overview"
 )
 
-// screen is how many clusters are shown of those that need somebody: what fits on a terminal with what stands around it.
-const screen = 18
+// maxStatusRows is how many clusters are shown of those that need somebody: what fits on a terminal with what stands around it.
+const maxStatusRows = 18
 
 const statusLong = `Show the SyncTargets of the current workspace on one screen, the worst first: those that are not ready, those with
-objects that could not be brought in step, those that wait longest. Of those that are well only the number is told.
+objects that could not be brought in sync, those that wait longest. Of those that are well only the number is told.
 The failed objects are named below, as the hub counted them with its last heartbeat.`
 
 // statusOptions are what status was asked for.
@@ -72,11 +72,11 @@ func (o *statusOptions) run(ctx context.Context) error {
 	}
 	now := time.Now()
 	rows := rowsOf(list, now)
-	overview.WorstFirst(rows)
+	overview.SortWorstFirst(rows)
 	fmt.Fprintln(o.Out, overview.Summary(rows))
 	shown, wellLeft, worseLeft := rows, 0, 0
 	if !o.all {
-		shown, wellLeft, worseLeft = foremost(rows)
+		shown, wellLeft, worseLeft = worstRows(rows)
 	}
 	if len(shown) > 0 {
 		fmt.Fprintln(o.Out)
@@ -97,13 +97,13 @@ func (o *statusOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// foremost returns the first of those that are not well, and how many are left of either sort.
-func foremost(rows []overview.Row) (shown []overview.Row, wellLeft, worseLeft int) {
+// worstRows returns the first of those that are not well, and how many are left of either sort.
+func worstRows(rows []overview.Row) (shown []overview.Row, wellLeft, worseLeft int) {
 	for _, row := range rows {
 		switch {
-		case row.IsWell():
+		case row.IsHealthy():
 			wellLeft++
-		case len(shown) < screen:
+		case len(shown) < maxStatusRows:
 			shown = append(shown, row)
 		default:
 			worseLeft++
@@ -128,7 +128,7 @@ func (o *statusOptions) reasons(rows []overview.Row) error {
 			fmt.Fprintln(writer)
 			first = false
 		}
-		fmt.Fprintln(writer, onLine(fmt.Sprintf("%s:\t%s", row.Name, reason)))
+		fmt.Fprintln(writer, sanitizeLine(fmt.Sprintf("%s:\t%s", row.Name, reason)))
 	}
 	return writer.Flush()
 }
@@ -142,7 +142,7 @@ func (o *statusOptions) failures(rows []overview.Row) {
 		}
 		fmt.Fprintf(o.Out, "\nFailed on %s:\n", row.Name)
 		for _, line := range lines {
-			fmt.Fprintln(o.Out, "  "+onLine(line))
+			fmt.Fprintln(o.Out, "  "+sanitizeLine(line))
 		}
 	}
 }

@@ -66,7 +66,7 @@ func newUnregisterCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		RunE:    func(command *cobra.Command, args []string) error { return options.run(command.Context(), args[0]) },
 	}
 	options.addFlags(command)
-	options.target.add(command)
+	options.target.addFlags(command)
 	flags := command.Flags()
 	flags.BoolVar(&options.orphan, "orphan", false, "leave on the cluster what the hub placed there, whatever spec.deletionPolicy says")
 	flags.BoolVar(&options.force, "force", false, "do not wait for a cluster that cannot be reached")
@@ -83,10 +83,10 @@ func (o *unregisterOptions) run(ctx context.Context, name string) error {
 	if o.noWait && o.target.kubeconfig != "" {
 		return errors.New("--no-wait: the hub's identity can only be taken from the cluster once the SyncTarget is gone; leave one of --no-wait and --target-kubeconfig away")
 	}
-	var admin *registration.Admin
+	var admin *registration.AdminConfig
 	if o.target.kubeconfig != "" {
 		var err error
-		if admin, err = registration.ReadAdmin(o.target.kubeconfig, o.target.context); err != nil {
+		if admin, err = registration.LoadAdminConfig(o.target.kubeconfig, o.target.context); err != nil {
 			return err
 		}
 	}
@@ -106,12 +106,12 @@ func (o *unregisterOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return o.leave(ctx, inventory, admin, name)
+	return o.removeIdentity(ctx, inventory, admin, name)
 }
 
 // remove deletes the SyncTarget, and then its Secret, which the hub needs until then.
 func (o *unregisterOptions) remove(ctx context.Context, inventory *registration.Inventory, syncTarget *edgev2alpha1.SyncTarget) error {
-	if err := o.mark(ctx, inventory.Client, syncTarget); err != nil {
+	if err := o.setDeletionOptions(ctx, inventory.Client, syncTarget); err != nil {
 		return err
 	}
 	if o.dryRun != dryRunClient {
@@ -129,11 +129,11 @@ func (o *unregisterOptions) remove(ctx context.Context, inventory *registration.
 	if err := o.print(syncTarget, string(registration.Deleted)); err != nil {
 		return err
 	}
-	return inventory.RemoveCredentials(ctx, syncTarget)
+	return inventory.DeleteSecret(ctx, syncTarget)
 }
 
-// mark says on the SyncTarget how it is to go.
-func (o *unregisterOptions) mark(ctx context.Context, workspace client.Client, syncTarget *edgev2alpha1.SyncTarget) error {
+// setDeletionOptions says on the SyncTarget how it is to go.
+func (o *unregisterOptions) setDeletionOptions(ctx context.Context, workspace client.Client, syncTarget *edgev2alpha1.SyncTarget) error {
 	before := syncTarget.DeepCopy()
 	if o.orphan {
 		syncTarget.Spec.DeletionPolicy = edgev2alpha1.DeletionPolicyOrphan
@@ -163,11 +163,11 @@ func (o *unregisterOptions) awaitGone(ctx context.Context, syncTarget *edgev2alp
 	waiting, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	var shown string
-	var report *edgev2alpha1.DepartureStatus
-	last, err := registration.Watch(waiting, workspace, syncTarget, func(seen *edgev2alpha1.SyncTarget) bool {
+	var report *edgev2alpha1.CleanupStatus
+	last, err := registration.WatchSyncTarget(waiting, workspace, syncTarget, func(seen *edgev2alpha1.SyncTarget) bool {
 		if seen != nil {
-			report = seen.Status.Departure
-			if text := waitsFor(seen); text != shown {
+			report = seen.Status.Cleanup
+			if text := waitMessage(seen); text != shown {
 				shown = text
 				o.progress("%s", text)
 			}
@@ -177,7 +177,7 @@ func (o *unregisterOptions) awaitGone(ctx context.Context, syncTarget *edgev2alp
 	switch {
 	case last == nil || errors.Is(err, registration.ErrReplaced):
 		if report != nil {
-			for _, line := range left(report) {
+			for _, line := range remainingLines(report) {
 				o.note(line)
 			}
 		}
@@ -188,11 +188,11 @@ func (o *unregisterOptions) awaitGone(ctx context.Context, syncTarget *edgev2alp
 		return ctx.Err()
 	}
 	return fmt.Errorf("the SyncTarget %s is being deleted, but was not gone after %s: %s\n%s\nRun the command again to go on waiting, or with --force to let it go although its cluster cannot be reached",
-		syncTarget.Name, o.timeout, departureText(last), registration.Unready(last))
+		syncTarget.Name, o.timeout, cleanupText(last), registration.DescribeNotReady(last))
 }
 
-// leave takes the hub's identity from the cluster, or says that it is still there.
-func (o *unregisterOptions) leave(ctx context.Context, inventory *registration.Inventory, admin *registration.Admin, name string) error {
+// removeIdentity takes the hub's identity from the cluster, or says that it is still there.
+func (o *unregisterOptions) removeIdentity(ctx context.Context, inventory *registration.Inventory, admin *registration.AdminConfig, name string) error {
 	if admin == nil {
 		o.note(fmt.Sprintf("If the cluster was registered with --target-kubeconfig, the hub's ServiceAccount and its rights are still there. They go with `kubectl synchub unregister %s --target-kubeconfig FILE`.", name))
 		return nil
@@ -204,7 +204,7 @@ func (o *unregisterOptions) leave(ctx context.Context, inventory *registration.I
 	if err != nil {
 		return fmt.Errorf("cannot reach the target: %w", err)
 	}
-	plan := &registration.Plan{Name: name, Inventory: inventory, TargetClient: o.dry(writes)}
+	plan := &registration.Registrar{Name: name, Inventory: inventory, TargetClient: o.withDryRun(writes)}
 	target, err := plan.Target(ctx)
 	if err != nil {
 		return err
@@ -212,22 +212,22 @@ func (o *unregisterOptions) leave(ctx context.Context, inventory *registration.I
 	return target.Remove(ctx)
 }
 
-// waitsFor says what keeps a SyncTarget that is being deleted.
-func waitsFor(syncTarget *edgev2alpha1.SyncTarget) string {
-	report := syncTarget.Status.Departure
+// waitMessage says what keeps a SyncTarget that is being deleted.
+func waitMessage(syncTarget *edgev2alpha1.SyncTarget) string {
+	report := syncTarget.Status.Cleanup
 	switch {
 	case report == nil || report.Remaining == nil:
 		return "Waiting for the hub to look at the cluster."
 	case *report.Remaining == 0:
-		return "The cluster is done: " + departureText(syncTarget) + ". Waiting for the hub to delete the mailbox."
+		return "The cluster is done: " + cleanupText(syncTarget) + ". Waiting for the hub to delete the mailbox."
 	default:
-		return "Waiting for the cluster: " + departureText(syncTarget)
+		return "Waiting for the cluster: " + cleanupText(syncTarget)
 	}
 }
 
-// departureText says in one line how far a cluster has been left.
-func departureText(syncTarget *edgev2alpha1.SyncTarget) string {
-	report := syncTarget.Status.Departure
+// cleanupText says in one line how far a cluster has been left.
+func cleanupText(syncTarget *edgev2alpha1.SyncTarget) string {
+	report := syncTarget.Status.Cleanup
 	if report == nil {
 		return "The hub has not said anything yet."
 	}
@@ -242,8 +242,8 @@ func departureText(syncTarget *edgev2alpha1.SyncTarget) string {
 	return strings.Join(parts, ", ")
 }
 
-// left lists the objects that stay on the cluster.
-func left(report *edgev2alpha1.DepartureStatus) []string {
+// remainingLines lists the objects that stay on the cluster.
+func remainingLines(report *edgev2alpha1.CleanupStatus) []string {
 	var lines []string
 	for _, object := range report.Left {
 		resource := object.Resource

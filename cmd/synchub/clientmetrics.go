@@ -24,7 +24,7 @@ import (
 
 	"k8s.io/client-go/tools/metrics"
 
-	"github.com/synchub-dev/synchub/provider/requests"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
 // boundClientMetrics bounds the labels of client-go's own metric of requests, which controller-runtime registers: hosts that
@@ -49,12 +49,12 @@ type boundedResults struct {
 // Increment implements [metrics.ResultMetric].
 func (b boundedResults) Increment(ctx context.Context, code, method, host string) {
 	if number, err := strconv.Atoi(code); err == nil {
-		code = requests.Code(number)
+		code = requestmetrics.CodeLabel(number)
 	} else {
 		code = "error"
 	}
 	if !slices.Contains(b.hosts, host) {
-		host = requests.Other
+		host = requestmetrics.OtherLabel
 	}
 	b.ResultMetric.Increment(ctx, code, method, host)
 }

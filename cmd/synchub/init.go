@@ -56,7 +56,7 @@ func newInitCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			options.Config = func(workspace string) *rest.Config { return access.Workspace(workspace) }
+			options.Config = func(workspace string) *rest.Config { return access.WorkspaceConfig(workspace) }
 			options.Report = func(object, result string) {
 				_, _ = fmt.Fprintf(command.OutOrStdout(), "%-10s %s\n", result, object)
 			}

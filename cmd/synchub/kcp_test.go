@@ -88,12 +88,12 @@ func TestInitComesBeforeRun(t *testing.T) {
 	}
 	unprepared := "the provider workspace root:hub is not prepared for this user; run `synchub init --provider-workspace root:hub --hub-user <user>` as its administrator"
 
-	expectComplaint(t, run(), unprepared)
-	expectComplaint(t, initialize(kcp.HubKubeconfig), "this user may not", "use the kubeconfig of an administrator")
+	expectError(t, run(), unprepared)
+	expectError(t, initialize(kcp.HubKubeconfig), "this user may not", "use the kubeconfig of an administrator")
 	_, err = framework.CreateWorkspace(t.Context(), kcp.Config, "root", "hub", "")
 	g.Expect(err).NotTo(HaveOccurred())
-	expectComplaint(t, run(), unprepared)
-	expectComplaint(t, initialize(kcp.HubKubeconfig), "this user may not", "use the kubeconfig of an administrator")
+	expectError(t, run(), unprepared)
+	expectError(t, initialize(kcp.HubKubeconfig), "this user may not", "use the kubeconfig of an administrator")
 
 	first := initialize(kcp.Kubeconfig)
 	g.Expect(first.code).To(BeZero(), first.stderr)
@@ -114,15 +114,15 @@ func TestInitComesBeforeRun(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	elsewhere := file(t, strings.ReplaceAll(string(content), kcp.Config.Host, "https://127.0.0.1:1"))
 	got := run("--kcp-kubeconfig", elsewhere)
-	expectComplaint(t, got, "cannot reach the provider workspace root:hub", "127.0.0.1:1")
+	expectError(t, got, "cannot reach the provider workspace root:hub", "127.0.0.1:1")
 	g.Expect(got.stderr).NotTo(ContainSubstring("synchub init"))
 	stranger := file(t, strings.ReplaceAll(string(content), kcp.HubConfig.BearerToken, "5ecret"))
 	got = run("--kcp-kubeconfig", stranger)
-	expectComplaint(t, got, "kcp does not accept the credentials", "root:hub")
+	expectError(t, got, "kcp does not accept the credentials", "root:hub")
 	g.Expect(got.stderr).NotTo(ContainSubstring("5ecret"))
 
 	// An address that cannot be served is no failure of the hosting cluster.
-	expectComplaint(t, run("--health-probe-bind-address", "127.0.0.1:no-port"), "set --health-probe-bind-address", "no-port")
+	expectError(t, run("--health-probe-bind-address", "127.0.0.1:no-port"), "set --health-probe-bind-address", "no-port")
 	nowhere := file(t, goodKubeconfig)
-	expectComplaint(t, run("--hosting-kubeconfig", nowhere), "check --hosting-kubeconfig", "127.0.0.1:1")
+	expectError(t, run("--hosting-kubeconfig", nowhere), "check --hosting-kubeconfig", "127.0.0.1:1")
 }

@@ -59,19 +59,19 @@ func (o *logOptions) logger(to io.Writer) logr.Logger {
 	if o.format == "console" {
 		encoder = zap.ConsoleEncoder()
 	}
-	reticently := zap.RawZapOpts(uberzap.WrapCore(func(core zapcore.Core) zapcore.Core { return reticent{core} }))
-	return zap.New(encoder, zap.WriteTo(to), zap.Level(levels[o.level]), zap.StacktraceLevel(zapcore.PanicLevel), reticently)
+	redacting := zap.RawZapOpts(uberzap.WrapCore(func(core zapcore.Core) zapcore.Core { return redactingCore{core} }))
+	return zap.New(encoder, zap.WriteTo(to), zap.Level(levels[o.level]), zap.StacktraceLevel(zapcore.PanicLevel), redacting)
 }
 
-// reticent puts what a logger was given into words when that says something. Each reconcile has a logger of its own, and
+// redactingCore puts what a logger was given into words when that says something. Each reconcile has a logger of its own, and
 // hardly any says a word.
-type reticent struct{ zapcore.Core }
+type redactingCore struct{ zapcore.Core }
 
-// redactedText is how much of one text is logged: most of it is the hub's own.
-const redactedText = 4 << 10
+// maxLoggedText is how much of one text is logged: most of it is the hub's own.
+const maxLoggedText = 4 << 10
 
 // Check has the entry written by reticent itself.
-func (r reticent) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+func (r redactingCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
 	if r.Enabled(entry.Level) {
 		return checked.AddCore(entry, r)
 	}
@@ -79,17 +79,17 @@ func (r reticent) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zap
 }
 
 // Write makes texts fit to be shown: that is done where they come from, and here once more, for any that came another way.
-func (r reticent) Write(entry zapcore.Entry, fields []zapcore.Field) error {
-	entry.Message = redact.Cut(entry.Message, redactedText)
+func (r redactingCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
+	entry.Message = redact.Truncate(entry.Message, maxLoggedText)
 	shown := slices.Clone(fields)
 	for i, field := range shown {
 		switch known := field.Interface.(type) {
 		case error:
 			if field.Type == zapcore.ErrorType {
-				shown[i] = uberzap.String(field.Key, redact.Cut(known.Error(), redactedText))
+				shown[i] = uberzap.String(field.Key, redact.Truncate(known.Error(), maxLoggedText))
 			}
 		case nil:
-			shown[i].String = redact.Cut(field.String, redactedText)
+			shown[i].String = redact.Truncate(field.String, maxLoggedText)
 		}
 	}
 	return r.Core.Write(entry, shown)
@@ -98,16 +98,16 @@ func (r reticent) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 // redirectStandardLog has net/http, which quotes what servers send, log as all else does.
 func redirectStandardLog(to logr.Logger) {
 	log.SetFlags(0)
-	log.SetOutput(standardLog{to.WithName("net")})
+	log.SetOutput(standardLogWriter{to.WithName("net")})
 }
 
-type standardLog struct{ to logr.Logger }
+type standardLogWriter struct{ to logr.Logger }
 
-func (s standardLog) Write(line []byte) (int, error) {
+func (s standardLogWriter) Write(line []byte) (int, error) {
 	s.to.Info(redact.Text(string(line)))
 	return len(line), nil
 }
 
-func (r reticent) With(fields []zapcore.Field) zapcore.Core {
-	return reticent{zapcore.NewLazyWith(r.Core, fields)}
+func (r redactingCore) With(fields []zapcore.Field) zapcore.Core {
+	return redactingCore{zapcore.NewLazyWith(r.Core, fields)}
 }

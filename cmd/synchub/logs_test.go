@@ -22,18 +22,18 @@ import (
 	"testing"
 )
 
-// spoken counts how often it is put into words.
-type spoken struct{ times int }
+// countingStringer counts how often it is put into words.
+type countingStringer struct{ times int }
 
-func (s *spoken) String() string {
+func (s *countingStringer) String() string {
 	s.times++
 	return "a word"
 }
 
-func TestALoggerIsPutIntoWordsWhenItSaysSomething(t *testing.T) {
+func TestLoggersAreBuiltLazily(t *testing.T) {
 	var output bytes.Buffer
 	options := logOptions{level: "info", format: "json"}
-	word := &spoken{}
+	word := &countingStringer{}
 	log := options.logger(&output).WithValues("first", word).WithName("one").WithValues("second", word)
 	log.V(1).Info("nobody hears this")
 	if word.times != 0 || output.Len() != 0 {

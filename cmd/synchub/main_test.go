@@ -34,13 +34,13 @@ import (
 )
 
 // The test binary plays the hub when this variable is set.
-const playVariable = "SYNCHUB_TEST_PLAY"
+const runVariable = "SYNCHUB_TEST_PLAY"
 
 // runLimit is how long a command may take that is to fail.
 const runLimit = 2 * time.Minute
 
 func TestMain(m *testing.M) {
-	if os.Getenv(playVariable) != "" {
+	if os.Getenv(runVariable) != "" {
 		main()
 		os.Exit(0)
 	}
@@ -65,7 +65,7 @@ func synchub(t *testing.T, args ...string) outcome {
 	defer cancel()
 	command := exec.CommandContext(ctx, os.Args[0], args...) //nolint:gosec // the test binary itself
 	// A program with the race detector would sleep for a second at its end.
-	command.Env = append(os.Environ(), playVariable+"=1", "GORACE=atexit_sleep_ms=0", "KUBERNETES_SERVICE_HOST=", "KUBERNETES_SERVICE_PORT=", "KUBECONFIG=", "HOME="+t.TempDir())
+	command.Env = append(os.Environ(), runVariable+"=1", "GORACE=atexit_sleep_ms=0", "KUBERNETES_SERVICE_HOST=", "KUBERNETES_SERVICE_PORT=", "KUBECONFIG=", "HOME="+t.TempDir())
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
 	err := command.Run()
@@ -76,8 +76,8 @@ func synchub(t *testing.T, args ...string) outcome {
 	return outcome{command.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// expectComplaint fails unless the program ended with status 1 and one sentence, which contains the words.
-func expectComplaint(t *testing.T, got outcome, words ...string) {
+// expectError fails unless the program ended with status 1 and one sentence, which contains the words.
+func expectError(t *testing.T, got outcome, words ...string) {
 	t.Helper()
 	g := NewWithT(t)
 	g.Expect(got.code).To(Equal(1), got.stderr)
@@ -179,7 +179,7 @@ func TestWrongUse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := synchub(t, tt.args...)
-			expectComplaint(t, got, tt.words...)
+			expectError(t, got, tt.words...)
 			g := NewWithT(t)
 			g.Expect(got.stdout).To(BeEmpty())
 			g.Expect(got.stderr).NotTo(ContainSubstring("5ecret"))
@@ -256,8 +256,8 @@ func TestTheHubsOwnNamespaceIsProtected(t *testing.T) {
 		if err := options.validate(); err != nil {
 			t.Fatal(err)
 		}
-		if got := options.protected.Match(namespace); got != want || !options.protected.Match("kube-system") || options.protected.Match("shop") {
-			t.Errorf("%s: %v, of %v", namespace, got, options.protected)
+		if got := options.protectedPatterns.Match(namespace); got != want || !options.protectedPatterns.Match("kube-system") || options.protectedPatterns.Match("shop") {
+			t.Errorf("%s: %v, of %v", namespace, got, options.protectedPatterns)
 		}
 	}
 }

@@ -46,13 +46,13 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
-	"github.com/synchub-dev/synchub/controllers/sync"
-	"github.com/synchub-dev/synchub/controllers/sync/boundary"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/synctarget"
 	"github.com/synchub-dev/synchub/provider/inventories"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
-	"github.com/synchub-dev/synchub/provider/requests"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -99,12 +99,12 @@ type runOptions struct {
 	memoryLimit int64
 
 	protectedNamespaces []string
-	// protected is made of them by validate.
-	protected boundary.Patterns
+	// protectedPatterns is made of them by validate.
+	protectedPatterns policy.NamespacePatterns
 
 	deniedNetworks []string
-	// denied is made of them by validate.
-	denied targets.Networks
+	// parsedDeniedNetworks is made of them by validate.
+	parsedDeniedNetworks targets.DeniedNetworks
 
 	logs logOptions
 }
@@ -156,7 +156,7 @@ func (o *runOptions) addFlags(flags *pflag.FlagSet) {
 	flags.Int64Var(&o.cacheLimits.Bytes, "target-cache-bytes", 128<<20, "bytes of memory that those may take")
 	flags.Int64Var(&o.targetsBytes, "targets-max-bytes", 0, "bytes of memory that what the hub holds of all targets may take together; near that it leaves those alone that take most and want more (default: a quarter of the memory that Go may take by --memory-limit or GOMEMLIMIT, else 230 MiB)")
 	flags.Int64Var(&o.memoryLimit, "memory-limit", 0, "bytes of memory that the hub may take, by which garbage is collected more often when it takes much (default: no limit)")
-	flags.StringSliceVar(&o.protectedNamespaces, "protected-namespaces", boundary.DefaultProtected, "namespaces that nothing goes to or comes from unless a SyncTarget or PublishedResource allows it, beside the hub's own; a name that ends in * stands for all that begin so")
+	flags.StringSliceVar(&o.protectedNamespaces, "protected-namespaces", policy.DefaultProtectedNamespaces, "namespaces that nothing goes to or comes from unless a SyncTarget or PublishedResource allows it, beside the hub's own; a name that ends in * stands for all that begin so")
 	flags.StringSliceVar(&o.deniedNetworks, "denied-networks", nil, "networks, such as 10.96.0.0/12, that no target's address may be in, beside link-local, multicast and metadata addresses, which never may")
 	o.logs.addFlags(flags)
 }
@@ -177,18 +177,18 @@ func (o *runOptions) validate() error {
 		return err
 	}
 	var err error
-	if o.denied, err = targets.ParseNetworks(o.deniedNetworks); err != nil {
+	if o.parsedDeniedNetworks, err = targets.ParseDeniedNetworks(o.deniedNetworks); err != nil {
 		return fmt.Errorf("set --denied-networks to networks: %w", err)
 	}
 	if o.namespace == "" {
 		o.namespace = podNamespace()
 	}
-	if o.protected, err = boundary.ParsePatterns(o.protectedNamespaces); err != nil {
+	if o.protectedPatterns, err = policy.ParseNamespacePatterns(o.protectedNamespaces); err != nil {
 		return fmt.Errorf("set --protected-namespaces to names of namespaces: %w", err)
 	}
 	// Where the hub does not run in a cluster, this says nothing.
 	if o.namespace != corev1.NamespaceDefault {
-		o.protected = append(slices.Clone(o.protected), o.namespace)
+		o.protectedPatterns = append(slices.Clone(o.protectedPatterns), o.namespace)
 	}
 	if o.leaseNamespace == "" {
 		o.leaseNamespace = o.namespace
@@ -198,7 +198,7 @@ func (o *runOptions) validate() error {
 
 func (o *runOptions) validateLimits() error {
 	switch {
-	case !positive(o.kcpLimits) || !positive(o.targetLimits):
+	case !isPositive(o.kcpLimits) || !isPositive(o.targetLimits):
 		return errors.New("set --kcp-qps, --kcp-burst, --target-qps and --target-burst to positive numbers")
 	case o.cacheLimits.Objects <= 0 || o.cacheLimits.Bytes <= 0:
 		return errors.New("set --target-cache-objects and --target-cache-bytes to positive numbers")
@@ -222,8 +222,8 @@ func isLoopback(address string) bool {
 	return err == nil && parsed.Addr().IsLoopback()
 }
 
-// positive is false for NaN too.
-func positive(limits kcp.Limits) bool { return limits.QPS > 0 && limits.Burst > 0 }
+// isPositive is false for NaN too.
+func isPositive(limits kcp.Limits) bool { return limits.QPS > 0 && limits.Burst > 0 }
 
 // podNamespace is the namespace of the Pod that the hub runs in, else default.
 func podNamespace() string {
@@ -239,15 +239,15 @@ func (o *runOptions) run(ctx context.Context) error {
 	ctrl.SetLogger(log)
 	klog.SetLogger(log.WithName("client-go"))
 	redirectStandardLog(log)
-	limitGarbage(o.memoryLimit)
+	configureGC(o.memoryLimit)
 	if o.mailboxesBytes == 0 {
-		o.mailboxesBytes = mailboxesShare()
+		o.mailboxesBytes = defaultMailboxesBytes()
 	}
 	if o.targetsBytes == 0 {
-		o.targetsBytes = targetsShare()
+		o.targetsBytes = defaultTargetsBytes()
 	}
 	if o.profilingAddress != "" {
-		sampleContention()
+		enableContentionProfiles()
 	}
 
 	access, err := kcp.Load(o.kcpKubeconfig, o.kcpLimits)
@@ -298,19 +298,19 @@ func (o *runOptions) run(ctx context.Context) error {
 		lease = types.NamespacedName{Namespace: o.leaseNamespace, Name: leaseName}
 	}
 	hub, err := controllers.Setup(starting, hosting, controllers.Options{
-		Access:         access,
-		Workspace:      o.workspace,
-		Namespace:      o.namespace,
-		Lease:          lease,
-		TargetLimits:   o.targetLimits,
-		MailboxLimits:  o.mailboxLimits,
-		MailboxesBytes: o.mailboxesBytes,
-		MaxMailboxes:   o.maxMailboxes,
-		CacheLimits:    o.cacheLimits,
-		TargetsBytes:   o.targetsBytes,
-		Denied:         o.denied,
-		Protected:      o.protected,
-		Log:            log,
+		Access:              access,
+		Workspace:           o.workspace,
+		Namespace:           o.namespace,
+		Lease:               lease,
+		TargetLimits:        o.targetLimits,
+		MailboxLimits:       o.mailboxLimits,
+		MailboxesBytes:      o.mailboxesBytes,
+		MaxMailboxes:        o.maxMailboxes,
+		TargetCacheLimits:   o.cacheLimits,
+		TargetsBytes:        o.targetsBytes,
+		DeniedNetworks:      o.parsedDeniedNetworks,
+		ProtectedNamespaces: o.protectedPatterns,
+		Log:                 log,
 	})
 	if err != nil {
 		return err
@@ -336,5 +336,5 @@ func (o *runOptions) hostingConfig() (*rest.Config, error) {
 
 // collectors returns the hub's own metrics.
 func collectors() []prometheus.Collector {
-	return slices.Concat(requests.Collectors(), inventories.Collectors(), mailbox.Collectors(), mailboxes.Collectors(), targets.Collectors(), synctarget.Collectors(), sync.Collectors())
+	return slices.Concat(requestmetrics.Collectors(), inventories.Collectors(), mailbox.Collectors(), mailboxes.Collectors(), targets.Collectors(), synctarget.Collectors(), objectsync.Collectors())
 }

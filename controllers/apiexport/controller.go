@@ -41,52 +41,52 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/compatibility"
-	"github.com/synchub-dev/synchub/controllers/published"
-	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
+	"github.com/synchub-dev/synchub/controllers/schemacheck"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
 const (
-	// countInterval is how often the counts in the status of PublishedResources are brought up to date.
-	countInterval = time.Minute
-	// servedInterval is how often mailboxes are asked for what they do not serve yet, and counted while the counts are not known.
-	servedInterval = 5 * time.Second
-	// leavingInterval is how often it is looked whether the last object of a mailbox is let go.
-	leavingInterval = time.Second
+	// statusInterval is how often the counts in the status of PublishedResources are brought up to date.
+	statusInterval = time.Minute
+	// pollInterval is how often mailboxes are asked for what they do not serve yet, and counted while the counts are not known.
+	pollInterval = 5 * time.Second
+	// unpublishInterval is how often it is looked whether the last object of a mailbox is let go.
+	unpublishInterval = time.Second
 )
 
-// all is the one request there is: the export is one object.
-var all = reconcile.Request{NamespacedName: types.NamespacedName{Name: "all"}}
+// exportRequest is the one request there is: the export is one object.
+var exportRequest = reconcile.Request{NamespacedName: types.NamespacedName{Name: "all"}}
 
 // Mailboxes are the workspaces that have what is published.
 type Mailboxes interface {
-	// SetLimits sets how much is held of some resources in each mailbox.
-	SetLimits(limits map[schema.GroupVersionResource]mailboxes.Limits)
+	// SetResourceLimits sets how much is held of some resources in each mailbox.
+	SetResourceLimits(limits map[schema.GroupVersionResource]mailboxes.Limits)
 	// SetResources makes exactly these the resources that are watched.
 	SetResources(all []schema.GroupVersionResource)
 	// Discover returns what mailboxes have. The error may be [mailboxes.ErrNotServed].
 	Discover(ctx context.Context, group schema.GroupVersion, resource, kind string) (metav1.APIResource, error)
-	// Unclaimed returns how many mailboxes there are in which one of these claims is neither accepted nor rejected.
-	Unclaimed(claims []apisv1alpha2.PermissionClaim) int
+	// CountPendingClaims returns how many mailboxes there are in which one of these claims is neither accepted nor rejected.
+	CountPendingClaims(claims []apisv1alpha2.PermissionClaim) int
 }
 
 // Syncer syncs what is published.
 type Syncer interface {
 	// Publish sets what is synced, Published returns it.
-	Publish(resources []sync.Resource)
-	Published() []sync.Resource
+	Publish(resources []objectsync.Resource)
+	Published() []objectsync.Resource
 	// SetSchemas sets what mailboxes have from the hub.
-	SetSchemas(schemas map[schema.GroupResource]compatibility.Schema)
+	SetSchemas(schemas map[schema.GroupResource]schemacheck.Schema)
 	// HasPublished tells whether that was ever set.
 	HasPublished() bool
-	// HasLeft tells whether nothing in mailboxes waits any more for a resource that is published as leaving.
-	HasLeft(resource schema.GroupResource) bool
+	// IsUnpublished tells whether nothing in mailboxes waits any more for a resource that is published as leaving.
+	IsUnpublished(resource schema.GroupResource) bool
 	// Count returns how widely a resource of mailboxes is synced; known is false as long as not all of that has been observed.
 	Count(resource schema.GroupResource) (counts syncmanager.Counts, known bool)
-	// Without returns the SyncTargets whose mailboxes do not have a resource because its name is taken there.
-	Without(resource schema.GroupResource) []string
+	// SyncTargetsMissingAPI returns the SyncTargets whose mailboxes do not have a resource because its name is taken there.
+	SyncTargetsMissingAPI(resource schema.GroupResource) []string
 }
 
 var (
@@ -99,7 +99,7 @@ type Options struct {
 	// Hosting is the cluster of the PublishedResources.
 	Hosting client.Client
 	// Hub is whose PublishedResources they are.
-	Hub published.Hub
+	Hub publishedresource.Hub
 	// Provider is the workspace of the export, and Export its name.
 	Provider  cluster.Cluster
 	Export    string
@@ -109,24 +109,24 @@ type Options struct {
 	Clock     clock.PassiveClock
 }
 
-// Controller keeps the mailbox export in step.
+// Controller keeps the mailbox export in sync.
 type Controller struct {
 	Options
-	planner  *planner
-	schemas  schemas
-	reminder reminder
+	planner      *planner
+	schemas      schemas
+	claimRetrier claimRetrier
 }
 
 // NewController returns a controller for one export.
 func NewController(options Options) *Controller {
 	c := &Controller{Options: options}
-	c.planner = &planner{compiler: published.NewCompiler(), schemaOf: c.schemaOf, discover: c.discover, before: map[types.UID]memory{}}
+	c.planner = &planner{compiler: publishedresource.NewCompiler(), getSchema: c.getSchema, discover: c.discover, previous: map[types.UID]publishedState{}}
 	return c
 }
 
 // Register adds the controller to the manager of the hosting cluster.
 func (c *Controller) Register(hosting manager.Manager) error {
-	toAll := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{all} })
+	toAll := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{exportRequest} })
 	return builder.ControllerManagedBy(hosting).
 		Named("apiexport").
 		Watches(&synchubv1alpha1.PublishedResource{}, toAll).
@@ -135,7 +135,7 @@ func (c *Controller) Register(hosting manager.Manager) error {
 		Complete(c)
 }
 
-func (c *Controller) schemaOf(ctx context.Context, name string) (*apisv1alpha1.APIResourceSchema, error) {
+func (c *Controller) getSchema(ctx context.Context, name string) (*apisv1alpha1.APIResourceSchema, error) {
 	var found apisv1alpha1.APIResourceSchema
 	err := c.Provider.GetClient().Get(ctx, types.NamespacedName{Name: name}, &found)
 	switch {
@@ -148,83 +148,83 @@ func (c *Controller) schemaOf(ctx context.Context, name string) (*apisv1alpha1.A
 	}
 }
 
-func (c *Controller) discover(ctx context.Context, resource schema.GroupVersionResource) (published.API, error) {
+func (c *Controller) discover(ctx context.Context, resource schema.GroupVersionResource) (publishedresource.API, error) {
 	found, err := c.Mailboxes.Discover(ctx, resource.GroupVersion(), resource.Resource, "")
 	if err != nil {
-		return published.API{}, err
+		return publishedresource.API{}, err
 	}
 	_, err = c.Mailboxes.Discover(ctx, resource.GroupVersion(), resource.Resource+"/status", "")
 	if err != nil && !errors.Is(err, mailboxes.ErrNotServed) {
-		return published.API{}, err
+		return publishedresource.API{}, err
 	}
-	return published.API{
+	return publishedresource.API{
 		GroupVersionResource: resource, Kind: found.Kind, Namespaced: found.Namespaced, StatusSubresource: err == nil,
 		Versions: []string{resource.Version},
 	}, nil
 }
 
-// Reconcile brings the export and the conditions of all PublishedResources in step.
+// Reconcile brings the export and the conditions of all PublishedResources in sync.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	var list synchubv1alpha1.PublishedResourceList
 	if err := c.Hosting.List(ctx, &list); err != nil {
 		return reconcile.Result{}, err
 	}
-	list.Items = slices.DeleteFunc(list.Items, func(resource synchubv1alpha1.PublishedResource) bool { return !c.Hub.Publishes(&resource) })
+	list.Items = slices.DeleteFunc(list.Items, func(resource synchubv1alpha1.PublishedResource) bool { return !c.Hub.Owns(&resource) })
 	var export apisv1alpha2.APIExport
 	if err := c.Provider.GetClient().Get(ctx, types.NamespacedName{Name: c.Export}, &export); err != nil {
 		return reconcile.Result{}, fmt.Errorf("cannot get the APIExport %s (run `synchub init`): %w", c.Export, err)
 	}
-	made, err := c.planner.make(ctx, list.Items, &export.Spec)
+	plan, err := c.planner.newPlan(ctx, list.Items, &export.Spec)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	refused, err := c.update(ctx, &export, made.entries())
+	refused, err := c.updateExport(ctx, &export, plan.exportEntries())
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	made.refuse(refused)
-	gone := c.gone(made)
-	if err := c.setSchemas(ctx, made); err != nil {
+	plan.markRefused(refused)
+	gone := c.findUnpublished(plan)
+	if err := c.updateSchemas(ctx, plan); err != nil {
 		return reconcile.Result{}, err
 	}
-	c.publish(made)
-	c.remember(made)
+	c.applyPlan(plan)
+	c.rememberPlan(plan)
 	for _, left := range gone {
-		left.tell(ctx, c.Recorder)
+		left.recordEvent(ctx, c.Recorder)
 	}
-	result := reconcile.Result{RequeueAfter: countInterval}
-	if made.waits {
-		result.RequeueAfter = servedInterval
+	result := reconcile.Result{RequeueAfter: statusInterval}
+	if plan.needsPolling {
+		result.RequeueAfter = pollInterval
 	}
-	again, err := c.remind(ctx, &export)
+	requeueAfter, err := c.retryClaims(ctx, &export)
 	errs := []error{err}
-	if again > 0 {
-		result.RequeueAfter = min(result.RequeueAfter, again)
+	if requeueAfter > 0 {
+		result.RequeueAfter = min(result.RequeueAfter, requeueAfter)
 	}
-	for _, candidate := range made.candidates {
-		errs = append(errs, c.guard(ctx, candidate))
-		if candidate.isLeaving() {
-			result.RequeueAfter = leavingInterval
+	for _, candidate := range plan.resources {
+		errs = append(errs, c.reconcileFinalizer(ctx, candidate))
+		if candidate.isUnpublishing() {
+			result.RequeueAfter = unpublishInterval
 			continue
 		}
-		again, err := c.report(ctx, candidate)
+		requeueAfter, err := c.updateStatus(ctx, candidate)
 		errs = append(errs, err)
-		if again > 0 {
-			result.RequeueAfter = min(result.RequeueAfter, again)
+		if requeueAfter > 0 {
+			result.RequeueAfter = min(result.RequeueAfter, requeueAfter)
 		}
 	}
 	return result, errors.Join(errs...)
 }
 
-// update writes the export if the entries change it. What kcp refuses does not keep out the others.
-func (c *Controller) update(ctx context.Context, export *apisv1alpha2.APIExport, entries []entry) (refused map[entry]error, err error) {
-	err = c.write(ctx, export, entries...)
+// updateExport writes the export if the entries change it. What kcp refuses does not keep out the others.
+func (c *Controller) updateExport(ctx context.Context, export *apisv1alpha2.APIExport, entries []exportEntry) (refused map[exportEntry]error, err error) {
+	err = c.addEntries(ctx, export, entries...)
 	if !isRefusal(err) {
 		return nil, err
 	}
-	refused = map[entry]error{}
+	refused = map[exportEntry]error{}
 	for _, entry := range entries {
-		if err := c.write(ctx, export, entry); isRefusal(err) {
+		if err := c.addEntries(ctx, export, entry); isRefusal(err) {
 			refused[entry] = err
 		} else if err != nil {
 			return nil, err
@@ -233,11 +233,11 @@ func (c *Controller) update(ctx context.Context, export *apisv1alpha2.APIExport,
 	return refused, nil
 }
 
-// write adds the entries to the export, which shows them afterwards if that worked.
-func (c *Controller) write(ctx context.Context, export *apisv1alpha2.APIExport, entries ...entry) error {
+// addEntries adds the entries to the export, which shows them afterwards if that worked.
+func (c *Controller) addEntries(ctx context.Context, export *apisv1alpha2.APIExport, entries ...exportEntry) error {
 	changed := export.DeepCopy()
 	for _, entry := range entries {
-		merge(&changed.Spec, entry)
+		addEntry(&changed.Spec, entry)
 	}
 	if apiequality.Semantic.DeepEqual(export.Spec, changed.Spec) {
 		return nil
@@ -254,21 +254,21 @@ func isRefusal(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err)
 }
 
-// publish has the mailboxes watched and their objects synced.
-func (c *Controller) publish(made *plan) {
-	c.Mailboxes.SetLimits(made.limits())
-	c.Mailboxes.SetResources(made.watched())
-	if resources := made.synced(); !c.Sync.HasPublished() || !slices.Equal(resources, c.Sync.Published()) {
+// applyPlan has the mailboxes watched and their objects synced.
+func (c *Controller) applyPlan(made *plan) {
+	c.Mailboxes.SetResourceLimits(made.resourceLimits())
+	c.Mailboxes.SetResources(made.watchedResources())
+	if resources := made.syncedResources(); !c.Sync.HasPublished() || !slices.Equal(resources, c.Sync.Published()) {
 		c.Sync.Publish(resources)
 	}
 }
 
-// remember keeps what is in force for the next plan.
-func (c *Controller) remember(made *plan) {
-	c.planner.before = made.memories()
+// rememberPlan keeps what is in force for the next plan.
+func (c *Controller) rememberPlan(made *plan) {
+	c.planner.previous = made.publishedStates()
 	names := map[string]bool{}
-	for _, candidate := range made.candidates {
-		names[candidate.published.Name] = true
+	for _, resource := range made.resources {
+		names[resource.published.Name] = true
 	}
-	c.planner.compiler.Keep(func(name string) bool { return names[name] })
+	c.planner.compiler.RetainOnly(func(name string) bool { return names[name] })
 }

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package apiexport keeps the mailbox export in step with the PublishedResources: its schemas, its claims, and through them
+// Package apiexport keeps the mailbox export in sync with the PublishedResources: its schemas, its claims, and through them
 // mailboxes' watches and the sync manager what is published.
 //
 // What to do is one plan over all PublishedResources, made by the [planner], which only asks; the controller carries it

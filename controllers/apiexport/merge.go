@@ -23,8 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// entry is what the export must carry for an API.
-type entry struct {
+// exportEntry is what the export must carry for an API.
+type exportEntry struct {
 	schema.GroupResource
 	// schema is the name of the APIResourceSchema; empty for a claim.
 	schema string
@@ -33,16 +33,16 @@ type entry struct {
 }
 
 // String says what the export has of the entry.
-func (e entry) String() string {
+func (e exportEntry) String() string {
 	if e.schema != "" {
 		return "the schema " + e.schema
 	}
 	return "the claim on " + e.GroupResource.String()
 }
 
-// conflict says why the export cannot carry the entry beside what it has; it is empty if it can.
-func conflict(spec *apisv1alpha2.APIExportSpec, entry entry) string {
-	exported, claimed := exportedAs(spec, entry.GroupResource), claimOn(spec, entry.GroupResource)
+// conflictMessage says why the export cannot carry the entry beside what it has; it is empty if it can.
+func conflictMessage(spec *apisv1alpha2.APIExportSpec, entry exportEntry) string {
+	exported, claimed := findResourceSchema(spec, entry.GroupResource), findClaim(spec, entry.GroupResource)
 	switch {
 	case entry.schema == "" && exported != nil:
 		return fmt.Sprintf("The mailbox export provides %s by itself (schema %s), so it cannot claim it.", entry.GroupResource, exported.Schema)
@@ -55,8 +55,8 @@ func conflict(spec *apisv1alpha2.APIExportSpec, entry entry) string {
 	}
 }
 
-// merge adds the entry to the export's spec; a resource that is exported already moves to the entry's schema.
-func merge(spec *apisv1alpha2.APIExportSpec, entry entry) {
+// addEntry adds the entry to the export's spec; a resource that is exported already moves to the entry's schema.
+func addEntry(spec *apisv1alpha2.APIExportSpec, entry exportEntry) {
 	if entry.schema == "" {
 		addClaim(spec, entry)
 	} else {
@@ -64,7 +64,7 @@ func merge(spec *apisv1alpha2.APIExportSpec, entry entry) {
 	}
 }
 
-func exportedAs(spec *apisv1alpha2.APIExportSpec, resource schema.GroupResource) *apisv1alpha2.ResourceSchema {
+func findResourceSchema(spec *apisv1alpha2.APIExportSpec, resource schema.GroupResource) *apisv1alpha2.ResourceSchema {
 	for i := range spec.Resources {
 		if exported := &spec.Resources[i]; exported.Group == resource.Group && exported.Name == resource.Resource {
 			return exported
@@ -73,7 +73,7 @@ func exportedAs(spec *apisv1alpha2.APIExportSpec, resource schema.GroupResource)
 	return nil
 }
 
-func claimOn(spec *apisv1alpha2.APIExportSpec, resource schema.GroupResource) *apisv1alpha2.PermissionClaim {
+func findClaim(spec *apisv1alpha2.APIExportSpec, resource schema.GroupResource) *apisv1alpha2.PermissionClaim {
 	for i := range spec.PermissionClaims {
 		if claim := &spec.PermissionClaims[i]; claim.Group == resource.Group && claim.Resource == resource.Resource {
 			return claim
@@ -82,8 +82,8 @@ func claimOn(spec *apisv1alpha2.APIExportSpec, resource schema.GroupResource) *a
 	return nil
 }
 
-func addClaim(spec *apisv1alpha2.APIExportSpec, entry entry) {
-	if claimOn(spec, entry.GroupResource) != nil {
+func addClaim(spec *apisv1alpha2.APIExportSpec, entry exportEntry) {
+	if findClaim(spec, entry.GroupResource) != nil {
 		return
 	}
 	spec.PermissionClaims = append(spec.PermissionClaims, apisv1alpha2.PermissionClaim{
@@ -94,8 +94,8 @@ func addClaim(spec *apisv1alpha2.APIExportSpec, entry entry) {
 	})
 }
 
-func setSchema(spec *apisv1alpha2.APIExportSpec, entry entry) {
-	if exported := exportedAs(spec, entry.GroupResource); exported != nil {
+func setSchema(spec *apisv1alpha2.APIExportSpec, entry exportEntry) {
+	if exported := findResourceSchema(spec, entry.GroupResource); exported != nil {
 		exported.Schema = entry.schema
 		return
 	}

@@ -32,14 +32,14 @@ import (
 )
 
 // entryFor is a claim, or with a schema an export, of "resource" or "resource.group".
-func entryFor(resource, schemaName string) entry {
-	return entry{GroupResource: schema.ParseGroupResource(resource), schema: schemaName}
+func entryFor(resource, schemaName string) exportEntry {
+	return exportEntry{GroupResource: schema.ParseGroupResource(resource), schema: schemaName}
 }
 
 // mergeAll merges one entry after the other.
-func mergeAll(spec *apisv1alpha2.APIExportSpec, entries []entry) {
+func mergeAll(spec *apisv1alpha2.APIExportSpec, entries []exportEntry) {
 	for _, entry := range entries {
-		merge(spec, entry)
+		addEntry(spec, entry)
 	}
 }
 
@@ -67,27 +67,27 @@ func TestMerge(t *testing.T) {
 	type claims = []apisv1alpha2.PermissionClaim
 	for name, test := range map[string]struct {
 		before  spec
-		entries []entry
+		entries []exportEntry
 		want    spec
 	}{
 		"nothing":  {spec{}, nil, spec{}},
-		"a claim":  {spec{}, []entry{entryFor("configmaps", "")}, spec{PermissionClaims: claims{claim("configmaps", "*")}}},
-		"a schema": {spec{}, []entry{entryFor("deployments.apps", "a.deployments.apps")}, spec{Resources: exports{exportOf("deployments.apps", "a.deployments.apps")}}},
+		"a claim":  {spec{}, []exportEntry{entryFor("configmaps", "")}, spec{PermissionClaims: claims{claim("configmaps", "*")}}},
+		"a schema": {spec{}, []exportEntry{entryFor("deployments.apps", "a.deployments.apps")}, spec{Resources: exports{exportOf("deployments.apps", "a.deployments.apps")}}},
 		"a claim that is there": {
-			spec{PermissionClaims: claims{claim("configmaps", "*")}}, []entry{entryFor("configmaps", "")},
+			spec{PermissionClaims: claims{claim("configmaps", "*")}}, []exportEntry{entryFor("configmaps", "")},
 			spec{PermissionClaims: claims{claim("configmaps", "*")}},
 		},
 		"a schema that is there": {
-			spec{Resources: exports{exportOf("deployments.apps", "a")}}, []entry{entryFor("deployments.apps", "a")},
+			spec{Resources: exports{exportOf("deployments.apps", "a")}}, []exportEntry{entryFor("deployments.apps", "a")},
 			spec{Resources: exports{exportOf("deployments.apps", "a")}},
 		},
 		"a new schema": {
-			spec{Resources: exports{exportOf("deployments.apps", "a"), exportOf("jobs.batch", "b")}}, []entry{entryFor("deployments.apps", "c")},
+			spec{Resources: exports{exportOf("deployments.apps", "a"), exportOf("jobs.batch", "b")}}, []exportEntry{entryFor("deployments.apps", "c")},
 			spec{Resources: exports{exportOf("deployments.apps", "c"), exportOf("jobs.batch", "b")}},
 		},
 		"one name in two groups": {
 			spec{Resources: exports{exportOf("deployments.apps", "a")}, PermissionClaims: claims{claim("events", "*")}},
-			[]entry{entryFor("deployments.example.com", "b"), entryFor("events.events.k8s.io", "")},
+			[]exportEntry{entryFor("deployments.example.com", "b"), entryFor("events.events.k8s.io", "")},
 			spec{
 				Resources:        exports{exportOf("deployments.apps", "a"), exportOf("deployments.example.com", "b")},
 				PermissionClaims: claims{claim("events", "*"), claim("events.events.k8s.io", "*")},
@@ -95,20 +95,20 @@ func TestMerge(t *testing.T) {
 		},
 		"what others made, and what is no longer published": {
 			spec{Resources: exports{foreignExport, exportOf("jobs.batch", "b")}, PermissionClaims: claims{foreignClaim, claim("secrets", "*")}},
-			[]entry{entryFor("configmaps", ""), entryFor("deployments.apps", "a")},
+			[]exportEntry{entryFor("configmaps", ""), entryFor("deployments.apps", "a")},
 			spec{
 				Resources:        exports{foreignExport, exportOf("jobs.batch", "b"), exportOf("deployments.apps", "a")},
 				PermissionClaims: claims{foreignClaim, claim("secrets", "*"), claim("configmaps", "*")},
 			},
 		},
 		"a claim of another export": {
-			spec{PermissionClaims: claims{claim("configmaps", "*")}}, []entry{{GroupResource: schema.ParseGroupResource("as.example.com"), identity: "abc"}},
+			spec{PermissionClaims: claims{claim("configmaps", "*")}}, []exportEntry{{GroupResource: schema.ParseGroupResource("as.example.com"), identity: "abc"}},
 			spec{PermissionClaims: claims{claim("configmaps", "*"), {
 				GroupResource: apisv1alpha2.GroupResource{Group: "example.com", Resource: "as"}, Verbs: []string{"*"}, IdentityHash: "abc",
 			}}},
 		},
 		"a new schema keeps where objects are stored": {
-			spec{Resources: exports{foreignExport}}, []entry{entryFor("widgets.example.com", "new")},
+			spec{Resources: exports{foreignExport}}, []exportEntry{entryFor("widgets.example.com", "new")},
 			spec{Resources: exports{{Group: "example.com", Name: "widgets", Schema: "new", Storage: foreignExport.Storage}}},
 		},
 	} {
@@ -123,16 +123,16 @@ func TestMerge(t *testing.T) {
 }
 
 func TestConflict(t *testing.T) {
-	foreign := func(identity string) entry {
-		return entry{GroupResource: schema.ParseGroupResource("as.example.com"), identity: identity}
+	foreign := func(identity string) exportEntry {
+		return exportEntry{GroupResource: schema.ParseGroupResource("as.example.com"), identity: identity}
 	}
 	spec := apisv1alpha2.APIExportSpec{
 		Resources:        []apisv1alpha2.ResourceSchema{exportOf("deployments.apps", "a.deployments.apps")},
 		PermissionClaims: []apisv1alpha2.PermissionClaim{claim("configmaps", "get"), claim("deployments.apps", "*")},
 	}
-	merge(&spec, foreign("abc"))
+	addEntry(&spec, foreign("abc"))
 	for name, test := range map[string]struct {
-		entry entry
+		entry exportEntry
 		want  string
 	}{
 		"a new claim":                        {entryFor("secrets", ""), ""},
@@ -148,7 +148,7 @@ func TestConflict(t *testing.T) {
 		"a schema for what another provides": {entryFor("as.example.com", "a"), "would hide"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := conflict(&spec, test.entry); (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+			if got := conflictMessage(&spec, test.entry); (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
 				t.Errorf("want %q, got %q", test.want, got)
 			}
 		})
@@ -160,19 +160,19 @@ func TestConflict(t *testing.T) {
 func TestMergeOfAnything(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // repeatable exports
 	for range 3000 {
-		before, entries := randomExport(random), randomEntries(random)
-		after := *before.DeepCopy()
+		previous, entries := randomExport(random), randomEntries(random)
+		after := *previous.DeepCopy()
 		mergeAll(&after, entries)
-		checkKept(t, before, after, entries)
+		checkKept(t, previous, after, entries)
 		for _, entry := range entries {
 			if found := count(after, entry); found != 1 {
 				t.Fatalf("%+v is there %d times: %+v", entry, found, after)
 			}
 		}
-		again := *after.DeepCopy()
-		mergeAll(&again, entries)
-		if !reflect.DeepEqual(again, after) {
-			t.Fatalf("first %+v\nthen  %+v", after, again)
+		requeueAfter := *after.DeepCopy()
+		mergeAll(&requeueAfter, entries)
+		if !reflect.DeepEqual(requeueAfter, after) {
+			t.Fatalf("first %+v\nthen  %+v", after, requeueAfter)
 		}
 	}
 }
@@ -192,7 +192,7 @@ func randomExport(random *rand.Rand) (spec apisv1alpha2.APIExportSpec) {
 	return spec
 }
 
-func randomEntries(random *rand.Rand) (entries []entry) {
+func randomEntries(random *rand.Rand) (entries []exportEntry) {
 	for _, i := range random.Perm(len(someResources)) {
 		switch random.IntN(3) {
 		case 0:
@@ -205,12 +205,12 @@ func randomEntries(random *rand.Rand) (entries []entry) {
 }
 
 // checkKept fails unless all that was in the export is there as it was, but for the schemas that are published now.
-func checkKept(t *testing.T, before, after apisv1alpha2.APIExportSpec, entries []entry) {
+func checkKept(t *testing.T, previous, after apisv1alpha2.APIExportSpec, entries []exportEntry) {
 	t.Helper()
-	if kept := after.PermissionClaims[:len(before.PermissionClaims)]; !slices.EqualFunc(kept, before.PermissionClaims, func(a, b apisv1alpha2.PermissionClaim) bool { return reflect.DeepEqual(a, b) }) {
-		t.Fatalf("the claims %+v became %+v", before.PermissionClaims, kept)
+	if kept := after.PermissionClaims[:len(previous.PermissionClaims)]; !slices.EqualFunc(kept, previous.PermissionClaims, func(a, b apisv1alpha2.PermissionClaim) bool { return reflect.DeepEqual(a, b) }) {
+		t.Fatalf("the claims %+v became %+v", previous.PermissionClaims, kept)
 	}
-	for i, want := range before.Resources {
+	for i, want := range previous.Resources {
 		for _, entry := range entries {
 			if entry.schema != "" && entry.Group == want.Group && entry.Resource == want.Name {
 				want.Schema = entry.schema
@@ -223,7 +223,7 @@ func checkKept(t *testing.T, before, after apisv1alpha2.APIExportSpec, entries [
 }
 
 // count returns how often an export has what is published.
-func count(spec apisv1alpha2.APIExportSpec, entry entry) (found int) {
+func count(spec apisv1alpha2.APIExportSpec, entry exportEntry) (found int) {
 	if entry.schema == "" {
 		for _, claim := range spec.PermissionClaims {
 			if claim.Group == entry.Group && claim.Resource == entry.Resource {
@@ -241,8 +241,8 @@ func count(spec apisv1alpha2.APIExportSpec, entry entry) (found int) {
 }
 
 func TestOldestFirst(t *testing.T) {
-	resource := func(name string, made int64) synchubv1alpha1.PublishedResource {
-		return synchubv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(time.Unix(made, 0))}}
+	resource := func(name string, plan int64) synchubv1alpha1.PublishedResource {
+		return synchubv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(time.Unix(plan, 0))}}
 	}
 	all := []synchubv1alpha1.PublishedResource{resource("b", 2), resource("c", 1), resource("a", 2), resource("d", 1)}
 	for range 2 {

@@ -29,8 +29,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/published"
-	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
@@ -39,189 +39,189 @@ var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespace
 
 // planner makes plans of PublishedResources. It asks, and changes nothing.
 type planner struct {
-	compiler *published.Compiler
-	// schemaOf returns a schema of the provider workspace, nil if there is none of that name.
-	schemaOf func(ctx context.Context, name string) (*apisv1alpha1.APIResourceSchema, error)
+	compiler *publishedresource.Compiler
+	// getSchema returns a schema of the provider workspace, nil if there is none of that name.
+	getSchema func(ctx context.Context, name string) (*apisv1alpha1.APIResourceSchema, error)
 	// discover returns what mailboxes have of an API that another export provides. The error may be [mailboxes.ErrNotServed].
-	discover func(ctx context.Context, resource schema.GroupVersionResource) (published.API, error)
-	// before is what was in force by the plan that was carried out last.
-	before map[types.UID]memory
+	discover func(ctx context.Context, resource schema.GroupVersionResource) (publishedresource.API, error)
+	// previous is what was in force by the plan that was carried out last.
+	previous map[types.UID]publishedState
 }
 
-// memory is what is remembered of a PublishedResource in force.
-type memory struct {
+// publishedState is what is remembered of a PublishedResource in force.
+type publishedState struct {
 	name  string
 	group schema.GroupResource
-	entry entry
+	entry exportEntry
 	// api is what mailboxes had, synced how its objects were synced; nil for not at all.
-	api    *published.API
-	synced *sync.Resource
+	api    *publishedresource.API
+	synced *objectsync.Resource
 }
 
 // plan is what is to be done, and to be said.
 type plan struct {
-	candidates []*candidate
-	companions []*companion
-	// waits is true if something is missing that may come without an event.
-	waits bool
+	resources   []*resourcePlan
+	relatedAPIs []*relatedAPI
+	// needsPolling is true if something is missing that may come without an event.
+	needsPolling bool
 }
 
-// make returns the plan for all PublishedResources and the export as it is, of which nothing is changed.
-func (p *planner) make(ctx context.Context, resources []synchubv1alpha1.PublishedResource, export *apisv1alpha2.APIExportSpec) (*plan, error) {
+// newPlan returns the plan for all PublishedResources and the export as it is, of which nothing is changed.
+func (p *planner) newPlan(ctx context.Context, resources []synchubv1alpha1.PublishedResource, export *apisv1alpha2.APIExportSpec) (*plan, error) {
 	slices.SortFunc(resources, oldestFirst)
 	made := &plan{}
 	draft := export.DeepCopy()
-	owners := map[schema.GroupResource]*candidate{}
+	owners := map[schema.GroupResource]*resourcePlan{}
 	for i := range resources {
-		if leaves(&resources[i]) {
+		if isUnpublished(&resources[i]) {
 			continue
 		}
-		candidate, err := p.look(ctx, &resources[i], draft)
+		resource, err := p.planResource(ctx, &resources[i], draft)
 		if err != nil {
 			return nil, err
 		}
-		if candidate.isLeaving() {
-			candidate.leave()
-			made.waits = true
+		if resource.isUnpublishing() {
+			resource.setUnpublishing()
+			made.needsPolling = true
 		}
-		made.candidates = append(made.candidates, candidate)
-		owner, taken := owners[candidate.group]
+		made.resources = append(made.resources, resource)
+		owner, taken := owners[resource.group]
 		switch {
-		case !candidate.named():
+		case !resource.isNamed():
 		case taken:
-			candidate.keepOut(ReasonDuplicate, "%s is published by the older PublishedResource %s.", candidate.group, owner.published.Name)
+			resource.setNotExported(ReasonDuplicate, "%s is published by the older PublishedResource %s.", resource.group, owner.published.Name)
 		default:
-			owners[candidate.group] = candidate
-			candidate.enter(draft)
+			owners[resource.group] = resource
+			resource.addToExport(draft)
 		}
-		made.waits = made.waits || candidate.flaw != nil && candidate.flaw.reason == ReasonNotServed
+		made.needsPolling = made.needsPolling || resource.problem != nil && resource.problem.reason == ReasonNotServed
 	}
-	for _, candidate := range made.candidates {
-		if candidate.inForce() {
-			p.relate(ctx, made, candidate, owners, draft)
+	for _, resource := range made.resources {
+		if resource.isInForce() {
+			p.planRelated(ctx, made, resource, owners, draft)
 		}
 	}
 	return made, nil
 }
 
-// enter adds what the export must carry for the candidate.
-func (c *candidate) enter(draft *apisv1alpha2.APIExportSpec) {
+// addToExport adds what the export must carry for the candidate.
+func (c *resourcePlan) addToExport(draft *apisv1alpha2.APIExportSpec) {
 	if c.entry == nil {
 		return
 	}
-	if why := conflict(draft, *c.entry); why != "" {
-		c.keepOut(ReasonConflict, "%s", why)
+	if conflict := conflictMessage(draft, *c.entry); conflict != "" {
+		c.setNotExported(ReasonConflict, "%s", conflict)
 		return
 	}
-	merge(draft, *c.entry)
+	addEntry(draft, *c.entry)
 }
 
-// look finds out what becomes of one PublishedResource by itself.
-func (p *planner) look(ctx context.Context, resource *synchubv1alpha1.PublishedResource, draft *apisv1alpha2.APIExportSpec) (*candidate, error) {
-	c := newCandidate(resource)
-	way, err := published.WayOf(&resource.Spec)
+// planResource finds out what becomes of one PublishedResource by itself.
+func (p *planner) planResource(ctx context.Context, resource *synchubv1alpha1.PublishedResource, draft *apisv1alpha2.APIExportSpec) (*resourcePlan, error) {
+	c := newResourcePlan(resource)
+	way, err := publishedresource.APISourceOf(&resource.Spec)
 	switch {
 	case err != nil:
-		p.lookAtNonsense(c, err, draft)
-	case way == published.NativeClaim:
-		native, _ := published.NativeAPI(resource.Spec.Resource)
-		c.api, c.entry = &native, &entry{GroupResource: native.GroupResource()}
-	case way == published.ForeignClaim:
-		p.lookAbroad(ctx, c)
+		p.planInvalid(c, err, draft)
+	case way == publishedresource.NativeClaim:
+		native, _ := publishedresource.NativeAPI(resource.Spec.Resource)
+		c.api, c.entry = &native, &exportEntry{GroupResource: native.GroupResource()}
+	case way == publishedresource.ForeignClaim:
+		p.planForeignClaim(ctx, c)
 	default:
-		if err := p.lookAtSchema(ctx, c); err != nil {
+		if err := p.planOwnSchema(ctx, c); err != nil {
 			return nil, err
 		}
 	}
-	if c.api != nil && c.absent == nil && c.flaw == nil {
+	if c.api != nil && c.notExported == nil && c.problem == nil {
 		p.compile(c)
 	}
 	return c, nil
 }
 
-// lookAtNonsense leaves what mailboxes have of a PublishedResource that says nothing sensible.
-func (p *planner) lookAtNonsense(c *candidate, err error, draft *apisv1alpha2.APIExportSpec) {
-	before, ok := p.before[c.published.UID]
+// planInvalid leaves what mailboxes have of a PublishedResource that says nothing sensible.
+func (p *planner) planInvalid(c *resourcePlan, err error, draft *apisv1alpha2.APIExportSpec) {
+	previous, ok := p.previous[c.published.UID]
 	switch {
 	case ok:
-		c.group, c.entry, c.api = before.group, &before.entry, before.api
-		c.invalid(err)
-	case c.named() && (exportedAs(draft, c.group) != nil || claimOn(draft, c.group) != nil):
-		c.invalid(err)
+		c.group, c.entry, c.api = previous.group, &previous.entry, previous.api
+		c.setInvalid(err)
+	case c.isNamed() && (findResourceSchema(draft, c.group) != nil || findClaim(draft, c.group) != nil):
+		c.setInvalid(err)
 	default:
-		c.keepOut(ReasonInvalid, "%s.", inOneLine(err))
+		c.setNotExported(ReasonInvalid, "%s.", inOneLine(err))
 	}
 }
 
-// lookAbroad finds out about what another export provides.
-func (p *planner) lookAbroad(ctx context.Context, c *candidate) {
+// planForeignClaim finds out about what another export provides.
+func (p *planner) planForeignClaim(ctx context.Context, c *resourcePlan) {
 	spec := &c.published.Spec
-	named := published.ForeignAPI(spec)
-	c.entry = &entry{GroupResource: named.GroupResource(), identity: spec.API.IdentityHash}
+	named := publishedresource.ForeignAPI(spec)
+	c.entry = &exportEntry{GroupResource: named.GroupResource(), identity: spec.API.IdentityHash}
 	api, err := p.discover(ctx, named)
-	if before := p.before[c.published.UID]; err != nil && before.api != nil && before.api.GroupVersionResource == named {
+	if previous := p.previous[c.published.UID]; err != nil && previous.api != nil && previous.api.GroupVersionResource == named {
 		// What was there is not gone because it cannot be seen now.
-		api, err = *before.api, nil
+		api, err = *previous.api, nil
 	}
-	c.unknown = isUnknown(err)
-	switch kind := published.InMailbox(spec).Kind; {
+	c.discoveryFailed = isDiscoveryFailure(err)
+	switch kind := publishedresource.InMailbox(spec).Kind; {
 	case errors.Is(err, mailboxes.ErrNotServed):
-		c.fault(ReasonNotServed, "Mailboxes do not serve %s in version %s, or not yet: they must bind the export with the identity spec.api.identityHash.", named.GroupResource(), named.Version)
+		c.setProblem(ReasonNotServed, "Mailboxes do not serve %s in version %s, or not yet: they must bind the export with the identity spec.api.identityHash.", named.GroupResource(), named.Version)
 	case err != nil:
-		c.fault(ReasonNotServed, "It cannot be found out now whether mailboxes serve %s.", named.GroupResource())
+		c.setProblem(ReasonNotServed, "It cannot be found out now whether mailboxes serve %s.", named.GroupResource())
 	case kind != "" && kind != api.Kind:
 		c.api = &api
-		c.invalid(fmt.Errorf("spec.resource.kind: mailboxes have %s as %s", named.GroupResource(), api.Kind))
+		c.setInvalid(fmt.Errorf("spec.resource.kind: mailboxes have %s as %s", named.GroupResource(), api.Kind))
 	default:
 		c.api = &api
 	}
 }
 
-// isUnknown tells whether discovery has failed, and not found that something is not served.
-func isUnknown(err error) bool {
+// isDiscoveryFailure tells whether discovery has failed, and not found that something is not served.
+func isDiscoveryFailure(err error) bool {
 	return err != nil && (errors.Is(err, mailboxes.ErrNoEndpoint) || !errors.Is(err, mailboxes.ErrNotServed))
 }
 
-// lookAtSchema finds out about what the hub exports.
-func (p *planner) lookAtSchema(ctx context.Context, c *candidate) error {
+// planOwnSchema finds out about what the hub exports.
+func (p *planner) planOwnSchema(ctx context.Context, c *resourcePlan) error {
 	name := c.published.Status.SchemaName
 	if name == "" {
-		c.keepOut(ReasonSchemaMissing, "There is no schema yet; see the condition SchemaReady.")
+		c.setNotExported(ReasonSchemaMissing, "There is no schema yet; see the condition SchemaReady.")
 		return nil
 	}
-	exported, err := p.schemaOf(ctx, name)
+	exported, err := p.getSchema(ctx, name)
 	if err != nil {
 		return err
 	}
 	if exported == nil {
-		c.keepOut(ReasonSchemaMissing, "The schema %s is not in the provider workspace.", name)
+		c.setNotExported(ReasonSchemaMissing, "The schema %s is not in the provider workspace.", name)
 		return nil
 	}
-	c.entry = &entry{GroupResource: schema.GroupResource{Group: exported.Spec.Group, Resource: exported.Spec.Names.Plural}, schema: name}
+	c.entry = &exportEntry{GroupResource: schema.GroupResource{Group: exported.Spec.Group, Resource: exported.Spec.Names.Plural}, schema: name}
 	c.group = c.entry.GroupResource
-	api, err := published.SchemaAPI(&c.published.Spec, exported)
-	switch before := p.before[c.published.UID]; {
+	api, err := publishedresource.APIFromSchema(&c.published.Spec, exported)
+	switch previous := p.previous[c.published.UID]; {
 	case err == nil:
 		c.api = &api
-	case c.schemaReady() == nil:
-		c.fault(ReasonSchemaMissing, "The schema for the changed spec is being made.")
-		c.api, c.synced = before.api, before.synced
+	case c.schemaReadyCondition() == nil:
+		c.setProblem(ReasonSchemaMissing, "The schema for the changed spec is being made.")
+		c.api, c.synced = previous.api, previous.synced
 	default:
-		c.invalid(err)
-		c.api = before.api
+		c.setInvalid(err)
+		c.api = previous.api
 	}
 	return nil
 }
 
 // compile makes of what mailboxes have what is to be synced.
-func (p *planner) compile(c *candidate) {
+func (p *planner) compile(c *resourcePlan) {
 	compiled, err := p.compiler.CompileObject(c.published, *c.api)
 	if err != nil {
-		c.invalid(err)
+		c.setInvalid(err)
 		return
 	}
 	c.synced = &compiled
-	if ready := c.schemaReady(); c.entry.schema != "" && ready != nil && ready.Status != metav1.ConditionTrue && ready.Reason == ReasonInvalid {
-		c.fault(ReasonInvalid, "%s", ready.Message)
+	if ready := c.schemaReadyCondition(); c.entry.schema != "" && ready != nil && ready.Status != metav1.ConditionTrue && ready.Reason == ReasonInvalid {
+		c.setProblem(ReasonInvalid, "%s", ready.Message)
 	}
 }

@@ -30,8 +30,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
-func TestPlanOfEachWay(t *testing.T) {
-	w := newWorld(t)
+func TestPlanOfEachAPISource(t *testing.T) {
+	w := newFixture(t)
 	got := w.plan(
 		resource(t, "claim", "", nativeSpec), resource(t, "schema", "s-as.a.io", aSpec), resource(t, "foreign", "", foreignSpec),
 		resource(t, "kind", "s-bs.b.io", `resource: {group: b.io, kind: B}`), resource(t, "namespaces", "", `resource: {resource: namespaces}`),
@@ -47,7 +47,7 @@ func TestPlanOfEachWay(t *testing.T) {
 }
 
 func TestPlanOfNothing(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.want(w.plan(), "", "", "", "")
 	going := resource(t, "going", "", nativeSpec)
 	going.DeletionTimestamp = &metav1.Time{}
@@ -72,7 +72,7 @@ func TestOldestWins(t *testing.T) {
 		}, "first Exported/Ready, second Exported/Ready", "as.a.io/v2 bs.b.io/v1", "as.a.io bs.b.io"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			first, second = resource(t, "first", "s-as.a.io", aSpec), resource(t, "second", "s-as.a.io", aSpec)
 			test.change()
 			got := w.plan(first, second)
@@ -91,7 +91,7 @@ func TestOldestWins(t *testing.T) {
 
 // What is wrong stops the objects, and takes nothing away from mailboxes.
 func TestInvalidRules(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	got := w.plan(
 		resource(t, "a", "s-as.a.io", aSpec+`
 filter: {cel: "self.spec.x >"}
@@ -100,9 +100,9 @@ ignoreFields: [{path: "spec["}]`), resource(t, "b", "s-bs.b.io", bSpec))
 	w.says(got, "a", "spec.filter.cel: ", "; spec.ignoreFields[0].path: ", "Its objects are left as they are")
 }
 
-func TestNonsense(t *testing.T) {
+func TestInvalidSpec(t *testing.T) {
 	const nonsense = `{resource: {resource: configmaps, version: v2}}`
-	w := newWorld(t)
+	w := newFixture(t)
 	got := w.plan(resource(t, "a", "", nonsense))
 	w.want(got, "a Invalid/Invalid", "", "", "")
 	w.says(got, "a", "spec.resource.version: kcp serves configmaps in version v1 only")
@@ -114,13 +114,13 @@ func TestNonsense(t *testing.T) {
 	w.want(w.plan(resource(t, "a", "", nativeSpec)), "a Exported/Ready", "configmaps", "configmaps/v1", "configmaps")
 
 	// A hub that has just started sees it in the export.
-	w.planner.before = nil
+	w.planner.previous = nil
 	w.want(w.plan(resource(t, "a", "", nonsense)), "a Exported/Invalid", "configmaps", "", "")
 }
 
 // While the schema for a changed spec is being made, all stays as it is.
 func TestChangedVersion(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.plan(resource(t, "a", "s-as.a.io", aSpec))
 	changed := resource(t, "a", "s-as.a.io", `resource: {group: a.io, resource: as, version: v3}`)
 	changed.Generation = 2
@@ -142,7 +142,7 @@ func TestChangedVersion(t *testing.T) {
 // A definition that cannot be read takes nothing away.
 func TestSchemaOutOfDate(t *testing.T) {
 	for reason, ready := range map[string]string{"SourceUnreachable": "Ready", "Forbidden": "Ready", "NotServed": "Ready", "SchemaMissing": "Ready", "Invalid": "Invalid"} {
-		w := newWorld(t)
+		w := newFixture(t)
 		stale := resource(t, "a", "s-as.a.io", aSpec)
 		schemaReady(&stale, 1, metav1.ConditionFalse, reason)
 		w.want(w.plan(stale), "a Exported/"+ready, "s-as.a.io", "as.a.io/v2", "as.a.io")
@@ -150,7 +150,7 @@ func TestSchemaOutOfDate(t *testing.T) {
 }
 
 func TestForeign(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	delete(w.served, "fs.f.io")
 	got := w.plan(resource(t, "f", "", foreignSpec))
 	w.want(got, "f Exported/NotServed", "fs.f.io@0123", "", "")
@@ -179,7 +179,7 @@ func TestForeign(t *testing.T) {
 }
 
 func TestConflictWithTheExport(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.plan(resource(t, "f", "", foreignSpec))
 	other := resource(t, "g", "", strings.Replace(foreignSpec, "0123", "3210", 1))
 	got := w.plan(other, resource(t, "a", "s-as.a.io", aSpec))
@@ -188,18 +188,18 @@ func TestConflictWithTheExport(t *testing.T) {
 
 // What kcp refuses keeps out nothing else.
 func TestRefused(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	resources := []synchubv1alpha1.PublishedResource{
-		resource(t, "a", "s-as.a.io", related("resource: {version: v1, resource: secrets}")), resource(t, "b", "s-bs.b.io", bSpec), resource(t, "n", "", nativeSpec),
+		resource(t, "a", "s-as.a.io", specWithRelated("resource: {version: v1, resource: secrets}")), resource(t, "b", "s-bs.b.io", bSpec), resource(t, "n", "", nativeSpec),
 	}
-	made, err := w.planner.make(t.Context(), resources, &w.export)
+	plan, err := w.planner.newPlan(t.Context(), resources, &w.export)
 	if err != nil {
 		t.Fatal(err)
 	}
 	refusal := errors.New("no\nway")
-	made.refuse(map[entry]error{entryFor("bs.b.io", "s-bs.b.io"): refusal, entryFor("secrets", ""): refusal})
-	made.companions = slices.DeleteFunc(made.companions, func(c *companion) bool { return c.resource == nil })
-	got := w.carryOut(made)
+	plan.markRefused(map[exportEntry]error{entryFor("bs.b.io", "s-bs.b.io"): refusal, entryFor("secrets", ""): refusal})
+	plan.relatedAPIs = slices.DeleteFunc(plan.relatedAPIs, func(c *relatedAPI) bool { return c.resource == nil })
+	got := w.execute(plan)
 	w.want(got, "a Exported/RelatedInvalid, b Refused/Refused, n Exported/Ready", "s-as.a.io configmaps", "as.a.io/v2 configmaps/v1", "as.a.io configmaps")
 	w.says(got, "a", "spec.related[0].resource: kcp refuses the claim on secrets", "no; way")
 	w.says(got, "b", "kcp refuses the schema s-bs.b.io", "no; way")
@@ -207,34 +207,34 @@ func TestRefused(t *testing.T) {
 
 // Nothing is started anew because a plan is made again.
 func TestPlansAreStable(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	resources := []synchubv1alpha1.PublishedResource{
-		resource(t, "a", "s-as.a.io", related("resource: {version: v1, resource: secrets}")), resource(t, "f", "", foreignSpec), resource(t, "n", "", nativeSpec),
+		resource(t, "a", "s-as.a.io", specWithRelated("resource: {version: v1, resource: secrets}")), resource(t, "f", "", foreignSpec), resource(t, "n", "", nativeSpec),
 	}
-	first, err := w.planner.make(t.Context(), resources, &w.export)
+	first, err := w.planner.newPlan(t.Context(), resources, &w.export)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.carryOut(first)
+	w.execute(first)
 	slices.Reverse(resources)
-	second, err := w.planner.make(t.Context(), resources, &w.export)
+	second, err := w.planner.newPlan(t.Context(), resources, &w.export)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(first.synced(), second.synced()) || !slices.Equal(first.watched(), second.watched()) || !slices.Equal(first.entries(), second.entries()) {
-		t.Errorf("want %+v\ngot  %+v", first.synced(), second.synced())
+	if !slices.Equal(first.syncedResources(), second.syncedResources()) || !slices.Equal(first.watchedResources(), second.watchedResources()) || !slices.Equal(first.exportEntries(), second.exportEntries()) {
+		t.Errorf("want %+v\ngot  %+v", first.syncedResources(), second.syncedResources())
 	}
 }
 
 // Limits hold for what mailboxes have, also while something else is wrong with the PublishedResource.
 func TestLimits(t *testing.T) {
-	w := newWorld(t)
-	limit := func(made synchubv1alpha1.PublishedResource, objects int64) synchubv1alpha1.PublishedResource {
-		made.Spec.Limits = &synchubv1alpha1.ResourceLimits{MailboxObjects: &objects}
-		return made
+	w := newFixture(t)
+	limit := func(plan synchubv1alpha1.PublishedResource, objects int64) synchubv1alpha1.PublishedResource {
+		plan.Spec.Limits = &synchubv1alpha1.ResourceLimits{MailboxObjects: &objects}
+		return plan
 	}
-	made, err := w.planner.make(t.Context(), []synchubv1alpha1.PublishedResource{
-		limit(resource(t, "a", "s-as.a.io", related("resource: {version: v1, resource: secrets}")), 3), limit(resource(t, "b", "", "resource: {group: b.io, resource: bs}"), 4),
+	plan, err := w.planner.newPlan(t.Context(), []synchubv1alpha1.PublishedResource{
+		limit(resource(t, "a", "s-as.a.io", specWithRelated("resource: {version: v1, resource: secrets}")), 3), limit(resource(t, "b", "", "resource: {group: b.io, resource: bs}"), 4),
 		limit(resource(t, "f", "", foreignSpec), 5), resource(t, "n", "", nativeSpec),
 	}, &w.export)
 	if err != nil {
@@ -243,12 +243,12 @@ func TestLimits(t *testing.T) {
 	want := map[schema.GroupVersionResource]mailboxes.Limits{
 		{Group: "a.io", Version: "v2", Resource: "as"}: {Objects: 3}, {Group: "f.io", Version: "v1", Resource: "fs"}: {Objects: 5},
 	}
-	if got := made.limits(); !maps.Equal(got, want) {
+	if got := plan.resourceLimits(); !maps.Equal(got, want) {
 		t.Errorf("want %v, got %v", want, got)
 	}
 }
 
-func TestWhatIsToldElsewhere(t *testing.T) {
+func TestReportedElsewhere(t *testing.T) {
 	ready := func(reason string) metav1.Condition {
 		return metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: reason}
 	}
@@ -265,7 +265,7 @@ func TestWhatIsToldElsewhere(t *testing.T) {
 	} {
 		published := resource(t, "a", "", aSpec)
 		schemaReady(&published, test.generation, metav1.ConditionFalse, test.schemaReason)
-		if got := newCandidate(&published).isTold(ready(test.ready)); got != test.told {
+		if got := newResourcePlan(&published).isReportedElsewhere(ready(test.ready)); got != test.told {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

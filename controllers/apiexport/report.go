@@ -28,80 +28,80 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
+	clientevents "k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/patch"
-	"github.com/synchub-dev/synchub/controllers/published/announce"
+	"github.com/synchub-dev/synchub/controllers/internal/events"
+	"github.com/synchub-dev/synchub/controllers/internal/patch"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 )
 
 // ReasonUnpublished is the reason of the event that tells of a PublishedResource that went.
 const ReasonUnpublished = "Unpublished"
 
-// named is how many SyncTargets a message names.
-const named = 5
+// maxNamed is how many SyncTargets a message names.
+const maxNamed = 5
 
-// report writes what there is to say of a candidate if that changed, and returns when to try again. What has been said of the spec as
+// updateStatus writes what there is to say of a candidate if that changed, and returns when to try again. What has been said of the spec as
 // it is stands while nobody can tell what mailboxes serve, and so do the counts as long as they are not known: a hub that has just begun
 // to lead must not take back what the one before has said, only to say it again.
-func (c *Controller) report(ctx context.Context, candidate *candidate) (again time.Duration, err error) {
+func (c *Controller) updateStatus(ctx context.Context, candidate *resourcePlan) (requeueAfter time.Duration, err error) {
 	resource := candidate.published
-	if candidate.absent == nil && candidate.unknown && resource.Status.ObservedGeneration == resource.Generation {
-		return servedInterval, nil
+	if candidate.notExported == nil && candidate.discoveryFailed && resource.Status.ObservedGeneration == resource.Generation {
+		return pollInterval, nil
 	}
 	stored := resource.DeepCopy()
-	c.Hub.Claim(resource)
+	c.Hub.SetOwner(resource)
 	exported, ready := candidate.conditions()
 	meta.SetStatusCondition(&resource.Status.Conditions, exported)
 	meta.SetStatusCondition(&resource.Status.Conditions, ready)
-	if warning, ok := candidate.mutatedReference(); ok {
+	if warning, ok := candidate.mutatedReferenceCondition(); ok {
 		meta.SetStatusCondition(&resource.Status.Conditions, warning)
 	} else {
 		meta.RemoveStatusCondition(&resource.Status.Conditions, synchubv1alpha1.ConditionMutatedReference)
 	}
 	resource.Status.ObservedGeneration = resource.Generation
-	again = c.count(candidate)
+	requeueAfter = c.updateCounts(candidate)
 	if apiequality.Semantic.DeepEqual(stored.Status, resource.Status) {
-		return again, nil
+		return requeueAfter, nil
 	}
 	written, err := patch.Status(ctx, c.Hosting, stored, resource)
 	if err != nil || written.RequeueAfter > 0 {
 		return written.RequeueAfter, err
 	}
-	if !candidate.isTold(ready) {
-		announce.Condition(c.Recorder, resource, stored.Status.Conditions, ready.Type)
+	if !candidate.isReportedElsewhere(ready) {
+		events.RecordCondition(c.Recorder, resource, stored.Status.Conditions, ready.Type)
 	}
-	return again, nil
+	return requeueAfter, nil
 }
 
-// count takes over the counts, and which mailboxes do not have the API, if they are known. It returns when to count again if not.
-func (c *Controller) count(candidate *candidate) (again time.Duration) {
+// updateCounts takes over the counts, and which mailboxes do not have the API, if they are known. It returns when to count again if not.
+func (c *Controller) updateCounts(candidate *resourcePlan) (requeueAfter time.Duration) {
 	var counts syncmanager.Counts
 	var without []string
-	if candidate.absent == nil {
+	if candidate.notExported == nil {
 		var known bool
 		if counts, known = c.Sync.Count(candidate.group); !known {
-			return servedInterval
+			return pollInterval
 		}
-		without = c.Sync.Without(candidate.group)
+		without = c.Sync.SyncTargetsMissingAPI(candidate.group)
 	}
 	resource := candidate.published
-	reportMissing(resource, candidate.group, without)
+	setAPIsMissing(resource, candidate.group, without)
 	resource.Status.Mailboxes, resource.Status.Targets, resource.Status.Objects = counts.Mailboxes, counts.Targets, counts.Objects
 	return 0
 }
 
-// reportMissing sets the condition APIsMissing, which names SyncTargets whose mailboxes do not have the API.
-func reportMissing(resource *synchubv1alpha1.PublishedResource, group schema.GroupResource, without []string) {
+// setAPIsMissing sets the condition APIsMissing, which names SyncTargets whose mailboxes do not have the API.
+func setAPIsMissing(resource *synchubv1alpha1.PublishedResource, group schema.GroupResource, without []string) {
 	if len(without) == 0 {
 		meta.RemoveStatusCondition(&resource.Status.Conditions, synchubv1alpha1.ConditionAPIsMissing)
 		return
 	}
-	names := strings.Join(without[:min(len(without), named)], ", ")
-	if more := len(without) - named; more > 0 {
+	names := strings.Join(without[:min(len(without), maxNamed)], ", ")
+	if more := len(without) - maxNamed; more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
 	meta.SetStatusCondition(&resource.Status.Conditions, metav1.Condition{
@@ -111,31 +111,31 @@ func reportMissing(resource *synchubv1alpha1.PublishedResource, group schema.Gro
 	})
 }
 
-// departure is what a PublishedResource that went leaves behind.
-type departure struct {
-	memory
+// unpublished is what a PublishedResource that went leaves behind.
+type unpublished struct {
+	publishedState
 	uid    types.UID
 	counts syncmanager.Counts
 	// successor is the PublishedResource that gives mailboxes the same API now, empty for none.
 	successor string
 }
 
-// gone returns what is not published any more. It counts what is left, so it must be called before the controllers stop.
-func (c *Controller) gone(made *plan) []departure {
+// findUnpublished returns what is not published any more. It counts what is left, so it must be called before the controllers stop.
+func (c *Controller) findUnpublished(made *plan) []unpublished {
 	here := map[types.UID]bool{}
-	for _, candidate := range made.candidates {
-		here[candidate.published.UID] = true
+	for _, resource := range made.resources {
+		here[resource.published.UID] = true
 	}
-	var gone []departure
-	for uid, before := range c.planner.before {
+	var gone []unpublished
+	for uid, previous := range c.planner.previous {
 		if here[uid] {
 			continue
 		}
-		left := departure{memory: before, uid: uid}
-		left.counts, _ = c.Sync.Count(before.group)
-		for _, candidate := range made.candidates {
-			if candidate.absent == nil && candidate.group == before.group {
-				left.successor = candidate.published.Name
+		left := unpublished{publishedState: previous, uid: uid}
+		left.counts, _ = c.Sync.Count(previous.group)
+		for _, resource := range made.resources {
+			if resource.notExported == nil && resource.group == previous.group {
+				left.successor = resource.published.Name
 			}
 		}
 		gone = append(gone, left)
@@ -143,8 +143,8 @@ func (c *Controller) gone(made *plan) []departure {
 	return gone
 }
 
-// tell says what is left, in an event and in the log: whoever looks for the object finds nothing else.
-func (d departure) tell(ctx context.Context, recorder events.EventRecorder) {
+// recordEvent says what is left, in an event and in the log: whoever looks for the object finds nothing else.
+func (d unpublished) recordEvent(ctx context.Context, recorder clientevents.EventRecorder) {
 	message := fmt.Sprintf("%s is published no more. Nothing was deleted: the export keeps %s, mailboxes their objects, and %d targets the %d objects that were placed there.",
 		d.group, d.entry, d.counts.Targets, d.counts.Objects)
 	if d.successor != "" {
@@ -154,5 +154,5 @@ func (d departure) tell(ctx context.Context, recorder events.EventRecorder) {
 		"targets", d.counts.Targets, "objects", d.counts.Objects, "successor", d.successor)
 	gone := &synchubv1alpha1.PublishedResource{}
 	gone.Name, gone.UID = d.name, d.uid
-	announce.Event(recorder, gone, corev1.EventTypeNormal, ReasonUnpublished, message)
+	events.Record(recorder, gone, corev1.EventTypeNormal, ReasonUnpublished, message)
 }

@@ -25,38 +25,38 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/compatibility"
-	"github.com/synchub-dev/synchub/controllers/sync/transform"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/controllers/schemacheck"
 )
 
 // schemas are what mailboxes have of each API from the hub, by its name there.
-type schemas map[schema.GroupResource]compatibility.Schema
+type schemas map[schema.GroupResource]schemacheck.Schema
 
-// setSchemas hands on what mailboxes have of what is in force, to be compared with what targets serve.
-func (c *Controller) setSchemas(ctx context.Context, made *plan) error {
+// updateSchemas hands on what mailboxes have of what is in force, to be compared with what targets serve.
+func (c *Controller) updateSchemas(ctx context.Context, made *plan) error {
 	next := schemas{}
-	for _, candidate := range made.candidates {
-		if !candidate.inForce() || candidate.isLeaving() || candidate.entry.schema == "" {
+	for _, resource := range made.resources {
+		if !resource.isInForce() || resource.isUnpublishing() || resource.entry.schema == "" {
 			continue
 		}
-		one := compatibility.Schema{
-			Name: candidate.entry.schema, Version: candidate.synced.Version,
-			Warn: candidate.published.Spec.Compatibility == synchubv1alpha1.CompatibilityWarn,
+		one := schemacheck.Schema{
+			Name: resource.entry.schema, Version: resource.synced.Version,
+			WarnOnly: resource.published.Spec.Compatibility == synchubv1alpha1.CompatibilityWarn,
 		}
-		before := c.schemas[candidate.group]
-		if before.Name == one.Name && before.Version == one.Version {
-			one.OpenAPI, one.Kept = before.OpenAPI, before.Kept
+		previous := c.schemas[resource.group]
+		if previous.Name == one.Name && previous.Version == one.Version {
+			one.OpenAPI, one.Kept = previous.OpenAPI, previous.Kept
 		} else {
 			var err error
-			if one.OpenAPI, err = c.openAPIOf(ctx, one.Name, one.Version); err != nil {
+			if one.OpenAPI, err = c.openAPISchema(ctx, one.Name, one.Version); err != nil {
 				return err
 			}
 			if one.OpenAPI != nil {
-				one.Kept = transform.KeptBy(one.OpenAPI)
+				one.Kept = transform.NewPruner(one.OpenAPI)
 			}
 		}
 		if one.OpenAPI != nil {
-			next[candidate.group] = one
+			next[resource.group] = one
 		}
 	}
 	if !maps.Equal(next, c.schemas) {
@@ -66,9 +66,9 @@ func (c *Controller) setSchemas(ctx context.Context, made *plan) error {
 	return nil
 }
 
-// openAPIOf returns the schema of one version, nil if there is none.
-func (c *Controller) openAPIOf(ctx context.Context, name, version string) (*apiextensionsv1.JSONSchemaProps, error) {
-	exported, err := c.planner.schemaOf(ctx, name)
+// openAPISchema returns the schema of one version, nil if there is none.
+func (c *Controller) openAPISchema(ctx context.Context, name, version string) (*apiextensionsv1.JSONSchemaProps, error) {
+	exported, err := c.planner.getSchema(ctx, name)
 	if err != nil || exported == nil {
 		return nil, err
 	}

@@ -25,28 +25,28 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/compatibility"
-	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/schemacheck"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 )
 
 // schemaSink is a double of the sync manager that only takes schemas.
 type schemaSink struct {
 	*syncmanager.Manager
-	taken []map[schema.GroupResource]compatibility.Schema
+	taken []map[schema.GroupResource]schemacheck.Schema
 }
 
-func (s *schemaSink) SetSchemas(schemas map[schema.GroupResource]compatibility.Schema) {
+func (s *schemaSink) SetSchemas(schemas map[schema.GroupResource]schemacheck.Schema) {
 	s.taken = append(s.taken, schemas)
 }
 
-func (s *schemaSink) Published() []sync.Resource { return nil }
+func (s *schemaSink) Published() []objectsync.Resource { return nil }
 
 // describe gives each version of each schema a description of its own.
-func (w *world) describe() {
-	for name, made := range w.schemas {
-		for i := range made.Spec.Versions {
-			if err := made.Spec.Versions[i].SetSchema(&apiextensionsv1.JSONSchemaProps{Type: "object", Description: name + made.Spec.Versions[i].Name}); err != nil {
+func (w *fixture) describe() {
+	for name, plan := range w.schemas {
+		for i := range plan.Spec.Versions {
+			if err := plan.Spec.Versions[i].SetSchema(&apiextensionsv1.JSONSchemaProps{Type: "object", Description: name + plan.Spec.Versions[i].Name}); err != nil {
 				w.t.Fatal(err)
 			}
 		}
@@ -55,18 +55,18 @@ func (w *world) describe() {
 
 // What is exported and in force is handed on to be compared, once for each change; claims are not.
 func TestSetSchemas(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.describe()
 	w.schemas["s-clusters.c.io"].Spec.Versions[0].Schema.Raw = []byte("no JSON")
 	sink := &schemaSink{}
 	controller := &Controller{Options: Options{Sync: sink}, planner: w.planner}
 	set := func(resources ...synchubv1alpha1.PublishedResource) {
 		t.Helper()
-		made, err := w.planner.make(t.Context(), slices.Clone(resources), &w.export)
+		plan, err := w.planner.newPlan(t.Context(), slices.Clone(resources), &w.export)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := controller.setSchemas(t.Context(), made); err != nil {
+		if err := controller.updateSchemas(t.Context(), plan); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -86,15 +86,15 @@ func TestSetSchemas(t *testing.T) {
 	if got := slices.Collect(maps.Keys(first)); len(got) != 2 {
 		t.Errorf("schemas of %v", got)
 	}
-	if a := first[as]; a.Name != "s-as.a.io" || a.Version != "v1" || !a.Warn || a.OpenAPI.Description != "s-as.a.iov1" {
+	if a := first[as]; a.Name != "s-as.a.io" || a.Version != "v1" || !a.WarnOnly || a.OpenAPI.Description != "s-as.a.iov1" {
 		t.Errorf("%+v", a)
 	}
-	if b := first[bs]; b.Name != "s-bs.b.io" || b.Warn {
+	if b := first[bs]; b.Name != "s-bs.b.io" || b.WarnOnly {
 		t.Errorf("%+v", b)
 	}
 	all[0].Spec.Compatibility = synchubv1alpha1.CompatibilityStrict
 	set(all...)
-	if len(sink.taken) != 2 || sink.taken[1][as].Warn || sink.taken[1][as].OpenAPI != first[as].OpenAPI {
+	if len(sink.taken) != 2 || sink.taken[1][as].WarnOnly || sink.taken[1][as].OpenAPI != first[as].OpenAPI {
 		t.Errorf("after a change: %+v", sink.taken)
 	}
 }

@@ -40,7 +40,7 @@ import (
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/apiexport"
-	"github.com/synchub-dev/synchub/controllers/published"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 )
 
@@ -52,7 +52,7 @@ spec: {group: %[1]s, scope: Namespaced, names: {plural: gadgets, singular: gadge
 }
 
 // publish makes PublishedResources by their names and specs.
-func (w *world) publish(t *testing.T, specs map[string]string) {
+func (w *testEnv) publish(t *testing.T, specs map[string]string) {
 	t.Helper()
 	for name, spec := range specs {
 		resource := &synchubv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -66,7 +66,7 @@ func (w *world) publish(t *testing.T, specs map[string]string) {
 }
 
 // becomes waits for the reason of a condition, and for a part of its message.
-func (w *world) becomes(t *testing.T, name, conditionType, reason, part string) {
+func (w *testEnv) becomes(t *testing.T, name, conditionType, reason, part string) {
 	t.Helper()
 	eventually(t, func(g Gomega) {
 		var resource synchubv1alpha1.PublishedResource
@@ -78,7 +78,7 @@ func (w *world) becomes(t *testing.T, name, conditionType, reason, part string) 
 }
 
 // inExport returns what the export has: schemas without their hash, and claims.
-func (w *world) inExport(ctx context.Context, g Gomega) (found []string) {
+func (w *testEnv) inExport(ctx context.Context, g Gomega) (found []string) {
 	var export apisv1alpha2.APIExport
 	g.Expect(w.provider.Get(ctx, types.NamespacedName{Name: bootstrap.MailboxExport}, &export)).To(Succeed())
 	for _, exported := range export.Spec.Resources {
@@ -92,7 +92,7 @@ func (w *world) inExport(ctx context.Context, g Gomega) (found []string) {
 }
 
 // synced returns the names of the PublishedResources whose objects are synced.
-func (w *world) synced() (names []string) {
+func (w *testEnv) synced() (names []string) {
 	for _, resource := range w.sync.Published() {
 		names = append(names, resource.PublishedResource)
 	}
@@ -101,7 +101,7 @@ func (w *world) synced() (names []string) {
 }
 
 // hasEvent waits for an event on a PublishedResource, and returns how many there are of its reason.
-func (w *world) hasEvent(t *testing.T, name, reason, part string) (count int) {
+func (w *testEnv) hasEvent(t *testing.T, name, reason, part string) (count int) {
 	t.Helper()
 	eventually(t, func(g Gomega) {
 		var all eventsv1.EventList
@@ -121,14 +121,14 @@ func (w *world) hasEvent(t *testing.T, name, reason, part string) (count int) {
 // One kcp has all that is needed: a workspace is the hosting cluster, one the provider workspace, one belongs to a vendor
 // whose export mailboxes bind too.
 func TestOnAServer(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	t.Run("what kcp serves by itself", w.testServedByKCP)
 	t.Run("the export", w.testExport)
 	t.Run("a restart", w.testRestart)
 }
 
 // A schema for anything that every workspace has would hide it in mailboxes, so none is ever made.
-func (w *world) testServedByKCP(t *testing.T) {
+func (w *testEnv) testServedByKCP(t *testing.T) {
 	asked, err := discovery.NewDiscoveryClientForConfig(w.kcp.Workspace(vendorPath))
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func (w *world) testServedByKCP(t *testing.T) {
 			tried++
 			for _, named := range []synchubv1alpha1.ResourceDescriptor{{Group: version.Group, Resource: resource.Name}, {Group: version.Group, Kind: resource.Kind}} {
 				spec := &synchubv1alpha1.PublishedResourceSpec{Resource: named, API: synchubv1alpha1.APISource{Source: synchubv1alpha1.APISourceSchema}}
-				if way, err := published.WayOf(spec); err == nil {
+				if way, err := publishedresource.APISourceOf(spec); err == nil {
 					t.Errorf("kcp serves %+v, which would be hidden by %s", named, way)
 				}
 			}
@@ -161,11 +161,11 @@ func (w *world) testServedByKCP(t *testing.T) {
 	}
 }
 
-func (w *world) testExport(t *testing.T) {
+func (w *testEnv) testExport(t *testing.T) {
 	g := NewWithT(t)
 	identity := w.vendorExport(t, "gizmos.vendor.example.com")
 	w.apply(t, hostingPath, "{apiVersion: v1, kind: ConfigMap, metadata: {name: gadgets, namespace: default}, data: {crd.yaml: "+strconv.Quote(gadgets("export.example.com"))+"}}")
-	before := w.inExport(t.Context(), g)
+	previous := w.inExport(t.Context(), g)
 
 	w.publish(t, map[string]string{
 		"configmaps": "{resource: {resource: configmaps}}",
@@ -184,7 +184,7 @@ func (w *world) testExport(t *testing.T) {
 	w.becomes(t, "refused", synchubv1alpha1.ConditionExported, apiexport.ReasonRefused, "kcp refuses the claim on as.a.example.com")
 	w.hasEvent(t, "refused", apiexport.ReasonRefused, "")
 	eventually(t, func(g Gomega) {
-		g.Expect(w.inExport(t.Context(), g)).To(ConsistOf(append(before, "gadgets.export.example.com", "configmaps", "gizmos.vendor.example.com@"+identity, "serviceaccounts", "secrets")))
+		g.Expect(w.inExport(t.Context(), g)).To(ConsistOf(append(previous, "gadgets.export.example.com", "configmaps", "gizmos.vendor.example.com@"+identity, "serviceaccounts", "secrets")))
 		g.Expect(w.synced()).To(Equal([]string{"", "configmaps", "gadgets", "gizmos"}))
 		// What another export provides is as that says.
 		for _, resource := range w.sync.Published() {
@@ -197,7 +197,7 @@ func (w *world) testExport(t *testing.T) {
 		}
 	})
 	// All of it is seen in mailboxes.
-	eventually(t, func(g Gomega) { g.Expect(w.boxes.Synced()).To(BeTrue()) })
+	eventually(t, func(g Gomega) { g.Expect(w.boxes.HasSynced()).To(BeTrue()) })
 
 	// Somebody takes something out of the export: it comes back.
 	eventually(t, func(g Gomega) {
@@ -208,7 +208,7 @@ func (w *world) testExport(t *testing.T) {
 	})
 	eventually(t, func(g Gomega) { g.Expect(w.inExport(t.Context(), g)).To(ContainElement("configmaps")) })
 
-	w.testReminder(t)
+	w.testClaimRetries(t)
 
 	// One goes: its objects are synced no more, and nothing else is taken away.
 	after := w.inExport(t.Context(), g)
@@ -231,7 +231,7 @@ func (w *world) testExport(t *testing.T) {
 }
 
 // kcp accepts claims when the export changes, and does not try again if that fails. What it has not accepted it is reminded of.
-func (w *world) testReminder(t *testing.T) {
+func (w *testEnv) testClaimRetries(t *testing.T) {
 	mailbox, err := client.New(w.kcp.Workspace(w.mailbox), client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
@@ -267,16 +267,16 @@ func (w *world) testReminder(t *testing.T) {
 }
 
 // annotate changes a PublishedResource in nothing that matters.
-func (w *world) annotate(t *testing.T, g Gomega, name string) {
+func (w *testEnv) annotate(t *testing.T, g Gomega, name string) {
 	var resource synchubv1alpha1.PublishedResource
 	g.Expect(w.hosting.Get(t.Context(), types.NamespacedName{Name: name}, &resource)).To(Succeed())
-	before := resource.DeepCopy()
+	previous := resource.DeepCopy()
 	metav1.SetMetaDataAnnotation(&resource.ObjectMeta, "example.org/told-at", time.Now().Format(time.RFC3339Nano))
-	g.Expect(w.hosting.Patch(t.Context(), &resource, client.MergeFrom(before))).To(Succeed())
+	g.Expect(w.hosting.Patch(t.Context(), &resource, client.MergeFrom(previous))).To(Succeed())
 }
 
 // A hub that has just begun sees no endpoint, and so nothing that another export provides.
-func (w *world) testRestart(t *testing.T) {
+func (w *testEnv) testRestart(t *testing.T) {
 	g := NewWithT(t)
 	w.becomes(t, "gizmos", synchubv1alpha1.ConditionReady, apiexport.ReasonReady, "")
 	w.stop()
@@ -292,7 +292,7 @@ func (w *world) testRestart(t *testing.T) {
 	})
 	g.Expect(w.work(t, counted)).To(Succeed())
 	eventually(t, func(g Gomega) {
-		g.Expect(w.boxes.Synced()).To(BeTrue())
+		g.Expect(w.boxes.HasSynced()).To(BeTrue())
 		g.Expect(w.synced()).To(Equal([]string{"gizmos", "more-configmaps"}))
 	})
 	// What is published last is reported after all that were there before.

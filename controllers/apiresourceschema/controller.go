@@ -31,7 +31,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/events"
+	clientevents "k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -46,10 +46,10 @@ import (
 	crsource "sigs.k8s.io/controller-runtime/pkg/source"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/patch"
-	"github.com/synchub-dev/synchub/controllers/published"
-	"github.com/synchub-dev/synchub/controllers/published/announce"
-	"github.com/synchub-dev/synchub/controllers/unimplemented"
+	"github.com/synchub-dev/synchub/controllers/internal/events"
+	"github.com/synchub-dev/synchub/controllers/internal/patch"
+	"github.com/synchub-dev/synchub/controllers/internal/unsupportedfields"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
 // workers is how many PublishedResources are looked at together: the hosting cluster may take a while to answer. None of
@@ -59,7 +59,7 @@ const workers = 4
 // Options are what a controller needs.
 type Options struct {
 	// Hub is whose PublishedResources are looked at.
-	Hub published.Hub
+	Hub publishedresource.Hub
 	// Hosting is the cluster of the PublishedResources; HostingREST asks what it serves.
 	Hosting     client.Client
 	HostingREST rest.Interface
@@ -68,31 +68,31 @@ type Options struct {
 	// Provider is the workspace of the schemas.
 	Provider cluster.Cluster
 	Targets  Targets
-	// Definitions is told which definitions targets are to be given.
-	Definitions *published.Definitions
-	Recorder    events.EventRecorder
-	Clock       clock.Clock
+	// CRDs is told which definitions targets are to be given.
+	CRDs     *publishedresource.CRDStore
+	Recorder clientevents.EventRecorder
+	Clock    clock.Clock
 }
 
 // Controller makes APIResourceSchemas.
 type Controller struct {
 	Options
-	ears ears
-	// refused are PublishedResources of other hubs, by their names, of which was told.
-	refused sync.Map
+	watches definitionWatches
+	// foreignReported are PublishedResources of other hubs, by their names, of which was told.
+	foreignReported sync.Map
 
 	// begun is when this hub began to look, which begin sets.
-	begin sync.Once
-	begun time.Time
+	startOnce sync.Once
+	startedAt time.Time
 }
 
 // NewController returns a controller that makes schemas in the provider workspace.
 func NewController(options Options) *Controller {
-	return &Controller{Options: options, ears: ears{clock: options.Clock, heard: map[string]*source{}}}
+	return &Controller{Options: options, watches: definitionWatches{clock: options.Clock, byName: map[string]*definitionWatch{}}}
 }
 
-// definitionsOfKinds stands for the hosting cluster's CustomResourceDefinitions, of which only the metadata is watched.
-func definitionsOfKinds() client.Object {
+// crdMetadata stands for the hosting cluster's CustomResourceDefinitions, of which only the metadata is watched.
+func crdMetadata() client.Object {
 	definition := &metav1.PartialObjectMetadata{}
 	definition.APIVersion, definition.Kind = "apiextensions.k8s.io/v1", "CustomResourceDefinition"
 	return definition
@@ -104,22 +104,22 @@ func (c *Controller) Register(hosting manager.Manager) error {
 		CreateFunc: func(event.CreateEvent) bool { return false },
 		UpdateFunc: func(event.UpdateEvent) bool { return false },
 	}
-	schemas := crsource.Kind(c.Provider.GetCache(), client.Object(&apisv1alpha1.APIResourceSchema{}), handler.EnqueueRequestsFromMapFunc(c.users), onlyGone)
+	schemas := crsource.Kind(c.Provider.GetCache(), client.Object(&apisv1alpha1.APIResourceSchema{}), handler.EnqueueRequestsFromMapFunc(c.requestsForSchema), onlyGone)
 	return builder.ControllerManagedBy(hosting).
 		Named("apiresourceschema").
 		// A schema follows from the spec, and from whose the resource is: what else others write into the status, such as
 		// counts, is no reason to make it again.
-		For(&synchubv1alpha1.PublishedResource{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, handedOver))).
-		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(c.referrers)).
-		WatchesMetadata(definitionsOfKinds(), handler.EnqueueRequestsFromMapFunc(c.described)).
+		For(&synchubv1alpha1.PublishedResource{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, hubChanged))).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(c.requestsForConfigMap)).
+		WatchesMetadata(crdMetadata(), handler.EnqueueRequestsFromMapFunc(c.requestsForCRD)).
 		WatchesRawSource(schemas).
-		WatchesRawSource(crsource.Func(c.ears.listen)).
+		WatchesRawSource(crsource.Func(c.watches.setQueue)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(c)
 }
 
-// handedOver passes changes of the hub that publishes a resource.
-var handedOver = predicate.Funcs{
+// hubChanged passes changes of the hub that publishes a resource.
+var hubChanged = predicate.Funcs{
 	UpdateFunc: func(changed event.UpdateEvent) bool {
 		before, isResource := changed.ObjectOld.(*synchubv1alpha1.PublishedResource)
 		after, ok := changed.ObjectNew.(*synchubv1alpha1.PublishedResource)
@@ -142,25 +142,25 @@ func (c *Controller) requestsFor(ctx context.Context, concerned func(*synchubv1a
 	return requests
 }
 
-// referrers returns the PublishedResources whose definition a ConfigMap holds.
-func (c *Controller) referrers(ctx context.Context, configMap client.Object) []reconcile.Request {
+// requestsForConfigMap returns the PublishedResources whose definition a ConfigMap holds.
+func (c *Controller) requestsForConfigMap(ctx context.Context, configMap client.Object) []reconcile.Request {
 	return c.requestsFor(ctx, func(resource *synchubv1alpha1.PublishedResource) bool {
 		from := resource.Spec.API.SchemaFrom
 		return from != nil && from.ConfigMap != nil && from.ConfigMap.Name == configMap.GetName()
 	})
 }
 
-// described returns the PublishedResources that a definition of the hosting cluster may be about.
-func (c *Controller) described(ctx context.Context, definition client.Object) []reconcile.Request {
+// requestsForCRD returns the PublishedResources that a definition of the hosting cluster may be about.
+func (c *Controller) requestsForCRD(ctx context.Context, definition client.Object) []reconcile.Request {
 	defined := schema.ParseGroupResource(definition.GetName())
 	return c.requestsFor(ctx, func(resource *synchubv1alpha1.PublishedResource) bool {
 		from := resource.Spec.API.SchemaFrom
-		return (from == nil || from.HostingCluster != nil) && mayBe(resource.Spec.Resource, defined)
+		return (from == nil || from.HostingCluster != nil) && mayMatch(resource.Spec.Resource, defined)
 	})
 }
 
-// users returns the PublishedResources that a schema of the provider workspace is for.
-func (c *Controller) users(ctx context.Context, schema client.Object) []reconcile.Request {
+// requestsForSchema returns the PublishedResources that a schema of the provider workspace is for.
+func (c *Controller) requestsForSchema(ctx context.Context, schema client.Object) []reconcile.Request {
 	return c.requestsFor(ctx, func(resource *synchubv1alpha1.PublishedResource) bool {
 		return resource.Status.SchemaName == schema.GetName()
 	})
@@ -172,75 +172,75 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := c.Hosting.Get(ctx, request.NamespacedName, &resource); err != nil {
 		if apierrors.IsNotFound(err) {
 			c.forget(request.Name)
-			c.refused.Delete(request.Name)
+			c.foreignReported.Delete(request.Name)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if !c.Hub.Publishes(&resource) {
+	if !c.Hub.Owns(&resource) {
 		c.forget(request.Name)
-		c.refuse(ctx, &resource)
+		c.reportForeign(ctx, &resource)
 		return reconcile.Result{}, nil
 	}
-	c.refused.Delete(request.Name)
-	c.begin.Do(func() { c.begun = c.Clock.Now() })
-	if wait := c.begun.Add(firstLook).Sub(c.Clock.Now()); wait > 0 && stands(&resource) {
+	c.foreignReported.Delete(request.Name)
+	c.startOnce.Do(func() { c.startedAt = c.Clock.Now() })
+	if wait := c.startedAt.Add(startDelay).Sub(c.Clock.Now()); wait > 0 && isUpToDate(&resource) {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	found, err := c.look(ctx, &resource)
-	if errors.Is(err, errAsked) {
+	found, err := c.reconcileSchema(ctx, &resource)
+	if errors.Is(err, errReadPending) {
 		return reconcile.Result{}, nil
 	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	// A hub that has just begun to lead must not take back what the one before has said, only to say it again.
-	if wait := c.begun.Add(acquaintance).Sub(c.Clock.Now()); found.unobserved && wait > 0 && isReported(&resource) {
+	if wait := c.startedAt.Add(discoveryGracePeriod).Sub(c.Clock.Now()); found.targetUnobserved && wait > 0 && isReported(&resource) {
 		return reconcile.Result{RequeueAfter: min(wait, retryInterval)}, nil
 	}
 	stored := resource.DeepCopy()
-	c.Hub.Claim(&resource)
-	found.report(&resource)
-	unimplemented.SetCondition(&resource.Status.Conditions, resource.Generation, unimplemented.PublishedResource(&resource.Spec))
+	c.Hub.SetOwner(&resource)
+	found.updateStatus(&resource)
+	unsupportedfields.SetCondition(&resource.Status.Conditions, resource.Generation, unsupportedfields.PublishedResource(&resource.Spec))
 	if !apiequality.Semantic.DeepEqual(stored.Status, resource.Status) {
 		written, err := patch.Status(ctx, c.Hosting, stored, &resource)
 		if err != nil || written.RequeueAfter > 0 {
 			return written, err
 		}
-		c.announce(stored, &resource)
+		c.recordEvents(stored, &resource)
 	}
-	return reconcile.Result{RequeueAfter: found.again}, nil
+	return reconcile.Result{RequeueAfter: found.requeueAfter}, nil
 }
 
 // forget ends what is done for a PublishedResource that is gone, or another hub's.
 func (c *Controller) forget(name string) {
-	c.ears.forget(name)
-	c.Definitions.Drop(name)
+	c.watches.forget(name)
+	c.CRDs.Delete(name)
 }
 
-// refuse tells once that a PublishedResource is left alone.
-func (c *Controller) refuse(ctx context.Context, resource *synchubv1alpha1.PublishedResource) {
-	if owner, _ := c.refused.Swap(resource.Name, resource.Status.Hub.UID); owner == resource.Status.Hub.UID {
+// reportForeign tells once that a PublishedResource is left alone.
+func (c *Controller) reportForeign(ctx context.Context, resource *synchubv1alpha1.PublishedResource) {
+	if owner, _ := c.foreignReported.Swap(resource.Name, resource.Status.Hub.UID); owner == resource.Status.Hub.UID {
 		return
 	}
-	message := c.Hub.Refusal(resource)
+	message := c.Hub.OtherHubMessage(resource)
 	log.FromContext(ctx).Info("another hub publishes it", "publishedResource", resource.Name, "hub", resource.Status.Hub.UID)
-	announce.Event(c.Recorder, resource, corev1.EventTypeWarning, published.ReasonAnotherHub, message)
+	events.Record(c.Recorder, resource, corev1.EventTypeWarning, publishedresource.ReasonAnotherHub, message)
 }
 
-// stands tells whether a schema has been made and nothing but what it is made from can have changed since, and whether no target
+// isUpToDate tells whether a schema has been made and nothing but what it is made from can have changed since, and whether no target
 // waits for the definition.
-func stands(resource *synchubv1alpha1.PublishedResource) bool {
+func isUpToDate(resource *synchubv1alpha1.PublishedResource) bool {
 	ready := meta.FindStatusCondition(resource.Status.Conditions, synchubv1alpha1.ConditionSchemaReady)
 	return ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == resource.Generation &&
 		resource.Status.Hub != nil && resource.Status.SchemaName != "" && !resource.Spec.InstallCRD
 }
 
-// announce tells of another schema, or else of what else changed.
-func (c *Controller) announce(before, after *synchubv1alpha1.PublishedResource) {
+// recordEvents tells of another schema, or else of what else changed.
+func (c *Controller) recordEvents(before, after *synchubv1alpha1.PublishedResource) {
 	old, now := before.Status.SchemaName, after.Status.SchemaName
 	if old != "" && now != "" && old != now {
-		announce.Event(c.Recorder, after, corev1.EventTypeNormal, ReasonSchemaChanged, fmt.Sprintf("The schema %s takes the place of %s, which is kept.", now, old))
+		events.Record(c.Recorder, after, corev1.EventTypeNormal, ReasonSchemaChanged, fmt.Sprintf("The schema %s takes the place of %s, which is kept.", now, old))
 		return
 	}
-	announce.Condition(c.Recorder, after, before.Status.Conditions, synchubv1alpha1.ConditionSchemaReady)
+	events.RecordCondition(c.Recorder, after, before.Status.Conditions, synchubv1alpha1.ConditionSchemaReady)
 }

@@ -26,46 +26,46 @@ import (
 	"k8s.io/client-go/rest"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/published"
-	"github.com/synchub-dev/synchub/provider/requests"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
-const pathOfDefinitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+const crdPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-// install hands the definition on to be installed on targets, if the PublishedResource says so. It must be a real one: what
+// updateInstallation hands the definition on to be installed on targets, if the PublishedResource says so. It must be a real one: what
 // is made of an OpenAPI document is for mailboxes only. undefined says why it is not one.
-func (c *Controller) install(resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition, undefined error) error {
+func (c *Controller) updateInstallation(resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition, notInstallable error) error {
 	if !resource.Spec.InstallCRD {
-		c.Definitions.Drop(resource.Name)
+		c.CRDs.Delete(resource.Name)
 		return nil
 	}
 	if !strings.Contains(definition.Spec.Group, ".") {
-		return invalid(fmt.Errorf("%s: clusters have no CustomResourceDefinitions in the group %q, whose kinds are built in", fieldInstall, definition.Spec.Group))
+		return invalidProblem(fmt.Errorf("%s: clusters have no CustomResourceDefinitions in the group %q, whose kinds are built in", fieldInstall, definition.Spec.Group))
 	}
-	if undefined != nil {
-		return undefined
+	if notInstallable != nil {
+		return notInstallable
 	}
-	c.Definitions.Set(published.Definition{
+	c.CRDs.Set(publishedresource.CRDInstallation{
 		PublishedResource: resource.Name, UID: resource.UID, Created: resource.CreationTimestamp,
 		CRD: definition, Version: resource.Spec.Resource.Version,
 	})
 	return nil
 }
 
-// isDefined asks a cluster whether it has a definition of its own, if it is to be installed elsewhere.
-func isDefined(ctx context.Context, cluster rest.Interface, resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition) error {
+// checkInstallable asks a cluster whether it has a definition of its own, if it is to be installed elsewhere.
+func checkInstallable(ctx context.Context, cluster rest.Interface, resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition) error {
 	if !resource.Spec.InstallCRD {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(requests.As(ctx, requests.Background), sourceTimeout)
+	ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Background), sourceTimeout)
 	defer cancel()
 	name := definition.Spec.Names.Plural + "." + definition.Spec.Group
-	err := cluster.Get().AbsPath(pathOfDefinitions, name).Do(ctx).Error()
+	err := cluster.Get().AbsPath(crdPath, name).Do(ctx).Error()
 	switch {
 	case apierrors.IsNotFound(err):
-		return invalid(fmt.Errorf("%s: the cluster that serves %s has no CustomResourceDefinition of it", fieldInstall, name))
+		return invalidProblem(fmt.Errorf("%s: the cluster that serves %s has no CustomResourceDefinition of it", fieldInstall, name))
 	case err != nil:
-		return problemOfSource(fieldInstall, "the cluster that serves "+name, err)
+		return sourceProblem(fieldInstall, "the cluster that serves "+name, err)
 	default:
 		return nil
 	}

@@ -29,8 +29,8 @@ import (
 	"github.com/synchub-dev/synchub/apis/schemas"
 	"github.com/synchub-dev/synchub/apis/schemas/structural"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/provider/definitions"
-	"github.com/synchub-dev/synchub/provider/requests"
+	"github.com/synchub-dev/synchub/provider/discovery"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
 // Reasons of the condition SchemaReady.
@@ -64,41 +64,41 @@ type problem struct {
 func (p *problem) Error() string { return p.err.Error() }
 func (p *problem) Unwrap() error { return p.err }
 
-// invalid tells what it means that no schema can be made of a definition.
-func invalid(err error) error {
+// invalidProblem tells what it means that no schema can be made of a definition.
+func invalidProblem(err error) error {
 	if _, tooLarge := errors.AsType[*structural.TooLargeError](err); tooLarge {
 		return &problem{ReasonSchemaTooLarge, err}
 	}
 	return &problem{ReasonInvalid, err}
 }
 
-// problemOfSource tells what it means that the definition could not be read from a cluster, which is called as the field
+// sourceProblem tells what it means that the definition could not be read from a cluster, which is called as the field
 // of the PublishedResource says.
-func problemOfSource(field, cluster string, err error) *problem {
-	var unusable *definitions.UnusableError
+func sourceProblem(field, cluster string, err error) *problem {
+	var unusable *discovery.UnusableError
 	var tooLarge *structural.TooLargeError
 	switch {
 	case errors.As(err, &tooLarge):
 		return &problem{ReasonSchemaTooLarge, fmt.Errorf("spec.resource: mailboxes cannot have what %s serves: %w", cluster, tooLarge)}
 	case errors.As(err, &unusable):
 		return &problem{ReasonInvalid, fmt.Errorf("spec.resource: mailboxes cannot have what %s serves: %w", cluster, unusable)}
-	case errors.Is(err, definitions.ErrNotServed):
+	case errors.Is(err, discovery.ErrNotServed):
 		return &problem{ReasonNotServed, fmt.Errorf("spec.resource: %s does not serve it", cluster)}
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		return &problem{ReasonForbidden, fmt.Errorf("%s: %s does not let the hub read the definition: %s", field, cluster, answer(err))}
+		return &problem{ReasonForbidden, fmt.Errorf("%s: %s does not let the hub read the definition: %s", field, cluster, serverMessage(err))}
 	default:
-		return &problem{ReasonSourceUnreachable, fmt.Errorf("%s: %s cannot be asked for the definition: %s", field, cluster, answer(err))}
+		return &problem{ReasonSourceUnreachable, fmt.Errorf("%s: %s cannot be asked for the definition: %s", field, cluster, serverMessage(err))}
 	}
 }
 
-// answer is what a server said, or why the request did not get there. It names no address, of which a part may change with
+// serverMessage is what a server said, or why the request did not get there. It names no address, of which a part may change with
 // each try.
-func answer(err error) string {
+func serverMessage(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Message != "" {
 		return status.Status().Message
 	}
-	return requests.Message(err)
+	return requestmetrics.SafeMessage(err)
 }
 
 // outcome is what there is to say about the schema of a PublishedResource.
@@ -109,10 +109,10 @@ type outcome struct {
 	notes int
 	// problem is why nothing is known about the schema, nil if all is well.
 	problem *problem
-	// unobserved is true if the problem may only be that this hub has not found the SyncTarget, or its target, yet.
-	unobserved bool
-	// again is when to look again, if nothing happens before.
-	again time.Duration
+	// targetUnobserved is true if the problem may only be that this hub has not found the SyncTarget, or its target, yet.
+	targetUnobserved bool
+	// requeueAfter is when to look again, if nothing happens before.
+	requeueAfter time.Duration
 }
 
 // isReported tells whether the condition speaks of the spec as it is.
@@ -121,8 +121,8 @@ func isReported(resource *synchubv1alpha1.PublishedResource) bool {
 	return ready != nil && ready.ObservedGeneration == resource.Generation
 }
 
-// report puts the outcome into the status. What cannot be known now takes nothing away.
-func (o outcome) report(resource *synchubv1alpha1.PublishedResource) {
+// updateStatus puts the outcome into the status. What cannot be known now takes nothing away.
+func (o outcome) updateStatus(resource *synchubv1alpha1.PublishedResource) {
 	condition := metav1.Condition{Type: synchubv1alpha1.ConditionSchemaReady, Status: metav1.ConditionTrue, ObservedGeneration: resource.Generation}
 	switch {
 	case o.problem != nil:

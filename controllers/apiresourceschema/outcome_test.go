@@ -32,10 +32,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/provider/definitions"
+	"github.com/synchub-dev/synchub/provider/discovery"
 )
 
-func TestReport(t *testing.T) {
+func TestUpdateStatus(t *testing.T) {
 	gone := &problem{ReasonSourceUnreachable, errors.New("spec.x: it is\naway")}
 	for name, test := range map[string]struct {
 		before  string
@@ -55,7 +55,7 @@ func TestReport(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			resource := &synchubv1alpha1.PublishedResource{}
 			resource.Generation, resource.Status.SchemaName = 7, test.before
-			test.outcome.report(resource)
+			test.outcome.updateStatus(resource)
 			condition := meta.FindStatusCondition(resource.Status.Conditions, synchubv1alpha1.ConditionSchemaReady)
 			got := fmt.Sprintf("%s %s %s %s", resource.Status.SchemaName, condition.Status, condition.Reason, condition.Message)
 			if got != test.want || condition.ObservedGeneration != 7 {
@@ -65,15 +65,15 @@ func TestReport(t *testing.T) {
 	}
 }
 
-func TestProblemOfSource(t *testing.T) {
+func TestSourceProblem(t *testing.T) {
 	resource := corev1.Resource("things")
 	refused := &url.Error{Op: "Get", URL: "https://192.0.2.1:6443/apis", Err: &net.OpError{Op: "dial", Net: "tcp", Source: &net.TCPAddr{Port: 53412}, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}}
 	for name, test := range map[string]struct {
 		err          error
 		reason, want string
 	}{
-		"not served":   {fmt.Errorf("reading: %w", definitions.ErrNotServed), ReasonNotServed, "spec.resource: the cluster does not serve it"},
-		"unusable":     {fmt.Errorf("reading: %w", &definitions.UnusableError{Reason: "its name is odd"}), ReasonInvalid, "spec.resource: mailboxes cannot have what the cluster serves: its name is odd"},
+		"not served":   {fmt.Errorf("reading: %w", discovery.ErrNotServed), ReasonNotServed, "spec.resource: the cluster does not serve it"},
+		"unusable":     {fmt.Errorf("reading: %w", &discovery.UnusableError{Reason: "its name is odd"}), ReasonInvalid, "spec.resource: mailboxes cannot have what the cluster serves: its name is odd"},
 		"forbidden":    {apierrors.NewForbidden(resource, "a", errors.New("no")), ReasonForbidden, `spec.x: the cluster does not let the hub read the definition: things "a" is forbidden: no`},
 		"unauthorized": {apierrors.NewUnauthorized("who?"), ReasonForbidden, "spec.x: the cluster does not let the hub read the definition: who?"},
 		"overloaded":   {apierrors.NewServiceUnavailable("later"), ReasonSourceUnreachable, "spec.x: the cluster cannot be asked for the definition: later"},
@@ -83,7 +83,7 @@ func TestProblemOfSource(t *testing.T) {
 		"anything":     {errors.New("odd"), ReasonSourceUnreachable, "spec.x: the cluster cannot be asked for the definition: odd"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := problemOfSource("spec.x", "the cluster", test.err)
+			got := sourceProblem("spec.x", "the cluster", test.err)
 			if got.reason != test.reason || got.Error() != test.want {
 				t.Errorf("want %s: %s\ngot  %s: %s", test.reason, test.want, got.reason, got)
 			}

@@ -28,7 +28,7 @@ import (
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/apiresourceschema"
-	"github.com/synchub-dev/synchub/controllers/published"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
@@ -56,7 +56,7 @@ func configMap(name, key, text string) string {
 var definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 
 func TestSchemaFromTheHostingCluster(t *testing.T) {
-	w := theWorld(t)
+	w := sharedTestEnv(t)
 	const group = "hosting.example.com"
 	w.publish(t, "gadgets-here", "resource: {group: "+group+", kind: Gadget}")
 	w.becomes(t, "gadgets-here", apiresourceschema.ReasonNotServed, "spec.resource: the hosting cluster does not serve it")
@@ -94,14 +94,14 @@ func TestSchemaFromTheHostingCluster(t *testing.T) {
 
 // What another hub publishes is left alone, until it is handed over.
 func TestResourceOfAnotherHub(t *testing.T) {
-	w := theWorld(t)
+	w := sharedTestEnv(t)
 	const group = "hubs.example.com"
 	for _, name := range []string{"gadgets-theirs", "gadgets-ours"} {
 		w.publish(t, name, "resource: {group: "+group+", kind: Gadget}")
 		w.becomes(t, name, apiresourceschema.ReasonNotServed, "does not serve it")
 	}
-	w.give(t, "gadgets-theirs", &synchubv1alpha1.HubReference{UID: "other-hub", Workspace: "root:other"})
-	w.hasEvent(t, "gadgets-theirs", published.ReasonAnotherHub, "root:other (other-hub)", "root:provider (this-hub)", "kubectl patch publishedresources gadgets-theirs")
+	w.setHub(t, "gadgets-theirs", &synchubv1alpha1.HubReference{UID: "other-hub", Workspace: "root:other"})
+	w.hasEvent(t, "gadgets-theirs", publishedresource.ReasonAnotherHub, "root:other (other-hub)", "root:provider (this-hub)", "kubectl patch publishedresources gadgets-theirs")
 
 	w.apply(t, hosting, definition(group, "first"))
 	w.becomes(t, "gadgets-ours", apiresourceschema.ReasonCreated, "The APIResourceSchema is v")
@@ -110,7 +110,7 @@ func TestResourceOfAnotherHub(t *testing.T) {
 		t.Errorf("another hub's was written: %+v", theirs.Status)
 	}
 
-	w.give(t, "gadgets-theirs", nil)
+	w.setHub(t, "gadgets-theirs", nil)
 	w.becomes(t, "gadgets-theirs", apiresourceschema.ReasonCreated, "The APIResourceSchema is v")
 	if ours := w.get(NewWithT(t), t, "gadgets-theirs"); ours.Status.Hub == nil || ours.Status.Hub.UID != "this-hub" || ours.Status.Hub.Workspace != "root:provider" {
 		t.Errorf("it was not taken over: %+v", ours.Status.Hub)
@@ -118,7 +118,7 @@ func TestResourceOfAnotherHub(t *testing.T) {
 }
 
 func TestSchemaOfBuiltInKinds(t *testing.T) {
-	w := theWorld(t)
+	w := sharedTestEnv(t)
 	w.publish(t, "deployments", "{resource: {group: apps, resource: deployments}, api: {schemaFrom: {hostingCluster: {}}}}")
 	w.publish(t, "pods", "{resource: {kind: Pod}}")
 	w.publish(t, "quotas", "{resource: {resource: resourcequotas}, projection: {group: quotas.example.com}}")
@@ -139,7 +139,7 @@ func TestSchemaOfBuiltInKinds(t *testing.T) {
 }
 
 func TestSchemaFromATarget(t *testing.T) {
-	w := theWorld(t)
+	w := sharedTestEnv(t)
 	const group = "florin.example.com"
 	from := func(workspace, name string) string {
 		return "{resource: {group: " + group + ", resource: gadgets, version: v1}, installCRD: true, api: {schemaFrom: {syncTarget: {cluster: '" + workspace + "', name: " + name + "}}}}"
@@ -191,7 +191,7 @@ func TestSchemaFromATarget(t *testing.T) {
 }
 
 func TestSchemaFromAConfigMap(t *testing.T) {
-	w := theWorld(t)
+	w := sharedTestEnv(t)
 	const group = "written.example.com"
 	const spec = "{resource: {group: " + group + ", resource: gadgets}, api: {schemaFrom: {configMap: {name: written}}}}"
 	w.publish(t, "written", spec)
@@ -218,7 +218,7 @@ func TestSchemaFromAConfigMap(t *testing.T) {
 
 // A schema that somebody removed is made again.
 func TestSchemaThatWasRemoved(t *testing.T) {
-	w := theWorld(t)
+	w := sharedTestEnv(t)
 	const group = "removed.example.com"
 	w.apply(t, hosting, configMap("removed", "crd.yaml", definition(group, "first")))
 	w.publish(t, "removed", "{resource: {group: "+group+", resource: gadgets}, api: {schemaFrom: {configMap: {name: removed}}}}")
@@ -236,7 +236,7 @@ func TestSchemaThatWasRemoved(t *testing.T) {
 
 // What targets are given goes with the wish, not with the schema.
 func TestDefinitionToInstall(t *testing.T) {
-	w := theWorld(t)
+	w := sharedTestEnv(t)
 	const group = "installed.example.com"
 	w.apply(t, hosting, configMap("installed", "crd.yaml", definition(group, "first")))
 	w.publish(t, "installed", "{resource: {group: "+group+", resource: gadgets}, installCRD: true, projection: {group: projected.example.com}, api: {schemaFrom: {configMap: {name: installed}}}}")

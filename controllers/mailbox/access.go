@@ -34,15 +34,15 @@ import (
 // bindingPrefix is what the names of the bindings begin with that give users their rights in a mailbox.
 const bindingPrefix = "synchub:"
 
-// grant gives users their rights in a mailbox, as the SyncTarget says, and returns the condition that tells if it cannot. The hub
+// reconcileAccess gives users their rights in a mailbox, as the SyncTarget says, and returns the condition that tells if it cannot. The hub
 // made the workspace and may do so itself; through the export it could not, since most mailboxes have no claim on bindings.
-func (c *Controller) grant(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, condition metav1.Condition, mailbox *edgev2alpha1.MailboxStatus) metav1.Condition {
+func (c *Controller) reconcileAccess(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, condition metav1.Condition, mailbox *edgev2alpha1.MailboxStatus) metav1.Condition {
 	granted, grants := c.ledger.Get(syncTarget.UID).MailboxBindings, len(syncTarget.Spec.MailboxAccess) > 0
 	if !granted && !grants {
 		// So a start of the hub asks nothing of mailboxes that have no bindings.
 		return condition
 	}
-	err := c.settleAccess(ctx, syncTarget, mailbox, granted, grants)
+	err := c.updateAccess(ctx, syncTarget, mailbox, granted, grants)
 	if err != nil {
 		return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonAccessFailed,
 			Message: fmt.Sprintf("spec.mailboxAccess cannot be put into effect: %v.", err)}
@@ -50,9 +50,9 @@ func (c *Controller) grant(ctx context.Context, syncTarget *edgev2alpha1.SyncTar
 	return condition
 }
 
-// settleAccess makes the bindings of a mailbox those that are granted. That it may have some is written down before the first,
+// updateAccess makes the bindings of a mailbox those that are granted. That it may have some is written down before the first,
 // and taken back after the last.
-func (c *Controller) settleAccess(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, mailbox *edgev2alpha1.MailboxStatus, granted, grants bool) error {
+func (c *Controller) updateAccess(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, mailbox *edgev2alpha1.MailboxStatus, granted, grants bool) error {
 	remember := func(bindings bool) error {
 		return c.ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) { entry.MailboxBindings = bindings })
 	}
@@ -61,18 +61,18 @@ func (c *Controller) settleAccess(ctx context.Context, syncTarget *edgev2alpha1.
 			return err
 		}
 	}
-	client, err := rbacclient.NewForConfig(c.work.Config(mailbox.Cluster))
+	client, err := rbacclient.NewForConfig(c.dependencies.WorkspaceConfig(mailbox.Cluster))
 	if err != nil {
 		return err
 	}
-	if err := settle(ctx, client.ClusterRoleBindings(), syncTarget.Spec.MailboxAccess); err != nil || grants {
+	if err := reconcileBindings(ctx, client.ClusterRoleBindings(), syncTarget.Spec.MailboxAccess); err != nil || grants {
 		return err
 	}
 	return remember(false)
 }
 
-// settle makes the bindings that carry our label those that are granted.
-func settle(ctx context.Context, client rbacclient.ClusterRoleBindingInterface, grants []edgev2alpha1.MailboxAccess) error {
+// reconcileBindings makes the bindings that carry our label those that are granted.
+func reconcileBindings(ctx context.Context, client rbacclient.ClusterRoleBindingInterface, grants []edgev2alpha1.MailboxAccess) error {
 	list, err := client.List(ctx, metav1.ListOptions{LabelSelector: edgev2alpha1.LabelMailboxAccess})
 	if err != nil {
 		return fmt.Errorf("cannot list the ClusterRoleBindings of the mailbox: %w", err)
@@ -83,7 +83,7 @@ func settle(ctx context.Context, client rbacclient.ClusterRoleBindingInterface, 
 	}
 	var errs []error
 	for _, grant := range grants {
-		wanted := binding(grant)
+		wanted := newBinding(grant)
 		current, ok := found[wanted.Name]
 		delete(found, wanted.Name)
 		switch {
@@ -91,7 +91,7 @@ func settle(ctx context.Context, client rbacclient.ClusterRoleBindingInterface, 
 			_, err = client.Create(ctx, wanted, metav1.CreateOptions{})
 		case current.RoleRef != wanted.RoleRef:
 			// It cannot be changed; the next look makes it anew.
-			err = errors.Join(remove(ctx, client, current), fmt.Errorf("the ClusterRoleBinding %s names another role", wanted.Name))
+			err = errors.Join(deleteBinding(ctx, client, current), fmt.Errorf("the ClusterRoleBinding %s names another role", wanted.Name))
 		case !apiequality.Semantic.DeepEqual(current.Subjects, wanted.Subjects):
 			current.Subjects = wanted.Subjects
 			_, err = client.Update(ctx, current, metav1.UpdateOptions{})
@@ -101,12 +101,12 @@ func settle(ctx context.Context, client rbacclient.ClusterRoleBindingInterface, 
 		errs = append(errs, err)
 	}
 	for _, rest := range found {
-		errs = append(errs, remove(ctx, client, rest))
+		errs = append(errs, deleteBinding(ctx, client, rest))
 	}
 	return errors.Join(errs...)
 }
 
-func remove(ctx context.Context, client rbacclient.ClusterRoleBindingInterface, binding *rbacv1.ClusterRoleBinding) error {
+func deleteBinding(ctx context.Context, client rbacclient.ClusterRoleBindingInterface, binding *rbacv1.ClusterRoleBinding) error {
 	err := client.Delete(ctx, binding.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &binding.UID}})
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -114,8 +114,8 @@ func remove(ctx context.Context, client rbacclient.ClusterRoleBindingInterface, 
 	return err
 }
 
-// binding is what gives the subjects a role.
-func binding(grant edgev2alpha1.MailboxAccess) *rbacv1.ClusterRoleBinding {
+// newBinding is what gives the subjects a role.
+func newBinding(grant edgev2alpha1.MailboxAccess) *rbacv1.ClusterRoleBinding {
 	result := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: bindingPrefix + grant.ClusterRole, Labels: map[string]string{edgev2alpha1.LabelMailboxAccess: "true"}},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: grant.ClusterRole},

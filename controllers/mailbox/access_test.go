@@ -29,7 +29,7 @@ import (
 )
 
 // The bindings that carry the label become those that are granted; others are left alone, also where they have taken a name.
-func TestSettle(t *testing.T) { //nolint:gocyclo // one step after the other
+func TestReconcileBindings(t *testing.T) { //nolint:gocyclo // one step after the other
 	alice := rbacv1.Subject{Kind: rbacv1.UserKind, Name: "alice"}
 	robot := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "shop", Name: "robot"}
 	plain := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "plain"}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "view"}}
@@ -48,7 +48,7 @@ func TestSettle(t *testing.T) { //nolint:gocyclo // one step after the other
 		return all
 	}
 	grants := []edgev2alpha1.MailboxAccess{{ClusterRole: "view", Subjects: []rbacv1.Subject{alice, robot}}, {ClusterRole: "edit", Subjects: []rbacv1.Subject{alice}}}
-	if err := settle(t.Context(), bindings, grants); err != nil {
+	if err := reconcileBindings(t.Context(), bindings, grants); err != nil {
 		t.Fatal(err)
 	}
 	view, err := bindings.Get(t.Context(), "synchub:view", metav1.GetOptions{})
@@ -64,11 +64,11 @@ func TestSettle(t *testing.T) { //nolint:gocyclo // one step after the other
 		return count
 	}
 	before := writes()
-	if err := settle(t.Context(), bindings, grants); err != nil || writes() != before {
+	if err := reconcileBindings(t.Context(), bindings, grants); err != nil || writes() != before {
 		t.Errorf("the same again: %v, %d writes", err, writes()-before)
 	}
 	grants = []edgev2alpha1.MailboxAccess{{ClusterRole: "view", Subjects: []rbacv1.Subject{robot}}}
-	if err := settle(t.Context(), bindings, grants); err != nil {
+	if err := reconcileBindings(t.Context(), bindings, grants); err != nil {
 		t.Fatal(err)
 	}
 	if view, _ = bindings.Get(t.Context(), "synchub:view", metav1.GetOptions{}); len(view.Subjects) != 1 || view.Subjects[0] != robot {
@@ -77,10 +77,10 @@ func TestSettle(t *testing.T) { //nolint:gocyclo // one step after the other
 	if got := names(); !reflect.DeepEqual(got, []string{"plain", "synchub:taken", "synchub:view"}) {
 		t.Errorf("there are %v", got)
 	}
-	if err := settle(t.Context(), bindings, []edgev2alpha1.MailboxAccess{{ClusterRole: "taken", Subjects: []rbacv1.Subject{alice}}}); err == nil {
+	if err := reconcileBindings(t.Context(), bindings, []edgev2alpha1.MailboxAccess{{ClusterRole: "taken", Subjects: []rbacv1.Subject{alice}}}); err == nil {
 		t.Error("somebody else's binding was taken over")
 	}
-	if err := settle(t.Context(), bindings, nil); err != nil {
+	if err := reconcileBindings(t.Context(), bindings, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := names(); !reflect.DeepEqual(got, []string{"plain", "synchub:taken"}) {

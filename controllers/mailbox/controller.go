@@ -48,9 +48,9 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/heartbeat"
-	"github.com/synchub-dev/synchub/controllers/notice"
-	"github.com/synchub-dev/synchub/controllers/patch"
+	"github.com/synchub-dev/synchub/controllers/internal/events"
+	"github.com/synchub-dev/synchub/controllers/internal/patch"
+	"github.com/synchub-dev/synchub/controllers/internal/predicates"
 	"github.com/synchub-dev/synchub/provider/inventories"
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
@@ -60,12 +60,12 @@ const (
 	Finalizer = "synchub.dev/mailbox"
 	// WorkspaceType is the type of mailbox workspaces; it lives in the provider workspace.
 	WorkspaceType = "mailbox"
-	// hangingAfter is when a mailbox that is not ready counts as hanging. kcp takes about a second.
-	hangingAfter = time.Minute
-	// lookAgain is how soon a mailbox that is on its way out is looked at again.
-	lookAgain = 5 * time.Second
-	// grantAgain is how often the bindings that give users their rights in a mailbox are compared: nothing tells of a change.
-	grantAgain = 10 * time.Minute
+	// initializationTimeout is when a mailbox that is not ready counts as hanging. kcp takes about a second.
+	initializationTimeout = time.Minute
+	// requeueInterval is how soon a mailbox that is on its way out is looked at again.
+	requeueInterval = 5 * time.Second
+	// accessResyncInterval is how often the bindings that give users their rights in a mailbox are compared: nothing tells of a change.
+	accessResyncInterval = 10 * time.Minute
 	// reconcileTimeout bounds what kcp may take for one look at a SyncTarget.
 	reconcileTimeout = 2 * time.Minute
 	// workers is how many SyncTargets are looked after at once.
@@ -77,17 +77,17 @@ const (
 	ReasonReady        = "Ready"
 	ReasonInitializing = "Initializing"
 	// ReasonQueued: kcp is preparing others, and this one comes after them.
-	ReasonQueued  = "Queued"
-	ReasonHanging = "Hanging"
-	ReasonForeign = "ForeignWorkspace"
-	// ReasonDeleted: somebody deletes the mailbox; it is made again when it is gone.
-	ReasonDeleted = "WorkspaceDeleted"
-	// ReasonLost: the mailbox is gone, and a new one is being made.
-	ReasonLost = "WorkspaceLost"
-	// ReasonMemoryLost: the mailbox is there, and the hub does not remember the SyncTarget.
-	ReasonMemoryLost = "MemoryLost"
-	// ReasonRemovalHeldUp: the SyncTarget is being deleted, and its mailbox cannot be removed now.
-	ReasonRemovalHeldUp = "RemovalHeldUp"
+	ReasonQueued              = "Queued"
+	ReasonInitializationStuck = "InitializationStuck"
+	ReasonForeignWorkspace    = "ForeignWorkspace"
+	// ReasonWorkspaceDeleted: somebody deletes the mailbox; it is made again when it is gone.
+	ReasonWorkspaceDeleted = "WorkspaceDeleted"
+	// ReasonWorkspaceLost: the mailbox is gone, and a new one is being made.
+	ReasonWorkspaceLost = "WorkspaceLost"
+	// ReasonStateLost: the mailbox is there, and the hub does not remember the SyncTarget.
+	ReasonStateLost = "StateLost"
+	// ReasonRemovalBlocked: the SyncTarget is being deleted, and its mailbox cannot be removed now.
+	ReasonRemovalBlocked = "RemovalBlocked"
 	// ReasonNamespaceFailed: the mailbox is there, and its namespace default cannot be made.
 	ReasonNamespaceFailed = "NamespaceFailed"
 	// ReasonTooManyMailboxes: the SyncTargets of the inventory workspace have as many as the hub makes for one.
@@ -101,40 +101,40 @@ const (
 // Controller gives SyncTargets their mailbox workspaces.
 type Controller struct {
 	Locator
-	manager mcmanager.Manager
-	ledger  *ledger.Ledger
-	work    Work
-	turns   *turns
-	clock   clock.Clock
+	manager         mcmanager.Manager
+	ledger          *ledger.Store
+	dependencies    Dependencies
+	creationLimiter *creationLimiter
+	clock           clock.Clock
 }
 
-// Work is what else goes on between mailboxes and their targets.
-type Work struct {
-	// Stop ends all that is done for a SyncTarget, and returns then.
-	Stop func(syncTarget types.UID)
-	// Departed tells whether a SyncTarget that is being deleted has nothing more to do on its target.
-	Departed func(syncTarget types.UID) bool
-	// Free lets go of the objects of a mailbox that wait there for their target.
-	Free func(ctx context.Context, mailbox logicalcluster.Name) error
-	// Config is how the hub reaches a workspace by itself, and not through an export.
-	Config func(workspace string) *rest.Config
+// Dependencies is what else goes on between mailboxes and their targets.
+type Dependencies struct {
+	// StopSync ends all that is done for a SyncTarget, and returns then.
+	StopSync func(syncTarget types.UID)
+	// IsCleanedUp tells whether a SyncTarget that is being deleted has nothing more to do on its target.
+	IsCleanedUp func(syncTarget types.UID) bool
+	// RemoveFinalizers lets go of the objects of a mailbox that wait there for their target.
+	RemoveFinalizers func(ctx context.Context, mailbox logicalcluster.Name) error
+	// WorkspaceConfig is how the hub reaches a workspace by itself, and not through an export.
+	WorkspaceConfig func(workspace string) *rest.Config
 }
 
 // NewController returns a controller that makes mailboxes where the locator finds them, and remembers them in the ledger.
-func NewController(manager mcmanager.Manager, locator Locator, ledger *ledger.Ledger, clock clock.Clock, work Work) *Controller {
-	return &Controller{Locator: locator, manager: manager, ledger: ledger, clock: clock, work: work, turns: newTurns(clock)}
+func NewController(manager mcmanager.Manager, locator Locator, ledger *ledger.Store, clock clock.Clock, work Dependencies) *Controller {
+	return &Controller{Locator: locator, manager: manager, ledger: ledger, clock: clock, dependencies: work, creationLimiter: newCreationLimiter(clock)}
 }
 
 // Register adds the controller to the manager.
 func (c *Controller) Register() error {
 	return mcbuilder.ControllerManagedBy(c.manager).
 		Named("mailbox").
-		For(&edgev2alpha1.SyncTarget{}, mcbuilder.WithPredicates(heartbeat.Ignored())).
+		For(&edgev2alpha1.SyncTarget{}, mcbuilder.WithPredicates(predicates.IgnoreHeartbeats())).
 		WatchesRawSource(source.TypedKind(c.Provider.GetCache(), &tenancyv1alpha1.Workspace{},
-			handler.TypedEnqueueRequestsFromMapFunc(SyncTargetOf))).
+			handler.TypedEnqueueRequestsFromMapFunc(RequestsForWorkspace))).
 		WatchesRawSource(source.TypedFunc[mcreconcile.Request](func(_ context.Context, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]) error {
-			c.turns.listen(queue)
-			c.Places.listen(queue)
+			c.creationLimiter.setQueue(queue)
+			c.Quota.setQueue(queue)
 			return nil
 		})).
 		WithOptions(controller.TypedOptions[mcreconcile.Request]{
@@ -146,8 +146,8 @@ func (c *Controller) Register() error {
 		Complete(c)
 }
 
-// SyncTargetOf returns the SyncTarget whose mailbox a workspace is.
-func SyncTargetOf(_ context.Context, workspace *tenancyv1alpha1.Workspace) []mcreconcile.Request {
+// RequestsForWorkspace returns the SyncTarget whose mailbox a workspace is.
+func RequestsForWorkspace(_ context.Context, workspace *tenancyv1alpha1.Workspace) []mcreconcile.Request {
 	inventory, _, ok := ParseName(workspace.Name)
 	name := workspace.Annotations[edgev2alpha1.AnnotationSyncTargetName]
 	if !ok || name == "" {
@@ -158,18 +158,18 @@ func SyncTargetOf(_ context.Context, workspace *tenancyv1alpha1.Workspace) []mcr
 	return []mcreconcile.Request{request}
 }
 
-// Reconcile brings one SyncTarget's mailbox in step.
+// Reconcile brings one SyncTarget's mailbox in sync.
 func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request) (reconcile.Result, error) {
 	result, reason, err := c.reconcile(ctx, request)
-	if err != nil || !slices.Contains([]string{ReasonQueued, ReasonInitializing, ReasonNamespaceFailed, ReasonLost}, reason) {
-		c.turns.pass(request)
+	if err != nil || !slices.Contains([]string{ReasonQueued, ReasonInitializing, ReasonNamespaceFailed, ReasonWorkspaceLost}, reason) {
+		c.creationLimiter.release(request)
 	}
 	return result, err
 }
 
 // reconcile returns the reason of the condition MailboxReady too, empty if there is none.
 func (c *Controller) reconcile(ctx context.Context, request mcreconcile.Request) (result reconcile.Result, reason string, err error) {
-	if err := errors.Join(c.ledger.Wait(ctx), c.Places.Wait(ctx)); err != nil {
+	if err := errors.Join(c.ledger.WaitForLoad(ctx), c.Quota.Wait(ctx)); err != nil {
 		return reconcile.Result{}, "", err
 	}
 	inventory, syncTarget, err := c.get(ctx, request)
@@ -178,12 +178,12 @@ func (c *Controller) reconcile(ctx context.Context, request mcreconcile.Request)
 	}
 	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("syncTarget", request.String()))
 	if what := inventories.TooLarge(syncTarget); what != "" {
-		result, err := c.tellTooLarge(ctx, inventory, syncTarget, what)
+		result, err := c.reportTooLarge(ctx, inventory, syncTarget, what)
 		return result, ReasonTooLarge, err
 	}
 	if syncTarget.DeletionTimestamp != nil {
-		c.Places.leave(request)
-		result, err := c.remove(ctx, inventory, syncTarget)
+		c.Quota.release(request)
+		result, err := c.reconcileDelete(ctx, inventory, syncTarget)
 		return result, "", err
 	}
 	stored := syncTarget.DeepCopy()
@@ -192,28 +192,28 @@ func (c *Controller) reconcile(ctx context.Context, request mcreconcile.Request)
 		result, err := patch.Object(ctx, inventory.GetClient(), stored, syncTarget)
 		return result, "", err
 	}
-	condition, mailbox, err := c.ensure(ctx, request, syncTarget)
+	condition, mailbox, err := c.ensureWorkspace(ctx, request, syncTarget)
 	if err != nil {
 		return reconcile.Result{}, "", err
 	}
 	if mailbox != nil {
-		if err := c.tellForgotten(ctx, inventory.GetClient(), request, syncTarget); err != nil {
+		if err := c.warnStateLost(ctx, inventory.GetClient(), request, syncTarget); err != nil {
 			return reconcile.Result{}, "", err
 		}
-		condition = c.grant(ctx, syncTarget, condition, mailbox)
+		condition = c.reconcileAccess(ctx, syncTarget, condition, mailbox)
 	}
-	written, err := c.report(ctx, inventory, syncTarget, stored, condition, mailbox)
+	written, err := c.updateStatus(ctx, inventory, syncTarget, stored, condition, mailbox)
 	if err != nil || written.RequeueAfter > 0 {
 		return written, condition.Reason, err
 	}
 	switch condition.Reason {
 	case ReasonInitializing:
-		return reconcile.Result{RequeueAfter: hangingAfter}, condition.Reason, nil
-	case ReasonDeleted, ReasonLost, ReasonNamespaceFailed, ReasonAccessFailed:
-		return reconcile.Result{RequeueAfter: lookAgain}, condition.Reason, nil
+		return reconcile.Result{RequeueAfter: initializationTimeout}, condition.Reason, nil
+	case ReasonWorkspaceDeleted, ReasonWorkspaceLost, ReasonNamespaceFailed, ReasonAccessFailed:
+		return reconcile.Result{RequeueAfter: requeueInterval}, condition.Reason, nil
 	}
 	if len(syncTarget.Spec.MailboxAccess) > 0 {
-		return reconcile.Result{RequeueAfter: grantAgain}, condition.Reason, nil
+		return reconcile.Result{RequeueAfter: accessResyncInterval}, condition.Reason, nil
 	}
 	return reconcile.Result{}, condition.Reason, nil
 }
@@ -222,20 +222,20 @@ func (c *Controller) reconcile(ctx context.Context, request mcreconcile.Request)
 func (c *Controller) get(ctx context.Context, request mcreconcile.Request) (cluster.Cluster, *edgev2alpha1.SyncTarget, error) {
 	inventory, err := c.manager.GetCluster(ctx, request.ClusterName)
 	if err != nil {
-		c.Places.leave(request)
+		c.Quota.release(request)
 		return nil, nil, err
 	}
 	syncTarget := &edgev2alpha1.SyncTarget{}
 	err = inventory.GetClient().Get(ctx, request.NamespacedName, syncTarget)
 	if apierrors.IsNotFound(err) {
-		c.Places.leave(request)
+		c.Quota.release(request)
 		return inventory, nil, nil
 	}
 	return inventory, syncTarget, err
 }
 
-// tellTooLarge says in the condition MailboxReady that nothing is done for a SyncTarget.
-func (c *Controller) tellTooLarge(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, what string) (reconcile.Result, error) {
+// reportTooLarge says in the condition MailboxReady that nothing is done for a SyncTarget.
+func (c *Controller) reportTooLarge(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, what string) (reconcile.Result, error) {
 	stored := syncTarget.DeepCopy()
 	changed := meta.SetStatusCondition(&syncTarget.Status.Conditions, metav1.Condition{
 		Type: edgev2alpha1.ConditionMailboxReady, Status: metav1.ConditionFalse, Reason: ReasonTooLarge, ObservedGeneration: syncTarget.Generation,
@@ -247,18 +247,18 @@ func (c *Controller) tellTooLarge(ctx context.Context, inventory cluster.Cluster
 	return patch.Status(ctx, inventory.GetClient(), stored, syncTarget)
 }
 
-// report writes the condition MailboxReady and where the mailbox is, if either changed. That a mailbox was lost is told first.
-func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, syncTarget, stored *edgev2alpha1.SyncTarget, condition metav1.Condition, mailbox *edgev2alpha1.MailboxStatus) (reconcile.Result, error) {
+// updateStatus writes the condition MailboxReady and where the mailbox is, if either changed. That a mailbox was lost is told first.
+func (c *Controller) updateStatus(ctx context.Context, inventory cluster.Cluster, syncTarget, stored *edgev2alpha1.SyncTarget, condition metav1.Condition, mailbox *edgev2alpha1.MailboxStatus) (reconcile.Result, error) {
 	condition.Type, condition.ObservedGeneration = edgev2alpha1.ConditionMailboxReady, syncTarget.Generation
 	changed := meta.SetStatusCondition(&syncTarget.Status.Conditions, condition)
 	former := c.ledger.Get(syncTarget.UID).Mailbox
-	if former != "" && (condition.Reason == ReasonLost || mailbox != nil && former != mailbox.Cluster) {
-		if err := c.tellLost(ctx, inventory.GetClient(), syncTarget, former); err != nil {
+	if former != "" && (condition.Reason == ReasonWorkspaceLost || mailbox != nil && former != mailbox.Cluster) {
+		if err := c.warnWorkspaceLost(ctx, inventory.GetClient(), syncTarget, former); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
-	if condition.Reason == ReasonLost || mailbox != nil {
-		if err := c.remember(ctx, syncTarget, mailbox); err != nil {
+	if condition.Reason == ReasonWorkspaceLost || mailbox != nil {
+		if err := c.updateLedger(ctx, syncTarget, mailbox); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
@@ -271,8 +271,8 @@ func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, sync
 	return patch.Status(ctx, inventory.GetClient(), stored, syncTarget)
 }
 
-// remember writes down which mailbox a SyncTarget has, nil if none.
-func (c *Controller) remember(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, mailbox *edgev2alpha1.MailboxStatus) error {
+// updateLedger writes down which mailbox a SyncTarget has, nil if none.
+func (c *Controller) updateLedger(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, mailbox *edgev2alpha1.MailboxStatus) error {
 	return c.ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) {
 		entry.Name, entry.Inventory, entry.Mailbox = syncTarget.Name, logicalcluster.From(syncTarget).String(), ""
 		if mailbox != nil {
@@ -281,105 +281,105 @@ func (c *Controller) remember(ctx context.Context, syncTarget *edgev2alpha1.Sync
 	})
 }
 
-// ensure creates the mailbox unless it exists, and returns the condition MailboxReady and, once it is, where it is.
-func (c *Controller) ensure(ctx context.Context, request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget) (metav1.Condition, *edgev2alpha1.MailboxStatus, error) {
+// ensureWorkspace creates the mailbox unless it exists, and returns the condition MailboxReady and, once it is, where it is.
+func (c *Controller) ensureWorkspace(ctx context.Context, request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget) (metav1.Condition, *edgev2alpha1.MailboxStatus, error) {
 	name := Name(logicalcluster.Name(request.ClusterName), syncTarget.UID)
 	var workspace tenancyv1alpha1.Workspace
 	err := c.Provider.GetClient().Get(ctx, types.NamespacedName{Name: name}, &workspace)
 	if apierrors.IsNotFound(err) {
-		if !c.Places.take(request, name, c.ledger.Get(syncTarget.UID).Mailbox != "") {
-			return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonTooManyMailboxes, Message: c.Places.Refusal()}, nil, nil
+		if !c.Quota.reserve(request, name, c.ledger.Get(syncTarget.UID).Mailbox != "") {
+			return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonTooManyMailboxes, Message: c.Quota.ExceededMessage()}, nil, nil
 		}
-		if !c.turns.take(request) {
+		if !c.creationLimiter.acquire(request) {
 			return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonQueued,
-				Message: fmt.Sprintf("The hub has kcp prepare %d mailboxes at a time; this one waits for its turn.", atOnce)}, nil, nil
+				Message: fmt.Sprintf("The hub has kcp prepare %d mailboxes at a time; this one waits for its turn.", maxConcurrentCreations)}, nil, nil
 		}
-		workspace = c.wanted(name, syncTarget.Name)
+		workspace = c.desiredWorkspace(name, syncTarget.Name)
 		err = c.Provider.GetClient().Create(ctx, &workspace)
 		if apierrors.IsAlreadyExists(err) {
 			// The cache is behind; its event brings us back.
-			return initializing(name), nil, nil
+			return initializingCondition(name), nil, nil
 		}
 		if err == nil && c.ledger.Get(syncTarget.UID).Mailbox != "" {
-			return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonLost,
+			return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonWorkspaceLost,
 				Message: fmt.Sprintf("The workspace %s was deleted; kcp is preparing a new one.", name)}, nil, nil
 		}
 	}
 	if err != nil {
 		return metav1.Condition{}, nil, fmt.Errorf("cannot ensure the mailbox workspace %s: %w", name, err)
 	}
-	return c.observe(ctx, request, syncTarget, &workspace)
+	return c.observeWorkspace(ctx, request, syncTarget, &workspace)
 }
 
-// observe returns the condition MailboxReady of a workspace that exists and, if it is ready, where the mailbox is.
-func (c *Controller) observe(
+// observeWorkspace returns the condition MailboxReady of a workspace that exists and, if it is ready, where the mailbox is.
+func (c *Controller) observeWorkspace(
 	ctx context.Context, request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, workspace *tenancyv1alpha1.Workspace,
 ) (metav1.Condition, *edgev2alpha1.MailboxStatus, error) {
 	name := workspace.Name
-	why, err := c.whyForeign(ctx, workspace, syncTarget)
+	why, err := c.foreignReason(ctx, workspace, syncTarget)
 	if err != nil {
 		return metav1.Condition{}, nil, err
 	}
 	if why != "" {
-		return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonForeign,
+		return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonForeignWorkspace,
 			Message: fmt.Sprintf("The workspace %s:%s exists and %s: remove it.", c.Workspace, name, why)}, nil, nil
 	}
 	if workspace.DeletionTimestamp != nil {
-		if err := c.work.Free(ctx, logicalcluster.Name(workspace.Spec.Cluster)); err != nil {
+		if err := c.dependencies.RemoveFinalizers(ctx, logicalcluster.Name(workspace.Spec.Cluster)); err != nil {
 			log.FromContext(ctx).Info("cannot free the objects of a mailbox that is being deleted", "error", err.Error())
 		}
-		return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonDeleted,
+		return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonWorkspaceDeleted,
 			Message: fmt.Sprintf("The workspace %s:%s is being deleted. What it held stays on the target; a new one is made when it is gone.", c.Workspace, name)}, nil, nil
 	}
 	if workspace.Status.Phase == corev1alpha1.LogicalClusterPhaseReady && workspace.Spec.Cluster != "" {
-		if err := c.furnish(ctx, syncTarget.UID, workspace.Spec.Cluster); err != nil {
+		if err := c.ensureDefaultNamespace(ctx, syncTarget.UID, workspace.Spec.Cluster); err != nil {
 			return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonNamespaceFailed,
-				Message: fmt.Sprintf("The namespace default cannot be made in the mailbox %s: %v.", c.path(name), err)}, nil, nil
+				Message: fmt.Sprintf("The namespace default cannot be made in the mailbox %s: %v.", c.workspacePath(name), err)}, nil, nil
 		}
-		return metav1.Condition{Status: metav1.ConditionTrue, Reason: ReasonReady, Message: fmt.Sprintf("The mailbox is %s.", c.path(name))},
-			&edgev2alpha1.MailboxStatus{Workspace: c.path(name), Cluster: workspace.Spec.Cluster}, nil
+		return metav1.Condition{Status: metav1.ConditionTrue, Reason: ReasonReady, Message: fmt.Sprintf("The mailbox is %s.", c.workspacePath(name))},
+			&edgev2alpha1.MailboxStatus{Workspace: c.workspacePath(name), Cluster: workspace.Spec.Cluster}, nil
 	}
 	before := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionMailboxReady)
-	if c.clock.Since(c.turns.note(request)) >= hangingAfter || before != nil && before.Reason == ReasonHanging {
-		return hanging(c.Workspace+":"+name, workspace.Status.Phase), nil, nil
+	if c.clock.Since(c.creationLimiter.markCreating(request)) >= initializationTimeout || before != nil && before.Reason == ReasonInitializationStuck {
+		return stuckCondition(c.Workspace+":"+name, workspace.Status.Phase), nil, nil
 	}
-	return initializing(name), nil, nil
+	return initializingCondition(name), nil, nil
 }
 
-// hanging is the condition of a workspace that this hub, or the one before, has seen not to be ready for hangingAfter. How old the
+// stuckCondition is the condition of a workspace that this hub, or the one before, has seen not to be ready for hangingAfter. How old the
 // workspace is does not tell that: it is made by kcp's clock.
-func hanging(path string, phase corev1alpha1.LogicalClusterPhaseType) metav1.Condition {
-	return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonHanging,
+func stuckCondition(path string, phase corev1alpha1.LogicalClusterPhaseType) metav1.Condition {
+	return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonInitializationStuck,
 		Message: fmt.Sprintf("The workspace %s is not ready after a minute or more, but %s. kcp binds the mailbox's APIs in the name of the hub's user: it must be a kcp user, "+
 			"not a ServiceAccount of another workspace, and may bind both exports (see `synchub init`).", path, phase)}
 }
 
-func initializing(name string) metav1.Condition {
+func initializingCondition(name string) metav1.Condition {
 	return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonInitializing, Message: fmt.Sprintf("kcp is preparing the workspace %s.", name)}
 }
 
-func (c *Controller) wanted(name, syncTarget string) tenancyv1alpha1.Workspace {
+func (c *Controller) desiredWorkspace(name, syncTarget string) tenancyv1alpha1.Workspace {
 	return tenancyv1alpha1.Workspace{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{edgev2alpha1.AnnotationSyncTargetName: syncTarget}},
 		Spec:       tenancyv1alpha1.WorkspaceSpec{Type: &tenancyv1alpha1.WorkspaceTypeReference{Name: WorkspaceType, Path: c.Workspace}},
 	}
 }
 
-// tellLost reports that a mailbox was deleted by hand.
-func (c *Controller) tellLost(ctx context.Context, inventory client.Client, syncTarget *edgev2alpha1.SyncTarget, former string) error {
-	return notice.Warn(ctx, inventory, c.clock, syncTarget, ReasonLost, fmt.Sprintf(
+// warnWorkspaceLost reports that a mailbox was deleted by hand.
+func (c *Controller) warnWorkspaceLost(ctx context.Context, inventory client.Client, syncTarget *edgev2alpha1.SyncTarget, former string) error {
+	return events.WarnSyncTarget(ctx, inventory, c.clock, syncTarget, ReasonWorkspaceLost, fmt.Sprintf(
 		"The mailbox %s (%s) was deleted, and is made again empty. What came from it stays on the target, until the new one selects it again or the target is drained.",
-		c.path(Name(logicalcluster.From(syncTarget), syncTarget.UID)), former))
+		c.workspacePath(Name(logicalcluster.From(syncTarget), syncTarget.UID)), former))
 }
 
-// tellForgotten reports that the hub has lost its memory of a SyncTarget whose mailbox is there, if so. It cannot know whether the
+// warnStateLost reports that the hub has lost its memory of a SyncTarget whose mailbox is there, if so. It cannot know whether the
 // cluster that answers is the one that did.
-func (c *Controller) tellForgotten(ctx context.Context, inventory client.Client, request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget) error {
-	if c.ledger.Get(syncTarget.UID).Mailbox != "" || c.turns.prepares(request) {
+func (c *Controller) warnStateLost(ctx context.Context, inventory client.Client, request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget) error {
+	if c.ledger.Get(syncTarget.UID).Mailbox != "" || c.creationLimiter.isCreating(request) {
 		return nil
 	}
-	return notice.Warn(ctx, inventory, c.clock, syncTarget, ReasonMemoryLost, fmt.Sprintf(
+	return events.WarnSyncTarget(ctx, inventory, c.clock, syncTarget, ReasonStateLost, fmt.Sprintf(
 		"The hub does not remember this SyncTarget, though its mailbox %s is there: its memory in the provider workspace was deleted, or not written yet. It takes the cluster that answers for the right one, "+
-			"and does not know of resources there that nothing selects any more. See whether status.clusterID is the cluster that is meant, and what `kubectl synchub strays` lists on others.",
-		c.path(Name(logicalcluster.From(syncTarget), syncTarget.UID))))
+			"and does not know of resources there that nothing selects any more. See whether status.clusterID is the cluster that is meant, and what `kubectl synchub stale-objects` lists on others.",
+		c.workspacePath(Name(logicalcluster.From(syncTarget), syncTarget.UID))))
 }

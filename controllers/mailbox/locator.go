@@ -34,11 +34,11 @@ import (
 // what the SyncTarget says: its status can be written by users of the inventory workspace.
 type Locator struct {
 	// Provider is the provider workspace, and Workspace its path.
-	Provider  cluster.Cluster
-	Workspace string
-	Maker     *Maker
-	// Places bound how many mailboxes there are.
-	Places *Places
+	Provider     cluster.Cluster
+	Workspace    string
+	OwnerChecker *OwnerChecker
+	// Quota bound how many mailboxes there are.
+	Quota *Quota
 }
 
 // Locate returns the logical cluster of a SyncTarget's mailbox, empty while that is not ready or is being deleted. The inventory
@@ -55,7 +55,7 @@ func (l Locator) Locate(ctx context.Context, inventory logicalcluster.Name, sync
 	case workspace.DeletionTimestamp != nil, workspace.Status.Phase != corev1alpha1.LogicalClusterPhaseReady:
 		return "", nil
 	}
-	if why, err := l.whyForeign(ctx, &workspace, syncTarget); why != "" || err != nil {
+	if why, err := l.foreignReason(ctx, &workspace, syncTarget); why != "" || err != nil {
 		return "", err
 	}
 	return logicalcluster.Name(workspace.Spec.Cluster), nil
@@ -63,14 +63,14 @@ func (l Locator) Locate(ctx context.Context, inventory logicalcluster.Name, sync
 
 // Path returns the path of a SyncTarget's mailbox workspace.
 func (l Locator) Path(inventory logicalcluster.Name, syncTarget types.UID) string {
-	return l.path(Name(inventory, syncTarget))
+	return l.workspacePath(Name(inventory, syncTarget))
 }
 
-// path returns the path of a mailbox workspace.
-func (l Locator) path(name string) string { return l.Workspace + ":" + name }
+// workspacePath returns the path of a mailbox workspace.
+func (l Locator) workspacePath(name string) string { return l.Workspace + ":" + name }
 
-// whyForeign tells why a workspace is not the mailbox of the SyncTarget, empty if it is.
-func (l Locator) whyForeign(ctx context.Context, workspace *tenancyv1alpha1.Workspace, syncTarget *edgev2alpha1.SyncTarget) (string, error) {
+// foreignReason tells why a workspace is not the mailbox of the SyncTarget, empty if it is.
+func (l Locator) foreignReason(ctx context.Context, workspace *tenancyv1alpha1.Workspace, syncTarget *edgev2alpha1.SyncTarget) (string, error) {
 	kind := workspace.Spec.Type
 	if kind == nil || string(kind.Name) != WorkspaceType || kind.Path != l.Workspace {
 		return fmt.Sprintf("is not of type %s:%s", l.Workspace, WorkspaceType), nil
@@ -78,5 +78,5 @@ func (l Locator) whyForeign(ctx context.Context, workspace *tenancyv1alpha1.Work
 	if annotated := workspace.Annotations[edgev2alpha1.AnnotationSyncTargetName]; annotated != syncTarget.Name {
 		return fmt.Sprintf("is annotated for the SyncTarget %q", annotated), nil
 	}
-	return l.Maker.whyNotMade(ctx, workspace, syncTarget.UID)
+	return l.OwnerChecker.notOwnedReason(ctx, workspace, syncTarget.UID)
 }

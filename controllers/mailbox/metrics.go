@@ -19,33 +19,33 @@ package mailbox
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/synchub-dev/synchub/provider/gauges"
+	"github.com/synchub-dev/synchub/provider/metrics"
 )
 
-var refusedSyncTargets = prometheus.NewDesc("synchub_synctargets_refused",
+var refusedSyncTargets = prometheus.NewDesc("synchub_sync_targets_over_quota",
 	"SyncTargets that get no mailbox, since those of their inventory workspace have as many as the hub makes.", nil, nil)
 
-// started are the places that count: none on a hub that does not lead.
-var started = gauges.New(read, refusedSyncTargets)
+// activeQuotas are the places that count: none on a hub that does not lead.
+var activeQuotas = metrics.New(collectQuotas, refusedSyncTargets)
 
 // Collectors returns the package's metrics, to be registered once.
-func Collectors() []prometheus.Collector { return []prometheus.Collector{started} }
+func Collectors() []prometheus.Collector { return []prometheus.Collector{activeQuotas} }
 
-func read(started []*Places, metrics chan<- prometheus.Metric) {
+func collectQuotas(started []*Quota, metrics chan<- prometheus.Metric) {
 	refused := 0
 	for _, places := range started {
-		refused += places.refused()
+		refused += places.countRefused()
 	}
 	if len(started) > 0 {
 		metrics <- prometheus.MustNewConstMetric(refusedSyncTargets, prometheus.GaugeValue, float64(refused))
 	}
 }
 
-// refused returns how many SyncTargets get no mailbox.
-func (p *Places) refused() (count int) {
+// countRefused returns how many SyncTargets get no mailbox.
+func (p *Quota) countRefused() (count int) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
-	for _, all := range p.of {
+	for _, all := range p.byInventory {
 		count += len(all.refused)
 	}
 	return count

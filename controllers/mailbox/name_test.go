@@ -37,7 +37,7 @@ import (
 )
 
 // kcp names logical clusters by 16 characters in base 36, but for root.
-func TestNamesComeBack(t *testing.T) {
+func TestNameRoundTrip(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6)) //nolint:gosec // repeatable names
 	inventories := []logicalcluster.Name{"root"}
 	for range 1000 {
@@ -106,7 +106,7 @@ func FuzzParseName(f *testing.F) {
 	})
 }
 
-func TestSyncTargetOf(t *testing.T) {
+func TestRequestsForWorkspace(t *testing.T) {
 	request := mcreconcile.Request{ClusterName: "abc"}
 	request.Name = "florin"
 	for name, test := range map[string]struct {
@@ -121,35 +121,35 @@ func TestSyncTargetOf(t *testing.T) {
 		"another with a mailbox's name in its own": {"abc-mb-def-mb-ghi", map[string]string{edgev2alpha1.AnnotationSyncTargetName: "florin"}, nil},
 	} {
 		workspace := &tenancyv1alpha1.Workspace{ObjectMeta: metav1.ObjectMeta{Name: test.workspace, Annotations: test.annotations}}
-		if got := SyncTargetOf(t.Context(), workspace); !reflect.DeepEqual(got, test.want) {
+		if got := RequestsForWorkspace(t.Context(), workspace); !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: want %v, got %v", name, test.want, got)
 		}
 	}
 }
 
 // What the controller makes it knows again as its own, and nothing else.
-func TestWantedIsAMailbox(t *testing.T) {
+func TestDesiredWorkspaceIsAMailbox(t *testing.T) {
 	const byHub, byOther = `{"username":"hub"}`, `{"username":"mallory","groups":["system:authenticated"]}`
 	memory := ledger.New(ledger.Options{})
 	asked := 0
 	self := authenticationv1.UserInfo{Username: "former"}
-	controller := &Controller{Locator: Locator{Workspace: "root:synchub", Maker: &Maker{Ledger: memory, WhoAmI: func(context.Context) (authenticationv1.UserInfo, error) {
+	controller := &Controller{Locator: Locator{Workspace: "root:synchub", OwnerChecker: &OwnerChecker{Ledger: memory, WhoAmI: func(context.Context) (authenticationv1.UserInfo, error) {
 		asked++
 		return self, nil
 	}}}}
 	syncTarget := &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "florin", UID: "def"}}
 	whyForeign := func(workspace *tenancyv1alpha1.Workspace) string {
-		why, err := controller.whyForeign(t.Context(), workspace, syncTarget)
+		why, err := controller.foreignReason(t.Context(), workspace, syncTarget)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return why
 	}
-	workspace := controller.wanted("abc-mb-def", "florin")
+	workspace := controller.desiredWorkspace("abc-mb-def", "florin")
 	if workspace.Name != "abc-mb-def" || workspace.Spec.Type.Path != "root:synchub" {
 		t.Errorf("got %+v", workspace)
 	}
-	if requests := SyncTargetOf(t.Context(), &workspace); len(requests) != 1 || requests[0].Name != "florin" || requests[0].ClusterName != "abc" {
+	if requests := RequestsForWorkspace(t.Context(), &workspace); len(requests) != 1 || requests[0].Name != "florin" || requests[0].ClusterName != "abc" {
 		t.Errorf("it leads to %v", requests)
 	}
 	workspace.Annotations[tenancyv1alpha1.ExperimentalWorkspaceOwnerAnnotationKey] = byHub

@@ -57,36 +57,36 @@ var (
 	logicalClusters = schema.GroupVersionResource{Group: "core.kcp.io", Version: "v1alpha1", Resource: "logicalclusters"}
 )
 
-// world is one kcp with a mailbox that the hub's user made.
-type world struct {
+// fixture is one kcp with a mailbox that the hub's user made.
+type fixture struct {
 	*servers.KCP
 	clearer *namelock.Clearer
 	mailbox logicalcluster.Name
 }
 
 func TestClearOnKCP(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	// In this order: what is bound stays so.
 	t.Run("a name that kcp keeps for a definition that is gone", w.testKept)
 	t.Run("a name that a definition has had only for its kind", w.testBindAgain)
 }
 
-func (w *world) testKept(t *testing.T) {
+func (w *fixture) testKept(t *testing.T) {
 	gizmos := schema.GroupResource{Group: group, Resource: "gizmos"}
-	w.apply(t, mailboxPath, definition("gizmos", "Gizmo"))
+	w.apply(t, mailboxPath, crdManifest("gizmos", "Gizmo"))
 	w.eventually(t, func(g Gomega) { g.Expect(w.notes(t)).To(ContainSubstring(`"gizmos.acme.io":{"c":true}`)) })
 	w.export(t, "gizmos", "Gizmo")
 	w.eventually(t, func(g Gomega) { g.Expect(w.conflict(t)).To(ContainSubstring("gizmos.acme.io")) })
 
-	found, err := w.clearer.Clear(t.Context(), w.mailbox, []schema.GroupResource{gizmos})
+	states, err := w.clearer.Clear(t.Context(), w.mailbox, []schema.GroupResource{gizmos})
 	g := NewWithT(t)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(found).To(Equal(namelock.Finding{Definitions: []string{"gizmos.acme.io"}}))
+	g.Expect(states).To(Equal(namelock.ClearResult{BlockingCRDs: []string{"gizmos.acme.io"}}))
 	g.Expect(w.notes(t)).To(ContainSubstring(`"gizmos.acme.io":{"c":true}`))
 
 	g.Expect(framework.Delete(t.Context(), w.Workspace(mailboxPath), definitions, "", "gizmos.acme.io")).To(Succeed())
 	w.eventually(t, func(g Gomega) {
-		g.Expect(w.clearer.Clear(t.Context(), w.mailbox, []schema.GroupResource{gizmos})).To(Equal(namelock.Finding{Freed: true}))
+		g.Expect(w.clearer.Clear(t.Context(), w.mailbox, []schema.GroupResource{gizmos})).To(Equal(namelock.ClearResult{Freed: true}))
 	})
 	w.eventually(t, func(g Gomega) {
 		g.Expect(w.conflict(t)).To(BeEmpty())
@@ -94,26 +94,26 @@ func (w *world) testKept(t *testing.T) {
 	})
 }
 
-func (w *world) testBindAgain(t *testing.T) {
-	w.apply(t, mailboxPath, definition("squatters", "Widget"))
+func (w *fixture) testBindAgain(t *testing.T) {
+	w.apply(t, mailboxPath, crdManifest("squatters", "Widget"))
 	w.eventually(t, func(g Gomega) { g.Expect(w.notes(t)).To(ContainSubstring("squatters.acme.io")) })
 	w.export(t, "widgets", "Widget")
 	w.eventually(t, func(g Gomega) { g.Expect(w.conflict(t)).To(ContainSubstring("squatters.acme.io")) })
 	g := NewWithT(t)
 	g.Expect(framework.Delete(t.Context(), w.Workspace(mailboxPath), definitions, "", "squatters.acme.io")).To(Succeed())
 	w.eventually(t, func(g Gomega) {
-		g.Expect(w.clearer.Clear(t.Context(), w.mailbox, []schema.GroupResource{{Group: group, Resource: "widgets"}})).To(Equal(namelock.Finding{}))
+		g.Expect(w.clearer.Clear(t.Context(), w.mailbox, []schema.GroupResource{{Group: group, Resource: "widgets"}})).To(Equal(namelock.ClearResult{}))
 	})
 	// As seldom as the hub does it: kcp does not get to bind what changes all the time.
 	g.Eventually(func(g Gomega) {
 		if bound := w.bound(t); !slices.Contains(bound, any("widgets")) {
-			g.Expect(w.clearer.BindAgain(t.Context(), w.mailbox, w.binding(t).GetName(), time.Now())).To(Succeed())
+			g.Expect(w.clearer.RetryBinding(t.Context(), w.mailbox, w.binding(t).GetName(), time.Now())).To(Succeed())
 		}
 		g.Expect(w.bound(t)).To(ContainElement("widgets"))
 	}).WithContext(t.Context()).WithTimeout(patience).WithPolling(5 * time.Second).Should(Succeed())
 }
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	root, err := framework.RepositoryRoot()
 	if err != nil {
@@ -121,7 +121,7 @@ func newWorld(t *testing.T) *world {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
 	defer cancel()
-	w := &world{}
+	w := &fixture{}
 	if w.KCP, err = servers.StartKCP(ctx, servers.Options{Dir: t.TempDir(), Bin: filepath.Join(root, "bin")}); err != nil {
 		t.Fatal(err)
 	}
@@ -144,23 +144,23 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.mailbox, w.clearer = logicalcluster.Name(mailbox.Spec.Cluster), &namelock.Clearer{Config: access.Workspace}
+	w.mailbox, w.clearer = logicalcluster.Name(mailbox.Spec.Cluster), &namelock.Clearer{ConfigFor: access.WorkspaceConfig}
 	return w
 }
 
-func (w *world) eventually(t *testing.T, look func(Gomega)) {
+func (w *fixture) eventually(t *testing.T, look func(Gomega)) {
 	t.Helper()
 	NewWithT(t).Eventually(look).WithContext(t.Context()).WithTimeout(patience).WithPolling(200 * time.Millisecond).Should(Succeed())
 }
 
-func (w *world) apply(t *testing.T, workspace, manifest string) {
+func (w *fixture) apply(t *testing.T, workspace, manifest string) {
 	t.Helper()
 	if err := framework.Apply(t.Context(), w.Workspace(workspace), manifest); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func definition(plural, kind string) string {
+func crdManifest(plural, kind string) string {
 	return fmt.Sprintf(`
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -174,7 +174,7 @@ spec:
 }
 
 // export gives all mailboxes an API.
-func (w *world) export(t *testing.T, plural, kind string) {
+func (w *fixture) export(t *testing.T, plural, kind string) {
 	t.Helper()
 	w.apply(t, providerPath, fmt.Sprintf(`
 apiVersion: apis.kcp.io/v1alpha1
@@ -196,7 +196,7 @@ spec:
 	}
 }
 
-func (w *world) binding(t *testing.T) *unstructured.Unstructured {
+func (w *fixture) binding(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	all, err := framework.List(t.Context(), w.Workspace(mailboxPath), bindings, "", "")
 	if err != nil {
@@ -212,7 +212,7 @@ func (w *world) binding(t *testing.T) *unstructured.Unstructured {
 }
 
 // conflict is what kcp says, empty if there is none.
-func (w *world) conflict(t *testing.T) string {
+func (w *fixture) conflict(t *testing.T) string {
 	t.Helper()
 	all, _, _ := unstructured.NestedSlice(w.binding(t).Object, "status", "conditions")
 	for _, item := range all {
@@ -223,7 +223,7 @@ func (w *world) conflict(t *testing.T) string {
 	return ""
 }
 
-func (w *world) bound(t *testing.T) (names []any) {
+func (w *fixture) bound(t *testing.T) (names []any) {
 	t.Helper()
 	all, _, _ := unstructured.NestedSlice(w.binding(t).Object, "status", "boundResources")
 	for _, item := range all {
@@ -233,7 +233,7 @@ func (w *world) bound(t *testing.T) (names []any) {
 }
 
 // notes are what kcp has noted of names.
-func (w *world) notes(t *testing.T) string {
+func (w *fixture) notes(t *testing.T) string {
 	t.Helper()
 	cluster, err := framework.Get(t.Context(), w.Workspace(mailboxPath), logicalClusters, "", "cluster")
 	if err != nil {

@@ -42,29 +42,29 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/compatibility"
-	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
+	"github.com/synchub-dev/synchub/controllers/schemacheck"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
-	"github.com/synchub-dev/synchub/provider/requests"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
 const (
-	// interval is how often the configs of one mailbox are written at most (rule 1 of the design).
-	interval = 5 * time.Second
-	// busyInterval is the same while many objects wait, for to count all of them again and again, and to write that, takes the
+	// writeInterval is how often the configs of one mailbox are written at most (rule 1 of the design).
+	writeInterval = 5 * time.Second
+	// busyWriteInterval is the same while many objects wait, for to count all of them again and again, and to write that, takes the
 	// servers and the hub time that these need; and while not all has been looked at that was there at the start, for what was
 	// written before is nearer to the truth than what is half known.
-	busyInterval = 15 * time.Second
-	// many is how many objects of a mailbox must wait for that.
-	many = 10
-	// busyShare is how far apart these writes are over all mailboxes in which many wait, the first of each included, and
+	busyWriteInterval = 15 * time.Second
+	// busyThreshold is how many objects of a mailbox must wait for that.
+	busyThreshold = 10
+	// busyWriteSpacing is how far apart these writes are over all mailboxes in which many wait, the first of each included, and
 	// longestInterval the limit of what that makes of busyInterval: in a burst over a hundred mailboxes, kcp took as long for them
 	// as for a third of the objects.
-	busyShare       = 500 * time.Millisecond
-	longestInterval = 2 * time.Minute
-	// soon is how long the first change waits for others. The status after a quiet time is thus nearly immediate.
-	soon         = 200 * time.Millisecond
+	busyWriteSpacing     = 500 * time.Millisecond
+	maxBusyWriteInterval = 2 * time.Minute
+	// changeDelay is how long the first change waits for others. The status after a quiet time is thus nearly immediate.
+	changeDelay  = 200 * time.Millisecond
 	writeTimeout = 30 * time.Second
 	workers      = 4
 )
@@ -76,15 +76,15 @@ type Controller struct {
 	clock     clock.Clock
 	log       logr.Logger
 
-	lock  gosync.Mutex
-	queue priorityqueue.PriorityQueue[types.UID]
-	looks map[types.UID]look // by SyncTarget
-	busy  int                // of looks
+	lock          gosync.Mutex
+	queue         priorityqueue.PriorityQueue[types.UID]
+	schedules     map[types.UID]writeSchedule // by SyncTarget
+	busyMailboxes int                         // of looks
 }
 
-// look is when the configs of a mailbox were last looked at, or first to be, and when they are again at the soonest.
-type look struct {
-	last, next time.Time
+// writeSchedule is when the configs of a mailbox were last looked at, or first to be, and when they are again at the soonest.
+type writeSchedule struct {
+	lastWrite, nextWrite time.Time
 	// busy tells that many of the mailbox's objects waited, and due when it is its turn among those where many do, or just did:
 	// after last, if it waits for one.
 	busy bool
@@ -95,7 +95,7 @@ var _ syncmanager.Observer = &Controller{}
 
 // NewController returns a controller that reports what the manager's sync controllers do.
 func NewController(mailboxes *mailboxes.Mailboxes, manager *syncmanager.Manager, clock clock.Clock, log logr.Logger) *Controller {
-	return &Controller{mailboxes: mailboxes, manager: manager, clock: clock, log: log, looks: map[types.UID]look{}}
+	return &Controller{mailboxes: mailboxes, manager: manager, clock: clock, log: log, schedules: map[types.UID]writeSchedule{}}
 }
 
 // NeedLeaderElection makes the manager run the controller on the leader only.
@@ -108,7 +108,7 @@ func (c *Controller) Start(ctx context.Context) error {
 		MaxConcurrentReconciles: workers,
 		ReconciliationTimeout:   writeTimeout,
 		Reconciler:              c,
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](interval, 5*time.Minute),
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](writeInterval, 5*time.Minute),
 		LogConstructor: func(syncTarget *types.UID) logr.Logger {
 			if syncTarget == nil {
 				return c.log.V(2)
@@ -137,26 +137,26 @@ func (c *Controller) Changed(syncTarget types.UID) {
 	if c.queue == nil {
 		return
 	}
-	delay := max(soon, c.looks[syncTarget].next.Sub(c.clock.Now()))
+	delay := max(changeDelay, c.schedules[syncTarget].nextWrite.Sub(c.clock.Now()))
 	c.queue.AddWithOpts(priorityqueue.AddOpts{After: delay}, syncTarget)
 }
 
 // Reconcile writes the status of the configs of one mailbox where it differs.
 func (c *Controller) Reconcile(ctx context.Context, syncTarget types.UID) (reconcile.Result, error) {
-	if halt := c.manager.Halt(syncTarget); halt.Reason != "" {
-		return c.reportHalt(ctx, syncTarget, halt)
+	if halt := c.manager.NotSynced(syncTarget); halt.Reason != "" {
+		return c.reportNotSynced(ctx, syncTarget, halt)
 	}
 	view, ok := c.manager.View(syncTarget)
 	if !ok {
 		c.forget(syncTarget)
 		return reconcile.Result{}, nil
 	}
-	if later := c.begin(syncTarget, view); later > 0 {
-		return reconcile.Result{RequeueAfter: later}, nil
+	if requeueAfter := c.scheduleWrite(syncTarget, view); requeueAfter > 0 {
+		return reconcile.Result{RequeueAfter: requeueAfter}, nil
 	}
 	report := newReport(view)
-	if limits := c.mailboxes.LimitError(view.Mailbox); limits.Closed {
-		report.closed = limits.Error()
+	if limits := c.mailboxes.MailboxLimitError(view.Mailbox); limits.Evicted {
+		report.evictedReason = limits.Error()
 	}
 	var errs []error
 	for _, resource := range syncmanager.ConfigResources {
@@ -164,32 +164,32 @@ func (c *Controller) Reconcile(ctx context.Context, syncTarget types.UID) (recon
 		for _, config := range configs {
 			// One that is being deleted selects nothing any more.
 			if config.GetDeletionTimestamp() == nil && ctx.Err() == nil {
-				errs = append(errs, c.write(ctx, report, resource, config))
+				errs = append(errs, c.reconcileConfig(ctx, report, resource, config))
 			}
 		}
 	}
-	if err := errors.Join(errs...); err != nil || !report.supply.isIncomplete() {
+	if err := errors.Join(errs...); err != nil || !report.availability.isIncomplete() {
 		return reconcile.Result{}, err
 	}
 	// Nothing tells of it when what needs no change has been tried, or is seen again.
-	return reconcile.Result{RequeueAfter: busyInterval}, nil
+	return reconcile.Result{RequeueAfter: busyWriteInterval}, nil
 }
 
-// reportHalt says in the configs of a mailbox that nothing is synced. What they say of objects stays: it was observed before.
-func (c *Controller) reportHalt(ctx context.Context, syncTarget types.UID, halt syncmanager.Halt) (reconcile.Result, error) {
-	if later := c.take(syncTarget, false, true); later > 0 {
-		return reconcile.Result{RequeueAfter: later}, nil
+// reportNotSynced says in the configs of a mailbox that nothing is synced. What they say of objects stays: it was observed before.
+func (c *Controller) reportNotSynced(ctx context.Context, syncTarget types.UID, halt syncmanager.NotSynced) (reconcile.Result, error) {
+	if requeueAfter := c.scheduleWriteWith(syncTarget, false, true); requeueAfter > 0 {
+		return reconcile.Result{RequeueAfter: requeueAfter}, nil
 	}
 	var errs []error
 	for _, resource := range syncmanager.ConfigResources {
 		configs, _ := c.mailboxes.List(resource, halt.Mailbox)
 		for _, config := range configs {
-			if config.GetDeletionTimestamp() != nil || mailboxes.ExtentOf(config) != mailboxes.Whole || ctx.Err() != nil {
+			if config.GetDeletionTimestamp() != nil || mailboxes.ProjectionOf(config) != mailboxes.FullObject || ctx.Err() != nil {
 				continue
 			}
-			current, err := statusOf(config)
+			current, err := decodeStatus(config)
 			if err == nil {
-				err = c.update(ctx, halt.Mailbox, resource, config, current, halted(halt, config.GetGeneration(), current))
+				err = c.updateStatus(ctx, halt.Mailbox, resource, config, current, notSyncedStatus(halt, config.GetGeneration(), current))
 			}
 			errs = append(errs, err)
 		}
@@ -197,8 +197,8 @@ func (c *Controller) reportHalt(ctx context.Context, syncTarget types.UID, halt 
 	return reconcile.Result{}, errors.Join(errs...)
 }
 
-// statusOf reads the status of a config, of whichever kind: both share it.
-func statusOf(config *unstructured.Unstructured) (edgev2alpha1.SyncerConfigStatus, error) {
+// decodeStatus reads the status of a config, of whichever kind: both share it.
+func decodeStatus(config *unstructured.Unstructured) (edgev2alpha1.SyncerConfigStatus, error) {
 	var read struct {
 		Status edgev2alpha1.SyncerConfigStatus `json:"status"`
 	}
@@ -206,46 +206,46 @@ func statusOf(config *unstructured.Unstructured) (edgev2alpha1.SyncerConfigStatu
 	return read.Status, err
 }
 
-// begin notes that a mailbox's configs are being looked at, unless it returns how much later that is to be.
-func (c *Controller) begin(syncTarget types.UID, view syncmanager.View) (later time.Duration) {
+// scheduleWrite notes that a mailbox's configs are being looked at, unless it returns how much later that is to be.
+func (c *Controller) scheduleWrite(syncTarget types.UID, view syncmanager.View) (requeueAfter time.Duration) {
 	waiting, known := 0, true
 	for _, controller := range view.Controllers {
-		waiting += controller.Backlog()
-		known = known && controller.Knows()
+		waiting += controller.QueueLength()
+		known = known && controller.HasCompletedFirstPass()
 	}
-	for _, state := range view.Frozen {
-		known = known && state.Reason != compatibility.ReasonPending
+	for _, state := range view.Incompatible {
+		known = known && state.Reason != schemacheck.ReasonPending
 	}
-	return c.take(syncTarget, waiting >= many, known)
+	return c.scheduleWriteWith(syncTarget, waiting >= busyThreshold, known)
 }
 
-// take is begin for a mailbox of which that is known.
-func (c *Controller) take(syncTarget types.UID, busy, known bool) (later time.Duration) {
+// scheduleWriteWith is begin for a mailbox of which that is known.
+func (c *Controller) scheduleWriteWith(syncTarget types.UID, busy, known bool) (requeueAfter time.Duration) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	now, seen := c.clock.Now(), c.looks[syncTarget]
-	if seen.last.IsZero() && !known {
-		seen.last = now
+	now, seen := c.clock.Now(), c.schedules[syncTarget]
+	if seen.lastWrite.IsZero() && !known {
+		seen.lastWrite = now
 	}
-	c.count(seen.busy, -1)
-	switch others := share(c.busy); {
-	case busy && !seen.due.After(seen.last):
-		seen.due = now.Add(max(busyInterval-now.Sub(seen.last), min(others, longestInterval)))
+	c.addBusy(seen.busy, -1)
+	switch others := totalBusySpacing(c.busyMailboxes); {
+	case busy && !seen.due.After(seen.lastWrite):
+		seen.due = now.Add(max(busyWriteInterval-now.Sub(seen.lastWrite), min(others, maxBusyWriteInterval)))
 	case seen.busy && !busy:
-		seen.due = earlier(seen.due, now.Add(min(others, interval)))
+		seen.due = earlier(seen.due, now.Add(min(others, writeInterval)))
 	}
 	seen.busy = busy
-	c.count(seen.busy, 1)
-	if later = putOff(now, seen, known); later > 0 {
-		seen.next = now.Add(later)
+	c.addBusy(seen.busy, 1)
+	if requeueAfter = delayUntilDue(now, seen, known); requeueAfter > 0 {
+		seen.nextWrite = now.Add(requeueAfter)
 	} else {
-		seen.last, seen.next, seen.due = now, now.Add(interval), now
+		seen.lastWrite, seen.nextWrite, seen.due = now, now.Add(writeInterval), now
 		if busy {
-			seen.due = now.Add(min(max(busyInterval, share(c.busy)), longestInterval))
+			seen.due = now.Add(min(max(busyWriteInterval, totalBusySpacing(c.busyMailboxes)), maxBusyWriteInterval))
 		}
 	}
-	c.looks[syncTarget] = seen
-	return later
+	c.schedules[syncTarget] = seen
+	return requeueAfter
 }
 
 func earlier(one, other time.Time) time.Time {
@@ -255,34 +255,36 @@ func earlier(one, other time.Time) time.Time {
 	return other
 }
 
-// share is how long the configs of so many mailboxes take in turn.
-func share(mailboxes int) time.Duration { return time.Duration(mailboxes) * busyShare }
+// totalBusySpacing is how long the configs of so many mailboxes take in turn.
+func totalBusySpacing(mailboxes int) time.Duration {
+	return time.Duration(mailboxes) * busyWriteSpacing
+}
 
 func (c *Controller) forget(syncTarget types.UID) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	c.count(c.looks[syncTarget].busy, -1)
-	delete(c.looks, syncTarget)
+	c.addBusy(c.schedules[syncTarget].busy, -1)
+	delete(c.schedules, syncTarget)
 }
 
-// count wants the lock.
-func (c *Controller) count(busy bool, more int) {
+// addBusy wants the lock.
+func (c *Controller) addBusy(busy bool, more int) {
 	if busy {
-		c.busy += more
+		c.busyMailboxes += more
 	}
 }
 
-// putOff returns how long to wait before the configs of a mailbox are looked at, until it is its turn, and while not all that was
+// delayUntilDue returns how long to wait before the configs of a mailbox are looked at, until it is its turn, and while not all that was
 // there at the start is known. It is short enough not to miss for long that this is over.
-func putOff(now time.Time, seen look, known bool) time.Duration {
+func delayUntilDue(now time.Time, seen writeSchedule, known bool) time.Duration {
 	if !known {
-		return max(0, min(soon, busyInterval-now.Sub(seen.last)))
+		return max(0, min(changeDelay, busyWriteInterval-now.Sub(seen.lastWrite)))
 	}
-	return max(0, min(interval, seen.due.Sub(now)))
+	return max(0, min(writeInterval, seen.due.Sub(now)))
 }
 
-func (c *Controller) write(ctx context.Context, report report, resource schema.GroupVersionResource, object *unstructured.Unstructured) error {
-	var findings Findings
+func (c *Controller) reconcileConfig(ctx context.Context, report report, resource schema.GroupVersionResource, object *unstructured.Unstructured) error {
+	var findings ObservedConfig
 	var current edgev2alpha1.SyncerConfigStatus // both kinds share it
 	id := selection.SyncerConfigID(object.GetName())
 	switch object.GetKind() {
@@ -291,7 +293,7 @@ func (c *Controller) write(ctx context.Context, report report, resource schema.G
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &config); err != nil {
 			return err
 		}
-		findings, current = report.findings(id, config.Spec.Conversions), config.Status
+		findings, current = report.observedConfig(id, config.Spec.Conversions), config.Status
 		findings.Suspended = config.Spec.Suspend
 	default:
 		id = selection.EdgeSyncConfigID(object.GetName())
@@ -299,28 +301,28 @@ func (c *Controller) write(ctx context.Context, report report, resource schema.G
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &config); err != nil {
 			return err
 		}
-		findings, current = report.findings(id, config.Spec.Conversions), config.Status
+		findings, current = report.observedConfig(id, config.Spec.Conversions), config.Status
 	}
-	switch inForce := report.Matcher.Has(id); {
+	switch inForce := report.Matcher.HasConfig(id); {
 	case !inForce && report.Matcher.IsPartial():
-		findings = Findings{Beyond: true, Missing: findings.Missing}
-	case mailboxes.ExtentOf(object) != mailboxes.Whole:
+		findings = ObservedConfig{BeyondLimits: true, MissingAPIs: findings.MissingAPIs}
+	case mailboxes.ProjectionOf(object) != mailboxes.FullObject:
 		// It is about to be in force, or not to be any more.
 		return nil
 	}
-	findings.Generation, findings.Closed = object.GetGeneration(), report.closed
-	return c.update(ctx, report.Mailbox, resource, object, current, Status(findings, current))
+	findings.Generation, findings.EvictedReason = object.GetGeneration(), report.evictedReason
+	return c.updateStatus(ctx, report.Mailbox, resource, object, current, NextStatus(findings, current))
 }
 
-// update writes the status of a config if it is another one.
-func (c *Controller) update(ctx context.Context, mailbox logicalcluster.Name, resource schema.GroupVersionResource, object *unstructured.Unstructured, current, next edgev2alpha1.SyncerConfigStatus) error {
+// updateStatus writes the status of a config if it is another one.
+func (c *Controller) updateStatus(ctx context.Context, mailbox logicalcluster.Name, resource schema.GroupVersionResource, object *unstructured.Unstructured, current, next edgev2alpha1.SyncerConfigStatus) error {
 	if apiequality.Semantic.DeepEqual(current, next) {
 		return nil
 	}
-	return c.patch(ctx, mailbox, resource, object, next)
+	return c.patchStatus(ctx, mailbox, resource, object, next)
 }
 
-func (c *Controller) patch(ctx context.Context, mailbox logicalcluster.Name, resource schema.GroupVersionResource, object *unstructured.Unstructured, next edgev2alpha1.SyncerConfigStatus) error {
+func (c *Controller) patchStatus(ctx context.Context, mailbox logicalcluster.Name, resource schema.GroupVersionResource, object *unstructured.Unstructured, next edgev2alpha1.SyncerConfigStatus) error {
 	client, ok := c.mailboxes.Client(mailbox)
 	if !ok {
 		return nil
@@ -337,7 +339,7 @@ func (c *Controller) patch(ctx context.Context, mailbox logicalcluster.Name, res
 	if err != nil {
 		return err
 	}
-	_, err = client.Resource(resource).Patch(requests.As(ctx, requests.Extra), object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "synchub"}, "status")
+	_, err = client.Resource(resource).Patch(requestmetrics.WithClass(ctx, requestmetrics.Extra), object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "synchub"}, "status")
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("cannot write the status of %s %s: %w", object.GetKind(), object.GetName(), err)
 	}

@@ -28,7 +28,7 @@ import (
 )
 
 // While much is going on configs are looked at less often, but soon after it is over.
-func TestPutOff(t *testing.T) {
+func TestDelayUntilDue(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	for name, test := range map[string]struct {
 		last, due time.Duration // ago, from now
@@ -36,16 +36,16 @@ func TestPutOff(t *testing.T) {
 		want      time.Duration
 	}{
 		"its turn was long ago":                            {last: time.Hour, due: -time.Minute},
-		"its turn is now":                                  {last: busyInterval},
-		"its turn is in a moment":                          {last: busyInterval - time.Second, due: time.Second, want: time.Second},
-		"its turn is in a while":                           {last: soon, due: busyInterval - soon, want: interval},
-		"not all has been looked at":                       {unknown: true, want: soon},
-		"not all has been looked at, its turn or not":      {last: interval, due: busyInterval, unknown: true, want: soon},
-		"not all has been looked at, nearly long enough":   {last: busyInterval - 1, unknown: true, want: 1},
-		"not all can be looked at, the target may be away": {last: busyInterval, unknown: true},
+		"its turn is now":                                  {last: busyWriteInterval},
+		"its turn is in a moment":                          {last: busyWriteInterval - time.Second, due: time.Second, want: time.Second},
+		"its turn is in a while":                           {last: changeDelay, due: busyWriteInterval - changeDelay, want: writeInterval},
+		"not all has been looked at":                       {unknown: true, want: changeDelay},
+		"not all has been looked at, its turn or not":      {last: writeInterval, due: busyWriteInterval, unknown: true, want: changeDelay},
+		"not all has been looked at, nearly long enough":   {last: busyWriteInterval - 1, unknown: true, want: 1},
+		"not all can be looked at, the target may be away": {last: busyWriteInterval, unknown: true},
 	} {
-		seen := look{last: now.Add(-test.last), due: now.Add(test.due)}
-		if got := putOff(now, seen, !test.unknown); got != test.want {
+		seen := writeSchedule{lastWrite: now.Add(-test.last), due: now.Add(test.due)}
+		if got := delayUntilDue(now, seen, !test.unknown); got != test.want {
 			t.Errorf("%s: put off for %v, want %v", name, got, test.want)
 		}
 	}
@@ -58,26 +58,26 @@ func TestBusyMailboxesTakeTurns(t *testing.T) {
 		others      int
 		first, then time.Duration
 	}{
-		"alone":         {first: 0, then: busyInterval},
-		"a few":         {others: 4, first: 2 * time.Second, then: busyInterval},
+		"alone":         {first: 0, then: busyWriteInterval},
+		"a few":         {others: 4, first: 2 * time.Second, then: busyWriteInterval},
 		"a hundred":     {others: 99, first: 49500 * time.Millisecond, then: 50 * time.Second},
-		"ten thousand":  {others: 9999, first: longestInterval, then: longestInterval},
-		"one by chance": {others: 1, first: busyShare, then: busyInterval},
+		"ten thousand":  {others: 9999, first: maxBusyWriteInterval, then: maxBusyWriteInterval},
+		"one by chance": {others: 1, first: busyWriteSpacing, then: busyWriteInterval},
 	} {
 		clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
 		c := NewController(nil, nil, clock, logr.Discard())
 		for i := range test.others {
-			c.take(types.UID(fmt.Sprint(i)), true, true)
+			c.scheduleWriteWith(types.UID(fmt.Sprint(i)), true, true)
 		}
 		for _, want := range []time.Duration{test.first, test.then, test.then} {
 			waited := time.Duration(0)
 			for {
-				later := c.take("this", true, true)
-				if later == 0 {
+				requeueAfter := c.scheduleWriteWith("this", true, true)
+				if requeueAfter == 0 {
 					break
 				}
-				waited += later
-				clock.Step(later)
+				waited += requeueAfter
+				clock.Step(requeueAfter)
 			}
 			if waited != want {
 				t.Errorf("%s: looked at after %v, want %v", name, waited, want)
@@ -90,51 +90,51 @@ func TestBusyMailboxesTakeTurns(t *testing.T) {
 func TestBusyAgain(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
 	c := NewController(nil, nil, clock, logr.Discard())
-	if c.take("this", true, true) != 0 {
+	if c.scheduleWriteWith("this", true, true) != 0 {
 		t.Fatal("the first of all was put off")
 	}
-	c.take("this", false, true)
+	c.scheduleWriteWith("this", false, true)
 	clock.Step(time.Second)
-	if later := c.take("this", true, true); later != interval {
-		t.Errorf("busy again after a second, it is put off for %v, want %v", later, interval)
+	if requeueAfter := c.scheduleWriteWith("this", true, true); requeueAfter != writeInterval {
+		t.Errorf("busy again after a second, it is put off for %v, want %v", requeueAfter, writeInterval)
 	}
 }
 
 // A mailbox that is busy and is not by turns is no worse off than others for that.
-func TestBusyByTurns(t *testing.T) {
+func TestIntermittentlyBusy(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
 	c := NewController(nil, nil, clock, logr.Discard())
 	for i := range 30 {
-		c.take(types.UID(fmt.Sprint(i)), true, true)
+		c.scheduleWriteWith(types.UID(fmt.Sprint(i)), true, true)
 	}
 	started, written := clock.Now(), 0
 	for busy := true; clock.Since(started) < time.Minute; busy = !busy {
-		if c.take("this", busy, true) == 0 {
+		if c.scheduleWriteWith("this", busy, true) == 0 {
 			written++
 		}
 		clock.Step(time.Second)
 	}
-	if most := int(time.Minute / interval); written < 4 || written > most {
+	if most := int(time.Minute / writeInterval); written < 4 || written > most {
 		t.Errorf("looked at %d times in a minute, want once in 5 to 15 seconds", written)
 	}
 }
 
 // Where a mailbox no longer is busy, its configs are looked at soon: the sooner, the fewer others are.
 func TestNoLongerBusy(t *testing.T) {
-	for others, want := range map[int]time.Duration{0: 0, 1: busyShare, 4: 2 * time.Second, 99: interval} {
+	for others, want := range map[int]time.Duration{0: 0, 1: busyWriteSpacing, 4: 2 * time.Second, 99: writeInterval} {
 		clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
 		c := NewController(nil, nil, clock, logr.Discard())
-		c.take("this", true, true)
+		c.scheduleWriteWith("this", true, true)
 		for i := range others {
-			c.take(types.UID(fmt.Sprint(i)), true, true)
+			c.scheduleWriteWith(types.UID(fmt.Sprint(i)), true, true)
 		}
-		if later := c.take("this", false, true); later != want {
-			t.Errorf("of %d others: put off for %v, want %v", others, later, want)
+		if requeueAfter := c.scheduleWriteWith("this", false, true); requeueAfter != want {
+			t.Errorf("of %d others: put off for %v, want %v", others, requeueAfter, want)
 		}
-		for _, step := range []time.Duration{want, soon, interval} {
+		for _, step := range []time.Duration{want, changeDelay, writeInterval} {
 			clock.Step(step)
-			if later := c.take("this", false, true); later != 0 {
-				t.Errorf("of %d others: put off once more, for %v", others, later)
+			if requeueAfter := c.scheduleWriteWith("this", false, true); requeueAfter != 0 {
+				t.Errorf("of %d others: put off once more, for %v", others, requeueAfter)
 			}
 		}
 	}
@@ -152,15 +152,15 @@ func TestConfigsOfBusyMailboxesAreWrittenSeldom(t *testing.T) {
 			if next[uid].After(clock.Now()) {
 				continue
 			}
-			later := c.take(uid, true, true)
-			if later == 0 {
+			requeueAfter := c.scheduleWriteWith(uid, true, true)
+			if requeueAfter == 0 {
 				written++
-				later = interval // an object changes all the time
+				requeueAfter = writeInterval // an object changes all the time
 			}
-			next[uid] = clock.Now().Add(later)
+			next[uid] = clock.Now().Add(requeueAfter)
 		}
 	}
-	if most := 1 + int(duration/busyShare); written > most || written < most/2 {
+	if most := 1 + int(duration/busyWriteSpacing); written > most || written < most/2 {
 		t.Errorf("written %d times, want at most %d, and not much less", written, most)
 	}
 	for i := range mailboxes {
@@ -168,7 +168,7 @@ func TestConfigsOfBusyMailboxesAreWrittenSeldom(t *testing.T) {
 		c.forget(uid)
 		c.forget(uid)
 	}
-	if c.busy != 0 || len(c.looks) != 0 {
-		t.Errorf("%d mailboxes are held to be busy, %d are remembered, when none is left", c.busy, len(c.looks))
+	if c.busyMailboxes != 0 || len(c.schedules) != 0 {
+		t.Errorf("%d mailboxes are held to be busy, %d are remembered, when none is left", c.busyMailboxes, len(c.schedules))
 	}
 }

@@ -15,7 +15,7 @@ limitations under the License.
 */
 
 // Package syncerconfig tells in the status of SyncerConfigs and EdgeSyncConfigs what became of what they select: how many
-// objects are selected, in step and failing, the first failures by name, which entries cannot work and why, and where
+// objects are selected, in sync and failing, the first failures by name, which entries cannot work and why, and where
 // something else decided than the entry that selects an object.
 //
 // A mailbox's configs are reported together, at most once in a few seconds however much changes.

@@ -30,40 +30,40 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/sync"
-	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/syncerconfig"
 )
 
 func TestOverlapping(t *testing.T) {
-	object := func(resource, namespace, name string) sync.ObjectName {
-		return sync.ObjectName{Resource: schema.ParseGroupResource(resource), Key: types.NamespacedName{Namespace: namespace, Name: name}}
+	object := func(resource, namespace, name string) objectsync.ObjectName {
+		return objectsync.ObjectName{Resource: schema.ParseGroupResource(resource), Key: types.NamespacedName{Namespace: namespace, Name: name}}
 	}
 	role, late, early := object("clusterroles.rbac.authorization.k8s.io", "", "x"), object("configmaps", "b", "x"), object("configmaps", "a", "y")
-	var many []sync.ObjectName
+	var many []objectsync.ObjectName
 	for _, name := range []string{"g", "f", "e", "d", "c", "b", "a"} {
 		many = append(many, object("configmaps", "n", name))
 	}
 	for name, test := range map[string]struct {
-		overruled, leftOut []sync.ObjectName
+		overruled, leftOut []objectsync.ObjectName
 		versions           []string
 		reason             string
 		message            []string
 	}{
 		"nothing": {},
 		"overruled": {
-			overruled: []sync.ObjectName{late, role, early}, reason: syncerconfig.ReasonConversionOverruled,
+			overruled: []objectsync.ObjectName{late, role, early}, reason: syncerconfig.ReasonConversionOverruled,
 			message: []string{"An older config", "called on the target: clusterroles.rbac.authorization.k8s.io x; configmaps a/y; configmaps b/x."},
 		},
 		"comes up": {
-			leftOut: []sync.ObjectName{late, late, early}, reason: syncerconfig.ReasonSelectedUp,
+			leftOut: []objectsync.ObjectName{late, late, early}, reason: syncerconfig.ReasonSelectedUp,
 			message: []string{"do not go down", "selects them too: configmaps a/y; configmaps b/x."},
 		},
 		"a version": {
 			versions: []string{"one names v1"}, reason: syncerconfig.ReasonVersionOverruled, message: []string{"the oldest entry that names one decides: one names v1."},
 		},
 		"both": {
-			overruled: []sync.ObjectName{late}, leftOut: []sync.ObjectName{role}, reason: syncerconfig.ReasonConversionOverruled,
+			overruled: []objectsync.ObjectName{late}, leftOut: []objectsync.ObjectName{role}, reason: syncerconfig.ReasonConversionOverruled,
 			message: []string{"target: configmaps b/x. These", "too: clusterroles.rbac.authorization.k8s.io x."},
 		},
 		"many": {
@@ -72,8 +72,8 @@ func TestOverlapping(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := syncerconfig.Status(findings(func(f *syncerconfig.Findings) {
-				f.Tally.Overruled, f.Tally.LeftOut, f.Versions = test.overruled, test.leftOut, test.versions
+			got := syncerconfig.NextStatus(observedConfig(func(f *syncerconfig.ObservedConfig) {
+				f.Tally.Overruled, f.Tally.ExcludedByUpsync, f.OverruledVersions = test.overruled, test.leftOut, test.versions
 			}), edgev2alpha1.SyncerConfigStatus{})
 			condition := meta.FindStatusCondition(got.Conditions, edgev2alpha1.ConditionOverlapping)
 			if test.reason == "" {
@@ -99,13 +99,17 @@ func TestMessagesAreBounded(t *testing.T) {
 	long := strings.Repeat("ä", 5000)
 	failed := failure("", "configmaps", "a", "x")
 	failed.Failure.Message = long
-	entry := syncerconfig.Shortfall{Field: "spec.clusterScope[0]", Resource: "configmaps", Reason: sync.ReasonForbidden, Message: sync.Truncate(long)}
-	for name, change := range map[string]func(*syncerconfig.Findings){
-		"a failure":  func(f *syncerconfig.Findings) { f.Tally.Failures = []sync.ObjectFailure{failed} },
-		"a problem":  func(f *syncerconfig.Findings) { f.Problems = []selection.Problem{{Field: "spec.x", Message: long}} },
-		"shortfalls": func(f *syncerconfig.Findings) { f.Shortfalls = slices.Repeat([]syncerconfig.Shortfall{entry}, 10000) },
+	entry := syncerconfig.UnavailableEntry{Field: "spec.clusterScope[0]", Resource: "configmaps", Reason: objectsync.ReasonForbidden, Message: objectsync.Truncate(long)}
+	for name, change := range map[string]func(*syncerconfig.ObservedConfig){
+		"a failure": func(f *syncerconfig.ObservedConfig) { f.Tally.Failures = []objectsync.ObjectFailure{failed} },
+		"a problem": func(f *syncerconfig.ObservedConfig) {
+			f.Problems = []selection.Problem{{Field: "spec.x", Message: long}}
+		},
+		"shortfalls": func(f *syncerconfig.ObservedConfig) {
+			f.UnavailableEntries = slices.Repeat([]syncerconfig.UnavailableEntry{entry}, 10000)
+		},
 	} {
-		got := syncerconfig.Status(findings(change), edgev2alpha1.SyncerConfigStatus{})
+		got := syncerconfig.NextStatus(observedConfig(change), edgev2alpha1.SyncerConfigStatus{})
 		for _, failure := range got.Failures {
 			if len(failure.Message) > 1024 || !utf8.ValidString(failure.Message) {
 				t.Errorf("%s: the message has %d bytes", name, len(failure.Message))
@@ -122,20 +126,20 @@ func TestMessagesAreBounded(t *testing.T) {
 // A field that an earlier release did not act on was said to be without effect.
 func TestNothingIsUnimplementedAnyMore(t *testing.T) {
 	current := edgev2alpha1.SyncerConfigStatus{Conditions: []metav1.Condition{{Type: edgev2alpha1.ConditionNotImplemented, Status: metav1.ConditionTrue}}}
-	got := syncerconfig.Status(findings(func(*syncerconfig.Findings) {}), current)
+	got := syncerconfig.NextStatus(observedConfig(func(*syncerconfig.ObservedConfig) {}), current)
 	if meta.FindStatusCondition(got.Conditions, edgev2alpha1.ConditionNotImplemented) != nil {
 		t.Errorf("got %+v", got.Conditions)
 	}
 }
 
 func TestFailuresAreTheFirstByName(t *testing.T) {
-	var all []sync.ObjectFailure
+	var all []objectsync.ObjectFailure
 	for _, name := range []string{"e", "c", "a", "d", "b"} {
 		all = append(all, failure("apps", "deployments", "z", name), failure("", "secrets", "y", name), failure("", "configmaps", name, "x"))
 	}
-	tally := &sync.Tally{Selected: 20, Synced: 5, Failed: 15, Failures: all}
+	tally := &objectsync.ConfigSummary{Selected: 20, Synced: 5, Failed: 15, Failures: all}
 	original := slices.Clone(all)
-	got := syncerconfig.Status(findings(func(f *syncerconfig.Findings) { f.Tally = tally }), edgev2alpha1.SyncerConfigStatus{})
+	got := syncerconfig.NextStatus(observedConfig(func(f *syncerconfig.ObservedConfig) { f.Tally = tally }), edgev2alpha1.SyncerConfigStatus{})
 
 	var names []string
 	for _, failure := range got.Failures {
@@ -151,16 +155,16 @@ func TestFailuresAreTheFirstByName(t *testing.T) {
 	if !slices.Equal(names, want) || got.Failed != 15 {
 		t.Errorf("want %v\ngot  %v of %d", want, names, got.Failed)
 	}
-	if !slices.EqualFunc(tally.Failures, original, func(a, b sync.ObjectFailure) bool { return a == b }) {
+	if !slices.EqualFunc(tally.Failures, original, func(a, b objectsync.ObjectFailure) bool { return a == b }) {
 		t.Error("the tally was changed")
 	}
 	for range 10 {
 		slices.Reverse(all)
-		if again := syncerconfig.Status(findings(func(f *syncerconfig.Findings) { f.Tally = tally }), got); !reflect.DeepEqual(again.Failures, got.Failures) {
+		if again := syncerconfig.NextStatus(observedConfig(func(f *syncerconfig.ObservedConfig) { f.Tally = tally }), got); !reflect.DeepEqual(again.Failures, got.Failures) {
 			t.Fatalf("in another order: %v", again.Failures)
 		}
 	}
-	healed := syncerconfig.Status(findings(func(*syncerconfig.Findings) {}), got)
+	healed := syncerconfig.NextStatus(observedConfig(func(*syncerconfig.ObservedConfig) {}), got)
 	if healed.Failures != nil || healed.Failed != 0 {
 		t.Errorf("after all is well: %+v", healed)
 	}
@@ -168,11 +172,11 @@ func TestFailuresAreTheFirstByName(t *testing.T) {
 
 func TestHowManyFailuresAreListed(t *testing.T) {
 	for failed, want := range map[int]int{0: 0, 1: 1, 9: 9, 10: 10, 11: 10, 12: 10, 100: 10} {
-		tally := &sync.Tally{Selected: 100, Failed: int64(failed)}
+		tally := &objectsync.ConfigSummary{Selected: 100, Failed: int64(failed)}
 		for i := range failed {
 			tally.Failures = append(tally.Failures, failure("", "configmaps", "a", fmt.Sprint(i)))
 		}
-		got := syncerconfig.Status(findings(func(f *syncerconfig.Findings) { f.Tally = tally }), edgev2alpha1.SyncerConfigStatus{})
+		got := syncerconfig.NextStatus(observedConfig(func(f *syncerconfig.ObservedConfig) { f.Tally = tally }), edgev2alpha1.SyncerConfigStatus{})
 		if len(got.Failures) != want || got.Failed != int64(failed) {
 			t.Errorf("of %d failures want %d listed, got %d of %d", failed, want, len(got.Failures), got.Failed)
 		}

@@ -23,58 +23,58 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/compatibility"
-	"github.com/synchub-dev/synchub/controllers/sync"
-	"github.com/synchub-dev/synchub/controllers/sync/conversion"
-	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
+	"github.com/synchub-dev/synchub/controllers/schemacheck"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 )
 
 // report is what there is to say about the configs of one mailbox.
 type report struct {
 	syncmanager.View
-	tallies map[string]*sync.Tally
-	supply  Supply
-	entries map[string][]selection.Entry // by config
-	// closed says why nothing is held of the mailbox; empty if that is not so.
-	closed string
+	tallies      map[string]*objectsync.ConfigSummary
+	availability Availability
+	entries      map[string][]selection.Entry // by config
+	// evictedReason says why nothing is held of the mailbox; empty if that is not so.
+	evictedReason string
 }
 
 func newReport(view syncmanager.View) report {
 	report := report{
 		View:    view,
-		tallies: map[string]*sync.Tally{},
-		supply: Supply{
-			Published:   view.Published,
-			Targets:     map[schema.GroupResource][]sync.TargetResource{},
-			Unavailable: map[schema.GroupResource][]sync.Unavailable{},
-			Definitions: view.Definitions,
-			Namespaces:  view.Namespaces,
-			Missing:     view.Missing,
-			Hidden:      map[schema.GroupResource]string{},
-			Unfinished:  map[schema.GroupResource]bool{},
+		tallies: map[string]*objectsync.ConfigSummary{},
+		availability: Availability{
+			Published:          view.Published,
+			Targets:            map[schema.GroupResource][]objectsync.TargetAPI{},
+			Unavailable:        map[schema.GroupResource][]objectsync.UnavailableResource{},
+			CRDs:               view.CRDs,
+			Namespaces:         view.Namespaces,
+			MissingAPIs:        view.MissingAPIs,
+			Hidden:             map[schema.GroupResource]string{},
+			InitialSyncPending: map[schema.GroupResource]bool{},
 		},
 		entries: map[string][]selection.Entry{},
 	}
 	for _, controller := range view.Controllers {
-		controller.AddTo(report.tallies)
+		controller.SummarizeConfigs(report.tallies)
 		group := controller.Resource.GroupResource()
-		report.supply.Targets[group], report.supply.Unavailable[group] = controller.Targets, inOtherVersions(controller.Unavailable(), view.Fits)
-		if why := controller.Hidden(); why != "" {
-			report.supply.Hidden[group] = why
-		} else if !controller.Knows() {
-			report.supply.Unfinished[group] = true
+		report.availability.Targets[group], report.availability.Unavailable[group] = controller.TargetAPIs, withVersionReasons(controller.UnavailableResources(), view.Compatibility)
+		if why := controller.UnreadableReason(); why != "" {
+			report.availability.Hidden[group] = why
+		} else if !controller.HasCompletedFirstPass() {
+			report.availability.InitialSyncPending[group] = true
 		}
 	}
 	for _, group := range view.Unstarted {
-		report.supply.Unfinished[group] = true
+		report.availability.InitialSyncPending[group] = true
 	}
 	for _, resource := range view.Published {
 		group := resource.GroupResource()
-		if state, ok := view.Frozen[group]; ok {
-			target := resource.OnTarget()
-			report.supply.Targets[group] = []sync.TargetResource{target}
-			report.supply.Unavailable[group] = []sync.Unavailable{{Target: target.GroupResource(), Kind: target.Kind, Reason: state.Reason, Message: state.Message}}
+		if state, ok := view.Incompatible[group]; ok {
+			target := resource.TargetAPI()
+			report.availability.Targets[group] = []objectsync.TargetAPI{target}
+			report.availability.Unavailable[group] = []objectsync.UnavailableResource{{GroupResource: target.GroupResource(), Kind: target.Kind, Reason: state.Reason, Message: state.Message}}
 		}
 	}
 	for _, entry := range view.Matcher.Entries() {
@@ -83,12 +83,12 @@ func newReport(view syncmanager.View) report {
 	return report
 }
 
-// inOtherVersions tells apart what the target serves in other versions only from what it does not serve at all: a watch
+// withVersionReasons tells apart what the target serves in other versions only from what it does not serve at all: a watch
 // fails in the same way.
-func inOtherVersions(unavailable []sync.Unavailable, fits map[schema.GroupResource]compatibility.State) []sync.Unavailable {
+func withVersionReasons(unavailable []objectsync.UnavailableResource, fits map[schema.GroupResource]schemacheck.State) []objectsync.UnavailableResource {
 	for i := range unavailable {
-		state := fits[unavailable[i].Target]
-		if unavailable[i].Reason == sync.ReasonNotServed && state.Reason == compatibility.ReasonVersionNotServed {
+		state := fits[unavailable[i].GroupResource]
+		if unavailable[i].Reason == objectsync.ReasonNotServed && state.Reason == schemacheck.ReasonVersionNotServed {
 			unavailable[i].Reason, unavailable[i].Message = state.Reason, state.Message
 		}
 	}
@@ -99,7 +99,7 @@ func inOtherVersions(unavailable []sync.Unavailable, fits map[schema.GroupResour
 // and what names that.
 func (r report) overruledVersions(id string) (overruled []string) {
 	for _, resource := range r.Published {
-		if resource.Companion || !resource.HasTargetVersions() {
+		if resource.RelatedOnly || !resource.HasMultipleTargetVersions() {
 			continue
 		}
 		named := resource.NamedVersions(r.Matcher)
@@ -114,25 +114,25 @@ func (r report) overruledVersions(id string) (overruled []string) {
 	return overruled
 }
 
-// findings returns what is known of a config with these conversions.
-func (r report) findings(id string, conversions []edgev2alpha1.Conversion) Findings {
+// observedConfig returns what is known of a config with these conversions.
+func (r report) observedConfig(id string, conversions []edgev2alpha1.Conversion) ObservedConfig {
 	var usable []conversion.Conversion
-	var refused []Shortfall
+	var refused []UnavailableEntry
 	for i, written := range conversions {
 		// One that cannot be used is among the problems.
 		if compiled, err := conversion.New(written); err == nil {
 			usable = append(usable, compiled)
-			refused = append(refused, r.supply.RefusedConversion(fmt.Sprintf("spec.conversions[%d]", i), compiled)...)
+			refused = append(refused, r.availability.DeniedConversion(fmt.Sprintf("spec.conversions[%d]", i), compiled)...)
 		}
 	}
-	return Findings{
-		Unfinished: r.supply.IsUnfinished(r.entries[id], usable),
-		Versions:   r.overruledVersions(id),
-		Tally:      r.tallies[id],
-		Selects:    r.Matcher.HasRules(id),
-		Idle:       r.Matcher.Idle(id),
-		Problems:   r.Matcher.Problems(id),
-		Shortfalls: append(refused, r.supply.Shortfalls(r.entries[id], usable)...),
-		Missing:    r.supply.Missing,
+	return ObservedConfig{
+		InitialSyncPending: r.availability.IsInitialSyncPending(r.entries[id], usable),
+		OverruledVersions:  r.overruledVersions(id),
+		Tally:              r.tallies[id],
+		Selects:            r.Matcher.HasRules(id),
+		EmptyEntries:       r.Matcher.EmptyEntries(id),
+		Problems:           r.Matcher.Problems(id),
+		UnavailableEntries: append(refused, r.availability.UnavailableEntries(r.entries[id], usable)...),
+		MissingAPIs:        r.availability.MissingAPIs,
 	}
 }

@@ -24,8 +24,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/sync"
-	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 )
 
@@ -38,35 +38,35 @@ func TestVersionsThatDoNotCount(t *testing.T) {
 		}
 		return config
 	}
-	widgets := sync.Resource{
+	widgets := objectsync.Resource{
 		GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}, Kind: "Widget", Namespaced: true,
-		Rules: &sync.Rules{Versions: []string{"v1", "v1beta1"}},
+		Rules: &objectsync.Rules{Versions: []string{"v1", "v1beta1"}},
 	}
 	report := newReport(syncmanager.View{
 		Matcher:   selection.Compile(nil, []*edgev2alpha1.EdgeSyncConfig{config("a", "v7", "", "v1beta1"), config("b", "v1"), config("c", "v1beta1"), config("d")}),
-		Published: []sync.Resource{widgets.In("v1beta1")},
+		Published: []objectsync.Resource{widgets.WithTargetVersion("v1beta1")},
 	})
 	for name, want := range map[string][]string{
 		"a": nil, "c": nil, "d": nil,
 		"b": {"spec.downSyncedResources[0] names v1 for widgets.example.com, spec.downSyncedResources[2] of EdgeSyncConfig/a names v1beta1"},
 	} {
-		if got := report.findings(selection.EdgeSyncConfigID(name), nil).Versions; !slices.Equal(got, want) {
+		if got := report.observedConfig(selection.EdgeSyncConfigID(name), nil).OverruledVersions; !slices.Equal(got, want) {
 			t.Errorf("%s: want %q, got %q", name, want, got)
 		}
 	}
 	// What comes up is selected by any version in which it is published.
 	up := selection.Entry{Up: true, Group: "example.com", Version: "v1", Kind: "Widget", Namespaces: []string{"*"}, Names: []string{"*"}}
-	if got := report.supply.Shortfalls([]selection.Entry{up}, nil); len(got) > 0 {
+	if got := report.availability.UnavailableEntries([]selection.Entry{up}, nil); len(got) > 0 {
 		t.Errorf("got %v", got)
 	}
 	up.Version = "v7"
-	if got := report.supply.Shortfalls([]selection.Entry{up}, nil); len(got) != 1 || got[0].Reason != ReasonNotPublished {
+	if got := report.availability.UnavailableEntries([]selection.Entry{up}, nil); len(got) != 1 || got[0].Reason != ReasonNotPublished {
 		t.Errorf("got %v", got)
 	}
 }
 
 // Each config is reported by its own entries and conversions.
-func TestFindings(t *testing.T) {
+func TestObservedConfig(t *testing.T) {
 	resource := func(kind, name string) edgev2alpha1.EdgeSyncConfigResource {
 		return edgev2alpha1.EdgeSyncConfigResource{Group: "example.com", Kind: kind, Name: name}
 	}
@@ -87,7 +87,7 @@ func TestFindings(t *testing.T) {
 		Matcher: selection.Compile([]*edgev2alpha1.SyncerConfig{
 			config("plain", "widgets", "gadgets"), config("converts", "gadgets"), config("empty"),
 		}, nil),
-		Published: []sync.Resource{{GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}, Kind: "Widget", Namespaced: true}},
+		Published: []objectsync.Resource{{GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}, Kind: "Widget", Namespaced: true}},
 	})
 	for name, want := range map[string]struct {
 		selects    bool
@@ -99,9 +99,9 @@ func TestFindings(t *testing.T) {
 		"empty":    {},
 		"unknown":  {},
 	} {
-		got := report.findings(selection.SyncerConfigID(name), conversions[name])
+		got := report.observedConfig(selection.SyncerConfigID(name), conversions[name])
 		var shortfalls string
-		for _, shortfall := range got.Shortfalls {
+		for _, shortfall := range got.UnavailableEntries {
 			shortfalls += shortfall.String()
 		}
 		if got.Selects != want.selects || len(got.Problems) != want.problems || shortfalls != want.shortfalls || got.Tally != nil {

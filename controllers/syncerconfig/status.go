@@ -27,29 +27,29 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/compatibility"
-	"github.com/synchub-dev/synchub/controllers/sync"
-	"github.com/synchub-dev/synchub/controllers/sync/boundary"
-	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
+	"github.com/synchub-dev/synchub/controllers/schemacheck"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 )
 
 // Reasons of the condition Ready of a config, beside those of single objects.
 const (
-	ReasonInStep        = "InStep"
-	ReasonSyncing       = "Syncing"
-	ReasonObjectsFailed = "ObjectsFailed"
-	ReasonNotPublished  = "NotPublished"
-	ReasonInvalidEntry  = "InvalidEntry"
-	ReasonSuspended     = "Suspended"
-	ReasonNothing       = "SelectsNothing"
+	ReasonInSync         = "InSync"
+	ReasonSyncing        = "Syncing"
+	ReasonObjectsFailed  = "ObjectsFailed"
+	ReasonNotPublished   = "NotPublished"
+	ReasonInvalidEntry   = "InvalidEntry"
+	ReasonSuspended      = "Suspended"
+	ReasonSelectsNothing = "SelectsNothing"
 	// ReasonNotSynced: nothing is synced with the SyncTarget now.
 	ReasonNotSynced = "NotSynced"
 	// ReasonNotVisible: the hub does not see objects of the mailbox, so that it says nothing of them.
 	ReasonNotVisible = "NotVisible"
 	// ReasonNotInSchema is that of the condition FieldsDropped.
 	ReasonNotInSchema = "NotInSchema"
-	// ReasonLeftToTarget: all is in step but fields that ignoreFields named before: the target keeps them until their objects
+	// ReasonLeftToTarget: all is in sync but fields that ignoreFields named before: the target keeps them until their objects
 	// change.
 	ReasonLeftToTarget = "LeftToTarget"
 )
@@ -65,85 +65,85 @@ const (
 	ReasonSelectedUp = "SelectedUp"
 )
 
-// listed is how many of the entries or objects that something is said of are named in a message.
-const listed = 5
+// maxListed is how many of the entries or objects that something is said of are named in a message.
+const maxListed = 5
 
-// Findings are what is known of one config.
-type Findings struct {
+// ObservedConfig are what is known of one config.
+type ObservedConfig struct {
 	// Tally is nil if nothing is selected.
-	Tally *sync.Tally
+	Tally *objectsync.ConfigSummary
 	// Selects is true if the config has an entry that could select something.
 	Selects bool
-	// Idle are the entries that select nothing because a list is absent or empty.
-	Idle       []string
-	Suspended  bool
-	Problems   []selection.Problem
-	Shortfalls []Shortfall
-	Generation int64
-	// Missing are the APIs that the mailbox does not have.
-	Missing syncmanager.MissingAPIs
-	// Beyond is true if the config is not in force because its mailbox has too many.
-	Beyond bool
-	// Versions says which entries name a version for a resource that is written to the target in another.
-	Versions []string
-	// Unfinished is true while not all has been tried that was there when its resources began to be synced.
-	Unfinished bool
-	// Closed says why nothing of the mailbox is held; empty if that is not so. Nothing else is known then.
-	Closed string
+	// EmptyEntries are the entries that select nothing because a list is absent or empty.
+	EmptyEntries       []string
+	Suspended          bool
+	Problems           []selection.Problem
+	UnavailableEntries []UnavailableEntry
+	Generation         int64
+	// MissingAPIs are the APIs that the mailbox does not have.
+	MissingAPIs syncmanager.MissingAPIs
+	// BeyondLimits is true if the config is not in force because its mailbox has too many.
+	BeyondLimits bool
+	// OverruledVersions says which entries name a version for a resource that is written to the target in another.
+	OverruledVersions []string
+	// InitialSyncPending is true while not all has been tried that was there when its resources began to be synced.
+	InitialSyncPending bool
+	// EvictedReason says why nothing of the mailbox is held; empty if that is not so. Nothing else is known then.
+	EvictedReason string
 }
 
-// Status returns the status that follows from the findings; current is the status so far.
-func Status(findings Findings, current edgev2alpha1.SyncerConfigStatus) edgev2alpha1.SyncerConfigStatus {
+// NextStatus returns the status that follows from the findings; current is the status so far.
+func NextStatus(findings ObservedConfig, current edgev2alpha1.SyncerConfigStatus) edgev2alpha1.SyncerConfigStatus {
 	next := *current.DeepCopy()
 	next.ObservedGeneration = findings.Generation
 	tally := findings.Tally
 	if tally == nil {
-		tally = &sync.Tally{}
+		tally = &objectsync.ConfigSummary{}
 	}
-	if findings.Closed == "" && findings.seesAll() {
+	if findings.EvictedReason == "" && findings.isFullyVisible() {
 		next.Selected, next.Synced, next.Failed = tally.Selected, tally.Synced, tally.Failed
-		next.Failures = sync.FirstFailures(tally.Failures, edgev2alpha1.MaxFailures)
+		next.Failures = objectsync.FirstFailures(tally.Failures, edgev2alpha1.MaxFailures)
 	}
-	ready := readiness(findings, tally)
-	if before := meta.FindStatusCondition(current.Conditions, ready.Type); findings.Unfinished && ready.Status == metav1.ConditionTrue &&
+	ready := readyCondition(findings, tally)
+	if before := meta.FindStatusCondition(current.Conditions, ready.Type); findings.InitialSyncPending && ready.Status == metav1.ConditionTrue &&
 		(before == nil || before.Status != metav1.ConditionTrue || before.ObservedGeneration != findings.Generation) {
 		// What the hub before has said stands until it is refuted.
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, ReasonSyncing, "Not all that the config selects has been tried yet."
 	}
 	ready.ObservedGeneration = findings.Generation
 	meta.SetStatusCondition(&next.Conditions, ready)
-	setOrRemove(&next.Conditions, !findings.Beyond && (!findings.Selects || len(findings.Idle) > 0), metav1.Condition{
-		Type: edgev2alpha1.ConditionSelectsNothing, Reason: ReasonNothing, ObservedGeneration: findings.Generation,
-		Message: idleness(findings.Idle),
+	setOrRemoveCondition(&next.Conditions, !findings.BeyondLimits && (!findings.Selects || len(findings.EmptyEntries) > 0), metav1.Condition{
+		Type: edgev2alpha1.ConditionSelectsNothing, Reason: ReasonSelectsNothing, ObservedGeneration: findings.Generation,
+		Message: selectsNothingMessage(findings.EmptyEntries),
 	})
-	setOrRemove(&next.Conditions, findings.Suspended, metav1.Condition{
+	setOrRemoveCondition(&next.Conditions, findings.Suspended, metav1.Condition{
 		Type: edgev2alpha1.ConditionSuspended, Reason: ReasonSuspended, ObservedGeneration: findings.Generation,
 		Message: "What only this config selects is left as it is.",
 	})
-	setOrRemove(&next.Conditions, len(findings.Missing.Resources) > 0, metav1.Condition{
+	setOrRemoveCondition(&next.Conditions, len(findings.MissingAPIs.Resources) > 0, metav1.Condition{
 		Type: edgev2alpha1.ConditionAPIsMissing, Reason: edgev2alpha1.ReasonNamingConflict, ObservedGeneration: findings.Generation,
-		Message: findings.Missing.Message,
+		Message: findings.MissingAPIs.Message,
 	})
-	overlapping := overlap(tally, findings.Versions)
+	overlapping := overlappingCondition(tally, findings.OverruledVersions)
 	overlapping.ObservedGeneration = findings.Generation
-	setOrRemove(&next.Conditions, overlapping.Reason != "", overlapping)
-	setOrRemove(&next.Conditions, len(tally.Dropped) > 0, metav1.Condition{
+	setOrRemoveCondition(&next.Conditions, overlapping.Reason != "", overlapping)
+	setOrRemoveCondition(&next.Conditions, len(tally.Dropped) > 0, metav1.Condition{
 		Type: edgev2alpha1.ConditionFieldsDropped, Reason: ReasonNotInSchema, ObservedGeneration: findings.Generation,
-		Message: sync.Truncate(fmt.Sprintf("The schema of the mailbox does not have these fields, which selected objects on the target have, or had since the hub began: %s.", first(tally.Dropped))),
+		Message: objectsync.Truncate(fmt.Sprintf("The schema of the mailbox does not have these fields, which selected objects on the target have, or had since the hub began: %s.", joinFirst(tally.Dropped))),
 	})
 	// Every field of a config acts; an earlier release may have said otherwise.
 	meta.RemoveStatusCondition(&next.Conditions, edgev2alpha1.ConditionNotImplemented)
 	return next
 }
 
-// seesAll tells whether the hub sees all that the entries name, so that it can count it.
-func (f Findings) seesAll() bool {
-	return !slices.ContainsFunc(f.Shortfalls, func(short Shortfall) bool { return short.Reason == ReasonNotVisible })
+// isFullyVisible tells whether the hub sees all that the entries name, so that it can count it.
+func (f ObservedConfig) isFullyVisible() bool {
+	return !slices.ContainsFunc(f.UnavailableEntries, func(unavailable UnavailableEntry) bool { return unavailable.Reason == ReasonNotVisible })
 }
 
-// halted returns the status of a config while nothing is synced. The reason tells enough: a message on the SyncTarget may be of no
+// notSyncedStatus returns the status of a config while nothing is synced. The reason tells enough: a message on the SyncTarget may be of no
 // concern to those who use the mailbox.
-func halted(halt syncmanager.Halt, generation int64, current edgev2alpha1.SyncerConfigStatus) edgev2alpha1.SyncerConfigStatus {
+func notSyncedStatus(halt syncmanager.NotSynced, generation int64, current edgev2alpha1.SyncerConfigStatus) edgev2alpha1.SyncerConfigStatus {
 	next := *current.DeepCopy()
 	meta.SetStatusCondition(&next.Conditions, metav1.Condition{
 		Type: edgev2alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: ReasonNotSynced, ObservedGeneration: generation,
@@ -152,44 +152,44 @@ func halted(halt syncmanager.Halt, generation int64, current edgev2alpha1.Syncer
 	return next
 }
 
-// beyondLimits names no number that changes, for it stands in each config that is beyond them.
-var beyondLimits = fmt.Sprintf("The config is not in force: of one mailbox the hub acts upon %d configs, which may take %d bytes of its memory together, "+
+// beyondLimitsMessage names no number that changes, for it stands in each config that is beyond them.
+var beyondLimitsMessage = fmt.Sprintf("The config is not in force: of one mailbox the hub acts upon %d configs, which may take %d bytes of its memory together, "+
 	"the oldest first. As long as there are more, nothing is removed because no config selects it. Delete configs, or put several into one.",
 	syncmanager.ConfigLimits.Objects, syncmanager.ConfigLimits.Bytes)
 
-// idleness names the entries that select nothing.
-func idleness(entries []string) string {
+// selectsNothingMessage names the entries that select nothing.
+func selectsNothingMessage(entries []string) string {
 	const rule = `an absent or empty list selects nothing; "*" selects all.`
 	if len(entries) == 0 {
 		return "No entry selects anything: " + rule
 	}
-	return fmt.Sprintf("%s: %s", first(entries), rule)
+	return fmt.Sprintf("%s: %s", joinFirst(entries), rule)
 }
 
-func readiness(findings Findings, tally *sync.Tally) metav1.Condition {
+func readyCondition(findings ObservedConfig, tally *objectsync.ConfigSummary) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	switch {
-	case findings.Closed != "":
-		condition.Reason, condition.Message = sync.ReasonMailboxLimitExceeded, sync.Truncate(findings.Closed)
-	case findings.Beyond:
-		condition.Reason, condition.Message = sync.ReasonMailboxLimitExceeded, beyondLimits
+	case findings.EvictedReason != "":
+		condition.Reason, condition.Message = objectsync.ReasonMailboxLimitExceeded, objectsync.Truncate(findings.EvictedReason)
+	case findings.BeyondLimits:
+		condition.Reason, condition.Message = objectsync.ReasonMailboxLimitExceeded, beyondLimitsMessage
 	case len(findings.Problems) > 0:
 		problem := findings.Problems[0]
-		condition.Reason, condition.Message = ReasonInvalidEntry, sync.Truncate(fmt.Sprintf("%s: %s", problem.Field, problem.Message))
-	case len(findings.Shortfalls) > 0:
-		condition.Reason, condition.Message = lacking(findings.Shortfalls)
-	case limitFailure(tally) != "":
-		condition.Reason, condition.Message = sync.ReasonMailboxLimitExceeded, sync.Truncate(limitFailure(tally))
+		condition.Reason, condition.Message = ReasonInvalidEntry, objectsync.Truncate(fmt.Sprintf("%s: %s", problem.Field, problem.Message))
+	case len(findings.UnavailableEntries) > 0:
+		condition.Reason, condition.Message = unavailableReason(findings.UnavailableEntries)
+	case limitFailureMessage(tally) != "":
+		condition.Reason, condition.Message = objectsync.ReasonMailboxLimitExceeded, objectsync.Truncate(limitFailureMessage(tally))
 	case tally.Failed > 0:
 		condition.Reason, condition.Message = ReasonObjectsFailed, fmt.Sprintf("%d of %d objects failed; see status.failures and the events on them.", tally.Failed, tally.Selected)
 	case findings.Suspended:
 		condition.Reason, condition.Message = ReasonSuspended, "The config is suspended."
 	case len(tally.Deferred) > 0 && tally.Synced+int64(len(tally.Deferred)) == tally.Selected:
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonLeftToTarget, sync.Truncate(leftToTarget(tally))
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonLeftToTarget, objectsync.Truncate(leftToTargetMessage(tally))
 	case tally.Synced < tally.Selected:
-		condition.Reason, condition.Message = ReasonSyncing, fmt.Sprintf("%d of %d objects are in step.", tally.Synced, tally.Selected)
+		condition.Reason, condition.Message = ReasonSyncing, fmt.Sprintf("%d of %d objects are in sync.", tally.Synced, tally.Selected)
 	default:
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonInStep, "All selected objects are in step."
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonInSync, "All selected objects are in sync."
 		if tally.Selected == 0 {
 			condition.Message = "There is no object now that the config selects."
 		}
@@ -197,46 +197,46 @@ func readiness(findings Findings, tally *sync.Tally) metav1.Condition {
 	return condition
 }
 
-// leftToTarget names the objects of which the target keeps fields that are not ignored any more.
-func leftToTarget(tally *sync.Tally) string {
+// leftToTargetMessage names the objects of which the target keeps fields that are not ignored any more.
+func leftToTargetMessage(tally *objectsync.ConfigSummary) string {
 	var objects []string
 	for _, object := range tally.Deferred {
-		objects = append(objects, fmt.Sprintf("%s (%s)", nameOfObject(object.ObjectName), strings.Join(object.Fields, ", ")))
+		objects = append(objects, fmt.Sprintf("%s (%s)", formatObjectName(object.ObjectName), strings.Join(object.Fields, ", ")))
 	}
 	slices.Sort(objects)
-	return fmt.Sprintf("%d of %d objects are in step. Of the others the target keeps fields that ignoreFields named before, whatever the mailbox says, until the object changes there: %s.",
-		tally.Synced, tally.Selected, first(objects))
+	return fmt.Sprintf("%d of %d objects are in sync. Of the others the target keeps fields that ignoreFields named before, whatever the mailbox says, until the object changes there: %s.",
+		tally.Synced, tally.Selected, joinFirst(objects))
 }
 
-// limitFailure returns what is said of objects that are beyond limits, be it of the mailbox or of their resource; empty if there
+// limitFailureMessage returns what is said of objects that are beyond limits, be it of the mailbox or of their resource; empty if there
 // are none.
-func limitFailure(tally *sync.Tally) string {
+func limitFailureMessage(tally *objectsync.ConfigSummary) string {
 	said := map[string]struct{}{}
 	for _, failure := range tally.Failures {
-		if failure.Failure.Reason == sync.ReasonMailboxLimitExceeded {
+		if failure.Failure.Reason == objectsync.ReasonMailboxLimitExceeded {
 			said[failure.Failure.Message] = struct{}{}
 		}
 	}
 	return strings.Join(slices.Sorted(maps.Keys(said)), "; ")
 }
 
-// lacking returns the reason of the worst shortfalls, and a message that names all of them, the worst first.
-func lacking(shortfalls []Shortfall) (reason, message string) {
+// unavailableReason returns the reason of the worst shortfalls, and a message that names all of them, the worst first.
+func unavailableReason(shortfalls []UnavailableEntry) (reason, message string) {
 	var sentences []string
 	for _, kind := range []struct{ reason, text string }{
-		{boundary.ReasonConversionNotPublished, "Refused, because nobody has published what it makes"},
-		{boundary.ReasonConversionBypassesRules, "Refused, because it would leave rules of the operator"},
-		{boundary.ReasonPrivilegedUpsync, "Refused, because such objects act inside kcp"},
-		{boundary.ReasonNamespaceProtected, "Refused, because the namespace is protected"},
-		{boundary.ReasonNamespaceNotAllowed, "Refused, because the SyncTarget is bound to other namespaces"},
+		{policy.ReasonConversionNotPublished, "Refused, because nobody has published what it makes"},
+		{policy.ReasonConversionBypassesRules, "Refused, because it would leave rules of the operator"},
+		{policy.ReasonPrivilegedUpsync, "Refused, because such objects act inside kcp"},
+		{policy.ReasonNamespaceProtected, "Refused, because the namespace is protected"},
+		{policy.ReasonNamespaceNotAllowed, "Refused, because the SyncTarget is bound to other namespaces"},
 		{ReasonNotPublished, "Not published by the hub"},
 		{edgev2alpha1.ReasonNamingConflict, "Not served by the mailbox, see the condition " + edgev2alpha1.ConditionAPIsMissing},
 		{ReasonNotVisible, "Not visible to the hub in the mailbox, so that the counts are older"},
-		{sync.ReasonNotServed, "Not served by the target"},
-		{compatibility.ReasonVersionNotServed, "Served by the target in other versions only"},
-		{sync.ReasonForbidden, "Not permitted on the target"},
-		{compatibility.ReasonSchema, "Not synced, because it may not fit into the target"},
-		{compatibility.ReasonTooLarge, "Not synced, because the target's schema is too large to be compared"},
+		{objectsync.ReasonNotServed, "Not served by the target"},
+		{schemacheck.ReasonVersionNotServed, "Served by the target in other versions only"},
+		{objectsync.ReasonForbidden, "Not permitted on the target"},
+		{schemacheck.ReasonSchemaIncompatible, "Not synced, because it may not fit into the target"},
+		{schemacheck.ReasonSchemaTooLarge, "Not synced, because the target's schema is too large to be compared"},
 	} {
 		var entries []string
 		for _, shortfall := range shortfalls {
@@ -246,15 +246,15 @@ func lacking(shortfalls []Shortfall) (reason, message string) {
 		}
 		if len(entries) > 0 {
 			reason = cmp.Or(reason, kind.reason)
-			sentences = append(sentences, fmt.Sprintf("%s: %s.", kind.text, first(entries)))
+			sentences = append(sentences, fmt.Sprintf("%s: %s.", kind.text, joinFirst(entries)))
 		}
 	}
 	return reason, strings.Join(sentences, " ")
 }
 
-// overlap returns the condition for objects and versions about which something else decided than the entries that speak of them;
+// overlappingCondition returns the condition for objects and versions about which something else decided than the entries that speak of them;
 // its reason is empty if there are none.
-func overlap(tally *sync.Tally, versions []string) metav1.Condition {
+func overlappingCondition(tally *objectsync.ConfigSummary, versions []string) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionOverlapping}
 	var sentences []string
 	for _, kind := range []struct {
@@ -263,11 +263,11 @@ func overlap(tally *sync.Tally, versions []string) metav1.Condition {
 	}{
 		{ReasonConversionOverruled, "An older config selects these objects too, and its conversions decide what they are called on the target", objectNames(tally.Overruled)},
 		{ReasonVersionOverruled, "A resource is written to the target in one version, and the oldest entry that names one decides", versions},
-		{ReasonSelectedUp, "These objects do not go down, because an entry that brings objects up selects them too", objectNames(tally.LeftOut)},
+		{ReasonSelectedUp, "These objects do not go down, because an entry that brings objects up selects them too", objectNames(tally.ExcludedByUpsync)},
 	} {
 		if len(kind.things) > 0 {
 			condition.Reason = cmp.Or(condition.Reason, kind.reason)
-			sentences = append(sentences, fmt.Sprintf("%s: %s.", kind.text, first(kind.things)))
+			sentences = append(sentences, fmt.Sprintf("%s: %s.", kind.text, joinFirst(kind.things)))
 		}
 	}
 	condition.Message = strings.Join(sentences, " ")
@@ -275,28 +275,28 @@ func overlap(tally *sync.Tally, versions []string) metav1.Condition {
 }
 
 // objectNames returns each name once, sorted: the order in which objects are counted must make no difference.
-func objectNames(objects []sync.ObjectName) []string {
+func objectNames(objects []objectsync.ObjectName) []string {
 	var names []string
 	for _, object := range objects {
-		names = append(names, nameOfObject(object))
+		names = append(names, formatObjectName(object))
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-func nameOfObject(object sync.ObjectName) string {
+func formatObjectName(object objectsync.ObjectName) string {
 	return fmt.Sprintf("%s %s", object.Resource, strings.TrimPrefix(object.Key.String(), "/"))
 }
 
-// first lists the first of all, and how many there are beside them.
-func first(all []string) string {
-	if len(all) <= listed {
+// joinFirst lists the first of all, and how many there are beside them.
+func joinFirst(all []string) string {
+	if len(all) <= maxListed {
 		return strings.Join(all, "; ")
 	}
-	return fmt.Sprintf("%s; and %d more", strings.Join(all[:listed], "; "), len(all)-listed)
+	return fmt.Sprintf("%s; and %d more", strings.Join(all[:maxListed], "; "), len(all)-maxListed)
 }
 
-func setOrRemove(conditions *[]metav1.Condition, set bool, condition metav1.Condition) {
+func setOrRemoveCondition(conditions *[]metav1.Condition, set bool, condition metav1.Condition) {
 	if !set {
 		meta.RemoveStatusCondition(conditions, condition.Type)
 		return

@@ -29,30 +29,30 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/sync"
-	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/syncerconfig"
 )
 
-func failure(group, resource, namespace, name string) sync.ObjectFailure {
-	return sync.ObjectFailure{
-		Resource: sync.Resource{GroupVersionResource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}},
+func failure(group, resource, namespace, name string) objectsync.ObjectFailure {
+	return objectsync.ObjectFailure{
+		Resource: objectsync.Resource{GroupVersionResource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}},
 		Key:      types.NamespacedName{Namespace: namespace, Name: name},
-		Failure:  sync.Failure{Reason: sync.ReasonConflict, Message: name + " is taken"},
+		Failure:  objectsync.Failure{Reason: objectsync.ReasonConflict, Message: name + " is taken"},
 	}
 }
 
-// findings are those of a config all of whose two objects are on the target.
-func findings(change func(*syncerconfig.Findings)) syncerconfig.Findings {
-	found := syncerconfig.Findings{Tally: &sync.Tally{Selected: 2, Synced: 2}, Selects: true, Generation: 3}
+// observedConfig are those of a config all of whose two objects are on the target.
+func observedConfig(change func(*syncerconfig.ObservedConfig)) syncerconfig.ObservedConfig {
+	found := syncerconfig.ObservedConfig{Tally: &objectsync.ConfigSummary{Selected: 2, Synced: 2}, Selects: true, Generation: 3}
 	change(&found)
 	return found
 }
 
 // unpublished are the shortfalls of entries that name what is not published.
-func unpublished(names ...string) (all []syncerconfig.Shortfall) {
+func unpublished(names ...string) (all []syncerconfig.UnavailableEntry) {
 	for _, name := range names {
-		all = append(all, syncerconfig.Shortfall{Field: "spec." + name, Resource: name, Reason: syncerconfig.ReasonNotPublished})
+		all = append(all, syncerconfig.UnavailableEntry{Field: "spec." + name, Resource: name, Reason: syncerconfig.ReasonNotPublished})
 	}
 	return all
 }
@@ -60,129 +60,133 @@ func unpublished(names ...string) (all []syncerconfig.Shortfall) {
 func TestStatus(t *testing.T) {
 	problem := selection.Problem{Field: "spec.clusterScope[0].labelSelector", Message: "oops"}
 	for name, test := range map[string]struct {
-		findings syncerconfig.Findings
+		findings syncerconfig.ObservedConfig
 		// ready is status and reason of the condition Ready, message a part of its message; others are the types of the
 		// other conditions.
 		ready, message string
 		others         []string
 	}{
-		"in step": {
-			findings(func(*syncerconfig.Findings) {}),
-			"True InStep", "All selected objects", nil,
+		"in sync": {
+			observedConfig(func(*syncerconfig.ObservedConfig) {}),
+			"True InSync", "All selected objects", nil,
 		},
-		"in step, but for what is left to the target": {
-			findings(func(f *syncerconfig.Findings) {
-				f.Tally.Synced, f.Tally.Deferred = 1, []sync.DeferredObject{{ObjectName: sync.ObjectName{
+		"in sync, but for what is left to the target": {
+			observedConfig(func(f *syncerconfig.ObservedConfig) {
+				f.Tally.Synced, f.Tally.Deferred = 1, []objectsync.DeferredObject{{ObjectName: objectsync.ObjectName{
 					Resource: schema.GroupResource{Group: "apps", Resource: "deployments"}, Key: types.NamespacedName{Namespace: "a", Name: "x"},
 				}, Fields: []string{"spec.replicas"}}}
 			}),
-			"True LeftToTarget", "1 of 2 objects are in step. Of the others the target keeps fields that ignoreFields named before, whatever the mailbox says, until the object changes there: deployments.apps a/x (spec.replicas).", nil,
+			"True LeftToTarget", "1 of 2 objects are in sync. Of the others the target keeps fields that ignoreFields named before, whatever the mailbox says, until the object changes there: deployments.apps a/x (spec.replicas).", nil,
 		},
 		"of another version": {
-			findings(func(f *syncerconfig.Findings) {
-				f.Shortfalls = []syncerconfig.Shortfall{{Field: "spec.x", Resource: "gadgets", Reason: "VersionNotServed", Message: "v2 only."}}
+			observedConfig(func(f *syncerconfig.ObservedConfig) {
+				f.UnavailableEntries = []syncerconfig.UnavailableEntry{{Field: "spec.x", Resource: "gadgets", Reason: "VersionNotServed", Message: "v2 only."}}
 			}),
 			"False VersionNotServed", "Served by the target in other versions only: spec.x (gadgets): v2 only.", nil,
 		},
 		"syncing": {
-			findings(func(f *syncerconfig.Findings) { f.Tally.Synced = 1 }),
+			observedConfig(func(f *syncerconfig.ObservedConfig) { f.Tally.Synced = 1 }),
 			"False Syncing", "1 of 2", nil,
 		},
 		"failed": {
-			findings(func(f *syncerconfig.Findings) {
-				f.Tally.Synced, f.Tally.Failed, f.Tally.Failures = 1, 1, []sync.ObjectFailure{failure("", "configmaps", "a", "x")}
+			observedConfig(func(f *syncerconfig.ObservedConfig) {
+				f.Tally.Synced, f.Tally.Failed, f.Tally.Failures = 1, 1, []objectsync.ObjectFailure{failure("", "configmaps", "a", "x")}
 			}),
 			"False ObjectsFailed", "1 of 2", nil,
 		},
 		"failed and suspended": {
-			findings(func(f *syncerconfig.Findings) { f.Tally.Failed, f.Suspended = 1, true }),
+			observedConfig(func(f *syncerconfig.ObservedConfig) { f.Tally.Failed, f.Suspended = 1, true }),
 			"False ObjectsFailed", "1 of 2", []string{"Suspended"},
 		},
 		"suspended": {
-			findings(func(f *syncerconfig.Findings) { f.Suspended = true }),
+			observedConfig(func(f *syncerconfig.ObservedConfig) { f.Suspended = true }),
 			"False Suspended", "suspended", []string{"Suspended"},
 		},
 		"suspended and behind": {
-			findings(func(f *syncerconfig.Findings) { f.Suspended, f.Tally.Synced = true, 0 }),
+			observedConfig(func(f *syncerconfig.ObservedConfig) { f.Suspended, f.Tally.Synced = true, 0 }),
 			"False Suspended", "suspended", []string{"Suspended"},
 		},
 		"an entry with a problem": {
-			findings(func(f *syncerconfig.Findings) { f.Problems = []selection.Problem{problem, {Field: "x", Message: "y"}} }),
+			observedConfig(func(f *syncerconfig.ObservedConfig) {
+				f.Problems = []selection.Problem{problem, {Field: "x", Message: "y"}}
+			}),
 			"False InvalidEntry", "spec.clusterScope[0].labelSelector: oops", nil,
 		},
 		"a problem before all else": {
-			findings(func(f *syncerconfig.Findings) {
-				f.Problems, f.Shortfalls, f.Suspended, f.Tally.Failed = []selection.Problem{problem}, unpublished("a"), true, 1
+			observedConfig(func(f *syncerconfig.ObservedConfig) {
+				f.Problems, f.UnavailableEntries, f.Suspended, f.Tally.Failed = []selection.Problem{problem}, unpublished("a"), true, 1
 			}),
 			"False InvalidEntry", "oops", []string{"Suspended"},
 		},
 		"not published": {
-			findings(func(f *syncerconfig.Findings) { f.Shortfalls = unpublished("a", "b") }),
+			observedConfig(func(f *syncerconfig.ObservedConfig) { f.UnavailableEntries = unpublished("a", "b") }),
 			"False NotPublished", "Not published by the hub: spec.a (a); spec.b (b).", nil,
 		},
 		"not published and failed": {
-			findings(func(f *syncerconfig.Findings) { f.Shortfalls, f.Tally.Failed = unpublished("a"), 2 }),
+			observedConfig(func(f *syncerconfig.ObservedConfig) { f.UnavailableEntries, f.Tally.Failed = unpublished("a"), 2 }),
 			"False NotPublished", "spec.a (a)", nil,
 		},
 		"not served": {
-			findings(func(f *syncerconfig.Findings) {
-				f.Shortfalls = []syncerconfig.Shortfall{{Field: "spec.a", Resource: "a", Reason: sync.ReasonNotServed, Message: "no such thing."}}
+			observedConfig(func(f *syncerconfig.ObservedConfig) {
+				f.UnavailableEntries = []syncerconfig.UnavailableEntry{{Field: "spec.a", Resource: "a", Reason: objectsync.ReasonNotServed, Message: "no such thing."}}
 			}),
 			"False NotServed", "Not served by the target: spec.a (a): no such thing.", nil,
 		},
 		"the worst shortfall first": {
-			findings(func(f *syncerconfig.Findings) {
-				f.Shortfalls = append([]syncerconfig.Shortfall{
-					{Field: "spec.a", Resource: "a", Reason: sync.ReasonForbidden, Message: "you may not"},
-					{Field: "spec.b", Resource: "b", Reason: sync.ReasonNotServed},
+			observedConfig(func(f *syncerconfig.ObservedConfig) {
+				f.UnavailableEntries = append([]syncerconfig.UnavailableEntry{
+					{Field: "spec.a", Resource: "a", Reason: objectsync.ReasonForbidden, Message: "you may not"},
+					{Field: "spec.b", Resource: "b", Reason: objectsync.ReasonNotServed},
 				}, unpublished("c")...)
 				f.Suspended, f.Tally.Failed = true, 1
 			}),
 			"False NotPublished", "hub: spec.c (c). Not served by the target: spec.b (b). Not permitted on the target: spec.a (a): you may not.", []string{"Suspended"},
 		},
 		"not permitted and failed": {
-			findings(func(f *syncerconfig.Findings) {
-				f.Shortfalls, f.Tally.Failed = []syncerconfig.Shortfall{{Field: "spec.a", Resource: "a", Reason: sync.ReasonForbidden}}, 1
+			observedConfig(func(f *syncerconfig.ObservedConfig) {
+				f.UnavailableEntries, f.Tally.Failed = []syncerconfig.UnavailableEntry{{Field: "spec.a", Resource: "a", Reason: objectsync.ReasonForbidden}}, 1
 			}),
 			"False Forbidden", "spec.a (a)", nil,
 		},
 		"more entries than a message names": {
-			findings(func(f *syncerconfig.Findings) { f.Shortfalls = unpublished("a", "b", "c", "d", "e", "f", "g") }),
+			observedConfig(func(f *syncerconfig.ObservedConfig) {
+				f.UnavailableEntries = unpublished("a", "b", "c", "d", "e", "f", "g")
+			}),
 			"False NotPublished", "spec.e (e); and 2 more.", nil,
 		},
 		"overruled": {
-			findings(func(f *syncerconfig.Findings) { f.Tally.Overruled = []sync.ObjectName{{}} }),
-			"True InStep", "", []string{"Overlapping"},
+			observedConfig(func(f *syncerconfig.ObservedConfig) { f.Tally.Overruled = []objectsync.ObjectName{{}} }),
+			"True InSync", "", []string{"Overlapping"},
 		},
 		"selects nothing": {
-			findings(func(f *syncerconfig.Findings) { f.Selects, f.Tally = false, nil }),
-			"True InStep", "", []string{"SelectsNothing"},
+			observedConfig(func(f *syncerconfig.ObservedConfig) { f.Selects, f.Tally = false, nil }),
+			"True InSync", "", []string{"SelectsNothing"},
 		},
 		"an entry selects nothing": {
-			findings(func(f *syncerconfig.Findings) { f.Idle = []string{"spec.clusterScope[1]"} }),
-			"True InStep", "", []string{"SelectsNothing"},
+			observedConfig(func(f *syncerconfig.ObservedConfig) { f.EmptyEntries = []string{"spec.clusterScope[1]"} }),
+			"True InSync", "", []string{"SelectsNothing"},
 		},
 		"finds nothing": {
-			findings(func(f *syncerconfig.Findings) { f.Tally = nil }),
-			"True InStep", "There is no object now that the config selects.", nil,
+			observedConfig(func(f *syncerconfig.ObservedConfig) { f.Tally = nil }),
+			"True InSync", "There is no object now that the config selects.", nil,
 		},
 		"not all was tried": {
-			findings(func(f *syncerconfig.Findings) { f.Unfinished = true }),
+			observedConfig(func(f *syncerconfig.ObservedConfig) { f.InitialSyncPending = true }),
 			"False Syncing", "Not all that the config selects has been tried yet.", nil,
 		},
 		"not all was tried, and some failed": {
-			findings(func(f *syncerconfig.Findings) { f.Unfinished, f.Tally.Failed = true, 1 }),
+			observedConfig(func(f *syncerconfig.ObservedConfig) { f.InitialSyncPending, f.Tally.Failed = true, 1 }),
 			"False ObjectsFailed", "1 of 2", nil,
 		},
 		"everything": {
-			findings(func(f *syncerconfig.Findings) {
-				f.Selects, f.Suspended, f.Tally = false, true, &sync.Tally{LeftOut: []sync.ObjectName{{}}}
+			observedConfig(func(f *syncerconfig.ObservedConfig) {
+				f.Selects, f.Suspended, f.Tally = false, true, &objectsync.ConfigSummary{ExcludedByUpsync: []objectsync.ObjectName{{}}}
 			}),
 			"False Suspended", "", []string{"Overlapping", "SelectsNothing", "Suspended"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := syncerconfig.Status(test.findings, edgev2alpha1.SyncerConfigStatus{})
+			got := syncerconfig.NextStatus(test.findings, edgev2alpha1.SyncerConfigStatus{})
 			if others := checkConditions(t, got.Conditions); !slices.Equal(others, test.others) {
 				t.Errorf("want the conditions %v beside Ready, got %v", test.others, others)
 			}
@@ -192,7 +196,7 @@ func TestStatus(t *testing.T) {
 			}
 			tally := test.findings.Tally
 			if tally == nil {
-				tally = &sync.Tally{}
+				tally = &objectsync.ConfigSummary{}
 			}
 			if got.Selected != tally.Selected || got.Synced != tally.Synced || got.Failed != tally.Failed || len(got.Failures) != len(tally.Failures) || got.ObservedGeneration != 3 {
 				t.Errorf("want the counts of %+v, got %+v", tally, got)
@@ -223,8 +227,8 @@ func checkConditions(t *testing.T, conditions []metav1.Condition) (others []stri
 // Looking again changes nothing, and what changes does not touch the rest: no write without a cause.
 func TestStatusAgain(t *testing.T) {
 	long := metav1.NewTime(time.Unix(1000, 0))
-	one := findings(func(f *syncerconfig.Findings) { f.Tally.LeftOut = []sync.ObjectName{{}} })
-	current := syncerconfig.Status(one, edgev2alpha1.SyncerConfigStatus{})
+	one := observedConfig(func(f *syncerconfig.ObservedConfig) { f.Tally.ExcludedByUpsync = []objectsync.ObjectName{{}} })
+	current := syncerconfig.NextStatus(one, edgev2alpha1.SyncerConfigStatus{})
 	current.LastSyncerHeartbeatTime = &long //nolint:staticcheck // deprecated, and left as it is
 	for i := range current.Conditions {
 		current.Conditions[i].LastTransitionTime = long
@@ -233,7 +237,7 @@ func TestStatusAgain(t *testing.T) {
 	current.Conditions = append(current.Conditions, foreign)
 	before := current.DeepCopy()
 
-	again := syncerconfig.Status(one, current)
+	again := syncerconfig.NextStatus(one, current)
 	if !reflect.DeepEqual(again, *before) || !reflect.DeepEqual(current, *before) {
 		t.Errorf("want %+v\ngot  %+v", *before, again)
 	}
@@ -246,37 +250,37 @@ func TestStatusAgain(t *testing.T) {
 		return moved
 	}
 	for name, test := range map[string]struct {
-		change func(*syncerconfig.Findings)
+		change func(*syncerconfig.ObservedConfig)
 		want   map[string]bool
 	}{
 		"another generation": {
-			func(f *syncerconfig.Findings) { f.Generation = 4 },
+			func(f *syncerconfig.ObservedConfig) { f.Generation = 4 },
 			map[string]bool{"Ready": false, "Overlapping": false, "Foreign": false},
 		},
 		"more objects": {
-			func(f *syncerconfig.Findings) {
-				f.Tally = &sync.Tally{Selected: 5, Synced: 5, LeftOut: f.Tally.LeftOut}
+			func(f *syncerconfig.ObservedConfig) {
+				f.Tally = &objectsync.ConfigSummary{Selected: 5, Synced: 5, ExcludedByUpsync: f.Tally.ExcludedByUpsync}
 			},
 			map[string]bool{"Ready": false, "Overlapping": false, "Foreign": false},
 		},
 		"no longer ready": {
-			func(f *syncerconfig.Findings) {
-				f.Tally = &sync.Tally{Selected: 5, Synced: 4, LeftOut: f.Tally.LeftOut}
+			func(f *syncerconfig.ObservedConfig) {
+				f.Tally = &objectsync.ConfigSummary{Selected: 5, Synced: 4, ExcludedByUpsync: f.Tally.ExcludedByUpsync}
 			},
 			map[string]bool{"Ready": true, "Overlapping": false, "Foreign": false},
 		},
 		"nothing overlaps any more": {
-			func(f *syncerconfig.Findings) { f.Tally = &sync.Tally{Selected: 2, Synced: 2} },
+			func(f *syncerconfig.ObservedConfig) { f.Tally = &objectsync.ConfigSummary{Selected: 2, Synced: 2} },
 			map[string]bool{"Ready": false, "Foreign": false},
 		},
 		"suspended by now": {
-			func(f *syncerconfig.Findings) { f.Suspended = true },
+			func(f *syncerconfig.ObservedConfig) { f.Suspended = true },
 			map[string]bool{"Ready": true, "Overlapping": false, "Suspended": true, "Foreign": false},
 		},
 	} {
 		changed := one
 		test.change(&changed)
-		if got := transitions(syncerconfig.Status(changed, current)); !reflect.DeepEqual(got, test.want) {
+		if got := transitions(syncerconfig.NextStatus(changed, current)); !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: want the transitions %v, got %v", name, test.want, got)
 		}
 	}
@@ -284,7 +288,7 @@ func TestStatusAgain(t *testing.T) {
 	// A state that passes leaves no trace.
 	suspended := one
 	suspended.Suspended, suspended.Selects = true, false
-	back := syncerconfig.Status(one, syncerconfig.Status(suspended, current))
+	back := syncerconfig.NextStatus(one, syncerconfig.NextStatus(suspended, current))
 	for i := range back.Conditions {
 		back.Conditions[i].LastTransitionTime = long
 	}
@@ -297,13 +301,13 @@ func TestStatusAgain(t *testing.T) {
 
 // Objects may be beyond several limits. Each is named, in an order that does not change.
 func TestObjectsBeyondLimits(t *testing.T) {
-	beyond := func(message string) sync.ObjectFailure {
-		return sync.ObjectFailure{Failure: sync.Failure{Reason: sync.ReasonMailboxLimitExceeded, Message: message}}
+	beyond := func(message string) objectsync.ObjectFailure {
+		return objectsync.ObjectFailure{Failure: objectsync.Failure{Reason: objectsync.ReasonMailboxLimitExceeded, Message: message}}
 	}
-	failures := []sync.ObjectFailure{beyond("too many secrets"), beyond("too many objects"), beyond("too many secrets")}
+	failures := []objectsync.ObjectFailure{beyond("too many secrets"), beyond("too many objects"), beyond("too many secrets")}
 	for range 2 {
-		next := syncerconfig.Status(syncerconfig.Findings{Selects: true, Tally: &sync.Tally{Selected: 4, Failed: 3, Failures: failures}}, edgev2alpha1.SyncerConfigStatus{})
-		if ready := next.Conditions[0]; ready.Reason != sync.ReasonMailboxLimitExceeded || ready.Message != "too many objects; too many secrets" {
+		next := syncerconfig.NextStatus(syncerconfig.ObservedConfig{Selects: true, Tally: &objectsync.ConfigSummary{Selected: 4, Failed: 3, Failures: failures}}, edgev2alpha1.SyncerConfigStatus{})
+		if ready := next.Conditions[0]; ready.Reason != objectsync.ReasonMailboxLimitExceeded || ready.Message != "too many objects; too many secrets" {
 			t.Errorf("got %+v", ready)
 		}
 		slices.Reverse(failures)
@@ -312,27 +316,27 @@ func TestObjectsBeyondLimits(t *testing.T) {
 
 // A config beyond the limits says so and nothing else, in words that do not change when there are more of them.
 func TestBeyondLimits(t *testing.T) {
-	current := edgev2alpha1.SyncerConfigStatus{Conditions: []metav1.Condition{{Type: edgev2alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: syncerconfig.ReasonInStep}}}
-	next := syncerconfig.Status(syncerconfig.Findings{Beyond: true, Generation: 2}, current)
+	current := edgev2alpha1.SyncerConfigStatus{Conditions: []metav1.Condition{{Type: edgev2alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: syncerconfig.ReasonInSync}}}
+	next := syncerconfig.NextStatus(syncerconfig.ObservedConfig{BeyondLimits: true, Generation: 2}, current)
 	if len(next.Conditions) != 1 || next.ObservedGeneration != 2 {
 		t.Fatalf("got %+v", next)
 	}
-	if ready := next.Conditions[0]; ready.Status != metav1.ConditionFalse || ready.Reason != sync.ReasonMailboxLimitExceeded || !strings.Contains(ready.Message, "256 configs") {
+	if ready := next.Conditions[0]; ready.Status != metav1.ConditionFalse || ready.Reason != objectsync.ReasonMailboxLimitExceeded || !strings.Contains(ready.Message, "256 configs") {
 		t.Errorf("got %+v", ready)
 	}
-	if again := syncerconfig.Status(syncerconfig.Findings{Beyond: true, Generation: 2}, next); !reflect.DeepEqual(next, again) {
+	if again := syncerconfig.NextStatus(syncerconfig.ObservedConfig{BeyondLimits: true, Generation: 2}, next); !reflect.DeepEqual(next, again) {
 		t.Errorf("it is written again: %+v", again)
 	}
 }
 
 // Of objects that the hub does not see it claims nothing, and takes back nothing that it has counted.
-func TestWhatIsNotSeenIsNotCounted(t *testing.T) {
-	inStep := syncerconfig.Status(findings(func(*syncerconfig.Findings) {}), edgev2alpha1.SyncerConfigStatus{})
-	hidden := findings(func(f *syncerconfig.Findings) {
+func TestHiddenObjectsAreNotCounted(t *testing.T) {
+	inStep := syncerconfig.NextStatus(observedConfig(func(*syncerconfig.ObservedConfig) {}), edgev2alpha1.SyncerConfigStatus{})
+	hidden := observedConfig(func(f *syncerconfig.ObservedConfig) {
 		f.Tally = nil
-		f.Shortfalls = []syncerconfig.Shortfall{{Field: "spec.upsync[0]", Resource: "secrets", Reason: syncerconfig.ReasonNotVisible, Message: "no claim"}}
+		f.UnavailableEntries = []syncerconfig.UnavailableEntry{{Field: "spec.upsync[0]", Resource: "secrets", Reason: syncerconfig.ReasonNotVisible, Message: "no claim"}}
 	})
-	got := syncerconfig.Status(hidden, inStep)
+	got := syncerconfig.NextStatus(hidden, inStep)
 	ready := meta.FindStatusCondition(got.Conditions, edgev2alpha1.ConditionReady)
 	if ready.Status != metav1.ConditionFalse || ready.Reason != syncerconfig.ReasonNotVisible || !strings.Contains(ready.Message, "spec.upsync[0] (secrets): no claim") || got.Selected != 2 || got.Synced != 2 {
 		t.Errorf("got %+v", got)
@@ -341,19 +345,19 @@ func TestWhatIsNotSeenIsNotCounted(t *testing.T) {
 
 // While a hub that has just begun has not tried all, what the one before has said stands, unless the config has changed since, or
 // something has been found that refutes it.
-func TestWhatWasInStepStaysSoUntilAllIsTried(t *testing.T) {
-	inStep := syncerconfig.Status(findings(func(*syncerconfig.Findings) {}), edgev2alpha1.SyncerConfigStatus{})
+func TestReadyConfigStaysReadyDuringInitialSync(t *testing.T) {
+	inStep := syncerconfig.NextStatus(observedConfig(func(*syncerconfig.ObservedConfig) {}), edgev2alpha1.SyncerConfigStatus{})
 	for name, test := range map[string]struct {
-		change func(*syncerconfig.Findings)
+		change func(*syncerconfig.ObservedConfig)
 		want   string
 	}{
-		"unchanged":         {func(*syncerconfig.Findings) {}, syncerconfig.ReasonInStep},
-		"changed":           {func(f *syncerconfig.Findings) { f.Generation++ }, syncerconfig.ReasonSyncing},
-		"not on the target": {func(f *syncerconfig.Findings) { f.Tally.Synced = 1 }, syncerconfig.ReasonSyncing},
+		"unchanged":         {func(*syncerconfig.ObservedConfig) {}, syncerconfig.ReasonInSync},
+		"changed":           {func(f *syncerconfig.ObservedConfig) { f.Generation++ }, syncerconfig.ReasonSyncing},
+		"not on the target": {func(f *syncerconfig.ObservedConfig) { f.Tally.Synced = 1 }, syncerconfig.ReasonSyncing},
 	} {
-		found := findings(func(f *syncerconfig.Findings) { f.Unfinished = true })
+		found := observedConfig(func(f *syncerconfig.ObservedConfig) { f.InitialSyncPending = true })
 		test.change(&found)
-		if ready := meta.FindStatusCondition(syncerconfig.Status(found, inStep).Conditions, edgev2alpha1.ConditionReady); ready.Reason != test.want {
+		if ready := meta.FindStatusCondition(syncerconfig.NextStatus(found, inStep).Conditions, edgev2alpha1.ConditionReady); ready.Reason != test.want {
 			t.Errorf("%s: got %+v", name, ready)
 		}
 	}

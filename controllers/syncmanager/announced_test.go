@@ -22,20 +22,20 @@ import (
 
 	testclock "k8s.io/utils/clock/testing"
 
-	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
 )
 
 // The last event of a definition comes before discovery shows the kind; nothing else tells of it.
-func TestAnAnnouncedKindIsAskedForAgain(t *testing.T) {
+func TestAnnouncedKindsAreResolvedAgain(t *testing.T) {
 	manager, _ := newManager(t)
 	clock := manager.Clock.(*testclock.FakeClock)
-	manager.Publish(append([]sync.Resource{widgets()}, publishing("Valve.old", "Gadget.old")...))
+	manager.Publish(append([]objectsync.Resource{widgets()}, publishing("Valve.old", "Gadget.old")...))
 	manager.Assign(Target{UID: florin, Name: "florin", Connection: discovery(t)})
 	held, _ := manager.get(florin)
 	reconcile := func(kind string) time.Duration {
 		t.Helper()
-		learn(manager, convertingTo(kind))
-		answered(t, manager, held, widgets(), publishing("Valve.old", "Gadget.old"))
+		setMatcher(manager, convertingTo(kind))
+		resolvedForms(t, manager, held, widgets(), publishing("Valve.old", "Gadget.old"))
 		result, err := manager.Reconcile(t.Context(), florin)
 		if err != nil {
 			t.Fatal(err)
@@ -45,14 +45,14 @@ func TestAnAnnouncedKindIsAskedForAgain(t *testing.T) {
 	if again := reconcile("Valve.old"); again != 0 {
 		t.Errorf("a kind that nothing tells of is asked for after %s", again)
 	}
-	held.announced.Store(new(clock.Now()))
-	if again := reconcile("Valve.old"); again != lookAgain {
+	held.lastCRDEvent.Store(new(clock.Now()))
+	if again := reconcile("Valve.old"); again != requeueDelay {
 		t.Errorf("a kind that may have come is asked for after %s", again)
 	}
 	if again := reconcile("Gadget.old"); again != 0 {
 		t.Errorf("a kind that is served is asked for after %s", again)
 	}
-	clock.Step(announcedLimit)
+	clock.Step(crdEventTimeout)
 	if again := reconcile("Valve.old"); again != 0 {
 		t.Errorf("a kind that did not come is asked for after %s", again)
 	}

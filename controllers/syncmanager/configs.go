@@ -27,14 +27,14 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
-// viewer is what configs are seen through: the [mailboxes.Mailboxes].
-type viewer interface {
+// configSource is what configs are seen through: the [mailboxes.Mailboxes].
+type configSource interface {
 	List(resource schema.GroupVersionResource, mailbox logicalcluster.Name) (objects []*unstructured.Unstructured, known bool)
-	Prove(mailbox logicalcluster.Name, suspect mailboxes.Suspect)
-	Proven(mailbox logicalcluster.Name, suspect mailboxes.Suspect) bool
+	VerifyAbsence(mailbox logicalcluster.Name, suspect mailboxes.AbsenceCandidate)
+	TakeVerifiedAbsence(mailbox logicalcluster.Name, suspect mailboxes.AbsenceCandidate) bool
 }
 
-var _ viewer = &mailboxes.Mailboxes{}
+var _ configSource = &mailboxes.Mailboxes{}
 
 // ConfigLimits bound the configs of one mailbox that are in force, and with that what it takes to compile them. The largest
 // config that kcp stores is within them.
@@ -46,9 +46,9 @@ var ConfigLimits = mailboxes.Limits{Objects: 256, Bytes: 16 << 20}
 // deleted, and stays in force until that is proven (rule 3 of the design).
 type configs map[schema.GroupVersionResource][]*unstructured.Unstructured
 
-// look returns the configs that are in force now, given those before, and with ask has it proven that what is missing is
+// observe returns the configs that are in force now, given those before, and with ask has it proven that what is missing is
 // gone. It returns false if the mailbox cannot be seen.
-func (c configs) look(view viewer, mailbox logicalcluster.Name, ask bool) (next configs, ok bool) {
+func (c configs) observe(view configSource, mailbox logicalcluster.Name, ask bool) (next configs, ok bool) {
 	seen := configs{}
 	for _, resource := range ConfigResources {
 		objects, known := view.List(resource, mailbox)
@@ -60,23 +60,23 @@ func (c configs) look(view viewer, mailbox logicalcluster.Name, ask bool) (next 
 	// A proof serves once, so none is taken before all that is needed to use it is known.
 	next = configs{}
 	for resource, objects := range seen {
-		suspicion := func(key types.NamespacedName) mailboxes.Suspect {
-			return mailboxes.Suspect{Resource: resource, Key: key, Vanished: true}
+		candidate := func(key types.NamespacedName) mailboxes.AbsenceCandidate {
+			return mailboxes.AbsenceCandidate{Resource: resource, Key: key, Missing: true}
 		}
-		inForce, suspects := holdOn(c[resource], objects, func(key types.NamespacedName) bool { return view.Proven(mailbox, suspicion(key)) })
+		inForce, unverified := retainUnverified(c[resource], objects, func(key types.NamespacedName) bool { return view.TakeVerifiedAbsence(mailbox, candidate(key)) })
 		next[resource] = inForce
-		for _, key := range suspects {
+		for _, key := range unverified {
 			if ask {
-				view.Prove(mailbox, suspicion(key))
+				view.VerifyAbsence(mailbox, candidate(key))
 			}
 		}
 	}
 	return next, true
 }
 
-// holdOn returns the configs that are in force now: of those seen all that are not being deleted, and of those before,
+// retainUnverified returns the configs that are in force now: of those seen all that are not being deleted, and of those before,
 // where not seen any more, the suspects, which are not proven to be gone.
-func holdOn(before, seen []*unstructured.Unstructured, proven func(types.NamespacedName) bool) (inForce []*unstructured.Unstructured, suspects []types.NamespacedName) {
+func retainUnverified(before, seen []*unstructured.Unstructured, proven func(types.NamespacedName) bool) (inForce []*unstructured.Unstructured, unverified []types.NamespacedName) {
 	found := map[types.NamespacedName]bool{}
 	for _, config := range seen {
 		found[keyOf(config)] = true
@@ -86,10 +86,10 @@ func holdOn(before, seen []*unstructured.Unstructured, proven func(types.Namespa
 	}
 	for _, config := range before {
 		if key := keyOf(config); !found[key] && !proven(key) {
-			inForce, suspects = append(inForce, config), append(suspects, key)
+			inForce, unverified = append(inForce, config), append(unverified, key)
 		}
 	}
-	return inForce, suspects
+	return inForce, unverified
 }
 
 // withinLimits returns the configs that are older than all that are not held because of [ConfigLimits], and whether that is all.
@@ -98,7 +98,7 @@ func (c configs) withinLimits() (older configs, all bool) {
 	var beyond *unstructured.Unstructured
 	for _, objects := range c {
 		for _, config := range objects {
-			if mailboxes.ExtentOf(config) != mailboxes.Whole && (beyond == nil || isOlder(config, beyond)) {
+			if mailboxes.ProjectionOf(config) != mailboxes.FullObject && (beyond == nil || isOlder(config, beyond)) {
 				beyond = config
 			}
 		}
@@ -132,30 +132,30 @@ func keyOf(object *unstructured.Unstructured) types.NamespacedName {
 // configSubscriber makes the manager compile the configs of a mailbox anew when something happened to them.
 type configSubscriber struct {
 	manager    *Manager
-	managed    *managed
+	state      *targetState
 	syncTarget types.UID
 }
 
 // OnEvent is called for each change of a config.
 func (s *configSubscriber) OnEvent(event mailboxes.Event) {
 	if event.Old != nil && event.New != nil && event.Old.GetUID() == event.New.GetUID() && event.Old.GetGeneration() == event.New.GetGeneration() &&
-		mailboxes.ExtentOf(event.Old) == mailboxes.ExtentOf(event.New) {
+		mailboxes.ProjectionOf(event.Old) == mailboxes.ProjectionOf(event.New) {
 		return // only the status changed, which we write ourselves
 	}
-	s.lookAgain(true)
+	s.markStale(true)
 }
 
-// OnProven is called when a suspicion about a config has been decided. Where it turned out to be there after all, its
+// OnAbsenceDecided is called when a suspicion about a config has been decided. Where it turned out to be there after all, its
 // event is still to come, and until then nothing is gained by asking again.
-func (s *configSubscriber) OnProven(types.NamespacedName) { s.lookAgain(false) }
+func (s *configSubscriber) OnAbsenceDecided(types.NamespacedName) { s.markStale(false) }
 
 // OnReset is called when the mailbox's cache was filled anew or its binding changed.
-func (s *configSubscriber) OnReset() { s.lookAgain(true) }
+func (s *configSubscriber) OnReset() { s.markStale(true) }
 
-func (s *configSubscriber) lookAgain(ask bool) {
+func (s *configSubscriber) markStale(ask bool) {
 	s.manager.lock.Lock()
-	s.managed.stale = true
-	s.managed.ask = s.managed.ask || ask
+	s.state.configsStale = true
+	s.state.verifyMissing = s.state.verifyMissing || ask
 	s.manager.lock.Unlock()
 	s.manager.enqueue(s.syncTarget)
 }

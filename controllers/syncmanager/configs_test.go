@@ -53,7 +53,7 @@ func configNames(all []*unstructured.Unstructured) string {
 	return strings.Join(names, " ")
 }
 
-func TestHoldOn(t *testing.T) {
+func TestRetainUnverified(t *testing.T) {
 	for name, test := range map[string]struct {
 		before, seen, proven string
 		inForce, suspects    string
@@ -73,7 +73,7 @@ func TestHoldOn(t *testing.T) {
 		"the first one is being deleted":    {seen: "a-"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inForce, suspects := holdOn(configsNamed(test.before), configsNamed(test.seen), func(key types.NamespacedName) bool {
+			inForce, suspects := retainUnverified(configsNamed(test.before), configsNamed(test.seen), func(key types.NamespacedName) bool {
 				return slices.Contains(strings.Fields(test.proven), key.Name)
 			})
 			var suspected []string
@@ -88,50 +88,50 @@ func TestHoldOn(t *testing.T) {
 }
 
 // Of a config that holds on the last that was seen counts, of one that changed what it is now.
-func TestHoldOnTakesTheNewest(t *testing.T) {
+func TestRetainUnverifiedTakesTheNewest(t *testing.T) {
 	before, changed := configsNamed("a b"), configsNamed("b")
-	inForce, _ := holdOn(before, changed, func(types.NamespacedName) bool { return false })
+	inForce, _ := retainUnverified(before, changed, func(types.NamespacedName) bool { return false })
 	if !slices.Contains(inForce, before[0]) || !slices.Contains(inForce, changed[0]) || slices.Contains(inForce, before[1]) {
 		t.Errorf("got %v", inForce)
 	}
 }
 
-// mailbox is a double of all mailboxes: it shows what a test puts into it.
-type mailbox struct {
+// fakeMailbox is a double of all mailboxes: it shows what a test puts into it.
+type fakeMailbox struct {
 	shown  map[string]string // by the resource's name; absent if it cannot be seen
 	proofs map[string]bool   // by resource and name
 	asked  []string
 }
 
-func (m *mailbox) List(resource schema.GroupVersionResource, _ logicalcluster.Name) ([]*unstructured.Unstructured, bool) {
+func (m *fakeMailbox) List(resource schema.GroupVersionResource, _ logicalcluster.Name) ([]*unstructured.Unstructured, bool) {
 	names, known := m.shown[resource.Resource]
 	return configsNamed(names), known
 }
 
-func (m *mailbox) Prove(_ logicalcluster.Name, suspect mailboxes.Suspect) {
+func (m *fakeMailbox) VerifyAbsence(_ logicalcluster.Name, suspect mailboxes.AbsenceCandidate) {
 	m.asked = append(m.asked, nameOf(suspect))
 }
 
-func (m *mailbox) Proven(_ logicalcluster.Name, suspect mailboxes.Suspect) bool {
+func (m *fakeMailbox) TakeVerifiedAbsence(_ logicalcluster.Name, suspect mailboxes.AbsenceCandidate) bool {
 	proven := m.proofs[nameOf(suspect)]
 	delete(m.proofs, nameOf(suspect))
 	return proven
 }
 
-func nameOf(suspect mailboxes.Suspect) string {
-	if !suspect.Vanished {
+func nameOf(suspect mailboxes.AbsenceCandidate) string {
+	if !suspect.Missing {
 		return "a suspect that did not vanish"
 	}
 	return suspect.Resource.Resource + "/" + suspect.Key.Name
 }
 
-func TestLook(t *testing.T) {
+func TestObserveConfigs(t *testing.T) {
 	const syncer, edge = "syncerconfigs", "edgesyncconfigs"
-	view := &mailbox{shown: map[string]string{syncer: "a b"}, proofs: map[string]bool{}}
+	view := &fakeMailbox{shown: map[string]string{syncer: "a b"}, proofs: map[string]bool{}}
 	var current configs
 	look := func(ask, ok bool, want string, asked ...string) {
 		t.Helper()
-		next, seen := current.look(view, "m", ask)
+		next, seen := current.observe(view, "m", ask)
 		if seen != ok {
 			t.Fatalf("the mailbox is seen: %v, want %v", seen, ok)
 		}
@@ -195,17 +195,17 @@ func TestConfigEvents(t *testing.T) {
 		"one replaced by another":   {event(mailboxes.Event{Old: config("a", 1), New: config("b", 1)}), true, true},
 		"at the beginning":          {event(mailboxes.Event{New: config("a", 1), Initial: true}), true, true},
 		"the cache is filled anew":  {(*configSubscriber).OnReset, true, true},
-		"a suspicion is decided":    {func(s *configSubscriber) { s.OnProven(types.NamespacedName{}) }, true, false},
-		"decided after an event":    {func(s *configSubscriber) { s.OnReset(); s.OnProven(types.NamespacedName{}) }, true, true},
-		"an event after a decision": {func(s *configSubscriber) { s.OnProven(types.NamespacedName{}); s.OnReset() }, true, true},
+		"a suspicion is decided":    {func(s *configSubscriber) { s.OnAbsenceDecided(types.NamespacedName{}) }, true, false},
+		"decided after an event":    {func(s *configSubscriber) { s.OnReset(); s.OnAbsenceDecided(types.NamespacedName{}) }, true, true},
+		"an event after a decision": {func(s *configSubscriber) { s.OnAbsenceDecided(types.NamespacedName{}); s.OnReset() }, true, true},
 	} {
 		manager, _ := newManager(t)
 		manager.Assign(Target{UID: florin, Connection: connection(t), Mailbox: "m"})
-		learn(manager, nil)
+		setMatcher(manager, nil)
 		found, _ := manager.get(florin)
-		test.happens(&configSubscriber{manager: manager, managed: found, syncTarget: florin})
-		if found.stale != test.stale || found.ask != test.ask {
-			t.Errorf("%s: the configs are to be read again: %v, and what is missing proven: %v; want %v, %v", name, found.stale, found.ask, test.stale, test.ask)
+		test.happens(&configSubscriber{manager: manager, state: found, syncTarget: florin})
+		if found.configsStale != test.stale || found.verifyMissing != test.ask {
+			t.Errorf("%s: the configs are to be read again: %v, and what is missing proven: %v; want %v, %v", name, found.configsStale, found.verifyMissing, test.stale, test.ask)
 		}
 	}
 }
@@ -216,7 +216,7 @@ func TestConfigsBeyondLimits(t *testing.T) {
 		config := configsNamed(name)[0]
 		config.SetCreationTimestamp(metav1.NewTime(time.Unix(second, 0)))
 		if !held {
-			config.Object["synchub.dev/extent"] = "Identity"
+			config.Object["synchub.dev/projection"] = "Identity"
 		}
 		return config
 	}

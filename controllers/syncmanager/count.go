@@ -24,7 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
 )
 
 // Counts say how widely a resource is synced.
@@ -33,79 +33,79 @@ type Counts struct {
 	Mailboxes, Targets, Objects int64
 }
 
-// countLimit is for how long a SyncTarget, or a pair that has been started, may leave counts unknown. A target that stays away
+// countTimeout is for how long a SyncTarget, or a pair that has been started, may leave counts unknown. A target that stays away
 // must not hold back for ever what is to be said of all others.
-const countLimit = 2 * time.Minute
+const countTimeout = 2 * time.Minute
 
 // Count returns the counts of a resource of the mailboxes. They are not known as long as something that they count has not been
 // observed yet: a hub that has just begun to lead, and a pair that has just been started, count from zero.
 func (m *Manager) Count(resource schema.GroupResource) (counts Counts, known bool) {
-	known = m.hasObservedAll()
+	known = m.hasObservedAllTargets()
 	now := m.Clock.Now()
 	m.lock.Lock()
-	published := m.publications
-	all := make([]*managed, 0, len(m.targets))
-	for _, managed := range m.targets {
-		all = append(all, managed)
+	published := m.publicationNumber
+	all := make([]*targetState, 0, len(m.targets))
+	for _, state := range m.targets {
+		all = append(all, state)
 	}
 	m.lock.Unlock()
-	for _, managed := range all {
-		if !m.Mailboxes.Lacks(managed.describe().Mailbox, resource) {
+	for _, state := range all {
+		if !m.Mailboxes.IsKnownNotServed(state.currentTarget().Mailbox, resource) {
 			counts.Mailboxes++
 		}
-		managed.lock.Lock()
-		if pair, ok := managed.pairs[resource]; ok {
+		state.lock.Lock()
+		if running, ok := state.syncControllers[resource]; ok {
 			counts.Targets++
-			counts.Objects += int64(pair.controller.Len())
+			counts.Objects += int64(running.controller.TargetObjectCount())
 		}
-		known = known && managed.isCounted(resource, published, now)
-		managed.lock.Unlock()
+		known = known && state.isCountKnown(resource, published, now)
+		state.lock.Unlock()
 	}
 	return counts, known
 }
 
-// isCounted tells whether all that a SyncTarget adds to the counts of a resource has been observed, or is not waited for any more.
+// isCountKnown tells whether all that a SyncTarget adds to the counts of a resource has been observed, or is not waited for any more.
 // The caller holds lock.
-func (t *managed) isCounted(resource schema.GroupResource, published int, now time.Time) bool {
-	isSettled := t.known && t.settled == t.matcher && t.settledFor == published && t.missingKnown && !slices.Contains(t.unstarted, resource)
-	if !isSettled && now.Before(t.since.Add(countLimit)) {
+func (t *targetState) isCountKnown(resource schema.GroupResource, published int, now time.Time) bool {
+	isSettled := t.configsKnown && t.appliedMatcher == t.matcher && t.appliedPublication == published && t.missingAPIsKnown && !slices.Contains(t.unstarted, resource)
+	if !isSettled && now.Before(t.assignedAt.Add(countTimeout)) {
 		return false
 	}
-	pair, ok := t.pairs[resource]
-	return !ok || pair.controller.Synced() && pair.controller.Knows() || !now.Before(pair.since.Add(countLimit))
+	running, ok := t.syncControllers[resource]
+	return !ok || running.controller.HasSynced() && running.controller.HasCompletedFirstPass() || !now.Before(running.startedAt.Add(countTimeout))
 }
 
-// isCounted tells the same of all resources of a SyncTarget.
-func (m *Manager) isCounted(managed *managed) bool {
+// isCountKnown tells the same of all resources of a SyncTarget.
+func (m *Manager) isCountKnown(state *targetState) bool {
 	_, published := m.publication()
 	now := m.Clock.Now()
-	managed.lock.Lock()
-	defer managed.lock.Unlock()
-	if len(managed.unstarted) > 0 && !managed.isCounted(managed.unstarted[0], published, now) {
+	state.lock.Lock()
+	defer state.lock.Unlock()
+	if len(state.unstarted) > 0 && !state.isCountKnown(state.unstarted[0], published, now) {
 		return false
 	}
-	for resource := range managed.pairs {
-		if !managed.isCounted(resource, published, now) {
+	for resource := range state.syncControllers {
+		if !state.isCountKnown(resource, published, now) {
 			return false
 		}
 	}
-	return len(managed.pairs) > 0 || managed.isCounted(schema.GroupResource{}, published, now)
+	return len(state.syncControllers) > 0 || state.isCountKnown(schema.GroupResource{}, published, now)
 }
 
-// hasObservedAll tells whether every SyncTarget that the hub before knew has been assigned, or has been found not to be synced, since
+// hasObservedAllTargets tells whether every SyncTarget that the hub before knew has been assigned, or has been found not to be synced, since
 // this hub leads. One that nobody sees any more is waited for no longer than the limit.
-func (m *Manager) hasObservedAll() bool {
-	if m.Remembered == nil {
+func (m *Manager) hasObservedAllTargets() bool {
+	if m.KnownSyncTargets == nil {
 		return true
 	}
-	remembered, loaded := m.Remembered()
+	remembered, loaded := m.KnownSyncTargets()
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	if m.observedAll {
 		return true
 	}
 	isUnobserved := func(syncTarget types.UID) bool { return !m.observed[syncTarget] }
-	isOver := !m.began.IsZero() && !m.Clock.Now().Before(m.began.Add(countLimit))
+	isOver := !m.startedAt.IsZero() && !m.Clock.Now().Before(m.startedAt.Add(countTimeout))
 	m.observedAll = isOver || loaded && !slices.ContainsFunc(remembered, isUnobserved)
 	if m.observedAll {
 		m.observed = nil
@@ -113,23 +113,23 @@ func (m *Manager) hasObservedAll() bool {
 	return m.observedAll
 }
 
-// noteObserved notes that it has been decided whether a SyncTarget is synced. The caller holds the manager's lock.
-func (m *Manager) noteObserved(syncTarget types.UID) {
+// markObserved notes that it has been decided whether a SyncTarget is synced. The caller holds the manager's lock.
+func (m *Manager) markObserved(syncTarget types.UID) {
 	if !m.observedAll {
 		m.observed[syncTarget] = true
 	}
 }
 
-// Without returns the SyncTargets whose mailboxes do not have a resource because its name is taken there, sorted.
-func (m *Manager) Without(resource schema.GroupResource) (syncTargets []string) {
+// SyncTargetsMissingAPI returns the SyncTargets whose mailboxes do not have a resource because its name is taken there, sorted.
+func (m *Manager) SyncTargetsMissingAPI(resource schema.GroupResource) (syncTargets []string) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	for _, managed := range m.targets {
-		managed.lock.Lock()
-		if managed.missing.Has(resource) {
-			syncTargets = append(syncTargets, fmt.Sprintf("%s (inventory %s)", managed.target.Name, managed.target.Inventory))
+	for _, state := range m.targets {
+		state.lock.Lock()
+		if state.missingAPIs.Has(resource) {
+			syncTargets = append(syncTargets, fmt.Sprintf("%s (inventory %s)", state.target.Name, state.target.InventoryWorkspace))
 		}
-		managed.lock.Unlock()
+		state.lock.Unlock()
 	}
 	slices.Sort(syncTargets)
 	return syncTargets
@@ -137,13 +137,13 @@ func (m *Manager) Without(resource schema.GroupResource) (syncTargets []string) 
 
 // Sum counts all objects that are synced with a SyncTarget's target. They are not known while none is synced, nor, like those of
 // [Manager.Count], as long as something that they count has not been observed yet.
-func (m *Manager) Sum(syncTarget types.UID) (sum sync.Sum, known bool) {
-	managed, ok := m.get(syncTarget)
-	if !ok || !m.isCounted(managed) {
+func (m *Manager) Sum(syncTarget types.UID) (sum objectsync.Summary, known bool) {
+	state, ok := m.get(syncTarget)
+	if !ok || !m.isCountKnown(state) {
 		return sum, false
 	}
-	for _, controller := range managed.controllers() {
-		sum.Add(controller.Sum())
+	for _, controller := range state.controllers() {
+		sum.Add(controller.Summary())
 	}
 	return sum, true
 }

@@ -36,13 +36,13 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/compatibility"
-	"github.com/synchub-dev/synchub/controllers/definition"
-	"github.com/synchub-dev/synchub/controllers/sync"
-	"github.com/synchub-dev/synchub/controllers/sync/boundary"
-	"github.com/synchub-dev/synchub/controllers/sync/ownership"
-	"github.com/synchub-dev/synchub/controllers/sync/relation"
-	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/controllers/crd"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
+	"github.com/synchub-dev/synchub/controllers/schemacheck"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -51,10 +51,10 @@ const (
 	// workers is how many SyncTargets are looked at together. A look waits for kcp, never for its target: that is asked beside
 	// it, and the SyncTarget is looked at again when it has answered.
 	workers = 32
-	// lookAgain is how soon a pair that is being emptied is looked at after something happened to it.
-	lookAgain = 500 * time.Millisecond
-	// announcedLimit is for how long after a definition was announced its kind is asked for.
-	announcedLimit = 10 * time.Second
+	// requeueDelay is how soon a pair that is being emptied is looked at after something happened to it.
+	requeueDelay = 500 * time.Millisecond
+	// crdEventTimeout is for how long after a definition was announced its kind is asked for.
+	crdEventTimeout = 10 * time.Second
 )
 
 // ConfigResources are the resources of a mailbox that select what is synced.
@@ -66,9 +66,9 @@ var ConfigResources = []schema.GroupVersionResource{
 // Target is what the manager must know of a SyncTarget to sync it.
 type Target struct {
 	// UID and Name are the SyncTarget's, Inventory is the logical cluster it lives in.
-	UID       types.UID
-	Name      string
-	Inventory logicalcluster.Name
+	UID                types.UID
+	Name               string
+	InventoryWorkspace logicalcluster.Name
 	// Mailbox is the logical cluster of its mailbox.
 	Mailbox    logicalcluster.Name
 	Connection *targets.Connection
@@ -78,12 +78,12 @@ type Target struct {
 	Adoption synchubv1alpha1.AdoptionPolicy
 	// Namespaces are those of the target that may be used, beside what the hub protects.
 	Namespaces *edgev2alpha1.TargetNamespaces
-	// Placed are the namespaces in which the hub may have written, the empty one for the whole cluster; none stands for that, too.
-	Placed []string
+	// WrittenNamespaces are the namespaces in which the hub may have written, the empty one for the whole cluster; none stands for that, too.
+	WrittenNamespaces []string
 	// Limits bound what is held of the mailbox, where they are lower than the hub's. Zero stands for the hub's.
 	Limits mailboxes.Limits
-	// Recorded is what the hub may have written, by the resources of the target.
-	Recorded map[schema.GroupResource]Record
+	// ResourceInventory is what the hub may have written, by the resources of the target.
+	ResourceInventory map[schema.GroupResource]InventoryEntry
 	// Trusted is for how long what Recorded says of whether objects fit counts without asking the target by its first
 	// connection.
 	Trusted Trust
@@ -94,10 +94,10 @@ type Trust struct {
 	Until time.Time
 }
 
-// Recorder writes down the pairs of a SyncTarget.
-type Recorder interface {
-	// Record makes the pairs of the SyncTarget exactly these. It returns after the write has been accepted.
-	Record(ctx context.Context, target Target, resources map[schema.GroupResource]Record) error
+// InventoryStore writes down the pairs of a SyncTarget.
+type InventoryStore interface {
+	// StoreInventory makes the pairs of the SyncTarget exactly these. It returns after the write has been accepted.
+	StoreInventory(ctx context.Context, target Target, resources map[schema.GroupResource]InventoryEntry) error
 }
 
 // Observer is told of what concerns the configs of a SyncTarget's mailbox: they, or the objects they select, changed.
@@ -107,26 +107,26 @@ type Observer interface {
 
 // Options are what a manager needs.
 type Options struct {
-	Mailboxes *mailboxes.Mailboxes
-	Recorder  Recorder
-	// Remembered returns the SyncTargets that the hub before knew, and whether they are known. Without it there are none.
-	Remembered func() (syncTargets []types.UID, known bool)
+	Mailboxes      *mailboxes.Mailboxes
+	InventoryStore InventoryStore
+	// KnownSyncTargets returns the SyncTargets that the hub before knew, and whether they are known. Without it there are none.
+	KnownSyncTargets func() (syncTargets []types.UID, known bool)
 	// Hub is the UID of the provider workspace's LogicalCluster.
 	Hub    types.UID
 	Hasher ownership.Hasher
-	// Protected are the namespaces that are used only where that is allowed.
-	Protected boundary.Patterns
+	// ProtectedNamespaces are the namespaces that are used only where that is allowed.
+	ProtectedNamespaces policy.NamespacePatterns
 	// Sealer has the hub's key, too: marks are sealed with it.
 	Sealer *ownership.Sealer
-	// OnKnown is called when the configs of a SyncTarget's mailbox have become known. It must return at once.
-	OnKnown func(syncTarget types.UID)
+	// OnConfigsKnown is called when the configs of a SyncTarget's mailbox have become known. It must return at once.
+	OnConfigsKnown func(syncTarget types.UID)
 	// Checker compares schemas; without one nothing is compared.
-	Checker *compatibility.Checker
-	// Names frees names of APIs in mailboxes; without it none is freed.
-	Names Names
-	// OnStates is called when the pairs of a SyncTarget, the states of its resources, or the APIs that its mailbox lacks, have
+	Checker *schemacheck.Checker
+	// NameClearer frees names of APIs in mailboxes; without it none is freed.
+	NameClearer NameClearer
+	// OnStatesChanged is called when the pairs of a SyncTarget, the states of its resources, or the APIs that its mailbox lacks, have
 	// changed. It must return at once.
-	OnStates func(syncTarget types.UID)
+	OnStatesChanged func(syncTarget types.UID)
 	// MailboxLimits bound what is held of one mailbox.
 	MailboxLimits mailboxes.Limits
 	Clock         clock.Clock
@@ -141,37 +141,37 @@ func (o Options) Owner(syncTarget types.UID) ownership.Owner {
 // Manager runs the sync controllers of all SyncTargets.
 type Manager struct {
 	Options
-	observer Observer
-	holding  *holding
+	observer    Observer
+	cachePolicy *cachePolicy
 
 	lock      gosync.Mutex
 	queue     priorityqueue.PriorityQueue[types.UID]
 	ctx       context.Context // set by Start; the owner of all sync controllers
-	published []sync.Resource
-	// publications counts how often published was set.
-	publications int
-	// definitions are those that targets are given.
-	definitions []definition.Wanted
-	schemas     map[schema.GroupResource]compatibility.Schema
-	targets     map[types.UID]*managed
-	// halts are the SyncTargets that are not synced, as far as somebody has said so.
-	halts map[types.UID]Halt
-	// began is when the manager was started. Observed are the SyncTargets of which it has been decided since whether they are synced;
+	published []objectsync.Resource
+	// publicationNumber counts how often published was set.
+	publicationNumber int
+	// crds are those that targets are given.
+	crds    []crd.Installation
+	schemas map[schema.GroupResource]schemacheck.Schema
+	targets map[types.UID]*targetState
+	// notSynced are the SyncTargets that are not synced, as far as somebody has said so.
+	notSynced map[types.UID]NotSynced
+	// startedAt is when the manager was started. Observed are the SyncTargets of which it has been decided since whether they are synced;
 	// it is dropped once that is all of them.
-	began       time.Time
+	startedAt   time.Time
 	observed    map[types.UID]bool
 	observedAll bool
 }
 
 // New returns a manager without any target.
 func New(options Options) *Manager {
-	m := &Manager{Options: options, targets: map[types.UID]*managed{}, halts: map[types.UID]Halt{}, observed: map[types.UID]bool{}}
-	m.holding = &holding{manager: m, limits: options.MailboxLimits}
+	m := &Manager{Options: options, targets: map[types.UID]*targetState{}, notSynced: map[types.UID]NotSynced{}, observed: map[types.UID]bool{}}
+	m.cachePolicy = &cachePolicy{manager: m, limits: options.MailboxLimits}
 	return m
 }
 
 // Policy says how much is held of the objects of mailboxes.
-func (m *Manager) Policy() mailboxes.Policy { return m.holding }
+func (m *Manager) Policy() mailboxes.CachePolicy { return m.cachePolicy }
 
 // SetObserver sets who is told of changes. It must be called before Start.
 func (m *Manager) SetObserver(observer Observer) { m.observer = observer }
@@ -182,7 +182,7 @@ func (m *Manager) NeedLeaderElection() bool { return true }
 // Start works until ctx ends, and then until all sync controllers have ended.
 func (m *Manager) Start(ctx context.Context) error {
 	m.lock.Lock()
-	m.ctx, m.began = ctx, m.Clock.Now()
+	m.ctx, m.startedAt = ctx, m.Clock.Now()
 	m.lock.Unlock()
 	defer m.stopAll()
 	worker, err := controller.NewTypedUnmanaged("syncmanager", controller.TypedOptions[types.UID]{
@@ -215,22 +215,22 @@ func (m *Manager) Start(ctx context.Context) error {
 func (m *Manager) stopAll() {
 	m.lock.Lock()
 	all := m.targets
-	m.targets = map[types.UID]*managed{}
+	m.targets = map[types.UID]*targetState{}
 	m.lock.Unlock()
 	var stopping gosync.WaitGroup
-	for _, managed := range all {
-		stopping.Go(managed.stop)
+	for _, state := range all {
+		stopping.Go(state.stop)
 	}
 	stopping.Wait()
 }
 
 // Publish sets the resources that mailboxes have by now.
-func (m *Manager) Publish(resources []sync.Resource) {
+func (m *Manager) Publish(resources []objectsync.Resource) {
 	m.lock.Lock()
 	m.published = resources
-	m.publications++
+	m.publicationNumber++
 	m.lock.Unlock()
-	m.holding.publish(resources)
+	m.cachePolicy.publish(resources)
 	m.enqueueAll()
 }
 
@@ -238,11 +238,11 @@ func (m *Manager) Publish(resources []sync.Resource) {
 func (m *Manager) HasPublished() bool {
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	return m.publications > 0
+	return m.publicationNumber > 0
 }
 
 // Published returns the resources that mailboxes have by now.
-func (m *Manager) Published() []sync.Resource {
+func (m *Manager) Published() []objectsync.Resource {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	return m.published
@@ -250,27 +250,27 @@ func (m *Manager) Published() []sync.Resource {
 
 // Assign makes the manager sync a target, or takes over what changed about it.
 func (m *Manager) Assign(target Target) {
-	if found, ok := m.get(target.UID); ok && found.describe().Mailbox != target.Mailbox {
+	if found, ok := m.get(target.UID); ok && found.currentTarget().Mailbox != target.Mailbox {
 		// The mailbox was made anew: nothing that was concluded from the former one holds.
 		m.Unassign(target.UID)
 	}
 	m.lock.Lock()
-	m.noteObserved(target.UID)
+	m.markObserved(target.UID)
 	found, ok := m.targets[target.UID]
 	if !ok {
-		found = &managed{
-			target:   target,
-			since:    m.Clock.Now(),
-			stale:    true,
-			pairs:    map[schema.GroupResource]*pair{},
-			register: relation.NewRegister(),
-			demanded: map[schema.GroupResource]sync.Resource{},
-			recorded: maps.Clone(target.Recorded),
-			fits:     fitsOf(target.Recorded),
+		found = &targetState{
+			target:               target,
+			assignedAt:           m.Clock.Now(),
+			configsStale:         true,
+			syncControllers:      map[schema.GroupResource]*syncController{},
+			register:             related.NewRegistry(),
+			completenessRequests: map[schema.GroupResource]objectsync.Resource{},
+			resourceInventory:    maps.Clone(target.ResourceInventory),
+			compatibilityStates:  compatibilityStatesOf(target.ResourceInventory),
 		}
-		subscriber := &configSubscriber{manager: m, managed: found, syncTarget: target.UID}
+		subscriber := &configSubscriber{manager: m, state: found, syncTarget: target.UID}
 		for _, resource := range ConfigResources {
-			found.unsubscribe = append(found.unsubscribe, m.Mailboxes.Subscribe(resource, target.Mailbox, subscriber))
+			found.unsubscribeConfigs = append(found.unsubscribeConfigs, m.Mailboxes.Subscribe(resource, target.Mailbox, subscriber))
 		}
 		found.adoption.Store(target.Adoption)
 		m.targets[target.UID] = found
@@ -286,50 +286,50 @@ func (m *Manager) Assign(target Target) {
 			controller.RetryConflicts()
 		}
 	}
-	m.bound(found, target)
-	found.placed(target.Placed)
-	isOther := found.connect(target.Connection, targets.Listener{
-		CRD: func(defined schema.GroupResource) {
+	m.updateNamespaces(found, target)
+	found.setWrittenNamespaces(target.WrittenNamespaces)
+	isOther := found.setConnection(target.Connection, targets.Listener{
+		OnCRD: func(defined schema.GroupResource) {
 			now := m.Clock.Now()
-			found.announced.Store(&now)
-			isRedefined := found.hasSeveral(defined)
+			found.lastCRDEvent.Store(&now)
+			isRedefined := found.isMultiVersion(defined)
 			if isRedefined {
-				found.redefined.Store(&now)
+				found.lastVersionEvent.Store(&now)
 			}
-			if isRedefined || found.unresolved.Load() {
+			if isRedefined || found.hasUnresolved.Load() {
 				m.enqueue(target.UID)
 			}
 		},
-		Answered: func() { m.enqueue(target.UID) },
+		OnLookup: func() { m.enqueue(target.UID) },
 	})
 	if isOther {
 		m.enqueue(target.UID)
 	}
-	if found.limit(target.Limits) {
-		m.hold(found)
+	if found.setLimits(target.Limits) {
+		m.updateCachePolicy(found)
 	}
 }
 
-// hold has as much held of a mailbox as its configs and its limits say.
-func (m *Manager) hold(managed *managed) {
-	managed.lock.Lock()
-	mailbox, limits, matcher, known := managed.target.Mailbox, managed.target.Limits, managed.matcher, managed.known
-	managed.lock.Unlock()
+// updateCachePolicy has as much held of a mailbox as its configs and its limits say.
+func (m *Manager) updateCachePolicy(state *targetState) {
+	state.lock.Lock()
+	mailbox, limits, matcher, known := state.target.Mailbox, state.target.Limits, state.matcher, state.configsKnown
+	state.lock.Unlock()
 	if known {
-		m.holding.set(mailbox, matcher, limits)
+		m.cachePolicy.set(mailbox, matcher, limits)
 	}
 }
 
-// bound takes over which namespaces of a target may be used.
-func (m *Manager) bound(managed *managed, target Target) {
-	next := &boundary.Namespaces{Protected: m.Protected}
+// updateNamespaces takes over which namespaces of a target may be used.
+func (m *Manager) updateNamespaces(state *targetState, target Target) {
+	next := &policy.NamespacePolicy{Protected: m.ProtectedNamespaces}
 	if bounds := target.Namespaces; bounds != nil {
-		next.Only, next.Allowed = bounds.Only, boundary.Patterns(bounds.AllowProtected)
+		next.Only, next.Allowed = bounds.Only, policy.NamespacePatterns(bounds.AllowProtected)
 	}
-	if before := managed.namespaces.Swap(next); before == nil || before.Equal(next) {
+	if before := state.namespaces.Swap(next); before == nil || before.Equal(next) {
 		return
 	}
-	for _, controller := range managed.controllers() {
+	for _, controller := range state.controllers() {
 		controller.NamespacesChanged()
 	}
 	m.observer.Changed(target.UID)
@@ -338,12 +338,12 @@ func (m *Manager) bound(managed *managed, target Target) {
 // Unassign stops syncing a target, and returns when nothing is written to it any more.
 func (m *Manager) Unassign(syncTarget types.UID) {
 	m.lock.Lock()
-	m.noteObserved(syncTarget)
+	m.markObserved(syncTarget)
 	found, ok := m.targets[syncTarget]
 	delete(m.targets, syncTarget)
 	m.lock.Unlock()
 	if ok {
-		m.holding.forget(found.describe().Mailbox)
+		m.cachePolicy.forget(found.currentTarget().Mailbox)
 		found.stop()
 	}
 }
@@ -351,7 +351,7 @@ func (m *Manager) Unassign(syncTarget types.UID) {
 // Resume is called when a target may have come up: if it has, all its objects are looked at again.
 func (m *Manager) Resume(syncTarget types.UID) {
 	found, ok := m.get(syncTarget)
-	if !ok || !found.rose() {
+	if !ok || !found.observeReconnect() {
 		return
 	}
 	for _, controller := range found.controllers() {
@@ -364,21 +364,21 @@ func (m *Manager) Resume(syncTarget types.UID) {
 type View struct {
 	Mailbox     logicalcluster.Name
 	Matcher     *selection.Matcher
-	Controllers []*sync.Controller
+	Controllers []*objectsync.Controller
 	// Published are the resources that mailboxes have, each in the version in which it is written to the target.
-	Published []sync.Resource
-	// Definitions are those that the hub gives the target, by what they define.
-	Definitions map[schema.GroupResource]definition.State
+	Published []objectsync.Resource
+	// CRDs are those that the hub gives the target, by what they define.
+	CRDs map[schema.GroupResource]crd.State
 	// Namespaces says which namespaces of the target may be used.
-	Namespaces *boundary.Namespaces
+	Namespaces *policy.NamespacePolicy
 	// Unstarted are those of which nothing is synced before the target has answered.
 	Unstarted []schema.GroupResource
-	// Frozen are the resources of mailboxes that are not synced because objects do not fit into the target.
-	Frozen map[schema.GroupResource]compatibility.State
-	// Missing are the APIs that the mailbox does not have although they are published.
-	Missing MissingAPIs
-	// Fits tells of resources of the target whether objects of the mailbox fit, as far as that was compared.
-	Fits map[schema.GroupResource]compatibility.State
+	// Incompatible are the resources of mailboxes that are not synced because objects do not fit into the target.
+	Incompatible map[schema.GroupResource]schemacheck.State
+	// MissingAPIs are the APIs that the mailbox does not have although they are published.
+	MissingAPIs MissingAPIs
+	// Compatibility tells of resources of the target whether objects of the mailbox fit, as far as that was compared.
+	Compatibility map[schema.GroupResource]schemacheck.State
 }
 
 // View returns a SyncTarget's view; ok is false if it is not synced or its configs have not taken effect yet.
@@ -391,25 +391,25 @@ func (m *Manager) View(syncTarget types.UID) (view View, ok bool) {
 	published := m.Published()
 	found.lock.Lock()
 	defer found.lock.Unlock()
-	view.Published = found.inVersions(published)
-	view.Mailbox, view.Matcher, view.Definitions = found.target.Mailbox, found.matcher, found.definitions()
+	view.Published = found.withChosenVersions(published)
+	view.Mailbox, view.Matcher, view.CRDs = found.target.Mailbox, found.matcher, found.crdStates()
 	view.Unstarted = slices.Clone(found.unstarted)
-	view.Frozen, view.Missing, view.Fits = m.frozen(found, view.Published), found.missing, maps.Clone(found.fits)
-	return view, found.known && found.settled == found.matcher
+	view.Incompatible, view.MissingAPIs, view.Compatibility = m.incompatibleResources(found, view.Published), found.missingAPIs, maps.Clone(found.compatibilityStates)
+	return view, found.configsKnown && found.appliedMatcher == found.matcher
 }
 
-// Known tells whether the configs of a SyncTarget's mailbox are known, so that it is being synced.
-func (m *Manager) Known(syncTarget types.UID) bool {
+// ConfigsKnown tells whether the configs of a SyncTarget's mailbox are known, so that it is being synced.
+func (m *Manager) ConfigsKnown(syncTarget types.UID) bool {
 	found, ok := m.get(syncTarget)
 	if !ok {
 		return false
 	}
 	found.lock.Lock()
 	defer found.lock.Unlock()
-	return found.known
+	return found.configsKnown
 }
 
-func (m *Manager) get(syncTarget types.UID) (*managed, bool) {
+func (m *Manager) get(syncTarget types.UID) (*targetState, bool) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	found, ok := m.targets[syncTarget]

@@ -24,11 +24,11 @@ import (
 func TestAssignKeepsWhatItHas(t *testing.T) {
 	manager, _ := newManager(t)
 	first, second := connection(t), connection(t)
-	manager.Assign(Target{UID: florin, Name: "florin", Mailbox: "m", Connection: first, Recorded: records("secrets/v1")})
-	learn(manager, selecting("configmaps"))
+	manager.Assign(Target{UID: florin, Name: "florin", Mailbox: "m", Connection: first, ResourceInventory: parseInventory("secrets/v1")})
+	setMatcher(manager, selecting("configmaps"))
 	manager.Assign(Target{UID: florin, Name: "florin", Mailbox: "m", Connection: second})
 	found, _ := manager.get(florin)
-	if found.describe().Connection != second || !reflect.DeepEqual(found.recorded, records("secrets/v1")) || !manager.Known(florin) {
+	if found.currentTarget().Connection != second || !reflect.DeepEqual(found.resourceInventory, parseInventory("secrets/v1")) || !manager.ConfigsKnown(florin) {
 		t.Errorf("got %+v", found)
 	}
 	manager.Resume("another")
@@ -36,13 +36,13 @@ func TestAssignKeepsWhatItHas(t *testing.T) {
 }
 
 // A target that came up is made up for once, not at each heartbeat.
-func TestRose(t *testing.T) {
+func TestObserveReconnect(t *testing.T) {
 	manager, _ := newManager(t)
 	manager.Assign(Target{UID: florin, Name: "florin", Mailbox: "m", Connection: connection(t)})
 	found, _ := manager.get(florin)
 	rose := func(what string, want bool) {
 		t.Helper()
-		if got := found.rose(); got != want {
+		if got := found.observeReconnect(); got != want {
 			t.Errorf("%s: it rose: want %v, got %v", what, want, got)
 		}
 	}

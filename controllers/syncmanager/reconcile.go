@@ -29,51 +29,51 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/synchub-dev/synchub/controllers/patch"
-	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/internal/patch"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
 )
 
-// Reconcile brings the set of sync controllers of one SyncTarget in step with its configs.
+// Reconcile brings the set of sync controllers of one SyncTarget in sync with its configs.
 func (m *Manager) Reconcile(ctx context.Context, syncTarget types.UID) (reconcile.Result, error) {
-	managed, ok := m.get(syncTarget)
+	state, ok := m.get(syncTarget)
 	if !ok {
 		return reconcile.Result{}, nil
 	}
 	published, publication := m.publication()
-	managed.turn.Lock()
-	defer managed.turn.Unlock()
-	if managed.gone {
+	state.reconcileMutex.Lock()
+	defer state.reconcileMutex.Unlock()
+	if state.stopped {
 		return reconcile.Result{}, nil
 	}
-	ctx, cancel := managed.untilStopped(ctx)
+	ctx, cancel := state.stoppableContext(ctx)
 	defer cancel()
-	if !m.compile(managed) {
+	if !m.updateConfigs(state) {
 		// The mailbox cannot be seen yet; its subscriber is told when it can.
 		return reconcile.Result{}, nil
 	}
-	again := m.lookForMissing(ctx, managed, published)
-	m.lookForRebinding(managed)
-	versionsAgain, unanswered := m.chooseVersions(managed, published)
-	err := errors.Join(m.settle(ctx, managed, managed.inVersions(published), publication), unanswered)
-	again = sooner(again, versionsAgain)
+	requeueAfter := m.updateMissingAPIs(ctx, state, published)
+	m.updateRebound(state)
+	versionsRequeueAfter, unanswered := m.chooseVersions(state, published)
+	err := errors.Join(m.reconcileControllers(ctx, state, state.withChosenVersions(published), publication), unanswered)
+	requeueAfter = shorterDelay(requeueAfter, versionsRequeueAfter)
 	if errors.Is(ctx.Err(), context.Canceled) {
 		// The target is being stopped, or the hub.
 		return reconcile.Result{}, nil
 	}
 	if err != nil && !apierrors.IsConflict(err) {
-		return reconcile.Result{}, fmt.Errorf("SyncTarget %s: %w", managed.describe().Name, err)
+		return reconcile.Result{}, fmt.Errorf("SyncTarget %s: %w", state.currentTarget().Name, err)
 	}
-	if err == nil && managed.awaits(m.Clock.Now()) {
-		return reconcile.Result{RequeueAfter: lookAgain}, nil
+	if err == nil && state.awaitsCRD(m.Clock.Now()) {
+		return reconcile.Result{RequeueAfter: requeueDelay}, nil
 	}
 	if err == nil {
-		return reconcile.Result{RequeueAfter: again}, nil
+		return reconcile.Result{RequeueAfter: requeueAfter}, nil
 	}
-	return patch.Settle(err)
+	return patch.ResultOf(err)
 }
 
-// sooner returns the shorter of two times to wait, of which zero is for ever.
-func sooner(one, other time.Duration) time.Duration {
+// shorterDelay returns the shorter of two times to wait, of which zero is for ever.
+func shorterDelay(one, other time.Duration) time.Duration {
 	if one == 0 || other == 0 {
 		return max(one, other)
 	}
@@ -81,43 +81,43 @@ func sooner(one, other time.Duration) time.Duration {
 }
 
 // publication returns the resources that mailboxes have by now, and the number of that publication.
-func (m *Manager) publication() (published []sync.Resource, number int) {
+func (m *Manager) publication() (published []objectsync.Resource, number int) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	return m.published, m.publications
+	return m.published, m.publicationNumber
 }
 
-// compile takes over the configs of the mailbox as they are now; it returns false if they are not known.
-func (m *Manager) compile(managed *managed) bool {
+// updateConfigs takes over the configs of the mailbox as they are now; it returns false if they are not known.
+func (m *Manager) updateConfigs(state *targetState) bool {
 	m.lock.Lock()
-	stale, ask := managed.stale, managed.ask
-	managed.stale, managed.ask = false, false
+	stale, ask := state.configsStale, state.verifyMissing
+	state.configsStale, state.verifyMissing = false, false
 	m.lock.Unlock()
 	if !stale {
-		return managed.known
+		return state.configsKnown
 	}
-	configs, ok := managed.configs.look(m.Mailboxes, managed.describe().Mailbox, ask)
+	configs, ok := state.configs.observe(m.Mailboxes, state.currentTarget().Mailbox, ask)
 	if !ok {
-		return managed.known
+		return state.configsKnown
 	}
-	managed.configs = configs
+	state.configs = configs
 	matcher := m.matcherOf(configs)
-	managed.lock.Lock()
-	before := managed.known
-	managed.known, managed.matcher = true, matcher
-	managed.lock.Unlock()
-	m.hold(managed)
+	state.lock.Lock()
+	before := state.configsKnown
+	state.configsKnown, state.matcher = true, matcher
+	state.lock.Unlock()
+	m.updateCachePolicy(state)
 	if !before {
-		m.OnKnown(managed.describe().UID)
+		m.OnConfigsKnown(state.currentTarget().UID)
 	}
-	for _, controller := range managed.controllers() {
+	for _, controller := range state.controllers() {
 		controller.SetMatcher(matcher)
 	}
 	return true
 }
 
-// read returns what the objects say.
-func read[T any](log logr.Logger, objects []*unstructured.Unstructured) (configs []*T) {
+// decodeConfigs returns what the objects say.
+func decodeConfigs[T any](log logr.Logger, objects []*unstructured.Unstructured) (configs []*T) {
 	for _, object := range objects {
 		config := new(T)
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, config); err != nil {

@@ -25,15 +25,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/sync"
-	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 )
 
 // resources are published, as "resource" or "resource.group".
-func resources(names ...string) []sync.Resource {
-	var all []sync.Resource
+func resources(names ...string) []objectsync.Resource {
+	var all []objectsync.Resource
 	for _, name := range names {
-		all = append(all, sync.Resource{GroupVersionResource: schema.ParseGroupResource(name).WithVersion("v1"), Kind: "Kind of " + name})
+		all = append(all, objectsync.Resource{GroupVersionResource: schema.ParseGroupResource(name).WithVersion("v1"), Kind: "Kind of " + name})
 	}
 	return all
 }
@@ -62,7 +62,7 @@ func selectingUp(names ...string) *selection.Matcher {
 	return selection.Compile([]*edgev2alpha1.SyncerConfig{config}, nil)
 }
 
-func namesOf(resources []sync.Resource) []string {
+func namesOf(resources []objectsync.Resource) []string {
 	var names []string
 	for _, resource := range resources {
 		names = append(names, resource.GroupResource().String())
@@ -70,7 +70,7 @@ func namesOf(resources []sync.Resource) []string {
 	return names
 }
 
-func TestWanted(t *testing.T) {
+func TestDesiredResources(t *testing.T) {
 	type names = []string
 	byKind := selection.Compile(nil, []*edgev2alpha1.EdgeSyncConfig{{Spec: edgev2alpha1.EdgeSyncConfigSpec{
 		DownSyncedResources: []edgev2alpha1.EdgeSyncConfigResource{{Group: "apps", Kind: "Kind of deployments.apps", Name: "x"}},
@@ -120,7 +120,7 @@ func TestWanted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			broken := errors.New("the target does not say")
 			var asked []string
-			got, err := wanted(&managed{matcher: test.matcher, recorded: recordsOf(test.recorded...)}, resources(test.published...), withThemselves(converting(), test.published...), func(resource sync.Resource) (bool, error) {
+			got, err := desiredResources(&targetState{matcher: test.matcher, resourceInventory: inventoryOf(test.recorded...)}, resources(test.published...), withDirectForms(converting(), test.published...), func(resource objectsync.Resource) (bool, error) {
 				asked = append(asked, resource.Resource)
 				if resource.Resource == "broken" {
 					return false, broken
@@ -138,9 +138,9 @@ func TestWanted(t *testing.T) {
 }
 
 // What a conversion makes of a resource counts as the resource: its mailbox's objects are placed there, or come from there.
-func TestWantedForItsForms(t *testing.T) {
+func TestDesiredResourcesForTheirForms(t *testing.T) {
 	published := resources("widgets.new")
-	converted := map[schema.GroupResource]forms{{Group: "new", Resource: "widgets"}: {targets: targetsOf("widgets.new/v1", "widgets.old/v2")}}
+	converted := map[schema.GroupResource]targetForms{{Group: "new", Resource: "widgets"}: {apis: targetsOf("widgets.new/v1", "widgets.old/v2")}}
 	for name, test := range map[string]struct {
 		matcher  *selection.Matcher
 		recorded string
@@ -155,8 +155,8 @@ func TestWantedForItsForms(t *testing.T) {
 		"another was converted":             {selecting(), "widgets.old/v2<gadgets.new", false, false},
 		"its other form has its own":        {selecting(), "widgets.old/v2", false, false},
 	} {
-		managed := &managed{matcher: test.matcher, recorded: records(test.recorded)}
-		got, err := wanted(managed, published, converted, func(sync.Resource) (bool, error) { return test.emptied, nil })
+		state := &targetState{matcher: test.matcher, resourceInventory: parseInventory(test.recorded)}
+		got, err := desiredResources(state, published, converted, func(objectsync.Resource) (bool, error) { return test.emptied, nil })
 		if err != nil || (len(got) == 1) != test.want {
 			t.Errorf("%s: want %v, got %v, %v", name, test.want, namesOf(got), err)
 		}

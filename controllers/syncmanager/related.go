@@ -20,13 +20,13 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/synchub-dev/synchub/controllers/sync"
-	"github.com/synchub-dev/synchub/controllers/sync/relation"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 )
 
 // relationsTo returns the relations by which objects of a resource travel with those of any published one.
-func relationsTo(published []sync.Resource, resource sync.Resource) []*relation.Relation {
-	var relations []*relation.Relation
+func relationsTo(published []objectsync.Resource, resource objectsync.Resource) []*related.Relation {
+	var relations []*related.Relation
 	for _, primary := range published {
 		for _, related := range primary.Related() {
 			if related.InMailbox.GroupResource() == resource.GroupResource() {
@@ -38,12 +38,12 @@ func relationsTo(published []sync.Resource, resource sync.Resource) []*relation.
 }
 
 // withRelated returns those chosen with all that travels with them, in the order of those published.
-func withRelated(chosen, published []sync.Resource) []sync.Resource {
+func withRelated(chosen, published []objectsync.Resource) []objectsync.Resource {
 	for {
-		var with []sync.Resource
+		var with []objectsync.Resource
 		for _, resource := range published {
-			isRelated := slices.ContainsFunc(relationsTo(chosen, resource), func(*relation.Relation) bool { return true })
-			if isRelated && !resource.Leaving || slices.Contains(chosen, resource) {
+			isRelated := slices.ContainsFunc(relationsTo(chosen, resource), func(*related.Relation) bool { return true })
+			if isRelated && !resource.Unpublishing || slices.Contains(chosen, resource) {
 				with = append(with, resource)
 			}
 		}
@@ -54,70 +54,70 @@ func withRelated(chosen, published []sync.Resource) []sync.Resource {
 	}
 }
 
-// contribute tells the register who is going to say what is related, before anybody asks. A resource that is not wanted has
+// updatePrimaries tells the register who is going to say what is related, before anybody asks. A resource that is not wanted has
 // nothing to say, and of one that is not published any more nothing is to be heard: what came by it is kept.
-func (t *managed) contribute(wanted []sync.Resource) {
+func (t *targetState) updatePrimaries(wanted []objectsync.Resource) {
 	contributors := map[string]bool{}
 	for _, resource := range wanted {
 		if len(resource.Related()) == 0 {
 			continue
 		}
 		contributors[resource.PublishedResource] = true
-		if t.isMissing(resource) {
-			t.register.Begin(resource.PublishedResource, resource.Related())
+		if t.lacksController(resource) {
+			t.register.BeginInitialSync(resource.PublishedResource, resource.Related())
 		}
 	}
-	for contributor := range t.contributors {
+	for contributor := range t.primaries {
 		if !contributors[contributor] {
-			t.register.End(contributor)
+			t.register.RemovePublishedResource(contributor)
 		}
 	}
-	t.contributors = contributors
+	t.primaries = contributors
 }
 
-func (t *managed) isMissing(resource sync.Resource) bool {
-	_, runs := t.pairs[resource.GroupResource()]
+func (t *targetState) lacksController(resource objectsync.Resource) bool {
+	_, runs := t.syncControllers[resource.GroupResource()]
 	return !runs
 }
 
-// publishes tells whether a PublishedResource of that name is in force.
-func (m *Manager) publishes(publishedResource string) bool {
-	return slices.ContainsFunc(m.Published(), func(resource sync.Resource) bool {
-		return !resource.Leaving && resource.PublishedResource == publishedResource
+// isPublished tells whether a PublishedResource of that name is in force.
+func (m *Manager) isPublished(publishedResource string) bool {
+	return slices.ContainsFunc(m.Published(), func(resource objectsync.Resource) bool {
+		return !resource.Unpublishing && resource.PublishedResource == publishedResource
 	})
 }
 
-// demand has it found out whether all primaries have spoken that objects of a resource can be related to.
-func (t *managed) demand(related sync.Resource, answered func() bool) {
+// requestCompleteness has it found out whether all primaries have spoken that objects of a resource can be related to.
+func (t *targetState) requestCompleteness(related objectsync.Resource, answered func() bool) {
 	t.lock.Lock()
-	t.demanded[related.GroupResource()] = related
+	t.completenessRequests[related.GroupResource()] = related
 	t.lock.Unlock()
-	sync.Confirm(slices.DeleteFunc(t.controllers(), func(controller *sync.Controller) bool {
-		return len(relationsTo([]sync.Resource{controller.Resource}, related)) == 0
+	objectsync.RequestCompleteness(slices.DeleteFunc(t.controllers(), func(controller *objectsync.Controller) bool {
+		return len(relationsTo([]objectsync.Resource{controller.Resource}, related)) == 0
 	}), answered)
 }
 
-// confirm has a controller that was just started answer what was asked before.
-func (t *managed) confirm(started *sync.Controller) {
+// forwardCompletenessRequests has a controller that was just started answer what was asked before.
+func (t *targetState) forwardCompletenessRequests(started *objectsync.Controller) {
 	t.lock.Lock()
-	demanded := slices.Collect(maps.Values(t.demanded))
+	demanded := slices.Collect(maps.Values(t.completenessRequests))
 	t.lock.Unlock()
 	for _, related := range demanded {
-		confirm(started, related)
+		requestInitialSync(started, related)
 	}
 }
 
-func confirm(controller *sync.Controller, related sync.Resource) {
-	if len(relationsTo([]sync.Resource{controller.Resource}, related)) > 0 {
-		controller.Hear()
+func requestInitialSync(controller *objectsync.Controller, related objectsync.Resource) {
+	if len(relationsTo([]objectsync.Resource{controller.Resource}, related)) > 0 {
+		controller.RequestInitialSync()
 	}
 }
 
-// lookAgain has looked again at all that may be related to objects of a resource.
-func (t *managed) lookAgain(primary sync.Resource) {
+// requeueRelated has looked again at all that may be related to objects of a resource.
+func (t *targetState) requeueRelated(primary objectsync.Resource) {
 	for _, controller := range t.controllers() {
-		if len(relationsTo([]sync.Resource{primary}, controller.Resource)) > 0 {
-			controller.LookAgain()
+		if len(relationsTo([]objectsync.Resource{primary}, controller.Resource)) > 0 {
+			controller.EnqueueRelated()
 		}
 	}
 }

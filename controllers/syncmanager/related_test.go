@@ -26,24 +26,24 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/sync"
-	"github.com/synchub-dev/synchub/controllers/sync/relation"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 )
 
 // relating are resources, each given as its name and then what travels with its objects: "a b c.x" is a, with which b and c.x
 // travel. A name that begins with "+" is that of one which all mailboxes send down, "-" of one that is not published by itself.
-func relating(t *testing.T, all ...string) []sync.Resource {
+func relating(t *testing.T, all ...string) []objectsync.Resource {
 	t.Helper()
-	var published []sync.Resource
+	var published []objectsync.Resource
 	for _, text := range all {
 		names := strings.Fields(text)
 		resource := resources(strings.TrimLeft(names[0], "+-"))[0]
 		resource.PublishedResource = "of-" + resource.Resource
 		switch names[0][0] {
 		case '+':
-			resource.All = true
+			resource.SelectAll = true
 		case '-':
-			resource.Companion, resource.PublishedResource = true, ""
+			resource.RelatedOnly, resource.PublishedResource = true, ""
 		}
 		var spec []synchubv1alpha1.RelatedResource
 		for index, name := range names[1:] {
@@ -54,19 +54,19 @@ func relating(t *testing.T, all ...string) []sync.Resource {
 				Object:   synchubv1alpha1.RelatedObject{Reference: &synchubv1alpha1.RelatedReference{Path: "data.key"}},
 			})
 		}
-		relations, err := relation.Compile(spec)
+		relations, err := related.Compile(spec)
 		if err != nil {
 			t.Fatal(err)
 		}
-		resource.Rules = &sync.Rules{Related: relations}
+		resource.Rules = &objectsync.Rules{Related: relations}
 		published = append(published, resource)
 	}
 	return published
 }
 
 // named returns the resource of that name.
-func named(published []sync.Resource, name string) sync.Resource {
-	return published[slices.IndexFunc(published, func(r sync.Resource) bool { return r.GroupResource().String() == name })]
+func named(published []objectsync.Resource, name string) objectsync.Resource {
+	return published[slices.IndexFunc(published, func(r objectsync.Resource) bool { return r.GroupResource().String() == name })]
 }
 
 func TestRelationsTo(t *testing.T) {
@@ -96,7 +96,7 @@ func TestWithRelated(t *testing.T) {
 		"what is not published":    {names{"m"}, names{"-friend", "m"}},
 		"in the order of the list": {names{"m", "a", "lone"}, names{"c", "a", "b", "lone", "-friend", "m"}},
 	} {
-		var chosen []sync.Resource
+		var chosen []objectsync.Resource
 		for _, name := range test.chosen {
 			chosen = append(chosen, named(published, name))
 		}
@@ -115,7 +115,7 @@ func TestWithRelated(t *testing.T) {
 }
 
 // What travels with others is wanted as long as one of these is, and then until nothing of it is left.
-func TestWantedWithRelatives(t *testing.T) {
+func TestDesiredResourcesWithRelated(t *testing.T) {
 	type names = []string
 	for name, test := range map[string]struct {
 		published, selected names
@@ -137,8 +137,8 @@ func TestWantedWithRelatives(t *testing.T) {
 		for _, resource := range published {
 			plain = append(plain, resource.GroupResource().String())
 		}
-		managed := &managed{matcher: selecting(test.selected...), recorded: records(test.recorded)}
-		got, err := wanted(managed, published, withThemselves(converting(), plain...), func(resource sync.Resource) (bool, error) {
+		state := &targetState{matcher: selecting(test.selected...), resourceInventory: parseInventory(test.recorded)}
+		got, err := desiredResources(state, published, withDirectForms(converting(), plain...), func(resource objectsync.Resource) (bool, error) {
 			return slices.Contains(test.emptied, resource.GroupResource().String()), nil
 		})
 		if err != nil || !slices.Equal(namesOf(got), test.want) {
@@ -148,21 +148,21 @@ func TestWantedWithRelatives(t *testing.T) {
 }
 
 // What is about to be unpublished is not wanted, neither for itself nor because of others.
-func TestWantedOfWhatIsLeaving(t *testing.T) {
+func TestDesiredResourcesOfUnpublishing(t *testing.T) {
 	published := relating(t, "+a b", "+b")
-	published[1].Leaving = true
-	managed := &managed{matcher: selecting("b"), recorded: records("b/v1")}
-	got, err := wanted(managed, published, withThemselves(converting(), "a", "b"), func(sync.Resource) (bool, error) { return false, nil })
+	published[1].Unpublishing = true
+	state := &targetState{matcher: selecting("b"), resourceInventory: parseInventory("b/v1")}
+	got, err := desiredResources(state, published, withDirectForms(converting(), "a", "b"), func(objectsync.Resource) (bool, error) { return false, nil })
 	if err != nil || !slices.Equal(namesOf(got), []string{"a"}) {
 		t.Errorf("got %v, %v", namesOf(got), err)
 	}
 }
 
 // A resource that is called otherwise on the target is on record as what it is there.
-func TestRecordOfAProjection(t *testing.T) {
+func TestInventoryOfAProjection(t *testing.T) {
 	published := resources("boxes.shop")
-	published[0].Projected = sync.TargetResource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap"}
-	all := map[schema.GroupResource]forms{published[0].GroupResource(): {targets: []sync.TargetResource{published[0].OnTarget()}}}
+	published[0].Projected = objectsync.TargetAPI{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap"}
+	all := map[schema.GroupResource]targetForms{published[0].GroupResource(): {apis: []objectsync.TargetAPI{published[0].TargetAPI()}}}
 	for name, test := range map[string]struct {
 		recorded string
 		wanted   bool
@@ -175,18 +175,18 @@ func TestRecordOfAProjection(t *testing.T) {
 		"it was itself, before": {"boxes.shop/v1", true, "configmaps/v1<boxes.shop"},
 	} {
 		manager, _ := newManager(t)
-		managed := &managed{recorded: records(test.recorded)}
-		var wanted []sync.Resource
+		state := &targetState{resourceInventory: parseInventory(test.recorded)}
+		var wanted []objectsync.Resource
 		if test.wanted {
 			wanted = published
 		}
-		if err := manager.record(t.Context(), managed, wanted, published, all); err != nil {
+		if err := manager.storeInventory(t.Context(), state, wanted, published, all); err != nil {
 			t.Fatal(err)
 		}
-		if got := written(managed.recorded); got != test.then {
+		if got := formatInventory(state.resourceInventory); got != test.then {
 			t.Errorf("%s: want %s recorded, got %s", name, test.then, got)
 		}
-		if test.wanted && !managed.isRecorded(published[0].GroupResource()) {
+		if test.wanted && !state.isInInventory(published[0].GroupResource()) {
 			t.Errorf("%s: that something may be there is not known", name)
 		}
 	}
@@ -196,15 +196,15 @@ func TestRecordOfAProjection(t *testing.T) {
 func TestFormsOfAProjection(t *testing.T) {
 	manager, _ := newManager(t)
 	projected := widgets()
-	projected.Projected = sync.TargetResource{GroupVersionResource: schema.GroupVersionResource{Group: "old", Version: "v2", Resource: "widgets"}, Kind: "Widget"}
+	projected.Projected = objectsync.TargetAPI{GroupVersionResource: schema.GroupVersionResource{Group: "old", Version: "v2", Resource: "widgets"}, Kind: "Widget"}
 	for recorded, want := range map[string][]string{
 		"":                           {"widgets.old/v2 Widget"},
 		"widgets.old/v2<widgets.new": {"widgets.old/v2 Widget"},
 		"widgets.new/v1":             {"widgets.old/v2 Widget", "widgets.new/v1 "},
 		"gadgets.old/v1<widgets.new": {"widgets.old/v2 Widget", "gadgets.old/v1 "},
 	} {
-		managed := &managed{target: Target{Connection: connection(t)}, matcher: selecting(), recorded: records(recorded)}
-		forms, err := manager.formsOf(managed, projected, nil, nil)
+		state := &targetState{target: Target{Connection: connection(t)}, matcher: selecting(), resourceInventory: parseInventory(recorded)}
+		forms, err := manager.targetFormsOf(state, projected, nil, nil)
 		if served, _ := described(forms); err != nil || !slices.Equal(served, want) {
 			t.Errorf("%q: want %q, got %q, %v", recorded, want, served, err)
 		}
@@ -214,7 +214,7 @@ func TestFormsOfAProjection(t *testing.T) {
 // Relations add what their objects are on the target; what it does not serve is told, and what it cannot be asked about keeps
 // the controller as it is.
 func TestFormsOfRelations(t *testing.T) {
-	related := func(resources ...string) (relations []*relation.Relation) {
+	relatedTo := func(resources ...string) (relations []*related.Relation) {
 		for _, primary := range relating(t, "primary "+strings.Join(resources, " ")) {
 			relations = append(relations, primary.Related()...)
 		}
@@ -225,70 +225,70 @@ func TestFormsOfRelations(t *testing.T) {
 	}
 	connection := discovery(t)
 	for name, test := range map[string]struct {
-		relations          []*relation.Relation
+		relations          []*related.Relation
 		served, unresolved []string
 	}{
 		"none":                    {nil, []string{"widgets.new/v1 Widget"}, nil},
-		"another resource":        {related("gadgets.old"), []string{"widgets.new/v1 Widget", "gadgets.old/v2 Gadget"}, nil},
-		"one resource twice":      {related("gadgets.old", "gadgets.old"), []string{"widgets.new/v1 Widget", "gadgets.old/v2 Gadget"}, nil},
-		"one that is not served":  {related("valves.old", "gadgets.old"), []string{"widgets.new/v1 Widget", "gadgets.old/v2 Gadget"}, []string{".old NotServed"}},
-		"the resource itself":     {related("widgets.old"), []string{"widgets.new/v1 Widget", "widgets.old/v2 Widget"}, nil},
-		"a group that is unknown": {related("widgets.older"), []string{"widgets.new/v1 Widget"}, []string{".older NotServed"}},
+		"another resource":        {relatedTo("gadgets.old"), []string{"widgets.new/v1 Widget", "gadgets.old/v2 Gadget"}, nil},
+		"one resource twice":      {relatedTo("gadgets.old", "gadgets.old"), []string{"widgets.new/v1 Widget", "gadgets.old/v2 Gadget"}, nil},
+		"one that is not served":  {relatedTo("valves.old", "gadgets.old"), []string{"widgets.new/v1 Widget", "gadgets.old/v2 Gadget"}, []string{".old NotServed"}},
+		"the resource itself":     {relatedTo("widgets.old"), []string{"widgets.new/v1 Widget", "widgets.old/v2 Widget"}, nil},
+		"a group that is unknown": {relatedTo("widgets.older"), []string{"widgets.new/v1 Widget"}, []string{".older NotServed"}},
 	} {
 		manager, _ := newManager(t)
-		managed := &managed{target: Target{Connection: connection}, matcher: selecting()}
-		forms := answered(t, manager, managed, widgets(), nil, test.relations...)
+		state := &targetState{target: Target{Connection: connection}, matcher: selecting()}
+		forms := resolvedForms(t, manager, state, widgets(), nil, test.relations...)
 		served, unresolved := described(forms)
 		if !slices.Equal(served, test.served) || !slices.Equal(unresolved, test.unresolved) {
 			t.Errorf("%s: want %q without %q\ngot  %q without %q", name, test.served, test.unresolved, served, unresolved)
 		}
-		if options := (sync.Options{Targets: forms.targets, Unresolved: forms.unresolved, Relations: test.relations}); !forms.equal(options) {
+		if options := (objectsync.Options{TargetAPIs: forms.apis, UnresolvedKinds: forms.unresolved, Relations: test.relations}); !forms.equal(options) {
 			t.Errorf("%s: it would be started anew for nothing", name)
 		}
-		if options := (sync.Options{Targets: forms.targets, Unresolved: forms.unresolved, Relations: related("others")}); forms.equal(options) {
+		if options := (objectsync.Options{TargetAPIs: forms.apis, UnresolvedKinds: forms.unresolved, Relations: relatedTo("others")}); forms.equal(options) {
 			t.Errorf("%s: it is not started anew for another relation", name)
 		}
 	}
 }
 
 // wants makes the register hear that an object of the mailbox is wanted.
-func wants(register *relation.Register, contributor string, related *relation.Relation, name string) {
+func wants(register *related.Registry, contributor string, relation *related.Relation, name string) {
 	key := types.NamespacedName{Namespace: "shop", Name: name}
-	register.Set(contributor, key, related, relation.Wanted{Home: "shop", Names: []types.NamespacedName{key}})
+	register.SetClaim(contributor, key, relation, related.Query{SourceNamespace: "shop", Names: []types.NamespacedName{key}})
 }
 
 // unrelated tells whether it is sure that nobody wants an object of the mailbox.
-func unrelated(register *relation.Register, resource, name string) bool {
-	return register.Unrelated(synchubv1alpha1.RelatedOriginMailbox, schema.ParseGroupResource(resource), relation.Candidate{Key: types.NamespacedName{Namespace: "shop", Name: name}})
+func unrelated(register *related.Registry, resource, name string) bool {
+	return register.IsUnrelated(synchubv1alpha1.RelatedOriginMailbox, schema.ParseGroupResource(resource), related.Object{Key: types.NamespacedName{Namespace: "shop", Name: name}})
 }
 
 // Whoever is going to say what is related is known before anybody can ask, for as long as it is wanted and runs.
-func TestContribute(t *testing.T) {
+func TestUpdatePrimaries(t *testing.T) {
 	f := newFixture(t)
 	published := relating(t, "+configmaps secrets", "secrets", "+deployments.apps secrets configmaps")
 	f.manager.Publish(published)
 	f.target.Connection = discovery(t)
 	f.manager.Assign(f.target)
-	learn(f.manager, selecting())
-	managed, _ := f.manager.get(florin)
-	register := managed.register
+	setMatcher(f.manager, selecting())
+	state, _ := f.manager.get(florin)
+	register := state.register
 	if !unrelated(register, "secrets", "x") {
 		t.Error("before anything is published something is to be said")
 	}
 	// The target tells nothing of its objects, so nobody speaks.
-	f.manager.settledAnyhow(t)
+	f.manager.reconcileAnyway(t)
 	if unrelated(register, "secrets", "x") || unrelated(register, "configmaps", "x") {
 		t.Error("before all have spoken it is sure that nobody wants something")
 	}
 	speaking := published[0]
 	wants(register, speaking.PublishedResource, speaking.Related()[0], "x")
-	register.Complete("of-configmaps")
-	register.Complete("of-deployments")
+	register.CompleteInitialSync("of-configmaps")
+	register.CompleteInitialSync("of-deployments")
 	if unrelated(register, "secrets", "x") || !unrelated(register, "secrets", "y") {
 		t.Error("what was said does not count")
 	}
 	// Nothing changes: what was said stays said.
-	f.manager.settledAnyhow(t)
+	f.manager.reconcileAnyway(t)
 	if unrelated(register, "secrets", "x") || !unrelated(register, "secrets", "y") {
 		t.Error("what was said is to be said again for nothing")
 	}
@@ -296,31 +296,31 @@ func TestContribute(t *testing.T) {
 	changed := slices.Clone(published)
 	changed[0].Orphan = true
 	f.manager.Publish(changed)
-	f.manager.settledAnyhow(t)
+	f.manager.reconcileAnyway(t)
 	if unrelated(register, "secrets", "x") || unrelated(register, "secrets", "y") {
 		t.Error("a pair that begins anew has nothing to say")
 	}
-	if _, found := register.Find(synchubv1alpha1.RelatedOriginMailbox, schema.GroupResource{Resource: "secrets"}, relation.Candidate{Key: types.NamespacedName{Namespace: "shop", Name: "x"}}); !found {
+	if _, found := register.Find(synchubv1alpha1.RelatedOriginMailbox, schema.GroupResource{Resource: "secrets"}, related.Object{Key: types.NamespacedName{Namespace: "shop", Name: "x"}}); !found {
 		t.Error("what was said before does not hold on")
 	}
 	// It is not published any more: nobody waits for what it may say.
 	f.manager.Publish(changed[1:])
-	f.manager.settledAnyhow(t)
-	register.Complete("of-deployments")
+	f.manager.reconcileAnyway(t)
+	register.CompleteInitialSync("of-deployments")
 	if !unrelated(register, "secrets", "x") || !unrelated(register, "secrets", "y") {
 		t.Error("what is not published any more is waited for")
 	}
-	if f.manager.publishes("of-configmaps") || !f.manager.publishes("of-deployments") {
+	if f.manager.isPublished("of-configmaps") || !f.manager.isPublished("of-deployments") {
 		t.Error("it is not known what is published")
 	}
 }
 
-// settledAnyhow looks at the SyncTarget.
-func (m *Manager) settledAnyhow(t *testing.T) {
+// reconcileAnyway looks at the SyncTarget.
+func (m *Manager) reconcileAnyway(t *testing.T) {
 	t.Helper()
-	managed, _ := m.get(florin)
+	state, _ := m.get(florin)
 	for _, resource := range m.Published() {
-		answered(t, m, managed, resource, m.Published(), relationsTo(m.Published(), resource)...)
+		resolvedForms(t, m, state, resource, m.Published(), relationsTo(m.Published(), resource)...)
 	}
 	if _, err := m.Reconcile(t.Context(), florin); err != nil {
 		t.Fatal(err)
@@ -328,13 +328,13 @@ func (m *Manager) settledAnyhow(t *testing.T) {
 }
 
 // What is leaving is not published any more, as far as what came by it is concerned: that is to be kept.
-func TestPublishes(t *testing.T) {
+func TestIsPublished(t *testing.T) {
 	manager, _ := newManager(t)
 	published := relating(t, "a b", "b", "-c")
-	published[0].Leaving = true
+	published[0].Unpublishing = true
 	manager.Publish(published)
 	for name, want := range map[string]bool{"of-a": false, "of-b": true, "of-c": false, "none": false} {
-		if got := manager.publishes(name); got != want {
+		if got := manager.isPublished(name); got != want {
 			t.Errorf("%q is published: %v, want %v", name, got, want)
 		}
 	}

@@ -25,112 +25,112 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/synchub-dev/synchub/controllers/sync"
-	"github.com/synchub-dev/synchub/controllers/sync/versions"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/targetversion"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// versionsInterval is how often a target that does not serve the preferred version of a resource is asked whether it does, when
+// versionPollInterval is how often a target that does not serve the preferred version of a resource is asked whether it does, when
 // nothing tells of a change: built-in kinds change with an upgrade only, and not every target lets its definitions be watched.
-const versionsInterval = 5 * time.Minute
+const versionPollInterval = 5 * time.Minute
 
 // chooseVersions chooses in which version objects of each resource are written to the target, where there is a choice, and returns
 // when to look again; zero if only after a change. Where the target is to be asked, it is asked beside. The error is for the log,
 // and holds up nothing. The caller holds turn.
-func (m *Manager) chooseVersions(managed *managed, published []sync.Resource) (again time.Duration, err error) {
+func (m *Manager) chooseVersions(state *targetState, published []objectsync.Resource) (requeueAfter time.Duration, err error) {
 	var chosen map[schema.GroupResource]string
 	var several map[schema.GroupResource]bool
 	var errs []error
 	for _, resource := range published {
-		if !resource.HasTargetVersions() || !m.mayBeSynced(managed, resource, published) {
+		if !resource.HasMultipleTargetVersions() || !m.mayBeSynced(state, resource, published) {
 			continue
 		}
 		if chosen == nil {
 			chosen, several = map[schema.GroupResource]string{}, map[schema.GroupResource]bool{}
 		}
-		group := resource.OnTarget().GroupResource()
+		group := resource.TargetAPI().GroupResource()
 		several[group] = true
-		choice, err := managed.chooseVersion(resource)
+		choice, err := state.chooseVersion(resource)
 		errs = append(errs, err)
 		chosen[resource.GroupResource()] = choice.Version
-		if choice.Reason == versions.Newest || choice.Reason == versions.Unserved {
-			again = versionsInterval
+		if choice.Reason == targetversion.Newest || choice.Reason == targetversion.NotServed {
+			requeueAfter = versionPollInterval
 		}
-		managed.forgetFit(group, choice.Version)
+		state.forgetCompatibility(group, choice.Version)
 	}
-	managed.lock.Lock()
-	managed.versions = chosen
-	managed.lock.Unlock()
-	managed.several.Store(&several)
-	return again, errors.Join(errs...)
+	state.lock.Lock()
+	state.chosenVersions = chosen
+	state.lock.Unlock()
+	state.multiVersion.Store(&several)
+	return requeueAfter, errors.Join(errs...)
 }
 
 // mayBeSynced tells whether anything asks for a resource, or did.
-func (m *Manager) mayBeSynced(managed *managed, resource sync.Resource, published []sync.Resource) bool {
-	return managed.isRecorded(resource.GroupResource()) || len(relationsTo(published, resource)) > 0 ||
-		selects(managed.matcher, resource, []sync.TargetResource{resource.OnTarget()})
+func (m *Manager) mayBeSynced(state *targetState, resource objectsync.Resource, published []objectsync.Resource) bool {
+	return state.isInInventory(resource.GroupResource()) || len(relationsTo(published, resource)) > 0 ||
+		isSelected(state.matcher, resource, []objectsync.TargetAPI{resource.TargetAPI()})
 }
 
 // chooseVersion chooses the version of one resource.
-func (t *managed) chooseVersion(resource sync.Resource) (versions.Choice, error) {
-	target, published := versions.Target{Before: t.recordedVersion(resource)}, resource.TargetVersions()
+func (t *targetState) chooseVersion(resource objectsync.Resource) (targetversion.Choice, error) {
+	target, published := targetversion.Target{Previous: t.inventoryVersion(resource)}, resource.TargetVersions()
 	if named := resource.NamedVersions(t.matcher); len(named) > 0 {
-		return versions.Choose(published, named[0].Version, target), nil
+		return targetversion.Choose(published, named[0].Version, target), nil
 	}
-	connection := t.describe().Connection
-	if !connection.Up() {
-		return versions.Choose(published, "", target), nil
+	connection := t.currentTarget().Connection
+	if !connection.IsUp() {
+		return targetversion.Choose(published, "", target), nil
 	}
-	served, err := connection.VersionsSoon(resource.OnTarget().GroupResource())
-	target.Served, target.Answered = served, err == nil
-	if errors.Is(err, targets.ErrAsked) {
+	served, err := connection.ServedVersionsAsync(resource.TargetAPI().GroupResource())
+	target.Served, target.Known = served, err == nil
+	if errors.Is(err, targets.ErrPending) {
 		err = nil
 	}
 	if err != nil {
 		err = fmt.Errorf("%s stays as it is: %w", resource.GroupResource(), err)
 	}
-	return versions.Choose(published, "", target), err
+	return targetversion.Choose(published, "", target), err
 }
 
-// recordedVersion returns the version in which objects of a resource may have been written last; empty if none were.
-func (t *managed) recordedVersion(resource sync.Resource) string {
-	target := resource.OnTarget().GroupResource()
-	record := t.recorded[target]
-	if record.Own && target == resource.GroupResource() || slices.Contains(record.ConvertedFrom, resource.GroupResource()) {
+// inventoryVersion returns the version in which objects of a resource may have been written last; empty if none were.
+func (t *targetState) inventoryVersion(resource objectsync.Resource) string {
+	target := resource.TargetAPI().GroupResource()
+	record := t.resourceInventory[target]
+	if record.Direct && target == resource.GroupResource() || slices.Contains(record.ConvertedFrom, resource.GroupResource()) {
 		return record.Version
 	}
 	return ""
 }
 
-// forgetFit forgets whether objects fit, if that was found out about another version than is used now.
-func (t *managed) forgetFit(target schema.GroupResource, version string) {
-	record, ok := t.recorded[target]
+// forgetCompatibility forgets whether objects fit, if that was found out about another version than is used now.
+func (t *targetState) forgetCompatibility(target schema.GroupResource, version string) {
+	record, ok := t.resourceInventory[target]
 	if !ok || record.Version == version {
 		return
 	}
 	t.lock.Lock()
 	defer t.lock.Unlock()
-	fits := maps.Clone(t.fits)
+	fits := maps.Clone(t.compatibilityStates)
 	delete(fits, target)
-	t.fits = fits
+	t.compatibilityStates = fits
 }
 
-// inVersions returns published resources in the versions that were chosen for the target. The caller holds turn or lock.
-func (t *managed) inVersions(published []sync.Resource) []sync.Resource {
-	if len(t.versions) == 0 {
+// withChosenVersions returns published resources in the versions that were chosen for the target. The caller holds turn or lock.
+func (t *targetState) withChosenVersions(published []objectsync.Resource) []objectsync.Resource {
+	if len(t.chosenVersions) == 0 {
 		return published
 	}
 	published = slices.Clone(published)
 	for i, resource := range published {
-		if version, ok := t.versions[resource.GroupResource()]; ok && slices.Contains(resource.TargetVersions(), version) {
-			published[i] = resource.In(version)
+		if version, ok := t.chosenVersions[resource.GroupResource()]; ok && slices.Contains(resource.TargetVersions(), version) {
+			published[i] = resource.WithTargetVersion(version)
 		}
 	}
 	return published
 }
 
-// hasSeveral tells whether a resource of the target may be used in another version when its definition changes.
-func (t *managed) hasSeveral(target schema.GroupResource) bool {
-	several := t.several.Load()
+// isMultiVersion tells whether a resource of the target may be used in another version when its definition changes.
+func (t *targetState) isMultiVersion(target schema.GroupResource) bool {
+	several := t.multiVersion.Load()
 	return several != nil && (*several)[target]
 }

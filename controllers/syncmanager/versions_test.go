@@ -25,18 +25,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/compatibility"
-	"github.com/synchub-dev/synchub/controllers/sync"
-	"github.com/synchub-dev/synchub/controllers/sync/relation"
-	"github.com/synchub-dev/synchub/controllers/sync/selection"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
+	"github.com/synchub-dev/synchub/controllers/schemacheck"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
 // oldWidgets are published in these versions; the target of discovery serves them in v2 and v1.
-func oldWidgets(versions ...string) sync.Resource {
-	return sync.Resource{
+func oldWidgets(versions ...string) objectsync.Resource {
+	return objectsync.Resource{
 		PublishedResource: "widgets", GroupVersionResource: schema.GroupVersionResource{Group: "old", Version: versions[0], Resource: "widgets"}, Kind: "Widget",
-		Namespaced: true, Exported: true, Rules: &sync.Rules{Versions: versions},
+		Namespaced: true, Exported: true, Rules: &objectsync.Rules{Versions: versions},
 	}
 }
 
@@ -50,7 +50,7 @@ func naming(version string) *selection.Matcher {
 func TestChooseVersions(t *testing.T) {
 	connection := discovery(t)
 	for name, test := range map[string]struct {
-		resource sync.Resource
+		resource objectsync.Resource
 		named    string
 		recorded string
 		want     string
@@ -58,32 +58,32 @@ func TestChooseVersions(t *testing.T) {
 	}{
 		"one version":                             {resource: oldWidgets("v3"), want: "v3"},
 		"the preferred one is served":             {resource: oldWidgets("v2", "v1"), want: "v2"},
-		"an older one is served":                  {resource: oldWidgets("v3", "v1"), want: "v1", again: versionsInterval},
-		"none is served":                          {resource: oldWidgets("v4", "v3"), want: "v4", again: versionsInterval},
-		"none is served any more":                 {resource: oldWidgets("v4", "v3"), recorded: "widgets.old/v3", want: "v3", again: versionsInterval},
+		"an older one is served":                  {resource: oldWidgets("v3", "v1"), want: "v1", again: versionPollInterval},
+		"none is served":                          {resource: oldWidgets("v4", "v3"), want: "v4", again: versionPollInterval},
+		"none is served any more":                 {resource: oldWidgets("v4", "v3"), recorded: "widgets.old/v3", want: "v3", again: versionPollInterval},
 		"one is named":                            {resource: oldWidgets("v2", "v1"), named: "v1", want: "v1"},
 		"one is named that is not served":         {resource: oldWidgets("v3", "v2"), named: "v3", want: "v3"},
-		"one is named that is not published":      {resource: oldWidgets("v3", "v2"), named: "v1", want: "v2", again: versionsInterval},
+		"one is named that is not published":      {resource: oldWidgets("v3", "v2"), named: "v1", want: "v2", again: versionPollInterval},
 		"the target was given another one before": {resource: oldWidgets("v2", "v1"), recorded: "widgets.old/v1", want: "v2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			manager, _ := newManager(t)
-			managed := &managed{target: Target{Connection: connection}, matcher: naming(test.named), recorded: records(test.recorded)}
+			state := &targetState{target: Target{Connection: connection}, matcher: naming(test.named), resourceInventory: parseInventory(test.recorded)}
 			heard := make(chan struct{}, 1)
-			defer connection.Subscribe(targets.Listener{Answered: func() {
+			defer connection.Subscribe(targets.Listener{OnLookup: func() {
 				select {
 				case heard <- struct{}{}:
 				default:
 				}
 			}})()
-			published := []sync.Resource{test.resource}
+			published := []objectsync.Resource{test.resource}
 			for {
-				again, err := manager.chooseVersions(managed, published)
+				again, err := manager.chooseVersions(state, published)
 				if err != nil {
 					t.Fatal(err)
 				}
-				chosen := managed.inVersions(published)[0]
-				if chosen.OnTarget().Version == test.want && again == test.again {
+				chosen := state.withChosenVersions(published)[0]
+				if chosen.TargetAPI().Version == test.want && again == test.again {
 					if isOwn := chosen == test.resource; isOwn != (test.want == test.resource.Version) {
 						t.Errorf("got %+v", chosen)
 					}
@@ -92,7 +92,7 @@ func TestChooseVersions(t *testing.T) {
 				select {
 				case <-heard:
 				case <-time.After(time.Minute):
-					t.Fatalf("want %s, got %s; again after %v", test.want, chosen.OnTarget().Version, again)
+					t.Fatalf("want %s, got %s; again after %v", test.want, chosen.TargetAPI().Version, again)
 				}
 			}
 		})
@@ -102,14 +102,14 @@ func TestChooseVersions(t *testing.T) {
 // A target that is away keeps the version that it was given last. What nobody wants is not asked for.
 func TestChooseVersionsOfATargetThatIsAway(t *testing.T) {
 	manager, _ := newManager(t)
-	published := []sync.Resource{oldWidgets("v2", "v1")}
-	managed := &managed{target: Target{Connection: connection(t)}, matcher: naming(""), recorded: records("widgets.old/v1")}
-	if _, err := manager.chooseVersions(managed, published); err != nil || managed.inVersions(published)[0].OnTarget().Version != "v1" {
-		t.Errorf("got %v, %v", managed.versions, err)
+	published := []objectsync.Resource{oldWidgets("v2", "v1")}
+	state := &targetState{target: Target{Connection: connection(t)}, matcher: naming(""), resourceInventory: parseInventory("widgets.old/v1")}
+	if _, err := manager.chooseVersions(state, published); err != nil || state.withChosenVersions(published)[0].TargetAPI().Version != "v1" {
+		t.Errorf("got %v, %v", state.chosenVersions, err)
 	}
-	managed.matcher, managed.recorded = selecting("configmaps"), nil
-	if _, err := manager.chooseVersions(managed, published); err != nil || len(managed.versions) > 0 || managed.hasSeveral(published[0].GroupResource()) {
-		t.Errorf("got %v, %v", managed.versions, err)
+	state.matcher, state.resourceInventory = selecting("configmaps"), nil
+	if _, err := manager.chooseVersions(state, published); err != nil || len(state.chosenVersions) > 0 || state.isMultiVersion(published[0].GroupResource()) {
+		t.Errorf("got %v, %v", state.chosenVersions, err)
 	}
 }
 
@@ -117,14 +117,14 @@ func TestChooseVersionsOfATargetThatIsAway(t *testing.T) {
 func TestAnotherVersionIsComparedAnew(t *testing.T) {
 	manager, _ := newManager(t)
 	group := schema.GroupResource{Group: "old", Resource: "widgets"}
-	published := []sync.Resource{oldWidgets("v2", "v1")}
-	managed := &managed{target: Target{Connection: connection(t)}, matcher: naming("v1"), recorded: records("widgets.old/v1")}
-	managed.fits = map[schema.GroupResource]compatibility.State{group: refusing()}
+	published := []objectsync.Resource{oldWidgets("v2", "v1")}
+	state := &targetState{target: Target{Connection: connection(t)}, matcher: naming("v1"), resourceInventory: parseInventory("widgets.old/v1")}
+	state.compatibilityStates = map[schema.GroupResource]schemacheck.State{group: incompatibleState()}
 	for named, want := range map[string]int{"v1": 1, "v2": 0} {
-		managed.matcher = naming(named)
-		managed.fits = map[schema.GroupResource]compatibility.State{group: refusing()}
-		if _, err := manager.chooseVersions(managed, published); err != nil || len(managed.fits) != want {
-			t.Errorf("%s: %v, %v", named, managed.fits, err)
+		state.matcher = naming(named)
+		state.compatibilityStates = map[schema.GroupResource]schemacheck.State{group: incompatibleState()}
+		if _, err := manager.chooseVersions(state, published); err != nil || len(state.compatibilityStates) != want {
+			t.Errorf("%s: %v, %v", named, state.compatibilityStates, err)
 		}
 	}
 }
@@ -134,9 +134,9 @@ func TestAnotherVersionIsComparedAnew(t *testing.T) {
 func TestFormsAreInTheChosenVersions(t *testing.T) {
 	manager, _ := newManager(t)
 	connection := discovery(t)
-	managed := &managed{target: Target{Connection: connection}, matcher: naming("")}
-	related := &relation.Relation{OnTarget: schema.GroupVersionResource{Group: "old", Version: "v3", Resource: "widgets"}}
-	found := answered(t, manager, managed, oldWidgets("v3", "v2").In("v2"), nil, related)
+	state := &targetState{target: Target{Connection: connection}, matcher: naming("")}
+	related := &related.Relation{OnTarget: schema.GroupVersionResource{Group: "old", Version: "v3", Resource: "widgets"}}
+	found := resolvedForms(t, manager, state, oldWidgets("v3", "v2").WithTargetVersion("v2"), nil, related)
 	if served, unresolved := described(found); !slices.Equal(served, []string{"widgets.old/v2 Widget"}) || len(unresolved) > 0 {
 		t.Errorf("got %q without %q", served, unresolved)
 	}
@@ -145,10 +145,10 @@ func TestFormsAreInTheChosenVersions(t *testing.T) {
 	config.Spec.Conversions = []edgev2alpha1.Conversion{{
 		Upstream: edgev2alpha1.EdgeSyncConfigResource{Group: "old", Kind: "Gadget"}, Downstream: edgev2alpha1.EdgeSyncConfigResource{Group: "old", Kind: "Widget"},
 	}}
-	managed.matcher = selection.Compile(nil, []*edgev2alpha1.EdgeSyncConfig{config})
-	gadgets := oldWidgets("v3", "v2").In("v2")
+	state.matcher = selection.Compile(nil, []*edgev2alpha1.EdgeSyncConfig{config})
+	gadgets := oldWidgets("v3", "v2").WithTargetVersion("v2")
 	gadgets.PublishedResource, gadgets.Resource, gadgets.Kind = "gadgets", "gadgets", "Gadget"
-	found = answered(t, manager, managed, gadgets, []sync.Resource{gadgets, oldWidgets("v3", "v2", "v1").In("v1")})
+	found = resolvedForms(t, manager, state, gadgets, []objectsync.Resource{gadgets, oldWidgets("v3", "v2", "v1").WithTargetVersion("v1")})
 	if served, unresolved := described(found); !slices.Equal(served, []string{"gadgets.old/v2 Gadget", "widgets.old/v1 Widget"}) || len(unresolved) > 0 {
 		t.Errorf("got %q without %q", served, unresolved)
 	}

@@ -47,11 +47,11 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/departure"
-	"github.com/synchub-dev/synchub/controllers/heartbeat"
+	"github.com/synchub-dev/synchub/controllers/internal/patch"
+	"github.com/synchub-dev/synchub/controllers/internal/predicates"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
-	"github.com/synchub-dev/synchub/controllers/patch"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/controllers/synctarget/drain"
 	"github.com/synchub-dev/synchub/provider/inventories"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/ledger"
@@ -73,7 +73,7 @@ type Options struct {
 	Sync     *syncmanager.Manager
 	// Ledger is what the hub remembers, and Mailboxes finds the mailboxes that it made: the status of SyncTargets tells
 	// neither, since others may write it.
-	Ledger    *ledger.Ledger
+	Ledger    *ledger.Store
 	Mailboxes mailbox.Locator
 	Clock     clock.Clock
 	Log       logr.Logger
@@ -84,7 +84,7 @@ type Controller struct {
 	manager   mcmanager.Manager
 	registry  *targets.Registry
 	sync      *syncmanager.Manager
-	ledger    *ledger.Ledger
+	ledger    *ledger.Store
 	mailboxes mailbox.Locator
 	clock     clock.Clock
 	log       logr.Logger
@@ -93,18 +93,18 @@ type Controller struct {
 
 	lock  gosync.Mutex
 	queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]
-	// running is the owner of all departures, set when the controller starts.
-	running context.Context //nolint:containedctx // departures outlive the reconciles that begin them
-	// departures are those that are under way or at their end, departed the SyncTargets that may go.
-	departures map[types.UID]*departing
-	departed   map[types.UID]bool
-	claims     claims
-	referrers  referrers
+	// runContext is the owner of all departures, set when the controller starts.
+	runContext context.Context //nolint:containedctx // departures outlive the reconciles that begin them
+	// drains are those that are under way or at their end, departed the SyncTargets that may go.
+	drains      map[types.UID]*drainRun
+	cleanedUp   map[types.UID]bool
+	identities  clusterIdentities
+	secretIndex secretIndex
 	// requests holds the SyncTargets seen, by UID, and uids the other way round.
 	requests map[types.UID]mcreconcile.Request
 	uids     map[mcreconcile.Request]types.UID
-	// memories holds what is remembered of those SyncTargets.
-	memories map[types.UID]*memory
+	// states holds what is remembered of those SyncTargets.
+	states map[types.UID]*targetState
 }
 
 // NewController returns a controller that connects SyncTargets through the registry and has them synced by the manager.
@@ -120,9 +120,9 @@ func NewController(options Options) *Controller {
 		readSecret: readSecret,
 		requests:   map[types.UID]mcreconcile.Request{},
 		uids:       map[mcreconcile.Request]types.UID{},
-		memories:   map[types.UID]*memory{},
-		departures: map[types.UID]*departing{},
-		departed:   map[types.UID]bool{},
+		states:     map[types.UID]*targetState{},
+		drains:     map[types.UID]*drainRun{},
+		cleanedUp:  map[types.UID]bool{},
 	}
 }
 
@@ -130,14 +130,14 @@ func NewController(options Options) *Controller {
 func (c *Controller) Register() error {
 	return mcbuilder.ControllerManagedBy(c.manager).
 		Named("synctarget").
-		For(&edgev2alpha1.SyncTarget{}, mcbuilder.WithPredicates(heartbeat.Ignored())).
-		Watches(inventories.Secret(), func(name multicluster.ClusterName, inventory cluster.Cluster) mchandler.EventHandler {
+		For(&edgev2alpha1.SyncTarget{}, mcbuilder.WithPredicates(predicates.IgnoreHeartbeats())).
+		Watches(inventories.SecretMetadata(), func(name multicluster.ClusterName, inventory cluster.Cluster) mchandler.EventHandler {
 			return mchandler.EnqueueRequestsFromMapFunc(func(_ context.Context, secret client.Object) []reconcile.Request {
-				return c.referTo(secretName{name, client.ObjectKeyFromObject(secret)})
+				return c.requestsForSecret(secretKey{name, client.ObjectKeyFromObject(secret)})
 			})(name, inventory)
 		}).
 		WatchesRawSource(source.TypedKind(c.mailboxes.Provider.GetCache(), &tenancyv1alpha1.Workspace{},
-			handler.TypedEnqueueRequestsFromMapFunc(mailbox.SyncTargetOf))).
+			handler.TypedEnqueueRequestsFromMapFunc(mailbox.RequestsForWorkspace))).
 		WithOptions(controller.TypedOptions[mcreconcile.Request]{
 			MaxConcurrentReconciles: workers,
 			ReconciliationTimeout:   reconcileTimeout,
@@ -147,17 +147,17 @@ func (c *Controller) Register() error {
 		WatchesRawSource(source.TypedFunc[mcreconcile.Request](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]) error {
 			c.lock.Lock()
 			defer c.lock.Unlock()
-			c.queue, c.running = queue, ctx
+			c.queue, c.runContext = queue, ctx
 			return nil
 		})).
 		Complete(c)
 }
 
-// referTo returns the SyncTargets that refer to a Secret of their workspace.
-func (c *Controller) referTo(secret secretName) []reconcile.Request {
+// requestsForSecret returns the SyncTargets that refer to a Secret of their workspace.
+func (c *Controller) requestsForSecret(secret secretKey) []reconcile.Request {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	all := c.referrers.from[secret]
+	all := c.secretIndex.syncTargetsOf[secret]
 	requests := make([]reconcile.Request, 0, len(all))
 	for _, syncTarget := range all {
 		requests = append(requests, syncTarget.Request)
@@ -165,14 +165,14 @@ func (c *Controller) referTo(secret secretName) []reconcile.Request {
 	return requests
 }
 
-// refer notes to which Secret a SyncTarget refers. That comes before the Secret is looked at, so that no change of it is missed.
-func (c *Controller) refer(request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget) {
+// indexSecret notes to which Secret a SyncTarget refers. That comes before the Secret is looked at, so that no change of it is missed.
+func (c *Controller) indexSecret(request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	if reference := credentialsOf(syncTarget); reference != nil {
-		c.referrers.set(request, secretName{request.ClusterName, types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name}})
+	if reference := secretReferenceOf(syncTarget); reference != nil {
+		c.secretIndex.set(request, secretKey{request.ClusterName, types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name}})
 	} else {
-		c.referrers.drop(request)
+		c.secretIndex.delete(request)
 	}
 }
 
@@ -185,9 +185,9 @@ func (c *Controller) TargetChanged(syncTarget types.UID) {
 	}
 }
 
-// Reconcile brings the connection and the conditions of one SyncTarget in step.
+// Reconcile brings the connection and the conditions of one SyncTarget in sync.
 func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request) (reconcile.Result, error) {
-	if err := c.ledger.Wait(ctx); err != nil {
+	if err := c.ledger.WaitForLoad(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
 	inventory, err := c.manager.GetCluster(ctx, request.ClusterName)
@@ -197,7 +197,7 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 	var syncTarget edgev2alpha1.SyncTarget
 	if err := inventory.GetClient().Get(ctx, request.NamespacedName, &syncTarget); err != nil {
 		if apierrors.IsNotFound(err) {
-			c.lose(request)
+			c.untrack(request)
 			return reconcile.Result{}, nil
 		}
 		return reconcile.Result{}, err
@@ -207,123 +207,123 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 		return reconcile.Result{}, nil
 	}
 	if syncTarget.DeletionTimestamp != nil {
-		c.refer(request, &syncTarget)
-		return c.leave(ctx, request, inventory, &syncTarget)
+		c.indexSecret(request, &syncTarget)
+		return c.reconcileDelete(ctx, request, inventory, &syncTarget)
 	}
 	// Neither a connection nor anything else is spent on a SyncTarget that gets no mailbox.
-	switch c.place(request, syncTarget.UID) {
-	case mailbox.PlaceUndecided:
+	switch c.quotaState(request, syncTarget.UID) {
+	case mailbox.QuotaUndecided:
 		return reconcile.Result{RequeueAfter: time.Second}, nil
-	case mailbox.PlaceRefused:
-		return c.refuse(ctx, inventory, &syncTarget)
-	case mailbox.PlaceTaken:
+	case mailbox.QuotaExceeded:
+		return c.reportQuotaExceeded(ctx, inventory, &syncTarget)
+	case mailbox.QuotaGranted:
 	}
-	c.refer(request, &syncTarget)
-	c.see(request, syncTarget.UID)
-	return c.tend(ctx, request, inventory, &syncTarget)
+	c.indexSecret(request, &syncTarget)
+	c.track(request, syncTarget.UID)
+	return c.reconcileActive(ctx, request, inventory, &syncTarget)
 }
 
-// tend has a SyncTarget's target synced, or drained, and says how it is.
-func (c *Controller) tend(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
-	memory := c.remember(syncTarget.UID)
+// reconcileActive has a SyncTarget's target synced, or drained, and says how it is.
+func (c *Controller) reconcileActive(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
+	state := c.stateOf(syncTarget.UID)
 	inventoryName := logicalcluster.Name(request.ClusterName)
-	found := circumstances{path: c.mailboxes.Path(inventoryName, syncTarget.UID)}
+	found := observedState{mailboxPath: c.mailboxes.Path(inventoryName, syncTarget.UID)}
 	var err error
 	if found.mailbox, err = c.mailboxes.Locate(ctx, inventoryName, syncTarget); err != nil {
 		return reconcile.Result{}, err
 	}
-	trusted := c.expect(syncTarget, memory)
-	if found.connection, found.problem, err = c.connect(ctx, inventory, syncTarget, memory); err != nil {
+	trusted := c.expectCluster(syncTarget, state)
+	if found.connection, found.problem, err = c.connect(ctx, inventory, syncTarget, state); err != nil {
 		return reconcile.Result{}, err
 	}
-	found.trusted = trusted.by(found.connection)
-	if err := c.identify(ctx, request, syncTarget, &found, memory); err != nil {
+	found.trust = trusted.forConnection(found.connection)
+	if err := c.identifyCluster(ctx, request, syncTarget, &found, state); err != nil {
 		return reconcile.Result{}, err
 	}
-	c.engage(request, syncTarget, found)
+	c.updateAssignment(request, syncTarget, found)
 	drains := syncTarget.Spec.Drain && !syncTarget.Spec.Suspend && found.connection != nil
 	if drains {
-		found.drain, err = c.depart(ctx, request, inventory, syncTarget, found.connection, departure.Drain)
+		found.drain, err = c.startDrain(ctx, request, inventory, syncTarget, found.connection, drain.ModeDrain)
 	} else {
-		c.endDeparture(syncTarget.UID)
+		c.stopDrain(syncTarget.UID)
 	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	c.renew(ctx, inventory, syncTarget, found.connection, memory)
-	result, err := c.report(ctx, inventory, syncTarget, found, memory)
-	if err == nil && (drains && found.drain == nil || found.rival != nil && found.rival.uid == "") {
+	c.renewToken(ctx, inventory, syncTarget, found.connection, state)
+	result, err := c.updateStatus(ctx, inventory, syncTarget, found, state)
+	if err == nil && (drains && found.drain == nil || found.conflictingTarget != nil && found.conflictingTarget.uid == "") {
 		// What the hub has just begun to learn tells no one when it is known.
 		result.RequeueAfter = time.Second
 	}
 	return result, err
 }
 
-// place tells whether a SyncTarget gets a mailbox. One that had one does.
-func (c *Controller) place(request mcreconcile.Request, syncTarget types.UID) mailbox.Place {
+// quotaState tells whether a SyncTarget gets a mailbox. One that had one does.
+func (c *Controller) quotaState(request mcreconcile.Request, syncTarget types.UID) mailbox.QuotaState {
 	if c.ledger.Get(syncTarget).Mailbox != "" {
-		return mailbox.PlaceTaken
+		return mailbox.QuotaGranted
 	}
-	return c.mailboxes.Places.Of(request, syncTarget)
+	return c.mailboxes.Quota.State(request, syncTarget)
 }
 
-// refuse says that a SyncTarget gets no mailbox.
-func (c *Controller) refuse(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
+// reportQuotaExceeded says that a SyncTarget gets no mailbox.
+func (c *Controller) reportQuotaExceeded(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
 	stored := syncTarget.DeepCopy()
-	refused := view{now: c.clock.Now()}
-	refused.problem = &credentialsError{mailbox.ReasonTooManyMailboxes, c.mailboxes.Places.Refusal()}
-	refused.describe(syncTarget, &memory{since: refused.now})
+	refused := statusView{now: c.clock.Now()}
+	refused.problem = &credentialsError{mailbox.ReasonTooManyMailboxes, c.mailboxes.Quota.ExceededMessage()}
+	refused.apply(syncTarget, &targetState{since: refused.now})
 	if apiequality.Semantic.DeepEqual(stored.Status, syncTarget.Status) {
 		return reconcile.Result{}, nil
 	}
 	return patch.Status(ctx, inventory.GetClient(), stored, syncTarget)
 }
 
-// engage has a SyncTarget synced, or not. Nothing is written to a cluster before the ledger says which one that is.
-func (c *Controller) engage(request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, found circumstances) {
-	if found.connection == nil || !found.identified || found.rival != nil || syncTarget.Spec.Suspend || syncTarget.Spec.Drain || found.mailbox == "" {
+// updateAssignment has a SyncTarget synced, or not. Nothing is written to a cluster before the ledger says which one that is.
+func (c *Controller) updateAssignment(request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, found observedState) {
+	if found.connection == nil || !found.identified || found.conflictingTarget != nil || syncTarget.Spec.Suspend || syncTarget.Spec.Drain || found.mailbox == "" {
 		c.sync.Unassign(syncTarget.UID)
 		return
 	}
 	// Nothing is to be made while something is still being taken away.
-	c.endDeparture(syncTarget.UID)
-	c.sync.Assign(assignment(logicalcluster.Name(request.ClusterName), syncTarget, found, c.ledger.Get(syncTarget.UID)))
+	c.stopDrain(syncTarget.UID)
+	c.sync.Assign(targetFor(logicalcluster.Name(request.ClusterName), syncTarget, found, c.ledger.Get(syncTarget.UID)))
 	c.sync.Resume(syncTarget.UID)
 }
 
 // Stop ends everything the hub does for a SyncTarget, and returns when nothing is written to its target any more.
 func (c *Controller) Stop(syncTarget types.UID) {
-	c.endDeparture(syncTarget)
+	c.stopDrain(syncTarget)
 	c.sync.Unassign(syncTarget)
-	c.sync.SetHalt(syncTarget, syncmanager.Halt{})
+	c.sync.SetNotSynced(syncTarget, syncmanager.NotSynced{})
 	c.registry.Disconnect(syncTarget)
 	c.lock.Lock()
-	delete(c.departed, syncTarget)
-	freed := c.claims.drop(syncTarget)
+	delete(c.cleanedUp, syncTarget)
+	freed := c.identities.delete(syncTarget)
 	c.lock.Unlock()
-	c.wake(freed)
+	c.enqueue(freed)
 }
 
-// wake makes the controller look at SyncTargets again.
-func (c *Controller) wake(syncTargets []types.UID) {
+// enqueue makes the controller look at SyncTargets again.
+func (c *Controller) enqueue(syncTargets []types.UID) {
 	for _, syncTarget := range syncTargets {
 		c.TargetChanged(syncTarget)
 	}
 }
 
-// see notes which SyncTarget goes by a name now; another one of that name before it is stopped.
-func (c *Controller) see(request mcreconcile.Request, uid types.UID) {
+// track notes which SyncTarget goes by a name now; another one of that name before it is stopped.
+func (c *Controller) track(request mcreconcile.Request, uid types.UID) {
 	c.lock.Lock()
 	before, ok := c.uids[request]
 	c.requests[uid], c.uids[request] = request, uid
 	if ok && before != uid {
 		delete(c.requests, before)
-		delete(c.memories, before)
-		forgetInfo(before)
+		delete(c.states, before)
+		deleteInfo(before)
 	}
 	setInfo(uid, request)
-	if c.memories[uid] == nil {
-		c.memories[uid] = &memory{since: c.clock.Now()}
+	if c.states[uid] == nil {
+		c.states[uid] = &targetState{since: c.clock.Now()}
 	}
 	c.lock.Unlock()
 	if ok && before != uid {
@@ -331,40 +331,40 @@ func (c *Controller) see(request mcreconcile.Request, uid types.UID) {
 	}
 }
 
-// lose stops what went by a name that is not seen any more. Nothing is deleted anywhere because of that.
-func (c *Controller) lose(request mcreconcile.Request) {
+// untrack stops what went by a name that is not seen any more. Nothing is deleted anywhere because of that.
+func (c *Controller) untrack(request mcreconcile.Request) {
 	c.lock.Lock()
-	c.referrers.drop(request)
+	c.secretIndex.delete(request)
 	uid, ok := c.uids[request]
 	delete(c.uids, request)
 	delete(c.requests, uid)
-	delete(c.memories, uid)
-	forgetInfo(uid)
+	delete(c.states, uid)
+	deleteInfo(uid)
 	c.lock.Unlock()
 	if ok {
 		c.Stop(uid)
 	}
 }
 
-func assignment(inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarget, found circumstances, known ledger.Entry) syncmanager.Target {
+func targetFor(inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarget, found observedState, known ledger.Entry) syncmanager.Target {
 	return syncmanager.Target{
-		UID:        syncTarget.UID,
-		Name:       syncTarget.Name,
-		Inventory:  inventory,
-		Mailbox:    found.mailbox,
-		Connection: found.connection,
-		Cordoned:   syncTarget.Spec.Unschedulable,
-		Recorded:   syncmanager.FromLedger(known.Resources),
-		Adoption:   synchubv1alpha1.AdoptionPolicy(syncTarget.Spec.Adoption),
-		Namespaces: syncTarget.Spec.Namespaces,
-		Placed:     placedIn(known),
-		Limits:     mailboxLimitsOf(syncTarget),
-		Trusted:    found.trusted,
+		UID:                syncTarget.UID,
+		Name:               syncTarget.Name,
+		InventoryWorkspace: inventory,
+		Mailbox:            found.mailbox,
+		Connection:         found.connection,
+		Cordoned:           syncTarget.Spec.Unschedulable,
+		ResourceInventory:  syncmanager.InventoryFromLedger(known.Resources),
+		Adoption:           synchubv1alpha1.AdoptionPolicy(syncTarget.Spec.Adoption),
+		Namespaces:         syncTarget.Spec.Namespaces,
+		WrittenNamespaces:  writtenNamespaces(known),
+		Limits:             mailboxLimitsOf(syncTarget),
+		Trusted:            found.trust,
 	}
 }
 
-// credentialsOf returns the reference with its defaults.
-func credentialsOf(syncTarget *edgev2alpha1.SyncTarget) *edgev2alpha1.SecretReference {
+// secretReferenceOf returns the reference with its defaults.
+func secretReferenceOf(syncTarget *edgev2alpha1.SyncTarget) *edgev2alpha1.SecretReference {
 	if syncTarget.Spec.KubeconfigSecretRef == nil {
 		return nil
 	}
@@ -399,11 +399,11 @@ func namespacesOf(syncTarget *edgev2alpha1.SyncTarget) []string {
 	return syncTarget.Spec.Namespaces.Only
 }
 
-// placedIn returns the namespaces in which the hub may have written, the empty one for the whole cluster.
-func placedIn(known ledger.Entry) []string {
+// writtenNamespaces returns the namespaces in which the hub may have written, the empty one for the whole cluster.
+func writtenNamespaces(known ledger.Entry) []string {
 	placed := slices.Clone(known.Namespaces)
 	for i := range placed {
-		if placed[i] == ledger.Everywhere {
+		if placed[i] == ledger.AllNamespaces {
 			placed[i] = metav1.NamespaceAll
 		}
 	}

@@ -33,7 +33,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/compatibility"
+	"github.com/synchub-dev/synchub/controllers/schemacheck"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/ledger"
@@ -41,7 +41,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-func TestCredentialsOf(t *testing.T) {
+func TestSecretReferenceOf(t *testing.T) {
 	for name, test := range map[string]struct{ reference, want *edgev2alpha1.SecretReference }{
 		"none":           {nil, nil},
 		"only the name":  {&edgev2alpha1.SecretReference{Name: "n"}, &edgev2alpha1.SecretReference{Namespace: "default", Name: "n", Key: "kubeconfig"}},
@@ -54,7 +54,7 @@ func TestCredentialsOf(t *testing.T) {
 			syncTarget := &edgev2alpha1.SyncTarget{}
 			syncTarget.Spec.KubeconfigSecretRef = test.reference
 			before := syncTarget.DeepCopy()
-			if got := credentialsOf(syncTarget); !reflect.DeepEqual(got, test.want) {
+			if got := secretReferenceOf(syncTarget); !reflect.DeepEqual(got, test.want) {
 				t.Errorf("want %+v, got %+v", test.want, got)
 			}
 			if !reflect.DeepEqual(syncTarget, before) {
@@ -95,7 +95,7 @@ func startRegistry(t *testing.T) *targets.Registry {
 		FieldManager: "test", Limits: kcp.Limits{QPS: 100, Burst: 200}, Clock: testclock.NewFakeClock(time.Unix(1000, 0)), Log: logr.Discard(),
 		OnChange: func(types.UID) {},
 	})
-	framework.During(t, registry.Start)
+	framework.RunInTest(t, registry.Start)
 	return registry
 }
 
@@ -143,35 +143,35 @@ func TestLimitsMakeAnotherConnection(t *testing.T) {
 	}
 }
 
-func TestAssignment(t *testing.T) {
+func TestTargetFor(t *testing.T) {
 	syncTarget := &edgev2alpha1.SyncTarget{}
 	syncTarget.Name, syncTarget.UID = "florin", "u"
 	// What others may write does not count.
 	syncTarget.Status.Mailbox = &edgev2alpha1.MailboxStatus{Workspace: "root:synchub:other", Cluster: "other"}
 	syncTarget.Status.SyncedResources = []edgev2alpha1.SyncedResource{{Group: "*", Resource: "*", Own: true, State: edgev2alpha1.SyncedResourceAccepted}}
 	known := ledger.Entry{Resources: []ledger.Resource{
-		{GroupResource: metav1.GroupResource{Resource: "configmaps"}, Version: "v1", State: "Accepted", Reason: "R", Own: true},
+		{GroupResource: metav1.GroupResource{Resource: "configmaps"}, Version: "v1", State: "Accepted", Reason: "R", Direct: true},
 		{GroupResource: metav1.GroupResource{Group: "apps", Resource: "deployments"}, ConvertedFrom: []metav1.GroupResource{{Group: "a", Resource: "b"}}},
 	}}
 	connection := &targets.Connection{}
 	want := syncmanager.Target{
-		UID: "u", Name: "florin", Inventory: "i", Mailbox: "m", Connection: connection,
-		Recorded: map[schema.GroupResource]syncmanager.Record{
+		UID: "u", Name: "florin", InventoryWorkspace: "i", Mailbox: "m", Connection: connection,
+		ResourceInventory: map[schema.GroupResource]syncmanager.InventoryEntry{
 			{Resource: "configmaps"}: {
-				Version: "v1", Own: true, Fit: compatibility.State{SyncedResourceState: edgev2alpha1.SyncedResourceAccepted, Reason: "R"},
+				Version: "v1", Direct: true, Compatibility: schemacheck.State{SyncedResourceState: edgev2alpha1.SyncedResourceAccepted, Reason: "R"},
 			},
 			{Group: "apps", Resource: "deployments"}: {ConvertedFrom: []schema.GroupResource{{Group: "a", Resource: "b"}}},
 		},
 		Trusted: syncmanager.Trust{Until: noon},
 	}
-	found := circumstances{connection: connection, mailbox: "m", trusted: syncmanager.Trust{Until: noon}}
-	if got := assignment("i", syncTarget, found, known); !reflect.DeepEqual(got, want) {
+	found := observedState{connection: connection, mailbox: "m", trust: syncmanager.Trust{Until: noon}}
+	if got := targetFor("i", syncTarget, found, known); !reflect.DeepEqual(got, want) {
 		t.Errorf("want %+v\ngot  %+v", want, got)
 	}
 }
 
 // A SyncTarget that is made anew under its name, or is not seen any more, is no longer connected; others are.
-func TestSeeAndLose(t *testing.T) {
+func TestTrackAndUntrack(t *testing.T) {
 	registry := startRegistry(t)
 	controller := NewController(Options{Registry: registry, Sync: syncmanager.New(syncmanager.Options{}), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[mcreconcile.Request]())
@@ -205,29 +205,29 @@ func TestSeeAndLose(t *testing.T) {
 		return next.Name
 	}
 
-	controller.see(request("florin"), "f1")
-	controller.see(request("guilder"), "g1")
+	controller.track(request("florin"), "f1")
+	controller.track(request("guilder"), "g1")
 	connect(t, registry, "f1", kcp.Limits{})
 	connect(t, registry, "g1", kcp.Limits{})
-	controller.see(request("florin"), "f1")
+	controller.track(request("florin"), "f1")
 	connected("f1", "g1")
 	if got := told("f1") + " " + told("g1") + " " + told("f2"); got != "florin guilder " {
 		t.Errorf("told of %q", got)
 	}
 
-	controller.see(request("florin"), "f2")
+	controller.track(request("florin"), "f2")
 	connected("g1")
 	connect(t, registry, "f2", kcp.Limits{})
 	if got := told("f1") + " " + told("f2"); got != " florin" {
 		t.Errorf("told of %q", got)
 	}
 
-	controller.lose(request("florin"))
+	controller.untrack(request("florin"))
 	connected("g1")
 	if got := told("f2") + " " + told("g1"); got != " guilder" {
 		t.Errorf("told of %q", got)
 	}
-	controller.lose(request("florin"))
-	controller.lose(request("never"))
+	controller.untrack(request("florin"))
+	controller.untrack(request("never"))
 	connected("g1")
 }

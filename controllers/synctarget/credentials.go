@@ -31,10 +31,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/provider/credentials"
 	"github.com/synchub-dev/synchub/provider/inventories"
-	"github.com/synchub-dev/synchub/provider/requests"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
 // credentialsError is why there are no credentials to connect with; its reason is for a condition.
@@ -44,8 +44,8 @@ func (p *credentialsError) Error() string { return p.message }
 
 // connect returns the connection for the SyncTarget's credentials, or why there is none. Credentials that are missing or
 // refused end the connection that there was: its own are not the SyncTarget's any more.
-func (c *Controller) connect(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, memory *memory) (*targets.Connection, *credentialsError, error) {
-	kubeconfig, problem, err := c.credentials(ctx, inventory, syncTarget, memory)
+func (c *Controller) connect(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, state *targetState) (*targets.Connection, *credentialsError, error) {
+	kubeconfig, problem, err := c.kubeconfig(ctx, inventory, syncTarget, state)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -54,7 +54,7 @@ func (c *Controller) connect(ctx context.Context, inventory cluster.Cluster, syn
 		return nil, problem, nil
 	}
 	connection, err := c.registry.Connect(syncTarget.UID, kubeconfig, limitsOf(syncTarget), namespacesOf(syncTarget)...)
-	var refused *targets.RefusedError
+	var refused *targets.InvalidKubeconfigError
 	switch {
 	case errors.Is(err, targets.ErrNotLeading):
 		return nil, nil, err
@@ -66,12 +66,12 @@ func (c *Controller) connect(ctx context.Context, inventory cluster.Cluster, syn
 	return connection, nil, nil
 }
 
-func (c *Controller) credentials(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, memory *memory) ([]byte, *credentialsError, error) {
-	reference := credentialsOf(syncTarget)
+func (c *Controller) kubeconfig(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, state *targetState) ([]byte, *credentialsError, error) {
+	reference := secretReferenceOf(syncTarget)
 	if reference == nil {
 		return nil, &credentialsError{ReasonCredentialsMissing, "Set spec.kubeconfigSecretRef to a Secret of this workspace that holds the cluster's kubeconfig."}, nil
 	}
-	secret, err := c.secret(ctx, inventory, reference, memory)
+	secret, err := c.getSecret(ctx, inventory, reference, state)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, &credentialsError{ReasonCredentialsMissing, fmt.Sprintf("The Secret %s/%s is not there, or the hub does not see it: it needs the label %s=%s, "+
@@ -79,8 +79,8 @@ func (c *Controller) credentials(ctx context.Context, inventory cluster.Cluster,
 	case err != nil:
 		return nil, nil, err
 	}
-	if !credentials.Allows(secret, syncTarget.Name, syncTarget.UID) {
-		return nil, &credentialsError{ReasonCredentialsNotAllowed, notAllowed(secret, syncTarget)}, nil
+	if !kubeconfig.Allows(secret, syncTarget.Name, syncTarget.UID) {
+		return nil, &credentialsError{ReasonCredentialsNotAllowed, notAllowedMessage(secret, syncTarget)}, nil
 	}
 	kubeconfig := secret.Data[reference.Key]
 	if kubeconfig == nil {
@@ -89,31 +89,31 @@ func (c *Controller) credentials(ctx context.Context, inventory cluster.Cluster,
 	return kubeconfig, nil, nil
 }
 
-// notAllowed says how somebody who may change the Secret lets the SyncTarget use it.
-func notAllowed(secret *corev1.Secret, syncTarget *edgev2alpha1.SyncTarget) string {
+// notAllowedMessage says how somebody who may change the Secret lets the SyncTarget use it.
+func notAllowedMessage(secret *corev1.Secret, syncTarget *edgev2alpha1.SyncTarget) string {
 	return fmt.Sprintf("The Secret %s/%s does not say that this SyncTarget may use it. Whoever may change the Secret, and means to, says so with %s.",
-		secret.Namespace, secret.Name, credentials.Command(secret, syncTarget.Name, syncTarget.UID))
+		secret.Namespace, secret.Name, kubeconfig.AllowCommand(secret, syncTarget.Name, syncTarget.UID))
 }
 
-// secret returns what a SyncTarget needs of its Secret, as it was read from kcp when the cache showed another version, or once after
+// getSecret returns what a SyncTarget needs of its Secret, as it was read from kcp when the cache showed another version, or once after
 // each time that its content was refused by the target: the cache holds no content.
-func (c *Controller) secret(ctx context.Context, inventory cluster.Cluster, reference *edgev2alpha1.SecretReference, memory *memory) (*corev1.Secret, error) {
+func (c *Controller) getSecret(ctx context.Context, inventory cluster.Cluster, reference *edgev2alpha1.SecretReference, state *targetState) (*corev1.Secret, error) {
 	key := types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name}
-	cached := inventories.Secret()
+	cached := inventories.SecretMetadata()
 	if err := inventory.GetClient().Get(ctx, key, cached); err != nil {
 		if apierrors.IsNotFound(err) {
-			memory.secret = nil
+			state.secret = nil
 		}
 		return nil, err
 	}
-	known := memory.known(cached, reference.Key)
-	if isDoubted := c.takeDoubt(memory); known != nil && !isDoubted {
+	known := state.cachedSecret(cached, reference.Key)
+	if isDoubted := c.takeCredentialsRefused(state); known != nil && !isDoubted {
 		return known, nil
 	}
 	stored, err := c.readSecret(ctx, inventory, key)
 	switch {
 	case apierrors.IsNotFound(err):
-		memory.secret = nil
+		state.secret = nil
 		return nil, err
 	case err != nil && known != nil:
 		log.FromContext(ctx).V(1).Info("cannot read the Secret from kcp, what was read before is used", "error", err.Error())
@@ -121,12 +121,12 @@ func (c *Controller) secret(ctx context.Context, inventory cluster.Cluster, refe
 	case err != nil:
 		return nil, fmt.Errorf("cannot read the Secret %s: %w", key, err)
 	}
-	memory.secret, memory.passed = needed(stored, reference.Key), cached.ResourceVersion
-	return memory.secret, nil
+	state.secret, state.supersededVersion = trimSecret(stored, reference.Key), cached.ResourceVersion
+	return state.secret, nil
 }
 
-// known returns what was read of a Secret if the cache shows no later version, else nil.
-func (m *memory) known(cached *metav1.PartialObjectMetadata, key string) *corev1.Secret {
+// cachedSecret returns what was read of a Secret if the cache shows no later version, else nil.
+func (m *targetState) cachedSecret(cached *metav1.PartialObjectMetadata, key string) *corev1.Secret {
 	if m.secret == nil || m.secret.UID != cached.UID {
 		return nil
 	}
@@ -134,17 +134,17 @@ func (m *memory) known(cached *metav1.PartialObjectMetadata, key string) *corev1
 		return nil
 	}
 	if cached.ResourceVersion == m.secret.ResourceVersion {
-		m.passed = cached.ResourceVersion
+		m.supersededVersion = cached.ResourceVersion
 	}
-	if cached.ResourceVersion != m.passed {
+	if cached.ResourceVersion != m.supersededVersion {
 		return nil
 	}
 	return m.secret
 }
 
-// needed returns what a SyncTarget needs of its Secret: who may use it, and what is under the key, nil if nothing is. Of what is too
+// trimSecret returns what a SyncTarget needs of its Secret: who may use it, and what is under the key, nil if nothing is. Of what is too
 // large there is as much as shows that.
-func needed(secret *corev1.Secret, key string) *corev1.Secret {
+func trimSecret(secret *corev1.Secret, key string) *corev1.Secret {
 	kept := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 		Namespace: secret.Namespace, Name: secret.Name, UID: secret.UID, ResourceVersion: secret.ResourceVersion,
 	}}
@@ -162,5 +162,5 @@ func readSecret(ctx context.Context, inventory cluster.Cluster, key types.Namesp
 	if err != nil {
 		return nil, err
 	}
-	return reader.Secrets(key.Namespace).Get(requests.As(ctx, requests.Background), key.Name, metav1.GetOptions{})
+	return reader.Secrets(key.Namespace).Get(requestmetrics.WithClass(ctx, requestmetrics.Background), key.Name, metav1.GetOptions{})
 }

@@ -39,16 +39,16 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// cached is a workspace of which a test says what the cache shows.
-type cached struct {
+// fakeCluster is a workspace of which a test says what the cache shows.
+type fakeCluster struct {
 	cluster.Cluster
 	client.Client
 	secret *corev1.Secret
 }
 
-func (c *cached) GetClient() client.Client { return c }
+func (c *fakeCluster) GetClient() client.Client { return c }
 
-func (c *cached) Get(_ context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+func (c *fakeCluster) Get(_ context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
 	if c.secret == nil {
 		return notFound(key)
 	}
@@ -81,7 +81,7 @@ func TestASecretIsUsedOnlyForThoseItNames(t *testing.T) {
 		"another":                    {annotation: "guilder", reason: ReasonCredentialsNotAllowed, says: "OTHERS,florin/one"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inventory := &cached{secret: &corev1.Secret{
+			inventory := &fakeCluster{secret: &corev1.Secret{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "s", UID: "uid", ResourceVersion: "1"},
 				Data:       map[string][]byte{"kubeconfig": []byte("secret")},
 			}}
@@ -91,7 +91,7 @@ func TestASecretIsUsedOnlyForThoseItNames(t *testing.T) {
 			controller.readSecret = func(context.Context, cluster.Cluster, types.NamespacedName) (*corev1.Secret, error) {
 				return inventory.secret, nil
 			}
-			kubeconfig, problem, err := controller.credentials(t.Context(), inventory, syncTarget, &memory{})
+			kubeconfig, problem, err := controller.kubeconfig(t.Context(), inventory, syncTarget, &targetState{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -112,9 +112,9 @@ func TestASecretIsUsedOnlyForThoseItNames(t *testing.T) {
 // credentials.
 func TestWhenASecretIsRead(t *testing.T) {
 	controller := NewController(Options{Registry: startRegistry(t), Sync: syncmanager.New(syncmanager.Options{}), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
-	controller.see(mcreconcile.Request{}, "florin")
-	memory := controller.remember("florin")
-	inventory := &cached{secret: version("1")}
+	controller.track(mcreconcile.Request{}, "florin")
+	state := controller.stateOf("florin")
+	inventory := &fakeCluster{secret: version("1")}
 	stored, failure, reads := version("1"), error(nil), 0
 	controller.readSecret = func(context.Context, cluster.Cluster, types.NamespacedName) (*corev1.Secret, error) {
 		reads++
@@ -123,7 +123,7 @@ func TestWhenASecretIsRead(t *testing.T) {
 	reference := &edgev2alpha1.SecretReference{Name: "s", Key: "kubeconfig"}
 	expect := func(step, want string, wantReads int) {
 		t.Helper()
-		got, err := controller.secret(t.Context(), inventory, reference, memory)
+		got, err := controller.getSecret(t.Context(), inventory, reference, state)
 		switch {
 		case apierrors.IsNotFound(err):
 			got = version("none")
@@ -174,17 +174,17 @@ func TestWhenASecretIsRead(t *testing.T) {
 	expect("which is not there", "5", 13)
 	inventory.secret = nil
 	expect("the cache shows none", "none", 13)
-	controller.lose(mcreconcile.Request{})
+	controller.untrack(mcreconcile.Request{})
 	controller.Unauthorized("florin")
 }
 
 // Of a Secret no more is held than its SyncTarget needs, and what is too large for a kubeconfig is refused all the same.
-func TestWhatIsHeldOfASecret(t *testing.T) {
+func TestTrimSecret(t *testing.T) {
 	secret := version("1")
 	secret.Labels = map[string]string{"long": strings.Repeat("x", 60)}
 	secret.Annotations = map[string]string{edgev2alpha1.AnnotationAllowedSyncTargets: "florin", "other": "x"}
 	secret.Data = map[string][]byte{"kubeconfig": []byte(strings.Repeat("#", 1<<20)), "other": []byte("x")}
-	held := needed(secret, "kubeconfig")
+	held := trimSecret(secret, "kubeconfig")
 	if len(held.Annotations) != 1 || len(held.Labels) != 0 || len(held.Data) != 1 || cap(held.Data["kubeconfig"]) > 2*targets.MaxKubeconfig {
 		t.Errorf("too much is held: %d annotations, %d labels, %d keys, %d bytes", len(held.Annotations), len(held.Labels), len(held.Data), cap(held.Data["kubeconfig"]))
 	}

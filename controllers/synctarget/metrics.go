@@ -35,6 +35,6 @@ func setInfo(syncTarget types.UID, request mcreconcile.Request) {
 	info.WithLabelValues(string(syncTarget), request.Name, string(request.ClusterName)).Set(1)
 }
 
-func forgetInfo(syncTarget types.UID) {
+func deleteInfo(syncTarget types.UID) {
 	info.DeletePartialMatch(prometheus.Labels{"sync_target": string(syncTarget)})
 }

@@ -55,13 +55,13 @@ func TestInfo(t *testing.T) {
 		}
 	}
 	expect("at first")
-	controller.see(named("florin"), "florin-1")
-	controller.see(named("florin"), "florin-1")
-	controller.see(named("guilder"), "guilder-1")
+	controller.track(named("florin"), "florin-1")
+	controller.track(named("florin"), "florin-1")
+	controller.track(named("guilder"), "guilder-1")
 	expect("two were seen", "florin-1", "guilder-1")
-	controller.see(named("florin"), "florin-2")
+	controller.track(named("florin"), "florin-2")
 	expect("one was made again", "florin-2", "guilder-1")
-	controller.lose(named("florin"))
-	controller.lose(named("never"))
+	controller.untrack(named("florin"))
+	controller.untrack(named("never"))
 	expect("one was lost", "guilder-1")
 }

@@ -33,14 +33,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/compatibility"
-	"github.com/synchub-dev/synchub/controllers/patch"
-	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/internal/patch"
+	"github.com/synchub-dev/synchub/controllers/internal/unsupportedfields"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/schemacheck"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
-	"github.com/synchub-dev/synchub/controllers/unimplemented"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
-	"github.com/synchub-dev/synchub/provider/rights"
+	"github.com/synchub-dev/synchub/provider/rbac"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -69,57 +69,59 @@ const (
 	// ReasonDraining and ReasonDrained: what the hub placed is being removed, or has been.
 	ReasonDraining = "Draining"
 	ReasonDrained  = "Drained"
-	// ReasonDeparting: the SyncTarget is being deleted, and its target brought to the end. ReasonDepartureWaiting: that
-	// cannot go on now. ReasonDeparted: it is at its end.
-	ReasonDeparting        = "Departing"
-	ReasonDepartureWaiting = "DepartureWaiting"
-	ReasonDeparted         = "Departed"
-	// ReasonForced: the SyncTarget is let go although something may be left on its target.
-	ReasonForced = "RemovalForced"
+	// ReasonCleaningUp: the SyncTarget is being deleted, and its target brought to the end. ReasonCleanupBlocked: that
+	// cannot go on now. ReasonCleanedUp: it is at its end.
+	ReasonCleaningUp     = "CleaningUp"
+	ReasonCleanupBlocked = "CleanupBlocked"
+	ReasonCleanedUp      = "CleanedUp"
+	// ReasonRemovalForced: the SyncTarget is let go although something may be left on its target.
+	ReasonRemovalForced = "RemovalForced"
 )
 
-// circumstances are what the conditions of a SyncTarget follow from, beside its status.
-type circumstances struct {
+// observedState are what the conditions of a SyncTarget follow from, beside its status.
+type observedState struct {
 	connection *targets.Connection
 	problem    *credentialsError
-	// trusted is for how long what the hub before has found out counts.
-	trusted syncmanager.Trust
+	// trust is for how long what the hub before has found out counts.
+	trust syncmanager.Trust
 	// mailbox is the logical cluster of the mailbox, empty while that is not ready, and path where it is.
-	mailbox logicalcluster.Name
-	path    string
+	mailbox     logicalcluster.Name
+	mailboxPath string
 	// identified is true once the ledger says which cluster the SyncTarget stands for.
 	identified bool
-	// rival is another SyncTarget of the same cluster, because of which this one is not synced.
-	rival *claim
-	// shared is true if a SyncTarget of another inventory workspace leads to what says to be the same cluster.
-	shared bool
+	// conflictingTarget is another SyncTarget of the same cluster, because of which this one is not synced.
+	conflictingTarget *clusterIdentity
+	// clusterShared is true if a SyncTarget of another inventory workspace leads to what says to be the same cluster.
+	clusterShared bool
 	// drain is nil unless the target is being drained.
-	drain *departing
+	drain *drainRun
 }
 
-// report writes the conditions if they changed, and the heartbeat once in a while.
-func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, found circumstances, memory *memory) (reconcile.Result, error) {
+// updateStatus writes the conditions if they changed, and the heartbeat once in a while.
+func (c *Controller) updateStatus(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, found observedState, state *targetState) (reconcile.Result, error) {
 	stored := syncTarget.DeepCopy()
-	now := view{circumstances: found, known: c.sync.Known(syncTarget.UID), now: c.clock.Now()}
+	now := statusView{observedState: found, configsKnown: c.sync.ConfigsKnown(syncTarget.UID), now: c.clock.Now()}
 	if found.connection != nil {
 		// Once, so that the conditions cannot contradict each other.
 		now.health = found.connection.Health()
 		now.token, now.hasToken = found.connection.Token()
-		now.ahead = found.connection.Ahead()
+		now.clockSkew = found.connection.ClockSkew()
 	}
-	now.access = c.access(syncTarget, found)
-	now.missing, now.missingKnown = c.sync.Missing(syncTarget.UID)
-	now.beyondReason, now.beyond = c.sync.BeyondLimits(syncTarget.UID)
-	now.rebound = c.sync.Rebound(syncTarget.UID)
-	now.hidden = c.sync.Hidden(syncTarget.UID)
-	now.holdsNothing = c.sync.HoldsNothing(syncTarget.UID)
-	now.sum = func() (sync.Sum, bool) { return c.sync.Sum(syncTarget.UID) }
-	result := reconcile.Result{RequeueAfter: now.describe(syncTarget, memory)}
-	c.sync.SetHalt(syncTarget.UID, haltOf(syncTarget, found.mailbox))
+	now.permissions = c.permissions(syncTarget, found)
+	now.missingAPIs, now.missingAPIsKnown = c.sync.MissingAPIs(syncTarget.UID)
+	now.beyondLimitsReason, now.beyondLimits = c.sync.BeyondLimits(syncTarget.UID)
+	now.rebound = c.sync.WasRebound(syncTarget.UID)
+	now.hidden = c.sync.HiddenObjects(syncTarget.UID)
+	now.evicted = c.sync.IsEvicted(syncTarget.UID)
+	now.countObjects = func() (objectsync.Summary, bool) { return c.sync.Sum(syncTarget.UID) }
+	result := reconcile.Result{RequeueAfter: now.apply(syncTarget, state)}
+	c.sync.SetNotSynced(syncTarget.UID, notSyncedOf(syncTarget, found.mailbox))
 	known := c.ledger.Get(syncTarget.UID)
-	now.describeLedger(syncTarget, known, c.sync.States(syncTarget.UID))
-	describeLeft(syncTarget, known.LeftIn(namespacesOf(syncTarget)))
-	if err := c.ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) { entry.Verified = now.verified(syncTarget, entry.Verified) }); err != nil {
+	now.setLedgerStatus(syncTarget, known, c.sync.States(syncTarget.UID))
+	setNamespacesLeftCondition(syncTarget, known.FormerNamespaces(namespacesOf(syncTarget)))
+	if err := c.ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) {
+		entry.VerifiedGeneration = now.verifiedGeneration(syncTarget, entry.VerifiedGeneration)
+	}); err != nil {
 		return reconcile.Result{}, err
 	}
 	if apiequality.Semantic.DeepEqual(stored.Status, syncTarget.Status) {
@@ -132,64 +134,64 @@ func (c *Controller) report(ctx context.Context, inventory cluster.Cluster, sync
 	return result, nil
 }
 
-// view is what is known of a SyncTarget at one moment.
-type view struct {
-	circumstances
-	health   targets.Health
-	token    targets.Token
-	hasToken bool
-	access   targets.Access
-	// sum counts the objects, which takes a look at each; false if none are synced now.
-	sum func() (sync.Sum, bool)
-	// known is true if the mailbox was read.
-	known bool
-	// missing are the APIs that the mailbox does not have; missingKnown is false until that was looked at.
-	missing      syncmanager.MissingAPIs
-	missingKnown bool
-	// beyond says what of the mailbox is beyond its limits, and beyondReason what may be concerned; empty if nothing is.
-	beyond, beyondReason string
+// statusView is what is known of a SyncTarget at one moment.
+type statusView struct {
+	observedState
+	health      targets.Health
+	token       targets.Token
+	hasToken    bool
+	permissions targets.Permissions
+	// countObjects counts the objects, which takes a look at each; false if none are synced now.
+	countObjects func() (objectsync.Summary, bool)
+	// configsKnown is true if the mailbox was read.
+	configsKnown bool
+	// missingAPIs are the APIs that the mailbox does not have; missingKnown is false until that was looked at.
+	missingAPIs      syncmanager.MissingAPIs
+	missingAPIsKnown bool
+	// beyondLimits says what of the mailbox is beyond its limits, and beyondReason what may be concerned; empty if nothing is.
+	beyondLimits, beyondLimitsReason string
 	// rebound is true if the mailbox was bound again, and so nothing is removed from the target.
 	rebound bool
 	// hidden is what kcp hides of the mailbox.
-	hidden mailboxes.Hidden
-	// holdsNothing is true if the mailbox is so far beyond its limits that nothing of it is synced.
-	holdsNothing bool
-	now          time.Time
-	// ahead is how far the target's clock is ahead of the hub's.
-	ahead time.Duration
+	hidden mailboxes.HiddenObjects
+	// evicted is true if the mailbox is so far beyond its limits that nothing of it is synced.
+	evicted bool
+	now     time.Time
+	// clockSkew is how far the target's clock is ahead of the hub's.
+	clockSkew time.Duration
 }
 
-// describe takes what is known over into the status, and returns when that must be done again; zero if only after a change.
-func (v view) describe(syncTarget *edgev2alpha1.SyncTarget, memory *memory) (again time.Duration) {
+// apply takes what is known over into the status, and returns when that must be done again; zero if only after a change.
+func (v statusView) apply(syncTarget *edgev2alpha1.SyncTarget, state *targetState) (requeueAfter time.Duration) {
 	status := &syncTarget.Status
-	health := withToken(v.health, v.token, v.hasToken, syncTarget.Name, v.now.Add(v.ahead))
+	health := withTokenExpiry(v.health, v.token, v.hasToken, syncTarget.Name, v.now.Add(v.clockSkew))
 	heartbeat := heartbeatCondition(health, v.problem)
-	syncer := syncerCondition(syncTarget, v, health)
-	if v.rival != nil && syncer.Reason != ReasonSuspended {
-		syncer.Status, syncer.Reason, syncer.Message = metav1.ConditionFalse, ReasonSharedCluster, v.rival.message()
+	syncer := syncerReadyCondition(syncTarget, v, health)
+	if v.conflictingTarget != nil && syncer.Reason != ReasonSuspended {
+		syncer.Status, syncer.Reason, syncer.Message = metav1.ConditionFalse, ReasonSharedCluster, v.conflictingTarget.conflictMessage()
 	}
-	if memory.renewal.problem != "" {
-		syncer.Message += " " + memory.renewal.problem
+	if state.renewal.problem != "" {
+		syncer.Message += " " + state.renewal.problem
 	}
-	authorized := authorizedCondition(v.access, health, v.problem)
-	again = soonest(again, max(v.trusted.Until.Sub(v.now), 0))
+	authorized := authorizedCondition(v.permissions, health, v.problem)
+	requeueAfter = shortestDelay(requeueAfter, max(v.trust.Until.Sub(v.now), 0))
 	for _, condition := range []*metav1.Condition{&heartbeat, &syncer, &authorized} {
 		condition.ObservedGeneration = syncTarget.Generation
 		before := meta.FindStatusCondition(status.Conditions, condition.Type)
-		if wait := heldFor(before, *condition, status.LastSyncerHeartbeatTime, memory.since, v.now); wait > 0 {
-			*condition, again = *before, soonest(again, wait)
+		if wait := restartGrace(before, *condition, status.LastSyncerHeartbeatTime, state.since, v.now); wait > 0 {
+			*condition, requeueAfter = *before, shortestDelay(requeueAfter, wait)
 		}
-		again = soonest(again, memory.reword(before, condition, v.now))
+		requeueAfter = shortestDelay(requeueAfter, state.throttleMessage(before, condition, v.now))
 	}
 	for _, condition := range []metav1.Condition{heartbeat, syncer, authorized, readyCondition(syncTarget, heartbeat, syncer)} {
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
-	v.describeMissing(syncTarget)
-	reportSuspended(syncTarget)
-	reportDrain(syncTarget, health, v.circumstances)
-	unimplemented.SetCondition(&status.Conditions, syncTarget.Generation, unimplemented.SyncTarget(&syncTarget.Spec))
-	v.describeShared(syncTarget)
-	v.describeToken(status, memory.renewal)
+	v.setAPIsMissingCondition(syncTarget)
+	setSuspendedCondition(syncTarget)
+	setDrainedCondition(syncTarget, health, v.observedState)
+	unsupportedfields.SetCondition(&status.Conditions, syncTarget.Generation, unsupportedfields.SyncTarget(&syncTarget.Spec))
+	v.setClusterSharedCondition(syncTarget)
+	v.setCredentialsStatus(status, state.renewal)
 	// The hub never sets these, so somebody else has.
 	status.Allocatable, status.Capacity, status.VirtualWorkspaces = nil, nil, nil //nolint:staticcheck // others may set them all the same
 	if health.Version != "" {
@@ -197,63 +199,63 @@ func (v view) describe(syncTarget *edgev2alpha1.SyncTarget, memory *memory) (aga
 	}
 	last := status.LastSyncerHeartbeatTime
 	if health.Up {
-		again = soonest(again, v.beat(syncTarget, syncer, memory.since))
+		requeueAfter = shortestDelay(requeueAfter, v.updateHeartbeat(syncTarget, syncer, state.since))
 	}
-	v.describeLimits(syncTarget, status.LastSyncerHeartbeatTime != last)
-	return again
+	v.setMailboxLimitCondition(syncTarget, status.LastSyncerHeartbeatTime != last)
+	return requeueAfter
 }
 
-// beat takes over the heartbeat of a target that is up, with the counts, if it is time for it, and returns when that is next.
-func (v view) beat(syncTarget *edgev2alpha1.SyncTarget, syncer metav1.Condition, since time.Time) (again time.Duration) {
+// updateHeartbeat takes over the heartbeat of a target that is up, with the counts, if it is time for it, and returns when that is next.
+func (v statusView) updateHeartbeat(syncTarget *edgev2alpha1.SyncTarget, syncer metav1.Condition, since time.Time) (requeueAfter time.Duration) {
 	status := &syncTarget.Status
 	last := status.LastSyncerHeartbeatTime
-	again = beat(status, v.health, firstBeat(syncTarget.UID, since, last), v.now)
-	isSynced := syncer.Status == metav1.ConditionTrue || slices.Contains(begun, syncer.Reason)
+	requeueAfter = advanceHeartbeat(status, v.health, firstHeartbeat(syncTarget.UID, since, last), v.now)
+	isSynced := syncer.Status == metav1.ConditionTrue || slices.Contains(pendingReasons, syncer.Reason)
 	switch isDue := status.LastSyncerHeartbeatTime != last; {
-	case isSynced && (!isDue || v.count(status)):
-		return again
-	case isSynced && lateBeat(last).After(v.now):
+	case isSynced && (!isDue || v.updateCounts(status)):
+		return requeueAfter
+	case isSynced && latestHeartbeat(last).After(v.now):
 		status.LastSyncerHeartbeatTime = last
-		return min(lateBeat(last).Sub(v.now), countAgain)
+		return min(latestHeartbeat(last).Sub(v.now), countRetryInterval)
 	}
 	// No object is observed any more, or not all are yet.
 	status.Counts, status.Failures, status.PendingSince = nil, nil, nil
-	return again
+	return requeueAfter
 }
 
-// haltOf returns why a SyncTarget is not synced. Where that is because its mailbox is beyond its limits, its configs say more than that.
-func haltOf(syncTarget *edgev2alpha1.SyncTarget, mailbox logicalcluster.Name) syncmanager.Halt {
+// notSyncedOf returns why a SyncTarget is not synced. Where that is because its mailbox is beyond its limits, its configs say more than that.
+func notSyncedOf(syncTarget *edgev2alpha1.SyncTarget, mailbox logicalcluster.Name) syncmanager.NotSynced {
 	syncer := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionSyncerReady)
-	if mailbox == "" || syncer == nil || syncer.Status == metav1.ConditionTrue || syncer.Reason == sync.ReasonMailboxLimitExceeded {
-		return syncmanager.Halt{}
+	if mailbox == "" || syncer == nil || syncer.Status == metav1.ConditionTrue || syncer.Reason == objectsync.ReasonMailboxLimitExceeded {
+		return syncmanager.NotSynced{}
 	}
-	return syncmanager.Halt{SyncTarget: syncTarget.Name, Mailbox: mailbox, Reason: syncer.Reason}
+	return syncmanager.NotSynced{SyncTarget: syncTarget.Name, Mailbox: mailbox, Reason: syncer.Reason}
 }
 
-// describeLimits sets or removes the condition MailboxLimitExceeded. Its numbers change with each object of the mailbox, so
+// setMailboxLimitCondition sets or removes the condition MailboxLimitExceeded. Its numbers change with each object of the mailbox, so
 // they are written along with a heartbeat, and at once only what may be concerned.
-func (v view) describeLimits(syncTarget *edgev2alpha1.SyncTarget, beats bool) {
+func (v statusView) setMailboxLimitCondition(syncTarget *edgev2alpha1.SyncTarget, isHeartbeatDue bool) {
 	conditions := &syncTarget.Status.Conditions
 	switch {
-	case v.beyond == "":
+	case v.beyondLimits == "":
 		meta.RemoveStatusCondition(conditions, edgev2alpha1.ConditionMailboxLimitExceeded)
-	case beats || !isTrueBecause(*conditions, edgev2alpha1.ConditionMailboxLimitExceeded, v.beyondReason):
+	case isHeartbeatDue || !isTrueWithReason(*conditions, edgev2alpha1.ConditionMailboxLimitExceeded, v.beyondLimitsReason):
 		meta.SetStatusCondition(conditions, metav1.Condition{
-			Type: edgev2alpha1.ConditionMailboxLimitExceeded, Status: metav1.ConditionTrue, Reason: v.beyondReason,
-			Message: v.beyond, ObservedGeneration: syncTarget.Generation,
+			Type: edgev2alpha1.ConditionMailboxLimitExceeded, Status: metav1.ConditionTrue, Reason: v.beyondLimitsReason,
+			Message: v.beyondLimits, ObservedGeneration: syncTarget.Generation,
 		})
 	}
 }
 
-func isTrueBecause(conditions []metav1.Condition, kind, reason string) bool {
+func isTrueWithReason(conditions []metav1.Condition, kind, reason string) bool {
 	found := meta.FindStatusCondition(conditions, kind)
 	return found != nil && found.Status == metav1.ConditionTrue && found.Reason == reason
 }
 
-// describeShared sets or removes the condition ClusterShared. It does not name the other SyncTarget, which may be another
+// setClusterSharedCondition sets or removes the condition ClusterShared. It does not name the other SyncTarget, which may be another
 // tenant's.
-func (v view) describeShared(syncTarget *edgev2alpha1.SyncTarget) {
-	if !v.shared {
+func (v statusView) setClusterSharedCondition(syncTarget *edgev2alpha1.SyncTarget) {
+	if !v.clusterShared {
 		meta.RemoveStatusCondition(&syncTarget.Status.Conditions, edgev2alpha1.ConditionClusterShared)
 		return
 	}
@@ -264,49 +266,49 @@ func (v view) describeShared(syncTarget *edgev2alpha1.SyncTarget) {
 	})
 }
 
-// describeLeft sets or removes the condition NamespacesLeft.
-func describeLeft(syncTarget *edgev2alpha1.SyncTarget, left []string) {
+// setNamespacesLeftCondition sets or removes the condition NamespacesLeft.
+func setNamespacesLeftCondition(syncTarget *edgev2alpha1.SyncTarget, left []string) {
 	if len(left) == 0 {
 		meta.RemoveStatusCondition(&syncTarget.Status.Conditions, edgev2alpha1.ConditionNamespacesLeft)
 		return
 	}
-	where := rights.NameNamespaces(left)
-	if slices.Contains(left, ledger.Everywhere) {
+	where := rbac.FormatNamespaces(left)
+	if slices.Contains(left, ledger.AllNamespaces) {
 		where = "other namespaces"
 	}
 	meta.SetStatusCondition(&syncTarget.Status.Conditions, metav1.Condition{
 		Type: edgev2alpha1.ConditionNamespacesLeft, Status: metav1.ConditionTrue, Reason: ReasonNamespacesUnlisted, ObservedGeneration: syncTarget.Generation,
 		Message: fmt.Sprintf("The hub used %s of the target before, which spec.namespaces.only does not list. What it placed there, if anything, stays as it is, and the hub does not look at it. "+
-			"List them again to have it kept in step, or removed with its originals.", where),
+			"List them again to have it kept in sync, or removed with its originals.", where),
 	})
 }
 
-// describeLedger shows what the ledger has.
-func (v view) describeLedger(syncTarget *edgev2alpha1.SyncTarget, known ledger.Entry, states map[schema.GroupResource]compatibility.State) {
+// setLedgerStatus shows what the ledger has.
+func (v statusView) setLedgerStatus(syncTarget *edgev2alpha1.SyncTarget, known ledger.Entry, states map[schema.GroupResource]schemacheck.State) {
 	status := &syncTarget.Status
 	status.SyncedResources = syncedResources(known.Resources, states)
 	status.FormerClusters = formerClusters(known.FormerClusters)
 	status.ClusterID = known.Cluster.ID
-	switch other := v.health.Other; {
+	switch other := v.health.OtherCluster; {
 	case other != (targets.Cluster{}):
-		status.ObservedClusterID = other.Token()
+		status.ObservedClusterID = other.ConfirmationID()
 	case v.health.Reason != targets.ReasonConnecting:
 		status.ObservedClusterID = ""
 	}
 }
 
-// verified returns the generation of the SyncTarget for which all was found to be well, zero if it is not. As long as that is
+// verifiedGeneration returns the generation of the SyncTarget for which all was found to be well, zero if it is not. As long as that is
 // being found out, what was known before stays.
-func (v view) verified(syncTarget *edgev2alpha1.SyncTarget, before int64) int64 {
-	health := withToken(v.health, v.token, v.hasToken, syncTarget.Name, v.now.Add(v.ahead))
-	if v.rival != nil || v.mailbox == "" {
+func (v statusView) verifiedGeneration(syncTarget *edgev2alpha1.SyncTarget, before int64) int64 {
+	health := withTokenExpiry(v.health, v.token, v.hasToken, syncTarget.Name, v.now.Add(v.clockSkew))
+	if v.conflictingTarget != nil || v.mailbox == "" {
 		return 0
 	}
 	for _, condition := range []metav1.Condition{
-		heartbeatCondition(health, v.problem), syncerCondition(syncTarget, v, health), authorizedCondition(v.access, health, v.problem),
+		heartbeatCondition(health, v.problem), syncerReadyCondition(syncTarget, v, health), authorizedCondition(v.permissions, health, v.problem),
 	} {
 		switch {
-		case slices.Contains(begun, condition.Reason):
+		case slices.Contains(pendingReasons, condition.Reason):
 			return before
 		case condition.Status != metav1.ConditionTrue:
 			return 0
@@ -315,33 +317,33 @@ func (v view) verified(syncTarget *edgev2alpha1.SyncTarget, before int64) int64 
 	return syncTarget.Generation
 }
 
-// describeMissing sets the condition APIsMissing, as long as there is need for it.
-func (v view) describeMissing(syncTarget *edgev2alpha1.SyncTarget) {
+// setAPIsMissingCondition sets the condition APIsMissing, as long as there is need for it.
+func (v statusView) setAPIsMissingCondition(syncTarget *edgev2alpha1.SyncTarget) {
 	switch {
-	case !v.missingKnown:
-	case len(v.missing.Resources) == 0:
+	case !v.missingAPIsKnown:
+	case len(v.missingAPIs.Resources) == 0:
 		meta.RemoveStatusCondition(&syncTarget.Status.Conditions, edgev2alpha1.ConditionAPIsMissing)
 	default:
 		meta.SetStatusCondition(&syncTarget.Status.Conditions, metav1.Condition{
 			Type: edgev2alpha1.ConditionAPIsMissing, Status: metav1.ConditionTrue, Reason: edgev2alpha1.ReasonNamingConflict,
-			Message: v.missing.Message, ObservedGeneration: syncTarget.Generation,
+			Message: v.missingAPIs.Message, ObservedGeneration: syncTarget.Generation,
 		})
 	}
 }
 
-// count takes over how many objects are in step, and tells whether that is known. It goes along with a heartbeat, so that it costs no
+// updateCounts takes over how many objects are in sync, and tells whether that is known. It goes along with a heartbeat, so that it costs no
 // write of its own.
-func (v view) count(status *edgev2alpha1.SyncTargetStatus) (known bool) {
-	if v.sum == nil {
+func (v statusView) updateCounts(status *edgev2alpha1.SyncTargetStatus) (known bool) {
+	if v.countObjects == nil {
 		return true
 	}
-	sum, known := v.sum()
+	sum, known := v.countObjects()
 	if !known {
 		return false
 	}
 	bounded := func(count int) int32 { return int32(min(count, math.MaxInt32)) } //nolint:gosec // no target holds more
 	status.Counts = &edgev2alpha1.TargetCounts{Synced: bounded(sum.Synced), Failed: bounded(sum.Failed), Former: bounded(sum.Former)}
-	status.Failures = sync.FirstFailures(sum.Failures, edgev2alpha1.MaxTargetFailures)
+	status.Failures = objectsync.FirstFailures(sum.Failures, edgev2alpha1.MaxTargetFailures)
 	status.PendingSince = nil
 	if !sum.PendingSince.IsZero() {
 		status.PendingSince = &metav1.Time{Time: sum.PendingSince}
@@ -349,8 +351,8 @@ func (v view) count(status *edgev2alpha1.SyncTargetStatus) (known bool) {
 	return true
 }
 
-// describeToken says when the token ends; it stays said while there is no connection.
-func (v view) describeToken(status *edgev2alpha1.SyncTargetStatus, renewal renewal) {
+// setCredentialsStatus says when the token ends; it stays said while there is no connection.
+func (v statusView) setCredentialsStatus(status *edgev2alpha1.SyncTargetStatus, renewal renewal) {
 	if v.health.Reason == "" {
 		return
 	}
@@ -365,22 +367,22 @@ func (v view) describeToken(status *edgev2alpha1.SyncTargetStatus, renewal renew
 	if renewed := status.Credentials.RenewedAt; renewed != nil && renewed.After(v.now) {
 		status.Credentials.RenewedAt = nil
 	}
-	if done := renewal.done.Truncate(time.Second); !done.IsZero() && (status.Credentials.RenewedAt == nil || status.Credentials.RenewedAt.Time.Before(done)) {
+	if done := renewal.renewedAt.Truncate(time.Second); !done.IsZero() && (status.Credentials.RenewedAt == nil || status.Credentials.RenewedAt.Time.Before(done)) {
 		status.Credentials.RenewedAt = &metav1.Time{Time: done}
 	}
 }
 
-// soonest returns the shorter of two waits, of which zero is none.
-func soonest(a, b time.Duration) time.Duration {
+// shortestDelay returns the shorter of two waits, of which zero is none.
+func shortestDelay(a, b time.Duration) time.Duration {
 	if a == 0 || b > 0 && b < a {
 		return b
 	}
 	return a
 }
 
-// beat takes over the heartbeat if the one so far is old enough, and not before the first is due, and returns when the
+// advanceHeartbeat takes over the heartbeat if the one so far is old enough, and not before the first is due, and returns when the
 // next is.
-func beat(status *edgev2alpha1.SyncTargetStatus, health targets.Health, first, now time.Time) time.Duration {
+func advanceHeartbeat(status *edgev2alpha1.SyncTargetStatus, health targets.Health, first, now time.Time) time.Duration {
 	if last := status.LastSyncerHeartbeatTime; last != nil {
 		if wait := first.Sub(now); wait > 0 {
 			return max(wait, time.Second)
@@ -410,8 +412,8 @@ func heartbeatCondition(health targets.Health, problem *credentialsError) metav1
 	return condition
 }
 
-// syncerCondition tells whether the hub syncs the target now.
-func syncerCondition(syncTarget *edgev2alpha1.SyncTarget, v view, health targets.Health) metav1.Condition {
+// syncerReadyCondition tells whether the hub syncs the target now.
+func syncerReadyCondition(syncTarget *edgev2alpha1.SyncTarget, v statusView, health targets.Health) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionSyncerReady, Status: metav1.ConditionFalse}
 	switch {
 	case syncTarget.Spec.Suspend:
@@ -430,14 +432,14 @@ func syncerCondition(syncTarget *edgev2alpha1.SyncTarget, v view, health targets
 		if health.Reason == targets.ReasonConnecting {
 			condition.Status = metav1.ConditionUnknown
 		}
-	case !v.known:
+	case !v.configsKnown:
 		condition.Reason, condition.Message = ReasonStarting, "The hub has not read the mailbox yet."
-	case v.holdsNothing:
-		condition.Reason, condition.Message = sync.ReasonMailboxLimitExceeded, "Nothing is synced, since the mailbox has too much; the condition MailboxLimitExceeded says how much, and what to do."
+	case v.evicted:
+		condition.Reason, condition.Message = objectsync.ReasonMailboxLimitExceeded, "Nothing is synced, since the mailbox has too much; the condition MailboxLimitExceeded says how much, and what to do."
 	case v.rebound:
 		condition.Status, condition.Reason = metav1.ConditionTrue, ReasonMailboxRebound
 		condition.Message = fmt.Sprintf("The hub syncs the target with its mailbox, but removes nothing from it: the mailbox was bound again, after kcp had deleted with the former binding "+
-			"what it stored, such as configs. Put back what is missing. To have removals again, delete the workspace %s: the hub makes another, and takes over what is put there.", v.path)
+			"what it stored, such as configs. Put back what is missing. To have removals again, delete the workspace %s: the hub makes another, and takes over what is put there.", v.mailboxPath)
 	case v.hidden.Count > 0:
 		example := v.hidden.Example
 		condition.Status, condition.Reason = metav1.ConditionTrue, ReasonObjectsHidden
@@ -450,8 +452,8 @@ func syncerCondition(syncTarget *edgev2alpha1.SyncTarget, v view, health targets
 	return condition
 }
 
-// reportSuspended sets the condition Suspended while that is what the SyncTarget asks for.
-func reportSuspended(syncTarget *edgev2alpha1.SyncTarget) {
+// setSuspendedCondition sets the condition Suspended while that is what the SyncTarget asks for.
+func setSuspendedCondition(syncTarget *edgev2alpha1.SyncTarget) {
 	if !syncTarget.Spec.Suspend {
 		meta.RemoveStatusCondition(&syncTarget.Status.Conditions, edgev2alpha1.ConditionSuspended)
 		return

@@ -34,8 +34,8 @@ var (
 	missing      = &credentialsError{ReasonCredentialsMissing, "no Secret"}
 )
 
-// short is status, reason and message of a condition.
-func short(condition metav1.Condition) string {
+// formatCondition is status, reason and message of a condition.
+func formatCondition(condition metav1.Condition) string {
 	return string(condition.Status) + " " + condition.Reason + ": " + condition.Message
 }
 
@@ -127,12 +127,12 @@ func TestConditions(t *testing.T) {
 			if test.mailbox != "" {
 				syncTarget.Status.Conditions = []metav1.Condition{{Type: edgev2alpha1.ConditionMailboxReady, Status: test.mailbox, Reason: "R"}}
 			}
-			view := view{circumstances: circumstances{problem: test.problem}, known: test.known}
+			view := statusView{observedState: observedState{problem: test.problem}, configsKnown: test.known}
 			if test.where {
 				view.mailbox = "c"
 			}
 			heartbeat := heartbeatCondition(test.health, test.problem)
-			syncer := syncerCondition(syncTarget, view, test.health)
+			syncer := syncerReadyCondition(syncTarget, view, test.health)
 			for _, check := range []struct {
 				condition           metav1.Condition
 				conditionType, want string
@@ -141,7 +141,7 @@ func TestConditions(t *testing.T) {
 				{syncer, edgev2alpha1.ConditionSyncerReady, test.syncer},
 				{readyCondition(syncTarget, heartbeat, syncer), edgev2alpha1.ConditionReady, test.ready},
 			} {
-				if got := short(check.condition); check.condition.Type != check.conditionType || got != check.want {
+				if got := formatCondition(check.condition); check.condition.Type != check.conditionType || got != check.want {
 					t.Errorf("%s: want %s\ngot  %s: %s", check.conditionType, check.want, check.condition.Type, got)
 				}
 			}
@@ -149,7 +149,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-func TestBeat(t *testing.T) {
+func TestAdvanceHeartbeat(t *testing.T) {
 	seen := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 	ago := func(age time.Duration) *metav1.Time { return &metav1.Time{Time: seen.Add(-age)} }
 	for name, test := range map[string]struct {
@@ -177,7 +177,7 @@ func TestBeat(t *testing.T) {
 			if test.written {
 				want = &metav1.Time{Time: seen}
 			}
-			next := beat(status, targets.Health{Up: true, LastSeen: seen}, seen.Add(test.first), seen)
+			next := advanceHeartbeat(status, targets.Health{Up: true, LastSeen: seen}, seen.Add(test.first), seen)
 			if next != test.next || !status.LastSyncerHeartbeatTime.Equal(want) {
 				t.Errorf("want %v and the next after %v\ngot  %v and the next after %v", want, test.next, status.LastSyncerHeartbeatTime, next)
 			}

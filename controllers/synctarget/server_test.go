@@ -53,8 +53,8 @@ import (
 
 const patience = 3 * time.Minute
 
-// workspace is an API server that stands for an inventory workspace. Its cache is what the server has, or a Secret.
-type workspace struct {
+// testWorkspace is an API server that stands for an inventory workspace. Its cache is what the server has, or a Secret.
+type testWorkspace struct {
 	cluster.Cluster
 	client.Client
 	config *rest.Config
@@ -63,13 +63,13 @@ type workspace struct {
 	behind *corev1.Secret
 }
 
-func (w *workspace) GetClient() client.Client       { return w }
-func (w *workspace) GetConfig() *rest.Config        { return w.config }
-func (w *workspace) GetHTTPClient() *http.Client    { return w.http }
-func (w *workspace) GetScheme() *runtime.Scheme     { return w.Scheme() }
-func (w *workspace) GetRESTMapper() meta.RESTMapper { return w.mapper }
+func (w *testWorkspace) GetClient() client.Client       { return w }
+func (w *testWorkspace) GetConfig() *rest.Config        { return w.config }
+func (w *testWorkspace) GetHTTPClient() *http.Client    { return w.http }
+func (w *testWorkspace) GetScheme() *runtime.Scheme     { return w.Scheme() }
+func (w *testWorkspace) GetRESTMapper() meta.RESTMapper { return w.mapper }
 
-func (w *workspace) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+func (w *testWorkspace) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 	if w.behind != nil {
 		w.behind.ObjectMeta.DeepCopyInto(&object.(*metav1.PartialObjectMetadata).ObjectMeta)
 		return nil
@@ -77,15 +77,15 @@ func (w *workspace) Get(ctx context.Context, key client.ObjectKey, object client
 	return w.Client.Get(ctx, key, object, options...)
 }
 
-// world is one API server: the target, and where the Secret with its kubeconfig is.
-type world struct {
-	*workspace
+// testEnv is one API server: the target, and where the Secret with its kubeconfig is.
+type testEnv struct {
+	*testWorkspace
 	*testing.T
 	target   *servers.Target
 	registry *targets.Registry
 }
 
-func newWorld(t *testing.T) *world {
+func newTestEnv(t *testing.T) *testEnv {
 	t.Helper()
 	g := NewWithT(t)
 	root, err := framework.RepositoryRoot()
@@ -97,7 +97,7 @@ func newWorld(t *testing.T) *world {
 			t.Error(err)
 		}
 	})
-	inventory := &workspace{config: target.Config}
+	inventory := &testWorkspace{config: target.Config}
 	inventory.http, err = rest.HTTPClientFor(target.Config)
 	g.Expect(err).NotTo(HaveOccurred())
 	inventory.mapper, err = apiutil.NewDynamicRESTMapper(target.Config, inventory.http)
@@ -105,7 +105,7 @@ func newWorld(t *testing.T) *world {
 	inventory.Client, err = client.New(target.Config, client.Options{})
 	g.Expect(err).NotTo(HaveOccurred())
 
-	return &world{workspace: inventory, T: t, target: target, registry: newRegistry(t, clock.RealClock{})}
+	return &testEnv{testWorkspace: inventory, T: t, target: target, registry: newRegistry(t, clock.RealClock{})}
 }
 
 func newRegistry(t *testing.T, clock clock.WithTicker) *targets.Registry {
@@ -113,13 +113,13 @@ func newRegistry(t *testing.T, clock clock.WithTicker) *targets.Registry {
 	registry := targets.NewRegistry(targets.Options{
 		FieldManager: "test", Limits: kcp.Limits{QPS: 100, Burst: 200}, Clock: clock, Log: logr.Discard(), OnChange: func(types.UID) {},
 	})
-	framework.During(t, registry.Start)
+	framework.RunInTest(t, registry.Start)
 	return registry
 }
 
 // account makes a ServiceAccount, with the right to renew its token or without, a token of ten minutes, and the Secret and
 // the SyncTarget that lead to it, whose connection it returns.
-func (w *world) account(name string, mayRenew bool) (*edgev2alpha1.SyncTarget, *targets.Connection) {
+func (w *testEnv) account(name string, mayRenew bool) (*edgev2alpha1.SyncTarget, *targets.Connection) {
 	w.Helper()
 	g := NewWithT(w)
 	manifest := "{apiVersion: v1, kind: ServiceAccount, metadata: {name: %[1]s}}"
@@ -157,14 +157,14 @@ subjects: [{kind: ServiceAccount, name: %[1]s, namespace: default}]`
 	g.Eventually(func(g Gomega) {
 		connection, err = w.registry.Connect(syncTarget.UID, secret.Data["kubeconfig"], kcp.Limits{})
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(connection.Up()).To(BeTrue())
+		g.Expect(connection.IsUp()).To(BeTrue())
 	}).WithTimeout(patience).Should(Succeed())
 	return syncTarget, connection
 }
 
-func (w *world) secret(name string) *corev1.Secret {
+func (w *testEnv) secret(name string) *corev1.Secret {
 	w.Helper()
-	secret, err := readSecret(w.Context(), w.workspace, types.NamespacedName{Namespace: "default", Name: name})
+	secret, err := readSecret(w.Context(), w.testWorkspace, types.NamespacedName{Namespace: "default", Name: name})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func (w *world) secret(name string) *corev1.Secret {
 }
 
 func TestRenewal(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	now := testclock.NewFakeClock(time.Now())
 	controller := NewController(Options{Registry: w.registry, Sync: syncmanager.New(syncmanager.Options{}), Ledger: ledger.New(ledger.Options{}), Clock: now})
 	t.Run("writes another token into the Secret in time", func(t *testing.T) { w.renewsInTime(t, controller, now) })
@@ -182,50 +182,50 @@ func TestRenewal(t *testing.T) {
 }
 
 // Of a hub whose clock is an hour off, a token of ten minutes would end unnoticed, or be renewed each minute.
-func (w *world) goesByTheTargetsClock(t *testing.T) {
+func (w *testEnv) goesByTheTargetsClock(t *testing.T) {
 	for name, off := range map[string]time.Duration{"slow": -time.Hour, "fast": time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			hubs := testclock.NewFakeClock(time.Now().Add(off))
-			there := &world{workspace: w.workspace, T: t, target: w.target, registry: newRegistry(t, hubs)}
+			there := &testEnv{testWorkspace: w.testWorkspace, T: t, target: w.target, registry: newRegistry(t, hubs)}
 			syncTarget, connection := there.account(name, true)
 			token, _ := connection.Token()
 			now := testclock.NewFakeClock(token.IssuedAt.Add(off + 5*time.Minute))
 			controller := NewController(Options{Registry: there.registry, Sync: syncmanager.New(syncmanager.Options{}), Ledger: ledger.New(ledger.Options{}), Clock: now})
-			before, memory := there.secret(name), &memory{}
-			controller.renew(t.Context(), there, syncTarget, connection, memory)
+			before, state := there.secret(name), &targetState{}
+			controller.renewToken(t.Context(), there, syncTarget, connection, state)
 			g.Expect(there.secret(name).ResourceVersion).To(Equal(before.ResourceVersion), "it is not due")
 			now.SetTime(token.ExpiresAt.Add(off - 3*time.Minute))
-			there.renew(controller, syncTarget, connection, memory)
+			there.renew(controller, syncTarget, connection, state)
 			g.Expect(there.secret(name).ResourceVersion).NotTo(Equal(before.ResourceVersion))
 		})
 	}
 }
 
 // renew has a token renewed, and returns once the target has answered.
-func (w *world) renew(controller *Controller, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, memory *memory) {
+func (w *testEnv) renew(controller *Controller, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, state *targetState) {
 	w.Helper()
 	NewWithT(w).Eventually(func() time.Time {
-		controller.renew(w.Context(), w, syncTarget, connection, memory)
-		return memory.renewal.next
+		controller.renewToken(w.Context(), w, syncTarget, connection, state)
+		return state.renewal.nextAttempt
 	}).WithTimeout(patience).ShouldNot(BeZero())
 }
 
-func (w *world) renewsInTime(t *testing.T, controller *Controller, now *testclock.FakeClock) {
+func (w *testEnv) renewsInTime(t *testing.T, controller *Controller, now *testclock.FakeClock) {
 	g := NewWithT(t)
 	syncTarget, connection := w.account("renews", true)
 	token, ok := connection.Token()
 	g.Expect(ok).To(BeTrue())
-	before, memory := w.secret("renews"), &memory{}
+	before, state := w.secret("renews"), &targetState{}
 
 	now.SetTime(token.IssuedAt.Add(5 * time.Minute))
-	controller.renew(t.Context(), w, syncTarget, connection, memory)
+	controller.renewToken(t.Context(), w, syncTarget, connection, state)
 	g.Expect(w.secret("renews").ResourceVersion).To(Equal(before.ResourceVersion), "it is not due")
 
 	now.SetTime(token.ExpiresAt.Add(-3 * time.Minute))
-	w.renew(controller, syncTarget, connection, memory)
-	g.Expect(memory.renewal.problem).To(BeEmpty())
-	g.Expect(memory.renewal.done).To(Equal(now.Now()))
+	w.renew(controller, syncTarget, connection, state)
+	g.Expect(state.renewal.problem).To(BeEmpty())
+	g.Expect(state.renewal.renewedAt).To(Equal(now.Now()))
 	after := w.secret("renews")
 	g.Expect(after.Labels).To(Equal(before.Labels))
 	g.Expect(after.Data).To(HaveKeyWithValue("other", []byte("stays")))
@@ -238,7 +238,7 @@ func (w *world) renewsInTime(t *testing.T, controller *Controller, now *testcloc
 
 	// Until the connection has the new token, no more are asked for.
 	now.Step(time.Second)
-	controller.renew(t.Context(), w, syncTarget, connection, memory)
+	controller.renewToken(t.Context(), w, syncTarget, connection, state)
 	g.Expect(w.secret("renews").ResourceVersion).To(Equal(after.ResourceVersion))
 	var next *targets.Connection
 	g.Eventually(func(g Gomega) {
@@ -246,14 +246,14 @@ func (w *world) renewsInTime(t *testing.T, controller *Controller, now *testcloc
 		g.Expect(err).NotTo(HaveOccurred())
 		// To show them in a message would be to read them while they work.
 		another := next != connection
-		g.Expect(another && next.Up()).To(BeTrue())
+		g.Expect(another && next.IsUp()).To(BeTrue())
 	}).WithTimeout(patience).Should(Succeed())
 	fresh, ok := next.Token()
 	g.Expect(ok).To(BeTrue())
-	g.Expect(fresh.Life()).To(Equal(token.Life()))
+	g.Expect(fresh.Lifetime()).To(Equal(token.Lifetime()))
 }
 
-func (w *world) overwritesNothing(t *testing.T, controller *Controller, now *testclock.FakeClock) {
+func (w *testEnv) overwritesNothing(t *testing.T, controller *Controller, now *testclock.FakeClock) {
 	g := NewWithT(t)
 	syncTarget, connection := w.account("conflicts", true)
 	token, _ := connection.Token()
@@ -261,34 +261,34 @@ func (w *world) overwritesNothing(t *testing.T, controller *Controller, now *tes
 	// The cache shows what was there, and the hub has read, before somebody changed it.
 	w.behind = w.secret("conflicts")
 	defer func() { w.behind = nil }()
-	memory := &memory{}
-	_, err := controller.secret(t.Context(), w, credentialsOf(syncTarget), memory)
+	state := &targetState{}
+	_, err := controller.getSecret(t.Context(), w, secretReferenceOf(syncTarget), state)
 	g.Expect(err).NotTo(HaveOccurred())
 	changed := w.behind.DeepCopy()
 	changed.Data["other"] = []byte("changed")
 	g.Expect(w.Update(t.Context(), changed)).To(Succeed())
 
-	w.renew(controller, syncTarget, connection, memory)
-	g.Expect(memory.renewal).To(Equal(renewal{next: now.Now().Add(time.Second)}))
+	w.renew(controller, syncTarget, connection, state)
+	g.Expect(state.renewal).To(Equal(renewal{nextAttempt: now.Now().Add(time.Second)}))
 	g.Expect(w.secret("conflicts").ResourceVersion).To(Equal(changed.ResourceVersion))
-	g.Eventually(func() error { return controller.replaceToken(t.Context(), w, syncTarget, connection, memory) }).
+	g.Eventually(func() error { return controller.replaceToken(t.Context(), w, syncTarget, connection, state) }).
 		WithTimeout(patience).Should(BeAssignableToTypeOf(&writeError{}))
 }
 
-func (w *world) saysWhatIsMissing(t *testing.T, controller *Controller, now *testclock.FakeClock) {
+func (w *testEnv) saysWhatIsMissing(t *testing.T, controller *Controller, now *testclock.FakeClock) {
 	g := NewWithT(t)
 	syncTarget, connection := w.account("may-not", false)
 	token, _ := connection.Token()
-	before, memory := w.secret("may-not"), &memory{}
+	before, state := w.secret("may-not"), &targetState{}
 	now.SetTime(token.ExpiresAt.Add(-3 * time.Minute))
-	w.renew(controller, syncTarget, connection, memory)
-	g.Expect(memory.renewal.problem).To(ContainSubstring("allow its ServiceAccount default/may-not to create serviceaccounts/token for itself"))
-	g.Expect(memory.renewal.next).To(BeTemporally(">", now.Now()))
+	w.renew(controller, syncTarget, connection, state)
+	g.Expect(state.renewal.problem).To(ContainSubstring("allow its ServiceAccount default/may-not to create serviceaccounts/token for itself"))
+	g.Expect(state.renewal.nextAttempt).To(BeTemporally(">", now.Now()))
 	g.Expect(w.secret("may-not").ResourceVersion).To(Equal(before.ResourceVersion))
 
 	// It is said where the target's other troubles are.
-	view := view{now: now.Now(), health: connection.Health(), token: token, hasToken: true, known: true, circumstances: circumstances{mailbox: "m"}}
-	view.describe(syncTarget, memory)
+	view := statusView{now: now.Now(), health: connection.Health(), token: token, hasToken: true, configsKnown: true, observedState: observedState{mailbox: "m"}}
+	view.apply(syncTarget, state)
 	syncer := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionSyncerReady)
 	g.Expect(syncer.Status).To(Equal(metav1.ConditionTrue))
 	g.Expect(syncer.Message).To(ContainSubstring("kubectl synchub rotate may-not"))

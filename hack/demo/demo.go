@@ -25,8 +25,8 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/synchub-dev/synchub/hack/demo/journey"
 	"github.com/synchub-dev/synchub/hack/demo/screen"
+	"github.com/synchub-dev/synchub/hack/demo/timeline"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
 
@@ -48,9 +48,9 @@ type demo struct {
 	options     servers.Options
 	hubLogLevel string
 	targets     []*target
-	log         *journey.Log
+	log         *timeline.Log
 
-	world *servers.World
+	world *servers.Environment
 	hub   *hub
 }
 
@@ -81,18 +81,18 @@ func newDemo(state *state, screen *screen.Screen, hubLogLevel string) *demo {
 			{name: "guilder", labels: map[string]string{"env": "prod", "extended": "yes"}, workloads: []workload{common, special}},
 		},
 	}
-	var routes []journey.Route
+	var routes []timeline.Route
 	for _, target := range d.targets {
 		for _, workload := range target.workloads {
 			routes = append(routes, target.route(workload.namespace, workload.deployment))
 		}
 	}
-	d.log = journey.NewLog(routes...)
+	d.log = timeline.NewLog(routes...)
 	return d
 }
 
-func (t *target) route(namespace, deployment string) journey.Route {
-	return journey.Route{Target: t.name, Namespace: namespace, Name: deployment}
+func (t *target) route(namespace, deployment string) timeline.Route {
+	return timeline.Route{Target: t.name, Namespace: namespace, Name: deployment}
 }
 
 // run starts everything, shows it, and stops everything. Unless once is set it waits for ctx to end before it stops.
@@ -120,7 +120,7 @@ func (d *demo) show(ctx context.Context, fail context.CancelCauseFunc, once bool
 		return err
 	}
 	d.screen.Println(fmt.Sprintf("\nAll of this took %s. Each status was back in its mailbox within %s of its change on the cluster.",
-		time.Since(begun).Round(time.Second), journey.Milliseconds(d.log.LongestReturn())))
+		time.Since(begun).Round(time.Second), timeline.Milliseconds(d.log.LongestReturn())))
 	if once {
 		return nil
 	}

@@ -30,7 +30,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/hack/demo/screen"
-	"github.com/synchub-dev/synchub/provider/credentials"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
 
@@ -99,8 +99,8 @@ func TestStateIsForOneRunAtATime(t *testing.T) {
 
 func TestRegistration(t *testing.T) {
 	target := &target{name: "florin", labels: map[string]string{"env": "prod"}}
-	kubeconfig := "apiVersion: v1\nkind: Config\n\"quoted\": yes\n"
-	manifest, err := target.registration(kubeconfig)
+	content := "apiVersion: v1\nkind: Config\n\"quoted\": yes\n"
+	manifest, err := target.registration(content)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,13 +115,13 @@ func TestRegistration(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if secret.StringData[edgev2alpha1.DefaultCredentialKey] != kubeconfig {
+	if secret.StringData[edgev2alpha1.DefaultCredentialKey] != content {
 		t.Errorf("the Secret holds %q", secret.StringData)
 	}
 	if secret.Labels[edgev2alpha1.LabelCredential] != edgev2alpha1.CredentialKubeconfig {
 		t.Errorf("the hub cannot see a Secret with the labels %v", secret.Labels)
 	}
-	if !credentials.Allows(&secret, target.name, "any") {
+	if !kubeconfig.Allows(&secret, target.name, "any") {
 		t.Errorf("the hub may not use a Secret with the annotations %v", secret.Annotations)
 	}
 	if reference := syncTarget.Spec.KubeconfigSecretRef; reference == nil || reference.Name != secret.Name {

@@ -26,7 +26,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/synchub-dev/synchub/hack/demo/journey"
+	"github.com/synchub-dev/synchub/hack/demo/timeline"
 )
 
 // follow fills the mailboxes and shows each Deployment on its way until the last status is back.
@@ -43,7 +43,7 @@ func (d *demo) follow(ctx context.Context) error {
 	d.redraw()
 	err = d.fillAndAwait(ctx)
 	d.screen.Draw("")
-	d.screen.Println(journey.Table(d.log.Journeys()))
+	d.screen.Println(timeline.Table(d.log.Journeys()))
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (d *demo) fillAndAwait(ctx context.Context) error {
 	for _, target := range d.targets {
 		group.Go(func() error {
 			return target.fill(groupCtx, func(namespace, deployment string, at time.Time) {
-				d.record(target.route(namespace, deployment), journey.Created, at)
+				d.record(target.route(namespace, deployment), timeline.Created, at)
 			})
 		})
 	}
@@ -80,14 +80,14 @@ func (d *demo) watchBothSides(ctx context.Context) []*watcher {
 		watchers = append(watchers,
 			newWatcher(target.name, target.config, func(deployment *unstructured.Unstructured, at time.Time) {
 				route := target.route(deployment.GetNamespace(), deployment.GetName())
-				d.record(route, journey.Applied, at)
+				d.record(route, timeline.Applied, at)
 				if isAvailable(deployment) {
-					d.record(route, journey.Available, at)
+					d.record(route, timeline.Available, at)
 				}
 			}),
 			newWatcher("the mailbox of "+target.name, target.mailbox, func(deployment *unstructured.Unstructured, at time.Time) {
 				if isAvailable(deployment) {
-					d.record(target.route(deployment.GetNamespace(), deployment.GetName()), journey.Returned, at)
+					d.record(target.route(deployment.GetNamespace(), deployment.GetName()), timeline.Returned, at)
 				}
 			}),
 		)
@@ -99,7 +99,7 @@ func (d *demo) watchBothSides(ctx context.Context) []*watcher {
 }
 
 // record shows what is new.
-func (d *demo) record(route journey.Route, stage journey.Stage, at time.Time) {
+func (d *demo) record(route timeline.Route, stage timeline.Stage, at time.Time) {
 	j, reached := d.log.Record(route, stage, at)
 	if len(reached) == 0 {
 		return
@@ -109,8 +109,8 @@ func (d *demo) record(route journey.Route, stage journey.Stage, at time.Time) {
 		return
 	}
 	for _, stage := range reached {
-		d.screen.Println(journey.Line(j, stage))
+		d.screen.Println(timeline.Line(j, stage))
 	}
 }
 
-func (d *demo) redraw() { d.screen.Draw(journey.Table(d.log.Journeys())) }
+func (d *demo) redraw() { d.screen.Draw(timeline.Table(d.log.Journeys())) }

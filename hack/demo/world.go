@@ -48,7 +48,7 @@ func (d *demo) startWorld(ctx context.Context) (err error) {
 	for _, target := range d.targets {
 		options[target.name] = servers.TargetOptions{Controllers: true}
 	}
-	if d.world, err = servers.StartWorld(ctx, d.options, options); err != nil {
+	if d.world, err = servers.StartEnvironment(ctx, d.options, options); err != nil {
 		return err
 	}
 	for _, target := range d.targets {

@@ -48,8 +48,8 @@ import (
 // workspaceTimeout is how long a new provider workspace may take to become ready.
 const workspaceTimeout = time.Minute
 
-// patience is for what goes away by itself, usually within a second: it tries for ten.
-var patience = wait.Backoff{Duration: 20 * time.Millisecond, Factor: 2, Steps: 10}
+// retryBackoff is for what goes away by itself, usually within a second: it tries for ten.
+var retryBackoff = wait.Backoff{Duration: 20 * time.Millisecond, Factor: 2, Steps: 10}
 
 // Options say what to set up.
 type Options struct {
@@ -84,11 +84,11 @@ func Run(ctx context.Context, options Options) error {
 	}
 	provider, err := client.New(options.Config(options.Workspace), client.Options{Scheme: Scheme()})
 	if err != nil {
-		return explain(err, "reach", "the workspace", options.Workspace)
+		return describeError(err, "reach", "the workspace", options.Workspace)
 	}
-	setup := &setup{Options: options, client: provider}
+	setup := &bootstrapper{Options: options, client: provider}
 	for _, step := range []func(context.Context) error{
-		setup.schemas, setup.inventoryExport, setup.mailboxExport, setup.workspaceType, setup.hashKey, setup.ledgerNamespace, setup.hubRights, setup.inventoryRights,
+		setup.ensureSchemas, setup.ensureInventoryExport, setup.ensureMailboxExport, setup.ensureWorkspaceType, setup.ensureHashKey, setup.ensureLedgerNamespace, setup.ensureHubRBAC, setup.ensureInventoryRBAC,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -105,7 +105,7 @@ func ensureWorkspace(ctx context.Context, options Options) error {
 	parent, name := options.Workspace[:separator], options.Workspace[separator+1:]
 	parentClient, err := client.New(options.Config(parent), client.Options{Scheme: Scheme()})
 	if err != nil {
-		return explain(err, "reach", "the workspace", parent)
+		return describeError(err, "reach", "the workspace", parent)
 	}
 	var workspace tenancyv1alpha1.Workspace
 	err = parentClient.Get(ctx, types.NamespacedName{Name: name}, &workspace)
@@ -115,14 +115,14 @@ func ensureWorkspace(ctx context.Context, options Options) error {
 	case apierrors.IsNotFound(err):
 		workspace = tenancyv1alpha1.Workspace{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
-			Spec:       tenancyv1alpha1.WorkspaceSpec{Type: &universal},
+			Spec:       tenancyv1alpha1.WorkspaceSpec{Type: &universalType},
 		}
 		if err := parentClient.Create(ctx, &workspace); err != nil {
-			return explain(err, "create", "the workspace", options.Workspace)
+			return describeError(err, "create", "the workspace", options.Workspace)
 		}
 		options.Report("Workspace "+options.Workspace, string(controllerutil.OperationResultCreated))
 	case err != nil:
-		return explain(err, "get", "the workspace", options.Workspace)
+		return describeError(err, "get", "the workspace", options.Workspace)
 	default:
 		options.Report("Workspace "+options.Workspace, string(controllerutil.OperationResultNone))
 	}
@@ -136,19 +136,19 @@ func ensureWorkspace(ctx context.Context, options Options) error {
 	return nil
 }
 
-type setup struct {
+type bootstrapper struct {
 	Options
 	client client.Client
 }
 
-// ensure creates the object, or updates it if mutate changes it.
-func ensure[T client.Object](ctx context.Context, s *setup, kind string, object T, mutate func(T)) error {
+// createOrUpdate creates the object, or updates it if mutate changes it.
+func createOrUpdate[T client.Object](ctx context.Context, s *bootstrapper, kind string, object T, mutate func(T)) error {
 	var result controllerutil.OperationResult
 	var last error
-	err := wait.ExponentialBackoffWithContext(ctx, patience, func(ctx context.Context) (bool, error) {
+	err := wait.ExponentialBackoffWithContext(ctx, retryBackoff, func(ctx context.Context) (bool, error) {
 		current := object.DeepCopyObject().(T)
 		result, last = controllerutil.CreateOrUpdate(ctx, s.client, current, func() error { mutate(current); return nil })
-		if passes(last) {
+		if isTransient(last) {
 			return false, nil
 		}
 		return true, last
@@ -157,69 +157,69 @@ func ensure[T client.Object](ctx context.Context, s *setup, kind string, object 
 		err = last
 	}
 	if err != nil {
-		return explain(err, "create or update", kind+" "+object.GetName()+" in", s.Workspace)
+		return describeError(err, "create or update", kind+" "+object.GetName()+" in", s.Workspace)
 	}
 	s.Report(kind+" "+object.GetName(), string(result))
 	return nil
 }
 
-// passes tells whether an error goes away by itself: kcp's controllers write to new objects at once, and a new workspace
+// isTransient tells whether an error goes away by itself: kcp's controllers write to new objects at once, and a new workspace
 // is called ready a moment before it serves all its APIs.
-func passes(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || meta.IsNoMatchError(err) || isUnseenExport(err)
+func isTransient(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || meta.IsNoMatchError(err) || isExportNotVisibleYet(err)
 }
 
-// isUnseenExport tells whether kcp refuses a workspace type because its admission does not see the exports yet that were
+// isExportNotVisibleYet tells whether kcp refuses a workspace type because its admission does not see the exports yet that were
 // made a moment ago.
-func isUnseenExport(err error) bool {
+func isExportNotVisibleYet(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "no permission to bind to export")
 }
 
-// explain tells what may not be done, and who may.
-func explain(err error, verb, what, workspace string) error {
+// describeError tells what may not be done, and who may.
+func describeError(err error, verb, what, workspace string) error {
 	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 		return fmt.Errorf("this user may not %s %s %s; use the kubeconfig of an administrator of that workspace: %w", verb, what, workspace, err)
 	}
 	return fmt.Errorf("cannot %s %s %s: %w", verb, what, workspace, err)
 }
 
-// schemas creates the schemas of our own kinds. They are immutable; another content has another name.
-func (s *setup) schemas(ctx context.Context) error {
-	for _, schema := range append(schemas.Inventory(), schemas.Mailbox()...) {
+// ensureSchemas creates the schemas of our own kinds. They are immutable; another content has another name.
+func (s *bootstrapper) ensureSchemas(ctx context.Context) error {
+	for _, schema := range append(schemas.InventorySchemas(), schemas.MailboxSchemas()...) {
 		result := controllerutil.OperationResultCreated
 		err := s.client.Create(ctx, schema)
 		if apierrors.IsAlreadyExists(err) {
 			result, err = controllerutil.OperationResultNone, nil
 		}
 		if err != nil {
-			return explain(err, "create", "APIResourceSchema "+schema.Name+" in", s.Workspace)
+			return describeError(err, "create", "APIResourceSchema "+schema.Name+" in", s.Workspace)
 		}
 		s.Report("APIResourceSchema "+schema.Name, string(result))
 	}
 	return nil
 }
 
-func (s *setup) inventoryExport(ctx context.Context) error {
-	return s.export(ctx, InventoryExport, schemas.Inventory(), "secrets", "events", "logicalclusters")
+func (s *bootstrapper) ensureInventoryExport(ctx context.Context) error {
+	return s.ensureExport(ctx, InventoryExport, schemas.InventorySchemas(), "secrets", "events", "logicalclusters")
 }
 
-func (s *setup) mailboxExport(ctx context.Context) error {
-	return s.export(ctx, MailboxExport, schemas.Mailbox(), "namespaces", "events", "logicalclusters")
+func (s *bootstrapper) ensureMailboxExport(ctx context.Context) error {
+	return s.ensureExport(ctx, MailboxExport, schemas.MailboxSchemas(), "namespaces", "events", "logicalclusters")
 }
 
-func (s *setup) export(ctx context.Context, name string, own []*apisv1alpha1.APIResourceSchema, claims ...string) error {
+func (s *bootstrapper) ensureExport(ctx context.Context, name string, own []*apisv1alpha1.APIResourceSchema, claims ...string) error {
 	export := &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	return ensure(ctx, s, "APIExport", export, func(export *apisv1alpha2.APIExport) {
+	return createOrUpdate(ctx, s, "APIExport", export, func(export *apisv1alpha2.APIExport) {
 		for _, schema := range own {
-			setSchema(&export.Spec, schema)
+			setResourceSchema(&export.Spec, schema)
 		}
 		for _, resource := range claims {
-			addClaim(&export.Spec, resource)
+			addPermissionClaim(&export.Spec, resource)
 		}
 	})
 }
 
-func setSchema(spec *apisv1alpha2.APIExportSpec, schema *apisv1alpha1.APIResourceSchema) {
+func setResourceSchema(spec *apisv1alpha2.APIExportSpec, schema *apisv1alpha1.APIResourceSchema) {
 	wanted := apisv1alpha2.ResourceSchema{
 		Group: schema.Spec.Group, Name: schema.Spec.Names.Plural, Schema: schema.Name,
 		Storage: apisv1alpha2.ResourceSchemaStorage{CRD: &apisv1alpha2.ResourceSchemaStorageCRD{}},
@@ -233,7 +233,7 @@ func setSchema(spec *apisv1alpha2.APIExportSpec, schema *apisv1alpha1.APIResourc
 	spec.Resources = append(spec.Resources, wanted)
 }
 
-func addClaim(spec *apisv1alpha2.APIExportSpec, resource string) {
+func addPermissionClaim(spec *apisv1alpha2.APIExportSpec, resource string) {
 	group := ""
 	if resource == "logicalclusters" {
 		group = corev1alpha1.SchemeGroupVersion.Group
@@ -249,19 +249,19 @@ func addClaim(spec *apisv1alpha2.APIExportSpec, resource string) {
 	})
 }
 
-// with returns the items with one that must be among them.
-func with[T comparable](items []T, item T) []T {
+// appendIfMissing returns the items with one that must be among them.
+func appendIfMissing[T comparable](items []T, item T) []T {
 	if slices.Contains(items, item) {
 		return items
 	}
 	return append(items, item)
 }
 
-// hashKey creates the key once. It is never changed: all marks would be taken for outdated.
-func (s *setup) hashKey(ctx context.Context) error {
+// ensureHashKey creates the key once. It is never changed: all marks would be taken for outdated.
+func (s *bootstrapper) ensureHashKey(ctx context.Context) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: HashKeyNamespace, Name: HashKeySecret}}
 	var failed error
-	err := ensure(ctx, s, "Secret", secret, func(secret *corev1.Secret) {
+	err := createOrUpdate(ctx, s, "Secret", secret, func(secret *corev1.Secret) {
 		if len(secret.Data[HashKey]) > 0 {
 			return
 		}
@@ -272,8 +272,8 @@ func (s *setup) hashKey(ctx context.Context) error {
 	return errors.Join(err, failed)
 }
 
-// ledgerNamespace makes the namespace in which the hub remembers its SyncTargets.
-func (s *setup) ledgerNamespace(ctx context.Context) error {
+// ensureLedgerNamespace makes the namespace in which the hub remembers its SyncTargets.
+func (s *bootstrapper) ensureLedgerNamespace(ctx context.Context) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ledger.Namespace}}
-	return ensure(ctx, s, "Namespace", namespace, func(*corev1.Namespace) {})
+	return createOrUpdate(ctx, s, "Namespace", namespace, func(*corev1.Namespace) {})
 }

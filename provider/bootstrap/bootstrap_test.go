@@ -51,7 +51,7 @@ func TestRunIsIdempotent(t *testing.T) {
 		"ClusterRole synchub:inventory", "ClusterRoleBinding synchub:inventory",
 		"Namespace synchub-ledger", "Role synchub:hub", "RoleBinding synchub:hub",
 	}
-	for _, schema := range append(schemas.Inventory(), schemas.Mailbox()...) {
+	for _, schema := range append(schemas.InventorySchemas(), schemas.MailboxSchemas()...) {
 		objects = append(objects, "APIResourceSchema "+schema.Name)
 	}
 
@@ -116,7 +116,7 @@ func (p provider) change(t *testing.T, object client.Object, key types.Namespace
 func TestRunTakesNothingAway(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	provider := newProvider(t, "shared").prepared(t, "operators")
+	provider := newProvider(t, "shared").bootstrapped(t, "operators")
 	g.Expect(framework.Apply(t.Context(), provider.Workspace(provider.path), `
 apiVersion: apis.kcp.io/v1alpha1
 kind: APIResourceSchema
@@ -181,9 +181,9 @@ metadata: {name: other}
 	} {
 		provider.read(t, export, named(name))
 		g.Expect(export.Spec.Resources).To(ContainElement(widgets))
-		own := schemas.Mailbox()
+		own := schemas.MailboxSchemas()
 		if name == bootstrap.InventoryExport {
-			own = schemas.Inventory()
+			own = schemas.InventorySchemas()
 		}
 		g.Expect(export.Spec.Resources).To(HaveLen(1 + len(own)))
 		var claimed []string
@@ -212,8 +212,8 @@ metadata: {name: other}
 func TestRunReplacesItsOwnSchemas(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	provider := newProvider(t, "newer").prepared(t)
-	older := schemas.Mailbox()[0].DeepCopy()
+	provider := newProvider(t, "newer").bootstrapped(t)
+	older := schemas.MailboxSchemas()[0].DeepCopy()
 	current := older.Name
 	older.Name = "v0." + older.Spec.Names.Plural + "." + older.Spec.Group
 	g.Expect(provider.admin(t).Create(t.Context(), &apisv1alpha1.APIResourceSchema{ObjectMeta: older.ObjectMeta, Spec: older.Spec})).To(Succeed())
@@ -235,7 +235,7 @@ func TestRunReplacesItsOwnSchemas(t *testing.T) {
 		}
 	})
 	g.Expect(schemaInUse()).To(Equal(older.Name))
-	provider.prepared(t)
+	provider.bootstrapped(t)
 	g.Expect(schemaInUse()).To(Equal(current))
 }
 
@@ -245,7 +245,7 @@ func TestRunAsAdministratorOfTheWorkspaceAlone(t *testing.T) {
 	g := NewWithT(t)
 	newProvider(t, "closed").create(t)
 	provider := newProvider(t, "closed:delegated").create(t)
-	g.Expect(framework.Apply(t.Context(), provider.Workspace(provider.path), administrates(servers.HubUser))).To(Succeed())
+	g.Expect(framework.Apply(t.Context(), provider.Workspace(provider.path), adminBindingsFor(servers.HubUser))).To(Succeed())
 	eventually(t, func(g Gomega) {
 		report, err := provider.run(t, provider.HubConfig)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -266,7 +266,7 @@ func TestRunWithoutRights(t *testing.T) {
 	}{
 		"no workspace":      {func(t *testing.T) provider { return newProvider(t, "nowhere") }, "root:nowhere"},
 		"a foreign one":     {func(t *testing.T) provider { return newProvider(t, "foreign").create(t) }, "root:foreign"},
-		"the hub's own one": {func(t *testing.T) provider { return newProvider(t, "own").prepared(t) }, "WorkspaceType mailbox in root:own"},
+		"the hub's own one": {func(t *testing.T) provider { return newProvider(t, "own").bootstrapped(t) }, "WorkspaceType mailbox in root:own"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			provider := tt.provider(t)

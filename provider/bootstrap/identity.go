@@ -30,45 +30,45 @@ import (
 
 // Identity is what makes a hub the one it is, whichever replica runs.
 type Identity struct {
-	// Hub is the UID of the provider workspace's LogicalCluster.
-	Hub types.UID
+	// HubUID is the UID of the provider workspace's LogicalCluster.
+	HubUID types.UID
 	// HashKey is the key of the hashes in marks.
 	HashKey []byte
 }
 
-// Identify reads the hub's identity from its provider workspace.
-func Identify(ctx context.Context, config *rest.Config, workspace string) (Identity, error) {
+// ReadIdentity reads the hub's identity from its provider workspace.
+func ReadIdentity(ctx context.Context, config *rest.Config, workspace string) (Identity, error) {
 	provider, err := client.New(config, client.Options{Scheme: Scheme()})
 	if err != nil {
-		return Identity{}, unreadable(workspace, err)
+		return Identity{}, readError(workspace, err)
 	}
 	var logicalCluster corev1alpha1.LogicalCluster
 	if err := provider.Get(ctx, types.NamespacedName{Name: corev1alpha1.LogicalClusterName}, &logicalCluster); err != nil {
-		return Identity{}, unreadable(workspace, err)
+		return Identity{}, readError(workspace, err)
 	}
 	var secret corev1.Secret
 	if err := provider.Get(ctx, types.NamespacedName{Namespace: HashKeyNamespace, Name: HashKeySecret}, &secret); err != nil {
-		return Identity{}, unreadable(workspace, err)
+		return Identity{}, readError(workspace, err)
 	}
 	key := secret.Data[HashKey]
 	if len(key) == 0 {
-		return Identity{}, unprepared(workspace, fmt.Errorf("the Secret %s/%s has no key %q", HashKeyNamespace, HashKeySecret, HashKey))
+		return Identity{}, notPreparedError(workspace, fmt.Errorf("the Secret %s/%s has no key %q", HashKeyNamespace, HashKeySecret, HashKey))
 	}
-	return Identity{Hub: logicalCluster.UID, HashKey: key}, nil
+	return Identity{HubUID: logicalCluster.UID, HashKey: key}, nil
 }
 
-// unreadable tells an unprepared workspace, which answers Forbidden or NotFound, from a kcp that does not answer the hub.
-func unreadable(workspace string, err error) error {
+// readError tells an unprepared workspace, which answers Forbidden or NotFound, from a kcp that does not answer the hub.
+func readError(workspace string, err error) error {
 	switch {
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("kcp does not accept the credentials for the provider workspace %s: %w", workspace, err)
 	case apierrors.IsForbidden(err) || apierrors.IsNotFound(err):
-		return unprepared(workspace, err)
+		return notPreparedError(workspace, err)
 	default:
 		return fmt.Errorf("cannot reach the provider workspace %s: %w", workspace, err)
 	}
 }
 
-func unprepared(workspace string, err error) error {
+func notPreparedError(workspace string, err error) error {
 	return fmt.Errorf("the provider workspace %s is not prepared for this user; run `synchub init --provider-workspace %s --hub-user <user>` as its administrator: %w", workspace, workspace, err)
 }

@@ -32,7 +32,7 @@ func TestIdentify(t *testing.T) {
 	g := NewWithT(t)
 	provider := newProvider(t, "identified")
 	identify := func() (bootstrap.Identity, error) {
-		return bootstrap.Identify(t.Context(), framework.InWorkspace(provider.HubConfig, provider.path), provider.path)
+		return bootstrap.ReadIdentity(t.Context(), framework.InWorkspace(provider.HubConfig, provider.path), provider.path)
 	}
 	const advice = "run `synchub init --provider-workspace root:identified --hub-user <user>` as its administrator"
 	_, err := identify()
@@ -41,7 +41,7 @@ func TestIdentify(t *testing.T) {
 	_, err = identify()
 	g.Expect(err).To(MatchError(ContainSubstring(advice)), "no rights in it")
 
-	provider.prepared(t)
+	provider.bootstrapped(t)
 	var identity bootstrap.Identity
 	eventually(t, func(g Gomega) {
 		var err error
@@ -52,21 +52,21 @@ func TestIdentify(t *testing.T) {
 	provider.read(t, logicalCluster, named(corev1alpha1.LogicalClusterName))
 	secret := &corev1.Secret{}
 	provider.read(t, secret, hashKeySecret)
-	g.Expect(identity).To(Equal(bootstrap.Identity{Hub: logicalCluster.UID, HashKey: secret.Data[bootstrap.HashKey]}))
-	g.Expect(identity.Hub).NotTo(BeEmpty())
+	g.Expect(identity).To(Equal(bootstrap.Identity{HubUID: logicalCluster.UID, HashKey: secret.Data[bootstrap.HashKey]}))
+	g.Expect(identity.HubUID).NotTo(BeEmpty())
 	g.Expect(identity.HashKey).To(HaveLen(32))
 
-	another := newProvider(t, "another").prepared(t)
+	another := newProvider(t, "another").bootstrapped(t)
 	eventually(t, func(g Gomega) {
-		other, err := bootstrap.Identify(t.Context(), framework.InWorkspace(another.HubConfig, another.path), another.path)
+		other, err := bootstrap.ReadIdentity(t.Context(), framework.InWorkspace(another.HubConfig, another.path), another.path)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(other.Hub).NotTo(Equal(identity.Hub))
+		g.Expect(other.HubUID).NotTo(Equal(identity.HubUID))
 		g.Expect(other.HashKey).NotTo(Equal(identity.HashKey))
 	})
 
 	provider.change(t, secret, hashKeySecret, func() { secret.Data = nil })
 	_, err = identify()
 	g.Expect(err).To(MatchError(And(ContainSubstring("synchub init"), ContainSubstring(`default/synchub-hash-key has no key "key"`))))
-	provider.prepared(t)
+	provider.bootstrapped(t)
 	g.Expect(identify()).To(HaveField("HashKey", HaveLen(32)))
 }

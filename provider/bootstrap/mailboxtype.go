@@ -29,38 +29,38 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// universal is kcp's type of workspaces that users work in: it binds kcp's tenancy and topology APIs, and allows any children.
-var universal = tenancyv1alpha1.WorkspaceTypeReference{Name: "universal", Path: "root"}
+// universalType is kcp's type of workspaces that users work in: it binds kcp's tenancy and topology APIs, and allows any children.
+var universalType = tenancyv1alpha1.WorkspaceTypeReference{Name: "universal", Path: "root"}
 
-// workspaceType makes every mailbox bind the mailbox export, with all its claims accepted now and later. A mailbox that is
+// ensureWorkspaceType makes every mailbox bind the mailbox export, with all its claims accepted now and later. A mailbox that is
 // universal as well costs kcp some 40 % more, so it is that only where the provider workspace allows no other. No mailbox has
 // workspaces below it, whichever APIs its users bind: also one that was made when the type allowed them.
-func (s *setup) workspaceType(ctx context.Context) error {
-	extends, err := s.allowsOnlySome(ctx)
+func (s *bootstrapper) ensureWorkspaceType(ctx context.Context) error {
+	extends, err := s.restrictsChildTypes(ctx)
 	if err != nil {
 		return err
 	}
 	workspaceType := &tenancyv1alpha1.WorkspaceType{ObjectMeta: metav1.ObjectMeta{Name: WorkspaceType}}
-	return ensure(ctx, s, "WorkspaceType", workspaceType, func(workspaceType *tenancyv1alpha1.WorkspaceType) {
+	return createOrUpdate(ctx, s, "WorkspaceType", workspaceType, func(workspaceType *tenancyv1alpha1.WorkspaceType) {
 		maintain := tenancyv1alpha1.APIBindingLifecycleModeMaintain
 		spec := &workspaceType.Spec
 		if extends {
-			spec.Extend.With = with(spec.Extend.With, universal)
+			spec.Extend.With = appendIfMissing(spec.Extend.With, universalType)
 		} else {
-			spec.Extend.With = slices.DeleteFunc(spec.Extend.With, func(base tenancyv1alpha1.WorkspaceTypeReference) bool { return base == universal })
+			spec.Extend.With = slices.DeleteFunc(spec.Extend.With, func(base tenancyv1alpha1.WorkspaceTypeReference) bool { return base == universalType })
 		}
 		spec.LimitAllowedChildren = &tenancyv1alpha1.WorkspaceTypeSelector{None: true}
-		spec.DefaultAPIBindings = with(spec.DefaultAPIBindings, tenancyv1alpha1.APIExportReference{Path: s.Workspace, Export: MailboxExport})
+		spec.DefaultAPIBindings = appendIfMissing(spec.DefaultAPIBindings, tenancyv1alpha1.APIExportReference{Path: s.Workspace, Export: MailboxExport})
 		spec.DefaultAPIBindingLifecycle = &maintain
 	})
 }
 
-// allowsOnlySome tells whether the provider workspace is of a type that allows only some types of children, as kcp's organization
+// restrictsChildTypes tells whether the provider workspace is of a type that allows only some types of children, as kcp's organization
 // does with universal ones. A type that this user may not read may be such a type.
-func (s *setup) allowsOnlySome(ctx context.Context) (bool, error) {
+func (s *bootstrapper) restrictsChildTypes(ctx context.Context) (bool, error) {
 	var self corev1alpha1.LogicalCluster
 	if err := s.client.Get(ctx, types.NamespacedName{Name: corev1alpha1.LogicalClusterName}, &self); err != nil {
-		return false, explain(err, "get", "the LogicalCluster of", s.Workspace)
+		return false, describeError(err, "get", "the LogicalCluster of", s.Workspace)
 	}
 	open, seen := []string{self.Annotations[tenancyv1alpha1.LogicalClusterTypeAnnotationKey]}, map[string]bool{}
 	for len(open) > 0 {
@@ -70,12 +70,12 @@ func (s *setup) allowsOnlySome(ctx context.Context) (bool, error) {
 			continue
 		}
 		seen[next] = true
-		parent, err := s.typeNamed(ctx, next)
+		parent, err := s.getWorkspaceType(ctx, next)
 		if apierrors.IsForbidden(err) {
 			return true, nil
 		}
 		if err != nil {
-			return false, explain(err, "get", "the WorkspaceType "+next+", which is that of", s.Workspace)
+			return false, describeError(err, "get", "the WorkspaceType "+next+", which is that of", s.Workspace)
 		}
 		if limit := parent.Spec.LimitAllowedChildren; limit != nil && len(limit.Types) > 0 {
 			return true, nil
@@ -87,8 +87,8 @@ func (s *setup) allowsOnlySome(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// typeNamed reads a type by the path of its workspace and its name.
-func (s *setup) typeNamed(ctx context.Context, pathAndName string) (*tenancyv1alpha1.WorkspaceType, error) {
+// getWorkspaceType reads a type by the path of its workspace and its name.
+func (s *bootstrapper) getWorkspaceType(ctx context.Context, pathAndName string) (*tenancyv1alpha1.WorkspaceType, error) {
 	workspace, name := logicalcluster.NewPath(pathAndName).Split()
 	reader, err := client.New(s.Config(workspace.String()), client.Options{Scheme: Scheme()})
 	if err != nil {

@@ -46,7 +46,7 @@ func TestMailboxesAreLean(t *testing.T) {
 			provider := newProvider(t, "lean-in-"+parentType)
 			_, err := framework.CreateWorkspace(t.Context(), provider.Config, "root", "lean-in-"+parentType, parentType)
 			g.Expect(err).NotTo(HaveOccurred())
-			provider.prepared(t)
+			provider.bootstrapped(t)
 			workspaceType := &tenancyv1alpha1.WorkspaceType{}
 			provider.change(t, workspaceType, named(bootstrap.WorkspaceType), func() {
 				workspaceType.Spec.Extend.With = []tenancyv1alpha1.WorkspaceTypeReference{universal}

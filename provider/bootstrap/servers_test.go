@@ -37,9 +37,9 @@ import (
 )
 
 const (
-	startLimit = 5 * time.Minute
-	// patience is how long a test waits for what must happen, however busy the machine is.
-	patience = 3 * time.Minute
+	startTimeout = 5 * time.Minute
+	// eventuallyTimeout is how long a test waits for what must happen, however busy the machine is.
+	eventuallyTimeout = 3 * time.Minute
 )
 
 // shared is the kcp of this package. Each test has a provider workspace of its own.
@@ -73,7 +73,7 @@ func startKCP() (*servers.KCP, error) {
 	if shared.dir, err = os.MkdirTemp("", "synchub-bootstrap-"); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	kcp, err := servers.StartKCP(ctx, servers.Options{Dir: shared.dir, Bin: filepath.Join(root, "bin")})
 	if err != nil {
@@ -109,8 +109,8 @@ func (p provider) create(t *testing.T) provider {
 	return p
 }
 
-// prepared runs the set-up as the administrator.
-func (p provider) prepared(t *testing.T, groups ...string) provider {
+// bootstrapped runs the set-up as the administrator.
+func (p provider) bootstrapped(t *testing.T, groups ...string) provider {
 	t.Helper()
 	if _, err := p.run(t, p.Config, groups...); err != nil {
 		t.Fatal(err)
@@ -161,5 +161,5 @@ func (p provider) client(t *testing.T, user *rest.Config, workspace string) clie
 // eventually waits with the package's patience.
 func eventually(t *testing.T, what func(g Gomega)) {
 	t.Helper()
-	NewWithT(t).Eventually(what).WithContext(t.Context()).WithTimeout(patience).WithPolling(50 * time.Millisecond).Should(Succeed())
+	NewWithT(t).Eventually(what).WithContext(t.Context()).WithTimeout(eventuallyTimeout).WithPolling(50 * time.Millisecond).Should(Succeed())
 }

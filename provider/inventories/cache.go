@@ -37,8 +37,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/provider/holdings"
 	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 	"github.com/synchub-dev/synchub/provider/transport"
 )
 
@@ -50,8 +50,8 @@ var (
 	secrets     = corev1.SchemeGroupVersion.WithKind("Secret")
 )
 
-// Secret returns what to read metadata of Secrets into. Nothing else of them is held.
-func Secret() *metav1.PartialObjectMetadata {
+// SecretMetadata returns what to read metadata of Secrets into. Nothing else of them is held.
+func SecretMetadata() *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}}
 }
 
@@ -59,8 +59,8 @@ func Secret() *metav1.PartialObjectMetadata {
 type endpointCache struct {
 	cache.Cache
 	mapper meta.RESTMapper
-	// held says how much of each kind there is.
-	held map[schema.GroupVersionKind]*holdings.Holdings
+	// sizes says how much of each kind there is.
+	sizes map[schema.GroupVersionKind]*cachesize.Counter
 }
 
 var _ mcpcache.WildcardCache = &endpointCache{}
@@ -72,13 +72,13 @@ func newEndpointCache(config *rest.Config, scheme *runtime.Scheme) (*endpointCac
 	if err != nil {
 		return nil, err
 	}
-	made := &endpointCache{held: map[schema.GroupVersionKind]*holdings.Holdings{syncTargets: {}, secrets: {}}}
+	made := &endpointCache{sizes: map[schema.GroupVersionKind]*cachesize.Counter{syncTargets: {}, secrets: {}}}
 	if made.mapper, err = newMapper(config, client); err != nil {
 		return nil, err
 	}
 	made.Cache, err = cache.New(config, cache.Options{
 		HTTPClient: client, Scheme: scheme, Mapper: made.mapper,
-		DefaultTransform: bound, NewInformer: made.newInformer,
+		DefaultTransform: stripObject, NewInformer: made.newInformer,
 	})
 	return made, err
 }
@@ -91,32 +91,32 @@ func newMapper(config *rest.Config, client *http.Client) (meta.RESTMapper, error
 func (c *endpointCache) newInformer(watcher toolscache.ListerWatcher, of runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 	from := toolscache.ToListerWatcherWithContext(watcher)
 	informer := kcpinformers.NewSharedIndexInformer(
-		&toolscache.ListWatch{ListWithContextFunc: inPages(from.ListWithContext), WatchFuncWithContext: from.WatchWithContext}, of, resync, indexers)
+		&toolscache.ListWatch{ListWithContextFunc: paginate(from.ListWithContext), WatchFuncWithContext: from.WatchWithContext}, of, resync, indexers)
 	// All of these fail only on an informer that has been started.
-	_ = informer.SetIgnoreFunc(kcp.DeletesUnlisted(informer))
+	_ = informer.SetIgnoreFunc(kcp.NewUnlistedDeleter(informer))
 	_ = informer.AddIndexers(toolscache.Indexers{
 		kcpcache.ClusterIndexName:             mcpcache.ClusterIndexFunc,
 		kcpcache.ClusterAndNamespaceIndexName: mcpcache.ClusterAndNamespaceIndexFunc,
 	})
-	_, _ = informer.AddEventHandler(c.counting(of))
+	_, _ = informer.AddEventHandler(c.sizeHandler(of))
 	return informer
 }
 
-// counting returns a handler that counts what is held of a kind.
-func (c *endpointCache) counting(of runtime.Object) toolscache.ResourceEventHandler {
+// sizeHandler returns a handler that counts what is held of a kind.
+func (c *endpointCache) sizeHandler(of runtime.Object) toolscache.ResourceEventHandler {
 	kind := secrets
 	if _, is := of.(*edgev2alpha1.SyncTarget); is {
 		kind = syncTargets
 	}
-	held := c.held[kind]
+	held := c.sizes[kind]
 	return toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(added any) { held.Change(1, sizeOf(added)) },
-		UpdateFunc: func(before, after any) { held.Change(0, sizeOf(after)-sizeOf(before)) },
+		AddFunc:    func(added any) { held.Add(1, sizeOf(added)) },
+		UpdateFunc: func(before, after any) { held.Add(0, sizeOf(after)-sizeOf(before)) },
 		DeleteFunc: func(deleted any) {
 			if unseen, is := deleted.(toolscache.DeletedFinalStateUnknown); is {
 				deleted = unseen.Obj
 			}
-			held.Change(-1, -sizeOf(deleted))
+			held.Add(-1, -sizeOf(deleted))
 		},
 	}
 }
@@ -134,7 +134,7 @@ func (c *endpointCache) GetSharedInformer(of runtime.Object) (toolscache.SharedI
 		if kind = known.GroupVersionKind(); kind != secrets {
 			return nil, kind, "", fmt.Errorf("the metadata of %s is not cached", kind)
 		}
-		informer, err = c.GetInformer(context.TODO(), Secret(), cache.BlockUntilSynced(false))
+		informer, err = c.GetInformer(context.TODO(), SecretMetadata(), cache.BlockUntilSynced(false))
 	default:
 		return nil, kind, "", fmt.Errorf("%T is not cached: read it from kcp itself", of)
 	}
@@ -155,8 +155,8 @@ func (c *endpointCache) GetSharedInformer(of runtime.Object) (toolscache.SharedI
 	return shared, kind, mapping.Scope.Name(), nil
 }
 
-// inPages returns a function that lists in pages, of which it keeps only as much as the cache will hold.
-func inPages(list func(context.Context, metav1.ListOptions) (runtime.Object, error)) func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+// paginate returns a function that lists in pages, of which it keeps only as much as the cache will hold.
+func paginate(list func(context.Context, metav1.ListOptions) (runtime.Object, error)) func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 	return func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		options.Limit = pageSize
 		if options.ResourceVersion == "0" {
@@ -165,12 +165,12 @@ func inPages(list func(context.Context, metav1.ListOptions) (runtime.Object, err
 		}
 		var all []runtime.Object
 		for {
-			page, err := transport.Page(ctx, &options, list)
+			page, err := transport.ListPage(ctx, &options, list)
 			if err != nil {
 				return nil, err
 			}
 			err = meta.EachListItem(page, func(item runtime.Object) error {
-				_, err := bound(item)
+				_, err := stripObject(item)
 				all = append(all, item)
 				return err
 			})

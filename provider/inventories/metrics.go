@@ -23,7 +23,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/synchub-dev/synchub/provider/gauges"
+	"github.com/synchub-dev/synchub/provider/metrics"
 )
 
 var (
@@ -33,19 +33,19 @@ var (
 		"Estimate of the memory that those take.", []string{"resource"}, nil)
 )
 
-// started are the providers that run: none on a hub that does not lead.
-var started = gauges.New(read, cacheObjects, cacheBytes)
+// runningProviders are the providers that run: none on a hub that does not lead.
+var runningProviders = metrics.New(collectProviders, cacheObjects, cacheBytes)
 
 // Collectors returns the package's metrics, to be registered once.
-func Collectors() []prometheus.Collector { return []prometheus.Collector{started} }
+func Collectors() []prometheus.Collector { return []prometheus.Collector{runningProviders} }
 
-func read(started []*Provider, metrics chan<- prometheus.Metric) {
+func collectProviders(started []*Provider, metrics chan<- prometheus.Metric) {
 	for kind, resource := range map[schema.GroupVersionKind]string{syncTargets: "synctargets", secrets: "secrets"} {
 		var objects, bytes int64
 		for _, provider := range started {
-			for _, cache := range provider.all() {
-				objects += cache.held[kind].Objects()
-				bytes += cache.held[kind].Bytes()
+			for _, cache := range provider.endpointCaches() {
+				objects += cache.sizes[kind].Objects()
+				bytes += cache.sizes[kind].Bytes()
 			}
 		}
 		if len(started) > 0 {
@@ -55,8 +55,8 @@ func read(started []*Provider, metrics chan<- prometheus.Metric) {
 	}
 }
 
-// all returns the caches of all endpoints.
-func (p *Provider) all() []*endpointCache {
+// endpointCaches returns the caches of all endpoints.
+func (p *Provider) endpointCaches() []*endpointCache {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	return slices.Collect(maps.Values(p.caches))

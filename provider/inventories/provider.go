@@ -36,7 +36,7 @@ import (
 
 // Options are what a provider needs.
 type Options struct {
-	Access *kcp.Access
+	KCP *kcp.ConfigProvider
 	// Workspace is the path of the provider workspace, and Export the name of the inventory export there.
 	Workspace string
 	Export    string
@@ -48,9 +48,9 @@ type Options struct {
 // Provider finds the inventory workspaces, and gives each a client that reads from the caches of this package.
 type Provider struct {
 	*provider.Provider
-	access *kcp.Access
-	scheme *runtime.Scheme
-	log    logr.Logger
+	kcpConfig *kcp.ConfigProvider
+	scheme    *runtime.Scheme
+	log       logr.Logger
 
 	lock sync.Mutex
 	// ctx is the owner of the caches, set by Start.
@@ -63,12 +63,12 @@ var _ multicluster.ProviderRunnable = &Provider{}
 
 // New returns a provider, which finds nothing until it is started.
 func New(options Options) (*Provider, error) {
-	made := &Provider{access: options.Access, scheme: options.Scheme, log: options.Log, caches: map[string]*endpointCache{}}
+	made := &Provider{kcpConfig: options.KCP, scheme: options.Scheme, log: options.Log, caches: map[string]*endpointCache{}}
 	ready := provider.ConditionReadyFunc("Ready")
 	// The provider logs whole APIBindings at info level.
 	quiet := options.Log.V(2)
 	var err error
-	made.Provider, err = provider.NewProvider(options.Access.Workspace(options.Workspace), options.Export, provider.Options{
+	made.Provider, err = provider.NewProvider(options.KCP.WorkspaceConfig(options.Workspace), options.Export, provider.Options{
 		Scheme:              options.Scheme,
 		EndpointSliceObject: &apisv1alpha1.APIExportEndpointSlice{},
 		ObjectToWatch:       &apisv1alpha1.APIBinding{},
@@ -88,7 +88,7 @@ func (p *Provider) Start(ctx context.Context, aware multicluster.Aware) error {
 	p.lock.Unlock()
 	defer p.running.Wait()
 	defer cancel()
-	defer started.Add(p)()
+	defer runningProviders.Add(p)()
 	return p.Provider.Start(ctx, aware)
 }
 
@@ -96,22 +96,22 @@ func (p *Provider) Start(ctx context.Context, aware multicluster.Aware) error {
 func (p *Provider) newCluster(
 	config *rest.Config, name logicalcluster.Name, _ mcpcache.WildcardCache, scheme *runtime.Scheme, recorder mcrecorder.EventRecorderGetter,
 ) (*mcpcache.ScopedCluster, error) {
-	cache, err := p.cacheOf(config.Host)
+	cache, err := p.getOrStartCache(config.Host)
 	if err != nil {
 		return nil, err
 	}
 	return mcpcache.NewScopedCluster(config, name, cache, scheme, recorder)
 }
 
-// cacheOf returns the cache of an endpoint, and starts it if there is none. It runs as long as the provider does: the workspaces
+// getOrStartCache returns the cache of an endpoint, and starts it if there is none. It runs as long as the provider does: the workspaces
 // of an endpoint that goes keep it, and it goes on when the endpoint comes back.
-func (p *Provider) cacheOf(endpoint string) (*endpointCache, error) {
+func (p *Provider) getOrStartCache(endpoint string) (*endpointCache, error) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	if found := p.caches[endpoint]; found != nil {
 		return found, nil
 	}
-	made, err := newEndpointCache(p.access.Tenants(endpoint), p.scheme)
+	made, err := newEndpointCache(p.kcpConfig.InventoryConfigFor(endpoint), p.scheme)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a cache for the endpoint %s: %w", endpoint, err)
 	}

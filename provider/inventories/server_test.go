@@ -49,9 +49,9 @@ import (
 
 const (
 	providerWorkspace = "root:synchub"
-	startLimit        = 5 * time.Minute
-	// patience is how long a test waits for what must happen, however busy the machine is.
-	patience = time.Minute
+	startTimeout      = 5 * time.Minute
+	// eventuallyTimeout is how long a test waits for what must happen, however busy the machine is.
+	eventuallyTimeout = time.Minute
 )
 
 // workspaceContent makes a workspace an inventory.
@@ -100,7 +100,7 @@ func TestAgainstKCP(t *testing.T) {
 	g := NewWithT(t)
 	root, err := framework.RepositoryRoot()
 	g.Expect(err).NotTo(HaveOccurred())
-	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
 	server, err := servers.StartKCP(ctx, servers.Options{Dir: t.TempDir(), Bin: filepath.Join(root, "bin")})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -115,10 +115,10 @@ func TestAgainstKCP(t *testing.T) {
 	access, err := kcp.Load(server.HubKubeconfigOf(servers.HubUser), kcp.Limits{QPS: 1000, Burst: 1000})
 	g.Expect(err).NotTo(HaveOccurred())
 	scheme := testScheme(t)
-	provider, err := New(Options{Access: access, Workspace: providerWorkspace, Export: bootstrap.InventoryExport, Scheme: scheme, Log: logr.Discard()})
+	provider, err := New(Options{KCP: access, Workspace: providerWorkspace, Export: bootstrap.InventoryExport, Scheme: scheme, Log: logr.Discard()})
 	g.Expect(err).NotTo(HaveOccurred())
 	found := &engaged{all: map[multicluster.ClusterName]cluster.Cluster{}}
-	framework.During(t, func(ctx context.Context) error { return provider.Start(ctx, found) })
+	framework.RunInTest(t, func(ctx context.Context) error { return provider.Start(ctx, found) })
 
 	inventory := func(name string) (logicalcluster.Name, client.Client) {
 		made, err := framework.CreateWorkspace(ctx, server.Config, "root", name, "root:universal")
@@ -126,8 +126,8 @@ func TestAgainstKCP(t *testing.T) {
 		config := server.Workspace("root:" + name)
 		manifest := fmt.Sprintf(workspaceContent, providerWorkspace, bootstrap.InventoryExport, edgev2alpha1.LabelCredential, edgev2alpha1.CredentialKubeconfig)
 		// kcp may know the rights in a new workspace a moment later.
-		g.Eventually(framework.Apply).WithContext(ctx).WithArguments(config, manifest).WithTimeout(patience).Should(Succeed())
-		g.Eventually(framework.List).WithContext(ctx).WithArguments(config, edgev2alpha1.GroupVersion.WithResource("synctargets"), "", "").WithTimeout(patience).Should(BeEmpty())
+		g.Eventually(framework.Apply).WithContext(ctx).WithArguments(config, manifest).WithTimeout(eventuallyTimeout).Should(Succeed())
+		g.Eventually(framework.List).WithContext(ctx).WithArguments(config, edgev2alpha1.GroupVersion.WithResource("synctargets"), "", "").WithTimeout(eventuallyTimeout).Should(BeEmpty())
 		writer, err := client.New(config, client.Options{Scheme: scheme})
 		g.Expect(err).NotTo(HaveOccurred())
 		return logicalcluster.Name(made.Spec.Cluster), writer
@@ -136,7 +136,7 @@ func TestAgainstKCP(t *testing.T) {
 	modestName, modest := inventory("modest")
 	eventually := func(check func(g Gomega)) {
 		t.Helper()
-		g.Eventually(check).WithTimeout(patience).WithPolling(50 * time.Millisecond).Should(Succeed())
+		g.Eventually(check).WithTimeout(eventuallyTimeout).WithPolling(50 * time.Millisecond).Should(Succeed())
 	}
 
 	t.Run("holds of objects what the hub reads", func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestAgainstKCP(t *testing.T) {
 			g.Expect(greedy.Create(ctx, secret)).To(Succeed())
 		}
 		var read edgev2alpha1.SyncTarget
-		secret := Secret()
+		secret := SecretMetadata()
 		eventually(func(g Gomega) {
 			cluster := found.get(greedyName)
 			g.Expect(cluster).NotTo(BeNil())
@@ -171,8 +171,8 @@ func TestAgainstKCP(t *testing.T) {
 		g.Expect(secret.Annotations).To(HaveKeyWithValue(edgev2alpha1.AnnotationAllowedSyncTargets, "large"))
 
 		held := func() (objects, bytes int64) {
-			for _, cache := range provider.all() {
-				for _, of := range cache.held {
+			for _, cache := range provider.endpointCaches() {
+				for _, of := range cache.sizes {
 					objects, bytes = objects+of.Objects(), bytes+of.Bytes()
 				}
 			}
@@ -212,7 +212,7 @@ func TestAgainstKCP(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: func(added any) { seen <- added.(*edgev2alpha1.SyncTarget).Name }})
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Eventually(seen).WithTimeout(patience).Should(Receive(Equal("florin")))
+		g.Eventually(seen).WithTimeout(eventuallyTimeout).Should(Receive(Equal("florin")))
 	})
 
 	// What docs/operations.md tells operators.
@@ -235,11 +235,11 @@ spec:
 		}
 		// kcp takes a moment to count.
 		g.Eventually(func() error { return modest.Create(ctx, &corev1.Secret{ObjectMeta: many()}) }).
-			WithTimeout(patience).Should(MatchError(ContainSubstring("exceeded quota")))
+			WithTimeout(eventuallyTimeout).Should(MatchError(ContainSubstring("exceeded quota")))
 		g.Eventually(func() error {
 			meta := many()
 			meta.Namespace = ""
 			return modest.Create(ctx, &edgev2alpha1.SyncTarget{ObjectMeta: meta})
-		}).WithTimeout(patience).Should(MatchError(ContainSubstring("exceeded quota")))
+		}).WithTimeout(eventuallyTimeout).Should(MatchError(ContainSubstring("exceeded quota")))
 	})
 }

@@ -30,7 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
 
-	"github.com/synchub-dev/synchub/provider/holdings"
+	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 )
 
 // server is a fake API server: what it lists, and the watch that it answers. It does not list by watches.
@@ -70,7 +70,7 @@ func (s *server) watched() []*watch.FakeWatcher {
 func TestWhatALaterListLacksIsGone(t *testing.T) {
 	g := NewWithT(t)
 	named := func(name string) metav1.PartialObjectMetadata {
-		secret := Secret()
+		secret := SecretMetadata()
 		secret.Namespace, secret.Name, secret.ResourceVersion = "default", name, "1"
 		secret.Annotations = map[string]string{"kcp.io/cluster": "abc"}
 		return *secret
@@ -79,8 +79,8 @@ func TestWhatALaterListLacksIsGone(t *testing.T) {
 		{ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: []metav1.PartialObjectMetadata{named("kept"), named("deleted")}},
 		{ListMeta: metav1.ListMeta{ResourceVersion: "2"}, Items: []metav1.PartialObjectMetadata{named("kept")}},
 	}}
-	cache := &endpointCache{held: map[schema.GroupVersionKind]*holdings.Holdings{syncTargets: {}, secrets: {}}}
-	informer := cache.newInformer(&toolscache.ListWatch{ListWithContextFunc: shard.list, WatchFuncWithContext: shard.watch}, Secret(), 0,
+	cache := &endpointCache{sizes: map[schema.GroupVersionKind]*cachesize.Counter{syncTargets: {}, secrets: {}}}
+	informer := cache.newInformer(&toolscache.ListWatch{ListWithContextFunc: shard.list, WatchFuncWithContext: shard.watch}, SecretMetadata(), 0,
 		toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc})
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -90,10 +90,10 @@ func TestWhatALaterListLacksIsGone(t *testing.T) {
 		running.Wait()
 	})
 	eventually := func(actual any) AsyncAssertion { return g.Eventually(actual).WithTimeout(time.Minute) }
-	eventually(cache.held[secrets].Objects).Should(BeEquivalentTo(2))
+	eventually(cache.sizes[secrets].Objects).Should(BeEquivalentTo(2))
 	eventually(shard.watched).Should(HaveLen(1))
 
 	shard.watched()[0].Error(&metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonExpired, Code: 410})
-	eventually(cache.held[secrets].Objects).Should(BeEquivalentTo(1))
+	eventually(cache.sizes[secrets].Objects).Should(BeEquivalentTo(1))
 	g.Expect(informer.GetIndexer().List()).To(HaveExactElements(HaveField("Name", "kept")))
 }

@@ -53,7 +53,7 @@ func (l *logs) text() string {
 func TestReload(t *testing.T) {
 	fake := newFakeKCP(t)
 	access := mustLoad(t, fake.kubeconfig(t, "first"))
-	client, err := kubernetes.NewForConfig(access.Workspace("root"))
+	client, err := kubernetes.NewForConfig(access.WorkspaceConfig("root"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestReloadUnderRequests(t *testing.T) {
 	stop, done := make(chan struct{}), make(chan error, 1)
 	go func() {
 		for {
-			if err := listNamespaces(t.Context(), access, access.Workspace("root").Host); err != nil {
+			if err := listNamespaces(t.Context(), access, access.WorkspaceConfig("root").Host); err != nil {
 				done <- err
 				return
 			}

@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// DeletesUnlisted returns an ignore function for one of kcp's informers. The function deletes from the cache each object that a
+// NewUnlistedDeleter returns an ignore function for one of kcp's informers. The function deletes from the cache each object that a
 // new list lacks, and tells the informer's handlers. It returns true for the deletions that it has done.
 //
 // When a reflector lists anew, the informer's queue gets a [cache.DeletedFinalStateUnknown] for each object that is in the cache
@@ -29,7 +29,7 @@ import (
 // function that accepts objects only. The object would stay in the cache until the hub restarts, and no handler would hear of its
 // deletion. An informer calls its ignore function for each entry of its queue, in order and under its own lock, before it
 // handles the entry, and never batches two entries of one key.
-func DeletesUnlisted(informer kcpcache.ScopeableSharedIndexInformer) func(entry any) (done bool) {
+func NewUnlistedDeleter(informer kcpcache.ScopeableSharedIndexInformer) func(entry any) (done bool) {
 	// The informer is the handler of its own queue: it passes each event on to the handlers that were added, in order.
 	handlers := informer.(cache.ResourceEventHandler)
 	return func(entry any) bool {

@@ -24,7 +24,7 @@ import (
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/synchub-dev/synchub/provider/requests"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
 // WhoAmI asks a workspace which user has the credentials of a configuration for it.
@@ -33,7 +33,7 @@ func WhoAmI(ctx context.Context, workspace *rest.Config) (authenticationv1.UserI
 	if err != nil {
 		return authenticationv1.UserInfo{}, err
 	}
-	review, err := client.SelfSubjectReviews().Create(requests.As(ctx, requests.Background), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	review, err := client.SelfSubjectReviews().Create(requestmetrics.WithClass(ctx, requestmetrics.Background), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
 		return authenticationv1.UserInfo{}, err
 	}

@@ -38,24 +38,24 @@ type Entry struct {
 	Cluster Cluster `json:"cluster,omitzero"`
 	// FormerClusters stood for the SyncTarget before, the latest last; objects may be left there.
 	FormerClusters []FormerCluster `json:"formerClusters,omitempty"`
-	// Refused is true while the SyncTarget is not synced because an older one of its workspace stands for the same cluster.
-	Refused bool `json:"refused,omitempty"`
-	// Verified is the generation of the SyncTarget for which all was well: its cluster known, its rights sufficient, its
-	// objects in step. Zero if something was not.
-	Verified int64 `json:"verified,omitempty"`
+	// ClusterConflict is true while the SyncTarget is not synced because an older one of its workspace stands for the same cluster.
+	ClusterConflict bool `json:"refused,omitempty"`
+	// VerifiedGeneration is the generation of the SyncTarget for which all was well: its cluster known, its rights sufficient, its
+	// objects in sync. Zero if something was not.
+	VerifiedGeneration int64 `json:"verified,omitempty"`
 	// Resources are those of the cluster of which the hub may have written objects, sorted.
 	Resources []Resource `json:"resources,omitempty"`
-	// Namespaces are those in which the hub may have written them, sorted; [Everywhere] is among them if it was not bound to some
+	// Namespaces are those in which the hub may have written them, sorted; [AllNamespaces] is among them if it was not bound to some
 	// before. Empty stands for the whole cluster.
 	Namespaces []string `json:"namespaces,omitempty"`
 }
 
-// Everywhere stands for all namespaces of a cluster.
-const Everywhere = "*"
+// AllNamespaces stands for all namespaces of a cluster.
+const AllNamespaces = "*"
 
-// Bind notes that the hub writes in these namespaces only from now on; none stands for the whole cluster. Those before stay
+// RecordNamespaces notes that the hub writes in these namespaces only from now on; none stands for the whole cluster. Those before stay
 // noted as long as anything may have been written.
-func (e *Entry) Bind(namespaces []string) {
+func (e *Entry) RecordNamespaces(namespaces []string) {
 	before := e.Namespaces
 	switch {
 	case len(namespaces) == 0:
@@ -64,13 +64,13 @@ func (e *Entry) Bind(namespaces []string) {
 	case len(e.Resources) == 0:
 		before = nil
 	case len(before) == 0:
-		before = []string{Everywhere}
+		before = []string{AllNamespaces}
 	}
 	e.Namespaces = slices.Compact(slices.Sorted(slices.Values(slices.Concat(before, namespaces))))
 }
 
-// LeftIn returns the namespaces in which the hub may have written before, and does not any more.
-func (e *Entry) LeftIn(namespaces []string) []string {
+// FormerNamespaces returns the namespaces in which the hub may have written before, and does not any more.
+func (e *Entry) FormerNamespaces(namespaces []string) []string {
 	if len(namespaces) == 0 {
 		return nil
 	}
@@ -99,8 +99,8 @@ type Resource struct {
 	metav1.GroupResource `json:",inline"`
 	// Version is the one that the hub uses.
 	Version string `json:"version,omitempty"`
-	// Own is true if the mailbox's objects of the same resource go there.
-	Own bool `json:"own,omitempty"`
+	// Direct is true if the mailbox's objects of the same resource go there.
+	Direct bool `json:"own,omitempty"`
 	// ConvertedFrom are the mailbox's resources whose objects become this one by conversions and relations, sorted.
 	ConvertedFrom []metav1.GroupResource `json:"convertedFrom,omitempty"`
 	// State, Reason and Message tell whether objects fit, as status.syncedResources does. State is empty if that is not known.
@@ -114,8 +114,8 @@ type Resource struct {
 // maxFormerClusters bounds how many former clusters are remembered of a SyncTarget.
 const maxFormerClusters = 8
 
-// Confirm makes another cluster the one that the SyncTarget stands for, at the time given.
-func (e *Entry) Confirm(next Cluster, now time.Time) {
+// ConfirmCluster makes another cluster the one that the SyncTarget stands for, at the time given.
+func (e *Entry) ConfirmCluster(next Cluster, now time.Time) {
 	if e.Cluster.ID != "" && e.Cluster.ID != next.ID && len(e.Resources) > 0 {
 		former := FormerCluster{Cluster: e.Cluster, Until: now.UTC().Truncate(time.Second)}
 		for _, resource := range e.Resources {
@@ -123,7 +123,7 @@ func (e *Entry) Confirm(next Cluster, now time.Time) {
 		}
 		e.FormerClusters = append(e.FormerClusters, former)
 	}
-	e.Cluster, e.Verified = next, 0
+	e.Cluster, e.VerifiedGeneration = next, 0
 	// Whoever comes back is no former one any more.
 	e.FormerClusters = slices.DeleteFunc(e.FormerClusters, func(former FormerCluster) bool { return former.ID == next.ID })
 	if more := len(e.FormerClusters) - maxFormerClusters; more > 0 {
@@ -146,8 +146,8 @@ func (e *Entry) clone() Entry {
 	return next
 }
 
-// nothing is how an entry is stored that remembers nothing.
-var nothing, _ = (&Entry{}).encode()
+// emptyEntry is how an entry is stored that remembers nothing.
+var emptyEntry, _ = (&Entry{}).encode()
 
 func (e *Entry) encode() (string, error) {
 	data, err := json.Marshal(e)

@@ -23,7 +23,7 @@ import (
 )
 
 // Where something may have been written is never forgotten before nothing is recorded any more.
-func TestBind(t *testing.T) {
+func TestRecordNamespaces(t *testing.T) {
 	split := func(text string) []string {
 		if text == "" {
 			return nil
@@ -52,8 +52,8 @@ func TestBind(t *testing.T) {
 			if test.placed {
 				entry.Resources = []Resource{{}}
 			}
-			entry.Bind(split(test.now))
-			if left := entry.LeftIn(split(test.now)); !slices.Equal(entry.Namespaces, split(test.want)) || !slices.Equal(left, split(test.left)) {
+			entry.RecordNamespaces(split(test.now))
+			if left := entry.FormerNamespaces(split(test.now)); !slices.Equal(entry.Namespaces, split(test.want)) || !slices.Equal(left, split(test.left)) {
 				t.Errorf("want %s, left %s, got %v, left %v", test.want, test.left, entry.Namespaces, left)
 			}
 		})

@@ -36,12 +36,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 	testclock "k8s.io/utils/clock/testing"
 
-	"github.com/synchub-dev/synchub/provider/holdings"
+	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 )
 
 func TestAdmit(t *testing.T) {
 	at := func(second int64, tie string, need int64) candidate {
-		return candidate{created: time.Unix(second, 0), tie: tie, need: need}
+		return candidate{created: time.Unix(second, 0), tieBreaker: tie, bytes: need}
 	}
 	for name, test := range map[string]struct {
 		limits     Limits
@@ -58,18 +58,18 @@ func TestAdmit(t *testing.T) {
 		"a smaller one in what is left": {Limits{Bytes: 9}, []candidate{at(1, "a", 5), at(2, "b", 5), at(3, "c", 4)}, []bool{true, false, true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			refused, _ := admit(test.limits, unlimited, test.candidates, false)
-			NewWithT(t).Expect(admitted(refused)).To(Equal(test.want))
+			exceeded, _ := admit(test.limits, unlimited, test.candidates, false)
+			NewWithT(t).Expect(admitted(exceeded)).To(Equal(test.want))
 		})
 	}
 }
 
 func unlimited(schema.GroupVersionResource) Limits { return Limits{} }
 
-func admitted(refused []refusal) []bool {
-	admitted := make([]bool, len(refused))
-	for i, by := range refused {
-		admitted[i] = by == notRefused
+func admitted(exceeded []exceededLimit) []bool {
+	admitted := make([]bool, len(exceeded))
+	for i, by := range exceeded {
+		admitted[i] = by == withinLimits
 	}
 	return admitted
 }
@@ -77,33 +77,33 @@ func admitted(refused []refusal) []bool {
 // A resource has its limits within those of the mailbox. What is beyond them takes no room from other resources.
 func TestAdmitOfAResource(t *testing.T) {
 	of := func(resource schema.GroupVersionResource, second, need int64) candidate {
-		return candidate{resource: resource, created: time.Unix(second, 0), need: need, identity: 1}
+		return candidate{resource: resource, created: time.Unix(second, 0), bytes: need, identityBytes: 1}
 	}
 	for name, test := range map[string]struct {
 		limits, ofSecrets Limits
 		candidates        []candidate
-		want              []refusal
+		want              []exceededLimit
 		admitsAt          int64
 	}{
 		"none of its own": {
-			Limits{}, Limits{}, []candidate{of(secrets, 1, 9), of(secrets, 2, 9)}, []refusal{notRefused, notRefused}, math.MaxInt64,
+			Limits{}, Limits{}, []candidate{of(secrets, 1, 9), of(secrets, 2, 9)}, []exceededLimit{withinLimits, withinLimits}, math.MaxInt64,
 		},
 		"the oldest, by number": {
-			Limits{}, Limits{Objects: 1}, []candidate{of(secrets, 2, 9), of(secrets, 1, 9), of(configMaps, 3, 9)}, []refusal{byResource, notRefused, notRefused}, math.MaxInt64,
+			Limits{}, Limits{Objects: 1}, []candidate{of(secrets, 2, 9), of(secrets, 1, 9), of(configMaps, 3, 9)}, []exceededLimit{resourceLimit, withinLimits, withinLimits}, math.MaxInt64,
 		},
 		"the oldest, by bytes, to which identities do not count": {
-			Limits{}, Limits{Bytes: 10}, []candidate{of(secrets, 1, 9), of(secrets, 2, 9), of(secrets, 3, 1)}, []refusal{notRefused, byResource, notRefused}, math.MaxInt64,
+			Limits{}, Limits{Bytes: 10}, []candidate{of(secrets, 1, 9), of(secrets, 2, 9), of(secrets, 3, 1)}, []exceededLimit{withinLimits, resourceLimit, withinLimits}, math.MaxInt64,
 		},
 		"what is beyond them takes no room": {
 			Limits{Objects: 2}, Limits{Objects: 1}, []candidate{of(secrets, 1, 9), of(secrets, 2, 9), of(configMaps, 3, 9), of(configMaps, 4, 9)},
-			[]refusal{notRefused, byResource, notRefused, byMailbox}, math.MaxInt64,
+			[]exceededLimit{withinLimits, resourceLimit, withinLimits, mailboxLimit}, math.MaxInt64,
 		},
 		"its identity takes room": {
 			Limits{Bytes: 20}, Limits{Objects: 1}, []candidate{of(secrets, 1, 9), of(secrets, 2, 9), of(configMaps, 3, 9), of(configMaps, 4, 9)},
-			[]refusal{notRefused, byResource, notRefused, byMailbox}, 28,
+			[]exceededLimit{withinLimits, resourceLimit, withinLimits, mailboxLimit}, 28,
 		},
 		"never beyond those of the mailbox": {
-			Limits{Objects: 1}, Limits{Objects: 3}, []candidate{of(configMaps, 1, 9), of(secrets, 2, 9)}, []refusal{notRefused, byMailbox}, math.MaxInt64,
+			Limits{Objects: 1}, Limits{Objects: 3}, []candidate{of(configMaps, 1, 9), of(secrets, 2, 9)}, []exceededLimit{withinLimits, mailboxLimit}, math.MaxInt64,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,8 +113,8 @@ func TestAdmitOfAResource(t *testing.T) {
 				}
 				return Limits{}
 			}
-			refused, admitsAt := admit(test.limits, limitsOf, test.candidates, false)
-			NewWithT(t).Expect(refused).To(Equal(test.want))
+			exceeded, admitsAt := admit(test.limits, limitsOf, test.candidates, false)
+			NewWithT(t).Expect(exceeded).To(Equal(test.want))
 			NewWithT(t).Expect(admitsAt).To(Equal(test.admitsAt))
 		})
 	}
@@ -123,7 +123,7 @@ func TestAdmitOfAResource(t *testing.T) {
 // Of configs none is in force that is younger than one for which there is no room.
 func TestAdmitInTurn(t *testing.T) {
 	candidates := []candidate{
-		{created: time.Unix(3, 0), need: 1}, {created: time.Unix(2, 0), tie: "b", need: 8}, {created: time.Unix(1, 0), need: 5}, {created: time.Unix(2, 0), tie: "a", need: 1},
+		{created: time.Unix(3, 0), bytes: 1}, {created: time.Unix(2, 0), tieBreaker: "b", bytes: 8}, {created: time.Unix(1, 0), bytes: 5}, {created: time.Unix(2, 0), tieBreaker: "a", bytes: 1},
 	}
 	inTurn, _ := admit(Limits{Bytes: 9}, unlimited, candidates, true)
 	NewWithT(t).Expect(admitted(inTurn)).To(Equal([]bool{false, false, true, true}))
@@ -145,12 +145,12 @@ func TestAdmitIsAFunctionOfTheSet(t *testing.T) {
 		}
 		candidates := make([]candidate, random.IntN(12))
 		for i := range candidates {
-			candidates[i] = candidate{created: time.Unix(random.Int64N(4), 0), tie: fmt.Sprint(i), need: random.Int64N(30)}
+			candidates[i] = candidate{created: time.Unix(random.Int64N(4), 0), tieBreaker: fmt.Sprint(i), bytes: random.Int64N(30)}
 			candidates[i].resource = []schema.GroupVersionResource{configMaps, secrets}[random.IntN(2)]
 		}
 		inOrder := func() []string {
-			refused, _ := admit(limits, limitsOf, candidates, false)
-			return checkAdmission(t, limits, own, candidates, refused)
+			exceeded, _ := admit(limits, limitsOf, candidates, false)
+			return checkAdmission(t, limits, own, candidates, exceeded)
 		}
 		before := inOrder()
 		random.Shuffle(len(candidates), func(i, j int) { candidates[i], candidates[j] = candidates[j], candidates[i] })
@@ -162,26 +162,26 @@ func TestAdmitIsAFunctionOfTheSet(t *testing.T) {
 
 // checkAdmission fails if more is admitted than the limits allow, own being those of secrets, or if something is refused that fits.
 // It returns what is admitted.
-func checkAdmission(t *testing.T, limits, own Limits, candidates []candidate, refused []refusal) (admitted []string) {
+func checkAdmission(t *testing.T, limits, own Limits, candidates []candidate, exceeded []exceededLimit) (admitted []string) {
 	t.Helper()
-	all, ofSecrets := counts{}, counts{}
+	all, ofSecrets := objectCounts{}, objectCounts{}
 	for i, one := range candidates {
-		if refused[i] != notRefused {
+		if exceeded[i] != withinLimits {
 			continue
 		}
-		admitted = append(admitted, one.tie)
-		all.objects, all.bytes = all.objects+1, all.bytes+one.need
+		admitted = append(admitted, one.tieBreaker)
+		all.objects, all.bytes = all.objects+1, all.bytes+one.bytes
 		if one.resource == secrets {
-			ofSecrets.objects, ofSecrets.bytes = ofSecrets.objects+1, ofSecrets.bytes+one.need
+			ofSecrets.objects, ofSecrets.bytes = ofSecrets.objects+1, ofSecrets.bytes+one.bytes
 		}
 	}
-	if limits.exceeds(all.held()) || own.exceeds(ofSecrets.held()) {
+	if limits.exceededBy(all.cached()) || own.exceededBy(ofSecrets.cached()) {
 		t.Fatalf("%+v, %+v: %+v are admitted, among them %+v secrets", limits, own, all, ofSecrets)
 	}
 	for i, one := range candidates {
-		fits := !limits.exceeds(all.objects+1, all.bytes+one.need)
-		fitsOwn := one.resource != secrets || !own.exceeds(ofSecrets.objects+1, ofSecrets.bytes+one.need)
-		if refused[i] == byMailbox && fits || refused[i] == byResource && fitsOwn {
+		fits := !limits.exceededBy(all.objects+1, all.bytes+one.bytes)
+		fitsOwn := one.resource != secrets || !own.exceededBy(ofSecrets.objects+1, ofSecrets.bytes+one.bytes)
+		if exceeded[i] == mailboxLimit && fits || exceeded[i] == resourceLimit && fitsOwn {
 			t.Fatalf("%+v, %+v: there is room for %+v besides %+v, among them %+v secrets", limits, own, one, all, ofSecrets)
 		}
 	}
@@ -189,53 +189,53 @@ func checkAdmission(t *testing.T, limits, own Limits, candidates []candidate, re
 	return admitted
 }
 
-// byLabel is a policy that selects what has a label.
-type byLabel struct {
+// labelPolicy is a policy that selects what has a label.
+type labelPolicy struct {
 	limits    Limits
 	isUnknown bool
 	configs   Limits
 }
 
-func (p *byLabel) Selects(_ logicalcluster.Name, _ schema.GroupVersionResource, object *unstructured.Unstructured) (selected, known bool) {
+func (p *labelPolicy) Selects(_ logicalcluster.Name, _ schema.GroupVersionResource, object *unstructured.Unstructured) (selected, known bool) {
 	return p.isUnknown || object.GetLabels()["selected"] == "yes", !p.isUnknown
 }
-func (p *byLabel) Limits(logicalcluster.Name) Limits { return p.limits }
-func (p *byLabel) ConfigLimits() Limits              { return p.configs }
-func (p *byLabel) Marks() []string                   { return []string{"example.com/mark"} }
+func (p *labelPolicy) Limits(logicalcluster.Name) Limits { return p.limits }
+func (p *labelPolicy) ConfigLimits() Limits              { return p.configs }
+func (p *labelPolicy) RetainedAnnotations() []string     { return []string{"example.com/mark"} }
 
-// cached plays the informer of one resource for a watching.
-type cached struct {
-	*watching
+// testInformer plays the informer of one resource for a watching.
+type testInformer struct {
+	*wildcardInformer
 	handler cache.ResourceEventHandler
-	told    []Event
+	events  []Event
 }
 
-func newCached(t *testing.T, policy Policy) *cached {
+func newTestInformer(t *testing.T, policy CachePolicy) *testInformer {
 	t.Helper()
 	owner := New(nil, "root:synchub", "mailbox", nil, testclock.NewFakeClock(time.Unix(1_000, 0)), logr.Discard())
-	owner.SetPolicy(policy, 0)
-	t.Cleanup(owner.reviews.ShutDown)
-	endpoint := &endpoint{owner: owner, clients: noClients(), watches: map[schema.GroupVersionResource]*watching{}}
-	return cachedAt(t, endpoint, configMaps)
+	owner.SetCachePolicy(policy, 0)
+	t.Cleanup(owner.reviewQueue.ShutDown)
+	endpoint := &endpoint{owner: owner, clients: noClients(), informers: map[schema.GroupVersionResource]*wildcardInformer{}}
+	return newTestInformerAt(t, endpoint, configMaps)
 }
 
-// cachedAt plays the informer of a resource at an endpoint.
-func cachedAt(t *testing.T, endpoint *endpoint, resource schema.GroupVersionResource) *cached {
+// newTestInformerAt plays the informer of a resource at an endpoint.
+func newTestInformerAt(t *testing.T, endpoint *endpoint, resource schema.GroupVersionResource) *testInformer {
 	t.Helper()
-	c := &cached{watching: &watching{endpoint: endpoint, resource: resource, items: map[types.UID]*item{}, settled: make(chan struct{})}}
-	endpoint.watches[resource] = c.watching
+	c := &testInformer{wildcardInformer: &wildcardInformer{endpoint: endpoint, resource: resource, countedObjects: map[types.UID]*cachedObject{}, attempted: make(chan struct{})}}
+	endpoint.informers[resource] = c.wildcardInformer
 	c.informer = kcpinformers.NewSharedIndexInformer(&cache.ListWatch{}, &unstructured.Unstructured{}, 0, cache.Indexers{kcpcache.ClusterIndexName: kcpcache.ClusterIndexFunc})
-	c.handler = c.counting(endpoint.handler(resource))
+	c.handler = c.countingHandler(endpoint.eventHandler(resource))
 	t.Cleanup(endpoint.owner.Subscribe(resource, here, c))
 	return c
 }
 
-func (c *cached) OnEvent(event Event)           { c.told = append(c.told, event) }
-func (c *cached) OnProven(types.NamespacedName) {}
-func (c *cached) OnReset()                      {}
+func (c *testInformer) OnEvent(event Event)                   { c.events = append(c.events, event) }
+func (c *testInformer) OnAbsenceDecided(types.NamespacedName) {}
+func (c *testInformer) OnReset()                              {}
 
-// shows does what the informer does when a server tells of an object.
-func (c *cached) shows(t *testing.T, object *unstructured.Unstructured) *unstructured.Unstructured {
+// update does what the informer does when a server tells of an object.
+func (c *testInformer) update(t *testing.T, object *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	made, err := c.transform(object)
 	if err != nil {
@@ -250,10 +250,10 @@ func (c *cached) shows(t *testing.T, object *unstructured.Unstructured) *unstruc
 	} else {
 		c.handler.OnAdd(made, false)
 	}
-	return objectOf(made)
+	return toObject(made)
 }
 
-func (c *cached) removes(t *testing.T, object *unstructured.Unstructured) {
+func (c *testInformer) remove(t *testing.T, object *unstructured.Unstructured) {
 	t.Helper()
 	made, _ := c.transform(object)
 	if err := c.informer.GetIndexer().Delete(made); err != nil {
@@ -268,7 +268,7 @@ func configMapOf(name string, size int, labels map[string]string) *unstructured.
 	made.SetUID(types.UID(name))
 	made.SetLabels(labels)
 	annotations := made.GetAnnotations()
-	annotations["example.com/mark"], annotations["example.com/note"], annotations[lastApplied] = "m", "n", strings.Repeat("y", size)
+	annotations["example.com/mark"], annotations["example.com/note"], annotations[lastAppliedAnnotation] = "m", "n", strings.Repeat("y", size)
 	made.SetAnnotations(annotations)
 	made.Object["data"] = map[string]any{"entry": strings.Repeat("x", size)}
 	return made
@@ -277,103 +277,103 @@ func configMapOf(name string, size int, labels map[string]string) *unstructured.
 var selectedLabel = map[string]string{"selected": "yes"}
 
 // What no config selects is held without its content, and beyond the limits nothing is held but which object it is.
-func TestExtents(t *testing.T) {
+func TestProjections(t *testing.T) {
 	g := NewWithT(t)
-	policy := &byLabel{limits: Limits{Bytes: 50_000}}
-	c := newCached(t, policy)
-	whole := c.shows(t, configMapOf("a", 10_000, selectedLabel))
-	g.Expect(ExtentOf(whole)).To(Equal(Whole))
+	policy := &labelPolicy{limits: Limits{Bytes: 50_000}}
+	c := newTestInformer(t, policy)
+	whole := c.update(t, configMapOf("a", 10_000, selectedLabel))
+	g.Expect(ProjectionOf(whole)).To(Equal(FullObject))
 	g.Expect(whole.Object).To(HaveKey("data"))
 
-	unselected := c.shows(t, configMapOf("b", 10_000, map[string]string{"selected": "no"}))
-	g.Expect(ExtentOf(unselected)).To(Equal(Metadata))
+	unselected := c.update(t, configMapOf("b", 10_000, map[string]string{"selected": "no"}))
+	g.Expect(ProjectionOf(unselected)).To(Equal(MetadataOnly))
 	g.Expect(unselected.Object).NotTo(HaveKey("data"))
 	g.Expect(unselected.GetLabels()).To(HaveKeyWithValue("selected", "no"))
-	g.Expect(unselected.GetAnnotations()).To(And(HaveKeyWithValue("example.com/note", "n"), Not(HaveKey(lastApplied))))
+	g.Expect(unselected.GetAnnotations()).To(And(HaveKeyWithValue("example.com/note", "n"), Not(HaveKey(lastAppliedAnnotation))))
 	g.Expect(mailboxOf(unselected)).To(BeEquivalentTo(here))
 
-	beyond := c.shows(t, configMapOf("c", 20_000, selectedLabel))
-	g.Expect(ExtentOf(beyond)).To(Equal(Identity))
-	g.Expect(beyond.GetLabels()).To(BeEmpty())
-	g.Expect(beyond.GetAnnotations()).To(And(HaveKeyWithValue("example.com/mark", "m"), Not(HaveKey("example.com/note"))))
-	g.Expect(mailboxOf(beyond)).To(BeEquivalentTo(here))
-	g.Expect(c.endpoint.owner.reviews.Len()).To(BeZero(), "nothing is to be reviewed before something goes")
+	identityOnly := c.update(t, configMapOf("c", 20_000, selectedLabel))
+	g.Expect(ProjectionOf(identityOnly)).To(Equal(IdentityOnly))
+	g.Expect(identityOnly.GetLabels()).To(BeEmpty())
+	g.Expect(identityOnly.GetAnnotations()).To(And(HaveKeyWithValue("example.com/mark", "m"), Not(HaveKey("example.com/note"))))
+	g.Expect(mailboxOf(identityOnly)).To(BeEquivalentTo(here))
+	g.Expect(c.endpoint.owner.reviewQueue.Len()).To(BeZero(), "nothing is to be reviewed before something goes")
 
-	failure := c.endpoint.owner.LimitError(here)
+	failure := c.endpoint.owner.MailboxLimitError(here)
 	g.Expect(failure.Objects).To(BeEquivalentTo(3))
-	g.Expect(failure.Beyond).To(BeEquivalentTo(1))
+	g.Expect(failure.IdentityOnly).To(BeEquivalentTo(1))
 	g.Expect(failure).To(MatchError(ContainSubstring("of which it may have 50000")))
 
-	c.removes(t, configMapOf("a", 10_000, selectedLabel))
-	g.Expect(c.endpoint.owner.reviews.Len()).To(Equal(1), "there is room")
+	c.remove(t, configMapOf("a", 10_000, selectedLabel))
+	g.Expect(c.endpoint.owner.reviewQueue.Len()).To(Equal(1), "there is room")
 }
 
 // What is counted is what is held, however objects change, and nothing is left when all are gone.
-func TestAccountFollowsTheCache(t *testing.T) {
+func TestUsageFollowsTheCache(t *testing.T) {
 	for name, own := range map[string]Limits{"the mailbox": {}, "a resource by number": {Objects: 4}, "a resource by bytes": {Bytes: 12_000}} {
-		t.Run("limits of "+name, func(t *testing.T) { accountFollowsTheCache(t, own) })
+		t.Run("limits of "+name, func(t *testing.T) { expectUsageFollowsTheCache(t, own) })
 	}
 }
 
-func accountFollowsTheCache(t *testing.T, own Limits) {
+func expectUsageFollowsTheCache(t *testing.T, own Limits) {
 	g := NewWithT(t)
 	random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // a test that can be repeated
-	policy := &byLabel{limits: Limits{Objects: 6, Bytes: 30_000}}
-	c := newCached(t, policy)
-	c.endpoint.owner.SetLimits(map[schema.GroupVersionResource]Limits{configMaps: own})
+	policy := &labelPolicy{limits: Limits{Objects: 6, Bytes: 30_000}}
+	c := newTestInformer(t, policy)
+	c.endpoint.owner.SetResourceLimits(map[schema.GroupVersionResource]Limits{configMaps: own})
 	expect := func(when string) {
-		var objects, beyond, refused, identities, all int64
+		var objects, identityOnly, exceeded, identities, all int64
 		for _, entry := range c.informer.GetIndexer().List() {
-			held := objectOf(entry)
+			held := toObject(entry)
 			objects++
-			all += holdings.SizeOf(held)
-			if ExtentOf(held) == Identity {
-				beyond++
-				identities += holdings.SizeOf(held)
+			all += cachesize.SizeOf(held)
+			if ProjectionOf(held) == IdentityOnly {
+				identityOnly++
+				identities += cachesize.SizeOf(held)
 			}
-			if refusalOf(held) == byResource {
-				refused++
+			if exceededLimitOf(held) == resourceLimit {
+				exceeded++
 			}
 		}
-		account := c.endpoint.owner.account(here)
-		g.Expect([]int64{account.objects, account.beyond, account.byResource, account.bytes, account.identityBytes}).To(Equal([]int64{objects, beyond, refused, all, identities}), when)
+		usage := c.endpoint.owner.usage(here)
+		g.Expect([]int64{usage.objects, usage.identityOnly, usage.resourceLimited, usage.bytes, usage.identityBytes}).To(Equal([]int64{objects, identityOnly, exceeded, all, identities}), when)
 		if objects > 0 {
-			g.Expect(*account.resources[configMaps]).To(Equal(account.counts), when)
+			g.Expect(*usage.resources[configMaps]).To(Equal(usage.objectCounts), when)
 		}
-		g.Expect([]int64{c.held.Objects(), c.held.Bytes()}).To(Equal([]int64{objects, all}), when)
-		g.Expect(policy.limits.exceeds(objects-beyond, all-identities)).To(BeFalse(), when)
-		g.Expect(own.exceeds(objects-beyond, all-identities)).To(BeFalse(), when)
+		g.Expect([]int64{c.cached.Objects(), c.cached.Bytes()}).To(Equal([]int64{objects, all}), when)
+		g.Expect(policy.limits.exceededBy(objects-identityOnly, all-identities)).To(BeFalse(), when)
+		g.Expect(own.exceededBy(objects-identityOnly, all-identities)).To(BeFalse(), when)
 	}
 	for step := range 400 {
 		name := fmt.Sprint(random.IntN(12))
 		made := configMapOf(name, random.IntN(8_000), map[string]string{"selected": []string{"yes", "no"}[random.IntN(2)]})
 		if random.IntN(4) == 0 {
-			c.removes(t, made)
+			c.remove(t, made)
 		} else {
-			c.shows(t, made)
+			c.update(t, made)
 		}
 		expect(fmt.Sprint("step ", step))
 	}
 	for _, entry := range c.informer.GetIndexer().List() {
-		c.removes(t, objectOf(entry).DeepCopy())
+		c.remove(t, toObject(entry).DeepCopy())
 	}
-	account := c.endpoint.owner.account(here)
-	g.Expect(account.counts).To(Equal(counts{}))
-	g.Expect([]int{len(account.resources), len(c.items)}).To(Equal([]int{0, 0}))
+	usage := c.endpoint.owner.usage(here)
+	g.Expect(usage.objectCounts).To(Equal(objectCounts{}))
+	g.Expect([]int{len(usage.resources), len(c.countedObjects)}).To(Equal([]int{0, 0}))
 }
 
 // A list is bounded as it comes, although nothing of it is counted before all has come.
 func TestAListIsBounded(t *testing.T) {
 	g := NewWithT(t)
-	c := newCached(t, &byLabel{limits: Limits{Bytes: 50_000}})
-	c.beginFill()
-	var made []*item
+	c := newTestInformer(t, &labelPolicy{limits: Limits{Bytes: 50_000}})
+	c.beginList()
+	var made []*cachedObject
 	whole := 0
 	for number := range 20 {
 		listed, err := c.transform(configMapOf(fmt.Sprint(number), 5_000, selectedLabel))
 		g.Expect(err).NotTo(HaveOccurred())
-		made = append(made, listed.(*item))
-		if ExtentOf(objectOf(listed)) == Whole {
+		made = append(made, listed.(*cachedObject))
+		if ProjectionOf(toObject(listed)) == FullObject {
 			whole++
 		}
 	}
@@ -384,27 +384,27 @@ func TestAListIsBounded(t *testing.T) {
 	}
 	g.Expect(c.isListing()).To(BeFalse())
 
-	c.beginFill()
+	c.beginList()
 	for number := range 20 {
 		listed, _ := c.transform(configMapOf(fmt.Sprint(number), 5_000, selectedLabel))
-		g.Expect(ExtentOf(objectOf(listed))).To(Equal(ExtentOf(objectOf(made[number]))), "the same list again changes nothing")
+		g.Expect(ProjectionOf(toObject(listed))).To(Equal(ProjectionOf(toObject(made[number]))), "the same list again changes nothing")
 	}
 }
 
 // As long as the configs are unknown, everything is held whole, and looked at again.
 func TestUnknownConfigs(t *testing.T) {
 	g := NewWithT(t)
-	c := newCached(t, &byLabel{isUnknown: true})
-	g.Expect(ExtentOf(c.shows(t, configMapOf("a", 10, nil)))).To(Equal(Whole))
-	g.Expect(c.endpoint.owner.reviews.Len()).To(Equal(1))
+	c := newTestInformer(t, &labelPolicy{isUnknown: true})
+	g.Expect(ProjectionOf(c.update(t, configMapOf("a", 10, nil)))).To(Equal(FullObject))
+	g.Expect(c.endpoint.owner.reviewQueue.Len()).To(Equal(1))
 }
 
 // A tenant cannot make the hub take an object for one that it does not hold.
-func TestAForgedExtent(t *testing.T) {
+func TestAForgedProjection(t *testing.T) {
 	g := NewWithT(t)
 	forged := configMapOf("a", 10, selectedLabel)
-	forged.Object[extentField] = "Identity"
-	held := newCached(t, &byLabel{}).shows(t, forged)
-	g.Expect(ExtentOf(held)).To(Equal(Whole))
-	g.Expect(held.Object).NotTo(HaveKey(extentField))
+	forged.Object[projectionField] = "Identity"
+	held := newTestInformer(t, &labelPolicy{}).update(t, forged)
+	g.Expect(ProjectionOf(held)).To(Equal(FullObject))
+	g.Expect(held.Object).NotTo(HaveKey(projectionField))
 }

@@ -23,8 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Unclaimed returns how many mailboxes there are whose binding lists one of these claims neither as accepted nor as rejected.
-func (m *Mailboxes) Unclaimed(claims []apisv1alpha2.PermissionClaim) (count int) {
+// CountPendingClaims returns how many mailboxes there are whose binding lists one of these claims neither as accepted nor as rejected.
+func (m *Mailboxes) CountPendingClaims(claims []apisv1alpha2.PermissionClaim) (count int) {
 	m.lock.RLock()
 	defer m.lock.RUnlock()
 	for _, endpoint := range m.endpoints {
@@ -39,7 +39,7 @@ func (m *Mailboxes) Unclaimed(claims []apisv1alpha2.PermissionClaim) (count int)
 
 // listsClaims tells whether a binding's spec has all the claims.
 func listsClaims(binding *unstructured.Unstructured, claims []apisv1alpha2.PermissionClaim) bool {
-	listed := itemsOf(binding, "spec", "permissionClaims")
+	listed := nestedMaps(binding, "spec", "permissionClaims")
 	for _, claim := range claims {
 		isListed := func(item map[string]any) bool {
 			group, _ := item["group"].(string)

@@ -23,32 +23,32 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/synchub-dev/synchub/provider/holdings"
+	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 )
 
 // Configs are held within limits of their own, and in turn: which are in force must not depend on how large the younger ones
-// are, nor on the other objects of the mailbox. One beyond the limits is held as an [Identity] that also tells what its status
+// are, nor on the other objects of the mailbox. One beyond the limits is held as an [IdentityOnly] that also tells what its status
 // says of it.
 
-// configStatus is how many bytes the status of a config may take that is held. The hub replaces a larger one.
-const configStatus = 64 << 10
+// maxConfigStatusBytes is how many bytes the status of a config may take that is held. The hub replaces a larger one.
+const maxConfigStatusBytes = 64 << 10
 
 // isConfig tells whether the objects of a resource are configs. Without a policy they are held whole, like all others.
 func (m *Mailboxes) isConfig(resource schema.GroupVersionResource) bool {
-	return m.policy != nil && resource != bindingsResource && slices.Contains(m.always, resource)
+	return m.policy != nil && resource != bindingsResource && slices.Contains(m.alwaysWatched, resource)
 }
 
-// account returns where the objects of a mailbox count.
-func (w *watching) account(mailbox logicalcluster.Name) *account {
-	return w.endpoint.owner.accountOf(mailbox, w.configs)
+// usage returns where the objects of a mailbox count.
+func (w *wildcardInformer) usage(mailbox logicalcluster.Name) *usage {
+	return w.endpoint.owner.usageOf(mailbox, w.configs)
 }
 
-func (w *watching) limits(mailbox logicalcluster.Name) Limits {
+func (w *wildcardInformer) limits(mailbox logicalcluster.Name) Limits {
 	return w.endpoint.owner.limits(mailbox, w.configs)
 }
 
-// selects tells whether an object may be needed whole, as [Policy] does.
-func (w *watching) selects(mailbox logicalcluster.Name, object *unstructured.Unstructured) (selected, known bool) {
+// selects tells whether an object may be needed whole, as [CachePolicy] does.
+func (w *wildcardInformer) selects(mailbox logicalcluster.Name, object *unstructured.Unstructured) (selected, known bool) {
 	if w.configs {
 		return true, true
 	}
@@ -56,44 +56,44 @@ func (w *watching) selects(mailbox logicalcluster.Name, object *unstructured.Uns
 }
 
 // strip removes from an object that a server sent what is never held.
-func (w *watching) strip(object *unstructured.Unstructured) *unstructured.Unstructured {
+func (w *wildcardInformer) strip(object *unstructured.Unstructured) *unstructured.Unstructured {
 	if w.configs {
-		return configOf(object)
+		return stripConfig(object)
 	}
 	object.SetManagedFields(nil)
 	// A field of this name is the tenant's own.
-	delete(object.Object, extentField)
+	delete(object.Object, projectionField)
 	return object
 }
 
-// identityOf returns which object it is, and by whose limits no more is held.
-func (w *watching) identityOf(object *unstructured.Unstructured, refused refusal) *unstructured.Unstructured {
+// toIdentityOnly returns which object it is, and by whose limits no more is held.
+func (w *wildcardInformer) toIdentityOnly(object *unstructured.Unstructured, exceeded exceededLimit) *unstructured.Unstructured {
 	if w.configs {
-		return configIdentityOf(object)
+		return toConfigIdentity(object)
 	}
-	identity := identityOf(object, w.endpoint.owner.policy.Marks())
-	if refused == byResource {
-		identity.Object[extentField] = extentIdentityByResource
+	identity := toIdentityOnly(object, w.endpoint.owner.policy.RetainedAnnotations())
+	if exceeded == resourceLimit {
+		identity.Object[projectionField] = projectionIdentityByResource
 	}
 	return identity
 }
 
-// tieOf returns what decides which of two objects of one second is held first. Configs are compiled in this order.
-func (w *watching) tieOf(object *unstructured.Unstructured) string {
+// tieBreaker returns what decides which of two objects of one second is held first. Configs are compiled in this order.
+func (w *wildcardInformer) tieBreaker(object *unstructured.Unstructured) string {
 	if w.configs {
 		return object.GetKind() + "/" + object.GetName()
 	}
 	return string(object.GetUID())
 }
 
-// configOf returns what the hub needs of a config: what it asks for, and the status that the hub compares.
-func configOf(object *unstructured.Unstructured) *unstructured.Unstructured {
-	kept := bareOf(object)
-	delete(kept.Object, extentField)
+// stripConfig returns what the hub needs of a config: what it asks for, and the status that the hub compares.
+func stripConfig(object *unstructured.Unstructured) *unstructured.Unstructured {
+	kept := stripMetadata(object)
+	delete(kept.Object, projectionField)
 	metadata := metadataFields(kept)
 	delete(metadata, "finalizers")
 	delete(metadata, "ownerReferences")
-	if status, ok := kept.Object["status"].(map[string]any); ok && holdings.SizeOf(&unstructured.Unstructured{Object: status}) > configStatus {
+	if status, ok := kept.Object["status"].(map[string]any); ok && cachesize.SizeOf(&unstructured.Unstructured{Object: status}) > maxConfigStatusBytes {
 		kept.Object["status"] = emptyConfigStatus()
 	}
 	return kept
@@ -104,9 +104,9 @@ func emptyConfigStatus() map[string]any {
 	return map[string]any{"conditions": []any{}, "failures": []any{}}
 }
 
-// configIdentityOf returns which config it is, with the condition that tells whether it is in force.
-func configIdentityOf(object *unstructured.Unstructured) *unstructured.Unstructured {
-	kept := identityOf(object, nil)
+// toConfigIdentity returns which config it is, with the condition that tells whether it is in force.
+func toConfigIdentity(object *unstructured.Unstructured) *unstructured.Unstructured {
+	kept := toIdentityOnly(object, nil)
 	if generation, ok := metadataFields(object)["generation"]; ok {
 		metadataFields(kept)["generation"] = generation
 	}
@@ -120,15 +120,15 @@ func configIdentityOf(object *unstructured.Unstructured) *unstructured.Unstructu
 	conditions, _ := fields["conditions"].([]any)
 	for _, condition := range conditions {
 		one, _ := condition.(map[string]any)
-		if one["type"] == "Ready" && holdings.SizeOf(&unstructured.Unstructured{Object: one}) <= identityText {
+		if one["type"] == "Ready" && cachesize.SizeOf(&unstructured.Unstructured{Object: one}) <= maxIdentityText {
 			status["conditions"] = []any{one}
 		}
 	}
 	return kept
 }
 
-// bareOf returns an object without what neither the hub nor kcp says in it.
-func bareOf(object *unstructured.Unstructured) *unstructured.Unstructured {
+// stripMetadata returns an object without what neither the hub nor kcp says in it.
+func stripMetadata(object *unstructured.Unstructured) *unstructured.Unstructured {
 	metadata := metadataFields(object)
 	delete(metadata, "managedFields")
 	delete(metadata, "labels")

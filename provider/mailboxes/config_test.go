@@ -25,13 +25,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/synchub-dev/synchub/provider/holdings"
+	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 )
 
 // newConfigCache plays the informer of configs.
-func newConfigCache(t *testing.T, limits Limits) *cached {
+func newConfigCache(t *testing.T, limits Limits) *testInformer {
 	t.Helper()
-	c := newCached(t, &byLabel{limits: Limits{Objects: 1}, configs: limits})
+	c := newTestInformer(t, &labelPolicy{limits: Limits{Objects: 1}, configs: limits})
 	c.configs = true
 	return c
 }
@@ -64,17 +64,17 @@ func configNamed(name string, size int) *unstructured.Unstructured {
 func TestConfigsAreStripped(t *testing.T) {
 	g := NewWithT(t)
 	c := newConfigCache(t, Limits{})
-	held := c.shows(t, configNamed("a", 10_000))
-	g.Expect(ExtentOf(held)).To(Equal(Whole))
+	held := c.update(t, configNamed("a", 10_000))
+	g.Expect(ProjectionOf(held)).To(Equal(FullObject))
 	g.Expect(held.GetGeneration()).To(BeEquivalentTo(3))
 	g.Expect(held.GetAnnotations()).To(HaveLen(1))
 	g.Expect([]int{len(held.GetLabels()), len(held.GetFinalizers())}).To(Equal([]int{0, 0}))
 	g.Expect(held.Object["spec"]).To(Equal(map[string]any{"suspend": true}))
 	g.Expect(held.Object["status"]).To(HaveKeyWithValue("selected", int64(7)))
 
-	held = c.shows(t, configNamed("a", 2*configStatus))
+	held = c.update(t, configNamed("a", 2*maxConfigStatusBytes))
 	g.Expect(held.Object["status"]).To(Equal(map[string]any{"conditions": []any{}, "failures": []any{}}), "the hub replaces it")
-	g.Expect(holdings.SizeOf(held)).To(BeNumerically("<", 2_000))
+	g.Expect(cachesize.SizeOf(held)).To(BeNumerically("<", 2_000))
 }
 
 // Configs have limits of their own, beyond which only that is held which tells whether their status says so.
@@ -82,21 +82,21 @@ func TestConfigsBeyondTheirLimits(t *testing.T) {
 	g := NewWithT(t)
 	c := newConfigCache(t, Limits{Objects: 3})
 	for number := range 5 {
-		c.shows(t, configNamed(fmt.Sprint(number), 10_000))
+		c.update(t, configNamed(fmt.Sprint(number), 10_000))
 	}
-	g.Expect(c.endpoint.owner.ConfigLimitError(here).Beyond).To(BeEquivalentTo(2))
-	g.Expect(c.endpoint.owner.LimitError(here).Objects).To(BeZero(), "configs take no room from other objects")
-	found, _, _ := c.informer.GetIndexer().Get(newItem(configNamed("4", 1), 0))
-	beyond := objectOf(found)
-	g.Expect(ExtentOf(beyond)).To(Equal(Identity))
-	g.Expect(beyond.Object).NotTo(HaveKey("spec"))
-	g.Expect(beyond.GetGeneration()).To(BeEquivalentTo(3))
-	g.Expect(beyond.Object["status"]).To(Equal(map[string]any{
+	g.Expect(c.endpoint.owner.ConfigLimitError(here).IdentityOnly).To(BeEquivalentTo(2))
+	g.Expect(c.endpoint.owner.MailboxLimitError(here).Objects).To(BeZero(), "configs take no room from other objects")
+	found, _, _ := c.informer.GetIndexer().Get(newCachedObject(configNamed("4", 1), 0))
+	identityOnly := toObject(found)
+	g.Expect(ProjectionOf(identityOnly)).To(Equal(IdentityOnly))
+	g.Expect(identityOnly.Object).NotTo(HaveKey("spec"))
+	g.Expect(identityOnly.GetGeneration()).To(BeEquivalentTo(3))
+	g.Expect(identityOnly.Object["status"]).To(Equal(map[string]any{
 		"observedGeneration": int64(3), "failures": []any{},
 		"conditions": []any{map[string]any{"type": "Ready", "status": "False", "reason": "MailboxLimitExceeded"}},
 	}))
-	g.Expect(holdings.SizeOf(beyond)).To(BeNumerically("<", 3_000))
-	g.Expect(c.endpoint.owner.reviews.Len()).To(BeZero())
-	c.removes(t, configNamed("1", 10_000))
-	g.Expect(c.endpoint.owner.reviews.Len()).To(Equal(1), "there is room")
+	g.Expect(cachesize.SizeOf(identityOnly)).To(BeNumerically("<", 3_000))
+	g.Expect(c.endpoint.owner.reviewQueue.Len()).To(BeZero())
+	c.remove(t, configNamed("1", 10_000))
+	g.Expect(c.endpoint.owner.reviewQueue.Len()).To(Equal(1), "there is room")
 }

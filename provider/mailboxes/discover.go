@@ -33,7 +33,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
-	"github.com/synchub-dev/synchub/provider/requests"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
 // discoverTimeout is how long one endpoint may take before another one is asked.
@@ -51,7 +51,7 @@ var ErrNoEndpoint = errors.New("no endpoint is known")
 // The error is [ErrNotServed] if there is no such API, and also [ErrNoEndpoint] while there is no endpoint that could tell.
 func (m *Mailboxes) Discover(ctx context.Context, group schema.GroupVersion, resource, kind string) (metav1.APIResource, error) {
 	var errs []error
-	for _, endpoint := range m.answering() {
+	for _, endpoint := range m.endpointsByRank() {
 		found, err := endpoint.discover(ctx, group, resource, kind)
 		if err == nil || errors.Is(err, ErrNotServed) {
 			return found, err
@@ -64,8 +64,8 @@ func (m *Mailboxes) Discover(ctx context.Context, group schema.GroupVersion, res
 	return metav1.APIResource{}, errors.Join(errs...)
 }
 
-// answering returns all endpoints, those first that answered the last time.
-func (m *Mailboxes) answering() []*endpoint {
+// endpointsByRank returns all endpoints, those first that answered the last time.
+func (m *Mailboxes) endpointsByRank() []*endpoint {
 	m.lock.RLock()
 	defer m.lock.RUnlock()
 	return slices.SortedFunc(maps.Values(m.endpoints), func(a, b *endpoint) int {
@@ -76,9 +76,9 @@ func (m *Mailboxes) answering() []*endpoint {
 // rank is lower for an endpoint that is likelier to answer.
 func (e *endpoint) rank() int {
 	switch {
-	case e.silent.Load():
+	case e.unresponsive.Load():
 		return 2
-	case !e.showsMailboxes():
+	case !e.hasSyncedBindings():
 		return 1
 	default:
 		return 0
@@ -88,7 +88,7 @@ func (e *endpoint) rank() int {
 func (e *endpoint) discover(ctx context.Context, group schema.GroupVersion, resource, kind string) (metav1.APIResource, error) {
 	ctx, cancel := context.WithTimeout(ctx, discoverTimeout)
 	defer cancel()
-	apis, err := discovery.NewDiscoveryClientForConfig(e.owner.access.At(e.url+"/clusters/*", requests.Mailbox))
+	apis, err := discovery.NewDiscoveryClientForConfig(e.owner.kcpConfig.ConfigFor(e.url+"/clusters/*", requestmetrics.Mailbox))
 	if err != nil {
 		return metav1.APIResource{}, err
 	}
@@ -98,11 +98,11 @@ func (e *endpoint) discover(ctx context.Context, group schema.GroupVersion, reso
 	}
 	for _, version := range versions {
 		var list metav1.APIResourceList
-		if err := discoverAt(ctx, apis.RESTClient(), pathOf(version), &list); err != nil {
+		if err := discoverAt(ctx, apis.RESTClient(), apiPath(version), &list); err != nil {
 			return metav1.APIResource{}, err
 		}
 		for _, found := range list.APIResources {
-			if isMeant(found, resource, kind) {
+			if matchesAPI(found, resource, kind) {
 				found.Group, found.Version = cmp.Or(found.Group, version.Group), cmp.Or(found.Version, version.Version)
 				return found, nil
 			}
@@ -111,9 +111,9 @@ func (e *endpoint) discover(ctx context.Context, group schema.GroupVersion, reso
 	return metav1.APIResource{}, ErrNotServed
 }
 
-// isMeant tells whether an entry has the resource's name, if that is given, and the kind, if that is given. Subresources
+// matchesAPI tells whether an entry has the resource's name, if that is given, and the kind, if that is given. Subresources
 // have the kind too.
-func isMeant(entry metav1.APIResource, resource, kind string) bool {
+func matchesAPI(entry metav1.APIResource, resource, kind string) bool {
 	if resource == "" {
 		return entry.Kind == kind && !strings.Contains(entry.Name, "/")
 	}
@@ -138,7 +138,7 @@ func versionsOf(ctx context.Context, client rest.Interface, group schema.GroupVe
 	return versions, nil
 }
 
-func pathOf(version schema.GroupVersion) string {
+func apiPath(version schema.GroupVersion) string {
 	if version.Group == "" {
 		return "/api/" + version.Version
 	}

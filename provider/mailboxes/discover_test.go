@@ -64,7 +64,7 @@ func TestDiscover(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			mailboxes := startMailboxes(t)
-			mailboxes.setEndpoints([]string{newShard(t, served).url()})
+			mailboxes.setEndpoints([]string{newFakeShard(t, served).url()})
 			found, err := mailboxes.Discover(t.Context(), tt.group, tt.resource, tt.kind)
 			g.Expect(schema.GroupVersionResource{Group: found.Group, Version: found.Version, Resource: found.Name}).To(Equal(tt.want))
 			if tt.want.Empty() {
@@ -92,7 +92,7 @@ func TestDiscoverThroughAnyEndpoint(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("refuses connections")))
 	g.Expect(errors.Is(err, ErrNotServed)).To(BeFalse())
 
-	shard := newShard(t, caches{configMaps: nil})
+	shard := newFakeShard(t, caches{configMaps: nil})
 	mailboxes.setEndpoints([]string{nowhere, shard.url()})
 	g.Expect(discover(t.Context(), "configmaps")).To(Succeed())
 	g.Expect(discover(t.Context(), "secrets")).To(MatchError(ErrNotServed))
@@ -103,7 +103,7 @@ func TestDiscoverThroughAnyEndpoint(t *testing.T) {
 }
 
 // Those are asked first that answered the last time.
-func TestAnswering(t *testing.T) {
+func TestEndpointsByRank(t *testing.T) {
 	g := NewWithT(t)
 	mailboxes, _ := newMailboxes()
 	shows := caches{bindingsResource: nil}
@@ -113,10 +113,10 @@ func TestAnswering(t *testing.T) {
 	}{
 		"https://a": {caches{}, true}, "https://b": {shows, true}, "https://c": {caches{}, false}, "https://d": {shows, false}, "https://e": {shows, false},
 	} {
-		addEndpoint(t, mailboxes, url, made.caches).silent.Store(made.silent)
+		addEndpoint(t, mailboxes, url, made.caches).unresponsive.Store(made.silent)
 	}
 	var order []string
-	for _, endpoint := range mailboxes.answering() {
+	for _, endpoint := range mailboxes.endpointsByRank() {
 		order = append(order, endpoint.url)
 	}
 	g.Expect(order).To(Equal([]string{"https://d", "https://e", "https://c", "https://a", "https://b"}))

@@ -23,12 +23,12 @@ limitations under the License.
 //
 // What a cache does not hold is not thereby gone: a rejected claim, a removed binding, an emptied endpoint list and a
 // restarted kcp all look like deletions. So a look-up answers Present, Absent or Unknown, and Absent is only a
-// suspicion until [Mailboxes.Prove] has proven it. A mailbox that two endpoints show is Unknown until one lets it go.
+// suspicion until [Mailboxes.VerifyAbsence] has proven it. A mailbox that two endpoints show is Unknown until one lets it go.
 //
 // An endpoint that does not answer concerns its own mailboxes only: they stay as they were last seen, nothing is proven
 // of them, and the others go on. The same holds for a resource that is not served (yet).
 //
-// How much is held of an object is for a [Policy] to say: all of it if a config of its mailbox selects it, else its metadata,
+// How much is held of an object is for a [CachePolicy] to say: all of it if a config of its mailbox selects it, else its metadata,
 // and beyond the limits of its mailbox only which object it is. What is held of an object is swapped in place, so that a
 // watch's event and a change of configs cannot overtake each other. What becomes needed is fetched by a review of the
 // mailbox. An object of which little is held is Present all the same: nothing is concluded from it.

@@ -36,8 +36,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/synchub-dev/synchub/provider/decoding"
-	"github.com/synchub-dev/synchub/provider/requests"
+	"github.com/synchub-dev/synchub/provider/fastjson"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
 var bindingsResource = apisv1alpha2.SchemeGroupVersion.WithResource("apibindings")
@@ -50,52 +50,52 @@ type endpoint struct {
 	log     logr.Logger
 	ctx     context.Context
 	cancel  context.CancelFunc
-	bound   *bound
-	// rewatching are the watches that are being started anew.
-	rewatching sync.WaitGroup
-	// paging holds an entry for each page of a list that is being read.
-	paging chan struct{}
-	// silent is true while requests for bindings, which every endpoint serves, fail.
-	silent atomic.Bool
+	schemas *schemaTracker
+	// restarting are the watches that are being started anew.
+	restarting sync.WaitGroup
+	// pageSemaphore holds an entry for each page of a list that is being read.
+	pageSemaphore chan struct{}
+	// unresponsive is true while requests for bindings, which every endpoint serves, fail.
+	unresponsive atomic.Bool
 
-	lock    sync.RWMutex
-	watches map[schema.GroupVersionResource]*watching
+	lock      sync.RWMutex
+	informers map[schema.GroupVersionResource]*wildcardInformer
 }
 
-// in returns a client for one mailbox.
-func (e *endpoint) in(mailbox logicalcluster.Name) dynamic.Interface {
+// clientFor returns a client for one mailbox.
+func (e *endpoint) clientFor(mailbox logicalcluster.Name) dynamic.Interface {
 	return e.clients.ClusterOrDie(mailbox.Path())
 }
 
 // newEndpoint returns the endpoint of a URL that checkURL has accepted.
 func newEndpoint(ctx context.Context, owner *Mailboxes, url string) (*endpoint, error) {
-	config := owner.access.At(url, requests.Mailbox)
+	config := owner.kcpConfig.ConfigFor(url, requestmetrics.Mailbox)
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for the endpoint %s: %w", url, err)
 	}
-	clients := kcpclient.NewCache(config, client, &kcpclient.Constructor[dynamic.Interface]{NewForConfigAndClient: decoding.NewDynamic})
+	clients := kcpclient.NewCache(config, client, &kcpclient.Constructor[dynamic.Interface]{NewForConfigAndClient: fastjson.NewDynamicClient})
 	// What can be said about one mailbox's client can be said about all.
 	if _, err := clients.Cluster(logicalcluster.Wildcard); err != nil {
 		return nil, fmt.Errorf("cannot make a client for the endpoint %s: %w", url, err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	return &endpoint{
-		owner:   owner,
-		url:     url,
-		clients: clients,
-		log:     owner.log.WithValues("endpoint", url),
-		bound:   newBound(),
-		paging:  make(chan struct{}, pagesAtOnce),
-		ctx:     ctx,
-		cancel:  cancel,
-		watches: map[schema.GroupVersionResource]*watching{},
+		owner:         owner,
+		url:           url,
+		clients:       clients,
+		log:           owner.log.WithValues("endpoint", url),
+		schemas:       newSchemaTracker(),
+		pageSemaphore: make(chan struct{}, maxConcurrentPages),
+		ctx:           ctx,
+		cancel:        cancel,
+		informers:     map[schema.GroupVersionResource]*wildcardInformer{},
 	}, nil
 }
 
-// checkURL returns the URL in the form in which it is compared with others. The hub's credentials are sent there, so it
+// normalizeURL returns the URL in the form in which it is compared with others. The hub's credentials are sent there, so it
 // must be one at which they cannot be read on the way.
-func checkURL(text string) (string, error) {
+func normalizeURL(text string) (string, error) {
 	parsed, err := url.Parse(text)
 	if err != nil {
 		return "", err
@@ -110,96 +110,96 @@ func checkURL(text string) (string, error) {
 func (e *endpoint) stop() {
 	e.cancel()
 	e.lock.RLock()
-	all := slices.Collect(maps.Values(e.watches))
+	all := slices.Collect(maps.Values(e.informers))
 	e.lock.RUnlock()
-	stopWatching(all)
-	e.rewatching.Wait()
+	stopWildcardInformers(all)
+	e.restarting.Wait()
 	endpointUp.DeleteLabelValues(e.url)
 }
 
-// watch starts the watch of a resource.
-func (e *endpoint) watch(resource schema.GroupVersionResource) {
+// startInformer starts the watch of a resource.
+func (e *endpoint) startInformer(resource schema.GroupVersionResource) {
 	e.lock.Lock()
 	defer e.lock.Unlock()
-	e.watches[resource] = startWatching(e, resource)
+	e.informers[resource] = startWildcardInformer(e, resource)
 }
 
-// unwatch takes away the watch of a resource, for stopWatching.
-func (e *endpoint) unwatch(resource schema.GroupVersionResource) *watching {
+// removeInformer takes away the watch of a resource, for stopWatching.
+func (e *endpoint) removeInformer(resource schema.GroupVersionResource) *wildcardInformer {
 	e.lock.Lock()
 	defer e.lock.Unlock()
-	watching := e.watches[resource]
-	delete(e.watches, resource)
-	return watching
+	informer := e.informers[resource]
+	delete(e.informers, resource)
+	return informer
 }
 
-// filled makes subscribers look at a cache that has just been filled. Nothing can be seen before the bindings are, which
+// onCacheFilled makes subscribers look at a cache that has just been filled. Nothing can be seen before the bindings are, which
 // may come last.
-func (e *endpoint) filled(resource schema.GroupVersionResource) {
+func (e *endpoint) onCacheFilled(resource schema.GroupVersionResource) {
 	if resource != bindingsResource {
-		e.owner.reviewBeyond()
-		e.owner.subscribers.reset(resource, func(mailbox logicalcluster.Name) bool { return e.binding(mailbox) != nil })
+		e.owner.enqueueLimitedReviews()
+		e.owner.subscribers.notifyReset(resource, func(mailbox logicalcluster.Name) bool { return e.binding(mailbox) != nil })
 		return
 	}
 	for _, mailbox := range e.mailboxes() {
-		e.owner.resetMailbox(mailbox)
+		e.owner.notifyMailboxReset(mailbox)
 	}
 	// Before, it was not known which mailboxes are gone.
-	e.owner.eachAccount(func(mailbox logicalcluster.Name, _ *account, _ bool) { e.owner.dropUnused(mailbox) })
+	e.owner.forEachUsage(func(mailbox logicalcluster.Name, _ *usage, _ bool) { e.owner.deleteUnusedUsage(mailbox) })
 }
 
-// answered takes down how a request was answered, and tells when that shows that the endpoint is gone or back.
-func (e *endpoint) answered(resource schema.GroupVersionResource, err error) {
+// recordResult takes down how a request was answered, and tells when that shows that the endpoint is gone or back.
+func (e *endpoint) recordResult(resource schema.GroupVersionResource, err error) {
 	if resource != bindingsResource {
 		return
 	}
 	isSilent := err != nil
-	if was := e.silent.Swap(isSilent); isSilent && !was {
+	if was := e.unresponsive.Swap(isSilent); isSilent && !was {
 		e.log.Info("the endpoint cannot be watched, its mailboxes are as they were last seen", "reason", err.Error())
 	} else if was && !isSilent {
 		e.log.Info("the endpoint can be watched again")
 	}
-	setUp(e.url, !isSilent)
+	setEndpointUp(e.url, !isSilent)
 }
 
 // informer returns the cache of a resource if it is filled.
 func (e *endpoint) informer(resource schema.GroupVersionResource) (kcpcache.ScopeableSharedIndexInformer, bool) {
 	e.lock.RLock()
 	defer e.lock.RUnlock()
-	watching, ok := e.watches[resource]
-	if !ok || !watching.informer.HasSynced() {
+	informer, ok := e.informers[resource]
+	if !ok || !informer.informer.HasSynced() {
 		return nil, false
 	}
-	return watching.informer, true
+	return informer.informer, true
 }
 
-// limited returns the watches of the resources of which the limits of mailboxes bound what is held: of configs, or of all
+// limitedInformers returns the watches of the resources of which the limits of mailboxes bound what is held: of configs, or of all
 // others.
-func (e *endpoint) limited(configs bool) (all []*watching) {
+func (e *endpoint) limitedInformers(configs bool) (all []*wildcardInformer) {
 	e.lock.RLock()
 	defer e.lock.RUnlock()
-	for _, watching := range e.watches {
-		if watching.resource != bindingsResource && watching.configs == configs {
-			all = append(all, watching)
+	for _, informer := range e.informers {
+		if informer.resource != bindingsResource && informer.configs == configs {
+			all = append(all, informer)
 		}
 	}
 	return all
 }
 
-// isFilling tells whether a cache is not filled yet and nothing is known that prevents it.
-func (e *endpoint) isFilling() bool {
+// isSyncing tells whether a cache is not filled yet and nothing is known that prevents it.
+func (e *endpoint) isSyncing() bool {
 	e.lock.RLock()
 	defer e.lock.RUnlock()
-	for _, watching := range e.watches {
-		if watching.isFilling() {
+	for _, informer := range e.informers {
+		if informer.isSyncing() {
 			return true
 		}
 	}
 	return false
 }
 
-// showsMailboxes tells whether it is known which mailboxes the endpoint has.
-func (e *endpoint) showsMailboxes() bool {
+// hasSyncedBindings tells whether it is known which mailboxes the endpoint has.
+func (e *endpoint) hasSyncedBindings() bool {
 	_, ok := e.informer(bindingsResource)
 	return ok
 }
@@ -208,8 +208,8 @@ func (e *endpoint) showsMailboxes() bool {
 func (e *endpoint) mailboxes() (all []logicalcluster.Name) {
 	e.lock.RLock()
 	defer e.lock.RUnlock()
-	if watching, ok := e.watches[bindingsResource]; ok {
-		for _, name := range watching.informer.GetIndexer().ListIndexFuncValues(kcpcache.ClusterIndexName) {
+	if informer, ok := e.informers[bindingsResource]; ok {
+		for _, name := range informer.informer.GetIndexer().ListIndexFuncValues(kcpcache.ClusterIndexName) {
 			all = append(all, logicalcluster.Name(name))
 		}
 	}

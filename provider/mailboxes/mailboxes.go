@@ -35,7 +35,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/provider/kcp"
-	"github.com/synchub-dev/synchub/provider/requests"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
 // State is what is known of an object from the caches.
@@ -57,73 +57,73 @@ type Event struct {
 	Old, New *unstructured.Unstructured
 	// Initial is true for objects that were there when the cache was filled.
 	Initial bool
-	// Unchanged is true if only more of the object is held than before, or less.
-	Unchanged bool
+	// ProjectionOnly is true if only more of the object is held than before, or less.
+	ProjectionOnly bool
 }
 
 // Mailboxes watches all mailboxes. Create it with [New] and run it with [Mailboxes.Start].
 type Mailboxes struct {
-	access *kcp.Access
+	kcpConfig *kcp.ConfigProvider
 	// workspace is the provider workspace's path, export the name of the mailbox export.
 	workspace, export string
 	log               logr.Logger
 	clock             clock.Clock
-	prover            *prover
+	absence           *absenceVerifier
 	// policy is nil if everything is held whole.
-	policy Policy
-	// accounts are *account by mailbox, and configAccounts those of its configs.
-	accounts, configAccounts sync.Map
-	// ofResources are the limits of resources; nil before [Mailboxes.SetLimits].
-	ofResources atomic.Pointer[map[schema.GroupVersionResource]Limits]
-	total       total
-	// closed is how many accounts are closed; closing is awakened when one is.
-	closed  atomic.Int64
-	closing signal
-	// unlisted is how often a mailbox was opened of which a watch has not listed its resource since; openings is how often one was.
-	unlisted atomic.Int64
-	openings atomic.Uint64
-	reviews  workqueue.TypedRateLimitingInterface[logicalcluster.Name]
+	policy CachePolicy
+	// usages are *account by mailbox, and configAccounts those of its configs.
+	usages, configUsages sync.Map
+	// resourceLimits are the limits of resources; nil before [Mailboxes.SetResourceLimits].
+	resourceLimits atomic.Pointer[map[schema.GroupVersionResource]Limits]
+	memory         memoryLimit
+	// evictedCount is how many accounts are closed; closing is awakened when one is.
+	evictedCount   atomic.Int64
+	evictionSignal signal
+	// awaitingRelist is how often a mailbox was opened of which a watch has not listed its resource since; openings is how often one was.
+	awaitingRelist atomic.Int64
+	readmissions   atomic.Uint64
+	reviewQueue    workqueue.TypedRateLimitingInterface[logicalcluster.Name]
 
-	// always are the resources that are watched as long as there is an endpoint: bindings and configs.
-	always      []schema.GroupVersionResource
-	subscribers subscribers
+	// alwaysWatched are the resources that are watched as long as there is an endpoint: bindings and configs.
+	alwaysWatched []schema.GroupVersionResource
+	subscribers   subscribers
 
-	lock      sync.RWMutex
-	ctx       context.Context // set by Start; the owner of all endpoints
-	resources []schema.GroupVersionResource
-	endpoints map[string]*endpoint
-	sliced    bool
+	lock        sync.RWMutex
+	ctx         context.Context // set by Start; the owner of all endpoints
+	resources   []schema.GroupVersionResource
+	endpoints   map[string]*endpoint
+	sliceSynced bool
 }
 
 // New returns the mailboxes of the export in the provider workspace. The resources given are always watched; others come
 // and go by [Mailboxes.SetResources].
-func New(access *kcp.Access, workspace, export string, resources []schema.GroupVersionResource, clock clock.Clock, log logr.Logger) *Mailboxes {
+func New(access *kcp.ConfigProvider, workspace, export string, resources []schema.GroupVersionResource, clock clock.Clock, log logr.Logger) *Mailboxes {
 	always := append([]schema.GroupVersionResource{bindingsResource}, resources...)
 	mailboxes := &Mailboxes{
-		access:    access,
-		workspace: workspace,
-		export:    export,
-		log:       log,
-		clock:     clock,
-		always:    always,
-		resources: slices.Clone(always),
-		endpoints: map[string]*endpoint{},
-		total:     total{wake: newSignal()},
-		closing:   newSignal(),
+		kcpConfig:      access,
+		workspace:      workspace,
+		export:         export,
+		log:            log,
+		clock:          clock,
+		alwaysWatched:  always,
+		resources:      slices.Clone(always),
+		endpoints:      map[string]*endpoint{},
+		memory:         memoryLimit{wake: newSignal()},
+		evictionSignal: newSignal(),
 	}
-	mailboxes.prover = newProver(mailboxes, clock, log)
+	mailboxes.absence = newAbsenceVerifier(mailboxes, clock, log)
 	return mailboxes
 }
 
-// SetPolicy sets what is held of each mailbox, and how many bytes all may take together; zero stands for no limit. Without a
+// SetCachePolicy sets what is held of each mailbox, and how many bytes all may take together; zero stands for no limit. Without a
 // policy everything is held. It must be called before Start.
-func (m *Mailboxes) SetPolicy(policy Policy, maxBytes int64) {
-	m.policy, m.reviews, m.total.limit = policy, newReviews(m.clock), maxBytes
+func (m *Mailboxes) SetCachePolicy(policy CachePolicy, maxBytes int64) {
+	m.policy, m.reviewQueue, m.memory.limit = policy, newReviewQueue(m.clock), maxBytes
 }
 
-// workspaceOf returns a client for a mailbox as its users see it, in which claims hide nothing. The hub may have no rights there.
-func (m *Mailboxes) workspaceOf(mailbox logicalcluster.Name) (dynamic.Interface, error) {
-	client, err := dynamic.NewForConfig(m.access.At(m.access.Host()+"/clusters/"+mailbox.String(), requests.Mailbox))
+// workspaceClient returns a client for a mailbox as its users see it, in which claims hide nothing. The hub may have no rights there.
+func (m *Mailboxes) workspaceClient(mailbox logicalcluster.Name) (dynamic.Interface, error) {
+	client, err := dynamic.NewForConfig(m.kcpConfig.ConfigFor(m.kcpConfig.Host()+"/clusters/"+mailbox.String(), requestmetrics.Mailbox))
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for the mailbox %s: %w", mailbox, err)
 	}
@@ -132,43 +132,43 @@ func (m *Mailboxes) workspaceOf(mailbox logicalcluster.Name) (dynamic.Interface,
 
 // Start watches the export's endpoints, and through them all mailboxes, until ctx ends.
 func (m *Mailboxes) Start(ctx context.Context) error {
-	client, err := dynamic.NewForConfig(m.access.Workspace(m.workspace))
+	client, err := dynamic.NewForConfig(m.kcpConfig.WorkspaceConfig(m.workspace))
 	if err != nil {
 		return fmt.Errorf("cannot make a client for the provider workspace %s: %w", m.workspace, err)
 	}
 	m.lock.Lock()
 	m.ctx = ctx
 	m.lock.Unlock()
-	defer started.Add(m)()
-	defer m.stopAll()
+	defer runningMailboxes.Add(m)()
+	defer m.stopEndpoints()
 	var reviewing sync.WaitGroup
 	defer reviewing.Wait()
 	if m.policy != nil {
 		reviewing.Go(func() { m.runReviews(ctx) })
-		reviewing.Go(func() { m.runLevel(ctx) })
-		reviewing.Go(func() { m.runClosures(ctx) })
+		reviewing.Go(func() { m.runFairShare(ctx) })
+		reviewing.Go(func() { m.runEvictions(ctx) })
 	}
-	return m.watchSlice(ctx, client)
+	return m.runEndpointSliceInformer(ctx, client)
 }
 
 // NeedLeaderElection makes the manager run the mailboxes on the leader only.
 func (m *Mailboxes) NeedLeaderElection() bool { return true }
 
-// Synced tells whether the hub can work: the endpoints are known, and their caches are filled as far as they can be.
+// HasSynced tells whether the hub can work: the endpoints are known, and their caches are filled as far as they can be.
 // What a virtual workspace does not serve, or not yet, and an endpoint that does not answer are not waited for, but of
 // the endpoints, if there are any, one must show its mailboxes.
-func (m *Mailboxes) Synced() bool {
+func (m *Mailboxes) HasSynced() bool {
 	m.lock.RLock()
 	defer m.lock.RUnlock()
-	if !m.sliced {
+	if !m.sliceSynced {
 		return false
 	}
 	usable := len(m.endpoints) == 0
 	for _, endpoint := range m.endpoints {
-		if endpoint.isFilling() {
+		if endpoint.isSyncing() {
 			return false
 		}
-		usable = usable || endpoint.showsMailboxes()
+		usable = usable || endpoint.hasSyncedBindings()
 	}
 	return usable
 }
@@ -183,7 +183,7 @@ func (m *Mailboxes) Get(resource schema.GroupVersionResource, mailbox logicalclu
 	if err != nil || !exists {
 		return nil, Absent
 	}
-	return objectOf(found), Present
+	return toObject(found), Present
 }
 
 // List returns all objects of a resource in a mailbox as the cache holds them; known is false if it cannot be seen now.
@@ -199,7 +199,7 @@ func (m *Mailboxes) List(resource schema.GroupVersionResource, mailbox logicalcl
 	objects = make([]*unstructured.Unstructured, 0, len(found))
 	for _, object := range found {
 		if !isPlaceholder(object) {
-			objects = append(objects, objectOf(object))
+			objects = append(objects, toObject(object))
 		}
 	}
 	return objects, true
@@ -207,28 +207,28 @@ func (m *Mailboxes) List(resource schema.GroupVersionResource, mailbox logicalcl
 
 // Client returns a client for writing to a mailbox; ok is false if the mailbox cannot be reached now.
 func (m *Mailboxes) Client(mailbox logicalcluster.Name) (client dynamic.Interface, ok bool) {
-	endpoint := m.locate(mailbox)
+	endpoint := m.endpointFor(mailbox)
 	if endpoint == nil {
 		return nil, false
 	}
-	return endpoint.in(mailbox), true
+	return endpoint.clientFor(mailbox), true
 }
 
 // informer returns the filled cache of a resource on the endpoint that serves the mailbox.
 func (m *Mailboxes) informer(resource schema.GroupVersionResource, mailbox logicalcluster.Name) (kcpcache.ScopeableSharedIndexInformer, bool) {
-	endpoint := m.locate(mailbox)
-	if endpoint == nil || resource != bindingsResource && m.isClosed(mailbox, m.isConfig(resource)) {
+	endpoint := m.endpointFor(mailbox)
+	if endpoint == nil || resource != bindingsResource && m.isEvicted(mailbox, m.isConfig(resource)) {
 		return nil, false
 	}
-	if m.unlisted.Load() > 0 && endpoint.isUnlisted(resource, mailbox) {
+	if m.awaitingRelist.Load() > 0 && endpoint.isAwaitingRelist(resource, mailbox) {
 		return nil, false
 	}
 	return endpoint.informer(resource)
 }
 
-// locate returns the endpoint that shows a binding of the mailbox. It is nil if there is none, and also if there are
+// endpointFor returns the endpoint that shows a binding of the mailbox. It is nil if there is none, and also if there are
 // several: nobody knows then which of them speaks the truth.
-func (m *Mailboxes) locate(mailbox logicalcluster.Name) (located *endpoint) {
+func (m *Mailboxes) endpointFor(mailbox logicalcluster.Name) (located *endpoint) {
 	m.lock.RLock()
 	defer m.lock.RUnlock()
 	for _, endpoint := range m.endpoints {
@@ -243,4 +243,4 @@ func (m *Mailboxes) locate(mailbox logicalcluster.Name) (located *endpoint) {
 	return located
 }
 
-var sliceResource = apisv1alpha1.SchemeGroupVersion.WithResource("apiexportendpointslices")
+var endpointSliceResource = apisv1alpha1.SchemeGroupVersion.WithResource("apiexportendpointslices")

@@ -92,14 +92,14 @@ func TestEventsReachTheirMailbox(t *testing.T) {
 	mailboxes.Subscribe(configMaps, there, elsewhere)
 	expect := func(want ...Event) {
 		t.Helper()
-		events, proven, resets := subscriber.told()
+		events, proven, resets := subscriber.received()
 		g.Expect(events).To(Equal(want))
 		g.Expect(proven).To(BeEmpty())
 		g.Expect(resets).To(BeZero())
-		events, _, _ = elsewhere.told()
+		events, _, _ = elsewhere.received()
 		g.Expect(events).To(BeEmpty())
 	}
-	handler := endpoint.handler(configMaps)
+	handler := endpoint.eventHandler(configMaps)
 	old, changed := object(here, "a"), object(here, "a")
 	changed.SetResourceVersion("2")
 	clusterScoped := object(here, "a")
@@ -131,12 +131,12 @@ func TestBindingsResetTheirMailbox(t *testing.T) {
 	subscriber, elsewhere := &recorder{}, &recorder{}
 	mailboxes.Subscribe(configMaps, here, subscriber)
 	mailboxes.Subscribe(configMaps, there, elsewhere)
-	handler := endpoint.handler(bindingsResource)
+	handler := endpoint.eventHandler(bindingsResource)
 	expect := func(want int) {
 		t.Helper()
-		_, _, resets := subscriber.told()
+		_, _, resets := subscriber.received()
 		g.Expect(resets).To(Equal(want))
-		_, _, resets = elsewhere.told()
+		_, _, resets = elsewhere.received()
 		g.Expect(resets).To(BeZero())
 	}
 	binding := bindings(here)[0]
@@ -145,43 +145,43 @@ func TestBindingsResetTheirMailbox(t *testing.T) {
 
 	handler.OnAdd(binding, true)
 	expect(1)
-	g.Expect(mailboxes.prover.docs[here].binding).To(Equal("1"))
-	g.Expect(mailboxes.prover.settledSince(here)).To(Equal(now.Now()))
+	g.Expect(mailboxes.absence.states[here].bindingVersion).To(Equal("1"))
+	g.Expect(mailboxes.absence.bindingUnchangedSince(here)).To(Equal(now.Now()))
 	handler.OnUpdate(binding, binding.DeepCopy())
 	expect(0)
-	now.Step(settleFor)
+	now.Step(bindingSettlePeriod)
 	handler.OnUpdate(binding, changed)
 	expect(1)
-	g.Expect(mailboxes.prover.docs[here].binding).To(Equal("2"))
-	g.Expect(mailboxes.prover.settledSince(here)).To(Equal(now.Now()))
+	g.Expect(mailboxes.absence.states[here].bindingVersion).To(Equal("2"))
+	g.Expect(mailboxes.absence.bindingUnchangedSince(here)).To(Equal(now.Now()))
 	handler.OnDelete(changed)
-	g.Expect(mailboxes.prover.docs).NotTo(HaveKey(here))
+	g.Expect(mailboxes.absence.states).NotTo(HaveKey(here))
 	handler.OnAdd(binding, false)
 	handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "here|bound", Obj: binding})
-	g.Expect(mailboxes.prover.docs).NotTo(HaveKey(here))
+	g.Expect(mailboxes.absence.states).NotTo(HaveKey(here))
 }
 
 // An object that is seen again is neither suspected nor proven gone; one that vanished unseen makes the cache doubtful.
-func TestEventsAbsolveAndDistrust(t *testing.T) {
+func TestEventsClearAndRequireRelist(t *testing.T) {
 	g := NewWithT(t)
 	mailboxes, _ := newMailboxes(configMaps)
-	handler := addEndpoint(t, mailboxes, "https://one", nil).handler(configMaps)
-	docket := mailboxes.prover.docketLocked(here)
-	back, gone := suspectOf(configMaps, object(here, "back")), suspectOf(configMaps, object(here, "gone"))
-	for _, suspect := range []Suspect{back, gone} {
-		docket.pending[suspect], docket.proven[suspect] = struct{}{}, struct{}{}
+	handler := addEndpoint(t, mailboxes, "https://one", nil).eventHandler(configMaps)
+	state := mailboxes.absence.stateLocked(here)
+	back, gone := missingCandidate(configMaps, object(here, "back")), missingCandidate(configMaps, object(here, "gone"))
+	for _, candidate := range []AbsenceCandidate{back, gone} {
+		state.pending[candidate], state.verified[candidate] = struct{}{}, struct{}{}
 	}
 	handler.OnAdd(object(here, "back"), false)
 	handler.OnAdd(object(there, "gone"), false)
-	g.Expect(docket.pending).To(And(HaveLen(1), HaveKey(gone)))
-	g.Expect(docket.proven).To(And(HaveLen(1), HaveKey(gone)))
+	g.Expect(state.pending).To(And(HaveLen(1), HaveKey(gone)))
+	g.Expect(state.verified).To(And(HaveLen(1), HaveKey(gone)))
 
-	docket.inStep[configMaps], docket.inStep[secrets] = "1", "1"
+	state.verifiedCaches[configMaps], state.verifiedCaches[secrets] = "1", "1"
 	handler.OnDelete(object(here, "a"))
 	handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "there|default/a", Obj: object(there, "a")})
-	g.Expect(docket.inStep).To(HaveLen(2))
+	g.Expect(state.verifiedCaches).To(HaveLen(2))
 	handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "here|default/a", Obj: object(here, "a")})
-	g.Expect(docket.inStep).To(And(HaveLen(1), HaveKey(secrets)))
+	g.Expect(state.verifiedCaches).To(And(HaveLen(1), HaveKey(secrets)))
 }
 
 func TestTransform(t *testing.T) {
@@ -190,15 +190,15 @@ func TestTransform(t *testing.T) {
 	managed.SetManagedFields(nil)
 	bare := managed.DeepCopy()
 	g.Expect(unstructured.SetNestedSlice(managed.Object, []any{map[string]any{"manager": "x"}}, "metadata", "managedFields")).To(Succeed())
-	managed.Object[extentField] = "Metadata"
-	watching := &watching{endpoint: &endpoint{owner: &Mailboxes{}}}
-	made, err := watching.transform(managed)
+	managed.Object[projectionField] = "Metadata"
+	informer := &wildcardInformer{endpoint: &endpoint{owner: &Mailboxes{}}}
+	made, err := informer.transform(managed)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(objectOf(made)).To(Equal(bare))
-	g.Expect(ExtentOf(objectOf(made))).To(Equal(Whole))
-	again, err := watching.transform(made)
+	g.Expect(toObject(made)).To(Equal(bare))
+	g.Expect(ProjectionOf(toObject(made))).To(Equal(FullObject))
+	again, err := informer.transform(made)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(again).To(BeIdenticalTo(made))
 	unknown := cache.DeletedFinalStateUnknown{Key: "a"}
-	g.Expect(watching.transform(unknown)).To(Equal(unknown))
+	g.Expect(informer.transform(unknown)).To(Equal(unknown))
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/synchub-dev/synchub/provider/gauges"
+	"github.com/synchub-dev/synchub/provider/metrics"
 )
 
 var (
@@ -37,23 +37,23 @@ var (
 		"Estimate of the memory that those take.", []string{"endpoint", "resource"}, nil)
 	totalBytes = prometheus.NewDesc("synchub_mailboxes_bytes",
 		"Estimate of the memory that the objects of all mailboxes take together.", nil, nil)
-	totalLimit = prometheus.NewDesc("synchub_mailboxes_max_bytes",
+	maxTotalBytes = prometheus.NewDesc("synchub_mailboxes_max_bytes",
 		"How much that may be; 0 stands for no limit.", nil, nil)
-	levelBytes = prometheus.NewDesc("synchub_mailboxes_level_bytes",
+	fairShareBytes = prometheus.NewDesc("synchub_mailboxes_fair_share_bytes",
 		"How much each mailbox may take now, so that all together fit; 0 while all fit anyway.", nil, nil)
-	beyondLimits = prometheus.NewDesc("synchub_mailboxes_beyond_limits",
+	limitedMailboxes = prometheus.NewDesc("synchub_mailboxes_limited",
 		"Mailboxes of which not all objects are held, because of their own limits, those of resources, or that of all together.", nil, nil)
-	closedMailboxes = prometheus.NewDesc("synchub_mailboxes_closed",
+	evictedMailboxes = prometheus.NewDesc("synchub_mailboxes_evicted",
 		"Mailboxes of which nothing is held, since they have too many objects.", nil, nil)
 )
 
-// started are the mailboxes that are watched: none on a hub that does not lead.
-var started = gauges.New(readMailboxes, cacheObjects, cacheBytes, totalBytes, totalLimit, levelBytes, beyondLimits, closedMailboxes)
+// runningMailboxes are the mailboxes that are watched: none on a hub that does not lead.
+var runningMailboxes = metrics.New(collectMailboxes, cacheObjects, cacheBytes, totalBytes, maxTotalBytes, fairShareBytes, limitedMailboxes, evictedMailboxes)
 
 // Collectors returns the package's metrics, to be registered once.
-func Collectors() []prometheus.Collector { return []prometheus.Collector{endpointUp, started} }
+func Collectors() []prometheus.Collector { return []prometheus.Collector{endpointUp, runningMailboxes} }
 
-func setUp(url string, isUp bool) {
+func setEndpointUp(url string, isUp bool) {
 	value := 0.0
 	if isUp {
 		value = 1
@@ -61,19 +61,19 @@ func setUp(url string, isUp bool) {
 	endpointUp.WithLabelValues(url).Set(value)
 }
 
-// held tells what is held of a resource at an endpoint.
-type held struct{ endpoint, resource string }
+// endpointResource tells what is held of a resource at an endpoint.
+type endpointResource struct{ endpoint, resource string }
 
-func readMailboxes(started []*Mailboxes, metrics chan<- prometheus.Metric) {
-	objects, bytes := map[held]int64{}, map[held]int64{}
+func collectMailboxes(started []*Mailboxes, metrics chan<- prometheus.Metric) {
+	objects, bytes := map[endpointResource]int64{}, map[endpointResource]int64{}
 	for _, mailboxes := range started {
-		for _, watching := range mailboxes.watchings() {
-			of := held{watching.endpoint.url, watching.resource.GroupResource().String()}
-			objects[of] += watching.held.Objects()
-			bytes[of] += watching.held.Bytes()
+		for _, informer := range mailboxes.allInformers() {
+			of := endpointResource{informer.endpoint.url, informer.resource.GroupResource().String()}
+			objects[of] += informer.cached.Objects()
+			bytes[of] += informer.cached.Bytes()
 		}
 	}
-	readTotals(started, metrics)
+	collectTotals(started, metrics)
 	for of := range objects {
 		for described, sum := range map[*prometheus.Desc]int64{cacheObjects: objects[of], cacheBytes: bytes[of]} {
 			metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, float64(sum), of.endpoint, of.resource)
@@ -81,37 +81,37 @@ func readMailboxes(started []*Mailboxes, metrics chan<- prometheus.Metric) {
 	}
 }
 
-// readTotals tells what all mailboxes take together.
-func readTotals(started []*Mailboxes, metrics chan<- prometheus.Metric) {
+// collectTotals tells what all mailboxes take together.
+func collectTotals(started []*Mailboxes, metrics chan<- prometheus.Metric) {
 	if len(started) == 0 {
 		return
 	}
 	var bytes, limit, level int64
-	beyond, closed := map[logicalcluster.Name]bool{}, map[logicalcluster.Name]bool{}
+	identityOnly, evicted := map[logicalcluster.Name]bool{}, map[logicalcluster.Name]bool{}
 	for _, mailboxes := range started {
-		bytes, limit, level = bytes+mailboxes.total.held.Bytes(), limit+mailboxes.total.limit, level+mailboxes.total.level.Load()
-		mailboxes.eachAccount(func(mailbox logicalcluster.Name, account *account, _ bool) {
-			if account.closed.Load() {
-				closed[mailbox] = true
-			} else if account.isBeyond() {
-				beyond[mailbox] = true
+		bytes, limit, level = bytes+mailboxes.memory.cached.Bytes(), limit+mailboxes.memory.limit, level+mailboxes.memory.fairShare.Load()
+		mailboxes.forEachUsage(func(mailbox logicalcluster.Name, account *usage, _ bool) {
+			if account.evicted.Load() {
+				evicted[mailbox] = true
+			} else if account.hasIdentityOnly() {
+				identityOnly[mailbox] = true
 			}
 		})
 	}
 	for described, value := range map[*prometheus.Desc]int64{
-		totalBytes: bytes, totalLimit: limit, levelBytes: level, beyondLimits: int64(len(beyond)), closedMailboxes: int64(len(closed)),
+		totalBytes: bytes, maxTotalBytes: limit, fairShareBytes: level, limitedMailboxes: int64(len(identityOnly)), evictedMailboxes: int64(len(evicted)),
 	} {
 		metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, float64(value))
 	}
 }
 
-// watchings returns all wildcard watches there are.
-func (m *Mailboxes) watchings() (all []*watching) {
+// allInformers returns all wildcard watches there are.
+func (m *Mailboxes) allInformers() (all []*wildcardInformer) {
 	m.lock.RLock()
 	defer m.lock.RUnlock()
 	for _, endpoint := range m.endpoints {
 		endpoint.lock.RLock()
-		all = slices.AppendSeq(all, maps.Values(endpoint.watches))
+		all = slices.AppendSeq(all, maps.Values(endpoint.informers))
 		endpoint.lock.RUnlock()
 	}
 	return all

@@ -28,24 +28,24 @@ import (
 // scrape returns what is told of an endpoint, by name and resource.
 func scrape(t *testing.T, endpoint string) map[string]float64 {
 	t.Helper()
-	return framework.About(framework.Gather(t, Collectors()...), "endpoint", endpoint, "synchub_mailbox_")
+	return framework.SeriesWithLabel(framework.Gather(t, Collectors()...), "endpoint", endpoint, "synchub_mailbox_")
 }
 
 // What the hub holds of mailboxes is told by endpoint and resource, and not at all by a hub that does not lead.
 func TestMetricsOfCaches(t *testing.T) {
 	g := NewWithT(t)
-	shard := newShard(t, caches{bindingsResource: bindings(here), configMaps: objects(here, 3), secrets: nil})
+	shard := newFakeShard(t, caches{bindingsResource: bindings(here), configMaps: objects(here, 3), secrets: nil})
 	mailboxes := startMailboxes(t, configMaps)
 	mailboxes.setEndpoints([]string{shard.url()})
-	g.Eventually(mailboxes.Synced).WithTimeout(patience).Should(BeTrue())
+	g.Eventually(mailboxes.HasSynced).WithTimeout(eventuallyTimeout).Should(BeTrue())
 	g.Expect(scrape(t, shard.url())).To(HaveLen(1), "only whether the endpoint answers: nobody leads")
 
-	stop := started.Add(mailboxes)
+	stop := runningMailboxes.Add(mailboxes)
 	defer stop()
-	g.Eventually(func() map[string]float64 { return scrape(t, shard.url()) }).WithTimeout(patience).Should(And(
+	g.Eventually(func() map[string]float64 { return scrape(t, shard.url()) }).WithTimeout(eventuallyTimeout).Should(And(
 		HaveKeyWithValue("endpoint_up", 1.0), HaveKeyWithValue("cache_objects configmaps", 3.0),
 		HaveKeyWithValue("cache_bytes configmaps", BeNumerically(">", 3*300)), HaveKeyWithValue("cache_objects apibindings.apis.kcp.io", 1.0)))
-	problems, err := testutil.CollectAndLint(started)
+	problems, err := testutil.CollectAndLint(runningMailboxes)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(problems).To(BeEmpty())
 	mailboxes.setEndpoints(nil)

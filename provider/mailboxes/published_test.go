@@ -32,10 +32,10 @@ import (
 
 // A resource is watched before kcp serves it, and after it does not any more; neither harms the others.
 func TestPublishedResourcesComeAndGo(t *testing.T) {
-	f := newFleet(t)
-	f.double.set(f.first.url)
-	f.eventually(f.hub.Synced).Should(BeTrue())
-	onSecrets := &listener{}
+	f := newTestHub(t)
+	f.slice.set(f.first.url)
+	f.eventually(f.hub.HasSynced).Should(BeTrue())
+	onSecrets := &recordingSubscriber{}
 	f.hub.Subscribe(secrets, f.first.own, onSecrets)
 	discover := func() error {
 		_, err := f.hub.Discover(t.Context(), schema.GroupVersion{}, secrets.Resource, "")
@@ -52,7 +52,7 @@ func TestPublishedResourcesComeAndGo(t *testing.T) {
 	f.Expect(direct.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "published"}})).To(Succeed())
 
 	f.hub.SetResources([]schema.GroupVersionResource{secrets})
-	f.eventually(f.hub.Synced).Should(BeTrue(), "what is not served yet is not waited for")
+	f.eventually(f.hub.HasSynced).Should(BeTrue(), "what is not served yet is not waited for")
 	f.Expect(state()).To(Equal(mailboxes.Unknown))
 	f.Expect(discover()).To(MatchError(mailboxes.ErrNotServed))
 	f.expectEvents(f.first, f.first.own, "beside-unserved")
@@ -71,7 +71,7 @@ func TestPublishedResourcesComeAndGo(t *testing.T) {
 	f.expectEvents(f.first, f.first.own, "beside-unpublished")
 	f.hub.SetResources(nil)
 	f.Expect(state()).To(Equal(mailboxes.Unknown))
-	f.Expect(f.hub.Proven(f.first.own, mailboxes.Suspect{Resource: secrets, Key: key("published"), Vanished: true})).To(BeFalse())
+	f.Expect(f.hub.TakeVerifiedAbsence(f.first.own, mailboxes.AbsenceCandidate{Resource: secrets, Key: key("published"), Missing: true})).To(BeFalse())
 	f.eventually(f.watchRoutines).Should(BeNumerically("<=", atRest))
 
 	onSecrets.wasReset()
@@ -106,8 +106,8 @@ spec:
 
 // What is claimed of another export is discovered though no mailbox binds it.
 func TestDiscoverAClaimOnAnotherExport(t *testing.T) {
-	f := newFleet(t)
-	f.double.set(f.first.url)
+	f := newTestHub(t)
+	f.slice.set(f.first.url)
 	_, err := framework.CreateWorkspace(t.Context(), f.first.Config, "root", "wheels", "")
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(framework.Apply(t.Context(), f.first.Workspace("root:wheels"), wheels)).To(Succeed())
@@ -121,7 +121,7 @@ func TestDiscoverAClaimOnAnotherExport(t *testing.T) {
 	discover := func(version, resource, kind string) (metav1.APIResource, error) {
 		return f.hub.Discover(t.Context(), schema.GroupVersion{Group: "example.org", Version: version}, resource, kind)
 	}
-	f.eventually(f.hub.Synced).Should(BeTrue())
+	f.eventually(f.hub.HasSynced).Should(BeTrue())
 	_, err = discover("", "wheels", "")
 	f.Expect(err).To(MatchError(mailboxes.ErrNotServed))
 

@@ -37,28 +37,28 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/synchub-dev/synchub/provider/holdings"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 )
 
-// relay passes on requests to the virtual workspace of a real shard. While it is away it has lost the history that watches go on
+// watchProxy passes on requests to the virtual workspace of a real shard. While it is away it has lost the history that watches go on
 // from, so that the hub must list anew.
-type relay struct {
+type watchProxy struct {
 	url   string
 	shard *httputil.ReverseProxy
 	// refusesWatchLists makes clients list by pages.
 	refusesWatchLists bool
 
 	lock sync.Mutex
-	// here ends when the relay goes away, and back is closed when it comes back.
-	here  context.Context
-	leave context.CancelFunc
-	back  chan struct{}
+	// connection ends when the relay goes away, and back is closed when it comes back.
+	connection  context.Context
+	disconnect  context.CancelFunc
+	reconnected chan struct{}
 	// waiting is how many lists of config maps wait for the relay to come back.
 	waiting int
 }
 
-func newRelay(t *testing.T, shard *realShard, refusesWatchLists bool) *relay {
+func newWatchProxy(t *testing.T, shard *kcpShard, refusesWatchLists bool) *watchProxy {
 	t.Helper()
 	target, err := url.Parse(shard.url)
 	if err != nil {
@@ -68,7 +68,7 @@ func newRelay(t *testing.T, shard *realShard, refusesWatchLists bool) *relay {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &relay{refusesWatchLists: refusesWatchLists, back: make(chan struct{}), shard: &httputil.ReverseProxy{
+	r := &watchProxy{refusesWatchLists: refusesWatchLists, reconnected: make(chan struct{}), shard: &httputil.ReverseProxy{
 		Rewrite: func(request *httputil.ProxyRequest) {
 			request.SetURL(&url.URL{Scheme: target.Scheme, Host: target.Host})
 		},
@@ -76,7 +76,7 @@ func newRelay(t *testing.T, shard *realShard, refusesWatchLists bool) *relay {
 		FlushInterval: -1, // an event of a watch must not wait for the next
 		ErrorLog:      log.New(io.Discard, "", 0),
 	}}
-	r.here, r.leave = context.WithCancel(t.Context())
+	r.connection, r.disconnect = context.WithCancel(t.Context())
 	server := httptest.NewUnstartedServer(r)
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that go away are no news
 	server.StartTLS()
@@ -85,13 +85,13 @@ func newRelay(t *testing.T, shard *realShard, refusesWatchLists bool) *relay {
 	return r
 }
 
-func (r *relay) ServeHTTP(response http.ResponseWriter, request *http.Request) {
+func (r *watchProxy) ServeHTTP(response http.ResponseWriter, request *http.Request) {
 	query := request.URL.Query()
 	isWatch, isWatchList := query.Get("watch") != "", query.Get("sendInitialEvents") != ""
 	// A list by pages shows the past if it names a version.
 	needsHistory := !isWatchList && query.Get("resourceVersion") != ""
 	r.lock.Lock()
-	here, back := r.here, r.back
+	here, back := r.connection, r.reconnected
 	isAway := here.Err() != nil
 	r.lock.Unlock()
 	switch {
@@ -118,7 +118,7 @@ func (r *relay) ServeHTTP(response http.ResponseWriter, request *http.Request) {
 		}
 	}
 	r.lock.Lock()
-	here = r.here
+	here = r.connection
 	r.lock.Unlock()
 	ctx, cancel := context.WithCancel(request.Context())
 	defer cancel()
@@ -127,11 +127,11 @@ func (r *relay) ServeHTTP(response http.ResponseWriter, request *http.Request) {
 }
 
 // whileAway changes a mailbox of the first shard while the relay is away, and the hub waits for a new list of config maps.
-func (f *fleet) whileAway(r *relay, mailbox logicalcluster.Name, change func()) {
+func (f *testHub) whileAway(r *watchProxy, mailbox logicalcluster.Name, change func()) {
 	f.t.Helper()
 	r.lock.Lock()
 	r.waiting = 0
-	r.leave()
+	r.disconnect()
 	r.lock.Unlock()
 	f.eventually(func() int {
 		r.lock.Lock()
@@ -142,13 +142,13 @@ func (f *fleet) whileAway(r *relay, mailbox logicalcluster.Name, change func()) 
 	f.awaitServerCache(f.first, mailbox)
 	r.lock.Lock()
 	defer r.lock.Unlock()
-	close(r.back)
-	r.back = make(chan struct{})
-	r.here, r.leave = context.WithCancel(f.t.Context())
+	close(r.reconnected)
+	r.reconnected = make(chan struct{})
+	r.connection, r.disconnect = context.WithCancel(f.t.Context())
 }
 
 // awaitServerCache waits until the server's cache, from which it answers lists and watches, holds all changes of a mailbox.
-func (f *fleet) awaitServerCache(shard *realShard, mailbox logicalcluster.Name) {
+func (f *testHub) awaitServerCache(shard *kcpShard, mailbox logicalcluster.Name) {
 	f.t.Helper()
 	direct, err := shard.client(mailbox.String())
 	f.Expect(err).NotTo(HaveOccurred())
@@ -161,24 +161,24 @@ func (f *fleet) awaitServerCache(shard *realShard, mailbox logicalcluster.Name) 
 }
 
 // forget makes the listener hear only of later events.
-func (l *listener) forget() {
+func (l *recordingSubscriber) forget() {
 	l.lock.Lock()
 	defer l.lock.Unlock()
-	l.changed, l.deleted, l.proven = nil, nil, nil
+	l.changed, l.deleted, l.decided = nil, nil, nil
 }
 
 // expectCounted expects the account of a mailbox to count all that the cache holds of it, and no more.
-func (f *fleet) expectCounted(mailbox logicalcluster.Name) {
+func (f *testHub) expectCounted(mailbox logicalcluster.Name) {
 	f.t.Helper()
 	f.eventually(func(g Gomega) {
 		all, known := f.hub.List(configMaps, mailbox)
 		g.Expect(known).To(BeTrue())
 		bytes := int64(0)
 		for _, object := range all {
-			bytes += holdings.SizeOf(object)
+			bytes += cachesize.SizeOf(object)
 		}
-		account := f.hub.LimitError(mailbox)
-		g.Expect([]int64{account.Objects, account.Bytes}).To(Equal([]int64{int64(len(all)), bytes}))
+		usage := f.hub.MailboxLimitError(mailbox)
+		g.Expect([]int64{usage.Objects, usage.Bytes}).To(Equal([]int64{int64(len(all)), bytes}))
 	}).Should(Succeed())
 }
 
@@ -186,21 +186,21 @@ func (f *fleet) expectCounted(mailbox logicalcluster.Name) {
 func TestWhatNoWatchHasSeen(t *testing.T) {
 	for name, refusesWatchLists := range map[string]bool{"list": true, "watch-list": false} {
 		t.Run(name, func(t *testing.T) {
-			policy := &byPrefix{}
+			policy := &prefixPolicy{}
 			policy.set("", 0)
-			f := newFleetWith(t, policy)
-			mailbox, relay := f.first.own, newRelay(t, f.first, refusesWatchLists)
+			f := newTestHubWithPolicy(t, policy)
+			mailbox, relay := f.first.own, newWatchProxy(t, f.first, refusesWatchLists)
 			kept, gone, remade := name+"-kept", name+"-gone", name+"-remade"
 			for _, object := range []string{kept, gone, remade} {
 				f.create(f.first, mailbox, object, "first")
 			}
-			f.double.set(relay.url)
+			f.slice.set(relay.url)
 			for _, object := range []string{kept, gone, remade} {
 				f.eventually(f.value(mailbox, object)).Should(Equal("first"))
-				f.eventually(f.on[mailbox].seen(changed)).Should(ContainElement(object))
+				f.eventually(f.subscribers[mailbox].recorded(changedKeys)).Should(ContainElement(object))
 			}
 			f.expectCounted(mailbox)
-			f.on[mailbox].forget()
+			f.subscribers[mailbox].forget()
 
 			f.whileAway(relay, mailbox, func() {
 				f.delete(f.first, mailbox, gone)
@@ -211,18 +211,18 @@ func TestWhatNoWatchHasSeen(t *testing.T) {
 			f.eventually(f.state(mailbox, gone)).Should(Equal(mailboxes.Absent))
 			f.eventually(f.value(mailbox, remade)).Should(Equal("second"))
 			f.expectCounted(mailbox)
-			f.eventually(f.on[mailbox].seen(changed)).Should(ConsistOf(remade))
-			f.Expect(f.on[mailbox].seen(deleted)()).To(And(ContainElement(gone), Not(ContainElement(kept))))
+			f.eventually(f.subscribers[mailbox].recorded(changedKeys)).Should(ConsistOf(remade))
+			f.Expect(f.subscribers[mailbox].recorded(deletedKeys)()).To(And(ContainElement(gone), Not(ContainElement(kept))))
 			f.Expect(f.value(mailbox, kept)()).To(Equal("first"))
-			f.Expect(f.hub.Proven(mailbox, vanished(gone))).To(BeFalse(), "a list of all mailboxes proves nothing")
+			f.Expect(f.hub.TakeVerifiedAbsence(mailbox, missingObject(gone))).To(BeFalse(), "a list of all mailboxes proves nothing")
 
 			// It comes back unseen, too.
-			f.on[mailbox].forget()
+			f.subscribers[mailbox].forget()
 			f.whileAway(relay, mailbox, func() { f.create(f.first, mailbox, gone, "third") })
 			f.eventually(f.value(mailbox, gone)).Should(Equal("third"))
 			f.expectCounted(mailbox)
-			f.eventually(f.on[mailbox].seen(changed)).Should(ConsistOf(gone))
-			f.Expect(f.on[mailbox].seen(deleted)()).To(BeEmpty())
+			f.eventually(f.subscribers[mailbox].recorded(changedKeys)).Should(ConsistOf(gone))
+			f.Expect(f.subscribers[mailbox].recorded(deletedKeys)()).To(BeEmpty())
 			f.expectEvents(f.first, mailbox, name+"-later")
 		})
 	}

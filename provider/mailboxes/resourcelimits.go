@@ -25,18 +25,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// SetLimits sets how much is held of some resources in each mailbox, within what is held of the mailbox, and has all mailboxes
+// SetResourceLimits sets how much is held of some resources in each mailbox, within what is held of the mailbox, and has all mailboxes
 // reviewed if that is not what it was. Of a resource that is not named as much is held as its mailbox may have.
-func (m *Mailboxes) SetLimits(limits map[schema.GroupVersionResource]Limits) {
-	if before := m.ofResources.Swap(&limits); before == nil && len(limits) == 0 || before != nil && maps.Equal(*before, limits) {
+func (m *Mailboxes) SetResourceLimits(limits map[schema.GroupVersionResource]Limits) {
+	if before := m.resourceLimits.Swap(&limits); before == nil && len(limits) == 0 || before != nil && maps.Equal(*before, limits) {
 		return
 	}
-	m.ReviewAll()
+	m.EnqueueAllReviews()
 }
 
-// limitsOf returns the limits of a resource in each mailbox, zero if it has none of its own.
-func (m *Mailboxes) limitsOf(resource schema.GroupVersionResource) Limits {
-	if limits := m.ofResources.Load(); limits != nil {
+// resourceLimitsFor returns the limits of a resource in each mailbox, zero if it has none of its own.
+func (m *Mailboxes) resourceLimitsFor(resource schema.GroupVersionResource) Limits {
+	if limits := m.resourceLimits.Load(); limits != nil {
 		return (*limits)[resource]
 	}
 	return Limits{}
@@ -44,13 +44,13 @@ func (m *Mailboxes) limitsOf(resource schema.GroupVersionResource) Limits {
 
 // ResourceLimitErrors says of which resources a mailbox has more than it may have of each, sorted by their names.
 func (m *Mailboxes) ResourceLimitErrors(mailbox logicalcluster.Name) (all []*LimitError) {
-	limits := m.ofResources.Load()
+	limits := m.resourceLimits.Load()
 	if limits == nil || len(*limits) == 0 {
 		return nil
 	}
-	account := m.account(mailbox)
+	usage := m.usage(mailbox)
 	for resource, own := range *limits {
-		if found := account.limitErrorOf(resource, own); found.Beyond > 0 {
+		if found := usage.resourceLimitError(resource, own); found.IdentityOnly > 0 {
 			all = append(all, found)
 		}
 	}

@@ -43,139 +43,139 @@ func objectNamed(resource schema.GroupVersionResource, name string, size int) *u
 func TestResourceLimits(t *testing.T) {
 	const size = 10_000
 	g := NewWithT(t)
-	c := newTotal(t, &byLabel{limits: Limits{Objects: 9}}, 0, here)
+	c := newTotal(t, &labelPolicy{limits: Limits{Objects: 9}}, 0, here)
 	owner := c.endpoint.owner
-	s := cachedAt(t, c.endpoint, secrets)
-	owner.SetLimits(limited(Limits{Objects: 2}))
+	s := newTestInformerAt(t, c.endpoint, secrets)
+	owner.SetResourceLimits(limited(Limits{Objects: 2}))
 	for number := range 5 {
-		held := s.shows(t, objectNamed(secrets, fmt.Sprint(number), size))
-		want := Whole
+		held := s.update(t, objectNamed(secrets, fmt.Sprint(number), size))
+		want := FullObject
 		if number >= 2 {
-			want = Identity
+			want = IdentityOnly
 		}
-		g.Expect(ExtentOf(held)).To(Equal(want))
+		g.Expect(ProjectionOf(held)).To(Equal(want))
 		if number >= 2 {
-			g.Expect(owner.Missing(secrets, here, held)).To(MatchError("the mailbox has " + fmt.Sprint(number+1) + " secrets, of which it may have 2: the youngest " + fmt.Sprint(number-1) +
+			g.Expect(owner.RequireFullObject(secrets, here, held)).To(MatchError("the mailbox has " + fmt.Sprint(number+1) + " secrets, of which it may have 2: the youngest " + fmt.Sprint(number-1) +
 				" are not synced, and left as they are on the target, until others are deleted from the mailbox or the limit of its PublishedResource is raised"))
 		}
 	}
-	account := owner.account(here)
-	g.Expect(account.wants(Limits{})).To(BeNumerically("<", 3*size), "what it can never have does not lower the share of others")
-	g.Expect(owner.LimitError(here).Beyond).To(BeZero())
-	g.Expect(owner.ResourceLimitErrors(here)).To(HaveExactElements(HaveField("Beyond", int64(3))))
+	usage := owner.usage(here)
+	g.Expect(usage.wantedBytes(Limits{})).To(BeNumerically("<", 3*size), "what it can never have does not lower the share of others")
+	g.Expect(owner.MailboxLimitError(here).IdentityOnly).To(BeZero())
+	g.Expect(owner.ResourceLimitErrors(here)).To(HaveExactElements(HaveField("IdentityOnly", int64(3))))
 
 	for number := range 9 {
-		held := c.shows(t, objectNamed(configMaps, fmt.Sprint(number), size))
-		g.Expect(ExtentOf(held)).To(Equal([]Extent{Whole, Identity}[number/7]), "config map %d", number)
+		held := c.update(t, objectNamed(configMaps, fmt.Sprint(number), size))
+		g.Expect(ProjectionOf(held)).To(Equal([]Projection{FullObject, IdentityOnly}[number/7]), "config map %d", number)
 	}
-	g.Expect(owner.LimitError(here)).To(MatchError(ContainSubstring("11 objects, of which it may have 9: the youngest 2 are not synced")))
-	g.Expect(owner.reviews.Len()).To(BeZero(), "nothing is to be reviewed before something goes")
+	g.Expect(owner.MailboxLimitError(here)).To(MatchError(ContainSubstring("11 objects, of which it may have 9: the youngest 2 are not synced")))
+	g.Expect(owner.reviewQueue.Len()).To(BeZero(), "nothing is to be reviewed before something goes")
 
-	s.removes(t, objectNamed(secrets, "0", size))
-	g.Expect(owner.reviews.Len()).To(Equal(1), "there is room")
+	s.remove(t, objectNamed(secrets, "0", size))
+	g.Expect(owner.reviewQueue.Len()).To(Equal(1), "there is room")
 }
 
 // While only a resource is beyond its limits, nothing that happens to others is a reason to look again.
 func TestOtherResourcesAreNoReasonToReview(t *testing.T) {
 	g := NewWithT(t)
-	c := newTotal(t, &byLabel{limits: Limits{Bytes: 100_000}}, 0, here)
-	s := cachedAt(t, c.endpoint, secrets)
-	c.endpoint.owner.SetLimits(limited(Limits{Bytes: 4_000}))
-	g.Expect(ExtentOf(s.shows(t, objectNamed(secrets, "a", 5_000)))).To(Equal(Identity))
-	g.Expect(ExtentOf(s.shows(t, objectNamed(secrets, "b", 500)))).To(Equal(Whole))
-	c.shows(t, objectNamed(configMaps, "a", 500))
-	c.shows(t, objectNamed(configMaps, "a", 600))
-	c.removes(t, objectNamed(configMaps, "a", 600))
-	g.Expect(c.endpoint.owner.reviews.Len()).To(BeZero())
-	s.shows(t, objectNamed(secrets, "b", 400))
-	g.Expect(c.endpoint.owner.reviews.Len()).To(Equal(1))
+	c := newTotal(t, &labelPolicy{limits: Limits{Bytes: 100_000}}, 0, here)
+	s := newTestInformerAt(t, c.endpoint, secrets)
+	c.endpoint.owner.SetResourceLimits(limited(Limits{Bytes: 4_000}))
+	g.Expect(ProjectionOf(s.update(t, objectNamed(secrets, "a", 5_000)))).To(Equal(IdentityOnly))
+	g.Expect(ProjectionOf(s.update(t, objectNamed(secrets, "b", 500)))).To(Equal(FullObject))
+	c.update(t, objectNamed(configMaps, "a", 500))
+	c.update(t, objectNamed(configMaps, "a", 600))
+	c.remove(t, objectNamed(configMaps, "a", 600))
+	g.Expect(c.endpoint.owner.reviewQueue.Len()).To(BeZero())
+	s.update(t, objectNamed(secrets, "b", 400))
+	g.Expect(c.endpoint.owner.reviewQueue.Len()).To(Equal(1))
 }
 
 // When a limit is set, lowered or taken away, all mailboxes are reviewed, and what is beyond is told so. Nothing happens when it
 // is set to what it is.
 func TestLimitsOfResourcesChange(t *testing.T) {
 	g := NewWithT(t)
-	c := newTotal(t, &byLabel{}, 0, here)
+	c := newTotal(t, &labelPolicy{}, 0, here)
 	owner := c.endpoint.owner
-	s := cachedAt(t, c.endpoint, secrets)
-	owner.SetLimits(nil)
+	s := newTestInformerAt(t, c.endpoint, secrets)
+	owner.SetResourceLimits(nil)
 	for number := range 4 {
-		s.shows(t, objectNamed(secrets, fmt.Sprint(number), 100))
+		s.update(t, objectNamed(secrets, fmt.Sprint(number), 100))
 	}
-	g.Expect(c.reviewed(t)).To(BeZero())
+	g.Expect(c.runReviews(t)).To(BeZero())
 	for _, allowed := range []int64{3, 1} {
-		s.told = nil
-		owner.SetLimits(limited(Limits{Objects: allowed}))
-		g.Expect(c.reviewed(t)).To(BeNumerically(">", 0))
-		g.Expect(owner.ResourceLimitErrors(here)).To(HaveExactElements(HaveField("Beyond", 4-allowed)))
-		g.Expect(s.told).To(HaveEach(And(HaveField("Unchanged", true), HaveField("New", WithTransform(refusalOf, Equal(byResource))))))
-		owner.SetLimits(limited(Limits{Objects: allowed}))
-		g.Expect(owner.reviews.Len()).To(BeZero())
+		s.events = nil
+		owner.SetResourceLimits(limited(Limits{Objects: allowed}))
+		g.Expect(c.runReviews(t)).To(BeNumerically(">", 0))
+		g.Expect(owner.ResourceLimitErrors(here)).To(HaveExactElements(HaveField("IdentityOnly", 4-allowed)))
+		g.Expect(s.events).To(HaveEach(And(HaveField("ProjectionOnly", true), HaveField("New", WithTransform(exceededLimitOf, Equal(resourceLimit))))))
+		owner.SetResourceLimits(limited(Limits{Objects: allowed}))
+		g.Expect(owner.reviewQueue.Len()).To(BeZero())
 	}
-	g.Expect(s.told).To(HaveLen(2))
-	owner.SetLimits(nil)
-	g.Expect(owner.reviews.Len()).To(Equal(1))
+	g.Expect(s.events).To(HaveLen(2))
+	owner.SetResourceLimits(nil)
+	g.Expect(owner.reviewQueue.Len()).To(Equal(1))
 }
 
 // What is beyond two limits at once is said to be beyond the one that keeps it out now.
 func TestTheLimitThatCountsIsNamed(t *testing.T) {
 	g := NewWithT(t)
-	policy := &byLabel{}
+	policy := &labelPolicy{}
 	c := newTotal(t, policy, 0, here)
 	owner := c.endpoint.owner
-	s := cachedAt(t, c.endpoint, secrets)
-	owner.SetLimits(limited(Limits{Objects: 2}))
+	s := newTestInformerAt(t, c.endpoint, secrets)
+	owner.SetResourceLimits(limited(Limits{Objects: 2}))
 	for number := range 4 {
-		s.shows(t, objectNamed(secrets, fmt.Sprint(number), 100))
+		s.update(t, objectNamed(secrets, fmt.Sprint(number), 100))
 	}
-	refusals := func() (all []refusal) {
+	refusals := func() (all []exceededLimit) {
 		for number := range 4 {
-			found, _, _ := s.informer.GetIndexer().Get(newItem(objectNamed(secrets, fmt.Sprint(number), 1), 0))
-			all = append(all, refusalOf(objectOf(found)))
+			found, _, _ := s.informer.GetIndexer().Get(newCachedObject(objectNamed(secrets, fmt.Sprint(number), 1), 0))
+			all = append(all, exceededLimitOf(toObject(found)))
 		}
 		return all
 	}
-	g.Expect(refusals()).To(Equal([]refusal{notRefused, notRefused, byResource, byResource}))
+	g.Expect(refusals()).To(Equal([]exceededLimit{withinLimits, withinLimits, resourceLimit, resourceLimit}))
 	policy.limits = Limits{Objects: 1}
-	owner.Review(here)
-	c.reviewed(t)
-	g.Expect(refusals()).To(Equal([]refusal{notRefused, byMailbox, byMailbox, byMailbox}))
-	g.Expect(owner.LimitError(here)).To(MatchError(ContainSubstring("4 objects, of which it may have 1")))
+	owner.EnqueueReview(here)
+	c.runReviews(t)
+	g.Expect(refusals()).To(Equal([]exceededLimit{withinLimits, mailboxLimit, mailboxLimit, mailboxLimit}))
+	g.Expect(owner.MailboxLimitError(here)).To(MatchError(ContainSubstring("4 objects, of which it may have 1")))
 	g.Expect(owner.ResourceLimitErrors(here)).To(BeEmpty())
 }
 
 // A list is bounded as it comes, and reviewed when all of it has come: it does not come by age.
 func TestAListOfAResourceIsBounded(t *testing.T) {
 	g := NewWithT(t)
-	c := newTotal(t, &byLabel{}, 0, here)
-	s := cachedAt(t, c.endpoint, secrets)
-	c.endpoint.owner.SetLimits(limited(Limits{Bytes: 24_000}))
-	s.beginFill()
-	var made []*item
+	c := newTotal(t, &labelPolicy{}, 0, here)
+	s := newTestInformerAt(t, c.endpoint, secrets)
+	c.endpoint.owner.SetResourceLimits(limited(Limits{Bytes: 24_000}))
+	s.beginList()
+	var made []*cachedObject
 	for number := range 12 {
 		listed, err := s.transform(objectNamed(secrets, fmt.Sprint(number), 5_000))
 		g.Expect(err).NotTo(HaveOccurred())
-		made = append(made, listed.(*item))
-		g.Expect(refusalOf(objectOf(listed))).To(Equal([]refusal{notRefused, byResource}[min(number/3, 1)]))
+		made = append(made, listed.(*cachedObject))
+		g.Expect(exceededLimitOf(toObject(listed))).To(Equal([]exceededLimit{withinLimits, resourceLimit}[min(number/3, 1)]))
 	}
 	for _, listed := range made {
 		g.Expect(s.informer.GetIndexer().Add(listed)).To(Succeed())
 		s.handler.OnAdd(listed, true)
 	}
-	c.endpoint.filled(secrets)
-	g.Expect(c.endpoint.owner.reviews.Len()).To(Equal(1))
+	c.endpoint.onCacheFilled(secrets)
+	g.Expect(c.endpoint.owner.reviewQueue.Len()).To(Equal(1))
 }
 
 // Limits of resources cost an event no allocation.
 func TestLimitsOfResourcesCostNoAllocation(t *testing.T) {
 	allocations := func(limits map[schema.GroupVersionResource]Limits) float64 {
-		c := newTotal(t, &byLabel{limits: Limits{Bytes: 1 << 20}}, 1<<30)
-		c.endpoint.owner.SetLimits(limits)
-		before := placed(t, c, in(here, "object", 1_000))
+		c := newTotal(t, &labelPolicy{limits: Limits{Bytes: 1 << 20}}, 1<<30)
+		c.endpoint.owner.SetResourceLimits(limits)
+		before := cachedItem(t, c, configMapIn(here, "object", 1_000))
 		return testing.AllocsPerRun(200, func() {
-			made, _ := c.transform(in(here, "object", 1_000))
+			made, _ := c.transform(configMapIn(here, "object", 1_000))
 			c.handler.OnUpdate(before, made)
-			before = made.(*item)
+			before = made.(*cachedObject)
 		})
 	}
 	NewWithT(t).Expect(allocations(limited(Limits{Objects: 1}))).To(Equal(allocations(nil)))

@@ -21,7 +21,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/synchub-dev/synchub/provider/requests"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
 // SetResources watches these resources, besides those that are always watched, and no others any more: what is new is
@@ -31,14 +31,14 @@ func (m *Mailboxes) SetResources(all []schema.GroupVersionResource) {
 	for _, resource := range all {
 		m.watchLocked(resource)
 	}
-	var ended []*watching
+	var ended []*wildcardInformer
 	for _, resource := range slices.Clone(m.resources) {
 		if !slices.Contains(all, resource) {
 			ended = append(ended, m.unwatchLocked(resource)...)
 		}
 	}
 	m.lock.Unlock()
-	stopWatching(ended)
+	stopWildcardInformers(ended)
 }
 
 // Watch adds a resource that the export serves by now or will serve soon. Watching it twice does nothing.
@@ -56,7 +56,7 @@ func (m *Mailboxes) Unwatch(resource schema.GroupVersionResource) {
 	m.lock.Lock()
 	ended := m.unwatchLocked(resource)
 	m.lock.Unlock()
-	stopWatching(ended)
+	stopWildcardInformers(ended)
 }
 
 // watchLocked requires that the lock is held.
@@ -65,30 +65,30 @@ func (m *Mailboxes) watchLocked(resource schema.GroupVersionResource) {
 		return
 	}
 	m.resources = append(m.resources, resource)
-	requests.Publish(resource.GroupResource())
+	requestmetrics.RegisterResource(resource.GroupResource())
 	for _, endpoint := range m.endpoints {
-		endpoint.watch(resource)
+		endpoint.startInformer(resource)
 	}
 }
 
 // unwatchLocked takes a resource from all endpoints and returns what is to be stopped without the lock, which handlers
 // take. It requires that the lock is held.
-func (m *Mailboxes) unwatchLocked(resource schema.GroupVersionResource) (ended []*watching) {
-	if slices.Contains(m.always, resource) || !slices.Contains(m.resources, resource) {
+func (m *Mailboxes) unwatchLocked(resource schema.GroupVersionResource) (ended []*wildcardInformer) {
+	if slices.Contains(m.alwaysWatched, resource) || !slices.Contains(m.resources, resource) {
 		return nil
 	}
 	m.resources = slices.DeleteFunc(m.resources, func(other schema.GroupVersionResource) bool { return other == resource })
 	for _, endpoint := range m.endpoints {
-		if watching := endpoint.unwatch(resource); watching != nil {
-			ended = append(ended, watching)
+		if informer := endpoint.removeInformer(resource); informer != nil {
+			ended = append(ended, informer)
 		}
 	}
-	m.prover.drop(resource)
+	m.absence.forgetResource(resource)
 	return ended
 }
 
-// watched returns the resources that are watched now.
-func (m *Mailboxes) watched() []schema.GroupVersionResource {
+// watchedResources returns the resources that are watched now.
+func (m *Mailboxes) watchedResources() []schema.GroupVersionResource {
 	m.lock.RLock()
 	defer m.lock.RUnlock()
 	return slices.Clone(m.resources)

@@ -39,7 +39,7 @@ var newConfigMaps = schema.GroupVersionResource{Version: "v2", Resource: "config
 
 // watchRoutines returns how many goroutines of this process belong to watches.
 func watchRoutines() int {
-	return routines("mailboxes.startWatching", "third_party/informers", "watch.(*StreamWatcher)")
+	return routines("mailboxes.startWildcardInformer", "third_party/informers", "watch.(*StreamWatcher)")
 }
 
 // routines returns how many goroutines are in one of these places.
@@ -54,15 +54,15 @@ func routines(places ...string) (count int) {
 	return count
 }
 
-// settled returns how many goroutines belong to watches, once so many of them are answered.
-func settled(g Gomega, watches int) int {
-	g.Eventually(func() int { return routines("watch.(*StreamWatcher)") }).WithTimeout(patience).Should(Equal(watches))
+// goroutinesWhenWatching returns how many goroutines belong to watches, once so many of them are answered.
+func goroutinesWhenWatching(g Gomega, watches int) int {
+	g.Eventually(func() int { return routines("watch.(*StreamWatcher)") }).WithTimeout(eventuallyTimeout).Should(Equal(watches))
 	return watchRoutines()
 }
 
 func TestUnwatch(t *testing.T) {
 	g := NewWithT(t)
-	shard := newShard(t, caches{bindingsResource: bindings(here), configMaps: {object(here, "a")}, secrets: {object(here, "b")}})
+	shard := newFakeShard(t, caches{bindingsResource: bindings(here), configMaps: {object(here, "a")}, secrets: {object(here, "b")}})
 	mailboxes := startMailboxes(t, configMaps)
 	subscriber := &recorder{}
 	mailboxes.Subscribe(secrets, here, subscriber)
@@ -73,25 +73,25 @@ func TestUnwatch(t *testing.T) {
 		}
 	}
 	isReset := func() bool {
-		_, _, resets := subscriber.told()
+		_, _, resets := subscriber.received()
 		return resets > 0
 	}
 	mailboxes.setEndpoints([]string{shard.url()})
-	g.Eventually(known(configMaps)).WithTimeout(patience).Should(BeTrue())
-	before := settled(g, 2)
+	g.Eventually(known(configMaps)).WithTimeout(eventuallyTimeout).Should(BeTrue())
+	before := goroutinesWhenWatching(g, 2)
 
 	for range 3 {
 		mailboxes.Watch(secrets)
-		g.Eventually(isReset).WithTimeout(patience).Should(BeTrue(), "what is there must be looked at")
+		g.Eventually(isReset).WithTimeout(eventuallyTimeout).Should(BeTrue(), "what is there must be looked at")
 		g.Expect(known(secrets)()).To(BeTrue())
-		g.Eventually(func() int { return shard.watchers(secrets) }).WithTimeout(patience).Should(Equal(1))
+		g.Eventually(func() int { return shard.watchers(secrets) }).WithTimeout(eventuallyTimeout).Should(Equal(1))
 		g.Expect(watchRoutines()).To(BeNumerically(">", before))
 		shard.tell(secrets, "ADDED", object(here, "c"))
 		g.Eventually(func() State {
 			_, state := mailboxes.Get(secrets, here, key("c"))
 			return state
-		}).WithTimeout(patience).Should(Equal(Present))
-		remembered := weak.Make(mailboxes.endpoints[shard.url()].watches[secrets])
+		}).WithTimeout(eventuallyTimeout).Should(Equal(Present))
+		remembered := weak.Make(mailboxes.endpoints[shard.url()].informers[secrets])
 
 		mailboxes.Unwatch(secrets)
 		mailboxes.Unwatch(secrets)
@@ -99,13 +99,13 @@ func TestUnwatch(t *testing.T) {
 		_, state := mailboxes.Get(secrets, here, key("b"))
 		g.Expect(state).To(Equal(Unknown))
 		g.Expect(known(configMaps)()).To(BeTrue(), "others stay")
-		g.Eventually(func() int { return shard.watchers(secrets) }).WithTimeout(patience).Should(BeZero())
-		g.Eventually(watchRoutines).WithTimeout(patience).Should(BeNumerically("<=", before))
+		g.Eventually(func() int { return shard.watchers(secrets) }).WithTimeout(eventuallyTimeout).Should(BeZero())
+		g.Eventually(watchRoutines).WithTimeout(eventuallyTimeout).Should(BeNumerically("<=", before))
 		g.Eventually(func() any {
 			runtime.GC()
 			return remembered.Value()
-		}).WithTimeout(patience).Should(BeNil(), "the cache must be gone")
-		subscriber.told()
+		}).WithTimeout(eventuallyTimeout).Should(BeNil(), "the cache must be gone")
+		subscriber.received()
 	}
 
 	for _, resource := range []schema.GroupVersionResource{configMaps, bindingsResource} {
@@ -115,75 +115,75 @@ func TestUnwatch(t *testing.T) {
 }
 
 // Nothing is suspected, proven or known of a resource that is let go, and nothing can be as long as it is.
-func TestUnwatchDropsSuspects(t *testing.T) {
+func TestUnwatchDropsCandidates(t *testing.T) {
 	g := NewWithT(t)
 	mailboxes, _ := newMailboxes(configMaps)
 	mailboxes.Watch(secrets)
-	early, kept := vanished(secrets, "a"), vanished(configMaps, "a")
-	mailboxes.Prove(here, early)
-	mailboxes.Prove(here, kept)
-	docket := mailboxes.prover.docs[here]
-	docket.inStep[secrets], docket.inStep[configMaps] = "1", "1"
-	decide(mailboxes.prover, early, kept)
-	mailboxes.Prove(here, vanished(secrets, "b"))
-	mailboxes.Prove(here, vanished(configMaps, "b"))
+	early, kept := missingObject(secrets, "a"), missingObject(configMaps, "a")
+	mailboxes.VerifyAbsence(here, early)
+	mailboxes.VerifyAbsence(here, kept)
+	state := mailboxes.absence.states[here]
+	state.verifiedCaches[secrets], state.verifiedCaches[configMaps] = "1", "1"
+	setVerified(mailboxes.absence, early, kept)
+	mailboxes.VerifyAbsence(here, missingObject(secrets, "b"))
+	mailboxes.VerifyAbsence(here, missingObject(configMaps, "b"))
 
 	mailboxes.Unwatch(secrets)
-	mailboxes.Prove(here, vanished(secrets, "c"))
-	g.Expect(docket.pending).To(And(HaveLen(1), HaveKey(vanished(configMaps, "b"))))
-	g.Expect(docket.inStep).To(And(HaveLen(1), HaveKey(configMaps)))
-	g.Expect(mailboxes.Proven(here, early)).To(BeFalse())
-	g.Expect(mailboxes.Proven(here, kept)).To(BeTrue())
+	mailboxes.VerifyAbsence(here, missingObject(secrets, "c"))
+	g.Expect(state.pending).To(And(HaveLen(1), HaveKey(missingObject(configMaps, "b"))))
+	g.Expect(state.verifiedCaches).To(And(HaveLen(1), HaveKey(configMaps)))
+	g.Expect(mailboxes.TakeVerifiedAbsence(here, early)).To(BeFalse())
+	g.Expect(mailboxes.TakeVerifiedAbsence(here, kept)).To(BeTrue())
 
 	// A round that was under way decides nothing of it.
-	decide(mailboxes.prover, vanished(secrets, "b"))
-	g.Expect(mailboxes.Proven(here, vanished(secrets, "b"))).To(BeFalse())
+	setVerified(mailboxes.absence, missingObject(secrets, "b"))
+	g.Expect(mailboxes.TakeVerifiedAbsence(here, missingObject(secrets, "b"))).To(BeFalse())
 	mailboxes.Watch(secrets)
-	mailboxes.Prove(here, vanished(secrets, "d"))
-	g.Expect(docket.pending).To(HaveKey(vanished(secrets, "d")))
+	mailboxes.VerifyAbsence(here, missingObject(secrets, "d"))
+	g.Expect(state.pending).To(HaveKey(missingObject(secrets, "d")))
 }
 
 // A run of rounds that waits only for what is let go ends at once.
-func TestUnwatchEndsRounds(t *testing.T) {
+func TestUnwatchEndsPasses(t *testing.T) {
 	g := NewWithT(t)
 	tried := make(chan string, 100)
 	now := clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
 	mailboxes := New(nil, "root:synchub", "mailbox.example.org", nil, now, funcr.New(func(_, line string) { tried <- line }, funcr.Options{}))
 	mailboxes.ctx = t.Context()
 	mailboxes.Watch(secrets)
-	mailboxes.Prove(here, vanished(secrets, "a"))
+	mailboxes.VerifyAbsence(here, missingObject(secrets, "a"))
 	collect := func() {
-		g.Eventually(now.HasWaiters).WithTimeout(patience).Should(BeTrue())
-		now.Step(collectFor)
+		g.Eventually(now.HasWaiters).WithTimeout(eventuallyTimeout).Should(BeTrue())
+		now.Step(batchPeriod)
 	}
 	g.Eventually(func() <-chan string {
 		collect()
 		return tried
-	}).WithTimeout(patience).Should(Receive(ContainSubstring("nothing can be proven now")))
-	g.Eventually(now.HasWaiters).WithTimeout(patience).Should(BeTrue(), "the next round is long after")
+	}).WithTimeout(eventuallyTimeout).Should(Receive(ContainSubstring("nothing can be proven now")))
+	g.Eventually(now.HasWaiters).WithTimeout(eventuallyTimeout).Should(BeTrue(), "the next round is long after")
 
 	mailboxes.Unwatch(secrets)
 	ended := make(chan struct{})
 	go func() {
-		mailboxes.prover.wait()
+		mailboxes.absence.wait()
 		close(ended)
 	}()
 	// However long it takes, by this clock it is not long.
 	g.Eventually(func() <-chan struct{} {
 		now.Step(time.Millisecond)
 		return ended
-	}).WithTimeout(patience).WithPolling(pollEach).Should(BeClosed())
+	}).WithTimeout(eventuallyTimeout).WithPolling(pollInterval).Should(BeClosed())
 }
 
 // The watches follow what is set, at each endpoint; those that stay are not touched.
 func TestSetResources(t *testing.T) {
 	g := NewWithT(t)
-	shards := []*shard{newShard(t, caches{bindingsResource: bindings(here)}), newShard(t, caches{bindingsResource: bindings(there)})}
+	shards := []*fakeShard{newFakeShard(t, caches{bindingsResource: bindings(here)}), newFakeShard(t, caches{bindingsResource: bindings(there)})}
 	mailboxes := startMailboxes(t, configMaps)
 	mailboxes.setEndpoints([]string{shards[0].url(), shards[1].url()})
-	watches := func() (all []map[schema.GroupVersionResource]*watching) {
+	watches := func() (all []map[schema.GroupVersionResource]*wildcardInformer) {
 		for _, shard := range shards {
-			all = append(all, maps.Clone(mailboxes.endpoints[shard.url()].watches))
+			all = append(all, maps.Clone(mailboxes.endpoints[shard.url()].informers))
 		}
 		return all
 	}
@@ -205,36 +205,36 @@ func TestSetResources(t *testing.T) {
 		for _, resource := range wanted {
 			expected[resource] = true
 		}
-		g.Expect(mailboxes.watched()).To(ConsistOf(slices.Collect(maps.Keys(expected))))
+		g.Expect(mailboxes.watchedResources()).To(ConsistOf(slices.Collect(maps.Keys(expected))))
 		for number := range shards {
 			g.Expect(slices.Collect(maps.Keys(after[number]))).To(ConsistOf(slices.Collect(maps.Keys(expected))))
-			for resource, watching := range before[number] {
+			for resource, informer := range before[number] {
 				if expected[resource] {
-					g.Expect(after[number][resource]).To(BeIdenticalTo(watching), "%s stays", resource)
+					g.Expect(after[number][resource]).To(BeIdenticalTo(informer), "%s stays", resource)
 				} else {
-					g.Expect(watching.ctx.Err()).To(HaveOccurred(), "%s is gone", resource)
+					g.Expect(informer.ctx.Err()).To(HaveOccurred(), "%s is gone", resource)
 				}
 			}
 		}
 	}
 }
 
-// asker is a subscriber that asks the mailboxes whenever it is told something.
-type asker struct {
+// readingSubscriber is a subscriber that asks the mailboxes whenever it is told something.
+type readingSubscriber struct {
 	mailboxes *Mailboxes
 	resource  schema.GroupVersionResource
 }
 
-func (a asker) OnEvent(event Event) {
+func (a readingSubscriber) OnEvent(event Event) {
 	a.mailboxes.Get(a.resource, here, event.Key)
-	a.mailboxes.Prove(here, Suspect{Resource: a.resource, Key: event.Key, Vanished: true})
+	a.mailboxes.VerifyAbsence(here, AbsenceCandidate{Resource: a.resource, Key: event.Key, Missing: true})
 }
 
-func (a asker) OnProven(key types.NamespacedName) {
-	a.mailboxes.Proven(here, Suspect{Resource: a.resource, Key: key, Vanished: true})
+func (a readingSubscriber) OnAbsenceDecided(key types.NamespacedName) {
+	a.mailboxes.TakeVerifiedAbsence(here, AbsenceCandidate{Resource: a.resource, Key: key, Missing: true})
 }
 
-func (a asker) OnReset() {
+func (a readingSubscriber) OnReset() {
 	a.mailboxes.List(a.resource, here)
 	a.mailboxes.Client(here)
 	a.mailboxes.Subscribe(a.resource, there, a)()
@@ -243,10 +243,10 @@ func (a asker) OnReset() {
 // Whoever sets resources and endpoints waits for subscribers, which ask for what only the lock gives.
 func TestResourcesAndEndpointsChangeWhileSubscribersAsk(t *testing.T) {
 	served := caches{bindingsResource: bindings(here), configMaps: objects(here, 50), secrets: objects(here, 50), newConfigMaps: objects(here, 50)}
-	one, two := newShard(t, served), newShard(t, served)
+	one, two := newFakeShard(t, served), newFakeShard(t, served)
 	mailboxes := startMailboxes(t, configMaps)
 	for _, resource := range []schema.GroupVersionResource{configMaps, secrets, newConfigMaps} {
-		mailboxes.Subscribe(resource, here, asker{mailboxes, resource})
+		mailboxes.Subscribe(resource, here, readingSubscriber{mailboxes, resource})
 	}
 	mailboxes.setEndpoints([]string{one.url()})
 	var running sync.WaitGroup
@@ -254,7 +254,7 @@ func TestResourcesAndEndpointsChangeWhileSubscribersAsk(t *testing.T) {
 		running.Go(func() {
 			for range 10 {
 				mailboxes.SetResources(resources)
-				mailboxes.Synced()
+				mailboxes.HasSynced()
 			}
 		})
 	}
@@ -269,5 +269,5 @@ func TestResourcesAndEndpointsChangeWhileSubscribersAsk(t *testing.T) {
 	NewWithT(t).Eventually(func() bool {
 		_, known := mailboxes.List(secrets, here)
 		return known
-	}).WithTimeout(patience).Should(BeTrue())
+	}).WithTimeout(eventuallyTimeout).Should(BeTrue())
 }

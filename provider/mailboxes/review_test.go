@@ -33,8 +33,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
-// byPrefix is a policy that selects objects by the prefix of their name.
-type byPrefix struct {
+// prefixPolicy is a policy that selects objects by the prefix of their name.
+type prefixPolicy struct {
 	prefix  atomic.Pointer[string]
 	bytes   atomic.Int64
 	configs int64
@@ -42,30 +42,30 @@ type byPrefix struct {
 	only logicalcluster.Name
 }
 
-func (p *byPrefix) set(prefix string, bytes int64) {
+func (p *prefixPolicy) set(prefix string, bytes int64) {
 	p.prefix.Store(&prefix)
 	p.bytes.Store(bytes)
 }
 
-func (p *byPrefix) Selects(_ logicalcluster.Name, _ schema.GroupVersionResource, object *unstructured.Unstructured) (selected, known bool) {
+func (p *prefixPolicy) Selects(_ logicalcluster.Name, _ schema.GroupVersionResource, object *unstructured.Unstructured) (selected, known bool) {
 	return strings.HasPrefix(object.GetName(), *p.prefix.Load()), true
 }
-func (p *byPrefix) Limits(mailbox logicalcluster.Name) mailboxes.Limits {
+func (p *prefixPolicy) Limits(mailbox logicalcluster.Name) mailboxes.Limits {
 	if p.only != "" && p.only != mailbox {
 		return mailboxes.Limits{}
 	}
 	return mailboxes.Limits{Bytes: p.bytes.Load()}
 }
-func (p *byPrefix) ConfigLimits() mailboxes.Limits { return mailboxes.Limits{Objects: p.configs} }
-func (p *byPrefix) Marks() []string                { return nil }
+func (p *prefixPolicy) ConfigLimits() mailboxes.Limits { return mailboxes.Limits{Objects: p.configs} }
+func (p *prefixPolicy) RetainedAnnotations() []string  { return nil }
 
 // What nobody selects takes next to no memory; what is selected then is fetched, as much as the limits allow, and what is
 // deselected is let go.
 func TestReview(t *testing.T) {
 	const count, size = 20, 1_000_000
-	policy := &byPrefix{}
+	policy := &prefixPolicy{}
 	policy.set("nothing", 0)
-	f := newFleetWith(t, policy)
+	f := newTestHubWithPolicy(t, policy)
 	mailbox := f.first.own
 	value := make([]byte, size)
 	for i := range value {
@@ -76,15 +76,15 @@ func TestReview(t *testing.T) {
 	}
 	f.create(f.first, mailbox, "other", "small")
 	before := heapInUse()
-	f.double.set(f.first.url)
-	f.eventually(f.hub.Synced).Should(BeTrue())
+	f.slice.set(f.first.url)
+	f.eventually(f.hub.HasSynced).Should(BeTrue())
 	f.eventually(f.state(mailbox, "other")).Should(Equal(mailboxes.Present))
 	t.Logf("%d objects of %d bytes that nobody selects: the heap grew by %d bytes", count, size, heapInUse()-before)
 	f.Expect(heapInUse() - before).To(BeNumerically("<", count*size/4))
 	whole := func() (whole int) {
 		all, _ := f.hub.List(configMaps, mailbox)
 		for _, object := range all {
-			if mailboxes.ExtentOf(object) == mailboxes.Whole {
+			if mailboxes.ProjectionOf(object) == mailboxes.FullObject {
 				whole++
 			}
 		}
@@ -93,32 +93,32 @@ func TestReview(t *testing.T) {
 	f.Expect(whole()).To(BeZero())
 
 	policy.set("other", 0)
-	f.hub.Review(mailbox)
+	f.hub.EnqueueReview(mailbox)
 	f.eventually(f.value(mailbox, "other")).Should(Equal("small"))
-	f.eventually(f.on[mailbox].seen(changed)).Should(ContainElement("other"))
+	f.eventually(f.subscribers[mailbox].recorded(changedKeys)).Should(ContainElement("other"))
 
 	policy.set("large-", 5*size+size/2)
-	f.hub.Review(mailbox)
+	f.hub.EnqueueReview(mailbox)
 	f.eventually(whole).Should(Equal(5))
 	object, _ := f.hub.Get(configMaps, mailbox, key("other"))
-	f.Expect(mailboxes.ExtentOf(object)).To(Equal(mailboxes.Metadata))
-	f.Expect(f.hub.LimitError(mailbox).Beyond).To(BeEquivalentTo(count - 5))
+	f.Expect(mailboxes.ProjectionOf(object)).To(Equal(mailboxes.MetadataOnly))
+	f.Expect(f.hub.MailboxLimitError(mailbox).IdentityOnly).To(BeEquivalentTo(count - 5))
 
 	policy.set("large-", 0)
-	f.hub.Review(mailbox)
+	f.hub.EnqueueReview(mailbox)
 	f.eventually(whole).Should(Equal(count))
 	t.Logf("held whole: the heap grew by %d bytes", heapInUse()-before)
 	policy.set("nothing", 0)
-	f.hub.Review(mailbox)
+	f.hub.EnqueueReview(mailbox)
 	f.eventually(whole).Should(BeZero())
 	f.Expect(heapInUse() - before).To(BeNumerically("<", count*size/4))
 }
 
 // The oldest configs are held; when one of them goes, the next is fetched.
 func TestReviewOfConfigs(t *testing.T) {
-	policy := &byPrefix{}
+	policy := &prefixPolicy{}
 	policy.set("", 1)
-	f := newFleetOf(t, policy, []schema.GroupVersionResource{configMaps})
+	f := newTestHubWithConfigs(t, policy, []schema.GroupVersionResource{configMaps})
 	mailbox := f.first.own
 	direct, err := f.first.client(mailbox.String())
 	f.Expect(err).NotTo(HaveOccurred())
@@ -128,24 +128,24 @@ func TestReviewOfConfigs(t *testing.T) {
 	for number := range 6 {
 		f.create(f.first, mailbox, fmt.Sprintf("config-%d", number), "x")
 	}
-	f.double.set(f.first.url)
+	f.slice.set(f.first.url)
 	inForce := func() (names []string) {
 		all, _ := f.hub.List(configMaps, mailbox)
 		for _, object := range all {
-			if mailboxes.ExtentOf(object) == mailboxes.Whole && strings.HasPrefix(object.GetName(), "config-") {
+			if mailboxes.ProjectionOf(object) == mailboxes.FullObject && strings.HasPrefix(object.GetName(), "config-") {
 				names = append(names, object.GetName())
 			}
 		}
 		return names
 	}
 	f.eventually(f.state(mailbox, "config-5")).Should(Equal(mailboxes.Present))
-	f.hub.Review(mailbox)
+	f.hub.EnqueueReview(mailbox)
 	f.eventually(inForce).Should(ConsistOf("config-0", "config-1", "config-2"))
 	// kcp may have made ConfigMaps of its own meanwhile.
-	f.Expect(f.hub.ConfigLimitError(mailbox).Beyond).To(BeNumerically(">=", 3))
+	f.Expect(f.hub.ConfigLimitError(mailbox).IdentityOnly).To(BeNumerically(">=", 3))
 	f.delete(f.first, mailbox, "config-0")
 	f.eventually(inForce).Should(ConsistOf("config-1", "config-2", "config-3"))
-	f.eventually(f.on[mailbox].seen(changed)).Should(ContainElement("config-3"))
+	f.eventually(f.subscribers[mailbox].recorded(changedKeys)).Should(ContainElement("config-3"))
 	f.eventually(f.value(mailbox, "config-3")).Should(Equal("x"))
 }
 
@@ -153,16 +153,16 @@ func TestReviewOfConfigs(t *testing.T) {
 // others are fetched.
 func TestReviewOfAResource(t *testing.T) {
 	const count = 6
-	policy := &byPrefix{}
+	policy := &prefixPolicy{}
 	policy.set("", 0)
-	f := newFleetWith(t, policy)
+	f := newTestHubWithPolicy(t, policy)
 	mailbox := f.first.own
 	direct, err := f.first.client(mailbox.String())
 	f.Expect(err).NotTo(HaveOccurred())
 	var others corev1.ConfigMapList
 	f.Expect(direct.List(t.Context(), &others)).To(Succeed())
 	allow := func(ours int) {
-		f.hub.SetLimits(map[schema.GroupVersionResource]mailboxes.Limits{configMaps: {Objects: int64(len(others.Items) + ours)}})
+		f.hub.SetResourceLimits(map[schema.GroupVersionResource]mailboxes.Limits{configMaps: {Objects: int64(len(others.Items) + ours)}})
 	}
 	for number := range count {
 		f.create(f.first, mailbox, fmt.Sprintf("limited-%d", number), "x")
@@ -170,14 +170,14 @@ func TestReviewOfAResource(t *testing.T) {
 	whole := func() (held int) {
 		all, _ := f.hub.List(configMaps, mailbox)
 		for _, object := range all {
-			if mailboxes.ExtentOf(object) == mailboxes.Whole && strings.HasPrefix(object.GetName(), "limited-") {
+			if mailboxes.ProjectionOf(object) == mailboxes.FullObject && strings.HasPrefix(object.GetName(), "limited-") {
 				held++
 			}
 		}
 		return held
 	}
 	allow(2)
-	f.double.set(f.first.url)
+	f.slice.set(f.first.url)
 	f.eventually(f.state(mailbox, "limited-5")).Should(Equal(mailboxes.Present))
 	f.eventually(whole).Should(Equal(2))
 	allow(5)
@@ -185,41 +185,41 @@ func TestReviewOfAResource(t *testing.T) {
 	allow(1)
 	f.eventually(whole).Should(Equal(1))
 	f.Expect(f.hub.ResourceLimitErrors(mailbox)).To(ContainElement(MatchError(ContainSubstring("configmaps, of which it may have"))))
-	f.hub.SetLimits(nil)
+	f.hub.SetResourceLimits(nil)
 	f.eventually(whole).Should(Equal(count))
 	f.Expect(f.hub.ResourceLimitErrors(mailbox)).To(BeEmpty())
-	f.Expect(f.on[mailbox].seen(deleted)()).To(BeEmpty())
+	f.Expect(f.subscribers[mailbox].recorded(deletedKeys)()).To(BeEmpty())
 }
 
 // A mailbox with too many objects leaves the cache, while its neighbours stay, and comes back as it is by then.
 func TestTooManyObjects(t *testing.T) {
 	const count = 60
-	policy := &byPrefix{}
+	policy := &prefixPolicy{}
 	policy.set("crowd-", 0)
-	f := newFleetWith(t, policy)
+	f := newTestHubWithPolicy(t, policy)
 	mailbox := f.first.own
 	policy.only = mailbox
 	for number := range count {
 		f.create(f.first, mailbox, fmt.Sprintf("crowd-%d", number), "x")
 	}
 	f.create(f.first, twin, "crowd-neighbour", "x")
-	f.double.set(f.first.url)
+	f.slice.set(f.first.url)
 	f.eventually(f.value(mailbox, "crowd-59")).Should(Equal("x"))
 	f.eventually(f.value(twin, "crowd-neighbour")).Should(Equal("x"))
 
 	policy.set("crowd-", 20_000)
-	f.hub.Review(mailbox)
+	f.hub.EnqueueReview(mailbox)
 	f.eventually(f.state(mailbox, "crowd-0")).Should(Equal(mailboxes.Unknown))
-	f.Expect(f.hub.LimitError(mailbox).Closed).To(BeTrue())
-	f.eventually(f.on[mailbox].wasReset).Should(BeTrue())
+	f.Expect(f.hub.MailboxLimitError(mailbox).Evicted).To(BeTrue())
+	f.eventually(f.subscribers[mailbox].wasReset).Should(BeTrue())
 	f.Expect(f.value(twin, "crowd-neighbour")()).To(Equal("x"))
-	f.Expect(f.on[twin].seen(deleted)()).To(BeEmpty())
+	f.Expect(f.subscribers[twin].recorded(deletedKeys)()).To(BeEmpty())
 	f.delete(f.first, mailbox, "crowd-1")
 	f.create(f.first, mailbox, "crowd-late", "x")
-	f.hub.Prove(mailbox, vanished("crowd-0"))
+	f.hub.VerifyAbsence(mailbox, missingObject("crowd-0"))
 
 	policy.set("crowd-", 0)
-	f.hub.Review(mailbox)
+	f.hub.EnqueueReview(mailbox)
 	f.eventually(func() mailboxes.State {
 		state := f.state(mailbox, "crowd-0")()
 		f.Expect(state).NotTo(Equal(mailboxes.Absent), "what is not listed yet is said not to be there")
@@ -228,8 +228,8 @@ func TestTooManyObjects(t *testing.T) {
 	f.eventually(f.value(mailbox, "crowd-late")).Should(Equal("x"))
 	f.eventually(f.value(mailbox, "crowd-0")).Should(Equal("x"))
 	f.Expect(f.state(mailbox, "crowd-1")()).To(Equal(mailboxes.Absent))
-	f.Expect(f.hub.Proven(mailbox, vanished("crowd-0"))).To(BeFalse())
-	f.Expect(f.hub.LimitError(mailbox).Beyond).To(BeZero())
+	f.Expect(f.hub.TakeVerifiedAbsence(mailbox, missingObject("crowd-0"))).To(BeFalse())
+	f.Expect(f.hub.MailboxLimitError(mailbox).IdentityOnly).To(BeZero())
 	f.expectEvents(f.first, mailbox, "crowd-again")
 }
 

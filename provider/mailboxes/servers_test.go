@@ -57,10 +57,10 @@ const (
 	providerWorkspace = "root:synchub"
 	exportName        = bootstrap.MailboxExport
 
-	startLimit = 5 * time.Minute
-	// patience is how long a test waits for what must happen, however busy the machine is.
-	patience = 3 * time.Minute
-	pollEach = 50 * time.Millisecond
+	startTimeout = 5 * time.Minute
+	// eventuallyTimeout is how long a test waits for what must happen, however busy the machine is.
+	eventuallyTimeout = 3 * time.Minute
+	pollInterval      = 50 * time.Millisecond
 
 	// twin is a mailbox of the same name on both shards.
 	twin logicalcluster.Name = "twinofthetwoshards"
@@ -71,8 +71,8 @@ var (
 	secrets    = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 )
 
-// realShard is a kcp with a provider workspace, an export and two mailboxes.
-type realShard struct {
+// kcpShard is a kcp with a provider workspace, an export and two mailboxes.
+type kcpShard struct {
 	*servers.KCP
 	// url is its virtual workspace for the export.
 	url string
@@ -82,7 +82,7 @@ type realShard struct {
 
 // shared are the two shards of this package.
 var shared = struct {
-	start func() ([]*realShard, error)
+	start func() ([]*kcpShard, error)
 	stop  func() error
 	dir   string
 }{stop: func() error { return nil }}
@@ -103,7 +103,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func startShards() ([]*realShard, error) {
+func startShards() ([]*kcpShard, error) {
 	root, err := framework.RepositoryRoot()
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func startShards() ([]*realShard, error) {
 	if shared.dir, err = os.MkdirTemp("", "synchub-mailboxes-"); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	var options []servers.Options
 	for _, name := range []string{"first", "second"} {
@@ -122,16 +122,16 @@ func startShards() ([]*realShard, error) {
 		return nil, err
 	}
 	shared.stop = func() error { return errors.Join(all[0].Stop(), all[1].Stop()) }
-	shards := make([]*realShard, len(all))
+	shards := make([]*kcpShard, len(all))
 	var group errgroup.Group
 	for i := range all {
-		shards[i] = &realShard{KCP: all[i]}
+		shards[i] = &kcpShard{KCP: all[i]}
 		group.Go(func() error { return shards[i].prepare(ctx) })
 	}
 	return shards, group.Wait()
 }
 
-func startedShards(t *testing.T) (first, second *realShard) {
+func startedShards(t *testing.T) (first, second *kcpShard) {
 	t.Helper()
 	shards, err := shared.start()
 	if err != nil {
@@ -141,7 +141,7 @@ func startedShards(t *testing.T) (first, second *realShard) {
 }
 
 // prepare makes what `synchub init` makes, has config maps published, and makes the mailboxes.
-func (s *realShard) prepare(ctx context.Context) error {
+func (s *kcpShard) prepare(ctx context.Context) error {
 	err := bootstrap.Run(ctx, bootstrap.Options{
 		Config:    func(workspace string) *rest.Config { return s.Workspace(workspace) },
 		Workspace: providerWorkspace,
@@ -159,7 +159,7 @@ func (s *realShard) prepare(ctx context.Context) error {
 		return err
 	}
 	s.own = logicalcluster.Name(own.Spec.Cluster)
-	if err := s.makeTwin(ctx); err != nil {
+	if err := s.createDuplicateMailbox(ctx); err != nil {
 		return err
 	}
 	for _, mailbox := range []logicalcluster.Name{s.own, twin} {
@@ -171,7 +171,7 @@ func (s *realShard) prepare(ctx context.Context) error {
 }
 
 // furnish makes the namespace that the hub makes in each new mailbox.
-func (s *realShard) furnish(ctx context.Context, mailbox logicalcluster.Name) error {
+func (s *kcpShard) furnish(ctx context.Context, mailbox logicalcluster.Name) error {
 	direct, err := s.client(mailbox.String())
 	if err != nil {
 		return err
@@ -180,7 +180,7 @@ func (s *realShard) furnish(ctx context.Context, mailbox logicalcluster.Name) er
 }
 
 // claim makes the export claim one more resource.
-func (s *realShard) claim(ctx context.Context, resource schema.GroupResource, identityHash string) error {
+func (s *kcpShard) claim(ctx context.Context, resource schema.GroupResource, identityHash string) error {
 	return s.changeExport(ctx, func(export *apisv1alpha2.APIExport) {
 		export.Spec.PermissionClaims = append(export.Spec.PermissionClaims, apisv1alpha2.PermissionClaim{
 			GroupResource: apisv1alpha2.GroupResource{Group: resource.Group, Resource: resource.Resource}, Verbs: []string{"*"}, IdentityHash: identityHash,
@@ -188,7 +188,7 @@ func (s *realShard) claim(ctx context.Context, resource schema.GroupResource, id
 	})
 }
 
-func (s *realShard) changeExport(ctx context.Context, change func(*apisv1alpha2.APIExport)) error {
+func (s *kcpShard) changeExport(ctx context.Context, change func(*apisv1alpha2.APIExport)) error {
 	provider, err := s.client(providerWorkspace)
 	if err != nil {
 		return err
@@ -202,8 +202,8 @@ func (s *realShard) changeExport(ctx context.Context, change func(*apisv1alpha2.
 	return provider.Patch(ctx, &export, client.MergeFrom(before))
 }
 
-// makeTwin makes a mailbox whose logical cluster has a name that is given.
-func (s *realShard) makeTwin(ctx context.Context) error {
+// createDuplicateMailbox makes a mailbox whose logical cluster has a name that is given.
+func (s *kcpShard) createDuplicateMailbox(ctx context.Context) error {
 	provider, err := s.client(providerWorkspace)
 	if err != nil {
 		return err
@@ -223,12 +223,12 @@ func (s *realShard) makeTwin(ctx context.Context) error {
 }
 
 // readURL waits until kcp lists the shard, which it does when it has a mailbox.
-func (s *realShard) readURL(ctx context.Context) error {
+func (s *kcpShard) readURL(ctx context.Context) error {
 	provider, err := s.client(providerWorkspace)
 	if err != nil {
 		return err
 	}
-	return wait.PollUntilContextTimeout(ctx, pollEach, patience, true, func(ctx context.Context) (bool, error) {
+	return wait.PollUntilContextTimeout(ctx, pollInterval, eventuallyTimeout, true, func(ctx context.Context) (bool, error) {
 		var slice apisv1alpha1.APIExportEndpointSlice
 		if err := provider.Get(ctx, types.NamespacedName{Name: exportName}, &slice); err != nil || len(slice.Status.APIExportEndpoints) == 0 {
 			return false, err
@@ -239,42 +239,42 @@ func (s *realShard) readURL(ctx context.Context) error {
 }
 
 // client returns the administrator's client for a workspace or mailbox.
-func (s *realShard) client(workspace string) (client.Client, error) {
+func (s *kcpShard) client(workspace string) (client.Client, error) {
 	return client.New(s.Workspace(workspace), client.Options{Scheme: bootstrap.Scheme()})
 }
 
-// run runs mailboxes until the test ends, with the rights of the hub's user, against the shards that the double lists.
-func run(t *testing.T, double *sliceDouble, always []schema.GroupVersionResource, shards ...*realShard) *mailboxes.Mailboxes {
+// startMailboxes runs mailboxes until the test ends, with the rights of the hub's user, against the shards that the double lists.
+func startMailboxes(t *testing.T, slice *sliceDouble, always []schema.GroupVersionResource, shards ...*kcpShard) *mailboxes.Mailboxes {
 	t.Helper()
-	return runWith(t, double, nil, always, shards...)
+	return startMailboxesWithPolicy(t, slice, nil, always, shards...)
 }
 
-// runWith runs mailboxes with a policy, if one is given.
-func runWith(t *testing.T, double *sliceDouble, policy mailboxes.Policy, always []schema.GroupVersionResource, shards ...*realShard) *mailboxes.Mailboxes {
+// startMailboxesWithPolicy runs mailboxes with a policy, if one is given.
+func startMailboxesWithPolicy(t *testing.T, slice *sliceDouble, policy mailboxes.CachePolicy, always []schema.GroupVersionResource, shards ...*kcpShard) *mailboxes.Mailboxes {
 	t.Helper()
-	made := mailboxes.New(access(t, double, shards), providerWorkspace, exportName, always, clock.RealClock{}, logr.Discard())
+	made := mailboxes.New(kcpConfigFor(t, slice, shards), providerWorkspace, exportName, always, clock.RealClock{}, logr.Discard())
 	if policy != nil {
-		made.SetPolicy(policy, 0)
+		made.SetCachePolicy(policy, 0)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- made.Start(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		NewWithT(t).Eventually(ended).WithTimeout(patience).Should(Receive(BeNil()))
+		NewWithT(t).Eventually(ended).WithTimeout(eventuallyTimeout).Should(Receive(BeNil()))
 	})
 	return made
 }
 
-// access returns the hub's access, with one bundle of certificates for all servers.
-func access(t *testing.T, double *sliceDouble, shards []*realShard) *kcp.Access {
+// kcpConfigFor returns the hub's access, with one bundle of certificates for all servers.
+func kcpConfigFor(t *testing.T, slice *sliceDouble, shards []*kcpShard) *kcp.ConfigProvider {
 	t.Helper()
-	bundle := bytes.NewBuffer(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: double.server.Certificate().Raw}))
+	bundle := bytes.NewBuffer(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: slice.server.Certificate().Raw}))
 	for _, shard := range shards {
 		bundle.Write(shard.HubConfig.CAData)
 	}
 	config := clientcmdapi.NewConfig()
-	config.Clusters["kcp"] = &clientcmdapi.Cluster{Server: double.server.URL, CertificateAuthorityData: bundle.Bytes()}
+	config.Clusters["kcp"] = &clientcmdapi.Cluster{Server: slice.server.URL, CertificateAuthorityData: bundle.Bytes()}
 	config.AuthInfos["hub"] = &clientcmdapi.AuthInfo{Token: shards[0].HubConfig.BearerToken}
 	config.Contexts["kcp"] = &clientcmdapi.Context{Cluster: "kcp", AuthInfo: "hub"}
 	config.CurrentContext = "kcp"

@@ -35,21 +35,21 @@ import (
 
 // The endpoint slice of a kcp with two shards, played by a double, goes through all that it can; the shards are real.
 func TestSeveralEndpoints(t *testing.T) {
-	f := newFleet(t)
+	f := newTestHub(t)
 	for _, step := range []struct {
 		name string
 		do   func()
 	}{
-		{"none at first", f.noneAtFirst},
-		{"one", f.one},
-		{"both", f.both},
-		{"proofs on the second", f.proofs},
-		{"the second goes", f.secondGoes},
-		{"both in another order", f.bothAgain},
-		{"a dead and malformed ones among them", f.deadOnes},
-		{"the second hangs", f.secondHangs},
-		{"a mailbox moves", f.mailboxMoves},
-		{"none again", f.noneAgain},
+		{"none at first", f.expectNoEndpointsAtFirst},
+		{"one", f.addFirstEndpoint},
+		{"both", f.addSecondEndpoint},
+		{"proofs on the second", f.expectVerifiedAbsences},
+		{"the second goes", f.removeSecondEndpoint},
+		{"both in another order", f.restoreSecondEndpoint},
+		{"a dead and malformed ones among them", f.addDeadEndpoints},
+		{"the second hangs", f.hangSecondEndpoint},
+		{"a mailbox moves", f.moveMailbox},
+		{"none again", f.removeAllEndpoints},
 	} {
 		begun := time.Now()
 		step.do()
@@ -60,12 +60,12 @@ func TestSeveralEndpoints(t *testing.T) {
 	}
 }
 
-func (f *fleet) noneAtFirst() {
-	f.eventually(f.hub.Synced).Should(BeTrue())
+func (f *testHub) expectNoEndpointsAtFirst() {
+	f.eventually(f.hub.HasSynced).Should(BeTrue())
 	f.expectUnknown(f.first.own, f.second.own, twin)
 	f.eventually(f.watchers).Should(Equal(1), "that of the slice")
 	f.atRest = f.watchRoutines()
-	for _, shard := range []*realShard{f.first, f.second} {
+	for _, shard := range []*kcpShard{f.first, f.second} {
 		f.create(shard, shard.own, "kept", shard.url)
 		f.create(shard, twin, "kept", shard.url)
 	}
@@ -74,22 +74,22 @@ func (f *fleet) noneAtFirst() {
 	f.create(f.second, f.second.own, "suspect", f.second.url)
 }
 
-func (f *fleet) one() {
-	f.double.set(f.first.url)
+func (f *testHub) addFirstEndpoint() {
+	f.slice.set(f.first.url)
 	f.eventually(f.value(f.first.own, "kept")).Should(Equal(f.first.url))
 	f.eventually(f.value(twin, "kept")).Should(Equal(f.first.url))
-	f.eventually(f.on[twin].wasReset).Should(BeTrue())
+	f.eventually(f.subscribers[twin].wasReset).Should(BeTrue())
 	f.expectUnknown(f.second.own)
-	f.Expect(f.hub.Synced()).To(BeTrue())
+	f.Expect(f.hub.HasSynced()).To(BeTrue())
 	f.expectEvents(f.first, f.first.own, "on-one")
 }
 
-// both: what is listed, routed and written is that of the right shard. Of two mailboxes of one name nothing is known.
-func (f *fleet) both() {
-	f.double.set(f.first.url, f.second.url)
+// addSecondEndpoint: what is listed, routed and written is that of the right shard. Of two mailboxes of one name nothing is known.
+func (f *testHub) addSecondEndpoint() {
+	f.slice.set(f.first.url, f.second.url)
 	f.eventually(f.value(f.second.own, "kept")).Should(Equal(f.second.url))
 	f.Expect(f.value(f.first.own, "kept")()).To(Equal(f.first.url))
-	f.eventually(f.hub.Synced).Should(BeTrue())
+	f.eventually(f.hub.HasSynced).Should(BeTrue())
 	f.expectUnknown(twin)
 	f.expectEvents(f.first, f.first.own, "on-both-first")
 	f.expectEvents(f.second, f.second.own, "on-both-second")
@@ -97,9 +97,9 @@ func (f *fleet) both() {
 }
 
 // expectWrites writes to both mailboxes through the hub, and finds it by the servers that have them.
-func (f *fleet) expectWrites(name string) {
+func (f *testHub) expectWrites(name string) {
 	f.t.Helper()
-	for _, shard := range []*realShard{f.first, f.second} {
+	for _, shard := range []*kcpShard{f.first, f.second} {
 		through, ok := f.hub.Client(shard.own)
 		f.Expect(ok).To(BeTrue())
 		written := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}, "data": map[string]any{"value": shard.url}}}
@@ -113,73 +113,73 @@ func (f *fleet) expectWrites(name string) {
 	}
 }
 
-// proofs: an object that was deleted on the second shard is proven to be gone; one proof is used, the other is kept.
-func (f *fleet) proofs() {
+// expectVerifiedAbsences: an object that was deleted on the second shard is proven to be gone; one proof is used, the other is kept.
+func (f *testHub) expectVerifiedAbsences() {
 	for _, name := range []string{"doomed", "suspect"} {
 		f.delete(f.second, f.second.own, name)
 		f.eventually(f.state(f.second.own, name)).Should(Equal(mailboxes.Absent))
-		f.eventually(f.on[f.second.own].seen(deleted)).Should(ContainElement(name))
-		f.Expect(f.hub.Proven(f.second.own, vanished(name))).To(BeFalse())
-		f.hub.Prove(f.second.own, vanished(name))
+		f.eventually(f.subscribers[f.second.own].recorded(deletedKeys)).Should(ContainElement(name))
+		f.Expect(f.hub.TakeVerifiedAbsence(f.second.own, missingObject(name))).To(BeFalse())
+		f.hub.VerifyAbsence(f.second.own, missingObject(name))
 	}
-	f.eventually(f.on[f.second.own].seen(proven)).Should(ConsistOf("doomed", "suspect"))
-	f.Expect(f.hub.Proven(f.second.own, vanished("doomed"))).To(BeTrue())
+	f.eventually(f.subscribers[f.second.own].recorded(decidedKeys)).Should(ConsistOf("doomed", "suspect"))
+	f.Expect(f.hub.TakeVerifiedAbsence(f.second.own, missingObject("doomed"))).To(BeTrue())
 }
 
-// secondGoes: nothing is known of its mailboxes and nothing is said to be deleted. The first goes on.
-func (f *fleet) secondGoes() {
-	toldBefore := f.on[f.second.own].seen(deleted)()
-	f.double.set(f.first.url)
+// removeSecondEndpoint: nothing is known of its mailboxes and nothing is said to be deleted. The first goes on.
+func (f *testHub) removeSecondEndpoint() {
+	toldBefore := f.subscribers[f.second.own].recorded(deletedKeys)()
+	f.slice.set(f.first.url)
 	f.expectUnknown(f.second.own)
 	f.eventually(f.value(twin, "kept")).Should(Equal(f.first.url))
-	f.eventually(f.on[twin].wasReset).Should(BeTrue())
+	f.eventually(f.subscribers[twin].wasReset).Should(BeTrue())
 	f.expectEvents(f.first, f.first.own, "on-first")
-	f.Expect(f.on[f.second.own].seen(deleted)()).To(Equal(toldBefore))
+	f.Expect(f.subscribers[f.second.own].recorded(deletedKeys)()).To(Equal(toldBefore))
 	for _, name := range []string{"suspect", "kept"} {
-		f.Expect(f.hub.Proven(f.second.own, vanished(name))).To(BeFalse())
+		f.Expect(f.hub.TakeVerifiedAbsence(f.second.own, missingObject(name))).To(BeFalse())
 	}
 }
 
-func (f *fleet) bothAgain() {
-	f.on[f.second.own].wasReset()
+func (f *testHub) restoreSecondEndpoint() {
+	f.subscribers[f.second.own].wasReset()
 	f.create(f.second, f.second.own, "meanwhile", f.second.url)
-	f.double.set(f.second.url, f.first.url)
+	f.slice.set(f.second.url, f.first.url)
 	f.eventually(f.value(f.second.own, "meanwhile")).Should(Equal(f.second.url))
-	f.eventually(f.on[f.second.own].wasReset).Should(BeTrue())
+	f.eventually(f.subscribers[f.second.own].wasReset).Should(BeTrue())
 	f.Expect(f.state(f.second.own, "suspect")()).To(Equal(mailboxes.Absent))
-	f.Expect(f.hub.Proven(f.second.own, vanished("suspect"))).To(BeFalse())
+	f.Expect(f.hub.TakeVerifiedAbsence(f.second.own, missingObject("suspect"))).To(BeFalse())
 	f.expectEvents(f.second, f.second.own, "on-again-second")
 	f.expectEvents(f.first, f.first.own, "on-again-first")
 	f.expectWrites("written-again")
 	// It is proven anew later on.
-	f.hub.Prove(f.second.own, vanished("suspect"))
+	f.hub.VerifyAbsence(f.second.own, missingObject("suspect"))
 }
 
-func (f *fleet) deadOnes() {
+func (f *testHub) addDeadEndpoints() {
 	port, err := servers.FreePort()
 	f.Expect(err).NotTo(HaveOccurred())
 	dead := fmt.Sprintf("https://127.0.0.1:%d/services/apiexport/%s/%s", port, providerWorkspace, exportName)
-	f.double.set(dead, "http://"+strings.TrimPrefix(f.first.url, "https://"), "://", "", f.second.url, f.first.url)
+	f.slice.set(dead, "http://"+strings.TrimPrefix(f.first.url, "https://"), "://", "", f.second.url, f.first.url)
 	f.expectEvents(f.second, f.second.own, "beside-dead-second")
 	f.expectEvents(f.first, f.first.own, "beside-dead-first")
-	f.eventually(f.hub.Synced).Should(BeTrue())
+	f.eventually(f.hub.HasSynced).Should(BeTrue())
 	found, err := f.hub.Discover(f.t.Context(), schema.GroupVersion{}, configMaps.Resource, "")
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(found.Kind).To(Equal("ConfigMap"))
-	f.eventually(f.on[f.second.own].seen(proven)).Should(ContainElements("doomed", "suspect", "suspect"))
-	f.Expect(f.hub.Proven(f.second.own, vanished("suspect"))).To(BeTrue())
+	f.eventually(f.subscribers[f.second.own].recorded(decidedKeys)).Should(ContainElements("doomed", "suspect", "suspect"))
+	f.Expect(f.hub.TakeVerifiedAbsence(f.second.own, missingObject("suspect"))).To(BeTrue())
 }
 
-// secondHangs: a shard that accepts connections and answers nothing is as it was last seen, and it can be let go.
-func (f *fleet) secondHangs() {
+// hangSecondEndpoint: a shard that accepts connections and answers nothing is as it was last seen, and it can be let go.
+func (f *testHub) hangSecondEndpoint() {
 	f.Expect(f.second.Pause()).To(Succeed())
 	f.expectEvents(f.first, f.first.own, "beside-hanging")
 	f.Expect(f.value(f.second.own, "kept")()).To(Equal(f.second.url))
-	f.Expect(f.hub.Synced()).To(BeTrue())
-	f.double.set(f.first.url)
+	f.Expect(f.hub.HasSynced()).To(BeTrue())
+	f.slice.set(f.first.url)
 	f.expectUnknown(f.second.own)
 	// An endpoint that is there from the start is no better.
-	f.double.set(f.second.url, f.first.url)
+	f.slice.set(f.second.url, f.first.url)
 	f.expectEvents(f.first, f.first.own, "beside-hanging-again")
 	f.expectUnknown(f.second.own)
 	f.Expect(f.second.Resume()).To(Succeed())
@@ -187,31 +187,31 @@ func (f *fleet) secondHangs() {
 	f.expectEvents(f.second, f.second.own, "after-hanging")
 }
 
-// mailboxMoves: the twin on the first shard goes, so there is no doubt about the other one.
-func (f *fleet) mailboxMoves() {
+// moveMailbox: the twin on the first shard goes, so there is no doubt about the other one.
+func (f *testHub) moveMailbox() {
 	f.expectUnknown(twin)
-	f.on[twin].wasReset()
+	f.subscribers[twin].wasReset()
 	provider, err := f.first.client(providerWorkspace)
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(provider.Delete(f.t.Context(), &tenancyv1alpha1.Workspace{ObjectMeta: metav1.ObjectMeta{Name: "twin"}})).To(Succeed())
 	f.eventually(f.value(twin, "kept")).Should(Equal(f.second.url))
-	f.eventually(f.on[twin].wasReset).Should(BeTrue())
+	f.eventually(f.subscribers[twin].wasReset).Should(BeTrue())
 	f.Expect(f.state(twin, "left")()).To(Equal(mailboxes.Absent))
-	f.Expect(f.hub.Proven(twin, vanished("left"))).To(BeFalse())
+	f.Expect(f.hub.TakeVerifiedAbsence(twin, missingObject("left"))).To(BeFalse())
 	f.expectEvents(f.second, twin, "moved")
 }
 
-func (f *fleet) noneAgain() {
+func (f *testHub) removeAllEndpoints() {
 	for range 5 {
-		f.double.set()
+		f.slice.set()
 		f.expectUnknown(f.first.own, f.second.own, twin)
-		f.double.set(f.first.url, f.second.url)
+		f.slice.set(f.first.url, f.second.url)
 		f.eventually(f.value(f.first.own, "kept")).Should(Equal(f.first.url))
 		f.eventually(f.value(f.second.own, "kept")).Should(Equal(f.second.url))
 	}
-	f.double.set()
+	f.slice.set()
 	f.expectUnknown(f.first.own, f.second.own, twin)
 	f.eventually(f.watchers).Should(Equal(1), "that of the slice")
 	f.eventually(f.watchRoutines).Should(BeNumerically("<=", f.atRest))
-	f.eventually(f.hub.Synced).Should(BeTrue())
+	f.eventually(f.hub.HasSynced).Should(BeTrue())
 }

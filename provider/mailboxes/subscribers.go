@@ -30,14 +30,14 @@ import (
 type Subscriber interface {
 	// OnEvent tells of one object.
 	OnEvent(Event)
-	// OnProven tells that a suspicion has been decided: look at the object again.
-	OnProven(key types.NamespacedName)
+	// OnAbsenceDecided tells that a suspicion has been decided: look at the object again.
+	OnAbsenceDecided(key types.NamespacedName)
 	// OnReset tells that the cache was filled anew, or the mailbox's binding changed: look at all objects again.
 	OnReset()
 }
 
-// route is what a subscription is for.
-type route struct {
+// subscriptionKey is what a subscription is for.
+type subscriptionKey struct {
 	resource schema.GroupVersionResource
 	mailbox  logicalcluster.Name
 }
@@ -47,51 +47,51 @@ type subscription struct{ Subscriber }
 
 // subscribers are all subscriptions by route. An event finds those of its route without a lock.
 type subscribers struct {
-	// routes holds a []*subscription by route, in the order in which they were made. A slice is replaced, never changed.
-	routes sync.Map
-	// changing is held while a slice is replaced.
-	changing sync.Mutex
+	// byKey holds a []*subscription by route, in the order in which they were made. A slice is replaced, never changed.
+	byKey sync.Map
+	// writeLock is held while a slice is replaced.
+	writeLock sync.Mutex
 }
 
-func (s *subscribers) add(key route, subscriber Subscriber) (remove func()) {
+func (s *subscribers) add(key subscriptionKey, subscriber Subscriber) (remove func()) {
 	added := &subscription{subscriber}
-	s.changing.Lock()
-	defer s.changing.Unlock()
-	s.routes.Store(key, append(slices.Clone(s.of(key)), added))
+	s.writeLock.Lock()
+	defer s.writeLock.Unlock()
+	s.byKey.Store(key, append(slices.Clone(s.get(key)), added))
 	return func() { s.remove(key, added) }
 }
 
-func (s *subscribers) remove(key route, removed *subscription) {
-	s.changing.Lock()
-	defer s.changing.Unlock()
-	left := slices.DeleteFunc(slices.Clone(s.of(key)), func(one *subscription) bool { return one == removed })
+func (s *subscribers) remove(key subscriptionKey, removed *subscription) {
+	s.writeLock.Lock()
+	defer s.writeLock.Unlock()
+	left := slices.DeleteFunc(slices.Clone(s.get(key)), func(one *subscription) bool { return one == removed })
 	if len(left) == 0 {
-		s.routes.Delete(key)
+		s.byKey.Delete(key)
 		return
 	}
-	s.routes.Store(key, left)
+	s.byKey.Store(key, left)
 }
 
-// of returns the subscriptions of a route, which must not be changed.
-func (s *subscribers) of(key route) []*subscription {
-	found, ok := s.routes.Load(key)
+// get returns the subscriptions of a route, which must not be changed.
+func (s *subscribers) get(key subscriptionKey) []*subscription {
+	found, ok := s.byKey.Load(key)
 	if !ok {
 		return nil
 	}
 	return found.([]*subscription)
 }
 
-// reset makes all that subscribed to a resource in one of the mailboxes look again.
-func (s *subscribers) reset(resource schema.GroupVersionResource, isAffected func(logicalcluster.Name) bool) {
-	s.routes.Range(func(key, value any) bool {
-		if route := key.(route); route.resource == resource && isAffected(route.mailbox) {
-			resetAll(value.([]*subscription))
+// notifyReset makes all that subscribed to a resource in one of the mailboxes look again.
+func (s *subscribers) notifyReset(resource schema.GroupVersionResource, isAffected func(logicalcluster.Name) bool) {
+	s.byKey.Range(func(key, value any) bool {
+		if route := key.(subscriptionKey); route.resource == resource && isAffected(route.mailbox) {
+			notifyReset(value.([]*subscription))
 		}
 		return true
 	})
 }
 
-func resetAll(subscriptions []*subscription) {
+func notifyReset(subscriptions []*subscription) {
 	for _, subscription := range subscriptions {
 		subscription.OnReset()
 	}
@@ -101,12 +101,12 @@ func resetAll(subscriptions []*subscription) {
 // before it. What is there already is for [Mailboxes.List] to tell. The resource need not be watched yet or any more.
 // A call that is under way when the subscription is ended may still arrive.
 func (m *Mailboxes) Subscribe(resource schema.GroupVersionResource, mailbox logicalcluster.Name, subscriber Subscriber) (unsubscribe func()) {
-	return m.subscribers.add(route{resource, mailbox}, subscriber)
+	return m.subscribers.add(subscriptionKey{resource, mailbox}, subscriber)
 }
 
-// resetMailbox tells every subscriber of a mailbox to look again.
-func (m *Mailboxes) resetMailbox(mailbox logicalcluster.Name) {
-	for _, resource := range m.watched() {
-		resetAll(m.subscribers.of(route{resource, mailbox}))
+// notifyMailboxReset tells every subscriber of a mailbox to look again.
+func (m *Mailboxes) notifyMailboxReset(mailbox logicalcluster.Name) {
+	for _, resource := range m.watchedResources() {
+		notifyReset(m.subscribers.get(subscriptionKey{resource, mailbox}))
 	}
 }

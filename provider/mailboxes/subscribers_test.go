@@ -35,26 +35,28 @@ import (
 
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/provider/kcp"
-	"github.com/synchub-dev/synchub/test/specimen"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
-// caller is a subscriber that says its name to all it is told.
-type caller struct {
+// callingSubscriber is a subscriber that says its name to all it is told.
+type callingSubscriber struct {
 	name string
 	call func(name, what string)
 }
 
-func (c caller) OnEvent(event Event)               { c.call(c.name, "event of "+event.Key.Name) }
-func (c caller) OnProven(key types.NamespacedName) { c.call(c.name, "proof of "+key.Name) }
-func (c caller) OnReset()                          { c.call(c.name, "reset") }
+func (c callingSubscriber) OnEvent(event Event) { c.call(c.name, "event of "+event.Key.Name) }
+func (c callingSubscriber) OnAbsenceDecided(key types.NamespacedName) {
+	c.call(c.name, "proof of "+key.Name)
+}
+func (c callingSubscriber) OnReset() { c.call(c.name, "reset") }
 
 func TestSubscribers(t *testing.T) {
 	g := NewWithT(t)
 	mailboxes, _ := newMailboxes(configMaps, secrets)
-	handler := addEndpoint(t, mailboxes, "https://one", nil).handler(configMaps)
+	handler := addEndpoint(t, mailboxes, "https://one", nil).eventHandler(configMaps)
 	var calls []string
 	subscribe := func(name string, resource schema.GroupVersionResource, mailbox logicalcluster.Name) (unsubscribe func()) {
-		return mailboxes.Subscribe(resource, mailbox, caller{name, func(name, what string) { calls = append(calls, name+": "+what) }})
+		return mailboxes.Subscribe(resource, mailbox, callingSubscriber{name, func(name, what string) { calls = append(calls, name+": "+what) }})
 	}
 	expect := func(want ...string) {
 		t.Helper()
@@ -69,12 +71,12 @@ func TestSubscribers(t *testing.T) {
 
 	handler.OnAdd(object(here, "a"), false)
 	expect("first: event of a", "second: event of a")
-	mailboxes.prover.docketLocked(here).pending[vanished(configMaps, "b")] = struct{}{}
-	decide(mailboxes.prover, vanished(configMaps, "b"))
+	mailboxes.absence.stateLocked(here).pending[missingObject(configMaps, "b")] = struct{}{}
+	setVerified(mailboxes.absence, missingObject(configMaps, "b"))
 	expect("first: proof of b", "second: proof of b")
-	mailboxes.resetMailbox(here)
+	mailboxes.notifyMailboxReset(here)
 	expect("first: reset", "second: reset", "otherwise: reset")
-	mailboxes.subscribers.reset(configMaps, func(mailbox logicalcluster.Name) bool { return mailbox == there })
+	mailboxes.subscribers.notifyReset(configMaps, func(mailbox logicalcluster.Name) bool { return mailbox == there })
 	expect("elsewhere: reset")
 
 	// The same subscriber may come again; each subscription ends by itself, and once.
@@ -87,9 +89,9 @@ func TestSubscribers(t *testing.T) {
 	expect("second: event of a", "first: event of a")
 	endSecond()
 	endAgain()
-	mailboxes.subscribers.reset(configMaps, everywhere)
+	mailboxes.subscribers.notifyReset(configMaps, everywhere)
 	expect("elsewhere: reset")
-	mailboxes.resetMailbox(here)
+	mailboxes.notifyMailboxReset(here)
 	expect("otherwise: reset")
 	handler.OnAdd(object(here, "a"), false)
 	expect()
@@ -104,9 +106,9 @@ func TestSubscribersAsAList(t *testing.T) {
 			name string
 			end  func()
 		}
-		want := map[route][]made{}
-		routeOf := func() route {
-			return route{[]schema.GroupVersionResource{configMaps, secrets}[random.IntN(2)], []logicalcluster.Name{here, there}[random.IntN(2)]}
+		want := map[subscriptionKey][]made{}
+		routeOf := func() subscriptionKey {
+			return subscriptionKey{[]schema.GroupVersionResource{configMaps, secrets}[random.IntN(2)], []logicalcluster.Name{here, there}[random.IntN(2)]}
 		}
 		for number := range 200 {
 			key := routeOf()
@@ -116,15 +118,15 @@ func TestSubscribersAsAList(t *testing.T) {
 				want[key] = slices.Delete(all, at, at+1)
 			} else {
 				name := fmt.Sprint(number)
-				want[key] = append(all, made{name, subscribers.add(key, caller{name: name})})
+				want[key] = append(all, made{name, subscribers.add(key, callingSubscriber{name: name})})
 			}
 			for key, all := range want {
 				var names, got []string
 				for _, made := range all {
 					names = append(names, made.name)
 				}
-				for _, subscription := range subscribers.of(key) {
-					got = append(got, subscription.Subscriber.(caller).name)
+				for _, subscription := range subscribers.get(key) {
+					got = append(got, subscription.Subscriber.(callingSubscriber).name)
 				}
 				if !slices.Equal(got, names) {
 					t.Fatalf("seed %d, step %d: want %v, got %v", seed, number, names, got)
@@ -136,7 +138,7 @@ func TestSubscribersAsAList(t *testing.T) {
 				made.end()
 			}
 		}
-		subscribers.routes.Range(func(key, _ any) bool {
+		subscribers.byKey.Range(func(key, _ any) bool {
 			t.Errorf("seed %d: something is left of %v", seed, key)
 			return true
 		})
@@ -147,11 +149,11 @@ func TestSubscribersAsAList(t *testing.T) {
 func TestSubscribersComeAndGoUnderEvents(t *testing.T) {
 	const events, visitors = 2000, 4
 	mailboxes, _ := newMailboxes(configMaps)
-	handler := addEndpoint(t, mailboxes, "https://one", nil).handler(configMaps)
-	var told [2][]string
-	for number := range told {
+	handler := addEndpoint(t, mailboxes, "https://one", nil).eventHandler(configMaps)
+	var received [2][]string
+	for number := range received {
 		// Events of one informer come one after the other.
-		mailboxes.Subscribe(configMaps, here, caller{"resident", func(_, what string) { told[number] = append(told[number], what) }})
+		mailboxes.Subscribe(configMaps, here, callingSubscriber{"resident", func(_, what string) { received[number] = append(received[number], what) }})
 	}
 	var running sync.WaitGroup
 	done := make(chan struct{})
@@ -175,28 +177,28 @@ func TestSubscribersComeAndGoUnderEvents(t *testing.T) {
 	}
 	close(done)
 	running.Wait()
-	for _, got := range told {
+	for _, got := range received {
 		if !slices.Equal(got, want) {
 			t.Errorf("want %d events in order, got %d", len(want), len(got))
 		}
 	}
-	if left := len(mailboxes.subscribers.of(route{configMaps, here})); left != len(told) {
-		t.Errorf("want %d subscriptions, got %d", len(told), left)
+	if left := len(mailboxes.subscribers.get(subscriptionKey{configMaps, here})); left != len(received) {
+		t.Errorf("want %d subscriptions, got %d", len(received), left)
 	}
 }
 
 // eventsOf returns how updates of objects of the mailboxes of a fleet, one mailbox after the other, are routed to their
 // subscribers, and how often those were told.
-func eventsOf(tb testing.TB, mailboxes *Mailboxes, endpoint *endpoint, fleet []logicalcluster.Name) (route func(), told *int) {
+func eventsOf(tb testing.TB, mailboxes *Mailboxes, endpoint *endpoint, fleet []logicalcluster.Name) (route func(), received *int) {
 	tb.Helper()
-	handler := endpoint.handler(configMaps)
-	told = new(int)
-	count := caller{"counter", func(string, string) { *told++ }}
+	handler := endpoint.eventHandler(configMaps)
+	received = new(int)
+	count := callingSubscriber{"counter", func(string, string) { *received++ }}
 	for _, mailbox := range fleet {
 		tb.Cleanup(mailboxes.Subscribe(configMaps, mailbox, count))
 	}
 	// An event has just been decoded, so the processor has all of it at hand. What is left to fetch is what the fleet makes it fetch.
-	old := specimen.ConfigMap.Above(tb)
+	old := fixtures.ConfigMap.MailboxObject(tb)
 	annotations := map[string]any{"example.com/owner": "team-shop"}
 	old.Object["metadata"].(map[string]any)["annotations"] = annotations
 	changed := old.DeepCopy()
@@ -211,11 +213,11 @@ func eventsOf(tb testing.TB, mailboxes *Mailboxes, endpoint *endpoint, fleet []l
 		annotations[logicalcluster.AnnotationKey] = of[next]
 		next = (next + 1) % len(of)
 		handler.OnUpdate(old, changed)
-	}, told
+	}, received
 }
 
-// madeUp returns the names of so many mailboxes, the first of which exist.
-func madeUp(existing []logicalcluster.Name, count int) []logicalcluster.Name {
+// syntheticMailboxes returns the names of so many mailboxes, the first of which exist.
+func syntheticMailboxes(existing []logicalcluster.Name, count int) []logicalcluster.Name {
 	all := slices.Clone(existing[:min(len(existing), count)])
 	for number := len(all); number < count; number++ {
 		all = append(all, logicalcluster.Name(fmt.Sprintf("madeup%010d", number)))
@@ -228,11 +230,11 @@ func TestEventsCostTheSameInAnyFleet(t *testing.T) {
 	cost := func(fleet int) float64 {
 		const rounds = 100
 		mailboxes, _ := newMailboxes(configMaps)
-		route, told := eventsOf(t, mailboxes, addEndpoint(t, mailboxes, "https://one", nil), madeUp(nil, fleet))
+		route, received := eventsOf(t, mailboxes, addEndpoint(t, mailboxes, "https://one", nil), syntheticMailboxes(nil, fleet))
 		allocations := testing.AllocsPerRun(rounds, route)
 		// It runs once more to warm up.
-		if *told != rounds+1 {
-			t.Errorf("a fleet of %d: %d calls for %d events", fleet, *told, rounds+1)
+		if *received != rounds+1 {
+			t.Errorf("a fleet of %d: %d calls for %d events", fleet, *received, rounds+1)
 		}
 		return allocations
 	}
@@ -255,12 +257,12 @@ var (
 )
 
 func BenchmarkEvents(b *testing.B) {
-	mailboxes, endpoint := anyMailboxes(b)
+	mailboxes, endpoint := mailboxesForBenchmark(b)
 	existing := endpoint.mailboxes()
 	for range *turns {
 		for _, fleet := range []int{10, 1000} {
 			b.Run(fmt.Sprintf("fleet=%d/real=%d", fleet, min(fleet, len(existing))), func(b *testing.B) {
-				route, _ := eventsOf(b, mailboxes, endpoint, madeUp(existing, fleet))
+				route, _ := eventsOf(b, mailboxes, endpoint, syntheticMailboxes(existing, fleet))
 				b.ReportAllocs()
 				for b.Loop() {
 					route()
@@ -270,8 +272,8 @@ func BenchmarkEvents(b *testing.B) {
 	}
 }
 
-// anyMailboxes returns those of the kcp, if there is one, and the one endpoint that they have.
-func anyMailboxes(b *testing.B) (*Mailboxes, *endpoint) {
+// mailboxesForBenchmark returns those of the kcp, if there is one, and the one endpoint that they have.
+func mailboxesForBenchmark(b *testing.B) (*Mailboxes, *endpoint) {
 	b.Helper()
 	if *kcpKubeconfig == "" {
 		mailboxes, _ := newMailboxes(configMaps)
@@ -293,7 +295,7 @@ func anyMailboxes(b *testing.B) (*Mailboxes, *endpoint) {
 		cancel()
 		running.Wait()
 	})
-	NewWithT(b).Eventually(mailboxes.Synced).WithContext(ctx).WithTimeout(time.Minute).Should(BeTrue())
+	NewWithT(b).Eventually(mailboxes.HasSynced).WithContext(ctx).WithTimeout(time.Minute).Should(BeTrue())
 	for _, endpoint := range mailboxes.endpoints {
 		return mailboxes, endpoint
 	}

@@ -22,8 +22,8 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/synchub-dev/synchub/provider/holdings"
 	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 )
 
 // What a new list lacks is not counted any more, and a mailbox whose binding it lacks is Unknown.
@@ -32,51 +32,51 @@ func TestALaterListLacksObjects(t *testing.T) {
 	a, b := object(here, "a"), object(here, "b")
 	a.SetUID("a")
 	b.SetUID("b")
-	shard := newShard(t, caches{bindingsResource: bindings(here, there), configMaps: {a, b, object(there, "a")}})
+	shard := newFakeShard(t, caches{bindingsResource: bindings(here, there), configMaps: {a, b, object(there, "a")}})
 	mailboxes := startMailboxes(t, configMaps)
 	subscriber := &recorder{}
 	mailboxes.Subscribe(configMaps, here, subscriber)
 	mailboxes.setEndpoints([]string{shard.url()})
-	g.Eventually(mailboxes.Synced).WithTimeout(patience).Should(BeTrue())
-	g.Eventually(stateOf(mailboxes, configMaps, there, "a")).WithTimeout(patience).Should(Equal(Present))
-	watched := mailboxes.endpoints[shard.url()].watches
-	g.Eventually(watched[configMaps].held.Objects).WithTimeout(patience).Should(BeEquivalentTo(3))
-	g.Eventually(watched[bindingsResource].held.Objects).WithTimeout(patience).Should(BeEquivalentTo(2))
-	subscriber.told()
+	g.Eventually(mailboxes.HasSynced).WithTimeout(eventuallyTimeout).Should(BeTrue())
+	g.Eventually(stateOf(mailboxes, configMaps, there, "a")).WithTimeout(eventuallyTimeout).Should(Equal(Present))
+	watched := mailboxes.endpoints[shard.url()].informers
+	g.Eventually(watched[configMaps].cached.Objects).WithTimeout(eventuallyTimeout).Should(BeEquivalentTo(3))
+	g.Eventually(watched[bindingsResource].cached.Objects).WithTimeout(eventuallyTimeout).Should(BeEquivalentTo(2))
+	subscriber.received()
 
 	shard.refuse(true)
 	shard.serve(bindingsResource, bindings(here)...)
 	shard.serve(configMaps, a)
 	g.Expect(stateOf(mailboxes, configMaps, here, "b")()).To(Equal(Present), "as it was last seen")
 	shard.refuse(false)
-	g.Eventually(stateOf(mailboxes, configMaps, here, "b")).WithTimeout(patience).Should(Equal(Absent))
-	g.Eventually(stateOf(mailboxes, configMaps, there, "a")).WithTimeout(patience).Should(Equal(Unknown))
-	g.Eventually(watched[configMaps].held.Objects).WithTimeout(patience).Should(BeEquivalentTo(1))
-	g.Expect(watched[configMaps].held.Bytes()).To(Equal(holdings.SizeOf(a)))
-	g.Eventually(watched[bindingsResource].held.Objects).WithTimeout(patience).Should(BeEquivalentTo(1))
+	g.Eventually(stateOf(mailboxes, configMaps, here, "b")).WithTimeout(eventuallyTimeout).Should(Equal(Absent))
+	g.Eventually(stateOf(mailboxes, configMaps, there, "a")).WithTimeout(eventuallyTimeout).Should(Equal(Unknown))
+	g.Eventually(watched[configMaps].cached.Objects).WithTimeout(eventuallyTimeout).Should(BeEquivalentTo(1))
+	g.Expect(watched[configMaps].cached.Bytes()).To(Equal(cachesize.SizeOf(a)))
+	g.Eventually(watched[bindingsResource].cached.Objects).WithTimeout(eventuallyTimeout).Should(BeEquivalentTo(1))
 	g.Expect(stateOf(mailboxes, configMaps, here, "a")()).To(Equal(Present))
-	events, _, _ := subscriber.told()
+	events, _, _ := subscriber.received()
 	g.Expect(events).To(ConsistOf(Event{Key: key("b"), Old: events[0].Old}))
 }
 
 // The objects of a closed mailbox are left out of lists: they leave the cache, and nobody is told that they were deleted.
-func TestAListLacksAClosedMailbox(t *testing.T) {
+func TestAListLacksAnEvictedMailbox(t *testing.T) {
 	g := NewWithT(t)
-	c := newCached(t, &byLabel{})
-	c.shows(t, configMapOf("a", 10, selectedLabel))
+	c := newTestInformer(t, &labelPolicy{})
+	c.update(t, configMapOf("a", 10, selectedLabel))
 	held := c.informer.GetIndexer().List()[0]
 	tombstone := cache.DeletedFinalStateUnknown{Key: "any", Obj: held}
-	ignores := kcp.DeletesUnlisted(c.informer)
+	ignores := kcp.NewUnlistedDeleter(c.informer)
 	g.Expect(ignores(held)).To(BeFalse())
 	g.Expect(ignores(cache.DeletedFinalStateUnknown{Key: "evicted"})).To(BeTrue())
 	g.Expect(c.informer.GetIndexer().List()).To(HaveLen(1))
-	c.told = nil
+	c.events = nil
 
-	c.endpoint.owner.close(here, false, 1)
+	c.endpoint.owner.evict(here, false, 1)
 	g.Expect(ignores(tombstone)).To(BeTrue())
 	g.Expect(c.informer.GetIndexer().List()).To(BeEmpty())
 	c.handler.OnDelete(tombstone)
-	g.Expect(c.held.Objects()).To(BeZero())
-	c.handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "any", Obj: placeholderIn(here)})
-	g.Expect(c.told).To(BeEmpty())
+	g.Expect(c.cached.Objects()).To(BeZero())
+	c.handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "any", Obj: newPlaceholder(here)})
+	g.Expect(c.events).To(BeEmpty())
 }

@@ -38,21 +38,21 @@ func (c *Credentials) Error(err error) error {
 	if shown == text {
 		return err
 	}
-	return &redacted{error: err, text: shown}
+	return &redactedError{error: err, text: shown}
 }
 
-type redacted struct {
+type redactedError struct {
 	error
 	text string
 }
 
-func (r *redacted) Error() string { return r.text }
+func (r *redactedError) Error() string { return r.text }
 
-func (r *redacted) Unwrap() error { return r.error }
+func (r *redactedError) Unwrap() error { return r.error }
 
 // Status makes all texts of a Status that came over the connection fit to be shown, with up to so many bytes of its message.
 func (c *Credentials) Status(status *metav1.Status, limit int) {
-	status.Message = c.Cut(abbreviate(status), limit)
+	status.Message = c.Truncate(shortenObjectName(status), limit)
 	status.Reason = metav1.StatusReason(c.Text(string(status.Reason)))
 	status.Status = c.Text(status.Status)
 	details := status.Details
@@ -67,17 +67,17 @@ func (c *Credentials) Status(status *metav1.Status, limit int) {
 	}
 	for i := range details.Causes {
 		cause := &details.Causes[i]
-		cause.Type, cause.Message, cause.Field = metav1.CauseType(c.Text(string(cause.Type))), c.Cut(cause.Message, limit), c.Text(cause.Field)
+		cause.Type, cause.Message, cause.Field = metav1.CauseType(c.Text(string(cause.Type))), c.Truncate(cause.Message, limit), c.Text(cause.Field)
 	}
 }
 
-// abbreviate shortens a long name of an object in the message that begins with it, so that the reason that follows is not
+// shortenObjectName shortens a long name of an object in the message that begins with it, so that the reason that follows is not
 // what is cut off: the object is told beside each message anyway.
-func abbreviate(status *metav1.Status) string {
+func shortenObjectName(status *metav1.Status) string {
 	const shown = 40
 	if status.Details == nil || len(status.Details.Name) <= 2*shown {
 		return status.Message
 	}
 	name := status.Details.Name
-	return strings.Replace(status.Message, `"`+name+`"`, `"`+Cut(name, shown)+`"`, 1)
+	return strings.Replace(status.Message, `"`+name+`"`, `"`+Truncate(name, shown)+`"`, 1)
 }

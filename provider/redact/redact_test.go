@@ -43,23 +43,23 @@ func TestText(t *testing.T) {
 		"nothing":                       {"", ""},
 		"a sentence":                    {`pods "a" is forbidden: exceeded quota`, `pods "a" is forbidden: exceeded quota`},
 		"another language":              {"Zugriff verweigert: größer als erlaubt, 拒否", "Zugriff verweigert: größer als erlaubt, 拒否"},
-		"a token in use":                {"unknown token " + token + "!", "unknown token (withheld)!"},
-		"half of it":                    {"unknown token " + token[:20], "unknown token (withheld)"},
-		"one that begins alike":         {"x=" + another + " y", "x=(withheld) y"},
-		"two of them":                   {token + " and " + token, "(withheld) and (withheld)"},
-		"in base64":                     {"got " + base64.StdEncoding.EncodeToString([]byte(token)), "got (withheld)"},
-		"a password":                    {"wrong: " + password + " for me", "wrong: (withheld) for me"},
-		"a short one":                   {"a short text", "a (withheld) text"},
-		"a random one of somebody":      {"got " + random + "!", "got (withheld)!"},
+		"a token in use":                {"unknown token " + token + "!", "unknown token (redacted)!"},
+		"half of it":                    {"unknown token " + token[:20], "unknown token (redacted)"},
+		"one that begins alike":         {"x=" + another + " y", "x=(redacted) y"},
+		"two of them":                   {token + " and " + token, "(redacted) and (redacted)"},
+		"in base64":                     {"got " + base64.StdEncoding.EncodeToString([]byte(token)), "got (redacted)"},
+		"a password":                    {"wrong: " + password + " for me", "wrong: (redacted) for me"},
+		"a short one":                   {"a short text", "a (redacted) text"},
+		"a random one of somebody":      {"got " + random + "!", "got (redacted)!"},
 		"half of that":                  {"got " + random[:20], "got " + random[:20]},
-		"anybody's JWT":                 {"got " + jwt + " from you", "got (withheld) from you"},
-		"half of a JWT":                 {"got " + jwt[:25], "got (withheld)"},
-		"an Authorization header":       {"Authorization: Bearer abcd1234", "Authorization: (withheld)"},
-		"basic authentication":          {"Authorization: Basic dTpw1==, and basic authentication", "Authorization: (withheld), and basic authentication"},
+		"anybody's JWT":                 {"got " + jwt + " from you", "got (redacted) from you"},
+		"half of a JWT":                 {"got " + jwt[:25], "got (redacted)"},
+		"an Authorization header":       {"Authorization: Bearer abcd1234", "Authorization: (redacted)"},
+		"basic authentication":          {"Authorization: Basic dTpw1==, and basic authentication", "Authorization: (redacted), and basic authentication"},
 		"a bearer token":                {"no bearer token was sent", "no bearer token was sent"},
-		"a key":                         {"-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY----- and more", "(withheld) and more"},
-		"half of a key":                 {"got -----BEGIN EC PRIVATE KEY-----\nMIIB", "got (withheld)"},
-		"a URL with a password":         {"https://me:secret@host/x", "https(withheld)host/x"},
+		"a key":                         {"-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY----- and more", "(redacted) and more"},
+		"half of a key":                 {"got -----BEGIN EC PRIVATE KEY-----\nMIIB", "got (redacted)"},
+		"a URL with a password":         {"https://me:secret@host/x", "https(redacted)host/x"},
 		"colours":                       {"\x1b[31mred\x1b[0m", `\x1b[31mred\x1b[0m`},
 		"lines":                         {"one\r\ntwo\tthree", "one  two three"},
 		"bells and nulls":               {"\a\x00", `\a\x00`},
@@ -83,11 +83,11 @@ func TestCredentialsAreForgottenWhenReleased(t *testing.T) {
 		first, second := register(random), register(random)
 		first()
 		first()
-		if got := Text(random); got != withheld {
+		if got := Text(random); got != maskedText {
 			t.Errorf("%s: got %q while somebody uses it", name, got)
 		}
 		second()
-		if got := Text(random); got == withheld {
+		if got := Text(random); got == maskedText {
 			t.Errorf("%s: got %q after nobody uses it", name, got)
 		}
 	}
@@ -99,7 +99,7 @@ func TestCredentialsTakeNothingFromOthers(t *testing.T) {
 	for _, text := range []string{
 		"ConfigMap is forbidden", "system:serviceaccount:synchub-system:synchub", "spec.template.spec.containers[0].image",
 		"StatefulSet/production-database-0-of-the-shop", "payments-production-api-server-5d7f9c8b4-x7k2p", "status.containerStatuses.0.lastState",
-		"https://127.0.0.1:6443/api/v1/namespaces", "(withheld)(withheld)(withheld)(withheld)", strings.Repeat("a", 40), strings.Repeat("-", 40),
+		"https://127.0.0.1:6443/api/v1/namespaces", "(redacted)(redacted)(redacted)(redacted)", strings.Repeat("a", 40), strings.Repeat("-", 40),
 	} {
 		release := Register(text, text+" "+random, text+":"+random)
 		if got := Text(text); got != text {
@@ -107,14 +107,14 @@ func TestCredentialsTakeNothingFromOthers(t *testing.T) {
 		}
 		release()
 		release = RegisterHub(text)
-		if got := Text(text); !strings.Contains(got, withheld) {
+		if got := Text(text); !strings.Contains(got, maskedText) {
 			t.Errorf("%q became %q", text, got)
 		}
 		release()
 	}
 	for _, text := range []string{random, "0123456789abcdef0a1b2c3d4e5f60718293a4b5", base64.StdEncoding.EncodeToString([]byte(token + another))} {
 		release := Register(text)
-		if got := Text("got " + text); got != "got (withheld)" {
+		if got := Text("got " + text); got != "got (redacted)" {
 			t.Errorf("got %q", got)
 		}
 		release()

@@ -28,37 +28,37 @@ const (
 	MaxText = 256
 	// maxScanned is how much of a text is read at all. What begins after it is never shown.
 	maxScanned = 64 << 10
-	// withheld takes the place of a credential.
-	withheld = "(withheld)"
-	ellipsis = "…"
+	// maskedText takes the place of a credential.
+	maskedText = "(redacted)"
+	ellipsis   = "…"
 	// tailShare is which part of a text that is cut is its end: a third.
 	tailShare = 3
 )
 
-// credentials are forms of credentials that are withheld whether or not they are in use: what an Authorization header holds,
+// credentialPattern are forms of credentials that are withheld whether or not they are in use: what an Authorization header holds,
 // JSON Web Tokens or the beginning of one, PEM blocks, and passwords in URLs.
-var credentials = regexp.MustCompile(
+var credentialPattern = regexp.MustCompile(
 	`(?i)\b(?:bearer|basic)[\s:="']+[a-z0-9._~+/=-]{4,}` +
 		`|eyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*)*` +
 		`|-----BEGIN [A-Z0-9 ]*-----(?s:.*?(?:-----END [A-Z0-9 ]*-----|$))` +
 		`|://[^/\s:@]*:[^/\s@]*@`)
 
-// proseAfterScheme is what is no credential: "bearer token", "basic authentication".
-var proseAfterScheme = regexp.MustCompile(`^(?i:bearer|basic)[\s:="']+[a-z]+$`)
+// schemeInProse is what is no credential: "bearer token", "basic authentication".
+var schemeInProse = regexp.MustCompile(`^(?i:bearer|basic)[\s:="']+[a-z]+$`)
 
 // Text returns a text fit to be shown: at most [MaxText] bytes of one line of printable characters, without credentials.
 // Text of its own result is the same.
-func Text(text string) string { return Cut(text, MaxText) }
+func Text(text string) string { return Truncate(text, MaxText) }
 
 // Text is [Text] of what came over the connection.
-func (c *Credentials) Text(text string) string { return c.Cut(text, MaxText) }
+func (c *Credentials) Text(text string) string { return c.Truncate(text, MaxText) }
 
-// Cut is [Text] with another length. What is too long loses its middle: API servers name the object first and the reason last.
-func Cut(text string, limit int) string { return (*Credentials)(nil).Cut(text, limit) }
+// Truncate is [Text] with another length. What is too long loses its middle: API servers name the object first and the reason last.
+func Truncate(text string, limit int) string { return (*Credentials)(nil).Truncate(text, limit) }
 
-// Cut is [Cut] of what came over the connection.
-func (c *Credentials) Cut(text string, limit int) string {
-	text = c.line(text)
+// Truncate is [Truncate] of what came over the connection.
+func (c *Credentials) Truncate(text string, limit int) string {
+	text = c.singleLine(text)
 	if len(text) <= limit {
 		return text
 	}
@@ -73,31 +73,31 @@ func (c *Credentials) Cut(text string, limit int) string {
 	return text[:head] + ellipsis + text[tail:]
 }
 
-// Line is [Text] without a limit of its own, for texts of which most is the hub's: nothing that begins after 64 KiB is kept.
-func Line(text string) string { return (*Credentials)(nil).line(text) }
+// SingleLine is [Text] without a limit of its own, for texts of which most is the hub's: nothing that begins after 64 KiB is kept.
+func SingleLine(text string) string { return (*Credentials)(nil).singleLine(text) }
 
-func (c *Credentials) line(text string) string {
+func (c *Credentials) singleLine(text string) string {
 	if len(text) > maxScanned {
 		// A credential may be cut in two here. Its first part is longer than what is dropped with it only if it is no
 		// credential that a kubeconfig may have.
 		text = text[:maxScanned]
-		text = c.withholdAll(text)
-		text = text[:max(len(text)-maxSecret, 0)] + ellipsis
+		text = c.maskAll(text)
+		text = text[:max(len(text)-maxCredentialLength, 0)] + ellipsis
 	} else {
-		text = c.withholdAll(text)
+		text = c.maskAll(text)
 	}
 	return Printable(text)
 }
 
-// withholdAll takes credentials out of a text that came over the connection.
-func (c *Credentials) withholdAll(text string) string {
-	text = credentials.ReplaceAllStringFunc(text, func(found string) string {
-		if proseAfterScheme.MatchString(found) {
+// maskAll takes credentials out of a text that came over the connection.
+func (c *Credentials) maskAll(text string) string {
+	text = credentialPattern.ReplaceAllStringFunc(text, func(found string) string {
+		if schemeInProse.MatchString(found) {
 			return found
 		}
-		return withheld
+		return maskedText
 	})
-	return inUse.withhold(c.withhold(text))
+	return registered.mask(c.mask(text))
 }
 
 // Printable writes characters that cannot be seen, or that change how others are seen, as Go would in a literal, and all on one line.

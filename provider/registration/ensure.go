@@ -42,16 +42,16 @@ type Change struct {
 	Result Result
 }
 
-// TakenError says that an object of a name is somebody else's.
-type TakenError struct{ Object client.Object }
+// NotOwnedError says that an object of a name is somebody else's.
+type NotOwnedError struct{ Object client.Object }
 
-func (e *TakenError) Error() string {
+func (e *NotOwnedError) Error() string {
 	return fmt.Sprintf("%s %s was not made by a registration of this SyncTarget and is left as it is: delete it, or choose another name",
 		e.Object.GetObjectKind().GroupVersionKind().Kind, client.ObjectKeyFromObject(e.Object))
 }
 
-// ensure makes an object what is wanted: its labels and annotations beside those that others put there, and its content.
-func ensure(ctx context.Context, to client.Client, wanted client.Object, isOurs func(client.Object) bool, content func(from, to client.Object)) (Change, error) {
+// createOrPatch makes an object what is wanted: its labels and annotations beside those that others put there, and its content.
+func createOrPatch(ctx context.Context, to client.Client, wanted client.Object, isOurs func(client.Object) bool, content func(from, to client.Object)) (Change, error) {
 	kind, err := apiutil.GVKForObject(wanted, to.Scheme())
 	if err != nil {
 		return Change{}, err
@@ -66,10 +66,10 @@ func ensure(ctx context.Context, to client.Client, wanted client.Object, isOurs 
 	current.SetName(wanted.GetName())
 	result, err := controllerutil.CreateOrPatch(ctx, to, current, func() error {
 		if current.GetResourceVersion() != "" && !isOurs(current) {
-			return &TakenError{Object: wanted}
+			return &NotOwnedError{Object: wanted}
 		}
-		current.SetLabels(with(current.GetLabels(), wanted.GetLabels()))
-		current.SetAnnotations(with(current.GetAnnotations(), wanted.GetAnnotations()))
+		current.SetLabels(mergeMaps(current.GetLabels(), wanted.GetLabels()))
+		current.SetAnnotations(mergeMaps(current.GetAnnotations(), wanted.GetAnnotations()))
 		content(wanted, current)
 		return nil
 	})
@@ -78,10 +78,10 @@ func ensure(ctx context.Context, to client.Client, wanted client.Object, isOurs 
 	}
 	// A typed answer has lost its kind.
 	current.GetObjectKind().SetGroupVersionKind(kind)
-	return Change{Object: current, Result: resultOf(result)}, nil
+	return Change{Object: current, Result: toResult(result)}, nil
 }
 
-func resultOf(result controllerutil.OperationResult) Result {
+func toResult(result controllerutil.OperationResult) Result {
 	switch result {
 	case controllerutil.OperationResultCreated:
 		return Created
@@ -92,7 +92,7 @@ func resultOf(result controllerutil.OperationResult) Result {
 	}
 }
 
-func with(current, wanted map[string]string) map[string]string {
+func mergeMaps(current, wanted map[string]string) map[string]string {
 	if len(current)+len(wanted) == 0 {
 		return nil
 	}

@@ -29,7 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/synchub-dev/synchub/provider/rights"
+	"github.com/synchub-dev/synchub/provider/rbac"
 )
 
 // AllNamespaces asks for rights in the whole cluster again.
@@ -39,18 +39,18 @@ const AllNamespaces = "*"
 type Grants struct {
 	// Resources are those that rights were granted for. Only those count that the rules of its roles allow: an annotation
 	// alone gives no rights.
-	Resources []rights.Resource
+	Resources []rbac.Resource
 	// Namespaces are the only ones in which they were granted; none stands for the whole cluster.
 	Namespaces []string
-	// everywhere are the rules of the ClusterRole, in those of the Roles, by namespace.
-	everywhere []rbacv1.PolicyRule
-	in         map[string][]rbacv1.PolicyRule
+	// clusterRules are the rules of the ClusterRole, in those of the Roles, by namespace.
+	clusterRules   []rbacv1.PolicyRule
+	namespaceRules map[string][]rbacv1.PolicyRule
 }
 
-// has tells whether rights were granted for a resource. One namespace is enough: another may have gone, with the rights there.
-func (g *Grants) has(resource rights.Resource) bool {
+// allows tells whether rights were granted for a resource. One namespace is enough: another may have gone, with the rights there.
+func (g *Grants) allows(resource rbac.Resource) bool {
 	isGranted := func(namespaces ...string) bool {
-		return len(g.lacks([]rights.Resource{resource}, rights.Options{Namespaces: namespaces})) == 0
+		return len(g.missing([]rbac.Resource{resource}, rbac.Options{Namespaces: namespaces})) == 0
 	}
 	if len(g.Namespaces) == 0 {
 		return isGranted()
@@ -58,20 +58,20 @@ func (g *Grants) has(resource rights.Resource) bool {
 	return slices.ContainsFunc(g.Namespaces, func(namespace string) bool { return isGranted(namespace) })
 }
 
-// lacks returns what was not granted of what the resources need.
-func (g *Grants) lacks(resources []rights.Resource, options rights.Options) []authorizationv1.ResourceAttributes {
-	grown := rights.Grown(g.everywhere, rights.Rules(resources, options))
+// missing returns what was not granted of what the resources need.
+func (g *Grants) missing(resources []rbac.Resource, options rbac.Options) []authorizationv1.ResourceAttributes {
+	added := rbac.AddedAttributes(g.clusterRules, rbac.ClusterRoleRules(resources, options))
 	for _, namespace := range options.Namespaces {
-		for _, one := range rights.Grown(slices.Concat(g.everywhere, g.in[namespace]), rights.RulesIn(resources, options)) {
+		for _, one := range rbac.AddedAttributes(slices.Concat(g.clusterRules, g.namespaceRules[namespace]), rbac.RoleRules(resources, options)) {
 			one.Namespace = namespace
-			grown = append(grown, one)
+			added = append(added, one)
 		}
 	}
-	return grown
+	return added
 }
 
-// namespaces returns the namespaces that the rights are to be bound to: those asked for, or else those of before.
-func (p *Plan) namespaces(ctx context.Context, before *Grants) ([]string, error) {
+// resolveNamespaces returns the namespaces that the rights are to be bound to: those asked for, or else those of before.
+func (p *Registrar) resolveNamespaces(ctx context.Context, before *Grants) ([]string, error) {
 	wanted := p.Namespaces
 	switch {
 	case slices.Equal(wanted, []string{AllNamespaces}):
@@ -86,24 +86,24 @@ func (p *Plan) namespaces(ctx context.Context, before *Grants) ([]string, error)
 			return nil, fmt.Errorf("--namespaces: the target has no namespace %q: have its administrator create it first, since the hub cannot, or leave it away", name)
 		}
 		if err != nil {
-			return nil, onTarget(err)
+			return nil, describeTargetError(err)
 		}
 	}
 	return wanted, nil
 }
 
-// keepWithin returns the resources that rights in namespaces can be given for. Of those that were asked for by name none is left
+// filterNamespaced returns the resources that rights in namespaces can be given for. Of those that were asked for by name none is left
 // out silently.
-func (p *Plan) keepWithin(namespaces []string, resources []rights.Resource) ([]rights.Resource, error) {
+func (p *Registrar) filterNamespaced(namespaces []string, resources []rbac.Resource) ([]rbac.Resource, error) {
 	if len(namespaces) == 0 {
 		return resources, nil
 	}
-	var kept []rights.Resource
+	var kept []rbac.Resource
 	var others []string
 	for _, resource := range resources {
 		name := resource.GroupResource().String()
 		isNamespaced, err := p.isNamespaced(resource)
-		switch isAsked := isIn(resource, p.Wish.Resources) || isIn(resource, p.Wish.More); {
+		switch isAsked := containsResource(resource, p.Requested.Resources) || containsResource(resource, p.Requested.Additional); {
 		case err != nil && isAsked && meta.IsNoMatchError(err):
 			return nil, fmt.Errorf("%s: the target does not serve it, and with --namespaces the hub cannot install its definition: install it first", name)
 		case err != nil && !meta.IsNoMatchError(err):
@@ -118,12 +118,12 @@ func (p *Plan) keepWithin(namespaces []string, resources []rights.Resource) ([]r
 		}
 	}
 	if len(others) > 0 {
-		p.note(fmt.Sprintf("No rights for %s: they are in no namespace, or not served.", strings.Join(others, ",")))
+		p.info(fmt.Sprintf("No rights for %s: they are in no namespace, or not served.", strings.Join(others, ",")))
 	}
 	return kept, nil
 }
 
-func (p *Plan) isNamespaced(resource rights.Resource) (bool, error) {
+func (p *Registrar) isNamespaced(resource rbac.Resource) (bool, error) {
 	kind, err := p.TargetClient.RESTMapper().KindFor(resource.GroupResource().WithVersion(""))
 	if err != nil {
 		return false, err
@@ -135,8 +135,8 @@ func (p *Plan) isNamespaced(resource rights.Resource) (bool, error) {
 	return mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
 }
 
-func isIn(resource rights.Resource, asked []rights.Resource) bool {
-	return slices.ContainsFunc(asked, func(one rights.Resource) bool {
+func containsResource(resource rbac.Resource, asked []rbac.Resource) bool {
+	return slices.ContainsFunc(asked, func(one rbac.Resource) bool {
 		return one.Resource == resource.Resource && (one.Group == resource.Group || one.Group == "")
 	})
 }

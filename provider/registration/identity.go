@@ -30,26 +30,26 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/synchub-dev/synchub/provider/rights"
+	"github.com/synchub-dev/synchub/provider/rbac"
 )
 
 // Namespace is where the identities are on a target.
 const Namespace = "synchub"
 
 const (
-	// managedBy and manager mark what a registration made, on both sides.
-	managedBy = "app.kubernetes.io/managed-by"
-	manager   = "kubectl-synchub"
-	// owner is the annotation that says for which SyncTarget something was made, as <logical cluster>/<name>.
-	owner = "synchub.dev/sync-target"
-	// granted is the annotation of the ClusterRole that lists the resources it was made for, bound the one that lists the
+	// managedByLabel and manager mark what a registration made, on both sides.
+	managedByLabel = "app.kubernetes.io/managed-by"
+	managerName    = "kubectl-synchub"
+	// ownerAnnotation is the annotation that says for which SyncTarget something was made, as <logical cluster>/<name>.
+	ownerAnnotation = "synchub.dev/sync-target"
+	// resourcesAnnotation is the annotation of the ClusterRole that lists the resources it was made for, bound the one that lists the
 	// namespaces to which these rights are bound, if they are.
-	granted = "synchub.dev/resources"
-	bound   = "synchub.dev/namespaces"
+	resourcesAnnotation  = "synchub.dev/resources"
+	namespacesAnnotation = "synchub.dev/namespaces"
 
-	prefix     = "synchub-"
-	hashLength = 10
-	nameLimit  = 200
+	namePrefix    = "synchub-"
+	hashLength    = 10
+	maxNameLength = 200
 )
 
 // Identity is what the hub is on one target for one SyncTarget.
@@ -62,84 +62,84 @@ type Identity struct {
 func (i Identity) Name() string {
 	sum := sha256.Sum256([]byte(i.owner()))
 	name := i.SyncTarget
-	if len(name) > nameLimit {
-		name = strings.TrimRight(name[:nameLimit], "-.")
+	if len(name) > maxNameLength {
+		name = strings.TrimRight(name[:maxNameLength], "-.")
 	}
-	return prefix + name + "-" + hex.EncodeToString(sum[:])[:hashLength]
+	return namePrefix + name + "-" + hex.EncodeToString(sum[:])[:hashLength]
 }
 
 func (i Identity) owner() string { return i.Inventory + "/" + i.SyncTarget }
 
-func (i Identity) meta(namespace string) metav1.ObjectMeta {
+func (i Identity) objectMeta(namespace string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace:   namespace,
 		Name:        i.Name(),
-		Labels:      map[string]string{managedBy: manager},
-		Annotations: map[string]string{owner: i.owner()},
+		Labels:      map[string]string{managedByLabel: managerName},
+		Annotations: map[string]string{ownerAnnotation: i.owner()},
 	}
 }
 
 // isOurs tells whether an object was made for the identity.
 func (i Identity) isOurs(object client.Object) bool {
-	return object.GetLabels()[managedBy] == manager && object.GetAnnotations()[owner] == i.owner()
+	return object.GetLabels()[managedByLabel] == managerName && object.GetAnnotations()[ownerAnnotation] == i.owner()
 }
 
 // Objects returns what a target gets, in the order in which it is made.
-func (i Identity) Objects(resources []rights.Resource, options rights.Options) []client.Object {
-	role := &rbacv1.ClusterRole{TypeMeta: rbac("ClusterRole"), ObjectMeta: i.meta(""), Rules: rights.Rules(resources, options)}
-	role.Annotations[granted] = namesOf(rights.Merge(resources))
+func (i Identity) Objects(resources []rbac.Resource, options rbac.Options) []client.Object {
+	role := &rbacv1.ClusterRole{TypeMeta: rbacTypeMeta("ClusterRole"), ObjectMeta: i.objectMeta(""), Rules: rbac.ClusterRoleRules(resources, options)}
+	role.Annotations[resourcesAnnotation] = formatResources(rbac.MergeResources(resources))
 	if len(options.Namespaces) > 0 {
-		role.Annotations[bound] = strings.Join(options.Namespaces, ",")
+		role.Annotations[namespacesAnnotation] = strings.Join(options.Namespaces, ",")
 	}
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: Namespace, Name: i.Name()}}
 	objects := []client.Object{
-		namespace(),
+		newNamespace(),
 		i.serviceAccount(),
 		role,
 		&rbacv1.ClusterRoleBinding{
-			TypeMeta: rbac("ClusterRoleBinding"), ObjectMeta: i.meta(""), Subjects: subjects,
+			TypeMeta: rbacTypeMeta("ClusterRoleBinding"), ObjectMeta: i.objectMeta(""), Subjects: subjects,
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: i.Name()},
 		},
 	}
-	objects = append(objects, i.grant(Namespace, []rbacv1.PolicyRule{{
+	objects = append(objects, i.roleAndBinding(Namespace, []rbacv1.PolicyRule{{
 		APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, ResourceNames: []string{i.Name()}, Verbs: []string{"create"},
 	}})...)
 	for _, namespace := range options.Namespaces {
-		objects = append(objects, i.grant(namespace, rights.RulesIn(resources, options))...)
+		objects = append(objects, i.roleAndBinding(namespace, rbac.RoleRules(resources, options))...)
 	}
 	return objects
 }
 
-// grant returns a Role of a namespace and its binding to the identity.
-func (i Identity) grant(namespace string, rules []rbacv1.PolicyRule) []client.Object {
+// roleAndBinding returns a Role of a namespace and its binding to the identity.
+func (i Identity) roleAndBinding(namespace string, rules []rbacv1.PolicyRule) []client.Object {
 	return []client.Object{
-		&rbacv1.Role{TypeMeta: rbac("Role"), ObjectMeta: i.meta(namespace), Rules: rules},
+		&rbacv1.Role{TypeMeta: rbacTypeMeta("Role"), ObjectMeta: i.objectMeta(namespace), Rules: rules},
 		&rbacv1.RoleBinding{
-			TypeMeta: rbac("RoleBinding"), ObjectMeta: i.meta(namespace),
+			TypeMeta: rbacTypeMeta("RoleBinding"), ObjectMeta: i.objectMeta(namespace),
 			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: Namespace, Name: i.Name()}},
 			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: i.Name()},
 		},
 	}
 }
 
-func namespace() *corev1.Namespace {
+func newNamespace() *corev1.Namespace {
 	return &corev1.Namespace{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
-		ObjectMeta: metav1.ObjectMeta{Name: Namespace, Labels: map[string]string{managedBy: manager}},
+		ObjectMeta: metav1.ObjectMeta{Name: Namespace, Labels: map[string]string{managedByLabel: managerName}},
 	}
 }
 
 func (i Identity) serviceAccount() *corev1.ServiceAccount {
-	return &corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: i.meta(Namespace)}
+	return &corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: i.objectMeta(Namespace)}
 }
 
-func rbac(kind string) metav1.TypeMeta {
+func rbacTypeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
 }
 
-// InventoryOf returns what tells a workspace from all others: its logical cluster, which kcp notes on each of its objects.
+// InventoryID returns what tells a workspace from all others: its logical cluster, which kcp notes on each of its objects.
 // A cluster that is no workspace is told by the UID of its namespace kube-system.
-func InventoryOf(ctx context.Context, inventory client.Client) (string, error) {
+func InventoryID(ctx context.Context, inventory client.Client) (string, error) {
 	var asked metav1.PartialObjectMetadata
 	asked.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	if err := inventory.Get(ctx, types.NamespacedName{Name: metav1.NamespaceSystem}, &asked); err != nil {

@@ -32,7 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/provider/credentials"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
 // Inventory is a workspace with SyncTargets.
@@ -54,14 +54,14 @@ func (i *Inventory) SyncTarget(ctx context.Context, name string) (*edgev2alpha1.
 	case apierrors.IsNotFound(err):
 		return nil, nil //nolint:nilnil // that there is none is an answer
 	case err != nil:
-		return nil, i.explained(err)
+		return nil, i.describeError(err)
 	}
 	syncTarget.SetGroupVersionKind(edgev2alpha1.GroupVersion.WithKind("SyncTarget"))
 	return &syncTarget, nil
 }
 
-// Wanted returns the SyncTarget that a registration asks for, as a manifest.
-func (i *Inventory) Wanted(name string, labels map[string]string) *edgev2alpha1.SyncTarget {
+// DesiredSyncTarget returns the SyncTarget that a registration asks for, as a manifest.
+func (i *Inventory) DesiredSyncTarget(name string, labels map[string]string) *edgev2alpha1.SyncTarget {
 	return &edgev2alpha1.SyncTarget{
 		TypeMeta:   metav1.TypeMeta{APIVersion: edgev2alpha1.GroupVersion.String(), Kind: "SyncTarget"},
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: maps.Clone(labels)},
@@ -71,10 +71,10 @@ func (i *Inventory) Wanted(name string, labels map[string]string) *edgev2alpha1.
 	}
 }
 
-// Ensure makes the SyncTarget exist with the labels, the adoption, the namespaces and a reference to a Secret. Nothing else of it is changed.
-func (i *Inventory) Ensure(ctx context.Context, wanted *edgev2alpha1.SyncTarget) (*edgev2alpha1.SyncTarget, error) {
-	anybodys := func(client.Object) bool { return true }
-	change, err := ensure(ctx, i.Client, wanted, anybodys, func(_, to client.Object) {
+// EnsureSyncTarget makes the SyncTarget exist with the labels, the adoption, the namespaces and a reference to a Secret. Nothing else of it is changed.
+func (i *Inventory) EnsureSyncTarget(ctx context.Context, wanted *edgev2alpha1.SyncTarget) (*edgev2alpha1.SyncTarget, error) {
+	always := func(client.Object) bool { return true }
+	change, err := createOrPatch(ctx, i.Client, wanted, always, func(_, to client.Object) {
 		spec := &to.(*edgev2alpha1.SyncTarget).Spec
 		if spec.KubeconfigSecretRef == nil {
 			spec.KubeconfigSecretRef = wanted.Spec.KubeconfigSecretRef
@@ -82,7 +82,7 @@ func (i *Inventory) Ensure(ctx context.Context, wanted *edgev2alpha1.SyncTarget)
 		spec.Adoption, spec.Namespaces = wanted.Spec.Adoption, wanted.Spec.Namespaces
 	})
 	if err != nil {
-		return nil, i.explained(err)
+		return nil, i.describeError(err)
 	}
 	i.report(change)
 	return change.Object.(*edgev2alpha1.SyncTarget), nil
@@ -94,40 +94,40 @@ func (i *Inventory) report(change Change) {
 	}
 }
 
-// Credentials returns the kubeconfig that the hub has of the SyncTarget, nil if there is none.
-func (i *Inventory) Credentials(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) ([]byte, error) {
-	key, field := secretOf(syncTarget)
+// Kubeconfig returns the kubeconfig that the hub has of the SyncTarget, nil if there is none.
+func (i *Inventory) Kubeconfig(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) ([]byte, error) {
+	key, field := secretKeyOf(syncTarget)
 	var secret corev1.Secret
 	if err := i.Client.Get(ctx, key, &secret); err != nil {
-		return nil, i.explained(client.IgnoreNotFound(err))
+		return nil, i.describeError(client.IgnoreNotFound(err))
 	}
 	return secret.Data[field], nil
 }
 
-// strangers returns what to ask before a cluster is given to a SyncTarget that somebody made already, and whose Secret does not
+// checkExistingSecret returns what to ask before a cluster is given to a SyncTarget that somebody made already, and whose Secret does not
 // name it yet: he may have given himself its mailbox. It refuses a Secret that is not the SyncTarget's.
-func (i *Inventory) strangers(ctx context.Context, wanted *edgev2alpha1.SyncTarget) (questions []string, err error) {
-	key, _ := secretOf(wanted)
+func (i *Inventory) checkExistingSecret(ctx context.Context, wanted *edgev2alpha1.SyncTarget) (questions []string, err error) {
+	key, _ := secretKeyOf(wanted)
 	var secret corev1.Secret
 	err = i.Client.Get(ctx, key, &secret)
 	switch {
 	case client.IgnoreNotFound(err) != nil:
-		return nil, i.explained(err)
-	case err == nil && !isFor(&secret, wanted.Name):
+		return nil, i.describeError(err)
+	case err == nil && !isSecretFor(&secret, wanted.Name):
 		return nil, &notAllowedError{secret: &secret, syncTarget: wanted}
 	}
-	if wanted.UID == "" || credentials.Allows(&secret, wanted.Name, wanted.UID) {
+	if wanted.UID == "" || kubeconfig.Allows(&secret, wanted.Name, wanted.UID) {
 		return nil, nil
 	}
-	return surprises(wanted), nil
+	return confirmationQuestions(wanted), nil
 }
 
-// surprises returns what a SyncTarget that somebody made already would give away of the cluster that it is given.
-func surprises(premade *edgev2alpha1.SyncTarget) (questions []string) {
+// confirmationQuestions returns what a SyncTarget that somebody made already would give away of the cluster that it is given.
+func confirmationQuestions(existing *edgev2alpha1.SyncTarget) (questions []string) {
 	ask := func(format string, args ...any) {
-		questions = append(questions, fmt.Sprintf("The SyncTarget %s is there already, and would "+format+".", append([]any{premade.Name}, args...)...))
+		questions = append(questions, fmt.Sprintf("The SyncTarget %s is there already, and would "+format+".", append([]any{existing.Name}, args...)...))
 	}
-	spec := premade.Spec
+	spec := existing.Spec
 	for _, access := range spec.MailboxAccess {
 		for _, subject := range access.Subjects {
 			ask("give %s %s the role %s in the cluster's mailbox", subject.Kind, subject.Name, access.ClusterRole)
@@ -153,37 +153,37 @@ type notAllowedError struct {
 
 func (e *notAllowedError) Error() string {
 	return fmt.Sprintf("the Secret %s/%s, which spec.kubeconfigSecretRef of the SyncTarget %s names, does not say that it is this SyncTarget's, and is left as it is: name another one there, or allow it with %s",
-		e.secret.Namespace, e.secret.Name, e.syncTarget.Name, credentials.Command(e.secret, e.syncTarget.Name, e.syncTarget.UID))
+		e.secret.Namespace, e.secret.Name, e.syncTarget.Name, kubeconfig.AllowCommand(e.secret, e.syncTarget.Name, e.syncTarget.UID))
 }
 
-// isFor tells whether a Secret is for a SyncTarget of a name: it says so, or a registration made it before Secrets said so.
-func isFor(secret *corev1.Secret, name string) bool {
-	if credentials.Names(secret, name) {
+// isSecretFor tells whether a Secret is for a SyncTarget of a name: it says so, or a registration made it before Secrets said so.
+func isSecretFor(secret *corev1.Secret, name string) bool {
+	if kubeconfig.HasEntryFor(secret, name) {
 		return true
 	}
 	_, says := secret.Annotations[edgev2alpha1.AnnotationAllowedSyncTargets]
-	return !says && secret.Labels[managedBy] == manager && slices.ContainsFunc(secret.OwnerReferences, func(owner metav1.OwnerReference) bool {
+	return !says && secret.Labels[managedByLabel] == managerName && slices.ContainsFunc(secret.OwnerReferences, func(owner metav1.OwnerReference) bool {
 		return owner.Kind == "SyncTarget" && owner.Name == name
 	})
 }
 
-// SetCredentials gives the hub a kubeconfig of the SyncTarget.
-func (i *Inventory) SetCredentials(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, kubeconfig []byte) error {
-	wanted, field := Secret(syncTarget)
+// EnsureSecret gives the hub a kubeconfig of the SyncTarget.
+func (i *Inventory) EnsureSecret(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, content []byte) error {
+	wanted, field := NewSecret(syncTarget)
 	// Beside what the Secret allows already.
 	wanted.Annotations = nil
-	isOurs := func(object client.Object) bool { return isFor(object.(*corev1.Secret), syncTarget.Name) }
-	change, err := ensure(ctx, i.Client, wanted, isOurs, func(_, to client.Object) {
+	isOurs := func(object client.Object) bool { return isSecretFor(object.(*corev1.Secret), syncTarget.Name) }
+	change, err := createOrPatch(ctx, i.Client, wanted, isOurs, func(_, to client.Object) {
 		secret := to.(*corev1.Secret)
-		credentials.Allow(secret, syncTarget.Name, syncTarget.UID)
+		kubeconfig.Allow(secret, syncTarget.Name, syncTarget.UID)
 		if secret.Data == nil {
 			secret.Data = map[string][]byte{}
 		}
-		secret.Data[field] = kubeconfig
+		secret.Data[field] = content
 		if secret.ResourceVersion == "" {
-			secret.Labels[managedBy] = manager
+			secret.Labels[managedByLabel] = managerName
 		}
-		if secret.Labels[managedBy] == manager {
+		if secret.Labels[managedByLabel] == managerName {
 			// It goes with the SyncTarget that there is now, which may have been made anew.
 			secret.OwnerReferences = []metav1.OwnerReference{{
 				APIVersion: edgev2alpha1.GroupVersion.String(), Kind: "SyncTarget", Name: syncTarget.Name, UID: syncTarget.UID,
@@ -193,11 +193,11 @@ func (i *Inventory) SetCredentials(ctx context.Context, syncTarget *edgev2alpha1
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("cannot write the Secret %s: create the namespace %s first, or choose another with --namespace: %w", wanted.Name, wanted.Namespace, err)
 	}
-	if taken, ok := errors.AsType[*TakenError](err); ok {
-		return &notAllowedError{secret: taken.Object.(*corev1.Secret), syncTarget: syncTarget}
+	if notOwned, ok := errors.AsType[*NotOwnedError](err); ok {
+		return &notAllowedError{secret: notOwned.Object.(*corev1.Secret), syncTarget: syncTarget}
 	}
 	if err != nil {
-		return i.explained(err)
+		return i.describeError(err)
 	}
 	// What is reported may be printed.
 	change.Object.(*corev1.Secret).Data = nil
@@ -205,19 +205,19 @@ func (i *Inventory) SetCredentials(ctx context.Context, syncTarget *edgev2alpha1
 	return nil
 }
 
-// RemoveCredentials deletes the Secret of a SyncTarget that is gone, if a registration made it and no other SyncTarget may use
+// DeleteSecret deletes the Secret of a SyncTarget that is gone, if a registration made it and no other SyncTarget may use
 // it. Whoever made another keeps it.
-func (i *Inventory) RemoveCredentials(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) error {
-	secret, _ := Secret(syncTarget)
+func (i *Inventory) DeleteSecret(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) error {
+	secret, _ := NewSecret(syncTarget)
 	kind := secret.GroupVersionKind()
 	if err := i.Client.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
-		return i.explained(client.IgnoreNotFound(err))
+		return i.describeError(client.IgnoreNotFound(err))
 	}
-	if secret.Labels[managedBy] != manager || !isFor(secret, syncTarget.Name) || credentials.NamesOthers(secret, syncTarget.Name) {
+	if secret.Labels[managedByLabel] != managerName || !isSecretFor(secret, syncTarget.Name) || kubeconfig.HasEntriesForOthers(secret, syncTarget.Name) {
 		return nil
 	}
 	if err := i.Client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID}); err != nil {
-		return i.explained(client.IgnoreNotFound(err))
+		return i.describeError(client.IgnoreNotFound(err))
 	}
 	secret.Data = nil
 	secret.SetGroupVersionKind(kind)
@@ -225,9 +225,9 @@ func (i *Inventory) RemoveCredentials(ctx context.Context, syncTarget *edgev2alp
 	return nil
 }
 
-// Secret returns the Secret of a SyncTarget as a manifest without its content, and the key of that.
-func Secret(syncTarget *edgev2alpha1.SyncTarget) (*corev1.Secret, string) {
-	key, field := secretOf(syncTarget)
+// NewSecret returns the Secret of a SyncTarget as a manifest without its content, and the key of that.
+func NewSecret(syncTarget *edgev2alpha1.SyncTarget) (*corev1.Secret, string) {
+	key, field := secretKeyOf(syncTarget)
 	secret := &corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -235,11 +235,11 @@ func Secret(syncTarget *edgev2alpha1.SyncTarget) (*corev1.Secret, string) {
 			Labels: map[string]string{edgev2alpha1.LabelCredential: edgev2alpha1.CredentialKubeconfig},
 		},
 	}
-	credentials.Allow(secret, syncTarget.Name, syncTarget.UID)
+	kubeconfig.Allow(secret, syncTarget.Name, syncTarget.UID)
 	return secret, field
 }
 
-func secretOf(syncTarget *edgev2alpha1.SyncTarget) (key types.NamespacedName, field string) {
+func secretKeyOf(syncTarget *edgev2alpha1.SyncTarget) (key types.NamespacedName, field string) {
 	key = types.NamespacedName{Namespace: edgev2alpha1.DefaultCredentialNamespace, Name: syncTarget.Name + "-kubeconfig"}
 	field = edgev2alpha1.DefaultCredentialKey
 	if reference := syncTarget.Spec.KubeconfigSecretRef; reference != nil {
@@ -254,8 +254,8 @@ func secretOf(syncTarget *edgev2alpha1.SyncTarget) (key types.NamespacedName, fi
 	return key, field
 }
 
-// explained says what to do where the workspace cannot be an inventory.
-func (i *Inventory) explained(err error) error {
+// describeError says what to do where the workspace cannot be an inventory.
+func (i *Inventory) describeError(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -28,33 +28,33 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/provider/rights"
+	"github.com/synchub-dev/synchub/provider/rbac"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// Plan is what a registration is to bring about.
-type Plan struct {
+// Registrar is what a registration is to bring about.
+type Registrar struct {
 	// Name and Labels are the SyncTarget's. Labels are added to those it has.
 	Name   string
 	Labels map[string]string
 	// Adoption becomes the SyncTarget's; nil leaves it as it is.
-	Adoption *edgev2alpha1.AdoptionPolicy
-	Wish     Wish
+	Adoption  *edgev2alpha1.AdoptionPolicy
+	Requested ResourceRequest
 	// Namespaces are the only ones of the target that the hub is to use, and to have rights in. None leaves that as it is, and
 	// [AllNamespaces] stands for the whole cluster.
-	Namespaces []string
-	Rights     rights.Options
+	Namespaces  []string
+	RBACOptions rbac.Options
 	// Lifetime is how long a token is to last.
 	Lifetime time.Duration
 
 	Inventory *Inventory
 	// Admin and TargetClient are the way to the target. Without them Handed is the kubeconfig that the hub gets.
-	Admin        *Admin
+	Admin        *AdminConfig
 	TargetClient client.Client
-	Handed       []byte
+	Kubeconfig   []byte
 
-	// Note is told what the operator should know. It may be nil.
-	Note func(string)
+	// Info is told what the operator should know. It may be nil.
+	Info func(string)
 	// Confirm is asked before more is given than was before; what it returns ends the registration. It may be nil.
 	Confirm func(ctx context.Context, question string) error
 	// IsProtected tells whether a namespace is protected and not among those that a SyncTarget allows all the same. It may be nil.
@@ -64,53 +64,53 @@ type Plan struct {
 
 // Register makes sure of the SyncTarget, then of the identity on the target, then of the Secret. What failed can be done
 // again.
-func (p *Plan) Register(ctx context.Context) (*edgev2alpha1.SyncTarget, error) {
+func (p *Registrar) Register(ctx context.Context) (*edgev2alpha1.SyncTarget, error) {
 	if p.Admin == nil {
-		if _, err := targets.ParseKubeconfig(p.Handed); err != nil {
+		if _, err := targets.ParseKubeconfig(p.Kubeconfig); err != nil {
 			return nil, err
 		}
 	}
-	wanted, err := p.wanted(ctx)
+	wanted, err := p.desiredSyncTarget(ctx)
 	if err != nil {
 		return nil, err
 	}
-	target, grant, err := p.decide(ctx, wanted)
+	target, grant, err := p.resolveAndConfirm(ctx, wanted)
 	if err != nil {
 		return nil, err
 	}
-	syncTarget, err := p.Inventory.Ensure(ctx, wanted)
+	syncTarget, err := p.Inventory.EnsureSyncTarget(ctx, wanted)
 	if err != nil {
 		return nil, err
 	}
 	if target == nil {
-		return syncTarget, p.Inventory.SetCredentials(ctx, syncTarget, p.Handed)
+		return syncTarget, p.Inventory.EnsureSecret(ctx, syncTarget, p.Kubeconfig)
 	}
 	if err := target.Ensure(ctx, grant.resources, grant.Options); err != nil {
 		return nil, err
 	}
-	return syncTarget, p.renew(ctx, target, syncTarget, true)
+	return syncTarget, p.renewCredentials(ctx, target, syncTarget, true)
 }
 
-// Check returns why Register would fail, as far as that can be found out without a write.
-func (p *Plan) Check(ctx context.Context) error {
+// Preflight returns why Register would fail, as far as that can be found out without a write.
+func (p *Registrar) Preflight(ctx context.Context) error {
 	inventory := *p.Inventory
-	inventory.Client, inventory.DryRun, inventory.Report = asking(inventory.Client), true, nil
-	trial := *p
-	trial.Inventory, trial.Note, trial.Confirm = &inventory, nil, nil
+	inventory.Client, inventory.DryRun, inventory.Report = newAccessReviewClient(inventory.Client), true, nil
+	preflight := *p
+	preflight.Inventory, preflight.Info, preflight.Confirm = &inventory, nil, nil
 	if p.TargetClient != nil {
-		trial.TargetClient = asking(p.TargetClient)
+		preflight.TargetClient = newAccessReviewClient(p.TargetClient)
 	}
-	_, err := trial.Register(ctx)
+	_, err := preflight.Register(ctx)
 	return err
 }
 
-// wanted returns the SyncTarget as it is to be, after a look at the one that there is.
-func (p *Plan) wanted(ctx context.Context) (*edgev2alpha1.SyncTarget, error) {
+// desiredSyncTarget returns the SyncTarget as it is to be, after a look at the one that there is.
+func (p *Registrar) desiredSyncTarget(ctx context.Context) (*edgev2alpha1.SyncTarget, error) {
 	current, err := p.Inventory.SyncTarget(ctx, p.Name)
 	if err != nil {
 		return nil, err
 	}
-	wanted := p.Inventory.Wanted(p.Name, p.Labels)
+	wanted := p.Inventory.DesiredSyncTarget(p.Name, p.Labels)
 	if current != nil {
 		if current.DeletionTimestamp != nil {
 			return nil, fmt.Errorf("the SyncTarget %s is being deleted: wait until it is gone, or let it go with `kubectl synchub unregister %s --force`", p.Name, p.Name)
@@ -125,49 +125,49 @@ func (p *Plan) wanted(ctx context.Context) (*edgev2alpha1.SyncTarget, error) {
 	if p.Adoption != nil {
 		wanted.Spec.Adoption = *p.Adoption
 	}
-	return wanted, p.bind(wanted)
+	return wanted, p.setNamespaces(wanted)
 }
 
 // maxNamespaces is how many namespaces a SyncTarget may list in spec.namespaces.only. The schema says so, too.
 const maxNamespaces = 64
 
-// bind has the SyncTarget say which namespaces the hub uses.
-func (p *Plan) bind(wanted *edgev2alpha1.SyncTarget) error {
+// setNamespaces has the SyncTarget say which namespaces the hub uses.
+func (p *Registrar) setNamespaces(wanted *edgev2alpha1.SyncTarget) error {
 	if len(p.Namespaces) == 0 {
 		return nil
 	}
-	bounds := wanted.Spec.Namespaces
-	if bounds == nil {
-		bounds = &edgev2alpha1.TargetNamespaces{}
+	restrictions := wanted.Spec.Namespaces
+	if restrictions == nil {
+		restrictions = &edgev2alpha1.TargetNamespaces{}
 	}
-	bounds.Only = nil
+	restrictions.Only = nil
 	if p.Namespaces[0] != AllNamespaces {
-		bounds.Only = slices.Compact(slices.Sorted(slices.Values(p.Namespaces)))
+		restrictions.Only = slices.Compact(slices.Sorted(slices.Values(p.Namespaces)))
 	}
-	if many := len(bounds.Only); many > maxNamespaces {
+	if many := len(restrictions.Only); many > maxNamespaces {
 		return fmt.Errorf("--namespaces: %d are given, and at most %d can be, since the hub watches each resource in each of them: give fewer, or rights in the whole cluster with '%s'", many, maxNamespaces, AllNamespaces)
 	}
-	for _, namespace := range bounds.Only {
-		if p.IsProtected != nil && p.IsProtected(namespace, bounds.AllowProtected) {
+	for _, namespace := range restrictions.Only {
+		if p.IsProtected != nil && p.IsProtected(namespace, restrictions.AllowProtected) {
 			return fmt.Errorf("--namespaces: %s is protected, the hub uses it only if spec.namespaces.allowProtected of the SyncTarget %s lists it: put it there first, or leave it away", namespace, p.Name)
 		}
 	}
-	wanted.Spec.Namespaces = bounds
-	if len(bounds.Only)+len(bounds.AllowProtected) == 0 {
+	wanted.Spec.Namespaces = restrictions
+	if len(restrictions.Only)+len(restrictions.AllowProtected) == 0 {
 		wanted.Spec.Namespaces = nil
 	}
 	return nil
 }
 
-// decide finds out what is to be made, and has it confirmed if that gives more than there was. Nothing is made yet. Without
+// resolveAndConfirm finds out what is to be made, and has it confirmed if that gives more than there was. Nothing is made yet. Without
 // an administrator there is no target to make anything on.
-func (p *Plan) decide(ctx context.Context, wanted *edgev2alpha1.SyncTarget) (target *Target, grant grant, err error) {
-	premade := wanted.DeepCopy()
+func (p *Registrar) resolveAndConfirm(ctx context.Context, wanted *edgev2alpha1.SyncTarget) (target *Target, grant grant, err error) {
+	existing := wanted.DeepCopy()
 	if p.Adoption != nil {
 		// What the operator asks for is not asked of him.
-		premade.Spec.Adoption = ""
+		existing.Spec.Adoption = ""
 	}
-	questions, err := p.Inventory.strangers(ctx, premade)
+	questions, err := p.Inventory.checkExistingSecret(ctx, existing)
 	if err != nil {
 		return nil, grant, err
 	}
@@ -175,19 +175,19 @@ func (p *Plan) decide(ctx context.Context, wanted *edgev2alpha1.SyncTarget) (tar
 		if target, err = p.Target(ctx); err != nil {
 			return nil, grant, err
 		}
-		var grown string
-		if grant, grown, err = p.choose(ctx, target); err != nil {
+		var added string
+		if grant, added, err = p.resolveGrant(ctx, target); err != nil {
 			return nil, grant, err
 		}
-		if bounds := wanted.Spec.Namespaces; len(p.Namespaces) == 0 && len(grant.Namespaces) > 0 && (bounds == nil || len(bounds.Only) == 0) {
+		if restrictions := wanted.Spec.Namespaces; len(p.Namespaces) == 0 && len(grant.Namespaces) > 0 && (restrictions == nil || len(restrictions.Only) == 0) {
 			// It was made anew, and the rights were not.
-			if bounds == nil {
+			if restrictions == nil {
 				wanted.Spec.Namespaces = &edgev2alpha1.TargetNamespaces{}
 			}
 			wanted.Spec.Namespaces.Only = grant.Namespaces
 		}
-		if grown != "" {
-			questions = append(questions, "The hub's rights on the target would grow by: "+grown+".")
+		if added != "" {
+			questions = append(questions, "The hub's rights on the target would grow by: "+added+".")
 		}
 	}
 	if len(questions) > 0 && p.Confirm != nil {
@@ -198,22 +198,22 @@ func (p *Plan) decide(ctx context.Context, wanted *edgev2alpha1.SyncTarget) (tar
 
 // grant is what is granted on a target, and where.
 type grant struct {
-	resources []rights.Resource
-	rights.Options
+	resources []rbac.Resource
+	rbac.Options
 }
 
 // Objects returns what Register makes sure of, except what it learns on the way: the Secret has no content. It reads, and
 // writes nothing.
-func (p *Plan) Objects(ctx context.Context) ([]client.Object, error) {
-	wanted, err := p.wanted(ctx)
+func (p *Registrar) Objects(ctx context.Context) ([]client.Object, error) {
+	wanted, err := p.desiredSyncTarget(ctx)
 	if err != nil {
 		return nil, err
 	}
-	target, grant, err := p.decide(ctx, wanted)
+	target, grant, err := p.resolveAndConfirm(ctx, wanted)
 	if err != nil {
 		return nil, err
 	}
-	secret, _ := Secret(wanted)
+	secret, _ := NewSecret(wanted)
 	wanted.UID = ""
 	objects := []client.Object{wanted}
 	if target != nil {
@@ -222,8 +222,8 @@ func (p *Plan) Objects(ctx context.Context) ([]client.Object, error) {
 	return append(objects, secret), nil
 }
 
-// Rotate gives the hub a new token, and with revoke ends all that there are before. In between the hub has none.
-func (p *Plan) Rotate(ctx context.Context, revoke bool) error {
+// RotateToken gives the hub a new token, and with revoke ends all that there are before. In between the hub has none.
+func (p *Registrar) RotateToken(ctx context.Context, revoke bool) error {
 	syncTarget, err := p.Inventory.SyncTarget(ctx, p.Name)
 	if err != nil {
 		return err
@@ -231,7 +231,7 @@ func (p *Plan) Rotate(ctx context.Context, revoke bool) error {
 	if syncTarget == nil {
 		return NotFound(p.Name)
 	}
-	if _, err := p.Inventory.strangers(ctx, syncTarget); err != nil {
+	if _, err := p.Inventory.checkExistingSecret(ctx, syncTarget); err != nil {
 		return err
 	}
 	target, err := p.Target(ctx)
@@ -239,36 +239,36 @@ func (p *Plan) Rotate(ctx context.Context, revoke bool) error {
 		return err
 	}
 	if revoke {
-		if err := target.Revoke(ctx); err != nil {
+		if err := target.RevokeTokens(ctx); err != nil {
 			return err
 		}
 	}
-	return p.renew(ctx, target, syncTarget, false)
+	return p.renewCredentials(ctx, target, syncTarget, false)
 }
 
-// renew writes the Secret; keep leaves a token that is good.
-func (p *Plan) renew(ctx context.Context, target *Target, syncTarget *edgev2alpha1.SyncTarget, keep bool) error {
+// renewCredentials writes the Secret; keep leaves a token that is good.
+func (p *Registrar) renewCredentials(ctx context.Context, target *Target, syncTarget *edgev2alpha1.SyncTarget, keep bool) error {
 	var has []byte
 	if keep {
 		var err error
-		if has, err = p.Inventory.Credentials(ctx, syncTarget); err != nil {
+		if has, err = p.Inventory.Kubeconfig(ctx, syncTarget); err != nil {
 			return err
 		}
 	}
 	if target.DryRun {
 		// A token cannot be asked for by way of trial.
-		return p.Inventory.SetCredentials(ctx, syncTarget, has)
+		return p.Inventory.EnsureSecret(ctx, syncTarget, has)
 	}
 	kubeconfig, err := target.Kubeconfig(ctx, p.Admin, has, p.Lifetime, p.Clock.Now())
 	if err != nil {
 		return err
 	}
-	return p.Inventory.SetCredentials(ctx, syncTarget, kubeconfig)
+	return p.Inventory.EnsureSecret(ctx, syncTarget, kubeconfig)
 }
 
 // Target returns the target's side of the plan.
-func (p *Plan) Target(ctx context.Context) (*Target, error) {
-	inventory, err := InventoryOf(ctx, p.Inventory.Client)
+func (p *Registrar) Target(ctx context.Context) (*Target, error) {
+	inventory, err := InventoryID(ctx, p.Inventory.Client)
 	if err != nil {
 		return nil, err
 	}
@@ -278,51 +278,51 @@ func (p *Plan) Target(ctx context.Context) (*Target, error) {
 	}, nil
 }
 
-// choose returns what to grant, and by what the rights grow that the hub has.
-func (p *Plan) choose(ctx context.Context, target *Target) (chosen grant, grown string, err error) {
-	before, err := target.Granted(ctx)
+// resolveGrant returns what to grant, and by what the rights grow that the hub has.
+func (p *Registrar) resolveGrant(ctx context.Context, target *Target) (chosen grant, added string, err error) {
+	before, err := target.CurrentGrants(ctx)
 	if err != nil {
-		return grant{}, "", onTarget(err)
+		return grant{}, "", describeTargetError(err)
 	}
-	wish := p.Wish
-	if wish.Resources, err = p.resolve(wish.Resources); err != nil {
+	request := p.Requested
+	if request.Resources, err = p.resolveResources(request.Resources); err != nil {
 		return grant{}, "", err
 	}
-	if wish.More, err = p.resolve(wish.More); err != nil {
+	if request.Additional, err = p.resolveResources(request.Additional); err != nil {
 		return grant{}, "", err
 	}
-	var granted []rights.Resource
+	var granted []rbac.Resource
 	if before != nil {
 		granted = before.Resources
 	}
-	resources, source, err := Choose(wish, granted)
+	resources, source, err := SelectResources(request, granted)
 	if err != nil {
 		return grant{}, "", err
 	}
-	chosen.Options = p.Rights
-	if chosen.Namespaces, err = p.namespaces(ctx, before); err != nil {
+	chosen.Options = p.RBACOptions
+	if chosen.Namespaces, err = p.resolveNamespaces(ctx, before); err != nil {
 		return grant{}, "", err
 	}
-	if chosen.resources, err = p.keepWithin(chosen.Namespaces, resources); err != nil {
+	if chosen.resources, err = p.filterNamespaced(chosen.Namespaces, resources); err != nil {
 		return grant{}, "", err
 	}
 	where := "the whole cluster"
 	if len(chosen.Namespaces) > 0 {
-		where = rights.NameNamespaces(chosen.Namespaces)
+		where = rbac.FormatNamespaces(chosen.Namespaces)
 	}
-	p.note(fmt.Sprintf("Rights in %s for %d resources, %s: %s.", where, len(chosen.resources), source, namesOf(chosen.resources)))
-	if !p.Rights.Escalate && grantsRights(chosen.resources) {
-		p.note("Roles that grant more than the hub has, and bindings to them, will be refused by the target. Allow them with --allow-rbac-escalation.")
+	p.info(fmt.Sprintf("Rights in %s for %d resources, %s: %s.", where, len(chosen.resources), source, formatResources(chosen.resources)))
+	if !p.RBACOptions.Escalate && includesRBAC(chosen.resources) {
+		p.info("Roles that grant more than the hub has, and bindings to them, will be refused by the target. Allow them with --allow-rbac-escalation.")
 	}
 	if before != nil {
-		more := before.lacks(chosen.resources, chosen.Options)
-		grown = rights.Describe(more, len(more))
+		more := before.missing(chosen.resources, chosen.Options)
+		added = rbac.DescribeAttributes(more, len(more))
 	}
-	return chosen, grown, nil
+	return chosen, added, nil
 }
 
-// namesOf lists resources as an operator writes them.
-func namesOf(resources []rights.Resource) string {
+// formatResources lists resources as an operator writes them.
+func formatResources(resources []rbac.Resource) string {
 	names := make([]string, 0, len(resources))
 	for _, resource := range resources {
 		names = append(names, resource.String())
@@ -330,13 +330,13 @@ func namesOf(resources []rights.Resource) string {
 	return strings.Join(names, ",")
 }
 
-func (p *Plan) note(text string) {
-	if p.Note != nil {
-		p.Note(text)
+func (p *Registrar) info(text string) {
+	if p.Info != nil {
+		p.Info(text)
 	}
 }
 
-func grantsRights(resources []rights.Resource) bool {
+func includesRBAC(resources []rbac.Resource) bool {
 	for _, resource := range resources {
 		if resource.Group == "rbac.authorization.k8s.io" && resource.Down {
 			return true
@@ -345,9 +345,9 @@ func grantsRights(resources []rights.Resource) bool {
 	return false
 }
 
-// resolve completes resources that were asked for by what the target serves.
-func (p *Plan) resolve(asked []rights.Resource) ([]rights.Resource, error) {
-	var resolved []rights.Resource
+// resolveResources completes resources that were asked for by what the target serves.
+func (p *Registrar) resolveResources(asked []rbac.Resource) ([]rbac.Resource, error) {
+	var resolved []rbac.Resource
 	for _, resource := range asked {
 		found, err := p.TargetClient.RESTMapper().ResourceFor(resource.GroupResource().WithVersion(""))
 		switch {
@@ -357,7 +357,7 @@ func (p *Plan) resolve(asked []rights.Resource) ([]rights.Resource, error) {
 			return nil, fmt.Errorf("the target has no resource %q without a group: write it with its group, for example deployments.apps", resource.Resource)
 		case meta.IsNoMatchError(err):
 			resource.InstallsCRD = true
-			p.note(fmt.Sprintf("The target does not serve %s: the hub is allowed to install its definition.", resource.GroupResource()))
+			p.info(fmt.Sprintf("The target does not serve %s: the hub is allowed to install its definition.", resource.GroupResource()))
 		default:
 			return nil, fmt.Errorf("cannot find out whether the target serves %s: %w", resource, err)
 		}

@@ -42,18 +42,18 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/provider/rights"
+	"github.com/synchub-dev/synchub/provider/rbac"
 )
 
 func TestNamesTellIdentitiesApart(t *testing.T) {
-	long := strings.Repeat("a", nameLimit-1)
+	long := strings.Repeat("a", maxNameLength-1)
 	seen := map[string]Identity{}
 	for _, identity := range []Identity{
 		{SyncTarget: "florin", Inventory: "one"}, {SyncTarget: "florin", Inventory: "two"}, {SyncTarget: "guilder", Inventory: "one"},
 		{SyncTarget: long + ".b" + long, Inventory: "one"}, {SyncTarget: long + ".c", Inventory: "one"}, {SyncTarget: "one.florin"},
 	} {
 		name := identity.Name()
-		if other, taken := seen[name]; taken {
+		if other, notOwned := seen[name]; notOwned {
 			t.Errorf("%+v and %+v are both called %s", identity, other, name)
 		}
 		seen[name] = identity
@@ -67,7 +67,7 @@ func TestNamesTellIdentitiesApart(t *testing.T) {
 }
 
 // Whoever makes a SyncTarget before it is registered gets nothing of the cluster that the operator was not asked about.
-func TestSurprises(t *testing.T) {
+func TestConfirmationQuestions(t *testing.T) {
 	for name, test := range map[string]struct {
 		spec edgev2alpha1.SyncTargetSpec
 		want []string
@@ -80,7 +80,7 @@ func TestSurprises(t *testing.T) {
 		"adoption":         {edgev2alpha1.SyncTargetSpec{Adoption: edgev2alpha1.AdoptionAlways}, []string{"spec.adoption: Always"}},
 		"a shared cluster": {edgev2alpha1.SyncTargetSpec{AllowSharedCluster: true}, []string{"although another SyncTarget"}},
 	} {
-		got := surprises(&edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "100%"}, Spec: test.spec})
+		got := confirmationQuestions(&edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "100%"}, Spec: test.spec})
 		if len(got) != len(test.want) {
 			t.Errorf("%s: got %q", name, got)
 			continue
@@ -94,7 +94,7 @@ func TestSurprises(t *testing.T) {
 }
 
 // What is usual here is what the chart publishes.
-func TestUsualIsWhatTheChartPublishes(t *testing.T) {
+func TestDefaultResourcesAreWhatTheChartPublishes(t *testing.T) {
 	files, err := filepath.Glob("../../charts/synchub/files/published/*.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -110,10 +110,10 @@ func TestUsualIsWhatTheChartPublishes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if resource.Kind == "PublishedResource" {
-			published = append(published, rights.Resource{Group: resource.Spec.Resource.Group, Resource: resource.Spec.Resource.Resource, Down: true}.GroupResource().String())
+			published = append(published, rbac.Resource{Group: resource.Spec.Resource.Group, Resource: resource.Spec.Resource.Resource, Down: true}.GroupResource().String())
 		}
 	}
-	resources, _, err := Choose(Wish{}, nil)
+	resources, _, err := SelectResources(ResourceRequest{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,12 +128,12 @@ func TestUsualIsWhatTheChartPublishes(t *testing.T) {
 	}
 }
 
-func TestChoose(t *testing.T) {
-	parse := func(text string) []rights.Resource {
+func TestSelectResources(t *testing.T) {
+	parse := func(text string) []rbac.Resource {
 		if text == "" {
 			return nil
 		}
-		resources, err := rights.ParseAll(strings.Split(text, ","))
+		resources, err := rbac.ParseResources(strings.Split(text, ","))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,26 +146,26 @@ func TestChoose(t *testing.T) {
 		"published, and granted before": {published: "services,pods:up", granted: "pods:up,jobs.batch", want: "services,pods:up,jobs.batch", source: "hosting cluster, and granted before"},
 		"granted before":                {granted: "configmaps", want: "configmaps", source: "as granted before"},
 		"granted before, and more":      {granted: "configmaps:up", more: "configmaps,widgets.example.com:crd", want: "configmaps,widgets.example.com:crd", source: "as granted before, and from --add-resources"},
-		"usual":                         {want: strings.Join(usual, ","), source: "which the chart publishes by default"},
-		"usual, and more":               {more: "widgets.example.com:crd", want: strings.Join(usual, ",") + ",widgets.example.com:crd", source: "by default, and from --add-resources"},
+		"usual":                         {want: strings.Join(defaultResources, ","), source: "which the chart publishes by default"},
+		"usual, and more":               {more: "widgets.example.com:crd", want: strings.Join(defaultResources, ",") + ",widgets.example.com:crd", source: "by default, and from --add-resources"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wish := Wish{Resources: parse(test.asked), More: parse(test.more), Published: parse(test.published)}
-			got, source, err := Choose(wish, parse(test.granted))
-			if err != nil || !reflect.DeepEqual(got, rights.Merge(parse(test.want))) || !strings.Contains(source, test.source) {
+			request := ResourceRequest{Resources: parse(test.asked), Additional: parse(test.more), Published: parse(test.published)}
+			got, source, err := SelectResources(request, parse(test.granted))
+			if err != nil || !reflect.DeepEqual(got, rbac.MergeResources(parse(test.want))) || !strings.Contains(source, test.source) {
 				t.Errorf("want %s from %s\ngot  %v from %s, %v", test.want, test.source, got, source, err)
 			}
 		})
 	}
 }
 
-func TestPublished(t *testing.T) {
+func TestPublishedResources(t *testing.T) {
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{{Group: "example.dev", Version: "v1"}})
 	mapper.Add(schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Widget"}, meta.RESTScopeNamespace)
 	publish := func(name string, spec synchubv1alpha1.PublishedResourceSpec) synchubv1alpha1.PublishedResource {
 		return synchubv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
 	}
-	resources, untold, err := Published([]synchubv1alpha1.PublishedResource{
+	resources, unresolved, err := PublishedResources([]synchubv1alpha1.PublishedResource{
 		publish("pods", synchubv1alpha1.PublishedResourceSpec{Resource: synchubv1alpha1.ResourceDescriptor{Resource: "pods"}}),
 		publish("widgets", synchubv1alpha1.PublishedResourceSpec{
 			Resource: synchubv1alpha1.ResourceDescriptor{Group: "example.dev", Kind: "Widget"}, InstallCRD: true,
@@ -176,10 +176,10 @@ func TestPublished(t *testing.T) {
 		}),
 		publish("gadgets", synchubv1alpha1.PublishedResourceSpec{Resource: synchubv1alpha1.ResourceDescriptor{Group: "example.dev", Kind: "Gadget"}}),
 	}, mapper)
-	if got, want := namesOf(resources), "events:up,pods:up,secrets,widgets.example.dev:crd"; err != nil || got != want || !slices.Equal(untold, []string{"gadgets"}) {
-		t.Errorf("got %s, untold %v, %v; want %s", got, untold, err, want)
+	if got, want := formatResources(resources), "events:up,pods:up,secrets,widgets.example.dev:crd"; err != nil || got != want || !slices.Equal(unresolved, []string{"gadgets"}) {
+		t.Errorf("got %s, untold %v, %v; want %s", got, unresolved, err, want)
 	}
-	_, _, err = Published([]synchubv1alpha1.PublishedResource{
+	_, _, err = PublishedResources([]synchubv1alpha1.PublishedResource{
 		publish("all", synchubv1alpha1.PublishedResourceSpec{Resource: synchubv1alpha1.ResourceDescriptor{Group: "*", Resource: "*"}}),
 	}, mapper)
 	if err == nil || !strings.Contains(err.Error(), `"*.*" is not a resource`) {
@@ -205,7 +205,7 @@ func writeFiles(t *testing.T, files map[string]string) (kubeconfig string) {
 }
 
 // hubKubeconfig returns what the hub gets of an administrator's kubeconfig.
-func hubKubeconfig(t *testing.T, admin *Admin) *clientcmdapi.Config {
+func hubKubeconfig(t *testing.T, admin *AdminConfig) *clientcmdapi.Config {
 	t.Helper()
 	written, err := admin.kubeconfig("t0ken")
 	if err != nil {
@@ -218,7 +218,7 @@ func hubKubeconfig(t *testing.T, admin *Admin) *clientcmdapi.Config {
 	return config
 }
 
-func TestReadAdmin(t *testing.T) {
+func TestLoadAdminConfig(t *testing.T) {
 	bundle, _, err := cert.GenerateSelfSignedCertKey("it.example", nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -236,7 +236,7 @@ func TestReadAdmin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := writeFiles(t, map[string]string{"kubeconfig": fmt.Sprintf(adminKubeconfig, test.cluster), "ca.crt": authority})
-			admin, err := ReadAdmin(file, test.context)
+			admin, err := LoadAdminConfig(file, test.context)
 			if test.refused != "" {
 				if err == nil || !strings.Contains(err.Error(), test.refused) {
 					t.Errorf("want an error with %q, got %v", test.refused, err)
@@ -264,8 +264,8 @@ func TestTokensAreKeptForHalfOfTheirLife(t *testing.T) {
 	if err := os.WriteFile(file, fmt.Appendf(nil, adminKubeconfig, "server: 'https://it.example:6443'"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	read := func(context string) *Admin {
-		admin, err := ReadAdmin(file, context)
+	read := func(context string) *AdminConfig {
+		admin, err := LoadAdminConfig(file, context)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -295,12 +295,12 @@ func TestTokensAreKeptForHalfOfTheirLife(t *testing.T) {
 				t.Fatal(err)
 			}
 			account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "synchub", Name: test.user, UID: test.uid}}
-			if good := read("").isGood(has, account, issued.Add(test.after)); good != test.good {
+			if good := read("").isKubeconfigCurrent(has, account, issued.Add(test.after)); good != test.good {
 				t.Errorf("it is good: %v", good)
 			}
 		})
 	}
-	if read("").isGood([]byte("nonsense"), &corev1.ServiceAccount{}, issued) {
+	if read("").isKubeconfigCurrent([]byte("nonsense"), &corev1.ServiceAccount{}, issued) {
 		t.Error("nonsense is good")
 	}
 }
@@ -320,14 +320,14 @@ func TestManyNamespacesAreRefused(t *testing.T) {
 	if only.MaxItems == nil || *only.MaxItems != maxNamespaces {
 		t.Errorf("the schema takes another number: %v", only.MaxItems)
 	}
-	plan := Plan{Namespaces: []string{"a", "a"}}
+	plan := Registrar{Namespaces: []string{"a", "a"}}
 	for number := range maxNamespaces {
-		if err := plan.bind(&edgev2alpha1.SyncTarget{}); err != nil {
+		if err := plan.setNamespaces(&edgev2alpha1.SyncTarget{}); err != nil {
 			t.Fatalf("%d namespaces: %v", number, err)
 		}
 		plan.Namespaces = append(plan.Namespaces, fmt.Sprint("b", number))
 	}
-	if err := plan.bind(&edgev2alpha1.SyncTarget{}); err == nil || !strings.Contains(err.Error(), "--namespaces: 65 are given, and at most 64 can be") {
+	if err := plan.setNamespaces(&edgev2alpha1.SyncTarget{}); err == nil || !strings.Contains(err.Error(), "--namespaces: 65 are given, and at most 64 can be") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -33,13 +33,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/synchub-dev/synchub/provider/rights"
+	"github.com/synchub-dev/synchub/provider/rbac"
 )
 
 const (
-	// endLimit is how long the end of the namespace is waited for, endInterval how often it is looked for.
-	endLimit    = time.Minute
-	endInterval = 500 * time.Millisecond
+	// namespaceDeletionTimeout is how long the end of the namespace is waited for, endInterval how often it is looked for.
+	namespaceDeletionTimeout      = time.Minute
+	namespaceDeletionPollInterval = 500 * time.Millisecond
 )
 
 // Target is the administrator's side of a registration: one identity on one target.
@@ -52,41 +52,41 @@ type Target struct {
 	Report func(Change)
 }
 
-// Granted returns what the identity was last given, nil if it has no ClusterRole.
-func (t *Target) Granted(ctx context.Context) (*Grants, error) {
+// CurrentGrants returns what the identity was last given, nil if it has no ClusterRole.
+func (t *Target) CurrentGrants(ctx context.Context) (*Grants, error) {
 	var role rbacv1.ClusterRole
 	if err := t.Client.Get(ctx, types.NamespacedName{Name: t.Name()}, &role); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
 	if !t.isOurs(&role) {
-		role.TypeMeta = rbac("ClusterRole")
-		return nil, &TakenError{Object: &role}
+		role.TypeMeta = rbacTypeMeta("ClusterRole")
+		return nil, &NotOwnedError{Object: &role}
 	}
-	found := &Grants{everywhere: role.Rules, in: map[string][]rbacv1.PolicyRule{}}
-	if text := role.Annotations[bound]; text != "" {
+	found := &Grants{clusterRules: role.Rules, namespaceRules: map[string][]rbacv1.PolicyRule{}}
+	if text := role.Annotations[namespacesAnnotation]; text != "" {
 		found.Namespaces = strings.Split(text, ",")
 	}
-	bounds, err := t.bounds(ctx)
+	restrictions, err := t.listNamespacedRoles(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, one := range bounds {
+	for _, one := range restrictions {
 		if own, ok := one.(*rbacv1.Role); ok {
-			found.in[own.Namespace] = own.Rules
+			found.namespaceRules[own.Namespace] = own.Rules
 		}
 	}
-	if text := role.Annotations[granted]; text != "" {
-		listed, err := rights.ParseAll(strings.Split(text, ","))
+	if text := role.Annotations[resourcesAnnotation]; text != "" {
+		listed, err := rbac.ParseResources(strings.Split(text, ","))
 		if err != nil {
-			return nil, fmt.Errorf("the annotation %s of the ClusterRole %s: %w", granted, role.Name, err)
+			return nil, fmt.Errorf("the annotation %s of the ClusterRole %s: %w", resourcesAnnotation, role.Name, err)
 		}
-		found.Resources = slices.DeleteFunc(listed, func(one rights.Resource) bool { return !found.has(one) })
+		found.Resources = slices.DeleteFunc(listed, func(one rbac.Resource) bool { return !found.allows(one) })
 	}
 	return found, nil
 }
 
-// bounds returns the identity's Roles and their bindings in all namespaces but its own, the bindings first.
-func (t *Target) bounds(ctx context.Context) ([]client.Object, error) {
+// listNamespacedRoles returns the identity's Roles and their bindings in all namespaces but its own, the bindings first.
+func (t *Target) listNamespacedRoles(ctx context.Context) ([]client.Object, error) {
 	var found []client.Object
 	take := func(object client.Object, kind string) {
 		if object.GetNamespace() != Namespace && object.GetName() == t.Name() && t.isOurs(object) {
@@ -97,7 +97,7 @@ func (t *Target) bounds(ctx context.Context) ([]client.Object, error) {
 	var bindings rbacv1.RoleBindingList
 	var roles rbacv1.RoleList
 	for _, list := range []client.ObjectList{&bindings, &roles} {
-		if err := t.Client.List(ctx, list, client.MatchingLabels{managedBy: manager}); err != nil {
+		if err := t.Client.List(ctx, list, client.MatchingLabels{managedByLabel: managerName}); err != nil {
 			return nil, err
 		}
 	}
@@ -113,28 +113,28 @@ func (t *Target) bounds(ctx context.Context) ([]client.Object, error) {
 // Ensure makes the identity on the target what it must be. A namespace that is on its way out, such as after the end of the
 // last identity in it, is waited for, and made again.
 // What was given in other namespaces is taken away first.
-func (t *Target) Ensure(ctx context.Context, resources []rights.Resource, options rights.Options) error {
-	if err := t.withdraw(ctx, options.Namespaces); err != nil {
+func (t *Target) Ensure(ctx context.Context, resources []rbac.Resource, options rbac.Options) error {
+	if err := t.deleteNamespacedRolesExcept(ctx, options.Namespaces); err != nil {
 		return err
 	}
 	for {
 		err := t.ensureAll(ctx, t.Objects(resources, options))
-		if t.DryRun || !lacksNamespace(err) {
-			return onTarget(err)
+		if t.DryRun || !isNamespaceMissing(err) {
+			return describeTargetError(err)
 		}
-		if ended := t.awaitEndOfNamespace(ctx); ended != nil {
-			return errors.Join(onTarget(err), ended)
+		if ended := t.waitForNamespaceDeletion(ctx); ended != nil {
+			return errors.Join(describeTargetError(err), ended)
 		}
 	}
 }
 
-// withdraw takes the rights away in all namespaces but the given.
-func (t *Target) withdraw(ctx context.Context, except []string) error {
-	bounds, err := t.bounds(ctx)
+// deleteNamespacedRolesExcept takes the rights away in all namespaces but the given.
+func (t *Target) deleteNamespacedRolesExcept(ctx context.Context, except []string) error {
+	restrictions, err := t.listNamespacedRoles(ctx)
 	if err != nil {
-		return onTarget(err)
+		return describeTargetError(err)
 	}
-	for _, one := range bounds {
+	for _, one := range restrictions {
 		if slices.Contains(except, one.GetNamespace()) {
 			continue
 		}
@@ -152,7 +152,7 @@ func (t *Target) ensureAll(ctx context.Context, objects []client.Object) error {
 		if wanted.GetName() == Namespace {
 			change, err = t.ensureNamespace(ctx, wanted)
 		} else {
-			change, err = ensure(ctx, t.Client, wanted, t.isOurs, copyContent)
+			change, err = createOrPatch(ctx, t.Client, wanted, t.isOurs, copyContent)
 		}
 		if t.DryRun && wanted.GetNamespace() == Namespace && apierrors.IsNotFound(err) {
 			// Its namespace was made by a dry run only.
@@ -166,8 +166,8 @@ func (t *Target) ensureAll(ctx context.Context, objects []client.Object) error {
 	return nil
 }
 
-// lacksNamespace tells whether nothing can be made in the namespace since it is on its way out, or ended after it was looked at.
-func lacksNamespace(err error) bool {
+// isNamespaceMissing tells whether nothing can be made in the namespace since it is on its way out, or ended after it was looked at.
+func isNamespaceMissing(err error) bool {
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return true
 	}
@@ -175,9 +175,9 @@ func lacksNamespace(err error) bool {
 	return ok && apierrors.IsNotFound(missing) && missing.ErrStatus.Details != nil && missing.ErrStatus.Details.Kind == "namespaces"
 }
 
-// awaitEndOfNamespace returns when the namespace is not on its way out any more.
-func (t *Target) awaitEndOfNamespace(ctx context.Context) error {
-	return wait.PollUntilContextTimeout(ctx, endInterval, endLimit, true, func(ctx context.Context) (bool, error) {
+// waitForNamespaceDeletion returns when the namespace is not on its way out any more.
+func (t *Target) waitForNamespaceDeletion(ctx context.Context) error {
+	return wait.PollUntilContextTimeout(ctx, namespaceDeletionPollInterval, namespaceDeletionTimeout, true, func(ctx context.Context) (bool, error) {
 		var found corev1.Namespace
 		err := t.Client.Get(ctx, types.NamespacedName{Name: Namespace}, &found)
 		return apierrors.IsNotFound(err) || err == nil && found.DeletionTimestamp == nil, client.IgnoreNotFound(err)
@@ -210,8 +210,8 @@ func copyContent(from, to client.Object) {
 	case *rbacv1.ClusterRole:
 		to.Rules = from.(*rbacv1.ClusterRole).Rules
 		to.AggregationRule = nil
-		if _, isBound := from.GetAnnotations()[bound]; !isBound {
-			delete(to.Annotations, bound)
+		if _, isBound := from.GetAnnotations()[namespacesAnnotation]; !isBound {
+			delete(to.Annotations, namespacesAnnotation)
 		}
 	case *rbacv1.Role:
 		to.Rules = from.(*rbacv1.Role).Rules
@@ -222,60 +222,60 @@ func copyContent(from, to client.Object) {
 	}
 }
 
-// account returns the identity's ServiceAccount.
-func (t *Target) account(ctx context.Context) (*corev1.ServiceAccount, error) {
+// getServiceAccount returns the identity's ServiceAccount.
+func (t *Target) getServiceAccount(ctx context.Context) (*corev1.ServiceAccount, error) {
 	var account corev1.ServiceAccount
 	err := t.Client.Get(ctx, types.NamespacedName{Namespace: Namespace, Name: t.Name()}, &account)
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("the target has no ServiceAccount %s/%s: register the cluster first", Namespace, t.Name())
 	}
 	if err != nil {
-		return nil, onTarget(err)
+		return nil, describeTargetError(err)
 	}
 	return &account, nil
 }
 
-// token asks for a token of the identity. The target may give it a shorter life.
-func (t *Target) token(ctx context.Context, account *corev1.ServiceAccount, lifetime time.Duration) (string, error) {
+// requestToken asks for a token of the identity. The target may give it a shorter life.
+func (t *Target) requestToken(ctx context.Context, account *corev1.ServiceAccount, lifetime time.Duration) (string, error) {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(lifetime.Seconds()))}}
 	if err := t.Client.SubResource("token").Create(ctx, account, request); err != nil {
-		return "", fmt.Errorf("cannot get a token for the ServiceAccount %s: %w", account.Name, onTarget(err))
+		return "", fmt.Errorf("cannot get a token for the ServiceAccount %s: %w", account.Name, describeTargetError(err))
 	}
 	return request.Status.Token, nil
 }
 
 // Kubeconfig returns what the hub is to have: the kubeconfig that it has, if that is good for more than half of the life of
 // its token, else one with a new token.
-func (t *Target) Kubeconfig(ctx context.Context, admin *Admin, has []byte, lifetime time.Duration, now time.Time) ([]byte, error) {
-	account, err := t.account(ctx)
+func (t *Target) Kubeconfig(ctx context.Context, admin *AdminConfig, has []byte, lifetime time.Duration, now time.Time) ([]byte, error) {
+	account, err := t.getServiceAccount(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if has != nil && admin.isGood(has, account, now) {
+	if has != nil && admin.isKubeconfigCurrent(has, account, now) {
 		return has, nil
 	}
-	token, err := t.token(ctx, account, lifetime)
+	token, err := t.requestToken(ctx, account, lifetime)
 	if err != nil {
 		return nil, err
 	}
 	return admin.kubeconfig(token)
 }
 
-// Revoke replaces the identity's ServiceAccount, so that all its tokens end.
-func (t *Target) Revoke(ctx context.Context) error {
-	account, err := t.account(ctx)
+// RevokeTokens replaces the identity's ServiceAccount, so that all its tokens end.
+func (t *Target) RevokeTokens(ctx context.Context) error {
+	account, err := t.getServiceAccount(ctx)
 	if err != nil {
 		return err
 	}
 	if err := t.remove(ctx, account); err != nil {
 		return err
 	}
-	change, err := ensure(ctx, t.Client, t.serviceAccount(), t.isOurs, copyContent)
+	change, err := createOrPatch(ctx, t.Client, t.serviceAccount(), t.isOurs, copyContent)
 	if t.DryRun {
 		return nil
 	}
 	if err != nil {
-		return onTarget(err)
+		return describeTargetError(err)
 	}
 	t.report(change)
 	return nil
@@ -285,10 +285,10 @@ func (t *Target) Revoke(ctx context.Context) error {
 // nothing is left there.
 func (t *Target) Remove(ctx context.Context) error {
 	// The order is that of making it, backwards: rights end before the identity does.
-	if err := t.withdraw(ctx, nil); err != nil {
+	if err := t.deleteNamespacedRolesExcept(ctx, nil); err != nil {
 		return err
 	}
-	objects := t.Objects(nil, rights.Options{})
+	objects := t.Objects(nil, rbac.Options{})
 	for i := len(objects) - 1; i > 0; i-- {
 		if err := t.remove(ctx, objects[i]); err != nil {
 			return err
@@ -303,14 +303,14 @@ func (t *Target) remove(ctx context.Context, object client.Object) error {
 		return nil
 	}
 	if err != nil {
-		return onTarget(err)
+		return describeTargetError(err)
 	}
 	if !t.isOurs(object) {
-		return onTarget(&TakenError{Object: object})
+		return describeTargetError(&NotOwnedError{Object: object})
 	}
 	uid := object.GetUID()
 	if err := t.Client.Delete(ctx, object, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
-		return onTarget(err)
+		return describeTargetError(err)
 	}
 	t.report(Change{Object: object, Result: Deleted})
 	return nil
@@ -319,26 +319,26 @@ func (t *Target) remove(ctx context.Context, object client.Object) error {
 func (t *Target) removeNamespace(ctx context.Context) error {
 	var found corev1.Namespace
 	if err := t.Client.Get(ctx, types.NamespacedName{Name: Namespace}, &found); err != nil {
-		return onTarget(client.IgnoreNotFound(err))
+		return describeTargetError(client.IgnoreNotFound(err))
 	}
-	found.TypeMeta = namespace().TypeMeta
-	if found.Labels[managedBy] != manager || found.DeletionTimestamp != nil || t.DryRun {
+	found.TypeMeta = newNamespace().TypeMeta
+	if found.Labels[managedByLabel] != managerName || found.DeletionTimestamp != nil || t.DryRun {
 		return nil
 	}
-	inUse, err := t.isInUse(ctx)
+	inUse, err := t.isNamespaceInUse(ctx)
 	if inUse || err != nil {
-		return onTarget(err)
+		return describeTargetError(err)
 	}
 	if err := t.Client.Delete(ctx, &found, client.Preconditions{UID: &found.UID}); client.IgnoreNotFound(err) != nil {
-		return onTarget(err)
+		return describeTargetError(err)
 	}
 	t.report(Change{Object: &found, Result: Deleted})
 	return nil
 }
 
-// isInUse tells whether anything is in the namespace that no cluster puts there by itself. Of what a namespace can hold it
+// isNamespaceInUse tells whether anything is in the namespace that no cluster puts there by itself. Of what a namespace can hold it
 // looks at what everything else needs to run.
-func (t *Target) isInUse(ctx context.Context) (bool, error) {
+func (t *Target) isNamespaceInUse(ctx context.Context) (bool, error) {
 	for _, kind := range []string{"ServiceAccount", "Pod", "Secret", "ConfigMap", "Service", "PersistentVolumeClaim"} {
 		var list metav1.PartialObjectMetadataList
 		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind + "List"))
@@ -351,8 +351,8 @@ func (t *Target) isInUse(ctx context.Context) (bool, error) {
 			return false, err
 		}
 		for _, item := range list.Items {
-			byItself := kind == "ServiceAccount" && item.Name == "default" || kind == "ConfigMap" && item.Name == "kube-root-ca.crt"
-			if !byItself && item.DeletionTimestamp == nil {
+			isDefault := kind == "ServiceAccount" && item.Name == "default" || kind == "ConfigMap" && item.Name == "kube-root-ca.crt"
+			if !isDefault && item.DeletionTimestamp == nil {
 				return true, nil
 			}
 		}
@@ -360,8 +360,8 @@ func (t *Target) isInUse(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// onTarget says where an error comes from, and for the most frequent one what to do.
-func onTarget(err error) error {
+// describeTargetError says where an error comes from, and for the most frequent one what to do.
+func describeTargetError(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -371,7 +371,7 @@ func onTarget(err error) error {
 	if apierrors.IsForbidden(err) {
 		return fmt.Errorf("the target does not allow it: %w (use a kubeconfig of an administrator, since nobody can grant more than he has himself)", err)
 	}
-	if _, taken := errors.AsType[*TakenError](err); taken {
+	if _, notOwned := errors.AsType[*NotOwnedError](err); notOwned {
 		return fmt.Errorf("on the target %w", err)
 	}
 	return fmt.Errorf("on the target: %w", err)

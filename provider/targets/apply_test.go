@@ -24,17 +24,17 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/synchub-dev/synchub/provider/decoding"
-	"github.com/synchub-dev/synchub/test/specimen"
+	"github.com/synchub-dev/synchub/provider/fastjson"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
-// answering is a target that answers each request with the same object.
-type answering struct {
+// fakeTransport is a target that answers each request with the same object.
+type fakeTransport struct {
 	answer   []byte
 	requests int
 }
 
-func (a *answering) RoundTrip(request *http.Request) (*http.Response, error) {
+func (a *fakeTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	a.requests++
 	if _, err := io.Copy(io.Discard, request.Body); err != nil {
 		return nil, err
@@ -45,17 +45,17 @@ func (a *answering) RoundTrip(request *http.Request) (*http.Response, error) {
 	}, request.Body.Close()
 }
 
-// applying returns an apply of a specimen, from what is desired to what was answered, but for the way to the target and back.
-func applying(tb testing.TB, kind specimen.Specimen) (target *answering, apply func()) {
+// newApplier returns an apply of a specimen, from what is desired to what was answered, but for the way to the target and back.
+func newApplier(tb testing.TB, kind fixtures.Fixture) (target *fakeTransport, apply func()) {
 	tb.Helper()
-	source := kind.Above(tb)
+	source := kind.MailboxObject(tb)
 	delete(source.Object, "status")
-	answer, err := kind.Below(tb, "hub", source).MarshalJSON()
+	answer, err := kind.TargetObject(tb, "hub", source).MarshalJSON()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	target = &answering{answer: answer}
-	client, err := decoding.NewDynamic(&rest.Config{Host: "https://target.example.com", QPS: -1}, &http.Client{Transport: target})
+	target = &fakeTransport{answer: answer}
+	client, err := fastjson.NewDynamicClient(&rest.Config{Host: "https://target.example.com", QPS: -1}, &http.Client{Transport: target})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -68,9 +68,9 @@ func applying(tb testing.TB, kind specimen.Specimen) (target *answering, apply f
 }
 
 func BenchmarkApply(b *testing.B) {
-	for _, kind := range specimen.All() {
+	for _, kind := range fixtures.All() {
 		b.Run(kind.Kind, func(b *testing.B) {
-			_, apply := applying(b, kind)
+			_, apply := newApplier(b, kind)
 			b.ReportAllocs()
 			for b.Loop() {
 				apply()

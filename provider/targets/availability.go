@@ -30,15 +30,15 @@ import (
 )
 
 const (
-	// recheckInterval is how often a refused list is tried again when nothing tells of a cure. One that is forbidden is
+	// servedRecheckInterval is how often a refused list is tried again when nothing tells of a cure. One that is forbidden is
 	// tried after firstRecheck, and then each time twice as late, since an API server that starts forbids everything until
 	// it has read its roles.
-	recheckInterval = 5 * time.Minute
-	firstRecheck    = time.Second
+	servedRecheckInterval   = 5 * time.Minute
+	initialForbiddenRecheck = time.Second
 	// A definition is announced a little before its API is served: for announcedLimit after it was, the API is asked for
 	// each announcedInterval.
-	announcedInterval = 250 * time.Millisecond
-	announcedLimit    = 10 * time.Second
+	crdChangedPollInterval = 250 * time.Millisecond
+	crdChangedPollPeriod   = 10 * time.Second
 )
 
 // Reasons of an [Availability], in the form of condition reasons.
@@ -53,32 +53,32 @@ type Availability struct {
 	Reason, Message string
 }
 
-// gate lets the lists and watches of one informer through. One that cannot succeed now waits in here: to the reflector
+// requestGate lets the lists and watches of one informer through. One that cannot succeed now waits in here: to the reflector
 // it is a request that takes long, so it neither backs off nor forgets what it holds.
-type gate struct {
+type requestGate struct {
 	connection *Connection
 	resource   schema.GroupResource
 	onChange   func()
 
-	lock  sync.Mutex
-	state Availability
+	lock         sync.Mutex
+	availability Availability
 }
 
-func (c *Connection) newGate(resource schema.GroupVersionResource, onChange func()) *gate {
-	return &gate{connection: c, resource: resource.GroupResource(), onChange: onChange}
+func (c *Connection) newRequestGate(resource schema.GroupVersionResource, onChange func()) *requestGate {
+	return &requestGate{connection: c, resource: resource.GroupResource(), onChange: onChange}
 }
 
 // Availability is what the target last said.
-func (g *gate) Availability() Availability {
+func (g *requestGate) Availability() Availability {
 	g.lock.Lock()
 	defer g.lock.Unlock()
-	return g.state
+	return g.availability
 }
 
-func (g *gate) set(state Availability) {
+func (g *requestGate) setAvailability(state Availability) {
 	g.lock.Lock()
-	changed := g.state.Reason != state.Reason
-	g.state = state
+	changed := g.availability.Reason != state.Reason
+	g.availability = state
 	g.lock.Unlock()
 	if changed {
 		g.connection.log.Info("the availability of a resource changed", "resource", g.resource.String(), "reason", state.Reason)
@@ -88,37 +88,37 @@ func (g *gate) set(state Availability) {
 	}
 }
 
-// pass makes the request while the target is up, and again while it is refused, until ctx ends.
-func (g *gate) pass(ctx context.Context, request func() error) error {
-	var cure *cure
-	recheck := firstRecheck
+// do makes the request while the target is up, and again while it is refused, until ctx ends.
+func (g *requestGate) do(ctx context.Context, request func() error) error {
+	var served *servedSignal
+	recheck := initialForbiddenRecheck
 	for {
-		if err := g.connection.WaitUp(ctx); err != nil {
+		if err := g.connection.WaitUntilUp(ctx); err != nil {
 			return err
 		}
 		err := request()
 		state := availabilityFrom(err)
 		if err == nil || state.Reason != "" {
-			g.set(state)
+			g.setAvailability(state)
 		}
 		switch {
 		case utilnet.IsConnectionRefused(err):
 			// It waits for the probe to find the target down, or up; the reflector would not make it look, and back off for
 			// longer than the target is away.
-			g.connection.Doubt()
-			err = g.wait(ctx, suspectInterval, nil)
+			g.connection.ProbeNow()
+			err = g.wait(ctx, uncertainProbeInterval, nil)
 		case state.Reason == "":
 			return err
 		case state.Reason == ReasonForbidden:
 			err = g.wait(ctx, recheck, nil)
-			recheck = min(2*recheck, recheckInterval)
-		case cure == nil:
+			recheck = min(2*recheck, servedRecheckInterval)
+		case served == nil:
 			// It is asked for once more at once, since the definition may have come before the cure was listened for.
-			cure = g.listen()
-			defer cure.unsubscribe()
+			served = g.watchServed()
+			defer served.unsubscribe()
 			err = nil
 		default:
-			err = g.wait(ctx, cure.interval(g.connection.clock.Now()), cure.signal)
+			err = g.wait(ctx, served.nextPoll(g.connection.clock.Now()), served.wake)
 		}
 		if err != nil {
 			return err
@@ -127,7 +127,7 @@ func (g *gate) pass(ctx context.Context, request func() error) error {
 }
 
 // wait returns after the interval, or at a signal.
-func (g *gate) wait(ctx context.Context, interval time.Duration, signal <-chan struct{}) error {
+func (g *requestGate) wait(ctx context.Context, interval time.Duration, signal <-chan struct{}) error {
 	timer := g.connection.clock.NewTimer(interval)
 	defer timer.Stop()
 	select {
@@ -139,40 +139,40 @@ func (g *gate) wait(ctx context.Context, interval time.Duration, signal <-chan s
 	return nil
 }
 
-// cure is the hope that a resource comes to be served.
-type cure struct {
-	signal chan struct{}
-	// announced is set when the definition of the resource changed.
-	announced atomic.Bool
-	// expected is until when the API is asked for often.
-	expected    time.Time
+// servedSignal is the hope that a resource comes to be served.
+type servedSignal struct {
+	wake chan struct{}
+	// crdChanged is set when the definition of the resource changed.
+	crdChanged atomic.Bool
+	// pollUntil is until when the API is asked for often.
+	pollUntil   time.Time
 	unsubscribe func()
 }
 
-// interval is how soon the API should be asked for again.
-func (c *cure) interval(now time.Time) time.Duration {
-	if c.announced.Swap(false) {
-		c.expected = now.Add(announcedLimit)
+// nextPoll is how soon the API should be asked for again.
+func (c *servedSignal) nextPoll(now time.Time) time.Duration {
+	if c.crdChanged.Swap(false) {
+		c.pollUntil = now.Add(crdChangedPollPeriod)
 	}
-	if now.Before(c.expected) {
-		return announcedInterval
+	if now.Before(c.pollUntil) {
+		return crdChangedPollInterval
 	}
-	return recheckInterval
+	return servedRecheckInterval
 }
 
-func (g *gate) listen() *cure {
-	c := &cure{signal: make(chan struct{}, 1)}
+func (g *requestGate) watchServed() *servedSignal {
+	c := &servedSignal{wake: make(chan struct{}, 1)}
 	wake := func() {
 		select {
-		case c.signal <- struct{}{}:
+		case c.wake <- struct{}{}:
 		default:
 		}
 	}
 	c.unsubscribe = g.connection.Subscribe(Listener{
-		Synced: wake,
-		CRD: func(changed schema.GroupResource) {
+		OnSynced: wake,
+		OnCRD: func(changed schema.GroupResource) {
 			if changed == g.resource {
-				c.announced.Store(true)
+				c.crdChanged.Store(true)
 				wake()
 			}
 		},

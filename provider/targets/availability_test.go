@@ -65,17 +65,17 @@ func TestCacheWaitsForTheAPI(t *testing.T) {
 		t.Helper()
 		eventually(t, func(g Gomega) { g.Expect(framework.Apply(ctx, target.Config, manifest)).To(Succeed()) })
 	}
-	told := &events{}
+	told := &eventRecorder{}
 	var changes atomic.Int64
 	cached := connection.NewCache(cogs, CacheOptions{Handler: told.handler(), OnAvailability: func() { changes.Add(1) }})
 	g.Expect(cached.Availability()).To(BeZero())
 	runInTest(t, cached.Run)
 	eventually(t, func(g Gomega) { g.Expect(cached.Availability().Reason).To(Equal(ReasonNotServed)) })
 	g.Expect(cached.Availability().Message).NotTo(BeEmpty())
-	g.Expect(cached.Synced()).To(BeFalse())
+	g.Expect(cached.HasSynced()).To(BeFalse())
 
 	apply(definition("cogs", "Cog", "true"))
-	waitSynced(t, cached)
+	waitForCacheSync(t, cached)
 	g.Expect(cached.Availability()).To(BeZero())
 	g.Expect(changes.Load()).To(BeEquivalentTo(2))
 	apply("{apiVersion: example.org/v2, kind: Cog, metadata: {name: stays, namespace: " + namespace + "}}")
@@ -113,16 +113,16 @@ func TestCacheWaitsForPermission(t *testing.T) {
 	now := clocktesting.NewFakeClock(time.Now())
 	connection, err := newRegistry(ctx, t, now).Connect(syncTarget, kubeconfig, kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
+	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 
-	told := &events{}
+	told := &eventRecorder{}
 	cached := connection.NewCache(widgets, CacheOptions{Handler: told.handler()})
 	runInTest(t, cached.Run)
 	signalled := make(chan struct{}, 1)
-	defer connection.Subscribe(Listener{Namespace: func(string, bool) {}, Synced: func() { signalled <- struct{}{} }})()
+	defer connection.Subscribe(Listener{OnNamespace: func(string, bool) {}, OnSynced: func() { signalled <- struct{}{} }})()
 	eventually(t, func(g Gomega) { g.Expect(cached.Availability().Reason).To(Equal(ReasonForbidden)) })
 	g.Expect(cached.Availability().Message).To(ContainSubstring("guest"))
-	g.Expect(cached.Synced()).To(BeFalse())
+	g.Expect(cached.HasSynced()).To(BeFalse())
 	g.Expect(signalled).NotTo(Receive())
 
 	g.Expect(framework.Apply(ctx, target.Config, `
@@ -139,13 +139,13 @@ metadata: {name: `+namespace+`}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: `+namespace+`}
 subjects: [`+user+`]`)).To(Succeed())
 	eventually(t, func(g Gomega) {
-		now.Step(recheckInterval)
-		g.Expect(cached.Synced()).To(BeTrue())
+		now.Step(servedRecheckInterval)
+		g.Expect(cached.HasSynced()).To(BeTrue())
 	})
 	g.Expect(cached.Availability()).To(BeZero())
 	g.Expect(told.all()).To(ContainElement("added served"))
 	eventually(t, func(g Gomega) {
-		now.Step(recheckInterval)
+		now.Step(servedRecheckInterval)
 		g.Expect(signalled).To(Receive())
 	})
 }
@@ -155,24 +155,24 @@ func TestWhatIsNotServedIsAskedForSeldom(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	target, now := startTarget(t, steady), clocktesting.NewFakeClock(time.Now())
-	var asked atomic.Int64
+	var key atomic.Int64
 	kubeconfig := newProxy(t, target, func(request *http.Request) {
 		if strings.HasSuffix(request.URL.Path, "/"+unserved.Resource) {
-			asked.Add(1)
+			key.Add(1)
 		}
 	})
 	connection, err := newRegistry(t.Context(), t, now).Connect(syncTarget, kubeconfig, kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
+	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 	cached := connection.NewCache(unserved, CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}})
 	runInTest(t, cached.Run)
 	// Once when it starts, once when it listens for a cure, and once when the listening has begun.
 	for expected := int64(3); expected < 6; expected++ {
 		eventually(t, func(g Gomega) {
-			g.Expect(asked.Load()).To(Equal(expected))
+			g.Expect(key.Load()).To(Equal(expected))
 			g.Expect(now.Waiters()).To(Equal(2), "the probe, and the cache")
 		})
-		now.Step(recheckInterval)
+		now.Step(servedRecheckInterval)
 	}
 }
 

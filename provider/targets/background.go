@@ -18,6 +18,6 @@ package targets
 
 import "context"
 
-// Background starts work that may wait for the target, so that nobody else has to. Its context ends with the connection, and
+// RunInBackground starts work that may wait for the target, so that nobody else has to. Its context ends with the connection, and
 // the connection does not end before the work has; none is started once that has ended.
-func (c *Connection) Background(work func(ctx context.Context)) { c.run(work) }
+func (c *Connection) RunInBackground(work func(ctx context.Context)) { c.run(work) }

@@ -37,9 +37,9 @@ type CacheOptions struct {
 	Namespaced bool
 	// Selector is a label selector; "" chooses all objects.
 	Selector string
-	// Strip makes of each object what is kept. It may change what it is given, and may be given its own result. Nil keeps
+	// Transform makes of each object what is kept. It may change what it is given, and may be given its own result. Nil keeps
 	// all.
-	Strip cache.TransformFunc
+	Transform cache.TransformFunc
 	// Handler is told of every change.
 	Handler cache.ResourceEventHandler
 	// Indexers make [Cache.ByIndex] find objects.
@@ -57,17 +57,17 @@ type Cache struct {
 // NewCache returns a cache that is empty until [Cache.Run]. While the target is down, does not serve the resource or
 // does not let the hub read it, the cache waits and holds what it held.
 func (c *Connection) NewCache(resource schema.GroupVersionResource, options CacheOptions) *Cache {
-	namespaces := c.NamespacesOf(options.Namespaced)
+	namespaces := c.WatchNamespaces(options.Namespaced)
 	made := &Cache{parts: make([]*informer, 0, len(namespaces))}
 	for _, namespace := range namespaces {
-		all := c.objects(resource, namespace)
-		all.labels = options.Selector
-		made.parts = append(made.parts, c.newInformer(all, c.newGate(resource, options.OnAvailability), options.Strip, options.Indexers, options.Handler))
+		all := c.objectSource(resource, namespace)
+		all.labelSelector = options.Selector
+		made.parts = append(made.parts, c.newInformer(all, c.newRequestGate(resource, options.OnAvailability), options.Transform, options.Indexers, options.Handler))
 	}
 	return made
 }
 
-// Run keeps the cache in step with the target until ctx ends.
+// Run keeps the cache in sync with the target until ctx ends.
 func (c *Cache) Run(ctx context.Context) {
 	var others sync.WaitGroup
 	defer others.Wait()
@@ -77,16 +77,16 @@ func (c *Cache) Run(ctx context.Context) {
 	c.parts[0].RunWithContext(ctx)
 }
 
-// Synced tells whether the cache was filled and the handler has been told of all that was there.
-func (c *Cache) Synced() bool {
-	return !slices.ContainsFunc(c.parts, func(part *informer) bool { return !part.Synced() })
+// HasSynced tells whether the cache was filled and the handler has been told of all that was there.
+func (c *Cache) HasSynced() bool {
+	return !slices.ContainsFunc(c.parts, func(part *informer) bool { return !part.HasSynced() })
 }
 
 // Progress returns how many parts of the cache were filled, and of how many that is not known yet. The rest cannot be.
 func (c *Cache) Progress() (filled, pending int) {
 	for _, part := range c.parts {
 		switch {
-		case part.Synced():
+		case part.HasSynced():
 			filled++
 		case part.Availability().Reason == "":
 			pending++
@@ -95,15 +95,15 @@ func (c *Cache) Progress() (filled, pending int) {
 	return filled, pending
 }
 
-// WaitSynced returns true when the cache is synced, false when ctx ends first.
-func (c *Cache) WaitSynced(ctx context.Context) bool {
-	return !slices.ContainsFunc(c.parts, func(part *informer) bool { return !part.WaitSynced(ctx) })
+// WaitForCacheSync returns true when the cache is synced, false when ctx ends first.
+func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
+	return !slices.ContainsFunc(c.parts, func(part *informer) bool { return !part.WaitForCacheSync(ctx) })
 }
 
 // OnProgress calls told whenever a part of the cache was filled, until all are or ctx ends.
 func (c *Cache) OnProgress(ctx context.Context, told func()) {
 	tell := func(part *informer) {
-		if part.WaitSynced(ctx) {
+		if part.WaitForCacheSync(ctx) {
 			told()
 		}
 	}
@@ -138,7 +138,7 @@ func (c *Cache) partOf(namespace string) *informer {
 	return c.parts[position]
 }
 
-// Availability tells why the target does not let the cache be filled, or kept in step; if it is only a part of it, why that is.
+// Availability tells why the target does not let the cache be filled, or kept in sync; if it is only a part of it, why that is.
 func (c *Cache) Availability() Availability { return availabilityOf(c.parts) }
 
 // Get returns an object as the cache holds it, which must not be changed, or nil.
@@ -164,16 +164,16 @@ func (c *Cache) ByIndex(indexer, value string) (objects []*unstructured.Unstruct
 		switch {
 		case err != nil:
 		case i == 0:
-			objects = objectsOf(items)
+			objects = toUnstructured(items)
 		default:
-			objects = append(objects, objectsOf(items)...)
+			objects = append(objects, toUnstructured(items)...)
 		}
 	}
 	return objects
 }
 
-// CountIndexed returns how many values one of the Indexers gives the objects, none if there is no such indexer.
-func (c *Cache) CountIndexed(indexer string) int {
+// CountIndexValues returns how many values one of the Indexers gives the objects, none if there is no such indexer.
+func (c *Cache) CountIndexValues(indexer string) int {
 	if len(c.parts) == 1 {
 		return len(c.parts[0].ListIndexFuncValues(indexer))
 	}
@@ -186,9 +186,9 @@ func (c *Cache) CountIndexed(indexer string) int {
 
 // List returns all objects as the cache holds them.
 func (c *Cache) List() []*unstructured.Unstructured {
-	objects := objectsOf(c.parts[0].List())
+	objects := toUnstructured(c.parts[0].List())
 	for _, part := range c.parts[1:] {
-		objects = append(objects, objectsOf(part.List())...)
+		objects = append(objects, toUnstructured(part.List())...)
 	}
 	return objects
 }
@@ -201,7 +201,7 @@ func (c *Cache) Len() (count int) {
 	return count
 }
 
-func objectsOf(items []any) []*unstructured.Unstructured {
+func toUnstructured(items []any) []*unstructured.Unstructured {
 	objects := make([]*unstructured.Unstructured, 0, len(items))
 	for _, item := range items {
 		objects = append(objects, item.(*unstructured.Unstructured))
@@ -209,18 +209,18 @@ func objectsOf(items []any) []*unstructured.Unstructured {
 	return objects
 }
 
-// IsEmpty asks the target whether it holds no object that the selector chooses in the namespaces; with none of these, in the
+// HasNoObjects asks the target whether it holds no object that the selector chooses in the namespaces; with none of these, in the
 // whole cluster.
-func (c *Connection) IsEmpty(ctx context.Context, resource schema.GroupVersionResource, selector string, namespaces ...string) (bool, error) {
+func (c *Connection) HasNoObjects(ctx context.Context, resource schema.GroupVersionResource, selector string, namespaces ...string) (bool, error) {
 	if len(namespaces) == 0 {
-		namespaces = everywhere
+		namespaces = allNamespaces
 	}
-	ctx, done := limited(ctx, requestTimeout)
+	ctx, done := withTimeout(ctx, requestTimeout)
 	defer done()
 	for _, namespace := range namespaces {
-		list, err := c.resource(resource, namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: 1})
+		list, err := c.resourceClient(resource, namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: 1})
 		if err != nil {
-			return false, fmt.Errorf("cannot list %s%s: %w", resource.Resource, in(namespace), err)
+			return false, fmt.Errorf("cannot list %s%s: %w", resource.Resource, inNamespace(namespace), err)
 		}
 		if len(list.Items) > 0 {
 			return false, nil

@@ -32,24 +32,24 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-const owned = "example.org/owner=us"
+const ownedSelector = "example.org/owner=us"
 
-// events remembers what a cache told.
-type events struct {
-	lock sync.Mutex
-	told []string
+// eventRecorder remembers what a cache told.
+type eventRecorder struct {
+	lock  sync.Mutex
+	calls []string
 }
 
-func (e *events) add(what string, object any) {
+func (e *eventRecorder) add(what string, object any) {
 	e.lock.Lock()
 	defer e.lock.Unlock()
 	if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = unknown.Obj
 	}
-	e.told = append(e.told, what+" "+object.(*unstructured.Unstructured).GetName())
+	e.calls = append(e.calls, what+" "+object.(*unstructured.Unstructured).GetName())
 }
 
-func (e *events) handler() cache.ResourceEventHandler {
+func (e *eventRecorder) handler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { e.add("added", object) },
 		UpdateFunc: func(_, object any) { e.add("updated", object) },
@@ -57,27 +57,27 @@ func (e *events) handler() cache.ResourceEventHandler {
 	}
 }
 
-func (e *events) all() []string {
+func (e *eventRecorder) all() []string {
 	e.lock.Lock()
 	defer e.lock.Unlock()
-	return slices.Clone(e.told)
+	return slices.Clone(e.calls)
 }
 
 // startCache runs a cache of ConfigMaps, without their data, until the test ends, and returns when it is synced.
-func startCache(t *testing.T, connection *Connection, selector string) (*Cache, *events) {
+func startCache(t *testing.T, connection *Connection, selector string) (*Cache, *eventRecorder) {
 	t.Helper()
-	told := &events{}
+	told := &eventRecorder{}
 	withoutData := func(object any) (any, error) {
 		unstructured.RemoveNestedField(object.(*unstructured.Unstructured).Object, "data")
 		return object, nil
 	}
-	cached := connection.NewCache(configMaps, CacheOptions{Selector: selector, Strip: withoutData, Handler: told.handler(), Indexers: cache.Indexers{
+	cached := connection.NewCache(configMaps, CacheOptions{Selector: selector, Transform: withoutData, Handler: told.handler(), Indexers: cache.Indexers{
 		byLength: func(object any) ([]string, error) {
 			return []string{strconv.Itoa(len(object.(*unstructured.Unstructured).GetName()))}, nil
 		},
 	}})
 	runInTest(t, cached.Run)
-	waitSynced(t, cached)
+	waitForCacheSync(t, cached)
 	return cached, told
 }
 
@@ -96,11 +96,11 @@ func runInTest(t *testing.T, run func(context.Context)) {
 	})
 }
 
-func waitSynced(t *testing.T, objects interface{ WaitSynced(context.Context) bool }) {
+func waitForCacheSync(t *testing.T, objects interface{ WaitForCacheSync(context.Context) bool }) {
 	t.Helper()
-	waiting, stop := context.WithTimeout(t.Context(), patience)
+	waiting, stop := context.WithTimeout(t.Context(), eventuallyTimeout)
 	defer stop()
-	if !objects.WaitSynced(waiting) {
+	if !objects.WaitForCacheSync(waiting) {
 		t.Fatal("the objects are not there")
 	}
 }
@@ -126,20 +126,20 @@ func TestCacheResumes(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
 	target := startTarget(t, steady)
-	namespace, way := newNamespace(t, target), newLine(t, target)
+	namespace, way := newNamespace(t, target), newFlakyProxy(t, target)
 	connection := connectTo(t, kubeconfigAt(t, target, way.URL()))
-	g.Expect(connection.IsEmpty(ctx, configMaps, owned)).To(BeTrue())
+	g.Expect(connection.HasNoObjects(ctx, configMaps, ownedSelector)).To(BeTrue())
 	for _, manifest := range []string{
 		ownedConfigMap(namespace, "stays", "1"), ownedConfigMap(namespace, "changes", "1"), ownedConfigMap(namespace, "goes", "1"),
 		"{apiVersion: v1, kind: ConfigMap, metadata: {name: foreign, namespace: " + namespace + "}}",
 	} {
 		g.Expect(framework.Apply(ctx, target.Config, manifest)).To(Succeed())
 	}
-	g.Expect(connection.IsEmpty(ctx, configMaps, owned)).To(BeFalse())
-	g.Expect(connection.IsEmpty(ctx, configMaps, "example.org/owner=them")).To(BeTrue())
+	g.Expect(connection.HasNoObjects(ctx, configMaps, ownedSelector)).To(BeFalse())
+	g.Expect(connection.HasNoObjects(ctx, configMaps, "example.org/owner=them")).To(BeTrue())
 
-	cached, told := startCache(t, connection, owned)
-	g.Expect(cached.Synced()).To(BeTrue())
+	cached, told := startCache(t, connection, ownedSelector)
+	g.Expect(cached.HasSynced()).To(BeTrue())
 	g.Expect(namesIn(cached)).To(Equal([]string{"changes", "goes", "stays"}))
 	g.Expect(cached.Len()).To(Equal(3))
 	g.Expect(told.all()).To(ConsistOf("added changes", "added goes", "added stays"))
@@ -153,8 +153,8 @@ func TestCacheResumes(t *testing.T) {
 	g.Expect(cached.ByIndex("none", "7")).To(BeEmpty())
 	g.Expect(cached.Availability()).To(BeZero())
 
-	way.Cut()
-	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeFalse()) })
+	way.Disconnect()
+	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeFalse()) })
 	g.Expect(framework.Apply(ctx, target.Config, ownedConfigMap(namespace, "changes", "2"))).To(Succeed())
 	g.Expect(framework.Apply(ctx, target.Config, ownedConfigMap(namespace, "comes", "1"))).To(Succeed())
 	g.Expect(framework.Delete(ctx, target.Config, configMaps, namespace, "goes")).To(Succeed())
@@ -165,8 +165,8 @@ func TestCacheResumes(t *testing.T) {
 	g.Expect(cached.HasReached(namespace, changed.GetResourceVersion())).To(BeFalse(), "it was not told of what happened since")
 	g.Expect(cached.HasReached(namespace, "no number")).To(BeTrue(), "what cannot be compared may have been reached")
 
-	way.Mend(t)
-	connection.Doubt()
+	way.Reconnect(t)
+	connection.ProbeNow()
 	eventually(t, func(g Gomega) {
 		g.Expect(namesIn(cached)).To(Equal([]string{"changes", "comes", "stays"}))
 		g.Expect(cached.Get(types.NamespacedName{Namespace: namespace, Name: "changes"}).GetResourceVersion()).To(Equal(changed.GetResourceVersion()))
@@ -180,31 +180,31 @@ func TestCacheWaitsForTheTarget(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	target := startTarget(t, steady)
-	namespace, way := newNamespace(t, target), newLine(t, target)
+	namespace, way := newNamespace(t, target), newFlakyProxy(t, target)
 	connection := connectTo(t, kubeconfigAt(t, target, way.URL()))
-	way.Cut()
+	way.Disconnect()
 	for range failuresUntilDown {
-		connection.Doubt()
+		connection.ProbeNow()
 	}
 	eventually(t, func(g Gomega) {
-		connection.Doubt()
-		g.Expect(connection.Up()).To(BeFalse())
+		connection.ProbeNow()
+		g.Expect(connection.IsUp()).To(BeFalse())
 	})
-	cached := connection.NewCache(configMaps, CacheOptions{Selector: owned, Handler: cache.ResourceEventHandlerFuncs{}})
+	cached := connection.NewCache(configMaps, CacheOptions{Selector: ownedSelector, Handler: cache.ResourceEventHandlerFuncs{}})
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { cached.Run(ctx) })
-	g.Expect(cached.Synced()).To(BeFalse())
+	g.Expect(cached.HasSynced()).To(BeFalse())
 	g.Expect(cached.Len()).To(BeZero())
 
 	_, err := administrator(t, target).Resource(configMaps).Namespace(namespace).Create(ctx, kinds[0].object(namespace, "a"), metav1.CreateOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
-	way.Mend(t)
-	connection.Doubt()
-	waiting, stop := context.WithTimeout(ctx, patience)
+	way.Reconnect(t)
+	connection.ProbeNow()
+	waiting, stop := context.WithTimeout(ctx, eventuallyTimeout)
 	defer stop()
-	g.Expect(cached.WaitSynced(waiting)).To(BeTrue())
+	g.Expect(cached.WaitForCacheSync(waiting)).To(BeTrue())
 	cancel()
 	running.Wait()
-	g.Expect(cached.WaitSynced(ctx)).To(BeTrue())
+	g.Expect(cached.WaitForCacheSync(ctx)).To(BeTrue())
 }

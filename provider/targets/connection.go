@@ -39,11 +39,11 @@ import (
 	"k8s.io/client-go/util/connrotation"
 	"k8s.io/utils/clock"
 
-	"github.com/synchub-dev/synchub/provider/decoding"
-	"github.com/synchub-dev/synchub/provider/holdings"
+	"github.com/synchub-dev/synchub/provider/fastjson"
 	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/redact"
-	"github.com/synchub-dev/synchub/provider/requests"
 	"github.com/synchub-dev/synchub/provider/transport"
 )
 
@@ -52,12 +52,12 @@ const (
 	keepAlive   = 30 * time.Second
 	// requestTimeout bounds every request but watches. A write that takes longer is looked up again.
 	requestTimeout = 30 * time.Second
-	// readingPace is how many bytes of lists and watches are read of a target in a second when it sends without an end: that
+	// readBytesPerSecond is how many bytes of lists and watches are read of a target in a second when it sends without an end: that
 	// takes less than a third of a processor. readingBurst is how many may come at once after a quiet time, as when all is listed.
-	readingPace  = 8 << 20
-	readingBurst = 256 << 20
-	// largeAtOnce is how many large answers of a target are read and decoded at once.
-	largeAtOnce = 4
+	readBytesPerSecond = 8 << 20
+	readBurstBytes     = 256 << 20
+	// maxLargeAtOnce is how many large answers of a target are read and decoded at once.
+	maxLargeAtOnce = 4
 )
 
 // errClosed is what a request meets that is made through a connection of former times.
@@ -67,8 +67,8 @@ type closedError struct{}
 
 func (closedError) Error() string { return "the hub's connection to the target was closed" }
 
-// Discreet implements [transport.Discreet].
-func (closedError) Discreet() {}
+// Redacted implements [transport.Discreet].
+func (closedError) Redacted() {}
 
 // Connection is the hub's way to one target.
 type Connection struct {
@@ -91,53 +91,53 @@ type Connection struct {
 	onChange    func(types.UID)
 	// onUnauthorized is called after each probe whose credentials were refused.
 	onUnauthorized func(types.UID)
-	poke           chan struct{}
-	signals        signals
-	resolutions    resolutions
-	unawaited      unawaited
-	renewing       renewing
+	probeRequested chan struct{}
+	notifier       notifier
+	discoveryCache discoveryCache
+	lookups        asyncLookups
+	tokenRenewal   tokenRenewal
 	identity       clusterIdentity
-	proofs         singleflight.Group
-	// ahead is how many nanoseconds the target's clock is ahead of the hub's.
-	ahead atomic.Int64
-	// last is the probe's alone.
-	last said
-	// parking is why, and until when, the target is left alone.
-	parking parking
-	// held is what all informers hold together, of at most cacheLimits. It is part of the total of all targets.
-	held holdings.Holdings
-	// room is what watches keep for their events, as one object of held.
-	room holdings.Holdings
-	// dials are how often a network connection was opened.
-	dials       restarts
+	creationProbes singleflight.Group
+	// clockSkew is how many nanoseconds the target's clock is ahead of the hub's.
+	clockSkew atomic.Int64
+	// versionCache is the probe's alone.
+	versionCache cachedVersion
+	// quarantine is why, and until when, the target is left alone.
+	quarantine quarantine
+	// cached is what all informers hold together, of at most cacheLimits. It is part of the total of all targets.
+	cached cachesize.Counter
+	// watchBuffers is what watches keep for their events, as one object of held.
+	watchBuffers cachesize.Counter
+	// dialPacer are how often a network connection was opened.
+	dialPacer   pacer
 	cacheLimits CacheLimits
-	total       *total
-	// paging holds an entry for each page of a list that is being read.
-	paging chan struct{}
-	// forget has the credentials shown again.
-	forget func()
+	memory      *memoryLimit
+	// pageSemaphore holds an entry for each page of a list that is being read.
+	pageSemaphore chan struct{}
+	// unregisterCredentials has the credentials shown again.
+	unregisterCredentials func()
 
 	// ctx owns what the connection runs by itself; done waits for that.
-	ctx    context.Context
-	cancel context.CancelFunc
-	done   sync.WaitGroup
+	ctx     context.Context
+	cancel  context.CancelFunc
+	running sync.WaitGroup
 
 	lock   sync.Mutex
 	health Health
-	// rises is how often the target has come up.
-	rises uint64
-	// up is closed while the target is up.
-	up chan struct{}
+	// connectionEpoch is how often the target has come up.
+	connectionEpoch uint64
+	// upSignal is closed while the target is up.
+	upSignal chan struct{}
 	// creation is nil until something was to be created.
-	creation *creation
+	creation *creationMode
 	// informers are those that run.
 	informers map[*informer]struct{}
 
-	access access
+	permissions permissionChecker
 }
 
 // newConnection makes a connection and starts its probe, which ends with ctx or with close.
-func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Config, fingerprint [sha256.Size]byte, expected Expected, options Options) (*Connection, error) {
+func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Config, fingerprint [sha256.Size]byte, expected ExpectedCluster, options Options) (*Connection, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	if options.OnUnauthorized == nil {
 		options.OnUnauthorized = func(types.UID) {}
@@ -149,37 +149,37 @@ func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Confi
 		bearerToken:  config.BearerToken,
 		credentials:  redact.CredentialsOf(config.BearerToken, config.Password),
 		dialer: connrotation.NewDialer((&net.Dialer{
-			Timeout: dialTimeout, KeepAlive: keepAlive, Control: options.Denied.control,
+			Timeout: dialTimeout, KeepAlive: keepAlive, Control: options.DeniedNetworks.control,
 		}).DialContext),
-		fingerprint:    fingerprint,
-		clock:          options.Clock,
-		log:            options.Log.WithValues("syncTargetUID", syncTarget),
-		onChange:       options.OnChange,
-		onUnauthorized: options.OnUnauthorized,
-		ctx:            ctx,
-		cancel:         cancel,
-		poke:           make(chan struct{}, 1),
-		up:             make(chan struct{}),
-		unawaited:      newUnawaited(),
-		informers:      map[*informer]struct{}{},
-		cacheLimits:    options.CacheLimits,
-		total:          options.total,
-		paging:         make(chan struct{}, pagesAtOnce),
-		forget:         redact.Register(config.BearerToken, config.Password),
+		fingerprint:           fingerprint,
+		clock:                 options.Clock,
+		log:                   options.Log.WithValues("syncTargetUID", syncTarget),
+		onChange:              options.OnChange,
+		onUnauthorized:        options.OnUnauthorized,
+		ctx:                   ctx,
+		cancel:                cancel,
+		probeRequested:        make(chan struct{}, 1),
+		upSignal:              make(chan struct{}),
+		lookups:               newAsyncLookups(),
+		informers:             map[*informer]struct{}{},
+		cacheLimits:           options.CacheLimits,
+		memory:                options.memory,
+		pageSemaphore:         make(chan struct{}, maxConcurrentPages),
+		unregisterCredentials: redact.Register(config.BearerToken, config.Password),
 	}
-	_ = connection.room.Within(&connection.held)
-	connection.room.Change(1, 0)
+	_ = connection.watchBuffers.AddToParent(&connection.cached)
+	connection.watchBuffers.Add(1, 0)
 	// Each informer and each watch takes itself out of both.
-	_ = connection.held.Within(&options.total.held)
-	options.total.targets.Add(1)
-	context.AfterFunc(ctx, func() { options.total.targets.Add(-1) })
+	_ = connection.cached.AddToParent(&options.memory.cached)
+	options.memory.connections.Add(1)
+	context.AfterFunc(ctx, func() { options.memory.connections.Add(-1) })
 	connection.identity.server, connection.identity.expected = serverFingerprint(config), expected
 	if err := connection.makeClients(ctx, config, options.Limits); err != nil {
 		cancel()
-		connection.forget()
+		connection.unregisterCredentials()
 		return nil, err
 	}
-	connection.done.Go(func() { connection.probeWhile(ctx) })
+	connection.running.Go(func() { connection.runProbes(ctx) })
 	return connection, nil
 }
 
@@ -188,28 +188,28 @@ func (c *Connection) makeClients(ctx context.Context, config *rest.Config, limit
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = limits.QPS, limits.Burst
 	config.UserAgent = "synchub"
-	config.Dial = c.watchDials(c.paceDials(dialWhile(ctx, c.dialer.DialContext)))
+	config.Dial = c.trackDials(c.limitDialRate(dialUntilDone(ctx, c.dialer.DialContext)))
 	config.WarningHandlerWithContext = rest.NoWarnings{}
 	server, err := url.Parse(config.Host)
 	if err != nil {
 		return errors.New("cannot make an HTTP client from the kubeconfig: its server is no URL")
 	}
-	config.Wrap(transport.Bound(transport.Options{
-		Limits: transport.OfTargets(), OnMisbehaviour: c.misbehaved, Credentials: c.credentials,
-		Pace:  transport.NewPace(c.clock, readingPace, readingBurst),
-		Turns: make(transport.Turns, largeAtOnce), OnRoom: c.keepsRoom, Base: strings.TrimSuffix(server.Path, "/"),
+	config.Wrap(transport.LimitResponses(transport.Options{
+		Limits: transport.TargetLimits(), OnMisbehaviour: c.onMisbehaviour, Credentials: c.credentials,
+		ReadLimiter: transport.NewReadLimiter(c.clock, readBytesPerSecond, readBurstBytes),
+		LargeSlots:  make(transport.Slots, maxLargeAtOnce), OnBufferChange: c.addWatchBuffer, BasePath: strings.TrimSuffix(server.Path, "/"),
 	}))
-	config.Wrap(requests.Count(requests.Target))
-	config.Wrap(c.access.countRefusals)
-	config.Wrap(c.watchCertificates)
-	config.Wrap(c.watchClock)
+	config.Wrap(requestmetrics.InstrumentRoundTripper(requestmetrics.Target))
+	config.Wrap(c.permissions.countForbidden)
+	config.Wrap(c.trackCertificates)
+	config.Wrap(c.measureClockSkew)
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return fmt.Errorf("cannot make an HTTP client from the kubeconfig: %w", err)
 	}
 	// A redirect would lead away from the server that the kubeconfig names.
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	if c.client, err = decoding.NewDynamic(config, client); err != nil {
+	if c.client, err = fastjson.NewDynamicClient(config, client); err != nil {
 		return fmt.Errorf("cannot make a client from the kubeconfig: %w", err)
 	}
 	if c.metadata, err = metadata.NewForConfigAndClient(config, client); err != nil {
@@ -221,18 +221,18 @@ func (c *Connection) makeClients(ctx context.Context, config *rest.Config, limit
 	return nil
 }
 
-// paceDials has network connections opened no faster than they are needed.
-func (c *Connection) paceDials(dial connrotation.DialFunc) connrotation.DialFunc {
+// limitDialRate has network connections opened no faster than they are needed.
+func (c *Connection) limitDialRate(dial connrotation.DialFunc) connrotation.DialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		if err := c.dials.pause(ctx, c.clock, maxDials, dialInterval); err != nil {
+		if err := c.dialPacer.wait(ctx, c.clock, maxDials, dialInterval); err != nil {
 			return nil, err
 		}
 		return dial(ctx, network, address)
 	}
 }
 
-// dialWhile dials only until ctx ends: whoever still holds a closed connection must not open it again.
-func dialWhile(ctx context.Context, dial connrotation.DialFunc) connrotation.DialFunc {
+// dialUntilDone dials only until ctx ends: whoever still holds a closed connection must not open it again.
+func dialUntilDone(ctx context.Context, dial connrotation.DialFunc) connrotation.DialFunc {
 	return func(dialing context.Context, network, address string) (net.Conn, error) {
 		if ctx.Err() != nil {
 			return nil, errClosed
@@ -252,7 +252,7 @@ func (c *Connection) run(work func(ctx context.Context)) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	if c.ctx.Err() == nil {
-		c.done.Go(func() { work(c.ctx) })
+		c.running.Go(func() { work(c.ctx) })
 	}
 }
 
@@ -263,8 +263,8 @@ func (c *Connection) close() {
 	c.cancel()
 	c.lock.Unlock()
 	c.dialer.CloseAll()
-	c.done.Wait()
-	c.forget()
+	c.running.Wait()
+	c.unregisterCredentials()
 }
 
 // closeAfter closes the connection in a while.
@@ -291,13 +291,13 @@ type Options struct {
 	// OnUnauthorized is called after each probe whose credentials the target did not accept, and never more often. It must
 	// return at once. Nil does nothing.
 	OnUnauthorized func(syncTarget types.UID)
-	// Denied are networks that no connection leads to.
-	Denied Networks
+	// DeniedNetworks are networks that no connection leads to.
+	DeniedNetworks DeniedNetworks
 	// CacheLimits bound what is held of each target by itself.
 	CacheLimits CacheLimits
 	// TotalBytes bounds what is held of all targets together; zero stands for no limit.
 	TotalBytes int64
 
-	// total is made by the registry.
-	total *total
+	// memory is made by the registry.
+	memory *memoryLimit
 }

@@ -47,8 +47,8 @@ const (
 	syncTarget types.UID = "sync-target"
 )
 
-// fixture is a registry with what it tells.
-type fixture struct {
+// testRegistry is a registry with what it tells.
+type testRegistry struct {
 	*Registry
 	// changes counts the calls of OnChange.
 	changes atomic.Int64
@@ -57,9 +57,9 @@ type fixture struct {
 }
 
 // newRegistry starts a registry, which ends with ctx, and with the test.
-func newRegistry(ctx context.Context, t *testing.T, clock clock.WithTicker) *fixture {
+func newRegistry(ctx context.Context, t *testing.T, clock clock.WithTicker) *testRegistry {
 	t.Helper()
-	f := &fixture{}
+	f := &testRegistry{}
 	f.Registry = NewRegistry(Options{
 		FieldManager: fieldManager,
 		Limits:       kcp.Limits{QPS: 1000, Burst: 2000},
@@ -194,10 +194,10 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 			g.Expect(err).To(HaveOccurred())
 			_, err = connection.Get(ctx, configMaps, keyOf(object))
 			g.Expect(err).To(HaveOccurred())
-			_, err = connection.IsEmpty(ctx, configMaps, "")
+			_, err = connection.HasNoObjects(ctx, configMaps, "")
 			g.Expect(err).To(HaveOccurred())
 			g.Expect(connection.Delete(ctx, configMaps, keyOf(object), "uid")).NotTo(Succeed())
-			g.Expect(connection.Strip(ctx, configMaps, keyOf(object), "uid", nil, nil)).NotTo(Succeed())
+			g.Expect(connection.RemoveMetadata(ctx, configMaps, keyOf(object), "uid", nil, nil)).NotTo(Succeed())
 			g.Expect(connection.EnsureNamespace(ctx, "a", nil)).NotTo(Succeed())
 			g.Expect(led.Load()).To(BeZero())
 		})
@@ -207,8 +207,8 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 // A connection is refused to a server that the kubeconfig's CA does not vouch for.
 func TestTrustsOnlyTheKubeconfigsCA(t *testing.T) {
 	g := NewWithT(t)
-	var asked atomic.Int64
-	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	var key atomic.Int64
+	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { key.Add(1) }))
 	t.Cleanup(server.Close)
 	content, err := os.ReadFile(startTarget(t, steady).Kubeconfig)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -217,5 +217,5 @@ func TestTrustsOnlyTheKubeconfigsCA(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	eventually(t, func(g Gomega) { g.Expect(connection.Health().Message).To(ContainSubstring("certificate")) })
 	g.Expect(connection.Health().Reason).To(Equal(ReasonUnreachable))
-	g.Expect(asked.Load()).To(BeZero())
+	g.Expect(key.Load()).To(BeZero())
 }

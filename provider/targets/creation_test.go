@@ -30,7 +30,7 @@ import (
 )
 
 // Only a target that was seen to refuse to overwrite, and to create, is trusted to.
-func TestProveCreateByApply(t *testing.T) {
+func TestProbeCreateByApply(t *testing.T) {
 	conflict := status(http.StatusConflict, metav1.StatusReasonConflict)
 	forbidden := status(http.StatusForbidden, metav1.StatusReasonForbidden)
 	for name, tt := range map[string]struct {
@@ -54,12 +54,12 @@ func TestProveCreateByApply(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			target := newScript(t)
+			target := newScriptedServer(t)
 			target.set(&target.present, tt.present)
 			target.set(&target.absent, tt.absent)
 			connection, err := newRegistry(t.Context(), t, clock.RealClock{}).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
 			g.Expect(err).NotTo(HaveOccurred())
-			byApply, err := connection.createsByApply()
+			byApply, err := connection.supportsCreateByApply()
 			g.Expect(byApply).To(Equal(tt.byApply))
 			if tt.answers {
 				g.Expect(err).NotTo(HaveOccurred())
@@ -70,7 +70,7 @@ func TestProveCreateByApply(t *testing.T) {
 			// It is asked again.
 			target.set(&target.present, conflict)
 			target.set(&target.absent, created())
-			g.Expect(connection.createsByApply()).To(BeTrue())
+			g.Expect(connection.supportsCreateByApply()).To(BeTrue())
 		})
 	}
 }
@@ -78,27 +78,27 @@ func TestProveCreateByApply(t *testing.T) {
 // It is asked once each time the target has come up, when something is to be created, and by one for all who want to.
 func TestItIsAskedOnceHowATargetCreates(t *testing.T) {
 	g := NewWithT(t)
-	target := newScript(t)
+	target := newScriptedServer(t)
 	connection, err := newRegistry(t.Context(), t, clock.RealClock{}).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
-	g.Expect(target.questions.Load()).To(BeZero())
+	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+	g.Expect(target.identityRequests.Load()).To(BeZero())
 	for rise := range int64(2) {
 		var asking sync.WaitGroup
 		for range 10 {
 			asking.Go(func() {
-				if byApply, err := connection.createsByApply(); err != nil || !byApply {
+				if byApply, err := connection.supportsCreateByApply(); err != nil || !byApply {
 					t.Errorf("it creates by apply: %v, %v", byApply, err)
 				}
 			})
 		}
 		asking.Wait()
-		g.Expect(target.questions.Load()).To(Equal(rise + 1))
-		connection.set(Health{Reason: ReasonUnreachable})
-		connection.set(Health{Up: true, Reason: ReasonConnected})
+		g.Expect(target.identityRequests.Load()).To(Equal(rise + 1))
+		connection.setHealth(Health{Reason: ReasonUnreachable})
+		connection.setHealth(Health{Up: true, Reason: ReasonConnected})
 	}
-	g.Expect(connection.createsByApply()).To(BeTrue())
-	g.Expect(target.questions.Load()).To(BeEquivalentTo(3))
+	g.Expect(connection.supportsCreateByApply()).To(BeTrue())
+	g.Expect(target.identityRequests.Load()).To(BeEquivalentTo(3))
 }
 
 // This is what the whole house stands on: the API server's store behaves as was tried.
@@ -106,9 +106,9 @@ func TestAPIServerCreatesByApply(t *testing.T) {
 	g := NewWithT(t)
 	target := startTarget(t, steady)
 	connection := connect(t, target)
-	g.Expect(connection.createsByApply()).To(BeTrue())
+	g.Expect(connection.supportsCreateByApply()).To(BeTrue())
 	g.Expect(connection.Health().Version).To(HavePrefix("v1."))
-	found, err := framework.List(t.Context(), target.Config, namespaces, "", "")
+	found, err := framework.List(t.Context(), target.Config, namespacesResource, "", "")
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, namespace := range found {
 		g.Expect(namespace.GetName()).NotTo(HavePrefix("synchub-probe-"), "the question leaves nothing behind")

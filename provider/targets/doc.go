@@ -18,18 +18,18 @@ limitations under the License.
 //
 // Usage: a [Registry] keeps one [Connection] per SyncTarget. A connection is made from a kubeconfig, which [ParseKubeconfig]
 // treats as data: nothing in it is ever executed, opened or followed. Through a connection run [Cache]s of what the hub
-// owns, [Feed]s of whole objects that go up, and writes, each of them fenced so that it cannot touch an object other than
+// owns, [FilteredCache]s of whole objects that go up, and writes, each of them fenced so that it cannot touch an object other than
 // the one that was decided about. What failed is woken by events: [Connection.Subscribe] tells of namespaces and
 // definitions, a [NameWatch] of names that somebody else has taken.
 //
 // Credentials: a changed kubeconfig makes another connection, which takes over once the target has answered it. A
-// connection does not lead into [Networks] that are denied, whatever name leads there, and can renew its own [Token].
+// connection does not lead into [DeniedNetworks] that are denied, whatever name leads there, and can renew its own [Token].
 //
 // Isolation: a connection has its own dialer, HTTP client and rate limit. client-go would otherwise share one transport,
 // and so one pool and one HTTP/2 connection, among all targets with equal TLS settings, and follow the environment's proxy.
 //
 // Health: one probe loop per connection is the only thing that runs while a target is away. Lists wait inside
-// [Connection.WaitUp] instead of failing and retrying, and writers look at [Connection.Up] first, so a dead target costs
+// [Connection.WaitUntilUp] instead of failing and retrying, and writers look at [Connection.IsUp] first, so a dead target costs
 // one small request every few seconds and is resumed by one event. In the same way the list of a resource that the target
 // does not serve, or does not let the hub read, waits for a cure; its [Availability] says so. What is held stays held.
 //

@@ -90,7 +90,7 @@ func TestDeleteIsFencedByUID(t *testing.T) {
 	})
 }
 
-func TestStripIsFencedByUID(t *testing.T) {
+func TestRemoveMetadataIsFencedByUID(t *testing.T) {
 	const label, annotation = "example.org/owner", "example.org/mark"
 	target := startTarget(t, steady)
 	connection := connect(t, target)
@@ -106,7 +106,7 @@ func TestStripIsFencedByUID(t *testing.T) {
 			object, err := connection.Create(ctx, k.resource, desired)
 			g.Expect(err).NotTo(HaveOccurred())
 			strip := func(uid types.UID) error {
-				return connection.Strip(ctx, k.resource, keyOf(object), uid, []string{label}, []string{annotation})
+				return connection.RemoveMetadata(ctx, k.resource, keyOf(object), uid, []string{label}, []string{annotation})
 			}
 
 			g.Expect(strip("11111111-2222-3333-4444-555555555555")).NotTo(Succeed())

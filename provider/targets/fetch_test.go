@@ -32,40 +32,40 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// staged is a feed of which the test is the watch, and the target that is asked for single objects.
-type staged struct {
-	*Feed
+// stagedCache is a feed of which the test is the watch, and the target that is asked for single objects.
+type stagedCache struct {
+	*FilteredCache
 	t       *testing.T
 	store   cache.Store
 	handler cache.ResourceEventHandler
-	wished  *wishes
+	filter  *filterByName
 
 	lock sync.Mutex
 	// target is what there is.
 	target map[string]*unstructured.Unstructured
-	// told is what the handler was told of last.
-	told map[string]*unstructured.Unstructured
+	// handled is what the handler was told of last.
+	handled map[string]*unstructured.Unstructured
 	// asked is called by a request, after the target was looked at and before it answers.
 	asked func()
 }
 
-func newStaged(t *testing.T) *staged {
+func newStagedCache(t *testing.T) *stagedCache {
 	t.Helper()
-	w := &staged{t: t, wished: &wishes{}, target: map[string]*unstructured.Unstructured{}, told: map[string]*unstructured.Unstructured{}, asked: func() {}}
+	w := &stagedCache{t: t, filter: &filterByName{}, target: map[string]*unstructured.Unstructured{}, handled: map[string]*unstructured.Unstructured{}, asked: func() {}}
 	held := newStore(nil, nil, nil)
 	w.store = held.Indexer
-	w.Feed = &Feed{
-		options:   FeedOptions{Keep: w.wished.keep, Bystanders: true, Handler: w},
+	w.FilteredCache = &FilteredCache{
+		options:   FilteredCacheOptions{Filter: w.filter.matches, KeepFilteredMetadata: true, Handler: w},
 		informers: []*informer{{store: held}},
-		kept:      map[types.NamespacedName]*unstructured.Unstructured{},
+		objects:   map[types.NamespacedName]*unstructured.Unstructured{},
 		get:       w.read,
 	}
-	w.handler = w.Feed.handler()
+	w.handler = w.FilteredCache.handler()
 	return w
 }
 
 // read is a request for one object.
-func (w *staged) read(_ context.Context, key types.NamespacedName) (*unstructured.Unstructured, error) {
+func (w *stagedCache) read(_ context.Context, key types.NamespacedName) (*unstructured.Unstructured, error) {
 	w.lock.Lock()
 	found := w.target[key.Name]
 	w.lock.Unlock()
@@ -76,12 +76,12 @@ func (w *staged) read(_ context.Context, key types.NamespacedName) (*unstructure
 	return found.DeepCopy(), nil
 }
 
-func (w *staged) OnAdd(object any, _ bool)    { w.note(nil, object) }
-func (w *staged) OnUpdate(before, object any) { w.note(before, object) }
-func (w *staged) OnDelete(object any)         { w.note(object, nil) }
+func (w *stagedCache) OnAdd(object any, _ bool)    { w.expectConsistent(nil, object) }
+func (w *stagedCache) OnUpdate(before, object any) { w.expectConsistent(before, object) }
+func (w *stagedCache) OnDelete(object any)         { w.expectConsistent(object, nil) }
 
-// note fails the test if the handler is told of a change from what it was not told of, or back to an older state.
-func (w *staged) note(before, after any) {
+// expectConsistent fails the test if the handler is told of a change from what it was not told of, or back to an older state.
+func (w *stagedCache) expectConsistent(before, after any) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	object, _ := after.(*unstructured.Unstructured)
@@ -90,16 +90,16 @@ func (w *staged) note(before, after any) {
 	if object != nil {
 		name = object.GetName
 	}
-	if versionOf(w.told[name()]) != versionOf(was) {
-		w.t.Errorf("%s changes from %q, which it was not, but %q", name(), versionOf(was), versionOf(w.told[name()]))
+	if versionOf(w.handled[name()]) != versionOf(was) {
+		w.t.Errorf("%s changes from %q, which it was not, but %q", name(), versionOf(was), versionOf(w.handled[name()]))
 	}
 	if was != nil && object != nil && was.GetUID() == object.GetUID() && !isNewer(object.GetResourceVersion(), was.GetResourceVersion()) {
 		w.t.Errorf("%s goes back from %s to %s", name(), was.GetResourceVersion(), object.GetResourceVersion())
 	}
 	if object == nil {
-		delete(w.told, name())
+		delete(w.handled, name())
 	} else {
-		w.told[name()] = object
+		w.handled[name()] = object
 	}
 }
 
@@ -115,26 +115,26 @@ func versionOf(object *unstructured.Unstructured) string {
 func state(name, uid string, version int, interesting string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.org/v1", "kind": "Widget",
-		"metadata": map[string]any{"name": name, "uid": uid, "resourceVersion": strconv.Itoa(version), "labels": map[string]any{interest: interesting}},
+		"metadata": map[string]any{"name": name, "uid": uid, "resourceVersion": strconv.Itoa(version), "labels": map[string]any{interestLabel: interesting}},
 	}}
 }
 
-// put changes the target, of which the watch shows nothing yet.
-func (w *staged) put(object *unstructured.Unstructured) {
+// setOnTarget changes the target, of which the watch shows nothing yet.
+func (w *stagedCache) setOnTarget(object *unstructured.Unstructured) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	w.target[object.GetName()] = object
 }
 
-func (w *staged) drop(name string) {
+func (w *stagedCache) deleteOnTarget(name string) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	delete(w.target, name)
 }
 
-// shows is an event of the watch: as in an informer the store is changed first.
-func (w *staged) shows(object *unstructured.Unstructured) {
-	item, err := w.reduce(object.DeepCopy())
+// watchShows is an event of the watch: as in an informer the store is changed first.
+func (w *stagedCache) watchShows(object *unstructured.Unstructured) {
+	item, err := w.transform(object.DeepCopy())
 	if err != nil {
 		w.t.Error(err)
 		return
@@ -148,21 +148,21 @@ func (w *staged) shows(object *unstructured.Unstructured) {
 	}
 }
 
-func (w *staged) showsEnd(name string) {
+func (w *stagedCache) watchShowsDeletion(name string) {
 	if item, exists, _ := w.store.GetByKey(name); exists {
 		_ = w.store.Delete(item)
 		w.handler.OnDelete(item)
 	}
 }
 
-// holds fails the test unless the feed holds these states, given as name and version, and has told of them.
-func (w *staged) holds(want ...string) {
+// expectObjects fails the test unless the feed holds these states, given as name and version, and has told of them.
+func (w *stagedCache) expectObjects(want ...string) {
 	w.t.Helper()
 	var held, told []string
 	for _, object := range w.List() {
 		held = append(held, object.GetName()+" "+object.GetResourceVersion())
 	}
-	for _, object := range w.told {
+	for _, object := range w.handled {
 		told = append(told, object.GetName()+" "+object.GetResourceVersion())
 	}
 	slices.Sort(held)
@@ -177,39 +177,39 @@ func TestFetchAndTheWatch(t *testing.T) {
 	for name, test := range map[string]struct {
 		// target is what is there when the object is asked for; during and after are what the watch shows then.
 		target        *unstructured.Unstructured
-		during, after func(*staged)
+		during, after func(*stagedCache)
 		want          []string
 	}{
 		"nothing happens":       {state("a", "1", 10, "true"), nil, nil, []string{"a 10"}},
 		"the watch is behind":   {state("a", "1", 12, "true"), nil, nil, []string{"a 12"}},
-		"the watch comes along": {state("a", "1", 12, "true"), nil, func(w *staged) { w.shows(state("a", "1", 12, "true")) }, []string{"a 12"}},
-		"the watch comes along step by step": {state("a", "1", 12, "true"), nil, func(w *staged) {
-			w.shows(state("a", "1", 11, "true"))
-			w.holds("a 12")
-			w.shows(state("a", "1", 12, "true"))
+		"the watch comes along": {state("a", "1", 12, "true"), nil, func(w *stagedCache) { w.watchShows(state("a", "1", 12, "true")) }, []string{"a 12"}},
+		"the watch comes along step by step": {state("a", "1", 12, "true"), nil, func(w *stagedCache) {
+			w.watchShows(state("a", "1", 11, "true"))
+			w.expectObjects("a 12")
+			w.watchShows(state("a", "1", 12, "true"))
 		}, []string{"a 12"}},
-		"it was of no interest before that":      {state("a", "1", 12, "true"), nil, func(w *staged) { w.shows(state("a", "1", 11, "false")); w.holds("a 12") }, []string{"a 12"}},
-		"it was of no interest, shown meanwhile": {state("a", "1", 12, "true"), func(w *staged) { w.shows(state("a", "1", 11, "false")) }, nil, []string{"a 12"}},
-		"it ceases to be of interest meanwhile":  {state("a", "1", 10, "true"), func(w *staged) { w.shows(state("a", "1", 11, "false")) }, nil, nil},
-		"it ceases to be of interest then":       {state("a", "1", 10, "true"), nil, func(w *staged) { w.shows(state("a", "1", 11, "false")) }, nil},
-		"it changes meanwhile":                   {state("a", "1", 10, "true"), func(w *staged) { w.shows(state("a", "1", 11, "true")) }, nil, []string{"a 11"}},
-		"it is deleted meanwhile":                {state("a", "1", 10, "true"), func(w *staged) { w.showsEnd("a") }, nil, nil},
-		"it is deleted then":                     {state("a", "1", 10, "true"), nil, func(w *staged) { w.showsEnd("a") }, nil},
-		"it is replaced meanwhile":               {state("a", "1", 10, "true"), func(w *staged) { w.showsEnd("a"); w.shows(state("a", "2", 12, "true")) }, nil, []string{"a 12"}},
-		"by what is of no interest":              {state("a", "1", 10, "true"), func(w *staged) { w.showsEnd("a"); w.shows(state("a", "2", 12, "false")) }, nil, nil},
-		"it was replaced before, unseen":         {state("a", "2", 12, "true"), nil, func(w *staged) { w.showsEnd("a"); w.shows(state("a", "2", 12, "true")) }, []string{"a 12"}},
+		"it was of no interest before that":      {state("a", "1", 12, "true"), nil, func(w *stagedCache) { w.watchShows(state("a", "1", 11, "false")); w.expectObjects("a 12") }, []string{"a 12"}},
+		"it was of no interest, shown meanwhile": {state("a", "1", 12, "true"), func(w *stagedCache) { w.watchShows(state("a", "1", 11, "false")) }, nil, []string{"a 12"}},
+		"it ceases to be of interest meanwhile":  {state("a", "1", 10, "true"), func(w *stagedCache) { w.watchShows(state("a", "1", 11, "false")) }, nil, nil},
+		"it ceases to be of interest then":       {state("a", "1", 10, "true"), nil, func(w *stagedCache) { w.watchShows(state("a", "1", 11, "false")) }, nil},
+		"it changes meanwhile":                   {state("a", "1", 10, "true"), func(w *stagedCache) { w.watchShows(state("a", "1", 11, "true")) }, nil, []string{"a 11"}},
+		"it is deleted meanwhile":                {state("a", "1", 10, "true"), func(w *stagedCache) { w.watchShowsDeletion("a") }, nil, nil},
+		"it is deleted then":                     {state("a", "1", 10, "true"), nil, func(w *stagedCache) { w.watchShowsDeletion("a") }, nil},
+		"it is replaced meanwhile":               {state("a", "1", 10, "true"), func(w *stagedCache) { w.watchShowsDeletion("a"); w.watchShows(state("a", "2", 12, "true")) }, nil, []string{"a 12"}},
+		"by what is of no interest":              {state("a", "1", 10, "true"), func(w *stagedCache) { w.watchShowsDeletion("a"); w.watchShows(state("a", "2", 12, "false")) }, nil, nil},
+		"it was replaced before, unseen":         {state("a", "2", 12, "true"), nil, func(w *stagedCache) { w.watchShowsDeletion("a"); w.watchShows(state("a", "2", 12, "true")) }, []string{"a 12"}},
 		"it is gone":                             {nil, nil, nil, nil},
-		"it is gone, and shown so":               {nil, nil, func(w *staged) { w.showsEnd("a") }, nil},
+		"it is gone, and shown so":               {nil, nil, func(w *stagedCache) { w.watchShowsDeletion("a") }, nil},
 		"it is of no interest":                   {state("a", "1", 10, "false"), nil, nil, nil},
-		"nobody has an interest in it any more":  {state("a", "1", 10, "true"), func(w *staged) { w.wished.set("a", false) }, nil, nil},
+		"nobody has an interest in it any more":  {state("a", "1", 10, "true"), func(w *stagedCache) { w.filter.set("a", false) }, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newStaged(t)
-			w.shows(state("a", "1", 10, "true"))
-			w.shows(state("b", "3", 5, "true"))
-			w.wished.set("a", true)
+			w := newStagedCache(t)
+			w.watchShows(state("a", "1", 10, "true"))
+			w.watchShows(state("b", "3", 5, "true"))
+			w.filter.set("a", true)
 			if test.target != nil {
-				w.put(test.target)
+				w.setOnTarget(test.target)
 			}
 			w.asked = func() {
 				if test.during != nil {
@@ -222,37 +222,37 @@ func TestFetchAndTheWatch(t *testing.T) {
 			if test.after != nil {
 				test.after(w)
 			}
-			w.holds(test.want...)
+			w.expectObjects(test.want...)
 		})
 	}
 }
 
 // Of an object that the watch has not shown, the feed knows nothing: it will be shown.
 func TestFetchIsNotAheadOfTheFirstList(t *testing.T) {
-	w := newStaged(t)
-	w.wished.set("a", true)
-	w.put(state("a", "1", 10, "true"))
+	w := newStagedCache(t)
+	w.filter.set("a", true)
+	w.setOnTarget(state("a", "1", 10, "true"))
 	if err := w.Fetch(t.Context(), types.NamespacedName{Name: "a"}); err != nil {
 		t.Fatal(err)
 	}
-	w.holds()
-	w.shows(state("a", "1", 10, "true"))
-	w.holds("a 10")
+	w.expectObjects()
+	w.watchShows(state("a", "1", 10, "true"))
+	w.expectObjects("a 10")
 	w.get = func(context.Context, types.NamespacedName) (*unstructured.Unstructured, error) {
 		return nil, errors.New("no answer")
 	}
 	if err := w.Fetch(t.Context(), types.NamespacedName{Name: "a"}); err == nil {
 		t.Error("a request without an answer is no error")
 	}
-	w.holds("a 10")
+	w.expectObjects("a 10")
 }
 
 // Whatever changes while objects are asked for, whoever has begun or ceased to have an interest: what the handler is told
 // fits together, and in the end the feed holds what is there and of interest, as it is.
-func TestFetchOfAnyHistory(t *testing.T) {
+func TestFetchWhileObjectsChangeAtRandom(t *testing.T) {
 	names := []string{"a", "b", "c"}
 	for seed := range uint64(200) {
-		w := newStaged(t)
+		w := newStagedCache(t)
 		// Events come in their order, a while after they happened.
 		events := make(chan func(), 1000)
 		var changing, running sync.WaitGroup
@@ -261,64 +261,64 @@ func TestFetchOfAnyHistory(t *testing.T) {
 				event()
 			}
 		})
-		changing.Go(func() { w.changeAnyhow(seed, names, events) })
+		changing.Go(func() { w.changeAtRandom(seed, names, events) })
 		for part := range uint64(2) {
-			changing.Go(func() { w.fetchAnyhow(seed, part, names) })
+			changing.Go(func() { w.fetchAtRandom(seed, part, names) })
 		}
 		changing.Wait()
 		close(events)
 		running.Wait()
-		for _, stub := range w.Bystanders() {
-			w.fetch(stub.Name)
+		for _, partial := range w.FilteredMetadata() {
+			w.fetch(partial.Name)
 		}
-		w.holds(w.ofInterest(names)...)
+		w.expectObjects(w.matching(names)...)
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
 	}
 }
 
-// changeAnyhow changes the target, and sends what the watch will show of that.
-func (w *staged) changeAnyhow(seed uint64, names []string, events chan<- func()) {
+// changeAtRandom changes the target, and sends what the watch will show of that.
+func (w *stagedCache) changeAtRandom(seed uint64, names []string, events chan<- func()) {
 	random := rand.New(rand.NewPCG(seed, 21)) //nolint:gosec // a repeatable history
 	uids := map[string]string{}
 	for version := 10; version < 40; version++ {
 		name := anyOf(random, names)
 		if uids[name] != "" && random.IntN(4) == 0 {
 			delete(uids, name)
-			w.drop(name)
-			events <- func() { w.showsEnd(name) }
+			w.deleteOnTarget(name)
+			events <- func() { w.watchShowsDeletion(name) }
 			continue
 		}
 		if uids[name] == "" {
 			uids[name] = fmt.Sprint(version)
 		}
 		object := state(name, uids[name], version, anyOf(random, []string{"true", "true", "false"}))
-		w.put(object)
-		events <- func() { w.shows(object) }
+		w.setOnTarget(object)
+		events <- func() { w.watchShows(object) }
 	}
 }
 
-// fetchAnyhow asks for objects that have become of interest.
-func (w *staged) fetchAnyhow(seed, part uint64, names []string) {
+// fetchAtRandom asks for objects that have become of interest.
+func (w *stagedCache) fetchAtRandom(seed, part uint64, names []string) {
 	random := rand.New(rand.NewPCG(seed, 22+part)) //nolint:gosec // a repeatable history
 	for range 30 {
 		name := anyOf(random, names)
-		w.wished.set(name, true)
+		w.filter.set(name, true)
 		w.fetch(name)
 	}
 }
 
-func (w *staged) fetch(name string) {
+func (w *stagedCache) fetch(name string) {
 	if err := w.Fetch(w.t.Context(), types.NamespacedName{Name: name}); err != nil {
 		w.t.Error(err)
 	}
 }
 
-// ofInterest are the states that the feed must hold, once all is shown.
-func (w *staged) ofInterest(names []string) (states []string) {
+// matching are the states that the feed must hold, once all is shown.
+func (w *stagedCache) matching(names []string) (states []string) {
 	for _, name := range names {
-		if object := w.target[name]; object != nil && w.wished.keep(object) {
+		if object := w.target[name]; object != nil && w.filter.matches(object) {
 			states = append(states, name+" "+object.GetResourceVersion())
 		}
 	}

@@ -35,16 +35,16 @@ import (
 
 // Whatever a target calls its version, what is shown of it is short and printable.
 func FuzzVersion(f *testing.F) {
-	for _, said := range []string{`{"gitVersion":"v1.35.4"}`, `{"gitVersion":"\u001b[31m"}`, `{"gitVersion":1}`, `{"GITVERSION":"v1","gitversion":"v2"}`, `null`, `[`, ``, "\xff"} {
-		f.Add([]byte(said))
+	for _, result := range []string{`{"gitVersion":"v1.35.4"}`, `{"gitVersion":"\u001b[31m"}`, `{"gitVersion":1}`, `{"GITVERSION":"v1","gitversion":"v2"}`, `null`, `[`, ``, "\xff"} {
+		f.Add([]byte(result))
 	}
-	f.Fuzz(func(t *testing.T, said []byte) {
-		version, err := (&Connection{}).gitVersion(said)
-		if len(version) > maxVersion || !utf8.ValidString(version) || strings.ContainsAny(version, "\x1b\n\u202e") {
-			t.Errorf("%q is the version %q", said, version)
+	f.Fuzz(func(t *testing.T, result []byte) {
+		version, err := (&Connection{}).parseVersion(result)
+		if len(version) > maxShownVersion || !utf8.ValidString(version) || strings.ContainsAny(version, "\x1b\n\u202e") {
+			t.Errorf("%q is the version %q", result, version)
 		}
 		if err != nil && strings.ContainsAny(err.Error(), "\x1b\n") {
-			t.Errorf("%q gives %q", said, err)
+			t.Errorf("%q gives %q", result, err)
 		}
 	})
 }
@@ -54,11 +54,11 @@ func FuzzClusterID(f *testing.F) {
 	f.Add("2f4a1a34-5a1b-4d7e-8a39-1f6b0d6f7a01", "x")
 	f.Add("\x1b[31m", strings.Repeat("a", 65))
 	f.Fuzz(func(t *testing.T, one, other string) {
-		shown := clusterID(one)
+		shown := printableClusterID(one)
 		if len(shown) > maxClusterID || len(validation.IsDNS1123Subdomain(shown)) > 0 {
 			t.Errorf("%q is shown as %q", one, shown)
 		}
-		if one != other && shown != other && shown == clusterID(other) {
+		if one != other && shown != other && shown == printableClusterID(other) {
 			t.Errorf("%q and %q are both %q", one, other, shown)
 		}
 	})
@@ -66,33 +66,33 @@ func FuzzClusterID(f *testing.F) {
 
 // Whatever a target says of its APIs, the answer is to what was asked.
 func FuzzDiscovery(f *testing.F) {
-	for _, said := range []string{
+	for _, result := range []string{
 		`{"kind":"APIGroup","apiVersion":"v1","name":"apps","versions":[{"groupVersion":"apps/v1","version":"v1"}],"preferredVersion":{"version":"v1"}}`,
 		`{"kind":"APIResourceList","groupVersion":"apps/v1","resources":[{"name":"deployments","kind":"Deployment","namespaced":true,"verbs":["get"]},{"name":"deployments/scale","kind":"Scale"}]}`,
 		`{"kind":"APIResourceList","resources":[{"name":"../../version","kind":"Deployment"}]}`, `{"kind":"Status","code":200}`, `null`, `{"resources":{}}`, "\xff",
 	} {
-		f.Add([]byte(said), "Deployment", "deployments", "v1")
+		f.Add([]byte(result), "Deployment", "deployments", "v1")
 	}
-	f.Fuzz(func(t *testing.T, said []byte, kind, resource, version string) {
-		server := roundTripper(func(request *http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(said)), ContentLength: -1, Request: request}, nil
+	f.Fuzz(func(t *testing.T, result []byte, kind, resource, version string) {
+		server := roundTripperFunc(func(request *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(result)), ContentLength: -1, Request: request}, nil
 		})
-		client := &http.Client{Transport: transport.Bound(transport.Options{Limits: transport.OfTargets()})(server)}
-		asked, err := discovery.NewDiscoveryClientForConfigAndClient(&rest.Config{Host: "https://host", QPS: -1}, client)
+		client := &http.Client{Transport: transport.LimitResponses(transport.Options{Limits: transport.TargetLimits()})(server)}
+		key, err := discovery.NewDiscoveryClientForConfigAndClient(&rest.Config{Host: "https://host", QPS: -1}, client)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := &Connection{discovery: asked}
+		c := &Connection{discovery: key}
 		group := schema.GroupVersion{Group: "apps", Version: version}
-		if found, err := c.discover(t.Context(), question{GroupVersion: group, resource: resource}); err == nil && (found.resource.Resource != resource || strings.Contains(resource, "/")) {
-			t.Errorf("%q: asked for %q, got %v", said, resource, found.resource)
+		if found, err := c.discover(t.Context(), lookup{GroupVersion: group, resource: resource}); err == nil && (found.resource.Resource != resource || strings.Contains(resource, "/")) {
+			t.Errorf("%q: asked for %q, got %v", result, resource, found.resource)
 		}
-		if found, err := c.discover(t.Context(), question{GroupVersion: group, kind: kind}); err == nil && (found.kind != kind || strings.Contains(found.resource.Resource, "/")) {
-			t.Errorf("%q: asked for the kind %q, got %v of %q", said, kind, found.resource, found.kind)
+		if found, err := c.discover(t.Context(), lookup{GroupVersion: group, kind: kind}); err == nil && (found.kind != kind || strings.Contains(found.resource.Resource, "/")) {
+			t.Errorf("%q: asked for the kind %q, got %v of %q", result, kind, found.resource, found.kind)
 		}
-		found, err := c.discover(t.Context(), question{GroupVersion: schema.GroupVersion{Group: "apps"}, resource: resource, versions: true})
+		found, err := c.discover(t.Context(), lookup{GroupVersion: schema.GroupVersion{Group: "apps"}, resource: resource, versions: true})
 		if err == nil && slices.Contains(found.versions, "") {
-			t.Errorf("%q: got the versions %q", said, found.versions)
+			t.Errorf("%q: got the versions %q", result, found.versions)
 		}
 	})
 }

@@ -26,7 +26,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/synchub-dev/synchub/provider/requests"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
 const probeTimeout = 10 * time.Second
@@ -55,8 +55,8 @@ type Health struct {
 	Version string
 	// LastSeen is when the target last answered.
 	LastSeen time.Time
-	// Other is the cluster that answers, if it is not the one expected.
-	Other Cluster
+	// OtherCluster is the cluster that answers, if it is not the one expected.
+	OtherCluster Cluster
 }
 
 // Health returns what is known of the target now.
@@ -69,20 +69,20 @@ func (c *Connection) Health() Health {
 	return c.health
 }
 
-// Up tells whether the target answers.
-func (c *Connection) Up() bool { return c.Health().Up }
+// IsUp tells whether the target answers.
+func (c *Connection) IsUp() bool { return c.Health().Up }
 
-// Rises returns how often the target has come up: what was put off while it was away is to be made up for once each time.
-func (c *Connection) Rises() uint64 {
+// ConnectionEpoch returns how often the target has come up: what was put off while it was away is to be made up for once each time.
+func (c *Connection) ConnectionEpoch() uint64 {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	return c.rises
+	return c.connectionEpoch
 }
 
-// WaitUp returns when the target answers, or with ctx's error.
-func (c *Connection) WaitUp(ctx context.Context) error {
+// WaitUntilUp returns when the target answers, or with ctx's error.
+func (c *Connection) WaitUntilUp(ctx context.Context) error {
 	c.lock.Lock()
-	up := c.up
+	up := c.upSignal
 	c.lock.Unlock()
 	select {
 	case <-up:
@@ -92,29 +92,29 @@ func (c *Connection) WaitUp(ctx context.Context) error {
 	}
 }
 
-// Doubt makes the connection probe the target now, after a request did not reach it.
-func (c *Connection) Doubt() {
+// ProbeNow makes the connection probe the target now, after a request did not reach it.
+func (c *Connection) ProbeNow() {
 	select {
-	case c.poke <- struct{}{}:
+	case c.probeRequested <- struct{}{}:
 	default:
 	}
 }
 
-// Answers asks the target for its version now, and tells whether it has answered before ctx ended. What is thought of the target
+// Ping asks the target for its version now, and tells whether it has answered before ctx ended. What is thought of the target
 // does not change by that.
-func (c *Connection) Answers(ctx context.Context) bool {
-	return c.discovery.RESTClient().Get().AbsPath("/version").MaxRetries(0).Do(requests.As(ctx, requests.Background)).Error() == nil
+func (c *Connection) Ping(ctx context.Context) bool {
+	return c.discovery.RESTClient().Get().AbsPath("/version").MaxRetries(0).Do(requestmetrics.WithClass(ctx, requestmetrics.Background)).Error() == nil
 }
 
-func (c *Connection) probeWhile(ctx context.Context) {
-	state := course{}
+func (c *Connection) runProbes(ctx context.Context) {
+	state := healthState{}
 	for {
 		now := c.clock.Now()
-		if parked, left := c.parking.at(now); left > 0 {
+		if quarantined, left := c.quarantine.remaining(now); left > 0 {
 			// What was thought of it counts no more.
-			state = course{lost: now}
-			c.identity.forget()
-			c.dropParked(parked)
+			state = healthState{downSince: now}
+			c.identity.invalidate()
+			c.enterQuarantine(quarantined)
 			select {
 			case <-ctx.Done():
 				return
@@ -126,31 +126,31 @@ func (c *Connection) probeWhile(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if _, left := c.parking.at(c.clock.Now()); left > 0 {
+		if _, left := c.quarantine.remaining(c.clock.Now()); left > 0 {
 			continue
 		}
 		var wait time.Duration
 		if err != nil {
-			c.identity.forget()
+			c.identity.invalidate()
 		}
-		state, wait = state.after(err == nil, now)
+		state, wait = state.observe(err == nil, now)
 		if health.Reason == ReasonClusterChanged {
 			// Not one more write goes there.
 			state.up = false
 		}
 		if state.up == health.Up {
-			c.set(health)
+			c.setHealth(health)
 		}
 		if health.Reason == ReasonUnauthorized {
 			c.onUnauthorized(c.SyncTarget)
 		}
 		if wait == probeInterval {
-			wait = untilBeat(c.clock.Now(), wait+time.Duration((rand.Float64()-0.5)*0.2*float64(probeInterval))) //nolint:gosec // jitter needs no secrecy
+			wait = alignToProbes(c.clock.Now(), wait+time.Duration((rand.Float64()-0.5)*0.2*float64(probeInterval))) //nolint:gosec // jitter needs no secrecy
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-c.poke:
+		case <-c.probeRequested:
 		case <-c.clock.After(wait):
 		}
 	}
@@ -158,26 +158,26 @@ func (c *Connection) probeWhile(ctx context.Context) {
 
 // probe asks the target for its version. It returns what is to be thought of the target if the answer counts.
 func (c *Connection) probe(ctx context.Context) (Health, error) {
-	ctx, cancel := context.WithTimeout(context.WithValue(requests.As(ctx, requests.Background), probing{}, true), probeTimeout)
+	ctx, cancel := context.WithTimeout(context.WithValue(requestmetrics.WithClass(ctx, requestmetrics.Background), probeContextKey{}, true), probeTimeout)
 	defer cancel()
-	version, err := c.version(ctx)
+	version, err := c.getVersion(ctx)
 	if err == nil {
 		err = c.verifyCluster(ctx)
 	}
 	if err != nil {
 		health := c.Health()
-		health.Up, health.Reason, health.Message, health.Other = false, reasonOf(err), c.Describe(err), Cluster{}
-		if other, ok := errors.AsType[*OtherClusterError](err); ok {
-			health.Other, health.Message = other.Observed, other.Error()+"."
+		health.Up, health.Reason, health.Message, health.OtherCluster = false, healthReason(err), c.RedactError(err), Cluster{}
+		if other, ok := errors.AsType[*ClusterMismatchError](err); ok {
+			health.OtherCluster, health.Message = other.Observed, other.Error()+"."
 		}
 		return health, err
 	}
 	return Health{Up: true, Reason: ReasonConnected, Message: "The target answers.", Version: version, LastSeen: c.clock.Now()}, nil
 }
 
-func reasonOf(err error) string {
-	var denied *DeniedError
-	var other *OtherClusterError
+func healthReason(err error) string {
+	var denied *NetworkDeniedError
+	var other *ClusterMismatchError
 	switch {
 	case errors.As(err, &other):
 		return ReasonClusterChanged
@@ -190,45 +190,45 @@ func reasonOf(err error) string {
 	}
 }
 
-func (c *Connection) version(ctx context.Context) (string, error) {
+func (c *Connection) getVersion(ctx context.Context) (string, error) {
 	// The next probe is the retry: a target in trouble is not to be asked ten times for each.
 	body, err := c.discovery.RESTClient().Get().AbsPath("/version").MaxRetries(0).Do(ctx).Raw()
 	if err != nil {
 		return "", fmt.Errorf("the target does not tell its version: %w", c.credentials.Error(err))
 	}
-	if c.last.version == "" || !bytes.Equal(body, c.last.body) {
-		version, err := c.gitVersion(body)
+	if c.versionCache.version == "" || !bytes.Equal(body, c.versionCache.body) {
+		version, err := c.parseVersion(body)
 		if err != nil {
 			return "", err
 		}
-		c.last = said{body, version}
+		c.versionCache = cachedVersion{body, version}
 	}
-	return c.last.version, nil
+	return c.versionCache.version, nil
 }
 
-// said is what a target said of its version, and the version that this is.
-type said struct {
+// cachedVersion is what a target said of its version, and the version that this is.
+type cachedVersion struct {
 	body    []byte
 	version string
 }
 
-// set takes over the health and tells of a change.
-func (c *Connection) set(health Health) {
+// setHealth takes over the health and tells of a change.
+func (c *Connection) setHealth(health Health) {
 	c.lock.Lock()
-	changed := c.health.Up != health.Up || c.health.Reason != health.Reason || c.health.Version != health.Version || c.health.Other != health.Other
+	changed := c.health.Up != health.Up || c.health.Reason != health.Reason || c.health.Version != health.Version || c.health.OtherCluster != health.OtherCluster
 	if c.health.Up != health.Up {
 		if health.Up {
-			c.rises++
-			close(c.up)
+			c.connectionEpoch++
+			close(c.upSignal)
 		} else {
-			c.up = make(chan struct{})
+			c.upSignal = make(chan struct{})
 		}
 	}
 	c.health = health
 	c.lock.Unlock()
 	if changed {
 		// Whoever comes back may have been somewhere else, or someone else.
-		c.resolutions.drop()
+		c.discoveryCache.reset()
 		c.log.Info("the target's health changed", "up", health.Up, "reason", health.Reason)
 		c.onChange(c.SyncTarget)
 	}

@@ -34,12 +34,12 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-// script is a target that answers as a test says.
-type script struct {
+// scriptedServer is a target that answers as a test says.
+type scriptedServer struct {
 	*httptest.Server
 	// version is the answer to the probe, present and absent are those to the two questions about creating by apply.
 	version, present, absent atomic.Pointer[answer]
-	probes, questions        atomic.Int64
+	probes, identityRequests atomic.Int64
 	// hold keeps answers back until it is closed.
 	hold atomic.Pointer[chan struct{}]
 }
@@ -61,9 +61,9 @@ func created() answer {
 	return answer{http.StatusCreated, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"a"}}`}
 }
 
-func newScript(t *testing.T) *script {
+func newScriptedServer(t *testing.T) *scriptedServer {
 	t.Helper()
-	s := &script{}
+	s := &scriptedServer{}
 	s.version.Store(&healthy)
 	s.set(&s.present, status(http.StatusConflict, metav1.StatusReasonConflict))
 	s.set(&s.absent, created())
@@ -84,7 +84,7 @@ func newScript(t *testing.T) *script {
 			}
 		case strings.HasSuffix(request.URL.Path, "/namespaces/default"):
 			reply = s.present.Load()
-			s.questions.Add(1)
+			s.identityRequests.Add(1)
 		default:
 			reply = s.absent.Load()
 		}
@@ -101,11 +101,11 @@ func newScript(t *testing.T) *script {
 	return s
 }
 
-func (s *script) set(answers *atomic.Pointer[answer], to answer) { answers.Store(&to) }
+func (s *scriptedServer) set(answers *atomic.Pointer[answer], to answer) { answers.Store(&to) }
 
 func TestHealthFollowsTheProbes(t *testing.T) {
 	g := NewWithT(t)
-	target, now := newScript(t), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
+	target, now := newScriptedServer(t), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
 	registry := newRegistry(t.Context(), t, now)
 	connection, err := registry.Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -125,7 +125,7 @@ func TestHealthFollowsTheProbes(t *testing.T) {
 		got := connection.Health()
 		got.Message, want.Message = "", ""
 		g.Expect(got).To(Equal(want))
-		g.Expect(connection.Up()).To(Equal(want.Up))
+		g.Expect(connection.IsUp()).To(Equal(want.Up))
 		g.Expect(registry.changes.Load()).To(Equal(changes))
 	}
 
@@ -147,11 +147,11 @@ func TestHealthFollowsTheProbes(t *testing.T) {
 		now.Step(2 * probeInterval)
 		probed()
 		expect(up, 1)
-		now.Step(suspectInterval)
+		now.Step(uncertainProbeInterval)
 		probed()
 		expect(up, 1)
 		target.set(&target.version, healthy)
-		now.Step(suspectInterval)
+		now.Step(uncertainProbeInterval)
 		probed()
 		up.LastSeen = now.Now()
 		expect(up, 1)
@@ -161,7 +161,7 @@ func TestHealthFollowsTheProbes(t *testing.T) {
 	for range failuresUntilDown - 1 {
 		probed()
 		expect(up, 1)
-		now.Step(suspectInterval)
+		now.Step(uncertainProbeInterval)
 	}
 	probed()
 	down := Health{Reason: ReasonUnreachable, Version: up.Version, LastSeen: up.LastSeen}
@@ -185,32 +185,32 @@ func TestHealthFollowsTheProbes(t *testing.T) {
 	now.Step(2 * probeInterval)
 	probed()
 	expect(down, 3)
-	now.Step(suspectInterval)
+	now.Step(uncertainProbeInterval)
 	probed()
 	up.Version, up.LastSeen = "v1.2.4", now.Now()
 	expect(up, 4)
-	g.Expect(target.questions.Load()).To(BeZero(), "nothing is to be created")
+	g.Expect(target.identityRequests.Load()).To(BeZero(), "nothing is to be created")
 }
 
-func TestWaitUp(t *testing.T) {
+func TestWaitUntilUp(t *testing.T) {
 	g := NewWithT(t)
-	target, now := newScript(t), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
+	target, now := newScriptedServer(t), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
 	target.set(&target.version, answer{http.StatusInternalServerError, "broken"})
 	connection, err := newRegistry(t.Context(), t, now).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(connection.Health().Reason).To(BeElementOf(ReasonConnecting, ReasonUnreachable))
 	eventually(t, func(g Gomega) { g.Expect(connection.Health().Reason).To(Equal(ReasonUnreachable)) })
 
-	g.Expect(connection.WaitUp(ended(t))).To(MatchError(context.Canceled))
-	g.Expect(connection.Rises()).To(BeZero())
+	g.Expect(connection.WaitUntilUp(ended(t))).To(MatchError(context.Canceled))
+	g.Expect(connection.ConnectionEpoch()).To(BeZero())
 	waited := make(chan error, 1)
-	go func() { waited <- connection.WaitUp(t.Context()) }()
+	go func() { waited <- connection.WaitUntilUp(t.Context()) }()
 	target.set(&target.version, healthy)
-	connection.Doubt()
-	g.Eventually(waited).WithTimeout(patience).Should(Receive(BeNil()))
-	g.Expect(connection.Up()).To(BeTrue())
-	g.Expect(connection.Rises()).To(BeEquivalentTo(1))
-	g.Expect(connection.WaitUp(t.Context())).To(Succeed())
+	connection.ProbeNow()
+	g.Eventually(waited).WithTimeout(eventuallyTimeout).Should(Receive(BeNil()))
+	g.Expect(connection.IsUp()).To(BeTrue())
+	g.Expect(connection.ConnectionEpoch()).To(BeEquivalentTo(1))
+	g.Expect(connection.WaitUntilUp(t.Context())).To(Succeed())
 }
 
 // ended returns a context that is over: whoever waits with it does not wait.
@@ -221,17 +221,17 @@ func ended(t *testing.T) context.Context {
 	return ctx
 }
 
-func TestDoubtProbesAtOnce(t *testing.T) {
+func TestProbeNow(t *testing.T) {
 	g := NewWithT(t)
-	target := newScript(t)
+	target := newScriptedServer(t)
 	// Nobody moves this clock, so the target is not asked again by itself.
 	connection, err := newRegistry(t.Context(), t, clocktesting.NewFakeClock(time.Unix(1_000_000, 0))).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
+	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 	g.Expect(target.probes.Load()).To(BeEquivalentTo(1))
 	for probes := range int64(5) {
-		connection.Doubt()
-		connection.Doubt()
+		connection.ProbeNow()
+		connection.ProbeNow()
 		eventually(t, func(g Gomega) { g.Expect(target.probes.Load()).To(BeNumerically(">=", probes+2)) })
 	}
 }
@@ -244,10 +244,10 @@ func TestUserWithoutRights(t *testing.T) {
 	kubeconfig, err := target.ServiceAccountKubeconfig(t.Context(), "default", "nobody")
 	g.Expect(err).NotTo(HaveOccurred())
 	connection := connectTo(t, kubeconfig)
-	g.Expect(connection.createsByApply()).To(BeFalse())
+	g.Expect(connection.supportsCreateByApply()).To(BeFalse())
 	_, err = connection.Create(t.Context(), configMaps, kinds[0].object("default", "forbidden"))
 	g.Expect(err).To(MatchError(ContainSubstring("forbidden")))
-	g.Expect(err).NotTo(MatchError(ErrExists))
+	g.Expect(err).NotTo(MatchError(ErrAlreadyExists))
 }
 
 func TestRefusedCredentials(t *testing.T) {
@@ -271,27 +271,27 @@ func TestTargetRestarts(t *testing.T) {
 	registry := newRegistry(t.Context(), t, clock.RealClock{})
 	connection, err := registry.Connect(syncTarget, kubeconfigAt(t, target, target.Config.Host), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
+	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 	g.Expect(registry.changes.Load()).To(BeEquivalentTo(1))
 	cached, _ := startCache(t, connection, "")
 
 	g.Expect(target.Kill9()).To(Succeed())
-	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeFalse()) })
+	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeFalse()) })
 	g.Expect(connection.Health().Reason).To(Equal(ReasonUnreachable))
 	eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(BeEquivalentTo(2)) })
-	g.Expect(connection.WaitUp(ended(t))).To(MatchError(context.Canceled))
+	g.Expect(connection.WaitUntilUp(ended(t))).To(MatchError(context.Canceled))
 	waited := make(chan error, 1)
-	go func() { waited <- connection.WaitUp(t.Context()) }()
+	go func() { waited <- connection.WaitUntilUp(t.Context()) }()
 
 	g.Expect(target.Start(t.Context())).To(Succeed())
 	g.Expect(framework.Apply(t.Context(), target.Config, "{apiVersion: v1, kind: ConfigMap, metadata: {name: after-the-restart}}")).To(Succeed())
-	g.Eventually(waited).WithTimeout(patience).Should(Receive(BeNil()))
+	g.Eventually(waited).WithTimeout(eventuallyTimeout).Should(Receive(BeNil()))
 	eventually(t, func(g Gomega) {
-		g.Expect(connection.Up()).To(BeTrue())
+		g.Expect(connection.IsUp()).To(BeTrue())
 		g.Expect(registry.changes.Load()).To(BeEquivalentTo(3))
 		g.Expect(namesIn(cached)).To(ContainElement("after-the-restart"))
 	})
-	g.Expect(connection.createsByApply()).To(BeTrue())
+	g.Expect(connection.supportsCreateByApply()).To(BeTrue())
 }
 
 // A black hole keeps connections open and answers nothing.
@@ -299,13 +299,13 @@ func TestTargetIsABlackHole(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	target := startTarget(t, steady)
-	way := newLine(t, target)
+	way := newFlakyProxy(t, target)
 	connection := connectTo(t, kubeconfigAt(t, target, way.URL()))
 	way.Freeze()
-	connection.Doubt()
-	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeFalse()) })
+	connection.ProbeNow()
+	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeFalse()) })
 	g.Expect(connection.Health().Reason).To(Equal(ReasonUnreachable))
-	way.Thaw()
-	connection.Doubt()
-	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
+	way.Unfreeze()
+	connection.ProbeNow()
+	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 }

@@ -33,8 +33,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/kcp"
 )
 
-// traps are what a kubeconfig could make the hub fall into.
-type traps struct {
+// trapServer are what a kubeconfig could make the hub fall into.
+type trapServer struct {
 	// dir is empty as long as no program has run.
 	dir string
 	// program leaves a file, pipe is a file that nobody can open for reading without waiting for ever.
@@ -44,11 +44,11 @@ type traps struct {
 	dialled atomic.Int64
 }
 
-func newTraps(t *testing.T) *traps {
+func newTrapServer(t *testing.T) *trapServer {
 	t.Helper()
 	g := NewWithT(t)
 	tools := t.TempDir()
-	set := &traps{dir: t.TempDir(), program: filepath.Join(tools, "program"), pipe: filepath.Join(tools, "pipe")}
+	set := &trapServer{dir: t.TempDir(), program: filepath.Join(tools, "program"), pipe: filepath.Join(tools, "pipe")}
 	script := fmt.Sprintf("#!/bin/sh\n: > %s/ran\n", set.dir)
 	g.Expect(os.WriteFile(set.program, []byte(script), 0o755)).To(Succeed()) //nolint:gosec // it must be one that runs
 	g.Expect(syscall.Mkfifo(set.pipe, 0o600)).To(Succeed())
@@ -70,7 +70,7 @@ func newTraps(t *testing.T) *traps {
 }
 
 // expectUntouched fails if anything fell into a trap.
-func (s *traps) expectUntouched(g Gomega) {
+func (s *trapServer) expectUntouched(g Gomega) {
 	left, err := os.ReadDir(s.dir)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(left).To(BeEmpty(), "a program ran")
@@ -81,7 +81,7 @@ func (s *traps) expectUntouched(g Gomega) {
 
 // Whatever a kubeconfig asks for, nothing is executed, read or dialled, and a connection that was there is given up.
 func TestHostileKubeconfigsAreNeverActedOn(t *testing.T) {
-	set := newTraps(t)
+	set := newTrapServer(t)
 	cluster := "server: https://" + set.address
 	for name, test := range map[string]struct{ kubeconfig, field string }{
 		"a program":                 {kubeconfigOf(cluster, "exec: {apiVersion: client.authentication.k8s.io/v1, command: "+set.program+", interactiveMode: Never}"), "users.user.exec"},
@@ -104,11 +104,11 @@ func TestHostileKubeconfigsAreNeverActedOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			registry := newRegistry(t.Context(), t, clock.RealClock{})
-			denied, err := ParseNetworks([]string{"127.66.0.0/16"})
+			denied, err := ParseDeniedNetworks([]string{"127.66.0.0/16"})
 			g.Expect(err).NotTo(HaveOccurred())
-			registry.options.Denied = denied
+			registry.options.DeniedNetworks = denied
 			_, err = registry.Connect(syncTarget, []byte(test.kubeconfig), kcp.Limits{})
-			var refused *RefusedError
+			var refused *InvalidKubeconfigError
 			g.Expect(errors.As(err, &refused)).To(BeTrue(), "%v", err)
 			g.Expect(refused.Field).To(Equal(test.field))
 			_, ok := registry.Get(syncTarget)
@@ -121,11 +121,11 @@ func TestHostileKubeconfigsAreNeverActedOn(t *testing.T) {
 // A name leads where it leads when it is dialled: what is denied then is not reached, and its user reads why.
 func TestNamesOfDeniedAddressesAreNotDialled(t *testing.T) {
 	g := NewWithT(t)
-	set := newTraps(t)
+	set := newTrapServer(t)
 	registry := newRegistry(t.Context(), t, clock.RealClock{})
-	denied, err := ParseNetworks([]string{"127.0.0.0/8", "::1/128"})
+	denied, err := ParseDeniedNetworks([]string{"127.0.0.0/8", "::1/128"})
 	g.Expect(err).NotTo(HaveOccurred())
-	registry.options.Denied = denied
+	registry.options.DeniedNetworks = denied
 	server := strings.Replace(set.address, "127.0.0.1", "localhost", 1)
 	connection, err := registry.Connect(syncTarget, []byte(kubeconfigOf("server: https://"+server, goodUser)), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())

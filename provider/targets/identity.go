@@ -37,7 +37,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/connrotation"
 
-	"github.com/synchub-dev/synchub/provider/requests"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
 const (
@@ -61,16 +61,16 @@ type Cluster struct {
 	Server string
 }
 
-// Expected is which cluster a connection must lead to. The zero value takes the first one that answers.
-type Expected struct {
+// ExpectedCluster is which cluster a connection must lead to. The zero value takes the first one that answers.
+type ExpectedCluster struct {
 	Cluster
-	// Trusted is until when the same server is taken for the same cluster without being asked.
-	Trusted time.Time
+	// TrustedUntil is until when the same server is taken for the same cluster without being asked.
+	TrustedUntil time.Time
 }
 
-// isSame tells whether the cluster that was observed can be the one that is expected. IDs decide where both are known; a
+// matches tells whether the cluster that was observed can be the one that is expected. IDs decide where both are known; a
 // cluster that hides its ID, or did so before, must be reached at the same server.
-func (c Cluster) isSame(observed Cluster) bool {
+func (c Cluster) matches(observed Cluster) bool {
 	switch {
 	case c == Cluster{}:
 		return true
@@ -81,22 +81,22 @@ func (c Cluster) isSame(observed Cluster) bool {
 	}
 }
 
-// OtherClusterError is why a target that answers is not up: it is not the cluster that is expected.
-type OtherClusterError struct{ Expected, Observed Cluster }
+// ClusterMismatchError is why a target that answers is not up: it is not the cluster that is expected.
+type ClusterMismatchError struct{ Expected, Observed Cluster }
 
-func (e *OtherClusterError) Error() string {
-	return fmt.Sprintf("the kubeconfig leads to another cluster (%s) than before (%s)", e.Observed.name(), e.Expected.name())
+func (e *ClusterMismatchError) Error() string {
+	return fmt.Sprintf("the kubeconfig leads to another cluster (%s) than before (%s)", e.Observed.describe(), e.Expected.describe())
 }
 
-func (c Cluster) name() string {
+func (c Cluster) describe() string {
 	if c.ID != "" {
 		return "ID " + c.ID
 	}
 	return "no ID, server " + c.Server
 }
 
-// Token is what an operator writes down to confirm the cluster.
-func (c Cluster) Token() string {
+// ConfirmationID is what an operator writes down to confirm the cluster.
+func (c Cluster) ConfirmationID() string {
 	if c.ID != "" {
 		return c.ID
 	}
@@ -112,29 +112,29 @@ func serverFingerprint(config *rest.Config) string {
 // clusterIdentity is what is known of which cluster a connection leads to.
 type clusterIdentity struct {
 	server string
-	// certificate is that of the TLS connection used last, so that most responses are told to be no news without the lock.
-	certificate atomic.Pointer[tls.ConnectionState]
+	// lastTLSState is that of the TLS connection used last, so that most responses are told to be no news without the lock.
+	lastTLSState atomic.Pointer[tls.ConnectionState]
 
-	lock         sync.Mutex
-	expected     Expected
-	certificates map[[sha256.Size]byte]bool
-	// verified is until when id counts, zero if it must be asked.
-	verified time.Time
-	id       string
+	lock              sync.Mutex
+	expected          ExpectedCluster
+	knownCertificates map[[sha256.Size]byte]bool
+	// verifiedUntil is until when id counts, zero if it must be asked.
+	verifiedUntil time.Time
+	id            string
 	// epoch counts what gave reason to ask again, so that an answer from before does not count.
 	epoch int
-	// dialled is true once there was a network connection, open is how many there are, and multiplexed tells that one is enough
+	// hasConnected is true once there was a network connection, open is how many there are, and multiplexed tells that one is enough
 	// for all requests.
-	dialled, multiplexed bool
-	open                 int
+	hasConnected, multiplexed bool
+	openConnections           int
 }
 
-// origins are where a cluster's ID stands, the surest first.
-var origins = []struct {
+// clusterIDSources are where a cluster's ID stands, the surest first.
+var clusterIDSources = []struct {
 	resource schema.GroupVersionResource
 	name     string
 }{
-	{namespaces, metav1.NamespaceSystem},
+	{namespacesResource, metav1.NamespaceSystem},
 	{schema.GroupVersionResource{Group: "core.kcp.io", Version: "v1alpha1", Resource: "logicalclusters"}, "cluster"},
 }
 
@@ -143,10 +143,10 @@ func (c *Connection) Cluster() (cluster Cluster, known bool) {
 	return c.identity.get(c.clock.Now())
 }
 
-// Expect says which cluster the connection must lead to from now on.
-func (c *Connection) Expect(expected Expected) {
-	if c.identity.expect(expected) {
-		c.Doubt()
+// SetExpectedCluster says which cluster the connection must lead to from now on.
+func (c *Connection) SetExpectedCluster(expected ExpectedCluster) {
+	if c.identity.setExpected(expected) {
+		c.ProbeNow()
 	}
 }
 
@@ -157,22 +157,22 @@ func (c *Connection) verifyCluster(ctx context.Context) error {
 	if _, known := c.identity.get(now); known {
 		return nil
 	}
-	epoch := c.identity.now()
-	ctx, done := limited(requests.As(ctx, requests.Background), identityTimeout)
+	epoch := c.identity.currentEpoch()
+	ctx, done := withTimeout(requestmetrics.WithClass(ctx, requestmetrics.Background), identityTimeout)
 	defer done()
-	id, err := ClusterID(context.WithValue(ctx, asking{}, true), c.metadata)
+	id, err := ClusterID(context.WithValue(ctx, identityContextKey{}, true), c.metadata)
 	if err != nil {
 		return fmt.Errorf("cannot find out which cluster answers: %w", err)
 	}
-	return c.identity.set(id, epoch, now.Add(identityInterval+time.Duration(rand.Float64()*0.2*float64(identityInterval)))) //nolint:gosec // jitter needs no secrecy
+	return c.identity.setVerified(id, epoch, now.Add(identityInterval+time.Duration(rand.Float64()*0.2*float64(identityInterval)))) //nolint:gosec // jitter needs no secrecy
 }
 
 // ClusterID asks a cluster for its ID; it is empty if the cluster does not tell.
 func ClusterID(ctx context.Context, from metadata.Interface) (string, error) {
-	for _, origin := range origins {
+	for _, origin := range clusterIDSources {
 		object, err := from.Resource(origin.resource).Get(ctx, origin.name, metav1.GetOptions{})
 		if err == nil {
-			return clusterID(string(object.GetUID())), nil
+			return printableClusterID(string(object.GetUID())), nil
 		}
 		if !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 			return "", err
@@ -181,12 +181,12 @@ func ClusterID(ctx context.Context, from metadata.Interface) (string, error) {
 	return "", nil
 }
 
-// clusterID returns what a target says of itself in a form that can be shown and compared, whatever that is.
-func clusterID(said string) string {
-	if len(said) <= maxClusterID && len(validation.IsDNS1123Subdomain(said)) == 0 {
-		return said
+// printableClusterID returns what a target says of itself in a form that can be shown and compared, whatever that is.
+func printableClusterID(result string) string {
+	if len(result) <= maxClusterID && len(validation.IsDNS1123Subdomain(result)) == 0 {
+		return result
 	}
-	sum := sha256.Sum256([]byte(said))
+	sum := sha256.Sum256([]byte(result))
 	return "sha256-" + hex.EncodeToString(sum[:16])
 }
 
@@ -195,35 +195,35 @@ func (i *clusterIdentity) get(now time.Time) (Cluster, bool) {
 	i.lock.Lock()
 	defer i.lock.Unlock()
 	switch {
-	case now.Before(i.verified):
+	case now.Before(i.verifiedUntil):
 		id := i.id
 		if id == "" {
 			id = i.expected.ID
 		}
 		return Cluster{ID: id, Server: i.server}, true
-	case now.Before(i.expected.Trusted) && i.expected.Server == i.server && i.expected.ID != "":
+	case now.Before(i.expected.TrustedUntil) && i.expected.Server == i.server && i.expected.ID != "":
 		return i.expected.Cluster, true
 	default:
 		return Cluster{}, false
 	}
 }
 
-func (i *clusterIdentity) now() int {
+func (i *clusterIdentity) currentEpoch() int {
 	i.lock.Lock()
 	defer i.lock.Unlock()
 	return i.epoch
 }
 
-// set takes over what the cluster says of itself, unless there has been reason to doubt that since.
-func (i *clusterIdentity) set(id string, epoch int, until time.Time) error {
+// setVerified takes over what the cluster says of itself, unless there has been reason to doubt that since.
+func (i *clusterIdentity) setVerified(id string, epoch int, until time.Time) error {
 	i.lock.Lock()
 	defer i.lock.Unlock()
 	observed := Cluster{ID: id, Server: i.server}
-	if !i.expected.isSame(observed) {
-		return &OtherClusterError{Expected: i.expected.Cluster, Observed: observed}
+	if !i.expected.matches(observed) {
+		return &ClusterMismatchError{Expected: i.expected.Cluster, Observed: observed}
 	}
 	if epoch == i.epoch {
-		i.id, i.verified = id, until
+		i.id, i.verifiedUntil = id, until
 	}
 	if i.expected.ID == "" {
 		i.expected.Cluster = observed
@@ -231,9 +231,9 @@ func (i *clusterIdentity) set(id string, epoch int, until time.Time) error {
 	return nil
 }
 
-// expect takes over what is expected, and tells whether the cluster must be asked because of that. That nothing is expected
+// setExpected takes over what is expected, and tells whether the cluster must be asked because of that. That nothing is expected
 // takes nothing away.
-func (i *clusterIdentity) expect(expected Expected) bool {
+func (i *clusterIdentity) setExpected(expected ExpectedCluster) bool {
 	i.lock.Lock()
 	defer i.lock.Unlock()
 	switch {
@@ -244,104 +244,104 @@ func (i *clusterIdentity) expect(expected Expected) bool {
 		return false
 	}
 	i.expected = expected
-	i.doubt()
+	i.invalidateLocked()
 	return true
 }
 
-// forget has the cluster asked before it is believed again.
-func (i *clusterIdentity) forget() {
+// invalidate has the cluster asked before it is believed again.
+func (i *clusterIdentity) invalidate() {
 	i.lock.Lock()
 	defer i.lock.Unlock()
-	i.doubt()
+	i.invalidateLocked()
 }
 
-// doubt is called with the lock held.
-func (i *clusterIdentity) doubt() {
-	i.verified, i.expected.Trusted = time.Time{}, time.Time{}
+// invalidateLocked is called with the lock held.
+func (i *clusterIdentity) invalidateLocked() {
+	i.verifiedUntil, i.expected.TrustedUntil = time.Time{}, time.Time{}
 	i.epoch++
 }
 
-// probing and asking mark the contexts of a probe, and of the question in it which cluster answers. Whoever dials gets them.
+// probeContextKey and asking mark the contexts of a probe, and of the question in it which cluster answers. Whoever dials gets them.
 type (
-	probing struct{}
-	asking  struct{}
+	probeContextKey    struct{}
+	identityContextKey struct{}
 )
 
-// watchDials notes when a network connection takes the place of another: by the same certificate another cluster may serve, such
+// trackDials notes when a network connection takes the place of another: by the same certificate another cluster may serve, such
 // as behind a load balancer, and so it is asked. A probe asks by itself, and what was asked was answered by the new one.
-func (c *Connection) watchDials(dial connrotation.DialFunc) connrotation.DialFunc {
+func (c *Connection) trackDials(dial connrotation.DialFunc) connrotation.DialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		opened, err := dial(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
-		if c.identity.hasDialled() && ctx.Value(asking{}) == nil {
-			c.identity.forget()
-			if ctx.Value(probing{}) == nil {
-				c.Doubt()
+		if c.identity.connectionOpened() && ctx.Value(identityContextKey{}) == nil {
+			c.identity.invalidate()
+			if ctx.Value(probeContextKey{}) == nil {
+				c.ProbeNow()
 			}
 		}
-		return &watchedConn{Conn: opened, ended: sync.OnceFunc(c.identity.hasHungUp)}, nil
+		return &trackedConn{Conn: opened, onClose: sync.OnceFunc(c.identity.connectionClosed)}, nil
 	}
 }
 
-// watchedConn tells of its end.
-type watchedConn struct {
+// trackedConn tells of its end.
+type trackedConn struct {
 	net.Conn
-	ended func()
+	onClose func()
 }
 
-func (w *watchedConn) Close() error {
-	w.ended()
+func (w *trackedConn) Close() error {
+	w.onClose()
 	return w.Conn.Close()
 }
 
-// hasDialled counts a network connection, and tells whether it takes the place of another: with HTTP/2 each one but the first does,
+// connectionOpened counts a network connection, and tells whether it takes the place of another: with HTTP/2 each one but the first does,
 // without only one that is alone.
-func (i *clusterIdentity) hasDialled() (isNews bool) {
+func (i *clusterIdentity) connectionOpened() (isNews bool) {
 	i.lock.Lock()
 	defer i.lock.Unlock()
-	isNews = i.dialled && (i.open == 0 || i.multiplexed)
-	i.dialled = true
-	i.open++
+	isNews = i.hasConnected && (i.openConnections == 0 || i.multiplexed)
+	i.hasConnected = true
+	i.openConnections++
 	return isNews
 }
 
-func (i *clusterIdentity) hasHungUp() {
+func (i *clusterIdentity) connectionClosed() {
 	i.lock.Lock()
 	defer i.lock.Unlock()
-	i.open--
+	i.openConnections--
 }
 
-// watchCertificates notes by which certificates the target serves. With a new one it may be another cluster at the same
+// trackCertificates notes by which certificates the target serves. With a new one it may be another cluster at the same
 // address, and is asked.
-func (c *Connection) watchCertificates(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(request *http.Request) (*http.Response, error) {
+func (c *Connection) trackCertificates(next http.RoundTripper) http.RoundTripper {
+	return roundTripperFunc(func(request *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(request)
-		if err == nil && c.identity.isNews(response.TLS) {
-			c.identity.forget()
-			c.Doubt()
+		if err == nil && c.identity.isNewCertificate(response.TLS) {
+			c.identity.invalidate()
+			c.ProbeNow()
 		}
 		return response, err
 	})
 }
 
-// isNews tells whether a response came under a certificate that was not seen before; the first is none.
-func (i *clusterIdentity) isNews(state *tls.ConnectionState) bool {
-	if state == nil || len(state.PeerCertificates) == 0 || i.certificate.Swap(state) == state {
+// isNewCertificate tells whether a response came under a certificate that was not seen before; the first is none.
+func (i *clusterIdentity) isNewCertificate(state *tls.ConnectionState) bool {
+	if state == nil || len(state.PeerCertificates) == 0 || i.lastTLSState.Swap(state) == state {
 		return false
 	}
 	sum := sha256.Sum256(state.PeerCertificates[0].Raw)
 	i.lock.Lock()
 	defer i.lock.Unlock()
 	i.multiplexed = state.NegotiatedProtocol == "h2"
-	if i.certificates[sum] {
+	if i.knownCertificates[sum] {
 		return false
 	}
-	isFirst := i.certificates == nil
-	if isFirst || len(i.certificates) >= maxCertificates {
-		i.certificates = map[[sha256.Size]byte]bool{}
+	isFirst := i.knownCertificates == nil
+	if isFirst || len(i.knownCertificates) >= maxCertificates {
+		i.knownCertificates = map[[sha256.Size]byte]bool{}
 	}
-	i.certificates[sum] = true
+	i.knownCertificates[sum] = true
 	return !isFirst
 }

@@ -33,7 +33,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/kcp"
 )
 
-func TestIsSame(t *testing.T) {
+func TestClusterMatches(t *testing.T) {
 	for name, test := range map[string]struct {
 		expected, observed Cluster
 		want               bool
@@ -51,7 +51,7 @@ func TestIsSame(t *testing.T) {
 		"both hide their IDs":                    {Cluster{"", "x"}, Cluster{"", "x"}, true},
 		"both hide their IDs, at two addresses.": {Cluster{"", "x"}, Cluster{"", "y"}, false},
 	} {
-		if got := test.expected.isSame(test.observed); got != test.want {
+		if got := test.expected.matches(test.observed); got != test.want {
 			t.Errorf("%s: want %v, got %v", name, test.want, got)
 		}
 	}
@@ -59,11 +59,11 @@ func TestIsSame(t *testing.T) {
 
 func TestClusterIDsCanBeShown(t *testing.T) {
 	const uid = "6d8f6c3e-3f0e-4a6f-9a4e-6f3a3a1b2c3d"
-	if got := clusterID(uid); got != uid {
+	if got := printableClusterID(uid); got != uid {
 		t.Errorf("a UID becomes %s", got)
 	}
 	for _, odd := range []string{strings.Repeat("a", 5000), "\x1b[31mred", "two words", "a\u202eb", "UPPER"} {
-		if got := clusterID(odd); len(got) > maxClusterID || !strings.HasPrefix(got, "sha256-") || got != clusterID(odd) || got == clusterID(odd+"x") {
+		if got := printableClusterID(odd); len(got) > maxClusterID || !strings.HasPrefix(got, "sha256-") || got != printableClusterID(odd) || got == printableClusterID(odd+"x") {
 			t.Errorf("%.20q becomes %s", odd, got)
 		}
 	}
@@ -80,35 +80,35 @@ func TestCertificatesThatAreNews(t *testing.T) {
 		state *tls.ConnectionState
 		want  bool
 	}{{nil, false}, {&tls.ConnectionState{}, false}, {a, false}, {a, false}, {served("a"), false}, {b, true}, {a, false}, {b, false}, {served("c"), true}, {b, false}} {
-		if got := identity.isNews(test.state); got != test.want {
+		if got := identity.isNewCertificate(test.state); got != test.want {
 			t.Errorf("step %d: want %v, got %v", step, test.want, got)
 		}
 	}
 	for i := range 10 * maxCertificates {
-		identity.isNews(served(fmt.Sprint(i)))
+		identity.isNewCertificate(served(fmt.Sprint(i)))
 	}
-	if len(identity.certificates) > maxCertificates {
-		t.Errorf("%d are remembered", len(identity.certificates))
+	if len(identity.knownCertificates) > maxCertificates {
+		t.Errorf("%d are remembered", len(identity.knownCertificates))
 	}
 }
 
-// changing is a server that stands for the cluster one, and then for another, and may be away.
-type changing struct {
+// changingServer is a server that stands for the cluster one, and then for another, and may be away.
+type changingServer struct {
 	*httptest.Server
 	id   atomic.Value
 	away atomic.Bool
-	// terse has each connection end with its answer.
-	terse atomic.Bool
-	asked atomic.Int64
+	// hidesID has each connection end with its answer.
+	hidesID atomic.Bool
+	asked   atomic.Int64
 }
 
-func newChanging(t *testing.T) *changing {
+func newChangingServer(t *testing.T) *changingServer {
 	t.Helper()
-	s := &changing{}
+	s := &changingServer{}
 	s.id.Store("one")
 	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 		writer.Header().Set("Content-Type", "application/json")
-		if s.terse.Load() {
+		if s.hidesID.Load() {
 			writer.Header().Set("Connection", "close")
 		}
 		switch {
@@ -130,7 +130,7 @@ func newChanging(t *testing.T) *changing {
 // A connection is not up for another cluster than the one before, whatever the address, until that is expected.
 func TestAnotherClusterIsNotUp(t *testing.T) {
 	g := NewWithT(t)
-	target, now := newChanging(t), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
+	target, now := newChangingServer(t), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
 	registry := newRegistry(t.Context(), t, now)
 	connection, err := registry.Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -149,27 +149,27 @@ func TestAnotherClusterIsNotUp(t *testing.T) {
 	// It was away for one probe only, and came back as another.
 	target.id.Store("two")
 	target.away.Store(true)
-	connection.Doubt()
+	connection.ProbeNow()
 	target.away.Store(false)
 	now.Step(time.Minute)
 	for range 20 {
 		now.Step(identityInterval)
 	}
 	expect(false, ReasonClusterChanged)
-	two := connection.Health().Other
+	two := connection.Health().OtherCluster
 	g.Expect(two).To(Equal(Cluster{ID: "two", Server: one.Server}))
 	g.Expect(connection.Health().Message).To(And(ContainSubstring("ID two"), ContainSubstring("ID one")))
 
-	registry.Expect(syncTarget, Expected{Cluster: two})
+	registry.SetExpectedCluster(syncTarget, ExpectedCluster{Cluster: two})
 	expect(true, ReasonConnected)
-	g.Expect(connection.Health().Other).To(Equal(Cluster{}))
+	g.Expect(connection.Health().OtherCluster).To(Equal(Cluster{}))
 	// What is expected already changes nothing.
-	asked := target.asked.Load()
-	registry.Expect(syncTarget, Expected{Cluster: two})
-	if again, known := connection.Cluster(); !known || again != two || target.asked.Load() != asked {
+	key := target.asked.Load()
+	registry.SetExpectedCluster(syncTarget, ExpectedCluster{Cluster: two})
+	if again, known := connection.Cluster(); !known || again != two || target.asked.Load() != key {
 		t.Errorf("got %v, %v", again, known)
 	}
-	registry.Expect(syncTarget, Expected{Cluster: one})
+	registry.SetExpectedCluster(syncTarget, ExpectedCluster{Cluster: one})
 	expect(false, ReasonClusterChanged)
 }
 
@@ -181,17 +181,17 @@ func TestAnotherConnectionIsAsked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			target, now := newChanging(t), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
+			target, now := newChangingServer(t), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
 			connection, err := newRegistry(t.Context(), t, now).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
 			g.Expect(err).NotTo(HaveOccurred())
-			eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
-			asked := target.asked.Load()
+			eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+			key := target.asked.Load()
 
 			target.id.Store(test.then)
 			target.CloseClientConnections()
-			connection.Answers(t.Context())
+			connection.Ping(t.Context())
 			eventually(t, func(g Gomega) {
-				g.Expect(target.asked.Load()).To(BeNumerically(">", asked))
+				g.Expect(target.asked.Load()).To(BeNumerically(">", key))
 				g.Expect(connection.Health().Reason).To(Equal(test.reason))
 			})
 			eventually(t, func(g Gomega) {
@@ -205,11 +205,11 @@ func TestAnotherConnectionIsAsked(t *testing.T) {
 // A server that ends each connection is known all the same, and each probe asks it once.
 func TestConnectionsThatEndAreNoLoop(t *testing.T) {
 	g := NewWithT(t)
-	target, now := newChanging(t), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
-	target.terse.Store(true)
+	target, now := newChangingServer(t), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
+	target.hidesID.Store(true)
 	connection, err := newRegistry(t.Context(), t, now).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
+	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 	for probes := int64(1); probes < 5; probes++ {
 		// The one that has asked waits for the next now.
 		eventually(t, func(g Gomega) { g.Expect(now.HasWaiters()).To(BeTrue()) })
@@ -237,14 +237,14 @@ func TestConnectionsThatAreNews(t *testing.T) {
 			for i, step := range test.steps {
 				got := "."
 				if step == 'h' {
-					identity.hasHungUp()
-				} else if got = "-"; identity.hasDialled() {
+					identity.connectionClosed()
+				} else if got = "-"; identity.connectionOpened() {
 					got = "+"
 				}
 				if got != test.news[i:i+1] {
 					t.Errorf("step %d: want %q, got %q", i, test.news[i], got)
 				}
-				identity.isNews(&tls.ConnectionState{NegotiatedProtocol: test.protocol, PeerCertificates: []*x509.Certificate{{Raw: []byte("a")}}})
+				identity.isNewCertificate(&tls.ConnectionState{NegotiatedProtocol: test.protocol, PeerCertificates: []*x509.Certificate{{Raw: []byte("a")}}})
 			}
 		})
 	}
@@ -258,16 +258,16 @@ func TestTheSameServerIsTrusted(t *testing.T) {
 	}{"the same server": {"", 0}, "another server": {"other", 1}} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			target, now := newChanging(t), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
+			target, now := newChangingServer(t), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
 			registry := newRegistry(t.Context(), t, now)
 			kubeconfig := kubeconfigFor(t, target.Server)
 			config, err := ParseKubeconfig(kubeconfig)
 			g.Expect(err).NotTo(HaveOccurred())
-			expected := Expected{Cluster: Cluster{ID: "one", Server: serverFingerprint(config) + test.server}, Trusted: now.Now().Add(time.Minute)}
-			registry.Expect(syncTarget, expected)
+			expected := ExpectedCluster{Cluster: Cluster{ID: "one", Server: serverFingerprint(config) + test.server}, TrustedUntil: now.Now().Add(time.Minute)}
+			registry.SetExpectedCluster(syncTarget, expected)
 			connection, err := registry.Connect(syncTarget, kubeconfig, kcp.Limits{})
 			g.Expect(err).NotTo(HaveOccurred())
-			eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
+			eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 			cluster, known := connection.Cluster()
 			g.Expect(known).To(BeTrue())
 			g.Expect(cluster.ID).To(Equal("one"))

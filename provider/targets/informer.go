@@ -35,7 +35,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
-	"github.com/synchub-dev/synchub/provider/holdings"
+	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 )
 
 // source is what an informer lists and watches.
@@ -44,13 +44,13 @@ type source struct {
 	watch func(context.Context, metav1.ListOptions) (watch.Interface, error)
 	// example is of the type of the objects.
 	example runtime.Object
-	// labels and fields are selectors.
-	labels, fields string
+	// labelSelector and fields are selectors.
+	labelSelector, fieldSelector string
 }
 
-// objects are all objects of the resource, as a whole, in a namespace or, if that is "", everywhere.
-func (c *Connection) objects(resource schema.GroupVersionResource, namespace string) source {
-	client := c.resource(resource, namespace)
+// objectSource are all objects of the resource, as a whole, in a namespace or, if that is "", everywhere.
+func (c *Connection) objectSource(resource schema.GroupVersionResource, namespace string) source {
+	client := c.resourceClient(resource, namespace)
 	return source{
 		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return client.List(ctx, options)
@@ -60,8 +60,8 @@ func (c *Connection) objects(resource schema.GroupVersionResource, namespace str
 	}
 }
 
-// metadataOf are the same as [metav1.PartialObjectMetadata].
-func (c *Connection) metadataOf(resource schema.GroupVersionResource, namespace string) source {
+// metadataSource are the same as [metav1.PartialObjectMetadata].
+func (c *Connection) metadataSource(resource schema.GroupVersionResource, namespace string) source {
 	client := c.metadata.Resource(resource).Namespace(namespace)
 	return source{
 		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -72,68 +72,68 @@ func (c *Connection) metadataOf(resource schema.GroupVersionResource, namespace 
 	}
 }
 
-// named narrows the source to one object.
-func (s source) named(name string) source {
-	s.fields = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+// withName narrows the source to one object.
+func (s source) withName(name string) source {
+	s.fieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	return s
 }
 
-// informer keeps objects in step with a target.
+// informer keeps objects in sync with a target.
 type informer struct {
 	*store
-	*gate
-	reflector  *cache.Reflector
-	connection *Connection
-	restarts   restarts
-	// reading is what was read so far while all is read anew. Only the reflector uses it.
-	reading reading
-	// coming is what that counts for in the total.
-	coming coming
+	*requestGate
+	reflector    *cache.Reflector
+	connection   *Connection
+	restartPacer pacer
+	// listProgress is what was read so far while all is read anew. Only the reflector uses it.
+	listProgress listProgress
+	// pending is what that counts for in the total.
+	pending pendingBytes
 }
 
-type reading struct {
-	on             bool
+type listProgress struct {
+	isListing      bool
 	objects, bytes int64
 	// listed are the objects in the form in which they are kept, if they come in pages.
 	listed []any
 }
 
 // newInformer returns an informer whose requests pass the gate. It does nothing until it is run.
-func (c *Connection) newInformer(from source, gate *gate, transform cache.TransformFunc, indexers cache.Indexers, handler cache.ResourceEventHandler) *informer {
+func (c *Connection) newInformer(from source, gate *requestGate, transform cache.TransformFunc, indexers cache.Indexers, handler cache.ResourceEventHandler) *informer {
 	log := c.log.WithValues("resource", gate.resource.String())
 	pass := func(ctx context.Context, request func() error) error {
-		err := gate.pass(ctx, request)
+		err := gate.do(ctx, request)
 		if err != nil && ctx.Err() == nil {
-			log.V(1).Info("the watch ended and will be taken up again", "error", c.Describe(err))
-			c.Doubt()
+			log.V(1).Info("the watch ended and will be taken up again", "error", c.RedactError(err))
+			c.ProbeNow()
 		}
 		return err
 	}
-	made := &informer{gate: gate, connection: c, coming: coming{of: c.total}}
+	made := &informer{requestGate: gate, connection: c, pending: pendingBytes{memory: c.memory}}
 	requests := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.LabelSelector, options.FieldSelector = from.labels, from.fields
+			options.LabelSelector, options.FieldSelector = from.labelSelector, from.fieldSelector
 			all, err := made.list(ctx, options, func(ctx context.Context, options metav1.ListOptions) (list runtime.Object, err error) {
 				err = pass(ctx, func() (err error) {
-					list, err = c.inTurn(ctx, options, from.list)
+					list, err = c.listLimited(ctx, options, from.list)
 					return err
 				})
 				return list, err
 			})
 			if err != nil {
-				made.endReading()
+				made.endList()
 			}
 			return all, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (events watch.Interface, err error) {
-			options.LabelSelector, options.FieldSelector = from.labels, from.fields
-			if len(options.ResourceVersion) > maxPosition {
-				return nil, errPositionTooLong
+			options.LabelSelector, options.FieldSelector = from.labelSelector, from.fieldSelector
+			if len(options.ResourceVersion) > maxVersionLength {
+				return nil, errVersionTooLong
 			}
-			if err := made.restarts.pause(ctx, c.clock, maxRestarts, restartInterval); err != nil {
+			if err := made.restartPacer.wait(ctx, c.clock, maxRestarts, restartInterval); err != nil {
 				return nil, err
 			}
-			made.begin(options.SendInitialEvents != nil)
+			made.beginList(options.SendInitialEvents != nil)
 			err = pass(ctx, func() (err error) {
 				events, err = from.watch(ctx, options)
 				return err
@@ -152,27 +152,27 @@ func (c *Connection) newInformer(from source, gate *gate, transform cache.Transf
 	return made
 }
 
-// begin is called before a request that all is read with, or begun to be.
-func (i *informer) begin(anew bool) {
+// beginList is called before a request that all is read with, or begun to be.
+func (i *informer) beginList(anew bool) {
 	if anew {
-		i.endReading()
-		i.reading.on = true
+		i.endList()
+		i.listProgress.isListing = true
 	}
 }
 
-// endReading lets go of what was read, or leaves it to the cache.
-func (i *informer) endReading() {
-	i.coming.drop()
-	i.reading = reading{}
+// endList lets go of what was read, or leaves it to the cache.
+func (i *informer) endList() {
+	i.pending.reset()
+	i.listProgress = listProgress{}
 }
 
-// errCacheFull ends a list of more than may be held.
-var errCacheFull = errors.New("the target has more objects than the hub holds")
+// errCacheLimitExceeded ends a list of more than may be held.
+var errCacheLimitExceeded = errors.New("the target has more objects than the hub holds")
 
 // list reads all pages, of which it keeps only what the cache does, and returns a list without the objects: those go to
 // Replace another way. The reflector would hold all pages as they came.
 func (i *informer) list(ctx context.Context, options metav1.ListOptions, next func(context.Context, metav1.ListOptions) (runtime.Object, error)) (runtime.Object, error) {
-	i.begin(true)
+	i.beginList(true)
 	version, empty := "", 0
 	for {
 		list, err := next(ctx, options)
@@ -180,10 +180,10 @@ func (i *informer) list(ctx context.Context, options metav1.ListOptions, next fu
 			return nil, err
 		}
 		if err := meta.EachListItem(list, func(item runtime.Object) error {
-			kept, err := i.weigh(item)
-			i.reading.listed = append(i.reading.listed, kept)
-			if err == nil && i.isOver() {
-				err = errCacheFull
+			kept, err := i.transformAndCount(item)
+			i.listProgress.listed = append(i.listProgress.listed, kept)
+			if err == nil && i.exceedsCacheLimits() {
+				err = errCacheLimitExceeded
 			}
 			return err
 		}); err != nil {
@@ -195,12 +195,12 @@ func (i *informer) list(ctx context.Context, options metav1.ListOptions, next fu
 		}
 		version = cmp.Or(version, of.GetResourceVersion())
 		options.Continue = of.GetContinue()
-		if err := i.checkPositions(version, options.Continue); err != nil {
+		if err := i.checkVersions(version, options.Continue); err != nil {
 			return nil, err
 		}
 		if meta.LenList(list) == 0 && options.Continue != "" {
 			if empty++; empty > maxEmptyPages {
-				i.connection.LeaveAlone(fmt.Sprintf("its list of %s has no end", i.resource))
+				i.connection.Quarantine(fmt.Sprintf("its list of %s has no end", i.resource))
 				return nil, errEndlessList
 			}
 		}
@@ -210,39 +210,39 @@ func (i *informer) list(ctx context.Context, options metav1.ListOptions, next fu
 	}
 }
 
-// weigh is the transform. It counts what is read anew.
-func (i *informer) weigh(object any) (any, error) {
+// transformAndCount is the transform. It counts what is read anew.
+func (i *informer) transformAndCount(object any) (any, error) {
 	if err := i.checkName(object); err != nil {
 		return nil, err
 	}
 	object, err := i.transform(object)
-	if err == nil && i.reading.on {
-		size := holdings.SizeOf(object)
-		i.reading.objects++
-		i.reading.bytes += size
-		i.coming.add(size)
-		i.isOver()
+	if err == nil && i.listProgress.isListing {
+		size := cachesize.SizeOf(object)
+		i.listProgress.objects++
+		i.listProgress.bytes += size
+		i.pending.add(size)
+		i.exceedsCacheLimits()
 	}
 	return object, err
 }
 
-// isOver tells whether more of the target is read anew than may be held, and has it parked then. That is beside what is held
+// exceedsCacheLimits tells whether more of the target is read anew than may be held, and has it parked then. That is beside what is held
 // until all is there, and takes its place then.
-func (i *informer) isOver() bool {
-	bytes := i.reading.bytes - i.held.Bytes()
-	return i.connection.isOver(i.reading.objects-i.held.Objects(), bytes, bytes > 0)
+func (i *informer) exceedsCacheLimits() bool {
+	bytes := i.listProgress.bytes - i.cached.Bytes()
+	return i.connection.exceedsCacheLimits(i.listProgress.objects-i.cached.Objects(), bytes, bytes > 0)
 }
 
 // Transformer has the reflector reduce and weigh what it reads of a watch that begins with all objects.
-func (i *informer) Transformer() cache.TransformFunc { return i.weigh }
+func (i *informer) Transformer() cache.TransformFunc { return i.transformAndCount }
 
 // Replace is called with all that there is, unless it came in pages.
 func (i *informer) Replace(objects []any, resourceVersion string) error {
 	i.UpdateResourceVersion(resourceVersion)
-	if i.reading.listed != nil {
-		objects = i.reading.listed
+	if i.listProgress.listed != nil {
+		objects = i.listProgress.listed
 	}
-	i.endReading()
+	i.endList()
 	return i.store.Replace(objects, resourceVersion)
 }
 
@@ -252,39 +252,39 @@ func (i *informer) Add(object any) error { return i.Update(object) }
 // Update is called for each object that changes. One too many is held all the same until the watch ends for it: the reflector
 // would not ask for it again.
 func (i *informer) Update(object any) error {
-	before := i.held.Bytes()
+	before := i.cached.Bytes()
 	if err := i.checkName(object); err != nil {
 		return err
 	}
 	err := i.store.Update(object)
-	i.connection.isOver(0, 0, i.held.Bytes() > before)
+	i.connection.exceedsCacheLimits(0, 0, i.cached.Bytes() > before)
 	return err
 }
 
-// RunWithContext keeps the objects in step until ctx ends. For that long they count among what the hub holds. What the
+// RunWithContext keeps the objects in sync until ctx ends. For that long they count among what the hub holds. What the
 // reflector has to say is said by the requests already.
 func (i *informer) RunWithContext(ctx context.Context) {
-	defer i.connection.holds(i)()
+	defer i.connection.trackInformer(i)()
 	// A list may go on for a moment after the reflector has ended.
-	defer i.coming.end()
+	defer i.pending.close()
 	i.reflector.RunWithContext(klog.NewContext(ctx, logr.Discard()))
 }
 
-// WaitSynced returns true when the informer is synced, false when ctx ends first.
-func (i *informer) WaitSynced(ctx context.Context) bool {
+// WaitForCacheSync returns true when the informer is synced, false when ctx ends first.
+func (i *informer) WaitForCacheSync(ctx context.Context) bool {
 	select {
 	case <-i.synced:
 	case <-ctx.Done():
 	}
-	return i.Synced()
+	return i.HasSynced()
 }
 
-// runAnd runs the informer until ctx ends, and calls synced once it is.
-func (i *informer) runAnd(ctx context.Context, synced func()) {
+// runAndNotify runs the informer until ctx ends, and calls synced once it is.
+func (i *informer) runAndNotify(ctx context.Context, synced func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if i.WaitSynced(ctx) {
+		if i.WaitForCacheSync(ctx) {
 			synced()
 		}
 	}()
@@ -292,34 +292,34 @@ func (i *informer) runAnd(ctx context.Context, synced func()) {
 	<-ended
 }
 
-// onlyIdentity leaves of an object what tells it, and its states, from others.
-func onlyIdentity(object any) (any, error) {
+// toIdentityOnly leaves of an object what tells it, and its states, from others.
+func toIdentityOnly(object any) (any, error) {
 	partial, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {
 		return object, nil
 	}
-	return &metav1.PartialObjectMetadata{ObjectMeta: identity(partial)}, nil
+	return &metav1.PartialObjectMetadata{ObjectMeta: identityMeta(partial)}, nil
 }
 
-// identityAndLabels leaves the labels, too.
-func identityAndLabels(object any) (any, error) {
+// toIdentityAndLabels leaves the labels, too.
+func toIdentityAndLabels(object any) (any, error) {
 	partial, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {
 		return object, nil
 	}
-	kept := &metav1.PartialObjectMetadata{ObjectMeta: identity(partial)}
+	kept := &metav1.PartialObjectMetadata{ObjectMeta: identityMeta(partial)}
 	kept.Labels = partial.Labels
 	return kept, nil
 }
 
-func identity(object metav1.Object) metav1.ObjectMeta {
+func identityMeta(object metav1.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
 	}
 }
 
-// keyOfObject returns the key of what an informer tells, which may be a tombstone.
-func keyOfObject(object any) types.NamespacedName {
+// keyFor returns the key of what an informer tells, which may be a tombstone.
+func keyFor(object any) types.NamespacedName {
 	name, err := cache.DeletionHandlingObjectToName(object)
 	if err != nil {
 		return types.NamespacedName{}

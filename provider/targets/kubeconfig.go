@@ -50,16 +50,16 @@ const (
 	maxCA          = 64 << 10
 )
 
-// RefusedError says which part of a kubeconfig is not accepted. It never quotes a value.
-type RefusedError struct {
+// InvalidKubeconfigError says which part of a kubeconfig is not accepted. It never quotes a value.
+type InvalidKubeconfigError struct {
 	// Field is the offending field, as written in a kubeconfig.
 	Field string
-	// Why says what is wrong, and what to do instead.
-	Why string
+	// Reason says what is wrong, and what to do instead.
+	Reason string
 }
 
-func (e *RefusedError) Error() string {
-	return fmt.Sprintf("the kubeconfig is refused because of %s: %s", e.Field, e.Why)
+func (e *InvalidKubeconfigError) Error() string {
+	return fmt.Sprintf("the kubeconfig is refused because of %s: %s", e.Field, e.Reason)
 }
 
 // errMalformed replaces parser errors, which may quote the content.
@@ -69,29 +69,29 @@ var errMalformed = errors.New("it is not a well-formed kubeconfig")
 // the hub run a program, open a file, use a proxy, act as somebody else, or talk to a server it cannot verify. What other
 // contexts name, and extensions, are not looked at.
 func ParseKubeconfig(kubeconfig []byte) (*rest.Config, error) {
-	if err := checkDocument(kubeconfig); err != nil {
+	if err := checkYAML(kubeconfig); err != nil {
 		return nil, err
 	}
 	parsed, err := clientcmd.Load(kubeconfig)
 	if err != nil {
-		return nil, &RefusedError{Field: fieldSyntax, Why: errMalformed.Error()}
+		return nil, &InvalidKubeconfigError{Field: fieldSyntax, Reason: errMalformed.Error()}
 	}
 	context, ok := parsed.Contexts[parsed.CurrentContext]
 	if !ok || context == nil {
-		return nil, &RefusedError{Field: "current-context", Why: "it names no context of this kubeconfig"}
+		return nil, &InvalidKubeconfigError{Field: "current-context", Reason: "it names no context of this kubeconfig"}
 	}
 	cluster, ok := parsed.Clusters[context.Cluster]
 	if !ok || cluster == nil {
-		return nil, &RefusedError{Field: "contexts.context.cluster", Why: "it names no cluster of this kubeconfig"}
+		return nil, &InvalidKubeconfigError{Field: "contexts.context.cluster", Reason: "it names no cluster of this kubeconfig"}
 	}
 	user, ok := parsed.AuthInfos[context.AuthInfo]
 	if !ok || user == nil {
-		return nil, &RefusedError{Field: "contexts.context.user", Why: "it names no user of this kubeconfig"}
+		return nil, &InvalidKubeconfigError{Field: "contexts.context.user", Reason: "it names no user of this kubeconfig"}
 	}
 	for _, check := range []func() error{
 		func() error { return checkCluster(cluster) },
 		func() error { return checkUser(user) },
-		func() error { return checkSense(user) },
+		func() error { return checkAuthCombination(user) },
 		func() error { return checkSizes(cluster, user) },
 		func() error { return checkCertificates(cluster, user) },
 	} {
@@ -118,50 +118,50 @@ func checkCluster(cluster *clientcmdapi.Cluster) error {
 	server, err := url.Parse(cluster.Server)
 	switch {
 	case err != nil || server.Scheme != "https" || server.Hostname() == "" || server.User != nil:
-		return &RefusedError{Field: fieldServer, Why: "it must be an https URL without credentials"}
+		return &InvalidKubeconfigError{Field: fieldServer, Reason: "it must be an https URL without credentials"}
 	case cluster.InsecureSkipTLSVerify:
-		return &RefusedError{Field: "clusters.cluster.insecure-skip-tls-verify", Why: "give certificate-authority-data instead"}
+		return &InvalidKubeconfigError{Field: "clusters.cluster.insecure-skip-tls-verify", Reason: "give certificate-authority-data instead"}
 	case cluster.CertificateAuthority != "":
-		return &RefusedError{Field: "clusters.cluster.certificate-authority", Why: "it is a file; give certificate-authority-data instead"}
+		return &InvalidKubeconfigError{Field: "clusters.cluster.certificate-authority", Reason: "it is a file; give certificate-authority-data instead"}
 	case cluster.ProxyURL != "":
-		return &RefusedError{Field: "clusters.cluster.proxy-url", Why: "the hub connects directly"}
+		return &InvalidKubeconfigError{Field: "clusters.cluster.proxy-url", Reason: "the hub connects directly"}
 	}
-	if why := improperServer(server); why != "" {
-		return &RefusedError{Field: fieldServer, Why: why}
+	if problem := serverURLProblem(server); problem != "" {
+		return &InvalidKubeconfigError{Field: fieldServer, Reason: problem}
 	}
-	if name := cluster.TLSServerName; name != "" && len(name) <= maxServerName && improperHost(name) != "" {
-		return &RefusedError{Field: "clusters.cluster.tls-server-name", Why: "it " + improperHost(name)}
+	if name := cluster.TLSServerName; name != "" && len(name) <= maxServerName && hostProblem(name) != "" {
+		return &InvalidKubeconfigError{Field: "clusters.cluster.tls-server-name", Reason: "it " + hostProblem(name)}
 	}
-	return Networks{}.check(server)
+	return DeniedNetworks{}.checkServer(server)
 }
 
 func checkUser(user *clientcmdapi.AuthInfo) error {
 	switch {
 	case user.Exec != nil:
-		return &RefusedError{Field: "users.user.exec", Why: "no program is run; give a token or client-certificate-data instead"}
+		return &InvalidKubeconfigError{Field: "users.user.exec", Reason: "no program is run; give a token or client-certificate-data instead"}
 	case user.AuthProvider != nil:
-		return &RefusedError{Field: "users.user.auth-provider", Why: "give a token or client-certificate-data instead"}
+		return &InvalidKubeconfigError{Field: "users.user.auth-provider", Reason: "give a token or client-certificate-data instead"}
 	case user.Impersonate != "" || user.ImpersonateUID != "" || len(user.ImpersonateGroups) > 0 || len(user.ImpersonateUserExtra) > 0:
-		return &RefusedError{Field: "users.user.as", Why: "the hub acts as the user itself only"}
+		return &InvalidKubeconfigError{Field: "users.user.as", Reason: "the hub acts as the user itself only"}
 	case user.TokenFile != "":
-		return &RefusedError{Field: "users.user.tokenFile", Why: "it is a file; give a token instead"}
+		return &InvalidKubeconfigError{Field: "users.user.tokenFile", Reason: "it is a file; give a token instead"}
 	case user.ClientCertificate != "":
-		return &RefusedError{Field: "users.user.client-certificate", Why: "it is a file; give client-certificate-data instead"}
+		return &InvalidKubeconfigError{Field: "users.user.client-certificate", Reason: "it is a file; give client-certificate-data instead"}
 	case user.ClientKey != "":
-		return &RefusedError{Field: "users.user.client-key", Why: "it is a file; give client-key-data instead"}
+		return &InvalidKubeconfigError{Field: "users.user.client-key", Reason: "it is a file; give client-key-data instead"}
 	}
 	return nil
 }
 
-// checkSense refuses what a request could not carry.
-func checkSense(user *clientcmdapi.AuthInfo) error {
+// checkAuthCombination refuses what a request could not carry.
+func checkAuthCombination(user *clientcmdapi.AuthInfo) error {
 	switch {
 	case len(user.ClientCertificateData) > 0 && len(user.ClientKeyData) == 0:
-		return &RefusedError{Field: fieldCertificate, Why: "it is of no use without client-key-data"}
+		return &InvalidKubeconfigError{Field: fieldCertificate, Reason: "it is of no use without client-key-data"}
 	case len(user.ClientKeyData) > 0 && len(user.ClientCertificateData) == 0:
-		return &RefusedError{Field: fieldKey, Why: "it is of no use without client-certificate-data"}
+		return &InvalidKubeconfigError{Field: fieldKey, Reason: "it is of no use without client-certificate-data"}
 	case user.Token != "" && (user.Username != "" || user.Password != ""):
-		return &RefusedError{Field: fieldPassword, Why: "a request carries a token or a name with a password, never both; keep one of them"}
+		return &InvalidKubeconfigError{Field: fieldPassword, Reason: "a request carries a token or a name with a password, never both; keep one of them"}
 	}
 	return nil
 }
@@ -181,7 +181,7 @@ func checkSizes(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) erro
 		{fieldKey, len(user.ClientKeyData), maxCertificate},
 	} {
 		if value.size > value.max {
-			return &RefusedError{Field: value.field, Why: fmt.Sprintf("it has %d bytes, at most %d are taken", value.size, value.max)}
+			return &InvalidKubeconfigError{Field: value.field, Reason: fmt.Sprintf("it has %d bytes, at most %d are taken", value.size, value.max)}
 		}
 	}
 	return nil
@@ -190,11 +190,11 @@ func checkSizes(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) erro
 // checkCertificates reads them as a connection would, which could not say what is wrong without quoting it.
 func checkCertificates(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) error {
 	if authority := cluster.CertificateAuthorityData; len(authority) > 0 && !x509.NewCertPool().AppendCertsFromPEM(authority) {
-		return &RefusedError{Field: fieldCA, Why: "it holds no certificate in PEM form"}
+		return &InvalidKubeconfigError{Field: fieldCA, Reason: "it holds no certificate in PEM form"}
 	}
 	if len(user.ClientCertificateData) > 0 {
 		if _, err := tls.X509KeyPair(user.ClientCertificateData, user.ClientKeyData); err != nil {
-			return &RefusedError{Field: fieldCertificate, Why: "it and client-key-data are no pair of a certificate and its key in PEM form"}
+			return &InvalidKubeconfigError{Field: fieldCertificate, Reason: "it and client-key-data are no pair of a certificate and its key in PEM form"}
 		}
 	}
 	return nil

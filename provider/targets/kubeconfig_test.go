@@ -46,20 +46,20 @@ const secret = "5ecret-value"
 
 var (
 	secretData  = base64.StdEncoding.EncodeToString([]byte(secret))
-	certificate = newPair()
+	certificate = newKeyPair()
 	goodCA      = "certificate-authority-data: " + certificate.data
 	goodCluster = "server: https://cluster.example.org:6443, " + goodCA
 	goodUser    = "token: " + secret
 	goodPair    = "client-certificate-data: " + certificate.data + ", client-key-data: " + certificate.keyData
 )
 
-// pair is a certificate with its key, in PEM form, and as a kubeconfig has it.
-type pair struct {
+// keyPair is a certificate with its key, in PEM form, and as a kubeconfig has it.
+type keyPair struct {
 	pem, key      []byte
 	data, keyData string
 }
 
-func newPair() (made pair) {
+func newKeyPair() (made keyPair) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		panic(err)
@@ -214,7 +214,7 @@ var refusedKubeconfigs = map[string]struct{ kubeconfig, field string }{
 	"no authority's data":    {kubeconfigOf("server: https://x, certificate-authority-data: "+secretData, goodUser), fieldCA},
 	"no certificate's data":  {kubeconfigOf(goodCluster, "client-certificate-data: "+secretData+", client-key-data: "+certificate.keyData), fieldCertificate},
 	"no key's data":          {kubeconfigOf(goodCluster, "client-certificate-data: "+certificate.data+", client-key-data: "+secretData), fieldCertificate},
-	"another key":            {kubeconfigOf(goodCluster, "client-certificate-data: "+certificate.data+", client-key-data: "+newPair().keyData), fieldCertificate},
+	"another key":            {kubeconfigOf(goodCluster, "client-certificate-data: "+certificate.data+", client-key-data: "+newKeyPair().keyData), fieldCertificate},
 
 	"a link-local address":      {kubeconfigOf("server: 'https://169.254.1.1:6443'", goodUser), fieldServer},
 	"a link-local IPv6 address": {kubeconfigOf("server: 'https://[fe80::1]'", goodUser), fieldServer},
@@ -294,7 +294,7 @@ func TestParseKubeconfigRefuses(t *testing.T) {
 			g := NewWithT(t)
 			config, err := ParseKubeconfig([]byte(tt.kubeconfig))
 			g.Expect(config).To(BeNil())
-			var refused *RefusedError
+			var refused *InvalidKubeconfigError
 			g.Expect(errors.As(err, &refused)).To(BeTrue(), "%v", err)
 			g.Expect(refused.Field).To(Equal(tt.field))
 			g.Expect(err.Error()).To(ContainSubstring(tt.field))
@@ -324,8 +324,8 @@ func FuzzParseKubeconfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kubeconfig []byte) {
 		got, err := ParseKubeconfig(kubeconfig)
 		if err != nil {
-			var refused *RefusedError
-			if !errors.As(err, &refused) || refused.Field == "" || refused.Why == "" || got != nil {
+			var refused *InvalidKubeconfigError
+			if !errors.As(err, &refused) || refused.Field == "" || refused.Reason == "" || got != nil {
 				t.Fatalf("want a refusal and nothing else, got %v and %v", err, got)
 			}
 			return

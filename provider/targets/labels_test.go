@@ -35,7 +35,7 @@ func TestNamespaceLabels(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
 	target := startTarget(t, steady)
-	admin, way := administrator(t, target), newLine(t, target)
+	admin, way := administrator(t, target), newFlakyProxy(t, target)
 	connection := connectTo(t, kubeconfigAt(t, target, way.URL()))
 	namespace := func(name, labels string) {
 		t.Helper()
@@ -45,7 +45,7 @@ func TestNamespaceLabels(t *testing.T) {
 	namespace("labelled-twin", "team: a")
 	var lock sync.Mutex
 	told := map[string]int{}
-	unsubscribe := connection.Subscribe(Listener{Labels: func(name string) {
+	unsubscribe := connection.Subscribe(Listener{OnNamespaceLabels: func(name string) {
 		lock.Lock()
 		defer lock.Unlock()
 		if strings.HasPrefix(name, "labelled-") {
@@ -86,7 +86,7 @@ func TestNamespaceLabels(t *testing.T) {
 	tells(map[string]int{"labelled-comes": 1, "labelled-there": 1})
 	shows("labelled-there", map[string]string{"team": "b", "more": "c"})
 	// Nothing else of a namespace is told.
-	_, err := admin.Resource(namespaces).Patch(ctx, "labelled-there", types.MergePatchType, []byte(`{"metadata":{"annotations":{"note":"x"}}}`), metav1.PatchOptions{})
+	_, err := admin.Resource(namespacesResource).Patch(ctx, "labelled-there", types.MergePatchType, []byte(`{"metadata":{"annotations":{"note":"x"}}}`), metav1.PatchOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 	finalize(ctx, g, admin, "labelled-twin")
 	eventually(t, func(g Gomega) {
@@ -96,15 +96,15 @@ func TestNamespaceLabels(t *testing.T) {
 	tells(map[string]int{"labelled-comes": 1, "labelled-there": 1})
 
 	// What changes while nobody sees it is told afterwards, and until then the last that was shown counts.
-	way.Cut()
-	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeFalse()) })
+	way.Disconnect()
+	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeFalse()) })
 	namespace("labelled-there", "team: c")
 	namespace("labelled-twin", "team: z")
 	labels, known := connection.NamespaceLabels("labelled-there")
 	g.Expect(known).To(BeTrue())
 	g.Expect(labels).To(HaveKeyWithValue("team", "b"))
-	way.Mend(t)
-	connection.Doubt()
+	way.Reconnect(t)
+	connection.ProbeNow()
 	tells(map[string]int{"labelled-comes": 1, "labelled-there": 2, "labelled-twin": 1})
 	shows("labelled-there", map[string]string{"team": "c"})
 	shows("labelled-twin", map[string]string{"team": "z"})
@@ -120,19 +120,19 @@ func TestNamespaceLabelsOfATargetThatIsAway(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	target := startTarget(t, steady)
-	way := newLine(t, target)
+	way := newFlakyProxy(t, target)
 	connection := connectTo(t, kubeconfigAt(t, target, way.URL()))
-	way.Cut()
-	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeFalse()) })
+	way.Disconnect()
+	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeFalse()) })
 	for range 2 {
 		_, known := connection.NamespaceLabels("default")
 		g.Expect(known).To(BeFalse())
 	}
 	synced := make(chan struct{}, 1)
-	t.Cleanup(connection.Subscribe(Listener{Namespace: func(string, bool) {}, Synced: func() { synced <- struct{}{} }}))
-	way.Mend(t)
-	connection.Doubt()
-	g.Eventually(synced).WithTimeout(patience).Should(Receive())
+	t.Cleanup(connection.Subscribe(Listener{OnNamespace: func(string, bool) {}, OnSynced: func() { synced <- struct{}{} }}))
+	way.Reconnect(t)
+	connection.ProbeNow()
+	g.Eventually(synced).WithTimeout(eventuallyTimeout).Should(Receive())
 	// Who waits for that may rely on it.
 	_, known := connection.NamespaceLabels("default")
 	g.Expect(known).To(BeTrue())

@@ -23,8 +23,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/synchub-dev/synchub/provider/gauges"
-	"github.com/synchub-dev/synchub/provider/requests"
+	"github.com/synchub-dev/synchub/provider/metrics"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
 var (
@@ -32,7 +32,7 @@ var (
 		"Whether the target answers: 1 or 0.", []string{"sync_target"}, nil)
 	targetState = prometheus.NewDesc("synchub_target_state",
 		"1 for the reason that the condition of the connection has now.", []string{"sync_target", "reason"}, nil)
-	targetRises = prometheus.NewDesc("synchub_target_rises_total",
+	targetConnections = prometheus.NewDesc("synchub_target_connections_total",
 		"How often the target has come up.", []string{"sync_target"}, nil)
 	lastAnswer = prometheus.NewDesc("synchub_target_last_answer_timestamp_seconds",
 		"When the target last answered a probe, in seconds since 1970. None if it never has.", []string{"sync_target"}, nil)
@@ -42,17 +42,17 @@ var (
 		"Estimate of the memory that those take.", []string{"sync_target", "resource"}, nil)
 	totalBytes = prometheus.NewDesc("synchub_targets_bytes",
 		"Estimate of the memory that what is held of all targets takes together.", nil, nil)
-	totalLimit = prometheus.NewDesc("synchub_targets_max_bytes",
+	maxTotalBytes = prometheus.NewDesc("synchub_targets_max_bytes",
 		"How much that may be; 0 stands for no limit.", nil, nil)
 )
 
-// registries are those that run: none on a hub that does not lead.
-var registries = gauges.New(readRegistries, targetUp, targetState, targetRises, lastAnswer, cacheObjects, cacheBytes, totalBytes, totalLimit)
+// runningRegistries are those that run: none on a hub that does not lead.
+var runningRegistries = metrics.New(collectRegistries, targetUp, targetState, targetConnections, lastAnswer, cacheObjects, cacheBytes, totalBytes, maxTotalBytes)
 
 // Collectors returns the package's metrics, to be registered once.
-func Collectors() []prometheus.Collector { return []prometheus.Collector{registries} }
+func Collectors() []prometheus.Collector { return []prometheus.Collector{runningRegistries} }
 
-func readRegistries(running []*Registry, metrics chan<- prometheus.Metric) {
+func collectRegistries(running []*Registry, metrics chan<- prometheus.Metric) {
 	connections := map[types.UID]*Connection{}
 	for _, registry := range running {
 		registry.lock.RLock()
@@ -60,28 +60,28 @@ func readRegistries(running []*Registry, metrics chan<- prometheus.Metric) {
 		registry.lock.RUnlock()
 	}
 	for _, connection := range connections {
-		connection.readHealth(metrics)
-		connection.readHoldings(metrics)
+		connection.collectHealth(metrics)
+		connection.collectCacheSizes(metrics)
 	}
-	readTotals(running, metrics)
+	collectTotals(running, metrics)
 }
 
-// readTotals tells what is held of all targets together.
-func readTotals(running []*Registry, metrics chan<- prometheus.Metric) {
+// collectTotals tells what is held of all targets together.
+func collectTotals(running []*Registry, metrics chan<- prometheus.Metric) {
 	if len(running) == 0 {
 		return
 	}
 	var bytes, limit int64
 	for _, registry := range running {
-		total := registry.options.total
-		bytes, limit = bytes+total.held.Bytes()+total.coming.Load(), limit+total.limit
+		total := registry.options.memory
+		bytes, limit = bytes+total.cached.Bytes()+total.pending.Load(), limit+total.limit
 	}
-	for described, value := range map[*prometheus.Desc]int64{totalBytes: bytes, totalLimit: limit} {
+	for described, value := range map[*prometheus.Desc]int64{totalBytes: bytes, maxTotalBytes: limit} {
 		metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, float64(value))
 	}
 }
 
-func (c *Connection) readHealth(metrics chan<- prometheus.Metric) {
+func (c *Connection) collectHealth(metrics chan<- prometheus.Metric) {
 	health, syncTarget := c.Health(), string(c.SyncTarget)
 	gauge := func(described *prometheus.Desc, value float64, labels ...string) {
 		metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, value, labels...)
@@ -92,22 +92,22 @@ func (c *Connection) readHealth(metrics chan<- prometheus.Metric) {
 	}
 	gauge(targetUp, up, syncTarget)
 	gauge(targetState, 1, syncTarget, health.Reason)
-	metrics <- prometheus.MustNewConstMetric(targetRises, prometheus.CounterValue, float64(c.Rises()), syncTarget)
+	metrics <- prometheus.MustNewConstMetric(targetConnections, prometheus.CounterValue, float64(c.ConnectionEpoch()), syncTarget)
 	if !health.LastSeen.IsZero() {
 		gauge(lastAnswer, float64(health.LastSeen.UnixMilli())/1000, syncTarget)
 	}
 }
 
-// readHoldings adds up what the informers of each resource hold.
-func (c *Connection) readHoldings(metrics chan<- prometheus.Metric) {
+// collectCacheSizes adds up what the informers of each resource hold.
+func (c *Connection) collectCacheSizes(metrics chan<- prometheus.Metric) {
 	c.lock.Lock()
 	informers := slices.Collect(maps.Keys(c.informers))
 	c.lock.Unlock()
 	objects, bytes := map[string]int64{}, map[string]int64{}
 	for _, informer := range informers {
-		resource := requests.Resource(informer.resource.String())
-		objects[resource] += informer.held.Objects()
-		bytes[resource] += informer.held.Bytes()
+		resource := requestmetrics.ResourceLabel(informer.resource.String())
+		objects[resource] += informer.cached.Objects()
+		bytes[resource] += informer.cached.Bytes()
 	}
 	for resource := range objects {
 		for described, sum := range map[*prometheus.Desc]int64{cacheObjects: objects[resource], cacheBytes: bytes[resource]} {
@@ -116,12 +116,12 @@ func (c *Connection) readHoldings(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// holds counts what an informer holds among what the hub does, until it lets go.
-func (c *Connection) holds(informer *informer) (letGo func()) {
+// trackInformer counts what an informer holds among what the hub does, until it lets go.
+func (c *Connection) trackInformer(informer *informer) (letGo func()) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	c.informers[informer] = struct{}{}
-	takeOut := informer.held.Within(&c.held)
+	takeOut := informer.cached.AddToParent(&c.cached)
 	return func() {
 		takeOut()
 		c.lock.Lock()

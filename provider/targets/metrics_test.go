@@ -30,18 +30,18 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/provider/kcp"
-	"github.com/synchub-dev/synchub/provider/requests"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
 // scrape returns what is told of a SyncTarget, by name and the labels beside it.
 func scrape(t *testing.T, syncTarget types.UID) map[string]float64 {
 	t.Helper()
-	return framework.About(framework.Gather(t, Collectors()...), "sync_target", string(syncTarget), "synchub_target_")
+	return framework.SeriesWithLabel(framework.Gather(t, Collectors()...), "sync_target", string(syncTarget), "synchub_target_")
 }
 
-// hubOf is a registry whose only SyncTarget no other test has.
-func hubOf(ctx context.Context, t *testing.T) (*Registry, types.UID) {
+// registryWithTarget is a registry whose only SyncTarget no other test has.
+func registryWithTarget(ctx context.Context, t *testing.T) (*Registry, types.UID) {
 	t.Helper()
 	registry := newRegistry(ctx, t, clock.RealClock{}).Registry
 	registry.options.OnChange = func(types.UID) {}
@@ -53,18 +53,18 @@ func TestMetricsOfAConnection(t *testing.T) {
 	g := NewWithT(t)
 	leading, endLead := context.WithCancel(t.Context())
 	defer endLead()
-	registry, uid := hubOf(leading, t)
+	registry, uid := registryWithTarget(leading, t)
 	g.Expect(scrape(t, uid)).To(BeEmpty())
 	target := startTarget(t, steady)
-	way := newLine(t, target)
+	way := newFlakyProxy(t, target)
 	_, err := registry.Connect(uid, kubeconfigAt(t, target, way.URL()), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
 	eventually(t, func(g Gomega) { g.Expect(scrape(t, uid)).To(HaveKeyWithValue("up", 1.0)) })
 	told := scrape(t, uid)
-	g.Expect(told).To(And(HaveKeyWithValue("state Connected", 1.0), HaveKeyWithValue("rises_total", 1.0)))
-	g.Expect(told["last_answer_timestamp_seconds"]).To(BeNumerically("~", time.Now().Unix(), patience.Seconds()))
+	g.Expect(told).To(And(HaveKeyWithValue("state Connected", 1.0), HaveKeyWithValue("connections_total", 1.0)))
+	g.Expect(told["last_answer_timestamp_seconds"]).To(BeNumerically("~", time.Now().Unix(), eventuallyTimeout.Seconds()))
 
-	problems, err := testutil.CollectAndLint(registries)
+	problems, err := testutil.CollectAndLint(runningRegistries)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(problems).To(BeEmpty())
 
@@ -73,7 +73,7 @@ func TestMetricsOfAConnection(t *testing.T) {
 	_, err = registry.Connect(uid, kubeconfigAt(t, target, "https://127.0.0.1:1"), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
 	eventually(t, func(g Gomega) {
-		g.Expect(scrape(t, uid)).To(Equal(map[string]float64{"up": 0, "state TargetUnreachable": 1, "rises_total": 0}))
+		g.Expect(scrape(t, uid)).To(Equal(map[string]float64{"up": 0, "state TargetUnreachable": 1, "connections_total": 0}))
 	})
 	endLead()
 	eventually(t, func(g Gomega) { g.Expect(scrape(t, uid)).To(BeEmpty(), "it does not lead any more") })
@@ -82,12 +82,12 @@ func TestMetricsOfAConnection(t *testing.T) {
 // What a cache holds is counted while it runs: when all objects are gone, no byte is left.
 func TestMetricsOfCaches(t *testing.T) {
 	g := NewWithT(t)
-	requests.Publish(schema.GroupResource{Resource: "configmaps"})
-	registry, uid := hubOf(t.Context(), t)
+	requestmetrics.RegisterResource(schema.GroupResource{Resource: "configmaps"})
+	registry, uid := registryWithTarget(t.Context(), t)
 	target := startTarget(t, steady)
 	connection, err := registry.Connect(uid, kubeconfigAt(t, target, target.Config.Host), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
+	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 	const selector = "metrics.example.org/held=true"
 	box := func(name, data string) string {
 		return fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: default, labels: {metrics.example.org/held: 'true'}}, data: {a: %s}}", name, data)
@@ -102,13 +102,13 @@ func TestMetricsOfCaches(t *testing.T) {
 		return bytes
 	}
 	g.Expect(framework.Apply(t.Context(), target.Config, box("metrics-first", "x"))).To(Succeed())
-	told := &events{}
+	told := &eventRecorder{}
 	ctx, endCaches := context.WithCancel(t.Context())
 	defer endCaches()
 	for range 2 {
 		cached := connection.NewCache(configMaps, CacheOptions{Selector: selector, Handler: told.handler()})
 		runInTest(t, func(context.Context) { cached.Run(ctx) })
-		waitSynced(t, cached)
+		waitForCacheSync(t, cached)
 	}
 	small := holds(2, "each cache counts")
 	g.Expect(small).To(BeNumerically(">", 500))

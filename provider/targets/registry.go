@@ -32,9 +32,9 @@ import (
 	"github.com/synchub-dev/synchub/provider/kcp"
 )
 
-// handoverTime is for how long a connection stays open after another took its place, so that whoever works with it can
+// handoverPeriod is for how long a connection stays open after another took its place, so that whoever works with it can
 // go over, and what is under way can end.
-const handoverTime = time.Second
+const handoverPeriod = time.Second
 
 // ErrNotLeading is why no connection is made by a hub that does not lead, or has only begun to.
 var ErrNotLeading = errors.New("this hub makes no connections: it is not the leader")
@@ -49,14 +49,14 @@ type Registry struct {
 	// successors are connections made from changed credentials, while the ones before still work and the target has not
 	// answered the new ones.
 	successors map[types.UID]*Connection
-	// expected are the clusters that connections must lead to.
-	expected map[types.UID]Expected
+	// expectedClusters are the clusters that connections must lead to.
+	expectedClusters map[types.UID]ExpectedCluster
 }
 
 // NewRegistry returns an empty registry.
 func NewRegistry(options Options) *Registry {
-	options.total = &total{limit: options.TotalBytes}
-	return &Registry{options: options, connections: map[types.UID]*Connection{}, successors: map[types.UID]*Connection{}, expected: map[types.UID]Expected{}}
+	options.memory = &memoryLimit{limit: options.TotalBytes}
+	return &Registry{options: options, connections: map[types.UID]*Connection{}, successors: map[types.UID]*Connection{}, expectedClusters: map[types.UID]ExpectedCluster{}}
 }
 
 // Start lets connections be made until ctx ends, and closes them then.
@@ -64,7 +64,7 @@ func (r *Registry) Start(ctx context.Context) error {
 	r.lock.Lock()
 	r.ctx = ctx
 	r.lock.Unlock()
-	defer registries.Add(r)()
+	defer runningRegistries.Add(r)()
 	<-ctx.Done()
 	r.lock.Lock()
 	connections, successors := r.connections, r.successors
@@ -82,15 +82,15 @@ func (r *Registry) Start(ctx context.Context) error {
 // NeedLeaderElection makes the manager run the registry on the leader only.
 func (r *Registry) NeedLeaderElection() bool { return true }
 
-// Expect says which cluster the connections of a SyncTarget must lead to, those made later too: they are up only while they do.
-func (r *Registry) Expect(syncTarget types.UID, expected Expected) {
+// SetExpectedCluster says which cluster the connections of a SyncTarget must lead to, those made later too: they are up only while they do.
+func (r *Registry) SetExpectedCluster(syncTarget types.UID, expected ExpectedCluster) {
 	r.lock.Lock()
-	r.expected[syncTarget] = expected
+	r.expectedClusters[syncTarget] = expected
 	current, next := r.connections[syncTarget], r.successors[syncTarget]
 	r.lock.Unlock()
 	for _, connection := range []*Connection{current, next} {
 		if connection != nil {
-			connection.Expect(expected)
+			connection.SetExpectedCluster(expected)
 		}
 	}
 }
@@ -99,7 +99,7 @@ func (r *Registry) Expect(syncTarget types.UID, expected Expected) {
 // While the one before works, Connect returns that until the target has answered the new one, with whatever; it is called
 // again then, since OnChange tells of it. So a change that works leaves no gap.
 //
-// Zero limits stand for the hub's own. With namespaces, the hub lists and watches only there. The error is a [*RefusedError] if the kubeconfig is not accepted. Then, and if no
+// Zero limits stand for the hub's own. With namespaces, the hub lists and watches only there. The error is a [*InvalidKubeconfigError] if the kubeconfig is not accepted. Then, and if no
 // connection can be made from it, the one before is closed too: its credentials are not those of the SyncTarget any more.
 func (r *Registry) Connect(syncTarget types.UID, kubeconfig []byte, limits kcp.Limits, namespaces ...string) (*Connection, error) {
 	options := r.options
@@ -111,10 +111,10 @@ func (r *Registry) Connect(syncTarget types.UID, kubeconfig []byte, limits kcp.L
 	}
 	options.Namespaces = slices.Compact(slices.Sorted(slices.Values(namespaces)))
 	fingerprint := sha256.Sum256(fmt.Appendf(nil, "%v %q %s", options.Limits, options.Namespaces, kubeconfig))
-	if current, ok := r.settled(syncTarget, fingerprint); ok {
+	if current, ok := r.currentConnection(syncTarget, fingerprint); ok {
 		return current, nil
 	}
-	config, err := r.parse(kubeconfig)
+	config, err := r.parseKubeconfig(kubeconfig)
 	if err != nil {
 		r.Disconnect(syncTarget)
 		return nil, err
@@ -126,9 +126,9 @@ func (r *Registry) Connect(syncTarget types.UID, kubeconfig []byte, limits kcp.L
 	return connection, err
 }
 
-// settled returns the connection for a fingerprint if there is one and none is to follow it. Its kubeconfig was accepted, and
+// currentConnection returns the connection for a fingerprint if there is one and none is to follow it. Its kubeconfig was accepted, and
 // reading it once more at each heartbeat was over a quarter of the work of a hub whose fleet is quiet.
-func (r *Registry) settled(syncTarget types.UID, fingerprint [sha256.Size]byte) (*Connection, bool) {
+func (r *Registry) currentConnection(syncTarget types.UID, fingerprint [sha256.Size]byte) (*Connection, bool) {
 	r.lock.RLock()
 	defer r.lock.RUnlock()
 	if r.ctx == nil || r.ctx.Err() != nil || r.successors[syncTarget] != nil {
@@ -141,17 +141,17 @@ func (r *Registry) settled(syncTarget types.UID, fingerprint [sha256.Size]byte) 
 	return current, true
 }
 
-// parse refuses what no connection of this hub may lead to.
-func (r *Registry) parse(kubeconfig []byte) (*rest.Config, error) {
+// parseKubeconfig refuses what no connection of this hub may lead to.
+func (r *Registry) parseKubeconfig(kubeconfig []byte) (*rest.Config, error) {
 	config, err := ParseKubeconfig(kubeconfig)
 	if err != nil {
 		return nil, err
 	}
 	server, err := url.Parse(config.Host)
 	if err != nil {
-		return nil, &RefusedError{Field: fieldServer, Why: "it is no URL"}
+		return nil, &InvalidKubeconfigError{Field: fieldServer, Reason: "it is no URL"}
 	}
-	if err := r.options.Denied.check(server); err != nil {
+	if err := r.options.DeniedNetworks.checkServer(server); err != nil {
 		return nil, err
 	}
 	return config, nil
@@ -176,18 +176,18 @@ func (r *Registry) connect(syncTarget types.UID, config *rest.Config, fingerprin
 	}
 	if !changing {
 		var err error
-		if next, err = newConnection(r.ctx, syncTarget, config, fingerprint, r.expected[syncTarget], options); err != nil {
+		if next, err = newConnection(r.ctx, syncTarget, config, fingerprint, r.expectedClusters[syncTarget], options); err != nil {
 			return nil, err
 		}
 	}
-	if ok && current.Up() && next.Health().Reason == ReasonConnecting {
+	if ok && current.IsUp() && next.Health().Reason == ReasonConnecting {
 		r.successors[syncTarget] = next
 		return current, nil
 	}
 	delete(r.successors, syncTarget)
 	r.connections[syncTarget] = next
 	if ok {
-		go current.closeAfter(handoverTime)
+		go current.closeAfter(handoverPeriod)
 	}
 	return next, nil
 }
@@ -199,7 +199,7 @@ func (r *Registry) Disconnect(syncTarget types.UID) {
 	successor, changing := r.successors[syncTarget]
 	delete(r.connections, syncTarget)
 	delete(r.successors, syncTarget)
-	delete(r.expected, syncTarget)
+	delete(r.expectedClusters, syncTarget)
 	r.lock.Unlock()
 	if changing {
 		successor.close()

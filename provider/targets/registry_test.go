@@ -40,7 +40,7 @@ import (
 func TestRegistryKeepsAConnectionWhileNothingChanges(t *testing.T) {
 	g := NewWithT(t)
 	target := startTarget(t, steady)
-	way := newLine(t, target)
+	way := newFlakyProxy(t, target)
 	kubeconfig := kubeconfigAt(t, target, way.URL())
 	registry := newRegistry(t.Context(), t, clock.RealClock{})
 	connect := func(kubeconfig []byte, limits kcp.Limits) (connection *Connection) {
@@ -49,13 +49,13 @@ func TestRegistryKeepsAConnectionWhileNothingChanges(t *testing.T) {
 			var err error
 			connection, err = registry.Connect(syncTarget, kubeconfig, limits)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(registry.changing()).To(BeFalse())
+			g.Expect(registry.hasSuccessor()).To(BeFalse())
 		})
 		g.Expect(connection.SyncTarget).To(Equal(syncTarget))
 		current, ok := registry.Get(syncTarget)
 		g.Expect(ok).To(BeTrue())
 		g.Expect(current).To(BeIdenticalTo(connection))
-		eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
+		eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 		return connection
 	}
 	_, ok := registry.Get(syncTarget)
@@ -77,15 +77,15 @@ func TestRegistryKeepsAConnectionWhileNothingChanges(t *testing.T) {
 		g.Expect(after).NotTo(BeIdenticalTo(before), name)
 		// The one before is closed, and stays so.
 		eventually(t, func(g Gomega) {
-			_, err := before.Get(t.Context(), namespaces, types.NamespacedName{Name: "default"})
+			_, err := before.Get(t.Context(), namespacesResource, types.NamespacedName{Name: "default"})
 			g.Expect(err).To(HaveOccurred())
 			g.Expect(way.Open()).To(Equal(1))
 		})
 	}
 }
 
-// changing tells whether a connection waits for the target's first answer.
-func (f *fixture) changing() bool {
+// hasSuccessor tells whether a connection waits for the target's first answer.
+func (f *testRegistry) hasSuccessor() bool {
 	f.lock.RLock()
 	defer f.lock.RUnlock()
 	return len(f.successors) > 0
@@ -94,7 +94,7 @@ func (f *fixture) changing() bool {
 // While credentials change, there is always a connection that works, if any of them do.
 func TestChangedCredentialsLeaveNoGap(t *testing.T) {
 	g := NewWithT(t)
-	before, after := newScript(t), newScript(t)
+	before, after := newScriptedServer(t), newScriptedServer(t)
 	held := make(chan struct{})
 	after.hold.Store(&held)
 	registry := newRegistry(t.Context(), t, clock.RealClock{})
@@ -105,7 +105,7 @@ func TestChangedCredentialsLeaveNoGap(t *testing.T) {
 		return connection
 	}
 	old := connect(kubeconfigFor(t, before.Server))
-	eventually(t, func(g Gomega) { g.Expect(old.Up()).To(BeTrue()) })
+	eventually(t, func(g Gomega) { g.Expect(old.IsUp()).To(BeTrue()) })
 	changes := registry.changes.Load()
 
 	// The new connection has to answer first; that it does is told.
@@ -113,18 +113,18 @@ func TestChangedCredentialsLeaveNoGap(t *testing.T) {
 	for range 3 {
 		g.Expect(connect(changed)).To(BeIdenticalTo(old))
 	}
-	g.Expect(registry.changing()).To(BeTrue())
+	g.Expect(registry.hasSuccessor()).To(BeTrue())
 	close(held)
 	eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(Equal(changes + 1)) })
 	next := connect(changed)
 	g.Expect(next).NotTo(BeIdenticalTo(old))
-	g.Expect(next.Up()).To(BeTrue())
+	g.Expect(next.IsUp()).To(BeTrue())
 	g.Expect(after.probes.Load()).To(BeEquivalentTo(1))
 	current, _ := registry.Get(syncTarget)
 	g.Expect(current).To(BeIdenticalTo(next))
 	// What is under way may end, and then the old one is closed for good.
 	eventually(t, func(g Gomega) { g.Expect(old.ctx.Err()).To(HaveOccurred()) })
-	g.Expect(next.Up()).To(BeTrue())
+	g.Expect(next.IsUp()).To(BeTrue())
 
 	// Credentials that the target does not accept are those of the SyncTarget all the same.
 	before.set(&before.version, status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized))
@@ -139,13 +139,13 @@ func TestChangedCredentialsLeaveNoGap(t *testing.T) {
 
 func TestCredentialsThatChangeTwice(t *testing.T) {
 	g := NewWithT(t)
-	first, second, third := newScript(t), newScript(t), newScript(t)
+	first, second, third := newScriptedServer(t), newScriptedServer(t), newScriptedServer(t)
 	held := make(chan struct{})
 	t.Cleanup(func() { close(held) })
 	second.hold.Store(&held)
 	third.hold.Store(&held)
 	registry := newRegistry(t.Context(), t, clock.RealClock{})
-	connect := func(server *script) *Connection {
+	connect := func(server *scriptedServer) *Connection {
 		t.Helper()
 		connection, err := registry.Connect(syncTarget, kubeconfigFor(t, server.Server), kcp.Limits{})
 		g.Expect(err).NotTo(HaveOccurred())
@@ -157,22 +157,22 @@ func TestCredentialsThatChangeTwice(t *testing.T) {
 		return registry.successors[syncTarget]
 	}
 	current := connect(first)
-	eventually(t, func(g Gomega) { g.Expect(current.Up()).To(BeTrue()) })
+	eventually(t, func(g Gomega) { g.Expect(current.IsUp()).To(BeTrue()) })
 	g.Expect(connect(second)).To(BeIdenticalTo(current))
 	given := successor()
 	g.Expect(connect(third)).To(BeIdenticalTo(current))
 	eventually(t, func(g Gomega) { g.Expect(given.ctx.Err()).To(HaveOccurred()) })
 	given = successor()
 	g.Expect(connect(first)).To(BeIdenticalTo(current))
-	g.Expect(registry.changing()).To(BeFalse(), "they have changed back")
+	g.Expect(registry.hasSuccessor()).To(BeFalse(), "they have changed back")
 	eventually(t, func(g Gomega) { g.Expect(given.ctx.Err()).To(HaveOccurred()) })
 
 	// A connection that does not work any more is not worth waiting with.
 	g.Expect(connect(second)).To(BeIdenticalTo(current))
 	waiting := successor()
 	first.set(&first.version, answer{http.StatusInternalServerError, "broken"})
-	current.Doubt()
-	eventually(t, func(g Gomega) { g.Expect(current.Up()).To(BeFalse()) })
+	current.ProbeNow()
+	eventually(t, func(g Gomega) { g.Expect(current.IsUp()).To(BeFalse()) })
 	g.Expect(connect(second)).To(BeIdenticalTo(waiting))
 
 	g.Expect(connect(third)).NotTo(BeIdenticalTo(waiting))
@@ -184,17 +184,17 @@ func TestCredentialsThatChangeTwice(t *testing.T) {
 func TestRegistryRefuses(t *testing.T) {
 	g := NewWithT(t)
 	target := startTarget(t, steady)
-	way := newLine(t, target)
+	way := newFlakyProxy(t, target)
 	registry := newRegistry(t.Context(), t, clock.RealClock{})
 	good := kubeconfigAt(t, target, way.URL())
 	connection, err := registry.Connect(syncTarget, good, kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
 	eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(BeEquivalentTo(1)) })
-	g.Expect(connection.Up()).To(BeTrue())
+	g.Expect(connection.IsUp()).To(BeTrue())
 
 	// Credentials that are not accepted any more are not used any more.
 	_, err = registry.Connect(syncTarget, []byte(kubeconfigOf(goodCluster, "exec: {command: x}")), kcp.Limits{})
-	var refused *RefusedError
+	var refused *InvalidKubeconfigError
 	g.Expect(errors.As(err, &refused)).To(BeTrue(), "%v", err)
 	_, ok := registry.Get(syncTarget)
 	g.Expect(ok).To(BeFalse())
@@ -221,7 +221,7 @@ func TestRegistryRefuses(t *testing.T) {
 func TestRegistryConnectsOnlyWhileItRuns(t *testing.T) {
 	g := NewWithT(t)
 	target := startTarget(t, steady)
-	way := newLine(t, target)
+	way := newFlakyProxy(t, target)
 	kubeconfig := kubeconfigAt(t, target, way.URL())
 	idle := NewRegistry(Options{Clock: clock.RealClock{}})
 	g.Expect(idle.NeedLeaderElection()).To(BeTrue())
@@ -232,7 +232,7 @@ func TestRegistryConnectsOnlyWhileItRuns(t *testing.T) {
 	registry := newRegistry(ctx, t, clock.RealClock{})
 	connection, err := registry.Connect(syncTarget, kubeconfig, kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
+	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 	cancel()
 	eventually(t, func(g Gomega) {
 		_, ok := registry.Get(syncTarget)
@@ -249,7 +249,7 @@ func TestDisconnectLeavesNothing(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
 	target := startTarget(t, steady)
-	way := newLine(t, target)
+	way := newFlakyProxy(t, target)
 	registry := newRegistry(ctx, t, clock.RealClock{})
 	registry.Disconnect("another")
 	g.Expect(registry.changes.Load()).To(BeZero())
@@ -262,31 +262,31 @@ func TestDisconnectLeavesNothing(t *testing.T) {
 		var err error
 		connection, err = registry.Connect(syncTarget, kubeconfigAt(t, target, way.URL()), kcp.Limits{})
 		g.Expect(err).NotTo(HaveOccurred())
-		eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
-		cached := connection.NewCache(namespaces, CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}})
+		eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+		cached := connection.NewCache(namespacesResource, CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}})
 		go cached.Run(caches)
-		g.Expect(cached.WaitSynced(ctx)).To(BeTrue())
+		g.Expect(cached.WaitForCacheSync(ctx)).To(BeTrue())
 		waits := connection.NewCache(unserved, CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}})
 		go waits.Run(caches)
 		eventually(t, func(g Gomega) { g.Expect(waits.Availability().Reason).To(Equal(ReasonNotServed)) })
-		feed := connection.NewFeed(configMaps, FeedOptions{Scope: Scope{Namespaces: []string{"default", "kube-system"}}, Handler: cache.ResourceEventHandlerFuncs{}})
-		go feed.Run(caches)
-		g.Expect(feed.WaitSynced(ctx)).To(BeTrue())
+		filtered := connection.NewFilteredCache(configMaps, FilteredCacheOptions{Scope: Scope{Namespaces: []string{"default", "kube-system"}}, Handler: cache.ResourceEventHandlerFuncs{}})
+		go filtered.Run(caches)
+		g.Expect(filtered.WaitForCacheSync(ctx)).To(BeTrue())
 		told := make(chan types.NamespacedName, 1)
 		taken := connection.NewNameWatch(configMaps, func(name types.NamespacedName) { told <- name })
 		taken.Add(types.NamespacedName{Namespace: "default", Name: "free"})
 		go taken.Run(caches)
-		g.Eventually(told).WithTimeout(patience).Should(Receive())
+		g.Eventually(told).WithTimeout(eventuallyTimeout).Should(Receive())
 		_, _, err = connection.Resolve(ctx, configMaps.GroupVersion().WithKind("ConfigMap"))
 		g.Expect(err).NotTo(HaveOccurred())
 		signalled := make(chan struct{}, 1)
-		connection.Subscribe(Listener{Namespace: func(string, bool) {}, Synced: func() {
+		connection.Subscribe(Listener{OnNamespace: func(string, bool) {}, OnSynced: func() {
 			select {
 			case signalled <- struct{}{}:
 			default:
 			}
 		}})
-		g.Eventually(signalled).WithTimeout(patience).Should(Receive())
+		g.Eventually(signalled).WithTimeout(eventuallyTimeout).Should(Receive())
 	})
 	g.Expect(way.Open()).To(Equal(1))
 	g.Expect(labelled(t)).To(BeNumerically(">", 5), "else this test shows nothing")
@@ -302,12 +302,12 @@ func TestDisconnectLeavesNothing(t *testing.T) {
 	opened := way.Opened()
 	key := types.NamespacedName{Name: "default"}
 	for name, err := range map[string]error{
-		"get":    second(connection.Get(ctx, namespaces, key)),
+		"get":    second(connection.Get(ctx, namespacesResource, key)),
 		"create": second(connection.Create(ctx, configMaps, kinds[0].object("default", "too-late"))),
 		"apply":  second(connection.Apply(ctx, configMaps, kinds[0].object("default", "too-late"), "uid")),
-		"delete": connection.Delete(ctx, namespaces, key, "uid"),
+		"delete": connection.Delete(ctx, namespacesResource, key, "uid"),
 		"ensure": connection.EnsureNamespace(ctx, "too-late", nil),
-		"edit":   second(connection.Edit(ctx, namespaces, key, "uid", Edits{})),
+		"edit":   second(connection.PatchMetadata(ctx, namespacesResource, key, "uid", MetadataPatch{})),
 		"try":    connection.DryRunCreate(ctx, configMaps, kinds[0].object("default", "too-late")),
 	} {
 		g.Expect(err).To(HaveOccurred(), name)
@@ -315,7 +315,7 @@ func TestDisconnectLeavesNothing(t *testing.T) {
 	g.Expect(way.Opened()).To(Equal(opened))
 
 	// Nothing is started any more.
-	defer connection.Subscribe(Listener{Namespace: func(string, bool) {}, CRD: func(schema.GroupResource) {}})()
+	defer connection.Subscribe(Listener{OnNamespace: func(string, bool) {}, OnCRD: func(schema.GroupResource) {}})()
 
 	stopCaches()
 	eventually(t, func(g Gomega) { g.Expect(labelled(t)).To(BeZero(), profile(t)) })

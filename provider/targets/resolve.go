@@ -33,49 +33,49 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 
-	"github.com/synchub-dev/synchub/provider/requests"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
 // ErrNotServed means that the target has no such API now.
 var ErrNotServed = errors.New("the target does not serve this kind")
 
-// resolutions remember which kinds and resources belong together. They are emptied by everything that may change that, and
+// discoveryCache remember which kinds and resources belong together. They are emptied by everything that may change that, and
 // otherwise after recheckInterval, since aggregated APIs change without a signal. Discovery shows a change of a definition
 // a little after it was told: for announcedLimit what it says is remembered for announcedInterval only.
-type resolutions struct {
-	listen sync.Once
+type discoveryCache struct {
+	subscribe sync.Once
 
-	lock  sync.Mutex
-	known map[question]resolution
-	// drops counts how often known was emptied: what was asked for before is not to be remembered after.
-	drops int
-	// changed is when a definition last changed.
-	changed time.Time
+	lock    sync.Mutex
+	results map[lookup]lookupResult
+	// generation counts how often known was emptied: what was asked for before is not to be remembered after.
+	generation int
+	// crdChangedAt is when a definition last changed.
+	crdChangedAt time.Time
 }
 
-// maxQuestions is how many questions are remembered of one target: users name the kinds, and may name others each day.
-const maxQuestions = 8192
+// maxLookups is how many questions are remembered of one target: users name the kinds, and may name others each day.
+const maxLookups = 8192
 
-// question is a kind whose resource is asked for, or a resource whose kind is. The other one is empty, and so is a version
+// lookup is a kind whose resource is asked for, or a resource whose kind is. The other one is empty, and so is a version
 // that does not matter.
-type question struct {
+type lookup struct {
 	schema.GroupVersion
 	kind, resource string
 	// versions is true if it is asked in which versions a resource is served.
 	versions bool
 }
 
-// answers tells whether an API is the one that is asked for. Subresources have a kind as well, which may be another's. What is
+// matches tells whether an API is the one that is asked for. Subresources have a kind as well, which may be another's. What is
 // named as no API can be is none: the name that was not asked for goes on to conditions, and into the hub's memory.
-func (q question) answers(api metav1.APIResource) bool {
+func (q lookup) matches(api metav1.APIResource) bool {
 	return (q.kind == "" || q.kind == api.Kind) && (q.resource == "" || q.resource == api.Name) &&
-		isNameOfAPI(api.Name) && isNameOfAPI(strings.ToLower(api.Kind))
+		isAPIName(api.Name) && isAPIName(strings.ToLower(api.Kind))
 }
 
-// isNameOfAPI tells whether a text can be a resource or a version, or a kind in lower case.
-func isNameOfAPI(text string) bool { return len(validation.IsDNS1035Label(text)) == 0 }
+// isAPIName tells whether a text can be a resource or a version, or a kind in lower case.
+func isAPIName(text string) bool { return len(validation.IsDNS1035Label(text)) == 0 }
 
-type resolution struct {
+type lookupResult struct {
 	resource   schema.GroupVersionResource
 	kind       string
 	namespaced bool
@@ -87,7 +87,7 @@ type resolution struct {
 // Resolve returns the resource of a kind, and whether its objects are in namespaces. Without a version it takes the one
 // that the target prefers among those with the kind. The error wraps [ErrNotServed] if there is none.
 func (c *Connection) Resolve(ctx context.Context, kind schema.GroupVersionKind) (resource schema.GroupVersionResource, namespaced bool, err error) {
-	found, err := c.resolve(ctx, question{GroupVersion: kind.GroupVersion(), kind: kind.Kind})
+	found, err := c.resolve(ctx, lookup{GroupVersion: kind.GroupVersion(), kind: kind.Kind})
 	if err != nil {
 		return schema.GroupVersionResource{}, false, fmt.Errorf("cannot resolve %s: %w", kind, err)
 	}
@@ -97,72 +97,72 @@ func (c *Connection) Resolve(ctx context.Context, kind schema.GroupVersionKind) 
 // ResolveResource returns the kind of a resource, and whether its objects are in namespaces. Without a version it takes the
 // one that the target prefers among those with the resource. The error wraps [ErrNotServed] if there is none.
 func (c *Connection) ResolveResource(ctx context.Context, resource schema.GroupVersionResource) (kind string, namespaced bool, err error) {
-	found, err := c.resolve(ctx, question{GroupVersion: resource.GroupVersion(), resource: resource.Resource})
+	found, err := c.resolve(ctx, lookup{GroupVersion: resource.GroupVersion(), resource: resource.Resource})
 	if err != nil {
 		return "", false, fmt.Errorf("cannot resolve %s: %w", resource, err)
 	}
 	return found.kind, found.namespaced, nil
 }
 
-// Discovery is the way to what the target says of its APIs. It shares the connection's limits and ends with it; who asks
+// RESTClient is the way to what the target says of its APIs. It shares the connection's limits and ends with it; who asks
 // says for how long, and what for.
-func (c *Connection) Discovery() rest.Interface { return c.discovery.RESTClient() }
+func (c *Connection) RESTClient() rest.Interface { return c.discovery.RESTClient() }
 
 // resolve answers from memory, or asks the target.
-func (c *Connection) resolve(ctx context.Context, asked question) (resolution, error) {
-	if asked.kind == "" && asked.resource == "" {
-		return resolution{}, ErrNotServed
+func (c *Connection) resolve(ctx context.Context, key lookup) (lookupResult, error) {
+	if key.kind == "" && key.resource == "" {
+		return lookupResult{}, ErrNotServed
 	}
-	c.resolutions.listen.Do(func() {
-		c.Subscribe(Listener{CRD: func(schema.GroupResource) { c.resolutions.change(c.clock.Now()) }, Synced: c.resolutions.drop})
+	c.discoveryCache.subscribe.Do(func() {
+		c.Subscribe(Listener{OnCRD: func(schema.GroupResource) { c.discoveryCache.crdChanged(c.clock.Now()) }, OnSynced: c.discoveryCache.reset})
 	})
 	now := c.clock.Now()
-	found, drops, ok := c.resolutions.get(asked)
+	found, drops, ok := c.discoveryCache.get(key)
 	if ok && now.Before(found.until) {
 		return found, nil
 	}
-	ctx, done := limited(requests.As(ctx, requests.Background), requestTimeout)
+	ctx, done := withTimeout(requestmetrics.WithClass(ctx, requestmetrics.Background), requestTimeout)
 	defer done()
-	found, err := c.discover(ctx, asked)
+	found, err := c.discover(ctx, key)
 	if err != nil {
-		return resolution{}, err
+		return lookupResult{}, err
 	}
-	c.resolutions.put(asked, found, drops, now)
+	c.discoveryCache.put(key, found, drops, now)
 	return found, nil
 }
 
 // discover looks for what is asked for in its version, or in all versions of its group.
-func (c *Connection) discover(ctx context.Context, asked question) (resolution, error) {
-	if asked.versions {
-		versions, err := c.servedVersions(ctx, asked)
-		return resolution{versions: versions}, err
+func (c *Connection) discover(ctx context.Context, key lookup) (lookupResult, error) {
+	if key.versions {
+		versions, err := c.servedVersions(ctx, key)
+		return lookupResult{versions: versions}, err
 	}
-	versions := []string{asked.Version}
-	if asked.Version == "" {
+	versions := []string{key.Version}
+	if key.Version == "" {
 		var err error
-		if versions, err = c.versionsOf(ctx, asked.Group); err != nil {
-			return resolution{}, err
+		if versions, err = c.versionsOf(ctx, key.Group); err != nil {
+			return lookupResult{}, err
 		}
 	}
 	for _, version := range versions {
-		served := schema.GroupVersion{Group: asked.Group, Version: version}
+		served := schema.GroupVersion{Group: key.Group, Version: version}
 		var list metav1.APIResourceList
-		if err := c.ask(ctx, &list, served.Group, served.Version); err != nil {
-			return resolution{}, err
+		if err := c.getDiscovery(ctx, &list, served.Group, served.Version); err != nil {
+			return lookupResult{}, err
 		}
 		for _, api := range list.APIResources {
-			if asked.answers(api) {
-				return resolution{resource: served.WithResource(api.Name), kind: api.Kind, namespaced: api.Namespaced}, nil
+			if key.matches(api) {
+				return lookupResult{resource: served.WithResource(api.Name), kind: api.Kind, namespaced: api.Namespaced}, nil
 			}
 		}
 	}
-	return resolution{}, ErrNotServed
+	return lookupResult{}, ErrNotServed
 }
 
 // servedVersions returns the versions of a group in which a resource is served, the preferred one first. That there are none
 // is an answer, too.
-func (c *Connection) servedVersions(ctx context.Context, asked question) (served []string, err error) {
-	versions, err := c.versionsOf(ctx, asked.Group)
+func (c *Connection) servedVersions(ctx context.Context, key lookup) (served []string, err error) {
+	versions, err := c.versionsOf(ctx, key.Group)
 	if errors.Is(err, ErrNotServed) {
 		return nil, nil
 	}
@@ -171,12 +171,12 @@ func (c *Connection) servedVersions(ctx context.Context, asked question) (served
 	}
 	for _, version := range versions {
 		var list metav1.APIResourceList
-		switch err := c.ask(ctx, &list, asked.Group, version); {
+		switch err := c.getDiscovery(ctx, &list, key.Group, version); {
 		case errors.Is(err, ErrNotServed):
 			// The version has just gone.
 		case err != nil:
 			return nil, err
-		case slices.ContainsFunc(list.APIResources, asked.answers):
+		case slices.ContainsFunc(list.APIResources, key.matches):
 			served = append(served, version)
 		}
 	}
@@ -192,20 +192,20 @@ func (c *Connection) versionsOf(ctx context.Context, group string) ([]string, er
 		return []string{"v1"}, nil
 	}
 	var found metav1.APIGroup
-	if err := c.ask(ctx, &found, group); err != nil {
+	if err := c.getDiscovery(ctx, &found, group); err != nil {
 		return nil, err
 	}
 	versions := make([]string, 0, 4)
 	for _, version := range append([]metav1.GroupVersionForDiscovery{found.PreferredVersion}, found.Versions...) {
-		if len(versions) < maxVersions && isNameOfAPI(version.Version) && !slices.Contains(versions, version.Version) {
+		if len(versions) < maxVersions && isAPIName(version.Version) && !slices.Contains(versions, version.Version) {
 			versions = append(versions, version.Version)
 		}
 	}
 	return versions, nil
 }
 
-// ask gets a document of discovery.
-func (c *Connection) ask(ctx context.Context, into runtime.Object, group string, more ...string) error {
+// getDiscovery gets a document of discovery.
+func (c *Connection) getDiscovery(ctx context.Context, into runtime.Object, group string, more ...string) error {
 	segments := append([]string{"apis", group}, more...)
 	if group == "" {
 		segments = append([]string{"api"}, more...)
@@ -223,49 +223,49 @@ func (c *Connection) ask(ctx context.Context, into runtime.Object, group string,
 	return err
 }
 
-func (r *resolutions) get(asked question) (found resolution, drops int, ok bool) {
+func (r *discoveryCache) get(key lookup) (found lookupResult, drops int, ok bool) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
-	found, ok = r.known[asked]
-	return found, r.drops, ok
+	found, ok = r.results[key]
+	return found, r.generation, ok
 }
 
 // put remembers what was found at a time, unless all was forgotten since drops were counted.
-func (r *resolutions) put(asked question, found resolution, drops int, now time.Time) {
+func (r *discoveryCache) put(key lookup, found lookupResult, drops int, now time.Time) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
-	if r.drops != drops {
+	if r.generation != drops {
 		return
 	}
-	if r.known == nil {
-		r.known = map[question]resolution{}
+	if r.results == nil {
+		r.results = map[lookup]lookupResult{}
 	}
-	found.until = now.Add(recheckInterval)
-	if now.Before(r.changed.Add(announcedLimit)) {
-		found.until = now.Add(announcedInterval)
+	found.until = now.Add(servedRecheckInterval)
+	if now.Before(r.crdChangedAt.Add(crdChangedPollPeriod)) {
+		found.until = now.Add(crdChangedPollInterval)
 	}
-	if len(r.known) >= maxQuestions {
-		clear(r.known)
+	if len(r.results) >= maxLookups {
+		clear(r.results)
 	}
-	r.known[asked] = found
+	r.results[key] = found
 }
 
-// change forgets all, since a definition changed.
-func (r *resolutions) change(now time.Time) {
+// crdChanged forgets all, since a definition changed.
+func (r *discoveryCache) crdChanged(now time.Time) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
-	r.changed = now
-	r.forget()
+	r.crdChangedAt = now
+	r.resetLocked()
 }
 
-func (r *resolutions) drop() {
+func (r *discoveryCache) reset() {
 	r.lock.Lock()
 	defer r.lock.Unlock()
-	r.forget()
+	r.resetLocked()
 }
 
-// forget is called with the lock held.
-func (r *resolutions) forget() {
-	clear(r.known)
-	r.drops++
+// resetLocked is called with the lock held.
+func (r *discoveryCache) resetLocked() {
+	clear(r.results)
+	r.generation++
 }

@@ -53,7 +53,7 @@ func TestResolve(t *testing.T) {
 		kindOf("rbac.authorization.k8s.io", "v1", "ClusterRole"):       {clusterRoles, false},
 		kindOf("example.org", "v1", "Widget"):                          {widgets, true},
 		kindOf("example.org", "v1", "Gadget"):                          {gadgets, false},
-		kindOf("apiextensions.k8s.io", "", "CustomResourceDefinition"): {definitionsOfKinds, false},
+		kindOf("apiextensions.k8s.io", "", "CustomResourceDefinition"): {crdsResource, false},
 	} {
 		g := NewWithT(t)
 		for range 2 {
@@ -80,7 +80,7 @@ func TestResolve(t *testing.T) {
 }
 
 // A resource may be served in some versions of its group only. That it is served in none is an answer as well.
-func TestVersionsSoon(t *testing.T) {
+func TestServedVersionsAsync(t *testing.T) {
 	t.Parallel()
 	target := startTarget(t, steady)
 	connection := connect(t, target)
@@ -93,7 +93,7 @@ func TestVersionsSoon(t *testing.T) {
 		{Group: "../api/v1", Resource: "pods"}:              nil,
 	} {
 		eventually(t, func(g Gomega) {
-			versions, err := connection.VersionsSoon(resource)
+			versions, err := connection.ServedVersionsAsync(resource)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(versions).To(Equal(want), resource.String())
 		})
@@ -106,15 +106,15 @@ func TestResolveRemembers(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
 	target, now := startTarget(t, steady), clocktesting.NewFakeClock(time.Now())
-	var asked atomic.Int64
+	var key atomic.Int64
 	kubeconfig := newProxy(t, target, func(request *http.Request) {
 		if strings.HasSuffix(request.URL.Path, "/apis/example.org/v2") {
-			asked.Add(1)
+			key.Add(1)
 		}
 	})
 	connection, err := newRegistry(ctx, t, now).Connect(syncTarget, kubeconfig, kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
+	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 	kind := schema.GroupVersionKind{Group: "example.org", Version: "v2", Kind: "Sprocket"}
 	resolve := func() error {
 		_, _, err := connection.Resolve(ctx, kind)
@@ -122,60 +122,60 @@ func TestResolveRemembers(t *testing.T) {
 	}
 	h, _ := listen(t, connection, "sprockets")
 	for range 2 {
-		g.Eventually(h.synced).WithTimeout(patience).Should(Receive())
+		g.Eventually(h.synced).WithTimeout(eventuallyTimeout).Should(Receive())
 	}
 	g.Expect(resolve()).To(MatchError(ErrNotServed))
 	g.Expect(resolve()).To(MatchError(ErrNotServed))
-	g.Expect(asked.Load()).To(BeEquivalentTo(2), "what is not served is not remembered")
+	g.Expect(key.Load()).To(BeEquivalentTo(2), "what is not served is not remembered")
 
 	g.Expect(framework.Apply(ctx, target.Config, definition("sprockets", "Sprocket", "true"))).To(Succeed())
 	eventually(t, func(g Gomega) { g.Expect(resolve()).To(Succeed()) })
 	remembered := func(g Gomega) {
-		before := asked.Load()
+		before := key.Load()
 		g.Expect(resolve()).To(Succeed())
-		g.Expect(asked.Load()).To(Equal(before))
+		g.Expect(key.Load()).To(Equal(before))
 	}
 	eventually(t, remembered)
-	before := asked.Load()
-	now.Step(recheckInterval)
+	before := key.Load()
+	now.Step(servedRecheckInterval)
 	g.Expect(resolve()).To(Succeed())
-	g.Expect(asked.Load()).To(Equal(before+1), "aggregated APIs change without a signal")
+	g.Expect(key.Load()).To(Equal(before+1), "aggregated APIs change without a signal")
 
-	g.Expect(framework.Delete(ctx, target.Config, definitionsOfKinds, "", "sprockets.example.org")).To(Succeed())
+	g.Expect(framework.Delete(ctx, target.Config, crdsResource, "", "sprockets.example.org")).To(Succeed())
 	eventually(t, func(g Gomega) {
 		// What discovery still says just after a change is not believed for long.
-		now.Step(announcedInterval)
+		now.Step(crdChangedPollInterval)
 		g.Expect(resolve()).To(MatchError(ErrNotServed))
 	})
 
 	// What was asked for before it was all forgotten may be wrong.
-	asking := question{GroupVersion: kind.GroupVersion(), kind: kind.Kind}
-	_, drops, _ := connection.resolutions.get(asking)
-	connection.resolutions.drop()
-	connection.resolutions.put(asking, resolution{}, drops, now.Now())
-	_, _, ok := connection.resolutions.get(asking)
+	asking := lookup{GroupVersion: kind.GroupVersion(), kind: kind.Kind}
+	_, drops, _ := connection.discoveryCache.get(asking)
+	connection.discoveryCache.reset()
+	connection.discoveryCache.put(asking, lookupResult{}, drops, now.Now())
+	_, _, ok := connection.discoveryCache.get(asking)
 	g.Expect(ok).To(BeFalse())
 }
 
 // Discovery lags behind a change of a definition.
-func TestResolutionsDoubtWhatJustChanged(t *testing.T) {
+func TestLookupsAreRepeatedAfterACRDChange(t *testing.T) {
 	t.Parallel()
 	g, changed := NewWithT(t), time.Now()
-	var r resolutions
+	var r discoveryCache
 	remembers := func(now time.Time) time.Duration {
-		_, drops, _ := r.get(question{kind: "Widget"})
-		r.put(question{kind: "Widget"}, resolution{}, drops, now)
-		found, _, ok := r.get(question{kind: "Widget"})
+		_, drops, _ := r.get(lookup{kind: "Widget"})
+		r.put(lookup{kind: "Widget"}, lookupResult{}, drops, now)
+		found, _, ok := r.get(lookup{kind: "Widget"})
 		g.Expect(ok).To(BeTrue())
 		return found.until.Sub(now)
 	}
-	g.Expect(remembers(changed)).To(Equal(recheckInterval))
-	r.change(changed)
-	_, _, ok := r.get(question{kind: "Widget"})
+	g.Expect(remembers(changed)).To(Equal(servedRecheckInterval))
+	r.crdChanged(changed)
+	_, _, ok := r.get(lookup{kind: "Widget"})
 	g.Expect(ok).To(BeFalse())
-	g.Expect(remembers(changed)).To(Equal(announcedInterval))
-	g.Expect(remembers(changed.Add(announcedLimit - 1))).To(Equal(announcedInterval))
-	g.Expect(remembers(changed.Add(announcedLimit))).To(Equal(recheckInterval))
+	g.Expect(remembers(changed)).To(Equal(crdChangedPollInterval))
+	g.Expect(remembers(changed.Add(crdChangedPollPeriod - 1))).To(Equal(crdChangedPollInterval))
+	g.Expect(remembers(changed.Add(crdChangedPollPeriod))).To(Equal(servedRecheckInterval))
 }
 
 func TestResolveResource(t *testing.T) {
@@ -184,7 +184,7 @@ func TestResolveResource(t *testing.T) {
 	resource := func(group, version, resource string) schema.GroupVersionResource {
 		return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
 	}
-	for asked, expected := range map[schema.GroupVersionResource]struct {
+	for key, expected := range map[schema.GroupVersionResource]struct {
 		kind       string
 		namespaced bool
 	}{
@@ -201,13 +201,13 @@ func TestResolveResource(t *testing.T) {
 	} {
 		g := NewWithT(t)
 		for range 2 {
-			kind, namespaced, err := connection.ResolveResource(t.Context(), asked)
-			g.Expect(err).NotTo(HaveOccurred(), asked.String())
+			kind, namespaced, err := connection.ResolveResource(t.Context(), key)
+			g.Expect(err).NotTo(HaveOccurred(), key.String())
 			g.Expect(kind).To(Equal(expected.kind))
 			g.Expect(namespaced).To(Equal(expected.namespaced))
 		}
 	}
-	for _, asked := range []schema.GroupVersionResource{
+	for _, key := range []schema.GroupVersionResource{
 		resource("", "v1", "missing"), resource("", "v9", "pods"), resource("", "", ""), resource("", "v1", ""), resource("", "v1", "Pod"),
 		resource("apps", "v1", "pods"), resource("apps", "v9", "deployments"), resource("apps", "", "pods"),
 		resource("missing.example.org", "v1", "widgets"), resource("missing.example.org", "", "widgets"),
@@ -216,8 +216,8 @@ func TestResolveResource(t *testing.T) {
 		// Whatever a user writes leads nowhere else.
 		resource("..", "v1", "pods"), resource("", "../apis/apps/v1", "deployments"), resource("apps/v1", "", "deployments"), resource("%2e%2e", "v1", "pods"),
 	} {
-		_, _, err := connection.ResolveResource(t.Context(), asked)
-		NewWithT(t).Expect(err).To(MatchError(ErrNotServed), "%v", asked)
+		_, _, err := connection.ResolveResource(t.Context(), key)
+		NewWithT(t).Expect(err).To(MatchError(ErrNotServed), "%v", key)
 	}
 	_, _, err := connection.ResolveResource(ended(t), resource("batch", "v1", "jobs"))
 	g := NewWithT(t)
@@ -230,18 +230,18 @@ func TestResolveResourceRemembers(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	target, now := startTarget(t, steady), clocktesting.NewFakeClock(time.Now())
-	var asked atomic.Int64
+	var key atomic.Int64
 	kubeconfig := newProxy(t, target, func(request *http.Request) {
 		if strings.HasSuffix(request.URL.Path, "/apis/example.org/v1") {
-			asked.Add(1)
+			key.Add(1)
 		}
 	})
 	connection, err := newRegistry(t.Context(), t, now).Connect(syncTarget, kubeconfig, kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
+	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 	h, _ := listen(t, connection, "no resource of this test")
 	for range 2 {
-		g.Eventually(h.synced).WithTimeout(patience).Should(Receive())
+		g.Eventually(h.synced).WithTimeout(eventuallyTimeout).Should(Receive())
 	}
 	resolve := func(g Gomega) {
 		kind, _, err := connection.ResolveResource(t.Context(), widgets)
@@ -251,28 +251,28 @@ func TestResolveResourceRemembers(t *testing.T) {
 	// Definitions of other tests make the connection forget.
 	eventually(t, func(g Gomega) {
 		resolve(g)
-		before := asked.Load()
+		before := key.Load()
 		resolve(g)
-		g.Expect(asked.Load()).To(Equal(before))
+		g.Expect(key.Load()).To(Equal(before))
 	})
 	_, _, err = connection.Resolve(t.Context(), widgets.GroupVersion().WithKind("widgets"))
 	g.Expect(err).To(MatchError(ErrNotServed))
-	before := asked.Load()
-	now.Step(recheckInterval)
+	before := key.Load()
+	now.Step(servedRecheckInterval)
 	resolve(g)
-	g.Expect(asked.Load()).To(Equal(before + 1))
+	g.Expect(key.Load()).To(Equal(before + 1))
 }
 
 // What discovery asks for goes the way that all requests to the target go.
 func TestDiscovery(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	way := newLine(t, startTarget(t, steady))
+	way := newFlakyProxy(t, startTarget(t, steady))
 	connection := connectTo(t, kubeconfigAt(t, startTarget(t, steady), way.URL()))
-	document, err := connection.Discovery().Get().AbsPath("/openapi/v3").Do(t.Context()).Raw()
+	document, err := connection.RESTClient().Get().AbsPath("/openapi/v3").Do(t.Context()).Raw()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(document)).To(ContainSubstring("apis/apps/v1"))
-	way.Cut()
-	_, err = connection.Discovery().Get().AbsPath("/openapi/v3").MaxRetries(0).Do(t.Context()).Raw()
+	way.Disconnect()
+	_, err = connection.RESTClient().Get().AbsPath("/openapi/v3").MaxRetries(0).Do(t.Context()).Raw()
 	g.Expect(err).To(HaveOccurred())
 }

@@ -25,28 +25,28 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// everywhere is the whole cluster, as namespaces to list and watch in.
-var everywhere = []string{metav1.NamespaceAll}
+// allNamespaces is the whole cluster, as namespaces to list and watch in.
+var allNamespaces = []string{metav1.NamespaceAll}
 
 // Namespaces are the only ones in which the hub lists and watches, sorted; none if that is the whole cluster.
 func (c *Connection) Namespaces() []string { return c.namespaces }
 
-// NamespacesOf returns where a resource is listed and watched: in the whole cluster, which is the empty namespace, or in each
+// WatchNamespaces returns where a resource is listed and watched: in the whole cluster, which is the empty namespace, or in each
 // of those that the connection is bound to. Objects in no namespace are always asked for in the whole cluster.
-func (c *Connection) NamespacesOf(namespaced bool) []string {
+func (c *Connection) WatchNamespaces(namespaced bool) []string {
 	if !namespaced || len(c.namespaces) == 0 {
-		return everywhere
+		return allNamespaces
 	}
 	return c.namespaces
 }
 
-// Reaches tells whether objects of a namespace are seen; those in none are.
-func (c *Connection) Reaches(namespace string) bool {
+// WatchesNamespace tells whether objects of a namespace are seen; those in none are.
+func (c *Connection) WatchesNamespace(namespace string) bool {
 	return namespace == metav1.NamespaceNone || len(c.namespaces) == 0 || slices.Contains(c.namespaces, namespace)
 }
 
-// Within returns what of a scope the connection reaches.
-func (c *Connection) Within(scope Scope, namespaced bool) Scope {
+// RestrictScope returns what of a scope the connection reaches.
+func (c *Connection) RestrictScope(scope Scope, namespaced bool) Scope {
 	if !namespaced || len(c.namespaces) == 0 {
 		return scope
 	}
@@ -54,20 +54,20 @@ func (c *Connection) Within(scope Scope, namespaced bool) Scope {
 		return Scope{Namespaces: c.namespaces}
 	}
 	return Scope{
-		Namespaces: slices.DeleteFunc(slices.Clone(scope.Namespaces), func(namespace string) bool { return !c.Reaches(namespace) }),
-		Names:      slices.DeleteFunc(slices.Clone(scope.Names), func(key types.NamespacedName) bool { return !c.Reaches(key.Namespace) }),
+		Namespaces: slices.DeleteFunc(slices.Clone(scope.Namespaces), func(namespace string) bool { return !c.WatchesNamespace(namespace) }),
+		Names:      slices.DeleteFunc(slices.Clone(scope.Names), func(key types.NamespacedName) bool { return !c.WatchesNamespace(key.Namespace) }),
 	}
 }
 
-// LacksNamespace tells whether the target has no namespace of a name. It is false, too, where the target does not say.
-func (c *Connection) LacksNamespace(ctx context.Context, name string) bool {
-	ctx, done := limited(ctx, requestTimeout)
+// IsNamespaceMissing tells whether the target has no namespace of a name. It is false, too, where the target does not say.
+func (c *Connection) IsNamespaceMissing(ctx context.Context, name string) bool {
+	ctx, done := withTimeout(ctx, requestTimeout)
 	defer done()
-	_, err := c.metadata.Resource(namespaces).Get(ctx, name, metav1.GetOptions{})
+	_, err := c.metadata.Resource(namespacesResource).Get(ctx, name, metav1.GetOptions{})
 	return apierrors.IsNotFound(err)
 }
 
-func in(namespace string) string {
+func inNamespace(namespace string) string {
 	if namespace == metav1.NamespaceAll {
 		return ""
 	}

@@ -29,12 +29,12 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/provider/kcp"
-	"github.com/synchub-dev/synchub/provider/rights"
+	"github.com/synchub-dev/synchub/provider/rbac"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
 
-func TestWithin(t *testing.T) {
+func TestRestrictScope(t *testing.T) {
 	name := func(text string) types.NamespacedName {
 		namespace, name, _ := strings.Cut(text, "/")
 		return types.NamespacedName{Namespace: namespace, Name: name}
@@ -53,7 +53,7 @@ func TestWithin(t *testing.T) {
 		"what is in no namespace":     {bound: []string{"a"}, scope: Scope{All: true}, want: Scope{All: true}},
 	} {
 		t.Run(what, func(t *testing.T) {
-			got := (&Connection{namespaces: test.bound}).Within(test.scope, test.namespaced)
+			got := (&Connection{namespaces: test.bound}).RestrictScope(test.scope, test.namespaced)
 			if got.All != test.want.All || !slices.Equal(got.Namespaces, test.want.Namespaces) || !slices.Equal(got.Names, test.want.Names) {
 				t.Errorf("want %+v, got %+v", test.want, got)
 			}
@@ -61,20 +61,20 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// bound are two namespaces, of which the hub has rights in the first only, and one that the connection is not bound to.
-type bound struct {
+// boundConnection are two namespaces, of which the hub has rights in the first only, and one that the connection is not bound to.
+type boundConnection struct {
 	*Connection
 	target                    *servers.Target
 	first, forbidden, outside string
 }
 
-func connectBound(t *testing.T) *bound {
+func connectBound(t *testing.T) *boundConnection {
 	t.Helper()
 	g := NewWithT(t)
 	ctx := t.Context()
 	target := startTarget(t, steady)
 	outside := newNamespace(t, target)
-	b := &bound{target: target, first: outside + "-first", forbidden: outside + "-forbidden", outside: outside}
+	b := &boundConnection{target: target, first: outside + "-first", forbidden: outside + "-forbidden", outside: outside}
 	g.Expect(framework.Apply(ctx, target.Config, `
 {apiVersion: v1, kind: Namespace, metadata: {name: `+b.first+`}}
 ---
@@ -108,7 +108,7 @@ subjects: [{kind: ServiceAccount, name: bound, namespace: `+b.outside+`}]
 	g.Expect(err).NotTo(HaveOccurred())
 	b.Connection, err = newRegistry(ctx, t, clock.RealClock{}).Connect(syncTarget, kubeconfig, kcp.Limits{}, b.first, b.forbidden)
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(b.Up()).To(BeTrue()) })
+	eventually(t, func(g Gomega) { g.Expect(b.IsUp()).To(BeTrue()) })
 	return b
 }
 
@@ -122,22 +122,22 @@ func TestBoundToNamespaces(t *testing.T) {
 		g.Expect(framework.Apply(ctx, b.target.Config, "{apiVersion: v1, kind: ConfigMap, metadata: {name: held, namespace: "+namespace+", labels: {example.org/bound: us}}}")).To(Succeed())
 	}
 
-	told := &events{}
+	told := &eventRecorder{}
 	cached := b.NewCache(configMaps, CacheOptions{Namespaced: true, Selector: "example.org/bound=us", Handler: told.handler()})
 	runInTest(t, cached.Run)
 	eventually(t, func(g Gomega) {
 		filled, pending := cached.Progress()
 		g.Expect([]int{filled, pending}).To(Equal([]int{1, 0}))
 	})
-	g.Expect(cached.Synced()).To(BeFalse(), "of a part it is not known what is there")
+	g.Expect(cached.HasSynced()).To(BeFalse(), "of a part it is not known what is there")
 	g.Expect(cached.Availability().Reason).To(Equal(ReasonForbidden))
 	g.Expect(cached.Availability().Message).To(ContainSubstring(b.forbidden))
 	g.Expect(namesIn(cached)).To(Equal([]string{"held"}))
 	g.Expect(cached.Get(types.NamespacedName{Namespace: b.first, Name: "held"})).NotTo(BeNil())
 	g.Expect(cached.Get(types.NamespacedName{Namespace: b.outside, Name: "held"})).To(BeNil())
-	_, err := b.IsEmpty(ctx, configMaps, "example.org/bound=us")
+	_, err := b.HasNoObjects(ctx, configMaps, "example.org/bound=us")
 	g.Expect(err).To(MatchError(ContainSubstring("forbidden")))
-	empty, err := b.IsEmpty(ctx, configMaps, "example.org/bound=nobody", b.first)
+	empty, err := b.HasNoObjects(ctx, configMaps, "example.org/bound=nobody", b.first)
 	g.Expect([]any{empty, err}).To(Equal([]any{true, nil}))
 
 	g.Expect(framework.Apply(ctx, b.target.Config, `
@@ -147,7 +147,7 @@ metadata: {name: bound, namespace: `+b.forbidden+`}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
 subjects: [{kind: ServiceAccount, name: bound, namespace: `+b.outside+`}]
 `)).To(Succeed())
-	waitSynced(t, cached)
+	waitForCacheSync(t, cached)
 	g.Expect(cached.Len()).To(Equal(2))
 	g.Expect(cached.List()).To(HaveLen(2))
 
@@ -165,23 +165,23 @@ subjects: [{kind: ServiceAccount, name: bound, namespace: `+b.outside+`}]
 	g.Expect(labels).To(HaveKey("kubernetes.io/metadata.name"))
 	_, known = b.NamespaceLabels(b.outside)
 	g.Expect(known).To(BeFalse())
-	g.Expect(b.LacksNamespace(ctx, b.first)).To(BeFalse())
-	g.Expect(b.LacksNamespace(ctx, b.outside)).To(BeFalse(), "that it may not be looked at says nothing")
+	g.Expect(b.IsNamespaceMissing(ctx, b.first)).To(BeFalse())
+	g.Expect(b.IsNamespaceMissing(ctx, b.outside)).To(BeFalse(), "that it may not be looked at says nothing")
 }
 
 // What a target is asked about is one namespace at a time, and nothing of the whole cluster unless that is needed.
-func TestAccessInNamespaces(t *testing.T) {
+func TestPermissionsInNamespaces(t *testing.T) {
 	t.Parallel()
 	b := connectBound(t)
-	needed := rights.Needed([]rights.Resource{{Resource: "configmaps", Down: true}}, b.first, b.forbidden)
+	needed := rbac.RequiredAttributes([]rbac.Resource{{Resource: "configmaps", Down: true}}, b.first, b.forbidden)
 	eventually(t, func(g Gomega) {
-		access := b.Access(needed, time.Time{})
+		access := b.Permissions(needed, time.Time{})
 		g.Expect(access.Known).To(BeTrue())
-		g.Expect(rights.Describe(access.Missing, 9)).To(Equal("configmaps (create, delete, get, list, patch, watch) in the namespace " + b.forbidden))
+		g.Expect(rbac.DescribeAttributes(access.Missing, 9)).To(Equal("configmaps (create, delete, get, list, patch, watch) in the namespace " + b.forbidden))
 	})
-	needed = rights.Needed([]rights.Resource{{Group: "example.org", Resource: "gadgets", Up: true, ClusterScoped: true}}, b.first)
+	needed = rbac.RequiredAttributes([]rbac.Resource{{Group: "example.org", Resource: "gadgets", Up: true, ClusterScoped: true}}, b.first)
 	eventually(t, func(g Gomega) {
-		g.Expect(rights.Describe(b.Access(needed, time.Time{}).Missing, 9)).To(Equal("gadgets.example.org (get, list, watch)"))
+		g.Expect(rbac.DescribeAttributes(b.Permissions(needed, time.Time{}).Missing, 9)).To(Equal("gadgets.example.org (get, list, watch)"))
 	})
 }
 

@@ -36,9 +36,9 @@ import (
 )
 
 const (
-	startLimit = 5 * time.Minute
-	// patience is how long a test waits for what must happen.
-	patience = 3 * time.Minute
+	startTimeout = 5 * time.Minute
+	// eventuallyTimeout is how long a test waits for what must happen.
+	eventuallyTimeout = 3 * time.Minute
 )
 
 // The clusters of this package. Tests that stop one use frail.
@@ -157,7 +157,7 @@ func startTarget(t *testing.T, name string) *servers.Target {
 	if target, ok := shared.targets[name]; ok {
 		return target
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
 	if shared.etcd == nil {
 		etcd, err := servers.StartEtcd(ctx, shared.options, "etcd")
@@ -219,5 +219,5 @@ func kubeconfigAt(t *testing.T, target *servers.Target, server string) []byte {
 // eventually waits with the package's patience.
 func eventually(t *testing.T, what func(g Gomega)) {
 	t.Helper()
-	NewWithT(t).Eventually(what).WithContext(t.Context()).WithTimeout(patience).WithPolling(20 * time.Millisecond).Should(Succeed())
+	NewWithT(t).Eventually(what).WithContext(t.Context()).WithTimeout(eventuallyTimeout).WithPolling(20 * time.Millisecond).Should(Succeed())
 }

@@ -21,7 +21,7 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/synchub-dev/synchub/provider/holdings"
+	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 )
 
 // store holds what a reflector shows it and tells one handler, in the goroutine of the reflector. A shared informer would do
@@ -33,8 +33,8 @@ type store struct {
 	handler   cache.ResourceEventHandler
 	// synced is closed when the handler has been told of all that was there at first.
 	synced chan struct{}
-	// held is counted by what is held, and not by what a target says of an object that goes.
-	held holdings.Holdings
+	// cached is counted by what is held, and not by what a target says of an object that goes.
+	cached cachesize.Counter
 }
 
 func newStore(transform cache.TransformFunc, indexers cache.Indexers, handler cache.ResourceEventHandler) *store {
@@ -50,8 +50,8 @@ func newStore(transform cache.TransformFunc, indexers cache.Indexers, handler ca
 // Transformer has the reflector, too, keep objects in the reduced form only while it reads all.
 func (s *store) Transformer() cache.TransformFunc { return s.transform }
 
-// Synced tells whether the handler has been told of all that was there at first.
-func (s *store) Synced() bool {
+// HasSynced tells whether the handler has been told of all that was there at first.
+func (s *store) HasSynced() bool {
 	select {
 	case <-s.synced:
 		return true
@@ -76,7 +76,7 @@ func (s *store) Update(object any) error {
 	if err := s.Indexer.Update(object); err != nil {
 		return err
 	}
-	s.tell(before, known, object)
+	s.notify(before, known, object)
 	return nil
 }
 
@@ -93,7 +93,7 @@ func (s *store) Delete(object any) error {
 	if err := s.Indexer.Delete(object); err != nil {
 		return err
 	}
-	s.held.Change(-1, -holdings.SizeOf(before))
+	s.cached.Add(-1, -cachesize.SizeOf(before))
 	s.handler.OnDelete(object)
 	return nil
 }
@@ -119,27 +119,27 @@ func (s *store) Replace(objects []any, resourceVersion string) error {
 		return err
 	}
 	for key, object := range gone {
-		s.held.Change(-1, -holdings.SizeOf(object))
+		s.cached.Add(-1, -cachesize.SizeOf(object))
 		s.handler.OnDelete(cache.DeletedFinalStateUnknown{Key: key, Obj: object})
 	}
 	for i, object := range objects {
 		before, was := known[keys[i]]
-		s.tell(before, was, object)
+		s.notify(before, was, object)
 		// A target may list an object twice.
 		known[keys[i]] = object
 	}
-	if !s.Synced() {
+	if !s.HasSynced() {
 		close(s.synced)
 	}
 	return nil
 }
 
-func (s *store) tell(before any, known bool, object any) {
+func (s *store) notify(before any, known bool, object any) {
 	if known {
-		s.held.Change(0, holdings.SizeOf(object)-holdings.SizeOf(before))
+		s.cached.Add(0, cachesize.SizeOf(object)-cachesize.SizeOf(before))
 		s.handler.OnUpdate(before, object)
 	} else {
-		s.held.Change(1, holdings.SizeOf(object))
-		s.handler.OnAdd(object, !s.Synced())
+		s.cached.Add(1, cachesize.SizeOf(object))
+		s.handler.OnAdd(object, !s.HasSynced())
 	}
 }

@@ -26,32 +26,32 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/synchub-dev/synchub/provider/holdings"
+	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 )
 
-// told is a handler that writes down what it is told of a store, and whether the store was synced then.
-type told struct {
+// recordingHandler is a handler that writes down what it is told of a store, and whether the store was synced then.
+type recordingHandler struct {
 	store *store
-	all   []string
+	calls []string
 }
 
-func (h *told) note(what string, object any) {
+func (h *recordingHandler) note(what string, object any) {
 	name := object.(*unstructured.Unstructured).GetName()
-	if h.store.Synced() {
+	if h.store.HasSynced() {
 		what += " since"
 	}
-	h.all = append(h.all, fmt.Sprintf("%s %s", what, name))
+	h.calls = append(h.calls, fmt.Sprintf("%s %s", what, name))
 }
 
-func (h *told) OnAdd(object any, initial bool) {
+func (h *recordingHandler) OnAdd(object any, initial bool) {
 	h.note(fmt.Sprintf("added (initial: %t)", initial), object)
 }
 
-func (h *told) OnUpdate(before, after any) {
+func (h *recordingHandler) OnUpdate(before, after any) {
 	h.note("updated from "+before.(*unstructured.Unstructured).GetResourceVersion(), after)
 }
 
-func (h *told) OnDelete(object any) {
+func (h *recordingHandler) OnDelete(object any) {
 	if tombstone, unseen := object.(cache.DeletedFinalStateUnknown); unseen {
 		h.note("missed "+tombstone.Key, tombstone.Obj)
 		return
@@ -60,7 +60,7 @@ func (h *told) OnDelete(object any) {
 }
 
 func TestStoreTellsOfWhatChanged(t *testing.T) {
-	handler := &told{}
+	handler := &recordingHandler{}
 	strip := func(object any) (any, error) {
 		if object.(*unstructured.Unstructured).GetName() == "bad" {
 			return nil, errors.New("bad")
@@ -85,12 +85,12 @@ func TestStoreTellsOfWhatChanged(t *testing.T) {
 		{"one goes", func() error { return store.Delete(b) }, false, []string{"deleted since b"}},
 		{"a list with another one", func() error { return store.Replace([]any{b, later}, "6") }, false, []string{"missed c since c", "added (initial: false) since b", "updated from 4 since a"}},
 	} {
-		handler.all = nil
+		handler.calls = nil
 		if err := step.do(); (err != nil) != step.fails {
 			t.Errorf("%s: %v", step.name, err)
 		}
-		if !slices.Equal(handler.all, step.want) {
-			t.Errorf("%s: want %q, got %q", step.name, step.want, handler.all)
+		if !slices.Equal(handler.calls, step.want) {
+			t.Errorf("%s: want %q, got %q", step.name, step.want, handler.calls)
 		}
 	}
 	if keys := store.ListKeys(); len(keys) != 2 || !slices.Contains(keys, "a") || !slices.Contains(keys, "b") {
@@ -125,10 +125,10 @@ func TestStoreCountsWhatItHolds(t *testing.T) {
 		}
 		var bytes int64
 		for _, object := range step.want {
-			bytes += holdings.SizeOf(object)
+			bytes += cachesize.SizeOf(object)
 		}
-		if store.held.Objects() != int64(len(step.want)) || store.held.Bytes() != bytes {
-			t.Errorf("%s: want %d objects of %d bytes, got %d of %d", step.name, len(step.want), bytes, store.held.Objects(), store.held.Bytes())
+		if store.cached.Objects() != int64(len(step.want)) || store.cached.Bytes() != bytes {
+			t.Errorf("%s: want %d objects of %d bytes, got %d of %d", step.name, len(step.want), bytes, store.cached.Objects(), store.cached.Bytes())
 		}
 	}
 }

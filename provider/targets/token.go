@@ -39,17 +39,17 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/redact"
-	"github.com/synchub-dev/synchub/provider/requests"
 )
 
 // renewTimeout bounds each of the requests that renew a token.
 const renewTimeout = 10 * time.Second
 
-// ErrChanged is why a token is not renewed for a kubeconfig that is not the connection's.
-var ErrChanged = errors.New("the kubeconfig has changed meanwhile")
+// ErrKubeconfigChanged is why a token is not renewed for a kubeconfig that is not the connection's.
+var ErrKubeconfigChanged = errors.New("the kubeconfig has changed meanwhile")
 
-var serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
+var serviceAccountsResource = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
 
 // Token is what a ServiceAccount's token says of itself. It holds nothing secret, and nothing of it is proven: it serves
 // to ask for a new one in time, which the target grants or refuses.
@@ -63,8 +63,8 @@ type Token struct {
 	Audiences []string
 }
 
-// Life is for how long the token was issued.
-func (t Token) Life() time.Duration { return t.ExpiresAt.Sub(t.IssuedAt) }
+// Lifetime is for how long the token was issued.
+func (t Token) Lifetime() time.Duration { return t.ExpiresAt.Sub(t.IssuedAt) }
 
 // ParseToken reads the claims of a ServiceAccount's token, without verifying them. ok is false for anything else, and for
 // a token without an end.
@@ -99,15 +99,15 @@ func ParseToken(token string) (claimed Token, ok bool) {
 		return Token{}, false
 	}
 	var issued, expires bool
-	claimed.IssuedAt, issued = dateOf(claims.IssuedAt)
-	claimed.ExpiresAt, expires = dateOf(claims.ExpiresAt)
-	return claimed, issued && expires && claimed.Life() > 0
+	claimed.IssuedAt, issued = parseNumericDate(claims.IssuedAt)
+	claimed.ExpiresAt, expires = parseNumericDate(claims.ExpiresAt)
+	return claimed, issued && expires && claimed.Lifetime() > 0
 }
 
 // lastDate is the end of the year 9999, beyond which times cannot be written into a status.
 const lastDate = 253402300799
 
-func dateOf(claim json.Number) (time.Time, bool) {
+func parseNumericDate(claim json.Number) (time.Time, bool) {
 	seconds, err := claim.Float64()
 	if err != nil || seconds < 1 || seconds > lastDate {
 		return time.Time{}, false
@@ -134,13 +134,13 @@ func (c *Connection) Token() (claimed Token, ok bool) { return ParseToken(c.bear
 // RenewToken asks the target for another token of the same kind for the connection's user, proves by a request that the
 // target accepts it, and returns the kubeconfig with that token in the place of its own. The error says what was refused.
 func (c *Connection) RenewToken(ctx context.Context, kubeconfig []byte) ([]byte, error) {
-	ctx = requests.As(ctx, requests.Background)
+	ctx = requestmetrics.WithClass(ctx, requestmetrics.Background)
 	config, err := ParseKubeconfig(kubeconfig)
 	if err != nil {
 		return nil, err
 	}
 	if config.BearerToken != c.bearerToken {
-		return nil, ErrChanged
+		return nil, ErrKubeconfigChanged
 	}
 	claimed, ok := c.Token()
 	if !ok {
@@ -151,56 +151,56 @@ func (c *Connection) RenewToken(ctx context.Context, kubeconfig []byte) ([]byte,
 		return nil, fmt.Errorf("cannot request a token for the ServiceAccount %s/%s: %w", claimed.Namespace, claimed.ServiceAccount, err)
 	}
 	defer redact.Register(token)()
-	if err := c.proveToken(ctx, token); err != nil {
+	if err := c.verifyToken(ctx, token); err != nil {
 		return nil, fmt.Errorf("the target does not accept the token that it issued: %w", err)
 	}
-	return withToken(kubeconfig, config, token)
+	return replaceToken(kubeconfig, config, token)
 }
 
-// RenewTokenSoon is [Connection.RenewToken] for whoever must not wait for the target: the error is [ErrAsked] until the target
+// RenewTokenAsync is [Connection.RenewToken] for whoever must not wait for the target: the error is [ErrPending] until the target
 // has answered, and OnChange is called then. An answer is given once, and only for the kubeconfig that was asked with.
-func (c *Connection) RenewTokenSoon(kubeconfig []byte) ([]byte, error) {
+func (c *Connection) RenewTokenAsync(kubeconfig []byte) ([]byte, error) {
 	fingerprint := sha256.Sum256(kubeconfig)
-	c.renewing.lock.Lock()
-	defer c.renewing.lock.Unlock()
-	answer := c.renewing.answer
-	if c.renewing.answer = nil; answer != nil && answer.of == fingerprint {
+	c.tokenRenewal.lock.Lock()
+	defer c.tokenRenewal.lock.Unlock()
+	answer := c.tokenRenewal.result
+	if c.tokenRenewal.result = nil; answer != nil && answer.kubeconfigHash == fingerprint {
 		return answer.kubeconfig, answer.err
 	}
-	if !c.renewing.asked {
-		c.renewing.asked = true
-		c.Background(func(ctx context.Context) {
+	if !c.tokenRenewal.running {
+		c.tokenRenewal.running = true
+		c.RunInBackground(func(ctx context.Context) {
 			renewed, err := c.RenewToken(ctx, kubeconfig)
-			c.renewing.lock.Lock()
-			c.renewing.asked, c.renewing.answer = false, &renewalAnswer{of: fingerprint, kubeconfig: renewed, err: err}
-			c.renewing.lock.Unlock()
+			c.tokenRenewal.lock.Lock()
+			c.tokenRenewal.running, c.tokenRenewal.result = false, &renewalResult{kubeconfigHash: fingerprint, kubeconfig: renewed, err: err}
+			c.tokenRenewal.lock.Unlock()
 			c.onChange(c.SyncTarget)
 		})
 	}
-	return nil, ErrAsked
+	return nil, ErrPending
 }
 
-// renewing is the one renewal of a token that nobody waits for.
-type renewing struct {
-	lock  sync.Mutex
-	asked bool
-	// answer is nil once it was taken.
-	answer *renewalAnswer
+// tokenRenewal is the one renewal of a token that nobody waits for.
+type tokenRenewal struct {
+	lock    sync.Mutex
+	running bool
+	// result is nil once it was taken.
+	result *renewalResult
 }
 
-// renewalAnswer is how a renewal went that was asked for with a kubeconfig of this SHA-256.
-type renewalAnswer struct {
-	of         [sha256.Size]byte
-	kubeconfig []byte
-	err        error
+// renewalResult is how a renewal went that was asked for with a kubeconfig of this SHA-256.
+type renewalResult struct {
+	kubeconfigHash [sha256.Size]byte
+	kubeconfig     []byte
+	err            error
 }
 
 func (c *Connection) requestToken(ctx context.Context, claimed Token) (string, error) {
-	ctx, done := limited(ctx, renewTimeout)
+	ctx, done := withTimeout(ctx, renewTimeout)
 	defer done()
 	request := &authenticationv1.TokenRequest{
 		TypeMeta: metav1.TypeMeta{APIVersion: authenticationv1.SchemeGroupVersion.String(), Kind: "TokenRequest"},
-		Spec:     authenticationv1.TokenRequestSpec{Audiences: claimed.Audiences, ExpirationSeconds: new(int64(claimed.Life() / time.Second))},
+		Spec:     authenticationv1.TokenRequestSpec{Audiences: claimed.Audiences, ExpirationSeconds: new(int64(claimed.Lifetime() / time.Second))},
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(request)
 	if err != nil {
@@ -208,7 +208,7 @@ func (c *Connection) requestToken(ctx context.Context, claimed Token) (string, e
 	}
 	object := &unstructured.Unstructured{Object: content}
 	object.SetName(claimed.ServiceAccount)
-	answer, err := c.client.Resource(serviceAccounts).Namespace(claimed.Namespace).Create(ctx, object, metav1.CreateOptions{}, "token")
+	answer, err := c.client.Resource(serviceAccountsResource).Namespace(claimed.Namespace).Create(ctx, object, metav1.CreateOptions{}, "token")
 	if err != nil {
 		return "", err
 	}
@@ -219,18 +219,18 @@ func (c *Connection) requestToken(ctx context.Context, claimed Token) (string, e
 	return token, nil
 }
 
-// proveToken asks for what anybody may ask: a server that does not know a token refuses that too.
-func (c *Connection) proveToken(ctx context.Context, token string) error {
-	ctx, done := limited(ctx, renewTimeout)
+// verifyToken asks for what anybody may ask: a server that does not know a token refuses that too.
+func (c *Connection) verifyToken(ctx context.Context, token string) error {
+	ctx, done := withTimeout(ctx, renewTimeout)
 	defer done()
 	// The transport adds the connection's own token only to requests that have none.
 	return c.discovery.RESTClient().Get().AbsPath("/version").MaxRetries(0).SetHeader("Authorization", "Bearer "+token).Do(ctx).Error()
 }
 
-// withToken returns the kubeconfig with another token. All else stays as its owner has written it, if that is possible.
-func withToken(kubeconfig []byte, before *rest.Config, token string) ([]byte, error) {
+// replaceToken returns the kubeconfig with another token. All else stays as its owner has written it, if that is possible.
+func replaceToken(kubeconfig []byte, before *rest.Config, token string) ([]byte, error) {
 	changed := bytes.ReplaceAll(kubeconfig, []byte(before.BearerToken), []byte(token))
-	if differsInToken(changed, before, token) {
+	if differsOnlyInToken(changed, before, token) {
 		return changed, nil
 	}
 	// It was written in a way that hides it, such as over several lines.
@@ -242,14 +242,14 @@ func withToken(kubeconfig []byte, before *rest.Config, token string) ([]byte, er
 	if changed, err = clientcmd.Write(*parsed); err != nil {
 		return nil, errMalformed
 	}
-	if !differsInToken(changed, before, token) {
+	if !differsOnlyInToken(changed, before, token) {
 		return nil, errors.New("the token cannot be replaced in this kubeconfig")
 	}
 	return changed, nil
 }
 
-// differsInToken tells whether a kubeconfig leads to the same server and is the same but for its token.
-func differsInToken(kubeconfig []byte, before *rest.Config, token string) bool {
+// differsOnlyInToken tells whether a kubeconfig leads to the same server and is the same but for its token.
+func differsOnlyInToken(kubeconfig []byte, before *rest.Config, token string) bool {
 	after, err := ParseKubeconfig(kubeconfig)
 	if err != nil || after.BearerToken != token {
 		return false

@@ -96,14 +96,14 @@ func FuzzParseToken(f *testing.F) {
 		if !ok {
 			return
 		}
-		if got.Life() <= 0 || got.ExpiresAt.Year() > 9999 || strings.ContainsAny(got.Namespace+got.ServiceAccount, "/%?#") || got.Namespace == "" || got.ServiceAccount == "" {
+		if got.Lifetime() <= 0 || got.ExpiresAt.Year() > 9999 || strings.ContainsAny(got.Namespace+got.ServiceAccount, "/%?#") || got.Namespace == "" || got.ServiceAccount == "" {
 			t.Errorf("accepted %+v", got)
 		}
 	})
 }
 
 // Only the token changes, and what else its owner has written stays as it was.
-func TestWithToken(t *testing.T) {
+func TestReplaceToken(t *testing.T) {
 	before, after := tokenOf(`{"exp": 1}`), tokenOf(`{"exp": 2}`)
 	long := strings.Repeat("long", 10)
 	for name, test := range map[string]struct {
@@ -123,7 +123,7 @@ func TestWithToken(t *testing.T) {
 			config, err := ParseKubeconfig([]byte(kubeconfig))
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(config.BearerToken).To(Equal(before))
-			changed, err := withToken([]byte(kubeconfig), config, after)
+			changed, err := replaceToken([]byte(kubeconfig), config, after)
 			g.Expect(err).NotTo(HaveOccurred())
 			got, err := ParseKubeconfig(changed)
 			g.Expect(err).NotTo(HaveOccurred())
@@ -139,12 +139,12 @@ func TestWithToken(t *testing.T) {
 }
 
 // A token that occurs elsewhere too, such as in the server's address, must not change that.
-func TestWithTokenChangesNothingElse(t *testing.T) {
+func TestReplaceTokenChangesNothingElse(t *testing.T) {
 	g := NewWithT(t)
 	kubeconfig := []byte(kubeconfigOf("server: https://cluster.example.org", "token: example"))
 	config, err := ParseKubeconfig(kubeconfig)
 	g.Expect(err).NotTo(HaveOccurred())
-	changed, err := withToken(kubeconfig, config, "another")
+	changed, err := replaceToken(kubeconfig, config, "another")
 	g.Expect(err).NotTo(HaveOccurred())
 	got, err := ParseKubeconfig(changed)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -152,8 +152,8 @@ func TestWithTokenChangesNothingElse(t *testing.T) {
 	g.Expect(got.BearerToken).To(Equal("another"))
 }
 
-// account makes a ServiceAccount that may renew its token, or not, and returns a kubeconfig with a token of ten minutes.
-func account(t *testing.T, target *servers.Target, name string, mayRenew bool) []byte {
+// createServiceAccount makes a ServiceAccount that may renew its token, or not, and returns a kubeconfig with a token of ten minutes.
+func createServiceAccount(t *testing.T, target *servers.Target, name string, mayRenew bool) []byte {
 	t.Helper()
 	g := NewWithT(t)
 	manifest := "{apiVersion: v1, kind: ServiceAccount, metadata: {name: %[1]s}}"
@@ -183,12 +183,12 @@ subjects: [{kind: ServiceAccount, name: %[1]s, namespace: default}]`
 func TestTokenIsRenewedByItsTarget(t *testing.T) {
 	g := NewWithT(t)
 	target := startTarget(t, steady)
-	kubeconfig := account(t, target, "renews", true)
+	kubeconfig := createServiceAccount(t, target, "renews", true)
 	connection := connectTo(t, kubeconfig)
 	old, ok := connection.Token()
 	g.Expect(ok).To(BeTrue())
 	g.Expect([]string{old.Namespace, old.ServiceAccount}).To(Equal([]string{"default", "renews"}))
-	g.Expect(old.Life()).To(Equal(10 * time.Minute))
+	g.Expect(old.Lifetime()).To(Equal(10 * time.Minute))
 
 	renewed, err := connection.RenewToken(t.Context(), kubeconfig)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -196,25 +196,25 @@ func TestTokenIsRenewedByItsTarget(t *testing.T) {
 	next := connectTo(t, renewed)
 	fresh, ok := next.Token()
 	g.Expect(ok).To(BeTrue())
-	g.Expect(fresh.Life()).To(Equal(old.Life()))
+	g.Expect(fresh.Lifetime()).To(Equal(old.Lifetime()))
 	g.Expect(fresh.Audiences).To(Equal(old.Audiences))
 	g.Expect(fresh.ServiceAccount).To(Equal(old.ServiceAccount))
 
 	// What is not the connection's kubeconfig any more is left alone.
 	_, err = connection.RenewToken(t.Context(), renewed)
-	g.Expect(errors.Is(err, ErrChanged)).To(BeTrue())
+	g.Expect(errors.Is(err, ErrKubeconfigChanged)).To(BeTrue())
 }
 
 // A target that does not answer holds up nobody who has its token renewed, and is asked once.
 func TestRenewalWaitsForNoTarget(t *testing.T) {
 	g := NewWithT(t)
 	target := startTarget(t, steady)
-	account(t, target, "waits", true)
+	createServiceAccount(t, target, "waits", true)
 	release := make(chan struct{})
-	var asked atomic.Int64
+	var key atomic.Int64
 	kubeconfig := newProxy(t, target, func(request *http.Request) {
 		if strings.HasSuffix(request.URL.Path, "/token") {
-			asked.Add(1)
+			key.Add(1)
 			<-release
 		}
 	})
@@ -223,71 +223,71 @@ func TestRenewalWaitsForNoTarget(t *testing.T) {
 	registry := newRegistry(t.Context(), t, clock.RealClock{})
 	connection, err := registry.Connect(syncTarget, kubeconfig, kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(connection.Up()).To(BeTrue()) })
+	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 
 	changes := registry.changes.Load()
 	for range 3 {
-		_, err := connection.RenewTokenSoon(kubeconfig)
-		g.Expect(err).To(MatchError(ErrAsked))
+		_, err := connection.RenewTokenAsync(kubeconfig)
+		g.Expect(err).To(MatchError(ErrPending))
 	}
 	close(release)
 	eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(BeNumerically(">", changes)) })
-	renewed, err := connection.RenewTokenSoon(kubeconfig)
+	renewed, err := connection.RenewTokenAsync(kubeconfig)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(renewed)).NotTo(ContainSubstring(old))
-	g.Expect(asked.Load()).To(BeEquivalentTo(1))
+	g.Expect(key.Load()).To(BeEquivalentTo(1))
 
 	// An answer is not given for another kubeconfig than it was asked with.
-	_, err = connection.RenewTokenSoon(kubeconfig)
-	g.Expect(err).To(MatchError(ErrAsked))
+	_, err = connection.RenewTokenAsync(kubeconfig)
+	g.Expect(err).To(MatchError(ErrPending))
 	eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(BeNumerically(">", changes+1)) })
-	_, err = connection.RenewTokenSoon(renewed)
-	g.Expect(err).To(MatchError(ErrAsked))
+	_, err = connection.RenewTokenAsync(renewed)
+	g.Expect(err).To(MatchError(ErrPending))
 	eventually(t, func(g Gomega) {
-		_, err := connection.RenewTokenSoon(renewed)
-		g.Expect(err).To(MatchError(ErrChanged))
+		_, err := connection.RenewTokenAsync(renewed)
+		g.Expect(err).To(MatchError(ErrKubeconfigChanged))
 	})
 }
 
 func TestTokenIsNotRenewedWithoutTheRight(t *testing.T) {
 	g := NewWithT(t)
-	kubeconfig := account(t, startTarget(t, steady), "keeps", false)
+	kubeconfig := createServiceAccount(t, startTarget(t, steady), "keeps", false)
 	connection := connectTo(t, kubeconfig)
 	_, err := connection.RenewToken(t.Context(), kubeconfig)
 	g.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
 }
 
 // A token that the target would not accept is not written anywhere.
-func TestTokenIsProven(t *testing.T) {
+func TestTokenIsVerified(t *testing.T) {
 	g := NewWithT(t)
 	target := startTarget(t, steady)
-	kubeconfig := account(t, target, "proves", true)
+	kubeconfig := createServiceAccount(t, target, "proves", true)
 	connection := connectTo(t, kubeconfig)
-	g.Expect(connection.proveToken(t.Context(), tokenOf("{}"))).NotTo(Succeed())
+	g.Expect(connection.verifyToken(t.Context(), tokenOf("{}"))).NotTo(Succeed())
 	config, err := ParseKubeconfig(kubeconfig)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(connection.proveToken(t.Context(), config.BearerToken)).To(Succeed())
+	g.Expect(connection.verifyToken(t.Context(), config.BearerToken)).To(Succeed())
 }
 
 // What a target says reaches people, so it must not carry what the hub has sent.
-func TestDescribeWithholdsCredentials(t *testing.T) {
+func TestRedactErrorWithholdsCredentials(t *testing.T) {
 	g := NewWithT(t)
-	target := newScript(t)
+	target := newScriptedServer(t)
 	refusal := status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable)
 	refusal.body = strings.Replace(refusal.body, `"no"`, `"you sent `+secret+strings.Repeat("ä", 5000)+`"`, 1)
 	target.set(&target.present, refusal)
 	connection, err := newRegistry(t.Context(), t, clock.RealClock{}).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = connection.createsByApply()
+	_, err = connection.supportsCreateByApply()
 	g.Expect(err).To(HaveOccurred())
-	message := connection.Describe(err)
-	g.Expect(message).To(ContainSubstring("you sent (withheld)"))
+	message := connection.RedactError(err)
+	g.Expect(message).To(ContainSubstring("you sent (redacted)"))
 	g.Expect(len(message)).To(BeNumerically("<=", 256+len("...")))
 	expectNoSecret(t, message)
 }
 
 // Where a target is stands in its kubeconfig, which not everybody may read who sees what became of a request.
-func TestDescribeWithholdsTheServer(t *testing.T) {
+func TestRedactErrorWithholdsTheServer(t *testing.T) {
 	connection := &Connection{}
 	for _, test := range []struct {
 		err  error
@@ -298,7 +298,7 @@ func TestDescribeWithholdsTheServer(t *testing.T) {
 		{errors.New("no"), "cannot list: no"},
 	} {
 		err := fmt.Errorf("cannot list: %w", &url.Error{Op: "Get", URL: "https://target.example.com:6443/api", Err: test.err})
-		if got := connection.Describe(err); got != test.want {
+		if got := connection.RedactError(err); got != test.want {
 			t.Errorf("want %q, got %q", test.want, got)
 		}
 	}

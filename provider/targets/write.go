@@ -35,28 +35,28 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+var namespacesResource = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// ErrExists means that an object of the name is there already; nothing was written.
-var ErrExists = errors.New("an object of this name exists")
+// ErrAlreadyExists means that an object of the name is there already; nothing was written.
+var ErrAlreadyExists = errors.New("an object of this name exists")
 
-// Create creates the object unless one of its name exists: then the error wraps [ErrExists], and nothing was written.
+// Create creates the object unless one of its name exists: then the error wraps [ErrAlreadyExists], and nothing was written.
 // A missing namespace is reported as the API server does, by a NotFound error.
 func (c *Connection) Create(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	ctx, done := limited(ctx, requestTimeout)
+	ctx, done := withTimeout(ctx, requestTimeout)
 	defer done()
-	byApply, err := c.createsByApply()
+	byApply, err := c.supportsCreateByApply()
 	if err != nil {
 		return nil, err
 	}
-	client := c.resource(resource, object.GetNamespace())
+	client := c.resourceClient(resource, object.GetNamespace())
 	if !byApply {
 		return c.createByPost(ctx, client, object)
 	}
-	fenced := withMetadata(object, "resourceVersion", neverExists)
+	fenced := withMetadata(object, "resourceVersion", impossibleResourceVersion)
 	created, err := client.Apply(ctx, object.GetName(), fenced, metav1.ApplyOptions{FieldManager: c.fieldManager, Force: true})
 	if apierrors.IsConflict(err) {
-		return nil, fmt.Errorf("%w: %w", ErrExists, err)
+		return nil, fmt.Errorf("%w: %w", ErrAlreadyExists, err)
 	}
 	return created, err
 }
@@ -66,7 +66,7 @@ func (c *Connection) Create(ctx context.Context, resource schema.GroupVersionRes
 func (c *Connection) createByPost(ctx context.Context, client dynamic.ResourceInterface, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	created, err := client.Create(ctx, object, metav1.CreateOptions{FieldManager: c.fieldManager})
 	if apierrors.IsAlreadyExists(err) {
-		return nil, fmt.Errorf("%w: %w", ErrExists, err)
+		return nil, fmt.Errorf("%w: %w", ErrAlreadyExists, err)
 	}
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (c *Connection) createByPost(ctx context.Context, client dynamic.ResourceIn
 			return err
 		}
 		if current.GetUID() != created.GetUID() {
-			return fmt.Errorf("%w: it was replaced", ErrExists)
+			return fmt.Errorf("%w: it was replaced", ErrAlreadyExists)
 		}
 		return conflict
 	})
@@ -100,19 +100,19 @@ func (c *Connection) createByPost(ctx context.Context, client dynamic.ResourceIn
 // Apply applies the object to the one that has the UID. It fails with a Conflict or Invalid error if that one is gone or
 // replaced.
 func (c *Connection) Apply(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured, uid types.UID) (*unstructured.Unstructured, error) {
-	ctx, done := limited(ctx, requestTimeout)
+	ctx, done := withTimeout(ctx, requestTimeout)
 	defer done()
 	fenced := withMetadata(object, "uid", string(uid))
-	return c.resource(resource, object.GetNamespace()).
+	return c.resourceClient(resource, object.GetNamespace()).
 		Apply(ctx, object.GetName(), fenced, metav1.ApplyOptions{FieldManager: c.fieldManager, Force: true})
 }
 
 // Delete deletes the object that has the UID. That it is gone already is no error.
 func (c *Connection) Delete(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName, uid types.UID) error {
-	ctx, done := limited(ctx, requestTimeout)
+	ctx, done := withTimeout(ctx, requestTimeout)
 	defer done()
 	background := metav1.DeletePropagationBackground
-	err := c.resource(resource, key.Namespace).Delete(ctx, key.Name, metav1.DeleteOptions{
+	err := c.resourceClient(resource, key.Namespace).Delete(ctx, key.Name, metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: &uid},
 		PropagationPolicy: &background,
 	})
@@ -124,10 +124,10 @@ func (c *Connection) Delete(ctx context.Context, resource schema.GroupVersionRes
 
 // DryRunApply tells what an [Connection.Apply] would make of the object, and changes nothing.
 func (c *Connection) DryRunApply(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured, uid types.UID) (*unstructured.Unstructured, error) {
-	ctx, done := limited(ctx, requestTimeout)
+	ctx, done := withTimeout(ctx, requestTimeout)
 	defer done()
 	fenced := withMetadata(object, "uid", string(uid))
-	return c.resource(resource, object.GetNamespace()).Apply(ctx, object.GetName(), fenced, metav1.ApplyOptions{
+	return c.resourceClient(resource, object.GetNamespace()).Apply(ctx, object.GetName(), fenced, metav1.ApplyOptions{
 		FieldManager: c.fieldManager, Force: true, DryRun: []string{metav1.DryRunAll},
 	})
 }
@@ -135,9 +135,9 @@ func (c *Connection) DryRunApply(ctx context.Context, resource schema.GroupVersi
 // DryRunCreate asks the target whether it would accept the object as a new one, and changes nothing. That the name is
 // taken is no error: the API server says so only after it has found the object valid.
 func (c *Connection) DryRunCreate(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured) error {
-	ctx, done := limited(ctx, requestTimeout)
+	ctx, done := withTimeout(ctx, requestTimeout)
 	defer done()
-	_, err := c.resource(resource, object.GetNamespace()).Create(ctx, object, metav1.CreateOptions{
+	_, err := c.resourceClient(resource, object.GetNamespace()).Create(ctx, object, metav1.CreateOptions{
 		FieldManager: c.fieldManager, DryRun: []string{metav1.DryRunAll},
 	})
 	if apierrors.IsAlreadyExists(err) {
@@ -148,28 +148,28 @@ func (c *Connection) DryRunCreate(ctx context.Context, resource schema.GroupVers
 
 // Get reads an object from the target.
 func (c *Connection) Get(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName) (*unstructured.Unstructured, error) {
-	ctx, done := limited(ctx, requestTimeout)
+	ctx, done := withTimeout(ctx, requestTimeout)
 	defer done()
-	return c.resource(resource, key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	return c.resourceClient(resource, key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 }
 
 // EnsureNamespace creates a namespace with the annotations, unless it exists.
 func (c *Connection) EnsureNamespace(ctx context.Context, name string, annotations map[string]string) error {
-	ctx, done := limited(ctx, requestTimeout)
+	ctx, done := withTimeout(ctx, requestTimeout)
 	defer done()
 	namespace := &unstructured.Unstructured{}
 	namespace.SetAPIVersion("v1")
 	namespace.SetKind("Namespace")
 	namespace.SetName(name)
 	namespace.SetAnnotations(annotations)
-	_, err := c.client.Resource(namespaces).Create(ctx, namespace, metav1.CreateOptions{FieldManager: c.fieldManager})
+	_, err := c.client.Resource(namespacesResource).Create(ctx, namespace, metav1.CreateOptions{FieldManager: c.fieldManager})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
 	return err
 }
 
-func (c *Connection) resource(resource schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
+func (c *Connection) resourceClient(resource schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
 	if namespace == "" {
 		return c.client.Resource(resource)
 	}
@@ -189,13 +189,13 @@ func withMetadata(object *unstructured.Unstructured, field, value string) *unstr
 	return &unstructured.Unstructured{Object: content}
 }
 
-// maxVersion is how much is shown of what a target calls its version.
-const maxVersion = 64
+// maxShownVersion is how much is shown of what a target calls its version.
+const maxShownVersion = 64
 
-func (c *Connection) gitVersion(body []byte) (string, error) {
+func (c *Connection) parseVersion(body []byte) (string, error) {
 	var info version.Info
 	if err := json.Unmarshal(body, &info); err != nil {
 		return "", fmt.Errorf("the target's answer is not a version: %w", c.credentials.Error(err))
 	}
-	return c.credentials.Cut(info.GitVersion, maxVersion), nil
+	return c.credentials.Truncate(info.GitVersion, maxShownVersion), nil
 }

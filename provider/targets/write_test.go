@@ -99,7 +99,7 @@ func keyOf(object *unstructured.Unstructured) types.NamespacedName {
 func setCreateByApply(connection *Connection, byApply bool) {
 	connection.lock.Lock()
 	defer connection.lock.Unlock()
-	connection.creation = &creation{rises: connection.rises, byApply: byApply}
+	connection.creation = &creationMode{connectionEpoch: connection.connectionEpoch, byApply: byApply}
 }
 
 // eachWay runs a test for each kind with each of the two ways to create.
@@ -167,7 +167,7 @@ func TestCreateNeverOverwrites(t *testing.T) {
 				for _, annotations := range []map[string]string{{kept: "other"}, object.GetAnnotations()} {
 					object.SetAnnotations(annotations)
 					_, err = connection.Create(ctx, k.resource, object)
-					g.Expect(err).To(MatchError(ErrExists))
+					g.Expect(err).To(MatchError(ErrAlreadyExists))
 					g.Expect(there.Get(ctx, object.GetName(), metav1.GetOptions{})).To(Equal(before))
 				}
 			})
@@ -221,7 +221,7 @@ func TestCreateByPostWhileOthersWrite(t *testing.T) {
 func TestGet(t *testing.T) {
 	g := NewWithT(t)
 	connection := connect(t, startTarget(t, steady))
-	found, err := connection.Get(t.Context(), namespaces, types.NamespacedName{Name: "default"})
+	found, err := connection.Get(t.Context(), namespacesResource, types.NamespacedName{Name: "default"})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(found.GetName()).To(Equal("default"))
 	_, err = connection.Get(t.Context(), configMaps, types.NamespacedName{Namespace: "default", Name: "missing"})
@@ -233,12 +233,12 @@ func TestEnsureNamespace(t *testing.T) {
 	target := startTarget(t, steady)
 	connection := connect(t, target)
 	g.Expect(connection.EnsureNamespace(t.Context(), "ensured", map[string]string{kept: "1"})).To(Succeed())
-	first, err := framework.Get(t.Context(), target.Config, namespaces, "", "ensured")
+	first, err := framework.Get(t.Context(), target.Config, namespacesResource, "", "ensured")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(first.GetAnnotations()).To(Equal(map[string]string{kept: "1"}))
 
 	g.Expect(connection.EnsureNamespace(t.Context(), "ensured", map[string]string{kept: "2"})).To(Succeed())
-	g.Expect(framework.Get(t.Context(), target.Config, namespaces, "", "ensured")).To(Equal(first))
+	g.Expect(framework.Get(t.Context(), target.Config, namespacesResource, "", "ensured")).To(Equal(first))
 	g.Expect(connection.EnsureNamespace(t.Context(), "No Name", nil)).NotTo(Succeed())
 }
 

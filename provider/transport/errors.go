@@ -71,8 +71,8 @@ const (
 	DialFailed         = "DialFailed"
 )
 
-// texts say what a class means.
-var texts = map[string]string{
+// classMessages say what a class means.
+var classMessages = map[string]string{
 	NameNotResolved:    "the server's name cannot be resolved",
 	ConnectionRefused:  "the server's port refuses connections",
 	ConnectionReset:    "the server closed the connection",
@@ -90,13 +90,13 @@ var texts = map[string]string{
 // addresses that nobody typed, of the resolver and of the hub itself, and quote what the server sent.
 type ConnectionError struct {
 	Class string
-	err   error
+	cause error
 }
 
-func (e *ConnectionError) Error() string { return texts[e.Class] + " (" + e.Class + ")" }
+func (e *ConnectionError) Error() string { return classMessages[e.Class] + " (" + e.Class + ")" }
 
 // Unwrap returns what happened.
-func (e *ConnectionError) Unwrap() error { return e.err }
+func (e *ConnectionError) Unwrap() error { return e.cause }
 
 // Timeout makes it a [net.Error].
 func (e *ConnectionError) Timeout() bool { return e.Class == TimedOut }
@@ -104,38 +104,38 @@ func (e *ConnectionError) Timeout() bool { return e.Class == TimedOut }
 // Temporary makes it a [net.Error].
 func (e *ConnectionError) Temporary() bool { return e.Class == TimedOut }
 
-// Discreet is what an error has that says of itself nothing that must not be shown.
-type Discreet interface {
+// Redacted is what an error has that says of itself nothing that must not be shown.
+type Redacted interface {
 	error
-	Discreet()
+	Redacted()
 }
 
-// explain returns what is said of an error of the network.
-func explain(err error) error {
+// asConnectionError returns what is said of an error of the network.
+func asConnectionError(err error) error {
 	switch {
 	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), err == io.EOF, err == io.ErrUnexpectedEOF: //nolint:errorlint // client-go compares them so, too
 		// client-go knows these by themselves.
 		return err
 	}
-	if discreet, ok := errors.AsType[Discreet](err); ok {
+	if discreet, ok := errors.AsType[Redacted](err); ok {
 		return discreet
 	}
 	text := err.Error()
 	if strings.Contains(text, "server response headers exceeded") || strings.Contains(text, "response header list larger") || strings.Contains(text, "1xx informational responses too large") {
-		return &ExceededError{Request: "a request", Limit: ofTargets.Headers, Unit: "bytes of headers"}
+		return &ExceededError{Request: "a request", Limit: targetLimits.Headers, Unit: "bytes of headers"}
 	}
-	if class := classOf(err); class != "" {
-		return &ConnectionError{Class: class, err: err}
+	if class := connectionErrorClass(err); class != "" {
+		return &ConnectionError{Class: class, cause: err}
 	}
 	if strings.HasPrefix(text, "http2: ") {
 		// client-go knows some of these by their texts, which are constant.
 		return redact.Error(err)
 	}
-	return &ConnectionError{Class: ProtocolError, err: err}
+	return &ConnectionError{Class: ProtocolError, cause: err}
 }
 
-// classOf returns "" for what is no error of the network or of TLS.
-func classOf(err error) string {
+// connectionErrorClass returns "" for what is no error of the network or of TLS.
+func connectionErrorClass(err error) string {
 	var (
 		name        *net.DNSError
 		operation   *net.OpError

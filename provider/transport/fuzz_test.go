@@ -35,19 +35,19 @@ func FuzzRefusal(f *testing.F) {
 		"", "no", "\x1b[1m\xff", `{"kind":"Status","message":"` + strings.Repeat("x", 1000) + `","details":{"causes":[{"message":"a"}],"retryAfterSeconds":-1}}`,
 		"k8s\x00\x0a\x0c\x0a\x02v1\x12\x06Status\x12\x00",
 	} {
-		for _, media := range []string{"", "text/html", "application/json", "application/vnd.kubernetes.protobuf"} {
-			f.Add([]byte(content), media)
+		for _, mediaType := range []string{"", "text/html", "application/json", "application/vnd.kubernetes.protobuf"} {
+			f.Add([]byte(content), mediaType)
 		}
 	}
-	f.Fuzz(func(t *testing.T, content []byte, media string) {
+	f.Fuzz(func(t *testing.T, content []byte, mediaType string) {
 		const limit, most = 256, 16 << 10
 		response := &http.Response{
-			StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {media}}, Body: io.NopCloser(bytes.NewReader(content)),
+			StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {mediaType}}, Body: io.NopCloser(bytes.NewReader(content)),
 		}
-		rewriteRefusal(response, limit, redact.CredentialsOf("a token of somebody"))
+		redactErrorResponse(response, limit, redact.CredentialsOf("a token of somebody"))
 		shown, err := io.ReadAll(response.Body)
 		if err != nil || int64(len(shown)) != response.ContentLength || len(shown) > most || !utf8.Valid(shown) || bytes.ContainsAny(shown, "\x1b") {
-			t.Errorf("%q of type %q became %d bytes: %q, %v", content, media, len(shown), shown, err)
+			t.Errorf("%q of type %q became %d bytes: %q, %v", content, mediaType, len(shown), shown, err)
 		}
 	})
 }
@@ -58,15 +58,15 @@ func FuzzEventSizes(f *testing.F) {
 	f.Add([]byte(`{""}0`), uint8(3))
 	f.Add([]byte("\x00\x00\x00\x02ab\x00\x00\x00\x01c"), uint8(1))
 	f.Fuzz(func(t *testing.T, stream []byte, size uint8) {
-		for name, fresh := range map[string]func() measure{
-			"JSON":   func() measure { return &objects{} },
-			"frames": func() measure { return &frames{} },
+		for name, fresh := range map[string]func() eventScanner{
+			"JSON":   func() eventScanner { return &jsonEventScanner{} },
+			"frames": func() eventScanner { return &lengthPrefixedScanner{} },
 		} {
-			whole, _, wholeEnded := fresh().follow(stream)
+			whole, _, wholeEnded := fresh().scan(stream)
 			inParts, largest, ended := fresh(), int64(0), false
 			for rest := stream; len(rest) > 0; {
 				length := min(len(rest), int(size)+1)
-				bytes, _, ends := inParts.follow(rest[:length])
+				bytes, _, ends := inParts.scan(rest[:length])
 				largest, ended, rest = max(largest, bytes), ended || ends, rest[length:]
 			}
 			if largest != whole || ended != wholeEnded {
@@ -86,9 +86,9 @@ func FuzzKindOf(f *testing.F) {
 			return
 		}
 		for _, api := range []string{"/api/v1", "/apis/apps/v1"} {
-			for path, want := range map[string]kind{"/pods/" + name: kindObject, "/namespaces/" + namespace + "/pods/" + name: kindObject, "/namespaces/" + namespace + "/pods": kindList} {
+			for path, want := range map[string]requestKind{"/pods/" + name: kindObject, "/namespaces/" + namespace + "/pods/" + name: kindObject, "/namespaces/" + namespace + "/pods": kindList} {
 				request := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: base + api + path}}
-				if got := kindOf(request, base); got != want {
+				if got := requestKindOf(request, base); got != want {
 					t.Errorf("%s is %s, not %s", request.URL.Path, got, want)
 				}
 			}
@@ -103,9 +103,9 @@ func FuzzPauses(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, said string) {
 		header := http.Header{"Retry-After": {said}}
-		hasten(header)
+		capRetryAfter(header)
 		left := header.Get("Retry-After")
-		if seconds, err := strconv.Atoi(left); left != "" && (err != nil || seconds > longestPause) {
+		if seconds, err := strconv.Atoi(left); left != "" && (err != nil || seconds > maxRetryAfterSeconds) {
 			t.Errorf("%q became %q", said, left)
 		}
 	})

@@ -51,8 +51,8 @@ type Limits struct {
 	HeaderTime, Time time.Duration
 }
 
-// ofTargets are the limits of targets, which nobody vouches for.
-var ofTargets = Limits{
+// targetLimits are the limits of targets, which nobody vouches for.
+var targetLimits = Limits{
 	Probe:     64 * kib, // a version has 400 bytes
 	Discovery: 2 * mib,  // a version with a thousand kinds has 300 KiB
 	OpenAPI:   16 * mib, // the largest document of Kubernetes has 1.5 MB
@@ -72,12 +72,12 @@ var ofTargets = Limits{
 	Time:       90 * time.Second,
 }
 
-// OfTargets returns the limits for answers of targets.
-func OfTargets() Limits { return ofTargets }
+// TargetLimits returns the limits for answers of targets.
+func TargetLimits() Limits { return targetLimits }
 
-// OfKcp returns the limits for answers of kcp: an operator vouches for it, but not for what tenants keep there.
-func OfKcp() Limits {
-	limits := ofTargets
+// KCPLimits returns the limits for answers of kcp: an operator vouches for it, but not for what tenants keep there.
+func KCPLimits() Limits {
+	limits := targetLimits
 	limits.OpenAPI, limits.Discovery = 32*mib, 16*mib
 	// One list is of all mailboxes, and the hub cannot do without it.
 	limits.List, limits.Metadata, limits.Values = 1<<30, 256*mib, 1<<27
@@ -88,9 +88,9 @@ func OfKcp() Limits {
 	return limits
 }
 
-// OfMailboxes returns the limits for answers of kcp to those who list objects of tenants with [Page]: several are read at once.
-func OfMailboxes() Limits {
-	limits := OfKcp()
+// MailboxLimits returns the limits for answers of kcp to those who list objects of tenants with [ListPage]: several are read at once.
+func MailboxLimits() Limits {
+	limits := KCPLimits()
 	limits.Page, limits.PageValues = 16*mib, 1<<19
 	return limits
 }

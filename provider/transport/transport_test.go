@@ -35,7 +35,7 @@ import (
 )
 
 func TestKindOf(t *testing.T) {
-	for path, want := range map[string]kind{
+	for path, want := range map[string]requestKind{
 		"/version": kindVersion, "/clusters/root/version": kindVersion, "/readyz": kindHealth, "/api": kindDiscovery, "/apis": kindDiscovery, "/api/v1": kindDiscovery,
 		"/apis/apps": kindDiscovery, "/apis/apps/v1": kindDiscovery, "/openapi/v3/apis/apps/v1": kindOpenAPI,
 		"/api/v1/pods": kindList, "/api/v1/namespaces": kindList, "/api/v1/namespaces/a/pods": kindList, "/apis/apps/v1/deployments": kindList,
@@ -50,45 +50,45 @@ func TestKindOf(t *testing.T) {
 		"/clusters/*/api/v1/namespaces/apis/pods": kindList, "/openapi/v2": kindOpenAPI, "/openapi/v3": kindOpenAPI, "/openapi/v3/api/v1": kindOpenAPI,
 	} {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host"+path, nil)
-		if got := kindOf(request, ""); got != want {
+		if got := requestKindOf(request, ""); got != want {
 			t.Errorf("%s is %s, not %s", path, got, want)
 		}
 	}
 	for _, base := range []string{"/openapi", "/api/v4", "/apis", "/x/openapi/y", "/a/version"} {
-		for path, want := range map[string]kind{"/version": kindVersion, "/api/v1": kindDiscovery, "/api/v1/pods": kindList, "/api/v1/namespaces/a/pods/p": kindObject, "/api/v1/pods?watch=true": kindWatch} {
+		for path, want := range map[string]requestKind{"/version": kindVersion, "/api/v1": kindDiscovery, "/api/v1/pods": kindList, "/api/v1/namespaces/a/pods/p": kindObject, "/api/v1/pods?watch=true": kindWatch} {
 			request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host"+base+path, nil)
-			if got := kindOf(request, base); got != want {
+			if got := requestKindOf(request, base); got != want {
 				t.Errorf("%s at %s is %s, not %s", path, base, got, want)
 			}
 		}
 	}
-	for path, want := range map[string]kind{
+	for path, want := range map[string]requestKind{
 		"/apis/authorization.k8s.io/v1/selfsubjectrulesreviews": kindReview, "/api/v1/namespaces/a/serviceaccounts/b/token": kindReview, "/api/v1/namespaces/a/pods": kindObject,
 		"/apis/authentication.k8s.io/v1/tokenreviews": kindReview, "/apis/rbac.authorization.k8s.io/v1/clusterroles/c": kindObject,
 		"/api/v1/namespaces/a/configmaps/token": kindObject, "/api/v1/namespaces/a/serviceaccounts/token": kindObject, "/api/v1/namespaces/serviceaccounts/secrets/token": kindObject,
 	} {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "https://host"+path, nil)
-		if got := kindOf(request, ""); got != want {
+		if got := requestKindOf(request, ""); got != want {
 			t.Errorf("a POST to %s is %s, not %s", path, got, want)
 		}
 	}
 }
 
-// answering is a server's side.
-type answering func(*http.Request) (*http.Response, error)
+// roundTripperFunc is a server's side.
+type roundTripperFunc func(*http.Request) (*http.Response, error)
 
-func (a answering) RoundTrip(request *http.Request) (*http.Response, error) { return a(request) }
+func (a roundTripperFunc) RoundTrip(request *http.Request) (*http.Response, error) { return a(request) }
 
-func respond(code int, contentType string, body io.Reader) answering {
+func respond(code int, contentType string, body io.Reader) roundTripperFunc {
 	return func(request *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {contentType}}, Body: io.NopCloser(body), ContentLength: -1, Request: request}, nil
 	}
 }
 
-// endlessly repeats a text.
-type endlessly struct{ text string }
+// repeatingReader repeats a text.
+type repeatingReader struct{ text string }
 
-func (e endlessly) Read(into []byte) (int, error) {
+func (e repeatingReader) Read(into []byte) (int, error) {
 	for i := range into {
 		into[i] = e.text[i%len(e.text)]
 	}
@@ -104,9 +104,9 @@ func TestMetadataWatchesAreBoundedWhateverTheirReaderDoes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var told error
-			limits := OfTargets()
+			limits := TargetLimits()
 			limits.JSON = false
-			bounded := Bound(Options{Limits: limits, OnMisbehaviour: func(err error) { told = err }})(respond(200, test.contentType, endlessly{test.text}))
+			bounded := LimitResponses(Options{Limits: limits, OnMisbehaviour: func(err error) { told = err }})(respond(200, test.contentType, repeatingReader{test.text}))
 			request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host/api/v1/pods?watch=true", nil)
 			response, err := bounded.RoundTrip(request)
 			if err != nil {
@@ -128,7 +128,7 @@ func TestAWatchOfManyEventsIsNotBounded(t *testing.T) {
 		if strings.HasSuffix(contentType, "protobuf") {
 			text = strings.Repeat("\x00\x10\x00\x00"+strings.Repeat("x", 1<<20), 20)
 		}
-		bounded := Bound(Options{Limits: OfKcp()})(respond(200, contentType, strings.NewReader(text)))
+		bounded := LimitResponses(Options{Limits: KCPLimits()})(respond(200, contentType, strings.NewReader(text)))
 		response, err := bounded.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host/api/v1/pods?watch=1", nil))
 		if err != nil {
 			t.Fatal(err)
@@ -142,8 +142,8 @@ func TestAWatchOfManyEventsIsNotBounded(t *testing.T) {
 
 // Each request has a deadline, and a page that is too large is told to whoever can ask for a smaller one only.
 func TestRequestsEnd(t *testing.T) {
-	for query, want := range map[string]time.Duration{"": ofTargets.Time, "watch=true&timeoutSeconds=300": 300*time.Second + ofTargets.Time, "watch=true": time.Hour} {
-		bounded := Bound(Options{Limits: OfTargets()})(answering(func(request *http.Request) (*http.Response, error) {
+	for query, want := range map[string]time.Duration{"": targetLimits.Time, "watch=true&timeoutSeconds=300": 300*time.Second + targetLimits.Time, "watch=true": time.Hour} {
+		bounded := LimitResponses(Options{Limits: TargetLimits()})(roundTripperFunc(func(request *http.Request) (*http.Response, error) {
 			deadline, ok := request.Context().Deadline()
 			if left := time.Until(deadline); !ok || left > want || left < want-time.Minute {
 				t.Errorf("%q ends in %s, want %s", query, left, want)
@@ -159,7 +159,7 @@ func TestRequestsEnd(t *testing.T) {
 func TestPagesCanBeSmaller(t *testing.T) {
 	for limit, divisible := range map[int]bool{0: false, 1: false, 2: true, 500: true} {
 		told := 0
-		bounded := Bound(Options{Limits: OfTargets(), OnMisbehaviour: func(error) { told++ }})(respond(200, "application/json", endlessly{"x"}))
+		bounded := LimitResponses(Options{Limits: TargetLimits(), OnMisbehaviour: func(error) { told++ }})(respond(200, "application/json", repeatingReader{"x"}))
 		response, err := bounded.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host/api/v1/pods?"+url.Values{"limit": {fmt.Sprint(limit)}}.Encode(), nil))
 		if err != nil {
 			t.Fatal(err)
@@ -196,15 +196,15 @@ func BenchmarkObject(b *testing.B) {
 		}
 	}
 	b.Run("bare", func(b *testing.B) { run(b, func(next http.RoundTripper) http.RoundTripper { return next }) })
-	b.Run("bounded", func(b *testing.B) { run(b, Bound(Options{Limits: OfTargets()})) })
+	b.Run("bounded", func(b *testing.B) { run(b, LimitResponses(Options{Limits: TargetLimits()})) })
 }
 
 // Objects as large as a tenant can make them are read, in pages none of which is larger than may be.
 func TestLargeObjectsAreReadInSmallPages(t *testing.T) {
 	const count, size = 40, 1_500_000
-	limits := OfMailboxes()
+	limits := MailboxLimits()
 	largest, requests := 0, 0
-	bounded := Bound(Options{Limits: limits, OnMisbehaviour: func(err error) { t.Error(err) }})(answering(func(request *http.Request) (*http.Response, error) {
+	bounded := LimitResponses(Options{Limits: limits, OnMisbehaviour: func(err error) { t.Error(err) }})(roundTripperFunc(func(request *http.Request) (*http.Response, error) {
 		query := request.URL.Query()
 		limit, _ := strconv.Atoi(query.Get("limit"))
 		from, _ := strconv.Atoi(query.Get("continue"))
@@ -229,7 +229,7 @@ func TestLargeObjectsAreReadInSmallPages(t *testing.T) {
 	}
 	for read := 0; read < count; {
 		options := metav1.ListOptions{Limit: 500, Continue: strconv.Itoa(read)}
-		page, err := Page(t.Context(), &options, list)
+		page, err := ListPage(t.Context(), &options, list)
 		if err != nil || len(page) == 0 {
 			t.Fatalf("got %d objects and %v after %d", len(page), err, read)
 		}
@@ -244,15 +244,15 @@ func TestLargeObjectsAreReadInSmallPages(t *testing.T) {
 }
 
 // Clients wait for as long as a server says, and a watch has no other deadline.
-func TestPausesAreShort(t *testing.T) {
+func TestRetryAfterIsCapped(t *testing.T) {
 	for said, want := range map[string]string{"": "", "5": "5", "999999": "30", "9999999999999999999999": "", "-7": "-7", "Wed, 21 Oct 2099 07:28:00 GMT": ""} {
 		for _, code := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
-			server := answering(func(request *http.Request) (*http.Response, error) {
+			server := roundTripperFunc(func(request *http.Request) (*http.Response, error) {
 				response, err := respond(code, "application/json", strings.NewReader("{}"))(request)
 				response.Header.Set("Retry-After", said)
 				return response, err
 			})
-			response, err := Bound(Options{Limits: OfTargets()})(server).RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host/api/v1/pods?watch=true", nil))
+			response, err := LimitResponses(Options{Limits: TargetLimits()})(server).RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host/api/v1/pods?watch=true", nil))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -285,7 +285,7 @@ func TestValuesAreBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			told := 0
-			bounded := Bound(Options{Limits: OfTargets(), OnMisbehaviour: func(error) { told++ }})(respond(200, "application/json", strings.NewReader(test.text)))
+			bounded := LimitResponses(Options{Limits: TargetLimits(), OnMisbehaviour: func(error) { told++ }})(respond(200, "application/json", strings.NewReader(test.text)))
 			response, err := bounded.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host/api/v1/namespaces/n/"+test.path, nil))
 			if err != nil {
 				t.Fatal(err)
@@ -310,9 +310,9 @@ func TestTargetsAnswerWithJSON(t *testing.T) {
 		limits Limits
 		want   string
 		taken  bool
-	}{"a target": {OfTargets(), "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", false}, "kcp": {OfKcp(), wish, true}} {
+	}{"a target": {TargetLimits(), "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", false}, "kcp": {KCPLimits(), wish, true}} {
 		asked := ""
-		bounded := Bound(Options{Limits: test.limits})(answering(func(request *http.Request) (*http.Response, error) {
+		bounded := LimitResponses(Options{Limits: test.limits})(roundTripperFunc(func(request *http.Request) (*http.Response, error) {
 			asked = request.Header.Get("Accept")
 			return respond(200, "application/vnd.kubernetes.protobuf", strings.NewReader("k8s"))(request)
 		}))

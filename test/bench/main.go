@@ -30,8 +30,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/synchub-dev/synchub/test/bench/bare"
-	"github.com/synchub-dev/synchub/test/bench/figures"
+	"github.com/synchub-dev/synchub/test/bench/baseline"
+	"github.com/synchub-dev/synchub/test/bench/report"
 	"github.com/synchub-dev/synchub/test/bench/scenario"
 	"github.com/synchub-dev/synchub/test/framework"
 )
@@ -47,8 +47,8 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	if slices.Equal(args, []string{bare.Argument}) {
-		return bare.Serve(ctx, os.Stdin, os.Stdout)
+	if slices.Equal(args, []string{baseline.ProcessArgument}) {
+		return baseline.Serve(ctx, os.Stdin, os.Stdout)
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	chosen := flags.String("scenario", "", "run only the scenarios that match this regular expression as a whole")
@@ -64,7 +64,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	wanted := func(one scenario.Scenario) bool {
 		if *chosen == "" {
-			return !*quick || !one.Patient
+			return !*quick || !one.LongRunning
 		}
 		return pattern.MatchString(one.Name)
 	}
@@ -85,31 +85,31 @@ func run(ctx context.Context, args []string) error {
 	if len(scenarios) == 0 {
 		return fmt.Errorf("--scenario: no scenario matches %q as a whole; there are %s", *chosen, strings.Join(names, ", "))
 	}
-	report := &figures.Report{Commit: *commit, Machine: framework.Machine(), Date: time.Now().UTC(), Quick: *quick}
+	report := &report.Report{Commit: *commit, Machine: framework.Machine(), Date: time.Now().UTC(), Quick: *quick}
 	// What was measured before something failed was measured.
 	return errors.Join(measure(ctx, scenarios, *quick, report), write(report))
 }
 
 // measure runs scenarios one after the other, and adds to the report what they find.
-func measure(ctx context.Context, scenarios []scenario.Scenario, quick bool, report *figures.Report) error {
+func measure(ctx context.Context, scenarios []scenario.Scenario, quick bool, report *report.Report) error {
 	size := scenario.Full
 	if quick {
 		size = scenario.Quick
 	}
-	for _, together := range scenario.Together(scenarios, quick) {
-		if err := measureTogether(ctx, together, size, report); err != nil {
+	for _, together := range scenario.GroupByEnv(scenarios, quick) {
+		if err := measureGroup(ctx, together, size, report); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// measureTogether runs scenarios in the same world.
-func measureTogether(ctx context.Context, scenarios []scenario.Scenario, size scenario.Size, report *figures.Report) (err error) {
+// measureGroup runs scenarios in the same world.
+func measureGroup(ctx context.Context, scenarios []scenario.Scenario, size scenario.Size, report *report.Report) (err error) {
 	progress := func(format string, args ...any) {
 		fmt.Fprintf(os.Stderr, "%s %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
 	}
-	world, err := scenario.NewWorld(ctx, scenarios, size, progress)
+	world, err := scenario.NewEnv(ctx, scenarios, size, progress)
 	defer func() {
 		logs, closing := world.Close(ctx, err != nil)
 		if logs != "" {
@@ -132,7 +132,7 @@ func measureTogether(ctx context.Context, scenarios []scenario.Scenario, size sc
 }
 
 // write prints the table, and leaves it and the same as JSON below logs.
-func write(report *figures.Report) error {
+func write(report *report.Report) error {
 	root, err := framework.RepositoryRoot()
 	if err != nil {
 		return err

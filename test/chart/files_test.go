@@ -32,7 +32,7 @@ import (
 
 	"github.com/synchub-dev/synchub/apis/schemas"
 	"github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/published"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/hack/schemas/shipped"
 )
 
@@ -51,7 +51,7 @@ func TestDefinitionIsTheGeneratedOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(generated, shipped) {
-		t.Errorf("the chart ships another definition than the generated one; bring it in step with\n\n  cp %s %s\n", source, target)
+		t.Errorf("the chart ships another definition than the generated one; bring it in sync with\n\n  cp %s %s\n", source, target)
 	}
 	rendered := &apiextensionsv1.CustomResourceDefinition{}
 	decode(t, objects(t)["CustomResourceDefinition/publishedresources.synchub.dev"], rendered)
@@ -91,11 +91,11 @@ func TestPublishedFilesHoldWhatTheirKindsKnow(t *testing.T) {
 		if name != resource.Spec.Resource.Resource {
 			t.Errorf("%s publishes %q", name, resource.Spec.Resource.Resource)
 		}
-		way, err := published.WayOf(&resource.Spec)
-		if err != nil || (way == published.OwnSchema) != slices.Contains(withSchemas, name) {
+		way, err := publishedresource.APISourceOf(&resource.Spec)
+		if err != nil || (way == publishedresource.OwnSchema) != slices.Contains(withSchemas, name) {
 			t.Errorf("%s gets to mailboxes by %s, %v", name, way, err)
 		}
-		if way == published.OwnSchema {
+		if way == publishedresource.OwnSchema {
 			checkSchema(t, resource.Spec, configMaps)
 		}
 	}

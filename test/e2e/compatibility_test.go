@@ -75,7 +75,7 @@ var _ = Describe("compatibility", func() {
 
 		By("looking again when the target's definition is widened")
 		apply(ctx, target("florin"), widgets.with(wide))
-		Eventually(state("widgets")).WithContext(ctx).Should(HavePrefix("Accepted Fits: "))
+		Eventually(state("widgets")).WithContext(ctx).Should(HavePrefix("Accepted Compatible: "))
 		eventuallyExists(ctx, target("florin"), widgets.GroupVersionResource, ns, "large")
 		Expect(state("gadgets")()).To(HavePrefix("Incompatible VersionNotServed: "))
 	}, NodeTimeout(3*time.Minute))

@@ -28,7 +28,7 @@ import (
 )
 
 // These specs prove the design's first rule: one write per change, nothing at rest. The hub counts its own requests at
-// the HTTP transport; see provider/requests. The target has no controllers, so nothing changes but by the test.
+// the HTTP transport; see provider/metrics/requestmetrics. The target has no controllers, so nothing changes but by the test.
 var _ = Describe("rule 1: requests per change", func() {
 	It("makes one write per change, on both sides", func(ctx SpecContext) {
 		const ns = "counted"
@@ -122,7 +122,7 @@ func readsOfTargets(ctx context.Context) map[string]float64 {
 	Expect(err).NotTo(HaveOccurred())
 	reads := map[string]float64{}
 	for kind, count := range requests {
-		if kind.Side == "target" && kind.Verb == "get" && kind.Resource != "none" && kind.Resource != "customresourcedefinitions" {
+		if kind.Destination == "target" && kind.Verb == "get" && kind.Resource != "none" && kind.Resource != "customresourcedefinitions" {
 			reads[kind.String()] += count
 		}
 	}
@@ -155,7 +155,7 @@ func quiet(ctx context.Context) {
 	GinkgoHelper()
 	ctx, cancel := context.WithTimeout(ctx, 90*time.Second)
 	defer cancel()
-	Expect(hub.AwaitRest(ctx, time.Second, boundedByTime)).To(Succeed())
+	Expect(hub.WaitIdle(ctx, time.Second, boundedByTime)).To(Succeed())
 }
 
 // looked returns how many objects were looked at for a SyncTarget.

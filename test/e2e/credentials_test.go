@@ -72,7 +72,7 @@ func writesOfConfigMaps(ctx context.Context) (created, changed float64) {
 	Expect(err).NotTo(HaveOccurred())
 	for sample, count := range samples {
 		if !strings.HasPrefix(sample, "synchub_requests_total{") || !strings.Contains(sample, `resource="configmaps"`) ||
-			!strings.Contains(sample, `side="target"`) || !strings.Contains(sample, `verb="apply"`) {
+			!strings.Contains(sample, `destination="target"`) || !strings.Contains(sample, `verb="apply"`) {
 			continue
 		}
 		switch {

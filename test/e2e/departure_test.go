@@ -69,7 +69,7 @@ var _ = Describe("departure", func() {
 
 		patch(ctx, inventory.Config, syncTargets, "", "florin", `{"spec": {"deletionPolicy": "Delete"}}`)
 		remove(ctx, inventory.Config, syncTargets, "", "florin")
-		Eventually(value).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "florin", "status", "departure", "left").Should(And(ContainSubstring("held"), ContainSubstring("Terminating")))
+		Eventually(value).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "florin", "status", "cleanup", "left").Should(And(ContainSubstring("held"), ContainSubstring("Terminating")))
 		Expect(hub.Kill9()).To(Succeed())
 		startHub(ctx)
 		patch(ctx, target("florin"), configMaps, ns, "held", `{"metadata": {"finalizers": null}}`)
@@ -131,8 +131,8 @@ var _ = Describe("departure", func() {
 		Expect(framework.Exists(ctx, target("florin"), deployments, ns, "web")).To(BeFalse())
 		syncTarget, err := inventory.SyncTarget(ctx, "florin")
 		Expect(err).NotTo(HaveOccurred())
-		Expect(syncTarget.Status.Departure.Remaining).To(HaveValue(BeZero()))
-		Expect(fmt.Sprint(syncTarget.Status.Departure.Left)).To(ContainSubstring(ns + " NotCascading"))
+		Expect(syncTarget.Status.Cleanup.Remaining).To(HaveValue(BeZero()))
+		Expect(fmt.Sprint(syncTarget.Status.Cleanup.Left)).To(ContainSubstring(ns + " NotCascading"))
 		By("placing nothing meanwhile")
 		apply(ctx, mailbox, configMap(ns, "late", "x"))
 		Consistently(framework.Exists).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "late").WithTimeout(2 * time.Second).Should(BeFalse())
@@ -142,7 +142,7 @@ var _ = Describe("departure", func() {
 			eventuallyExists(ctx, target("florin"), configMaps, ns, name)
 		}
 		eventuallyExists(ctx, target("florin"), deployments, ns, "web")
-		Eventually(value).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "florin", "status", "departure").Should(BeEmpty())
+		Eventually(value).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "florin", "status", "cleanup").Should(BeEmpty())
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "Ready").Should(Equal("True"))
 	}, NodeTimeout(3*time.Minute))
 

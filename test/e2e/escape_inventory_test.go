@@ -106,7 +106,7 @@ var _ = Describe("an inventory workspace that asks for too much", Label("escapes
 		refused := func() float64 {
 			all, err := hub.Metrics(ctx)
 			Expect(err).NotTo(HaveOccurred())
-			return all["synchub_synctargets_refused"]
+			return all["synchub_sync_targets_over_quota"]
 		}
 		Expect(refused()).To(BeEquivalentTo(many - limit - 1))
 

@@ -90,7 +90,7 @@ var _ = Describe("what the hub believes", Label("escapes"), func() {
 		By("registering a server that says to be the victim's cluster, before the victim")
 		Expect(attackers.Register(ctx, "first", impostor(ctx, "florin"), nil)).To(Succeed())
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(attackers.Config, syncTargets, "", "first", "HeartbeatHealthy").Should(Equal("True"))
-		Expect(victims.RegisterAlone(ctx, "victim", kubeconfigOf("florin"))).To(Succeed())
+		Expect(victims.RegisterExclusive(ctx, "victim", kubeconfigOf("florin"))).To(Succeed())
 		mailboxOf(ctx, victims, "victim")
 		for _, side := range []struct {
 			inventory   *installation.Inventory

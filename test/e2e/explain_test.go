@@ -31,22 +31,22 @@ import (
 )
 
 // explained is what the plugin tells of an object, with all that an administrator can read.
-func explained(ctx context.Context, inventory *installation.Inventory, args ...string) (explain.Verdict, error) {
+func explained(ctx context.Context, inventory *installation.Inventory, args ...string) (explain.Result, error) {
 	kubeconfig, err := suite.KCP.WorkspaceKubeconfig(inventory.Path)
 	if err != nil {
-		return explain.Verdict{}, err
+		return explain.Result{}, err
 	}
 	command := exec.CommandContext(ctx, filepath.Join(suite.Options.Bin, "kubectl-synchub"), append([]string{
 		"explain", "--kubeconfig", kubeconfig, "--hosting-kubeconfig", clusters["hosting"].Kubeconfig, "-o", "json",
 	}, args...)...)
 	out, err := command.Output()
 	if err != nil {
-		return explain.Verdict{}, err
+		return explain.Result{}, err
 	}
 	var told explain.Explanation
 	err = json.Unmarshal(out, &told)
 	GinkgoWriter.Println(string(out))
-	return told.Verdict, err
+	return told.Result, err
 }
 
 func comesTo(presence explain.Presence, state explain.State, step string) OmegaMatcher {

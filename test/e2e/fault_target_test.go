@@ -179,7 +179,7 @@ metadata: {name: %[1]s}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[1]s}
 subjects: [{kind: ServiceAccount, name: %[1]s, namespace: default}]
 `, name))
-	kubeconfig, err := cluster.BriefKubeconfig(ctx, "default", name, 5*time.Second)
+	kubeconfig, err := cluster.ShortLivedKubeconfig(ctx, "default", name, 5*time.Second)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(inventory.Register(ctx, name, kubeconfig, nil)).To(Succeed())
 }
@@ -190,7 +190,7 @@ func requestsToTargets(ctx context.Context) (total float64) {
 	requests, err := hub.Requests(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	for kind, count := range requests {
-		if kind.Side == "target" {
+		if kind.Destination == "target" {
 			total += count
 		}
 	}

@@ -128,13 +128,13 @@ spec:
 }
 
 var _ = Describe("what is told", Label("faults"), func() {
-	It("claims nothing to be in step while nothing is synced, by whichever hub", func(ctx SpecContext) {
+	It("claims nothing to be in sync while nothing is synced, by whichever hub", func(ctx SpecContext) {
 		const ns = "claimed"
 		inventory := newInventory(ctx, ns)
 		mailbox := register(ctx, inventory, "florin", "florin")
 		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "before"), selecting(ns, configMaps)))
 		readiness := func() string { return readyOf(ctx, mailbox, ns) }
-		Eventually(readiness).WithContext(ctx).Should(HavePrefix("True InStep: "))
+		Eventually(readiness).WithContext(ctx).Should(HavePrefix("True InSync: "))
 
 		patch(ctx, inventory.Config, syncTargets, "", "florin", `{"spec": {"suspend": true}}`)
 		Eventually(readiness).WithContext(ctx).Should(And(HavePrefix("False NotSynced: "), ContainSubstring("SyncerReady of the SyncTarget florin is not True (Suspended)")))
@@ -146,7 +146,7 @@ var _ = Describe("what is told", Label("faults"), func() {
 
 		patch(ctx, inventory.Config, syncTargets, "", "florin", `{"spec": {"suspend": false}}`)
 		Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "settings", "data", "entry").Should(Equal("after"))
-		Eventually(readiness).WithContext(ctx).Should(HavePrefix("True InStep: "))
+		Eventually(readiness).WithContext(ctx).Should(HavePrefix("True InSync: "))
 	}, NodeTimeout(3*time.Minute))
 
 	It("is true of rollouts in a mailbox, and names each object that fails", func(ctx SpecContext) {
@@ -184,7 +184,7 @@ var _ = Describe("what is told", Label("faults"), func() {
 			Expect(err).NotTo(HaveOccurred(), string(output))
 			return string(output)
 		}
-		named := And(ContainSubstring("configmaps "+ns+"/taken: Conflict: the target has an object of this name"), Not(ContainSubstring("in step")), ContainSubstring("1 failed"))
+		named := And(ContainSubstring("configmaps "+ns+"/taken: Conflict: the target has an object of this name"), Not(ContainSubstring("in sync")), ContainSubstring("1 failed"))
 		Eventually(plugin).WithContext(ctx).WithArguments("status").Should(named)
 		Expect(plugin("describe", "target", "florin")).To(named)
 	}, NodeTimeout(4*time.Minute))

@@ -74,7 +74,7 @@ var _ = Describe("metrics", func() {
 		Expect(told("synchub_target_cache_bytes", `resource="deployments.apps"`)()).To(BeNumerically(">", 1000))
 		Expect(samples(ctx, "synchub_mailbox_cache_bytes", `resource="deployments.apps"`)).To(BeNumerically(">", 1000))
 		expect(0, "synchub_sync_queue_depth")
-		expect(0, "synchub_sync_waiting_objects")
+		expect(0, "synchub_sync_pending_objects")
 		By("telling nothing that is not on the page, by no other labels")
 		expectOnPage(ctx)
 

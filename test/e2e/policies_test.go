@@ -219,7 +219,7 @@ func refusedCreates(ctx context.Context) (total float64) {
 	Expect(err).NotTo(HaveOccurred())
 	for sample, count := range samples {
 		if strings.HasPrefix(sample, "synchub_requests_total{") && strings.Contains(sample, `code="404"`) &&
-			strings.Contains(sample, `side="target"`) && strings.Contains(sample, `verb="apply"`) {
+			strings.Contains(sample, `destination="target"`) && strings.Contains(sample, `verb="apply"`) {
 			total += count
 		}
 	}

@@ -26,7 +26,7 @@ import (
 )
 
 var _ = Describe("installCRD", func() {
-	It("gives targets the definition and keeps it in step, and leaves alone what others installed", func(ctx SpecContext) {
+	It("gives targets the definition and keeps it in sync, and leaves alone what others installed", func(ctx SpecContext) {
 		const ns, group = "installed", "installed.example.com"
 		const grown = sized + "\n  shape: {type: string}"
 		pumps := custom(group, "v1", "pumps", "Pump")
@@ -49,7 +49,7 @@ var _ = Describe("installCRD", func() {
 		for _, name := range []string{"florin", "guilder"} {
 			Eventually(specOf).WithContext(ctx).WithArguments(target(name), gvr, ns, "one").Should(Equal(map[string]any{"size": int64(1), "port": "http"}), name)
 		}
-		By("bringing its own in step when the published one changes, or somebody changes it")
+		By("bringing its own in sync when the published one changes, or somebody changes it")
 		placed := identities(ctx, florin, gvr, ns, "")
 		apply(ctx, hosting, pumps.withSpec(grown, "v1"))
 		versions := readerOf(ctx, florin)(definitions, "", definition, "spec", "versions")

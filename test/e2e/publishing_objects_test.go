@@ -177,7 +177,7 @@ var _ = Describe("the rules of a PublishedResource", func() {
 		Eventually(read(gvr, ns, "other", "spec", "replicas")).WithContext(ctx).Should(Equal("7"))
 		Expect(read(gvr, ns, "app", "spec")()).To(Equal("map[free:below image:three replicas:5]"))
 		By("saying that they are left to the target, and both values")
-		Eventually(readyOf).WithContext(ctx).WithArguments(mailbox, ns).Should(And(HavePrefix("True LeftToTarget: 1 of 2 objects are in step."),
+		Eventually(readyOf).WithContext(ctx).WithArguments(mailbox, ns).Should(And(HavePrefix("True LeftToTarget: 1 of 2 objects are in sync."),
 			ContainSubstring("widgets.ignored.example.com %s/app (spec.replicas, spec.free", ns)))
 		Eventually(explained).WithContext(ctx).WithArguments(inventory, "florin", "widgets.ignored.example.com", ns+"/app").Should(And(
 			comesTo(explain.Present, explain.Waiting, explain.StepContent),

@@ -131,12 +131,12 @@ spec:
 		Eventually(value).WithContext(ctx).WithArguments(florin, receipts.GroupVersionResource, ns, "bread", "spec", "price").Should(Equal("3"))
 		Eventually(value).WithContext(ctx).WithArguments(mailbox, receipts.GroupVersionResource, ns+"-up", "milk", "spec", "price").Should(Equal("2"))
 		Eventually(readiness).WithContext(ctx).WithArguments(ns).Should(HavePrefix("False Forbidden: "))
-		Eventually(readiness).WithContext(ctx).WithArguments("upwards").Should(HavePrefix("True InStep: "))
+		Eventually(readiness).WithContext(ctx).WithArguments("upwards").Should(HavePrefix("True InSync: "))
 		By("beginning with what is permitted now, at the latest when the hub connects anew")
 		apply(ctx, florin, clerk(ns, few+"\n"+`- {apiGroups: [""], resources: [secrets], verbs: ["*"]}`))
 		admit()
 		eventuallyExists(ctx, florin, secrets, ns, "token")
-		Eventually(readiness).WithContext(ctx).WithArguments(ns).Should(HavePrefix("True InStep: "))
+		Eventually(readiness).WithContext(ctx).WithArguments(ns).Should(HavePrefix("True InSync: "))
 	}, NodeTimeout(3*time.Minute))
 
 	It("list what failed, with one event for each reason, and say nothing of where the target is", func(ctx SpecContext) {

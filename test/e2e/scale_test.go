@@ -34,13 +34,13 @@ var _ = Describe("a fleet", Serial, func() {
 	It("is registered and synced, and none of its targets has a part in what happens to another", func(ctx SpecContext) {
 		const name, targets = "fleet", 20
 		inventory := newInventory(ctx, name)
-		members, err := fleet.New(ctx, suite.KCP, name+"-targets", scale.Rhythm)
+		members, err := fleet.New(ctx, suite.KCP, name+"-targets", scale.IdleRequests)
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(func() { Expect(members.Close()).To(Succeed()) })
-		scale.Run(ctx, NewGomega(Fail), scale.Subject{
+		scale.Run(ctx, NewGomega(Fail), scale.Config{
 			Installation: synchub, Hub: hub, Inventory: inventory, Fleet: members,
 			Targets: targets, Objects: 3, Resources: 3, Quiet: 5 * time.Second,
 			Progress: func(format string, args ...any) { progress(fmt.Sprintf(format, args...)) },
-		}, func(figures scale.Figures) { Expect(figures.Report(GinkgoWriter, "as built")).To(Succeed()) })
+		}, func(figures scale.Measurements) { Expect(figures.Report(GinkgoWriter, "as built")).To(Succeed()) })
 	}, NodeTimeout(8*time.Minute))
 })

@@ -192,6 +192,6 @@ spec:
 		eventuallyExists(ctx, mailbox, configMaps, ns, "removed-above")
 		eventuallyGone(ctx, mailbox, gauges, ns, "deselected")
 		Expect(framework.Exists(ctx, florin, gauges, ns, "deselected")).To(BeTrue())
-		Expect(identities(ctx, mailbox, configMaps, ns, "kept")).To(Equal(kept), "what was in step must not be written again")
+		Expect(identities(ctx, mailbox, configMaps, ns, "kept")).To(Equal(kept), "what was in sync must not be written again")
 	}, NodeTimeout(4*time.Minute))
 })

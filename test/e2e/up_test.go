@@ -139,7 +139,7 @@ var _ = Describe("up", func() {
 		Eventually(message).WithContext(ctx).WithArguments(mailbox, syncerConfigs, ns, "Overlapping").
 			Should(And(ContainSubstring("configmaps "+ns+"/late"), Not(ContainSubstring("theirs")), Not(ContainSubstring("went-down"))))
 		Expect(value(ctx, mailbox, syncerConfigs, "", ns, "status", "conditions")).To(ContainSubstring("SelectedUp"))
-		By("keeping in step, each in its direction")
+		By("keeping in sync, each in its direction")
 		patch(ctx, mailbox, configMaps, ns, "went-down", `{"data": {"entry": "2"}}`)
 		Eventually(below(configMaps, ns, "went-down", "data", "entry")).WithContext(ctx).Should(Equal("2"))
 		staysFor(ctx, func() string { return fmt.Sprint(framework.Exists(ctx, florin, configMaps, ns, "late")) }, "false <nil>")

@@ -128,7 +128,7 @@ func TestCertificateThatChanges(t *testing.T) {
 			for connection.Health().Reason != test.reason || test.trusted && asked.Load() == before {
 				select {
 				case <-ticker.C:
-					connection.Doubt()
+					connection.ProbeNow()
 				case <-deadline:
 					t.Fatalf("want %s, got %+v", test.reason, connection.Health())
 				}

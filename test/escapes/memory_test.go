@@ -117,7 +117,7 @@ func TestManyLargeAnswersAtOnce(t *testing.T) {
 				seen.Add(1)
 				// What it would keep is not what is asked about.
 				watch := connection.NewCache(schema.GroupVersionResource{Version: "v1", Resource: strings.Repeat("a", i+1)}, targets.CacheOptions{
-					Handler: cache.ResourceEventHandlerFuncs{}, Strip: func(any) (any, error) { once(); return nil, errors.New("dropped") },
+					Handler: cache.ResourceEventHandlerFuncs{}, Transform: func(any) (any, error) { once(); return nil, errors.New("dropped") },
 				})
 				watching.Go(func() { watch.Run(ctx) })
 			}

@@ -21,7 +21,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/synchub-dev/synchub/controllers/sync/expression"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/expression"
 )
 
 // large is a value of an object as large as API servers take one.

@@ -89,7 +89,7 @@ func TestHostileSchemas(t *testing.T) {
 		"20,000 rules on 20,000":       {props{Properties: fields(20_000, func(int) props { return props{Type: "string", XValidations: rules(1, numbered("self != 'x'"))} })}, "rules"},
 		"as many rules as there may":   {props{Properties: fields(1, text), XValidations: rules(1000, numbered("self.f0 != '%d'"))}, ""},
 		"rules that all are wrong":     {props{Properties: fields(1, text), XValidations: rules(1000, numbered("self.nothing%d"))}, ""},
-		"rules too dear together":      {props{Properties: fields(100, dear)}, ""},
+		"rules too dear together":      {props{Properties: fields(100, expensiveSchema)}, ""},
 		"rules at many levels":         {manyLevels(60, 9_000), "fields that rules look at"},
 		"a rule of a megabyte":         {props{XValidations: rules(1, func(int) string { return "true" + strings.Repeat(" || true", 1<<17) })}, "characters in one rule"},
 		"many long rules":              {props{XValidations: rules(100, func(int) string { return "true" + strings.Repeat(" || true", 900) })}, "characters in all rules"},
@@ -113,7 +113,7 @@ func TestHostileSchemas(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			version := spec(test.content)
-			notes, err := structural.Legalize(t.Context(), version)
+			notes, err := structural.Sanitize(t.Context(), version)
 			tooLarge, isTooLarge := errors.AsType[*structural.TooLargeError](err)
 			switch {
 			case test.limit == "" && isTooLarge:
@@ -135,8 +135,8 @@ func TestHostileSchemas(t *testing.T) {
 	}
 }
 
-// dear is a list with a rule that is just about cheap enough by itself.
-func dear(index int) props {
+// expensiveSchema is a list with a rule that is just about cheap enough by itself.
+func expensiveSchema(index int) props {
 	items := &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &props{Type: "string", MaxLength: new(int64(20))}}
 	return props{Type: "array", MaxItems: new(int64(100_000)), Items: items, XValidations: rules(1, func(int) string {
 		return fmt.Sprintf("self.all(x, x.startsWith('a%d') || x.endsWith('b'))", index)

@@ -124,11 +124,11 @@ var (
 		return err
 	}
 	list = func(ctx context.Context, c *targets.Connection) error {
-		_, err := c.IsEmpty(ctx, configMaps, "")
+		_, err := c.HasNoObjects(ctx, configMaps, "")
 		return err
 	}
 	page = func(ctx context.Context, c *targets.Connection) error {
-		_, err := c.Page(ctx, configMaps, "", "", "")
+		_, err := c.ListMetadata(ctx, configMaps, "", "", "")
 		return err
 	}
 	patch = func(ctx context.Context, c *targets.Connection) error {
@@ -141,7 +141,7 @@ var (
 		return err
 	}
 	openAPI = func(ctx context.Context, c *targets.Connection) error {
-		_, err := c.Discovery().Get().AbsPath("/openapi/v3").Do(ctx).Raw()
+		_, err := c.RESTClient().Get().AbsPath("/openapi/v3").Do(ctx).Raw()
 		return err
 	}
 	// watch returns once the target is parked.
@@ -156,7 +156,7 @@ var (
 		}()
 		ticker := time.NewTicker(5 * time.Millisecond)
 		defer ticker.Stop()
-		for ctx.Err() == nil && c.Up() {
+		for ctx.Err() == nil && c.IsUp() {
 			<-ticker.C
 		}
 		cancel()
@@ -205,10 +205,10 @@ var behaviours = map[string]struct {
 		http.Redirect(w, r, "https://127.0.0.2:1/", http.StatusPermanentRedirect)
 	}, patch, "", "", false, false},
 	"5 MB of text with the token":  {status(403, strings.Repeat("you sent "+token+" ", 1<<17)), get, "over 64 KiB", "", false, false},
-	"a text with the token":        {status(403, "you sent "+token), get, "you sent (withheld)", "", false, false},
+	"a text with the token":        {status(403, "you sent "+token), get, "you sent (redacted)", "", false, false},
 	"a text with ANSI":             {status(403, "\x1b[2Jgone \u202e"), get, `\x1b[2Jgone \u202e`, "", false, false},
 	"HTML of a panic":              {answer(500, "text/html", "<h1>panic: "+token+"</h1>"), get, "", "", false, false},
-	"plain text with the token":    {answer(500, "text/plain", "panic: Bearer "+token), get, "panic: (withheld)", "", false, false},
+	"plain text with the token":    {answer(500, "text/plain", "panic: Bearer "+token), get, "panic: (redacted)", "", false, false},
 	"a panic":                      {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, patch, "", "", false, false},
 	"an object that is reset":      {reset(object), get, "", "", false, false},
 	"a list that is reset":         {reset(`{"apiVersion":"v1","kind":"ConfigMapList","items":[`), list, "", "", false, false},
@@ -258,11 +258,11 @@ func TestHostileServers(t *testing.T) {
 				if err == nil {
 					t.Fatal("it was taken for an answer")
 				}
-				if text := connection.Describe(err); !strings.Contains(err.Error(), test.want) && !strings.Contains(text, test.want) {
+				if text := connection.RedactError(err); !strings.Contains(err.Error(), test.want) && !strings.Contains(text, test.want) {
 					t.Errorf("want %q, got %q", test.want, err)
 				}
 				expectHarmless(t, err.Error())
-				expectHarmless(t, connection.Describe(err))
+				expectHarmless(t, connection.RedactError(err))
 				if spent := allocated() - before; spent > mostAllocated {
 					t.Errorf("it took %d MiB", spent/mib)
 				}

@@ -143,7 +143,7 @@ func TestTargetsTakeTooMuchTogether(t *testing.T) {
 	}
 	close(more)
 	until(func() bool { return told.Load() == 2 }, "the small target's second object is not told")
-	if !small.Up() {
+	if !small.IsUp() {
 		t.Errorf("got %+v", small.Health())
 	}
 	// Equal shares, and what is under way until a connection is closed, come on top. Without a total it would be 512 MiB.

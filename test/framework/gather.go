@@ -58,9 +58,9 @@ func Gather(t testing.TB, collectors ...prometheus.Collector) []Series {
 	return all
 }
 
-// About returns the values of the series of which a label has the value, by the metric's name without the prefix and the
+// SeriesWithLabel returns the values of the series of which a label has the value, by the metric's name without the prefix and the
 // values of the other labels.
-func About(all []Series, label, value, prefix string) map[string]float64 {
+func SeriesWithLabel(all []Series, label, value, prefix string) map[string]float64 {
 	found := map[string]float64{}
 	for _, one := range all {
 		if one.Labels[label] != value {

@@ -29,7 +29,7 @@ import (
 
 // Suite is the world of one test suite: its specs share the servers and keep apart by workspaces and namespaces.
 type Suite struct {
-	*servers.World
+	*servers.Environment
 	// Options are those of the servers; use them to start the hub too, so that its log is kept with theirs.
 	Options servers.Options
 }
@@ -44,11 +44,11 @@ func StartSuite(ctx context.Context, name string, options servers.Options, targe
 	if err := os.RemoveAll(options.Dir); err != nil {
 		return nil, fmt.Errorf("remove the files of an earlier run: %w", err)
 	}
-	world, err := servers.StartWorld(ctx, options, targets, moreHubUsers...)
+	world, err := servers.StartEnvironment(ctx, options, targets, moreHubUsers...)
 	if err != nil {
 		return nil, err
 	}
-	return &Suite{World: world, Options: options}, nil
+	return &Suite{Environment: world, Options: options}, nil
 }
 
 // OpenSuite returns a suite that another process started, for use as a client of its servers; see servers.OpenWorld.
@@ -57,11 +57,11 @@ func OpenSuite(name string, targets []string, log func(string)) (*Suite, error) 
 	if err != nil {
 		return nil, err
 	}
-	world, err := servers.OpenWorld(options, targets...)
+	world, err := servers.OpenEnvironment(options, targets...)
 	if err != nil {
 		return nil, err
 	}
-	return &Suite{World: world, Options: options}, nil
+	return &Suite{Environment: world, Options: options}, nil
 }
 
 func inRepository(name string, options servers.Options) (servers.Options, error) {

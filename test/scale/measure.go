@@ -31,20 +31,20 @@ type observation struct {
 	at      time.Time
 	cpu     float64
 	samples map[string]float64
-	tallies map[string]fleet.Tally
+	counts  map[string]fleet.RequestCounts
 }
 
 func (r *run) observe(ctx context.Context) observation {
-	tallies := talliesOf(r.Fleet.Members)
+	tallies := countsOf(r.Fleet.Members)
 	samples, err := r.Hub.Metrics(ctx)
 	r.Expect(err).NotTo(gomega.HaveOccurred())
-	return observation{at: time.Now(), cpu: samples["process_cpu_seconds_total"], samples: samples, tallies: tallies}
+	return observation{at: time.Now(), cpu: samples["process_cpu_seconds_total"], samples: samples, counts: tallies}
 }
 
-func talliesOf(members []*fleet.Member) map[string]fleet.Tally {
-	tallies := map[string]fleet.Tally{}
+func countsOf(members []*fleet.Member) map[string]fleet.RequestCounts {
+	tallies := map[string]fleet.RequestCounts{}
 	for _, member := range members {
-		tallies[member.Name] = member.Tally()
+		tallies[member.Name] = member.Counts()
 	}
 	return tallies
 }
@@ -63,27 +63,27 @@ func (o observation) caused() map[string]float64 {
 	return installation.Caused(installation.RequestsIn(o.samples))
 }
 
-func bySide(kind installation.Request) string { return kind.Side }
+func byDestination(kind installation.Request) string { return kind.Destination }
 
 func byKind(kind installation.Request) string {
-	return kind.Side + " " + kind.Verb + " " + kind.Resource
+	return kind.Destination + " " + kind.Verb + " " + kind.Resource
 }
 
-// settle returns when the hub has made no request for a while that something must have caused, and none that is not usual
+// waitIdle returns when the hub has made no request for a while that something must have caused, and none that is not usual
 // has passed the gates.
-func (r *run) settle(ctx context.Context) {
-	r.Eventually(func() (map[string]fleet.Tally, error) {
-		before := talliesOf(r.Fleet.Members)
-		err := r.Hub.AwaitRest(ctx, stillness)
-		return disturbed(before, talliesOf(r.Fleet.Members)), err
+func (r *run) waitIdle(ctx context.Context) {
+	r.Eventually(func() (map[string]fleet.RequestCounts, error) {
+		before := countsOf(r.Fleet.Members)
+		err := r.Hub.WaitIdle(ctx, idleDuration)
+		return activity(before, countsOf(r.Fleet.Members)), err
 	}).WithContext(ctx).Should(gomega.BeEmpty(), "the hub must come to rest")
 }
 
-// disturbed returns what has passed the gates that is not usual.
-func disturbed(before, after map[string]fleet.Tally) map[string]fleet.Tally {
-	found := map[string]fleet.Tally{}
+// activity returns what has passed the gates that is not usual.
+func activity(before, after map[string]fleet.RequestCounts) map[string]fleet.RequestCounts {
+	found := map[string]fleet.RequestCounts{}
 	for name, tally := range after {
-		if changed := tally.Since(before[name]); changed.Disturbed() {
+		if changed := tally.Since(before[name]); changed.HasActivity() {
 			found[name] = changed
 		}
 	}
@@ -92,33 +92,33 @@ func disturbed(before, after map[string]fleet.Tally) map[string]fleet.Tally {
 
 // measure looks at the fleet while nothing happens.
 func (r *run) measure(ctx context.Context) {
-	r.settle(ctx)
-	r.passed(&r.figures.Settled, "the hub is at rest")
+	r.waitIdle(ctx)
+	r.finishStep(&r.measurements.Settled, "the hub is at rest")
 	before := r.observe(ctx)
 	select {
 	case <-ctx.Done():
 	case <-time.After(r.Quiet):
 	}
 	after := r.observe(ctx)
-	r.Expect(disturbed(before.tallies, after.tallies)).To(gomega.BeEmpty(), "at rest")
+	r.Expect(activity(before.counts, after.counts)).To(gomega.BeEmpty(), "at rest")
 	r.Expect(after.caused()).To(gomega.Equal(before.caused()), "at rest")
 
 	minutes := after.at.Sub(before.at).Minutes()
-	r.figures.IdleCPU = (after.cpu - before.cpu) / after.at.Sub(before.at).Seconds()
-	r.figures.Resident = after.samples["process_resident_memory_bytes"]
-	r.figures.Heap = after.samples["go_memstats_heap_inuse_bytes"]
-	r.figures.Goroutines = after.samples["go_goroutines"]
-	r.figures.Files = after.samples["process_open_fds"]
-	r.figures.Requests = perMinute(before.requests(bySide), after.requests(bySide), minutes)
-	r.figures.Kinds = perMinute(before.requests(byKind), after.requests(byKind), minutes)
+	r.measurements.IdleCPU = (after.cpu - before.cpu) / after.at.Sub(before.at).Seconds()
+	r.measurements.ResidentBytes = after.samples["process_resident_memory_bytes"]
+	r.measurements.HeapBytes = after.samples["go_memstats_heap_inuse_bytes"]
+	r.measurements.Goroutines = after.samples["go_goroutines"]
+	r.measurements.Files = after.samples["process_open_fds"]
+	r.measurements.Requests = perMinute(before.requests(byDestination), after.requests(byDestination), minutes)
+	r.measurements.RequestsByKind = perMinute(before.requests(byKind), after.requests(byKind), minutes)
 	for _, member := range r.Fleet.Members {
-		r.figures.Connections += member.Connections()
-		r.figures.Connected += member.Tally().Connections
+		r.measurements.Connections += member.Connections()
+		r.measurements.Connected += member.Counts().Connections
 	}
 	if r.Profile != nil {
 		r.Expect(r.Profile(ctx)).To(gomega.Succeed())
 	}
-	r.begun = time.Now()
+	r.stepStartedAt = time.Now()
 }
 
 func perMinute(before, after map[string]float64, minutes float64) map[string]float64 {

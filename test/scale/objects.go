@@ -25,8 +25,8 @@ import (
 
 const (
 	namespace = "fleet"
-	// ours is the label of what the test makes: a workspace has ConfigMaps of its own in each namespace.
-	ours = "fleet=scale"
+	// objectLabel is the label of what the test makes: a workspace has ConfigMaps of its own in each namespace.
+	objectLabel = "fleet=scale"
 )
 
 var configMaps = corev1.SchemeGroupVersion.WithResource("configmaps")

@@ -38,18 +38,18 @@ import (
 const (
 	// writers is how many clients write at once.
 	writers = 8
-	// stillness is for how long nothing may happen before the hub counts as quiet.
-	stillness = 5 * time.Second
+	// idleDuration is for how long nothing may happen before the hub counts as quiet.
+	idleDuration = 5 * time.Second
 )
 
-// Rhythm is what the hub asks of a target at rest; see provider/targets.
-var Rhythm = fleet.Rhythm{
+// IdleRequests is what the hub asks of a target at rest; see provider/targets.
+var IdleRequests = fleet.IdleRequests{
 	"version":                 8 * time.Second,
 	"selfsubjectrulesreviews": 10 * time.Minute,
 }
 
-// Subject is what is tested. Nothing else may be going on at its hub.
-type Subject struct {
+// Config is what is tested. Nothing else may be going on at its hub.
+type Config struct {
 	Installation *installation.Installation
 	Hub          *installation.Hub
 	Inventory    *installation.Inventory
@@ -66,30 +66,30 @@ type Subject struct {
 
 // run is one run of the test.
 type run struct {
-	Subject
+	Config
 	gomega.Gomega
-	begun   time.Time
-	figures Figures
+	stepStartedAt time.Time
+	measurements  Measurements
 }
 
 // Run registers a fleet, has it synced, measures it while it is quiet, and has targets come and go. It returns the figures
 // that it has, also when an assertion panics.
-func Run(ctx context.Context, g gomega.Gomega, subject Subject, figures func(Figures)) {
-	r := &run{Subject: subject, Gomega: g, begun: time.Now(), figures: Figures{Targets: subject.Targets, Objects: subject.Objects, Resources: subject.Resources}}
-	defer func() { figures(r.figures) }()
+func Run(ctx context.Context, g gomega.Gomega, subject Config, figures func(Measurements)) {
+	r := &run{Config: subject, Gomega: g, stepStartedAt: time.Now(), measurements: Measurements{Targets: subject.Targets, Objects: subject.Objects, Resources: subject.Resources}}
+	defer func() { figures(r.measurements) }()
 	_, err := r.Fleet.Grow(ctx, r.Targets)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
-	r.passed(&r.figures.Workspaces, "the fleet is made")
+	r.finishStep(&r.measurements.Workspaces, "the fleet is made")
 	r.register(ctx)
 	r.sync(ctx)
 	r.measure(ctx)
-	r.comeAndGo(ctx)
+	r.churn(ctx)
 }
 
-// passed notes how long a step took, and begins the next.
-func (r *run) passed(took *time.Duration, what string) {
-	*took = time.Since(r.begun)
-	r.begun = time.Now()
+// finishStep notes how long a step took, and begins the next.
+func (r *run) finishStep(took *time.Duration, what string) {
+	*took = time.Since(r.stepStartedAt)
+	r.stepStartedAt = time.Now()
 	r.Progress("%s after %s", what, took.Round(time.Millisecond))
 }
 
@@ -97,26 +97,26 @@ func (r *run) passed(took *time.Duration, what string) {
 func (r *run) register(ctx context.Context) {
 	members := slices.Clone(r.Fleet.Members)
 	r.each(ctx, members, r.registerOne)
-	r.passed(&r.figures.Registered, "all targets are registered")
-	r.await(ctx, "mailboxes", len(members), func(syncTarget *edgev2alpha1.SyncTarget) bool {
+	r.finishStep(&r.measurements.Registered, "all targets are registered")
+	r.waitSyncTargets(ctx, "mailboxes", len(members), func(syncTarget *edgev2alpha1.SyncTarget) bool {
 		return meta.IsStatusConditionTrue(syncTarget.Status.Conditions, edgev2alpha1.ConditionMailboxReady)
 	})
-	r.passed(&r.figures.Mailboxes, "all mailboxes are there")
-	r.await(ctx, "targets that are ready", len(members), isReady)
-	r.passed(&r.figures.Ready, "all targets are ready")
+	r.finishStep(&r.measurements.Mailboxes, "all mailboxes are there")
+	r.waitSyncTargets(ctx, "targets that are ready", len(members), isReady)
+	r.finishStep(&r.measurements.Ready, "all targets are ready")
 }
 
 // registerOne says nothing about sharing a cluster: each workspace must count as a cluster.
 func (r *run) registerOne(ctx context.Context, member *fleet.Member) error {
-	return r.Inventory.RegisterAlone(ctx, member.Name, member.Kubeconfig)
+	return r.Inventory.RegisterExclusive(ctx, member.Name, member.Kubeconfig)
 }
 
 func isReady(syncTarget *edgev2alpha1.SyncTarget) bool {
 	return meta.IsStatusConditionTrue(syncTarget.Status.Conditions, edgev2alpha1.ConditionReady)
 }
 
-// await returns when so many SyncTargets are as they should be.
-func (r *run) await(ctx context.Context, what string, count int, is func(*edgev2alpha1.SyncTarget) bool) {
+// waitSyncTargets returns when so many SyncTargets are as they should be.
+func (r *run) waitSyncTargets(ctx context.Context, what string, count int, is func(*edgev2alpha1.SyncTarget) bool) {
 	last := -1
 	r.Eventually(func() (int, error) {
 		all, err := r.syncTargets(ctx)
@@ -169,12 +169,12 @@ func (r *run) sync(ctx context.Context) {
 	r.each(ctx, r.Fleet.Members, func(ctx context.Context, member *fleet.Member) error {
 		return r.fill(ctx, all[member.Name])
 	})
-	r.passed(&r.figures.Filled, "all mailboxes are filled")
+	r.finishStep(&r.measurements.Filled, "all mailboxes are filled")
 	r.each(ctx, r.Fleet.Members, func(ctx context.Context, member *fleet.Member) error {
-		r.arrived(ctx, member, r.Objects)
+		r.waitObjects(ctx, member, r.Objects)
 		return nil
 	})
-	r.passed(&r.figures.Synced, "all objects are on their targets")
+	r.finishStep(&r.measurements.Synced, "all objects are on their targets")
 }
 
 // fill makes the objects of a SyncTarget's mailbox, and what selects them.
@@ -186,10 +186,10 @@ func (r *run) fill(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) err
 	return framework.Apply(ctx, r.Installation.InWorkspace(syncTarget.Status.Mailbox.Workspace), strings.Join(manifests, ""))
 }
 
-// arrived returns when a target has so many objects.
-func (r *run) arrived(ctx context.Context, member *fleet.Member, count int) {
+// waitObjects returns when a target has so many objects.
+func (r *run) waitObjects(ctx context.Context, member *fleet.Member, count int) {
 	r.Eventually(func() (int, error) {
-		objects, err := framework.List(ctx, member.Config, configMaps, namespace, ours)
+		objects, err := framework.List(ctx, member.Config, configMaps, namespace, objectLabel)
 		return len(objects), err
 	}).WithContext(ctx).WithPolling(100*time.Millisecond).Should(gomega.Equal(count), "objects on %s", member.Name)
 }

@@ -31,7 +31,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/synchub-dev/synchub/test/framework"
-	"github.com/synchub-dev/synchub/test/framework/stage"
+	"github.com/synchub-dev/synchub/test/framework/benchenv"
 	"github.com/synchub-dev/synchub/test/scale"
 )
 
@@ -65,8 +65,8 @@ func TestScale(t *testing.T) {
 		defer cancel()
 	}
 	subject := prepare(ctx, t)
-	var figures scale.Figures
-	scale.Run(ctx, g, subject, func(measured scale.Figures) {
+	var figures scale.Measurements
+	scale.Run(ctx, g, subject, func(measured scale.Measurements) {
 		figures = measured
 		write(t, figures)
 	})
@@ -75,10 +75,10 @@ func TestScale(t *testing.T) {
 }
 
 // prepare starts two kcps, one for the hub and one whose workspaces are the targets, a hosting cluster and the hub.
-func prepare(ctx context.Context, t *testing.T) scale.Subject {
+func prepare(ctx context.Context, t *testing.T) scale.Config {
 	t.Helper()
 	progress := func(line string) { t.Log(time.Now().Format(time.TimeOnly), line) }
-	staged, err := stage.New(ctx, stage.Options{Name: "scale", Rhythm: scale.Rhythm, Progress: progress})
+	staged, err := benchenv.New(ctx, benchenv.Options{Name: "scale", IdleRequests: scale.IdleRequests, Progress: progress})
 	t.Cleanup(func() {
 		logs, err := staged.Close(ctx, t.Failed())
 		if err != nil || logs != "" {
@@ -86,10 +86,10 @@ func prepare(ctx context.Context, t *testing.T) scale.Subject {
 		}
 	})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	NewWithT(t).Expect(framework.Apply(ctx, staged.Targets[stage.Hosting].Config, scale.Publication)).To(Succeed())
-	return scale.Subject{
+	NewWithT(t).Expect(framework.Apply(ctx, staged.Targets[benchenv.Hosting].Config, scale.Publication)).To(Succeed())
+	return scale.Config{
 		Installation: staged.Installation, Hub: staged.Hub, Inventory: staged.Inventory, Fleet: staged.Fleet,
-		Targets: *targets, Objects: *objects, Resources: *synced, Quiet: *quiet, Profile: func(ctx context.Context) error { return profile(ctx, t, staged.Profiles) },
+		Targets: *targets, Objects: *objects, Resources: *synced, Quiet: *quiet, Profile: func(ctx context.Context) error { return profile(ctx, t, staged.ProfilingAddress) },
 		Progress: func(format string, args ...any) { progress(fmt.Sprintf(format, args...)) },
 	}
 }
@@ -138,7 +138,7 @@ func fetch(ctx context.Context, url, path string) error {
 }
 
 // write writes the report.
-func write(t *testing.T, figures scale.Figures) {
+func write(t *testing.T, figures scale.Measurements) {
 	t.Helper()
 	g := NewWithT(t)
 	path := reportPath(t)

@@ -41,7 +41,7 @@ type SyncerConfigStatus struct {
 	// +optional
 	Selected int64 `json:"selected"`
 
-	// Synced is the number of them that are in step on both sides.
+	// Synced is the number of them that are in sync on both sides.
 	// +optional
 	Synced int64 `json:"synced"`
 
@@ -63,7 +63,7 @@ type SyncerConfigStatus struct {
 	LastSyncerHeartbeatTime *metav1.Time `json:"lastSyncerHeartbeatTime,omitempty"`
 }
 
-// ObjectFailure says why one object is not in step.
+// ObjectFailure says why one object is not in sync.
 type ObjectFailure struct {
 	// Group of the object's resource in the mailbox, empty for the core group.
 	// +optional

@@ -63,7 +63,7 @@ type SyncerConfigSpec struct {
 	NamespacedObjects []NamespaceScopeDownsyncObjects `json:"namespacedObjects,omitempty"`
 
 	// ClusterScope selects cluster-scoped objects. A namespace that selected objects need is made sure to exist on
-	// the target; it is kept in step with the mailbox only when it is selected here.
+	// the target; it is kept in sync with the mailbox only when it is selected here.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10000

@@ -97,7 +97,7 @@ type SyncTargetStatus struct {
 	// +kubebuilder:validation:MaxItems=8
 	FormerClusters []FormerCluster `json:"formerClusters,omitempty"`
 
-	// Counts sum up the objects that are kept in step with the cluster, in both directions.
+	// Counts sum up the objects that are kept in sync with the cluster, in both directions.
 	// +optional
 	Counts *TargetCounts `json:"counts,omitempty"`
 
@@ -116,9 +116,9 @@ type SyncTargetStatus struct {
 	// +optional
 	Credentials *CredentialsStatus `json:"credentials,omitempty"`
 
-	// Departure tells what is left on the cluster while it is drained or its SyncTarget is deleted.
+	// Cleanup tells what is left on the cluster while it is drained or its SyncTarget is deleted.
 	// +optional
-	Departure *DepartureStatus `json:"departure,omitempty"`
+	Cleanup *CleanupStatus `json:"cleanup,omitempty"`
 }
 
 // FormerCluster is a cluster that a SyncTarget stood for.
@@ -141,7 +141,7 @@ type FormerCluster struct {
 
 // TargetCounts are numbers of objects.
 type TargetCounts struct {
-	// Synced are in step.
+	// Synced are in sync.
 	// +optional
 	Synced int32 `json:"synced"`
 
@@ -166,8 +166,8 @@ type CredentialsStatus struct {
 	RenewedAt *metav1.Time `json:"renewedAt,omitempty"`
 }
 
-// DepartureStatus is the report of a drain or of the deletion of a SyncTarget.
-type DepartureStatus struct {
+// CleanupStatus is the report of a drain or of the deletion of a SyncTarget.
+type CleanupStatus struct {
 	// Remaining is how many objects of the hub are still on the cluster and will go; absent if that cannot be told.
 	// +optional
 	Remaining *int32 `json:"remaining,omitempty"`

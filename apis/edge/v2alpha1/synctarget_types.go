@@ -98,7 +98,7 @@ type SyncTargetSpec struct {
 	Suspend bool `json:"suspend,omitempty"`
 
 	// Drain takes away from the cluster all that the hub placed there and places nothing more, until it is false again.
-	// The condition Drained and status.departure tell how far that is.
+	// The condition Drained and status.cleanup tell how far that is.
 	// +optional
 	Drain bool `json:"drain,omitempty"`
 

@@ -85,7 +85,7 @@ type schema = apiextensionsv1.JSONSchemaProps
 // too large.
 func Compare(ctx context.Context, mailbox, target *apiextensionsv1.JSONSchemaProps) []Finding {
 	c := &comparison{ctx: ctx}
-	c.compare(place{}, resource(orFree(mailbox)), resource(orFree(target)))
+	c.compare(location{}, resource(orAnyValue(mailbox)), resource(orAnyValue(target)))
 	return c.findings
 }
 
@@ -96,16 +96,16 @@ type comparison struct {
 	steps    int
 }
 
-// place is where in an object the comparison is.
-type place struct {
+// location is where in an object the comparison is.
+type location struct {
 	path  string
 	depth int
-	// watched is true if something of the target looks at more than one field at a time: a rule, an alternative, a number of
+	// crossField is true if something of the target looks at more than one field at a time: a rule, an alternative, a number of
 	// fields, a set. There it matters what the target fills in or leaves out by itself.
-	watched bool
+	crossField bool
 }
 
-func (c *comparison) find(at place, reason Reason, format string, args ...any) {
+func (c *comparison) addFinding(at location, reason Reason, format string, args ...any) {
 	switch {
 	case len(c.findings) < findingLimit:
 		c.findings = append(c.findings, Finding{Field: at.path, Reason: reason, Message: fmt.Sprintf(format, args...)})
@@ -114,8 +114,8 @@ func (c *comparison) find(at place, reason Reason, format string, args ...any) {
 	}
 }
 
-// goesOn is false once there is nothing to be gained from comparing more.
-func (c *comparison) goesOn(steps int) bool {
+// spendSteps is false once there is nothing to be gained from comparing more.
+func (c *comparison) spendSteps(steps int) bool {
 	before := c.steps
 	if c.steps += steps; before <= stepLimit && (c.steps > stepLimit || c.ctx.Err() != nil) {
 		c.steps = stepLimit + 1
@@ -125,32 +125,32 @@ func (c *comparison) goesOn(steps int) bool {
 }
 
 // compare compares what may be in one place. Null is for the caller to compare, since it depends on the place.
-func (c *comparison) compare(at place, mine, theirs *schema) {
-	if !c.goesOn(1) || theirs == free {
+func (c *comparison) compare(at location, mine, theirs *schema) {
+	if !c.spendSteps(1) || theirs == anyValue {
 		return
 	}
-	if theirs == bare {
-		if mine != bare && kindsOf(mine)&(object|list) != 0 {
-			c.find(at, ReasonFieldLost, "the target drops the fields of objects there")
+	if theirs == prunedValue {
+		if mine != prunedValue && kindsOf(mine)&(object|list) != 0 {
+			c.addFinding(at, ReasonFieldLost, "the target drops the fields of objects there")
 		}
 		return
 	}
 	if at.depth++; at.depth > depthLimit {
-		c.find(at, ReasonTooLarge, "the schemas are nested more than %d times", depthLimit)
+		c.addFinding(at, ReasonTooLarge, "the schemas are nested more than %d times", depthLimit)
 		return
 	}
-	if !c.goesOn(weightOf(mine) + weightOf(theirs)) {
+	if !c.spendSteps(weightOf(mine) + weightOf(theirs)) {
 		return
 	}
-	at.watched = at.watched || looksFurther(theirs)
+	at.crossField = at.crossField || hasCrossFieldRules(theirs)
 	c.rules(at, mine, theirs)
 	if values, few := fewValues(mine); few {
-		c.each(at, values, mine, theirs)
+		c.compareValues(at, values, mine, theirs)
 		return
 	}
 	kinds := kindsOf(mine)
 	if more := kinds &^ kindsOf(theirs); more != 0 {
-		c.find(at, ReasonType, "the mailbox takes %s, the target %s", kinds, kindsOf(theirs))
+		c.addFinding(at, ReasonType, "the mailbox takes %s, the target %s", kinds, kindsOf(theirs))
 		return
 	}
 	c.enum(at, mine, theirs)

@@ -29,8 +29,8 @@ import (
 	"github.com/synchub-dev/synchub/apis/schemas/compatibility"
 )
 
-// whole is the schema of objects with a spec, which is written in YAML.
-func whole(t *testing.T, spec string) *apiextensionsv1.JSONSchemaProps {
+// wholeSchema is the schema of objects with a spec, which is written in YAML.
+func wholeSchema(t *testing.T, spec string) *apiextensionsv1.JSONSchemaProps {
 	t.Helper()
 	node := &apiextensionsv1.JSONSchemaProps{}
 	if err := yaml.UnmarshalStrict([]byte(spec), node); err != nil {
@@ -113,7 +113,7 @@ func TestCompare(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, finding := range compatibility.Compare(t.Context(), whole(t, test.mailbox), whole(t, test.target)) {
+			for _, finding := range compatibility.Compare(t.Context(), wholeSchema(t, test.mailbox), wholeSchema(t, test.target)) {
 				got = append(got, fmt.Sprintf("%s %s", finding.Field, finding.Reason))
 				if finding.Message == "" || !strings.HasPrefix(finding.String(), finding.Field+": ") {
 					t.Errorf("it reads %q", finding)
@@ -133,7 +133,7 @@ func keyed(keys ...string) string {
 }
 
 func TestCompareMetadata(t *testing.T) {
-	plain, named := whole(t, `{type: object}`), whole(t, `{type: object}`)
+	plain, named := wholeSchema(t, `{type: object}`), wholeSchema(t, `{type: object}`)
 	metadata := named.Properties["metadata"]
 	metadata.Properties = map[string]apiextensionsv1.JSONSchemaProps{"name": {Type: "string", MaxLength: new(int64(5))}}
 	named.Properties["metadata"] = metadata
@@ -149,7 +149,7 @@ func TestCompareMetadata(t *testing.T) {
 
 // Without a schema everything is taken, and there is an end to it.
 func TestCompareNothing(t *testing.T) {
-	some := whole(t, `{type: object}`)
+	some := wholeSchema(t, `{type: object}`)
 	if findings := slices.Concat(compatibility.Compare(t.Context(), nil, nil), compatibility.Compare(t.Context(), some, nil)); len(findings) > 0 {
 		t.Errorf("%v", findings)
 	}

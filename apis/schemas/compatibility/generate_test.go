@@ -103,7 +103,7 @@ func (r random) fields(node map[string]any, depth int) {
 func (r random) fillIn(property map[string]any) {
 	value := map[string]any{"spec": r.value(property)}
 	schema := map[string]any{"type": "object", "properties": map[string]any{"spec": property}}
-	if _, err := newServer(r.t, parse(r.t, schema)).take(normal(value)); err == nil && value["spec"] != nil {
+	if _, err := newServer(r.t, parse(r.t, schema)).accept(normal(value)); err == nil && value["spec"] != nil {
 		property["default"] = value["spec"]
 	}
 }
@@ -141,11 +141,11 @@ func (r random) restrict(node map[string]any) {
 		"allOf":    {[]any{map[string]any{"maxLength": 2}}, []any{map[string]any{"maxLength": 2}, map[string]any{"minProperties": 1}}},
 		"not":      {map[string]any{"enum": []any{"a"}}, map[string]any{"required": []any{"a"}}},
 	}
-	keyword := r.of(anys(slices.Sorted(maps.Keys(restrictions)))...).(string)
+	keyword := r.of(toAny(slices.Sorted(maps.Keys(restrictions)))...).(string)
 	node[keyword] = r.of(restrictions[keyword]...)
 }
 
-func anys(names []string) (all []any) {
+func toAny(names []string) (all []any) {
 	for _, name := range names {
 		all = append(all, name)
 	}
@@ -189,7 +189,7 @@ func (r random) change(schema map[string]any) map[string]any {
 func (r random) defaultsFit(node map[string]any) bool {
 	if value, ok := node["default"]; ok {
 		schema := map[string]any{"type": "object", "properties": map[string]any{"spec": node}}
-		if _, err := newServer(r.t, parse(r.t, schema)).take(normal(map[string]any{"spec": value})); err != nil {
+		if _, err := newServer(r.t, parse(r.t, schema)).accept(normal(map[string]any{"spec": value})); err != nil {
 			return false
 		}
 	}

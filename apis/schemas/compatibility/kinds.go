@@ -75,15 +75,15 @@ func kindsOf(s *schema) kinds {
 	return 0
 }
 
-// takesNull tells whether a server that has only the schema takes null for a value. By an enum it never does.
-func takesNull(s *schema) bool {
+// acceptsNull tells whether a server that has only the schema takes null for a value. By an enum it never does.
+func acceptsNull(s *schema) bool {
 	return (s.Nullable || s.Type == "" && !s.XIntOrString) && len(s.Enum) == 0
 }
 
-// holdsNull tells whether a field may be null. A server drops such a null unless the schema allows it by name, or says nothing
+// mayBeNull tells whether a field may be null. A server drops such a null unless the schema allows it by name, or says nothing
 // about the field.
-func holdsNull(s *schema) bool {
-	return s.Nullable && len(s.Enum) == 0 || s == free || s == bare
+func mayBeNull(s *schema) bool {
+	return s.Nullable && len(s.Enum) == 0 || s == anyValue || s == prunedValue
 }
 
 // preserves tells whether fields are kept that the schema does not name.
@@ -92,15 +92,15 @@ func preserves(s *schema) bool { return s.XPreserveUnknownFields != nil && *s.XP
 // What there may be where a schema says nothing. They are told by their addresses, and never compared with themselves, since
 // there is no end to what is inside of them.
 var (
-	// free is any value, which is kept as it is.
-	free = &schema{XPreserveUnknownFields: new(true)}
-	// bare is any value, of which the fields of objects are dropped.
-	bare = &schema{}
+	// anyValue is any value, which is kept as it is.
+	anyValue = &schema{XPreserveUnknownFields: new(true)}
+	// prunedValue is any value, of which the fields of objects are dropped.
+	prunedValue = &schema{}
 )
 
-func orFree(s *schema) *schema {
+func orAnyValue(s *schema) *schema {
 	if s != nil {
 		return s
 	}
-	return free
+	return anyValue
 }

@@ -34,17 +34,17 @@ func listTypeOf(s *schema) string {
 }
 
 // list compares what there may be of lists.
-func (c *comparison) list(at place, mine, theirs *schema) {
-	if !within(mine.MinItems, mine.MaxItems, theirs.MinItems, theirs.MaxItems) {
-		c.find(at, ReasonItems, "the target takes %s items, the mailbox %s", bounds(theirs.MinItems, theirs.MaxItems), bounds(mine.MinItems, mine.MaxItems))
+func (c *comparison) list(at location, mine, theirs *schema) {
+	if !isRangeWithin(mine.MinItems, mine.MaxItems, theirs.MinItems, theirs.MaxItems) {
+		c.addFinding(at, ReasonItems, "the target takes %s items, the mailbox %s", formatRange(theirs.MinItems, theirs.MaxItems), formatRange(mine.MinItems, mine.MaxItems))
 	}
-	if !differ(mine, theirs) {
-		c.find(at, ReasonDuplicates, "the target takes no item twice, the mailbox does")
+	if !areItemsDistinct(mine, theirs) {
+		c.addFinding(at, ReasonDuplicates, "the target takes no item twice, the mailbox does")
 	}
 	own, other := itemsOf(mine), itemsOf(theirs)
 	at.path += "[]"
-	if takesNull(own) && !takesNull(other) {
-		c.find(at, ReasonNull, "the mailbox takes null, the target does not")
+	if acceptsNull(own) && !acceptsNull(other) {
+		c.addFinding(at, ReasonNull, "the mailbox takes null, the target does not")
 	}
 	c.compare(at, own, other)
 }
@@ -54,14 +54,14 @@ func itemsOf(s *schema) *schema {
 	case s.Items != nil && s.Items.Schema != nil:
 		return s.Items.Schema
 	case preserves(s):
-		return free
+		return anyValue
 	default:
-		return bare
+		return prunedValue
 	}
 }
 
-// differ tells whether items of the mailbox differ where they must on the target.
-func differ(mine, theirs *schema) bool {
+// areItemsDistinct tells whether items of the mailbox differ where they must on the target.
+func areItemsDistinct(mine, theirs *schema) bool {
 	if mine.MaxItems != nil && *mine.MaxItems <= 1 {
 		return true
 	}

@@ -22,26 +22,26 @@ import (
 )
 
 // number compares what there may be of numbers.
-func (c *comparison) number(at place, mine, theirs *schema) {
-	if !c.isWhole(mine, theirs) {
-		c.find(at, ReasonRange, "the target's bounds are no numbers of its type")
+func (c *comparison) number(at location, mine, theirs *schema) {
+	if !c.areBoundsUsable(mine, theirs) {
+		c.addFinding(at, ReasonRange, "the target's bounds are no numbers of its type")
 		return
 	}
 	lowest := theirs.Minimum == nil || mine.Minimum != nil &&
-		beyond(*mine.Minimum, mine.ExclusiveMinimum, *theirs.Minimum, theirs.ExclusiveMinimum)
+		isTighterBound(*mine.Minimum, mine.ExclusiveMinimum, *theirs.Minimum, theirs.ExclusiveMinimum)
 	highest := theirs.Maximum == nil || mine.Maximum != nil &&
-		beyond(-*mine.Maximum, mine.ExclusiveMaximum, -*theirs.Maximum, theirs.ExclusiveMaximum)
+		isTighterBound(-*mine.Maximum, mine.ExclusiveMaximum, -*theirs.Maximum, theirs.ExclusiveMaximum)
 	if !lowest || !highest {
-		c.find(at, ReasonRange, "the target takes numbers %s, the mailbox %s", interval(theirs), interval(mine))
+		c.addFinding(at, ReasonRange, "the target takes numbers %s, the mailbox %s", formatInterval(theirs), formatInterval(mine))
 	}
-	if theirs.MultipleOf != nil && !multiplies(mine, *theirs.MultipleOf) {
-		c.find(at, ReasonMultipleOf, "the target takes multiples of %v only", *theirs.MultipleOf)
+	if theirs.MultipleOf != nil && !isMultipleOf(mine, *theirs.MultipleOf) {
+		c.addFinding(at, ReasonMultipleOf, "the target takes multiples of %v only", *theirs.MultipleOf)
 	}
 }
 
-// beyond tells whether all above one bound is above another. Servers cut off the fraction of a bound where the value is an
+// isTighterBound tells whether all above one bound is above another. Servers cut off the fraction of a bound where the value is an
 // integer, so a bound that is only a little higher does not make up for one that is excluded.
-func beyond(mine float64, excluded bool, theirs float64, theyExclude bool) bool {
+func isTighterBound(mine float64, excluded bool, theirs float64, theyExclude bool) bool {
 	switch {
 	case mine == theirs:
 		return excluded || !theyExclude
@@ -52,22 +52,22 @@ func beyond(mine float64, excluded bool, theirs float64, theyExclude bool) bool 
 	}
 }
 
-// isWhole tells whether the target's bounds can be used. A server refuses every integer by a bound that is none itself, or
+// areBoundsUsable tells whether the target's bounds can be used. A server refuses every integer by a bound that is none itself, or
 // is none of the format; so does then the mailbox if it has the same.
-func (c *comparison) isWhole(mine, theirs *schema) bool {
+func (c *comparison) areBoundsUsable(mine, theirs *schema) bool {
 	if !isInteger(theirs) {
 		return true
 	}
 	for _, bound := range [][2]*float64{{mine.Minimum, theirs.Minimum}, {mine.Maximum, theirs.Maximum}, {mine.MultipleOf, theirs.MultipleOf}} {
 		same := bound[0] != nil && bound[1] != nil && *bound[0] == *bound[1] && mine.Format == theirs.Format && isInteger(mine)
-		if bound[1] != nil && !same && !fits(*bound[1], theirs.Format) {
+		if bound[1] != nil && !same && !isRepresentable(*bound[1], theirs.Format) {
 			return false
 		}
 	}
 	return true
 }
 
-func fits(bound float64, format string) bool {
+func isRepresentable(bound float64, format string) bool {
 	limit := math.Ldexp(1, 53)
 	if format == "int32" {
 		limit = math.MaxInt32
@@ -75,8 +75,8 @@ func fits(bound float64, format string) bool {
 	return bound == math.Trunc(bound) && math.Abs(bound) <= limit
 }
 
-// multiplies tells whether all numbers of a schema are multiples of a factor.
-func multiplies(s *schema, factor float64) bool {
+// isMultipleOf tells whether all numbers of a schema are multiples of a factor.
+func isMultipleOf(s *schema, factor float64) bool {
 	switch {
 	case factor == 1 && isInteger(s):
 		return true
@@ -90,7 +90,7 @@ func multiplies(s *schema, factor float64) bool {
 	}
 }
 
-func interval(s *schema) string {
+func formatInterval(s *schema) string {
 	low, high := "(…", "…)"
 	if s.Minimum != nil {
 		low = fmt.Sprintf("[%v", *s.Minimum)
@@ -107,12 +107,12 @@ func interval(s *schema) string {
 	return low + ", " + high
 }
 
-// within tells whether the numbers between two limits are between two others.
-func within(low, high, theirLow, theirHigh *int64) bool {
+// isRangeWithin tells whether the numbers between two limits are between two others.
+func isRangeWithin(low, high, theirLow, theirHigh *int64) bool {
 	return (theirLow == nil || *theirLow <= 0 || low != nil && *low >= *theirLow) && (theirHigh == nil || high != nil && *high <= *theirHigh)
 }
 
-func bounds(low, high *int64) string {
+func formatRange(low, high *int64) string {
 	switch {
 	case low == nil && high == nil:
 		return "any number of"

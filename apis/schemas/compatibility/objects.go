@@ -34,8 +34,8 @@ const (
 	fieldMetadata   = "metadata"
 )
 
-// identifying are those of them that are never missing.
-var identifying = []string{fieldAPIVersion, fieldKind, fieldMetadata}
+// identityFields are those of them that are never missing.
+var identityFields = []string{fieldAPIVersion, fieldKind, fieldMetadata}
 
 // resource returns a schema with what API servers know of every resource, whatever the schema says.
 func resource(s *schema) *schema {
@@ -45,7 +45,7 @@ func resource(s *schema) *schema {
 	if full.Properties == nil {
 		full.Properties = map[string]schema{}
 	}
-	for _, name := range identifying[:2] {
+	for _, name := range identityFields[:2] {
 		if _, ok := full.Properties[name]; !ok {
 			full.Properties[name] = schema{Type: "string"}
 		}
@@ -62,22 +62,22 @@ func resource(s *schema) *schema {
 		}
 	}
 	full.Properties[fieldMetadata] = metadata
-	full.Required = append(slices.Clone(s.Required), identifying...)
+	full.Required = append(slices.Clone(s.Required), identityFields...)
 	return &full
 }
 
 // object compares what there may be of objects.
-func (c *comparison) object(at place, mine, theirs *schema) {
+func (c *comparison) object(at location, mine, theirs *schema) {
 	if theirs.XEmbeddedResource && !mine.XEmbeddedResource {
-		c.find(at, ReasonEmbedded, "the target takes a resource only")
+		c.addFinding(at, ReasonEmbedded, "the target takes a resource only")
 		return
 	}
 	if at.path != "" && mine.XEmbeddedResource {
-		mine, theirs = resource(mine), asEmbedded(theirs)
+		mine, theirs = resource(mine), asEmbeddedResource(theirs)
 	}
-	if !within(mine.MinProperties, mine.MaxProperties, theirs.MinProperties, theirs.MaxProperties) {
-		c.find(at, ReasonProperties, "the target takes %s fields, the mailbox %s",
-			bounds(theirs.MinProperties, theirs.MaxProperties), bounds(mine.MinProperties, mine.MaxProperties))
+	if !isRangeWithin(mine.MinProperties, mine.MaxProperties, theirs.MinProperties, theirs.MaxProperties) {
+		c.addFinding(at, ReasonProperties, "the target takes %s fields, the mailbox %s",
+			formatRange(theirs.MinProperties, theirs.MaxProperties), formatRange(mine.MinProperties, mine.MaxProperties))
 	}
 	c.required(at, mine, theirs)
 	all := maps.Clone(mine.Properties)
@@ -89,11 +89,11 @@ func (c *comparison) object(at place, mine, theirs *schema) {
 		below := at.below(name)
 		c.field(below, fieldOf(mine, name), fieldOf(theirs, name), preserves(theirs))
 	}
-	c.field(at.below("*"), othersOf(mine), othersOf(theirs), preserves(theirs))
+	c.field(at.below("*"), additionalOf(mine), additionalOf(theirs), preserves(theirs))
 }
 
-// asEmbedded returns a schema of the target that is given a resource.
-func asEmbedded(s *schema) *schema {
+// asEmbeddedResource returns a schema of the target that is given a resource.
+func asEmbeddedResource(s *schema) *schema {
 	if s.XEmbeddedResource {
 		return resource(s)
 	}
@@ -102,30 +102,30 @@ func asEmbedded(s *schema) *schema {
 
 // field compares what there may be in one field; nil means that there can be nothing. What the target does not know is lost,
 // unless it keeps such fields.
-func (c *comparison) field(at place, mine, theirs *schema, kept bool) {
+func (c *comparison) field(at location, mine, theirs *schema, kept bool) {
 	switch {
 	case mine == nil && theirs == nil:
 	case mine == nil:
-		c.filledIn(at, &schema{}, theirs)
+		c.compareDefaults(at, &schema{}, theirs)
 	case theirs == nil && kept:
 	case theirs == nil:
-		if c.goesOn(1) {
-			c.find(at, ReasonFieldLost, "the target does not have the field")
+		if c.spendSteps(1) {
+			c.addFinding(at, ReasonFieldLost, "the target does not have the field")
 		}
 	default:
-		c.filledIn(at, mine, theirs)
-		if at.watched && holdsNull(mine) && !holdsNull(theirs) {
-			c.find(at, ReasonNull, "the mailbox takes null, the target does not")
+		c.compareDefaults(at, mine, theirs)
+		if at.crossField && mayBeNull(mine) && !mayBeNull(theirs) {
+			c.addFinding(at, ReasonNull, "the mailbox takes null, the target does not")
 		}
 		c.compare(at, mine, theirs)
 	}
 }
 
-// filledIn finds a default of the target that the mailbox does not have, where it matters. Elsewhere it does not: what the
+// compareDefaults finds a default of the target that the mailbox does not have, where it matters. Elsewhere it does not: what the
 // target fills in fits.
-func (c *comparison) filledIn(at place, mine, theirs *schema) {
-	if at.watched && theirs.Default != nil && !isSame(mine.Default, theirs.Default) {
-		c.find(at, ReasonDefault, "the target fills in a default that the mailbox does not have, and has rules about it")
+func (c *comparison) compareDefaults(at location, mine, theirs *schema) {
+	if at.crossField && theirs.Default != nil && !isSame(mine.Default, theirs.Default) {
+		c.addFinding(at, ReasonDefault, "the target fills in a default that the mailbox does not have, and has rules about it")
 	}
 }
 
@@ -139,7 +139,7 @@ func isSame(a, b *apiextensionsv1.JSON) bool {
 }
 
 // required finds fields that may be missing in the mailbox.
-func (c *comparison) required(at place, mine, theirs *schema) {
+func (c *comparison) required(at location, mine, theirs *schema) {
 	own := sets.New(mine.Required...)
 	for _, name := range theirs.Required {
 		below := at.below(name)
@@ -150,9 +150,9 @@ func (c *comparison) required(at place, mine, theirs *schema) {
 		field := fieldOf(mine, name)
 		switch {
 		case !own.Has(name) && (field == nil || field.Default == nil):
-			c.find(below, ReasonRequired, "the target requires the field, the mailbox does not")
-		case field != nil && holdsNull(field) && other != nil && !holdsNull(other):
-			c.find(below, ReasonNull, "the target requires a value, the mailbox takes null")
+			c.addFinding(below, ReasonRequired, "the target requires the field, the mailbox does not")
+		case field != nil && mayBeNull(field) && other != nil && !mayBeNull(other):
+			c.addFinding(below, ReasonNull, "the target requires a value, the mailbox takes null")
 		}
 	}
 }
@@ -162,18 +162,18 @@ func fieldOf(s *schema, name string) *schema {
 	if property, ok := s.Properties[name]; ok {
 		return &property
 	}
-	return othersOf(s)
+	return additionalOf(s)
 }
 
-// othersOf returns the schema of the fields that have no name of their own, nil if there can be none.
-func othersOf(s *schema) *schema {
+// additionalOf returns the schema of the fields that have no name of their own, nil if there can be none.
+func additionalOf(s *schema) *schema {
 	switch values := s.AdditionalProperties; {
 	case values != nil && values.Schema != nil:
 		return values.Schema
 	case preserves(s):
-		return free
+		return anyValue
 	case values != nil && values.Allows:
-		return bare
+		return prunedValue
 	default:
 		return nil
 	}
@@ -182,7 +182,7 @@ func othersOf(s *schema) *schema {
 var plainName = regexp.MustCompile(`^([A-Za-z0-9_-]+|\*)$`)
 
 // below returns the place of a field.
-func (p place) below(name string) place {
+func (p location) below(name string) location {
 	p.path = join(p.path, name)
 	return p
 }

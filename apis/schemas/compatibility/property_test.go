@@ -25,7 +25,7 @@ import (
 )
 
 // What is found to be compatible is: each object that the mailbox stores is taken and kept by the target.
-func TestWhatIsCompatibleFits(t *testing.T) {
+func TestCompatibleObjectsAreAccepted(t *testing.T) {
 	const schemas, values = 1500, 12
 	r := random{rand.New(rand.NewPCG(12, 2)), t} //nolint:gosec // the same each time, on purpose
 	compatible, tried, found := 0, 0, map[compatibility.Reason]int{}
@@ -49,12 +49,12 @@ func TestWhatIsCompatibleFits(t *testing.T) {
 				"apiVersion": "v1", "kind": "Kind", "metadata": map[string]any{"name": "a"},
 				"spec": r.value(mine["properties"].(map[string]any)["spec"].(map[string]any)),
 			})
-			stored, err := above.take(object)
+			stored, err := above.accept(object)
 			if err != nil {
 				continue
 			}
 			tried++
-			if _, err := below.take(stored); err != nil {
+			if _, err := below.accept(stored); err != nil {
 				t.Fatalf("%v\nmailbox %s\ntarget  %s\nobject  %s", err, text(mine), text(theirs), text(stored))
 			}
 		}

@@ -52,45 +52,45 @@ func fewValues(s *schema) (values []any, few bool) {
 	return values, len(values) > 0
 }
 
-// each tries values of the mailbox on the target.
-func (c *comparison) each(at place, values []any, mine, theirs *schema) {
-	ours, err := newJudge(mine)
+// compareValues tries values of the mailbox on the target.
+func (c *comparison) compareValues(at location, values []any, mine, theirs *schema) {
+	ours, err := newScalarValidator(mine)
 	if err != nil {
-		c.find(at, ReasonTooLarge, "the mailbox's schema cannot be read: %v", err)
+		c.addFinding(at, ReasonTooLarge, "the mailbox's schema cannot be read: %v", err)
 		return
 	}
-	target, err := newJudge(theirs)
+	target, err := newScalarValidator(theirs)
 	if err != nil {
-		c.find(at, ReasonTooLarge, "the target's schema cannot be read: %v", err)
+		c.addFinding(at, ReasonTooLarge, "the target's schema cannot be read: %v", err)
 		return
 	}
 	for _, value := range values {
-		if ours.takes(value) && !target.takes(value) {
-			c.find(at, ReasonEnum, "the target does not take the value %v", value)
+		if ours.accepts(value) && !target.accepts(value) {
+			c.addFinding(at, ReasonEnum, "the target does not take the value %v", value)
 		}
 	}
 }
 
-// judge takes and refuses scalars as a server does.
-type judge struct{ validator validation.SchemaValidator }
+// scalarValidator takes and refuses scalars as a server does.
+type scalarValidator struct{ validator validation.SchemaValidator }
 
-func newJudge(s *schema) (judge, error) {
+func newScalarValidator(s *schema) (scalarValidator, error) {
 	scalar := *s
 	scalar.Properties, scalar.AdditionalProperties, scalar.Items, scalar.Default = nil, nil, nil, nil
 	var internal apiextensions.JSONSchemaProps
 	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&scalar, &internal, nil); err != nil {
-		return judge{}, err
+		return scalarValidator{}, err
 	}
 	validator, _, err := validation.NewSchemaValidator(&internal)
-	return judge{validator}, err
+	return scalarValidator{validator}, err
 }
 
-func (j judge) takes(value any) bool {
+func (j scalarValidator) accepts(value any) bool {
 	return len(validation.ValidateCustomResource(nil, value, j.validator)) == 0
 }
 
 // enum finds values of the mailbox that the target does not list.
-func (c *comparison) enum(at place, mine, theirs *schema) {
+func (c *comparison) enum(at location, mine, theirs *schema) {
 	if len(theirs.Enum) == 0 {
 		return
 	}
@@ -100,17 +100,17 @@ func (c *comparison) enum(at place, mine, theirs *schema) {
 	}
 	isOther := func(value apiextensionsv1.JSON) bool { return !known.Has(string(value.Raw)) }
 	if len(mine.Enum) == 0 || slices.ContainsFunc(mine.Enum, isOther) {
-		c.find(at, ReasonEnum, "the target takes only some values")
+		c.addFinding(at, ReasonEnum, "the target takes only some values")
 	}
 }
 
 // text compares what there may be of strings.
-func (c *comparison) text(at place, mine, theirs *schema) {
-	if !within(mine.MinLength, mine.MaxLength, theirs.MinLength, theirs.MaxLength) {
-		c.find(at, ReasonLength, "the target takes %s characters, the mailbox %s", bounds(theirs.MinLength, theirs.MaxLength), bounds(mine.MinLength, mine.MaxLength))
+func (c *comparison) text(at location, mine, theirs *schema) {
+	if !isRangeWithin(mine.MinLength, mine.MaxLength, theirs.MinLength, theirs.MaxLength) {
+		c.addFinding(at, ReasonLength, "the target takes %s characters, the mailbox %s", formatRange(theirs.MinLength, theirs.MaxLength), formatRange(mine.MinLength, mine.MaxLength))
 	}
 	if theirs.Pattern != "" && theirs.Pattern != mine.Pattern {
-		c.find(at, ReasonPattern, "the mailbox does not have the target's pattern %q", shorten(theirs.Pattern))
+		c.addFinding(at, ReasonPattern, "the mailbox does not have the target's pattern %q", shorten(theirs.Pattern))
 	}
 }
 
@@ -133,7 +133,7 @@ func formatOf(s *schema) string {
 }
 
 // format compares the formats of strings and of numbers.
-func (c *comparison) format(at place, mine, theirs *schema) {
+func (c *comparison) format(at location, mine, theirs *schema) {
 	format := formatOf(theirs)
 	switch format {
 	case "", formatOf(mine):
@@ -152,7 +152,7 @@ func (c *comparison) format(at place, mine, theirs *schema) {
 			return
 		}
 	}
-	c.find(at, ReasonFormat, "the mailbox does not have the target's format %q", theirs.Format)
+	c.addFinding(at, ReasonFormat, "the mailbox does not have the target's format %q", theirs.Format)
 }
 
 func isInteger(s *schema) bool { return s.Type == "integer" }

@@ -48,34 +48,34 @@ type converter struct {
 	err error
 }
 
-// place is where in an object, and in which types, the converter is.
-type place struct {
+// location is where in an object, and in which types, the converter is.
+type location struct {
 	path  string
 	types []string
-	// reported is true within the status.
-	reported bool
+	// inStatus is true within the status.
+	inStatus bool
 }
 
-func (p place) child(path string) place {
+func (p location) child(path string) location {
 	p.path += path
 	return p
 }
 
-func (c *converter) note(at place, format string, args ...any) {
+func (c *converter) note(at location, format string, args ...any) {
 	c.notes = append(c.notes, Note{Path: at.path, Reason: fmt.Sprintf(format, args...)})
 }
 
-// kind converts the type of a whole object. Where there is a status, kcp takes little else at the root than fields.
-func (c *converter) kind(s *spec.Schema) *apiextensionsv1.JSONSchemaProps {
+// convertKind converts the type of a whole object. Where there is a status, kcp takes little else at the root than fields.
+func (c *converter) convertKind(s *spec.Schema) *apiextensionsv1.JSONSchemaProps {
 	object := *s
 	object.Properties = maps.Clone(s.Properties)
 	delete(object.Properties, "metadata")
-	converted := c.schema(&object, place{})
+	converted := c.schema(&object, location{})
 	if converted.Type != typeObject {
-		c.fail(place{}, errors.New("it is no object"))
+		c.setError(location{}, errors.New("it is no object"))
 	}
 	if len(converted.AllOf)+len(converted.AnyOf)+len(converted.OneOf) > 0 || converted.Not != nil {
-		c.note(place{}, "allOf, anyOf, oneOf and not are left out: a kind with a status may not have them")
+		c.note(location{}, "allOf, anyOf, oneOf and not are left out: a kind with a status may not have them")
 	}
 	root := &apiextensionsv1.JSONSchemaProps{
 		Description: converted.Description, Type: typeObject, XPreserveUnknownFields: converted.XPreserveUnknownFields,
@@ -88,34 +88,34 @@ func (c *converter) kind(s *spec.Schema) *apiextensionsv1.JSONSchemaProps {
 	return root
 }
 
-// spend counts what is converted. A small document can describe a very large kind, by types that use each other many times.
-func (c *converter) spend(at place, nodes, bytes int) {
+// countSize counts what is converted. A small document can describe a very large kind, by types that use each other many times.
+func (c *converter) countSize(at location, nodes, bytes int) {
 	if c.nodes, c.bytes = c.nodes+nodes, c.bytes+bytes; c.nodes > nodeLimit {
-		c.fail(at, &TooLargeError{"fields", nodeLimit})
+		c.setError(at, &TooLargeError{"fields", nodeLimit})
 	}
 	if c.bytes > DefinitionBytes {
-		c.fail(at, &TooLargeError{"bytes", DefinitionBytes})
+		c.setError(at, &TooLargeError{"bytes", DefinitionBytes})
 	}
 	if len(at.types) > fieldDepth {
-		c.fail(at, &TooLargeError{"types within each other", fieldDepth})
+		c.setError(at, &TooLargeError{"types within each other", fieldDepth})
 	}
 }
 
-func (c *converter) fail(at place, err error) {
+func (c *converter) setError(at location, err error) {
 	if err != nil && c.err == nil {
 		c.err = fmt.Errorf("%s: %w", cmp.Or(at.path, "."), err)
 	}
 }
 
-func (c *converter) schema(s *spec.Schema, at place) apiextensionsv1.JSONSchemaProps {
-	if c.spend(at, 1, 0); c.err != nil {
+func (c *converter) schema(s *spec.Schema, at location) apiextensionsv1.JSONSchemaProps {
+	if c.countSize(at, 1, 0); c.err != nil {
 		return apiextensionsv1.JSONSchemaProps{}
 	}
 	s, name := c.components.resolve(s)
 	out := c.keywords(s, at)
 	if slices.Contains(at.types, name) {
 		c.note(at, "%s contains itself: what is inside is not described", name[strings.LastIndex(name, ".")+1:])
-		return unknown(out)
+		return unknownSchema(out)
 	}
 	if name != "" {
 		at.types = append(slices.Clip(at.types), name)
@@ -123,29 +123,29 @@ func (c *converter) schema(s *spec.Schema, at place) apiextensionsv1.JSONSchemaP
 	types := alternatives(s)
 	switch {
 	case name == quantity:
-		out = unknown(out)
+		out = unknownSchema(out)
 		out.Type, out.Pattern = "", quantityPattern
 	case out.XIntOrString || slices.Equal(types, []string{typeInteger, typeString}):
-		out = unknown(out)
+		out = unknownSchema(out)
 		out.Type, out.XPreserveUnknownFields, out.XIntOrString = "", nil, true
 	case len(types) > 0:
-		out = unknown(out)
+		out = unknownSchema(out)
 		out.Type = ""
 	case out.Type == typeObject:
 		c.object(&out, s, at)
 	case out.Type == typeArray:
 		c.array(&out, s, at)
 	case out.Type == "":
-		out = unknown(out)
+		out = unknownSchema(out)
 	}
 	if len(types) == 0 && !out.XIntOrString {
-		c.junctors(&out, s, at)
+		c.combinators(&out, s, at)
 	}
 	return out
 }
 
 // keywords returns a schema without what is inside of it and without what the converter decides itself.
-func (c *converter) keywords(s *spec.Schema, at place) (out apiextensionsv1.JSONSchemaProps) {
+func (c *converter) keywords(s *spec.Schema, at location) (out apiextensionsv1.JSONSchemaProps) {
 	own := spec.Schema{VendorExtensible: s.VendorExtensible, SchemaProps: s.SchemaProps}
 	own.Ref, own.Default, own.Required = spec.Ref{}, nil, nil
 	own.Properties, own.AdditionalProperties, own.Items = nil, nil, nil
@@ -155,11 +155,11 @@ func (c *converter) keywords(s *spec.Schema, at place) (out apiextensionsv1.JSON
 		own.Type = nil
 	}
 	raw, err := json.Marshal(own)
-	c.spend(at, 0, len(raw))
+	c.countSize(at, 0, len(raw))
 	if err == nil {
 		err = json.Unmarshal(raw, &out)
 	}
-	c.fail(at, err)
+	c.setError(at, err)
 	if out.Type == "" && len(s.Properties) > 0 {
 		out.Type = typeObject
 	}
@@ -168,17 +168,17 @@ func (c *converter) keywords(s *spec.Schema, at place) (out apiextensionsv1.JSON
 		c.note(at, "the rules are left out: the server does not evaluate them on what it is sent")
 		out.XValidations = nil
 	}
-	if at.reported {
+	if at.inStatus {
 		out = apiextensionsv1.JSONSchemaProps{
 			Description: out.Description, Type: out.Type, Format: out.Format, Nullable: out.Nullable,
 			XPreserveUnknownFields: out.XPreserveUnknownFields, XIntOrString: out.XIntOrString,
 		}
 	}
-	restrictLess(&out)
+	relaxRestrictions(&out)
 	return out
 }
 
-func (c *converter) object(out *apiextensionsv1.JSONSchemaProps, s *spec.Schema, at place) {
+func (c *converter) object(out *apiextensionsv1.JSONSchemaProps, s *spec.Schema, at location) {
 	values := s.AdditionalProperties
 	switch {
 	case len(s.Properties) == 0 && values != nil && values.Schema != nil:
@@ -196,36 +196,36 @@ func (c *converter) object(out *apiextensionsv1.JSONSchemaProps, s *spec.Schema,
 			out.Properties = map[string]apiextensionsv1.JSONSchemaProps{}
 		}
 		child := at.child("." + name)
-		child.reported = at.reported || child.path == ".status"
+		child.inStatus = at.inStatus || child.path == ".status"
 		out.Properties[name] = c.schema(new(s.Properties[name]), child)
 	}
 }
 
-// junctors keeps alternatives and negations that only restrict values. Others may describe fields that are described
+// combinators keeps alternatives and negations that only restrict values. Others may describe fields that are described
 // nowhere else, so unknown ones have to be kept.
-func (c *converter) junctors(out *apiextensionsv1.JSONSchemaProps, s *spec.Schema, at place) {
+func (c *converter) combinators(out *apiextensionsv1.JSONSchemaProps, s *spec.Schema, at location) {
 	restrictions := spec.Schema{SchemaProps: spec.SchemaProps{AllOf: s.AllOf, AnyOf: s.AnyOf, OneOf: s.OneOf, Not: s.Not}}
 	all := children(&restrictions)
-	if len(all) == 0 || at.reported {
+	if len(all) == 0 || at.inStatus {
 		return
 	}
-	if slices.ContainsFunc(all, func(branch *spec.Schema) bool { return c.describes(branch, at) }) {
+	if slices.ContainsFunc(all, func(branch *spec.Schema) bool { return c.describesFields(branch, at) }) {
 		c.note(at, "allOf, anyOf, oneOf or not describes fields: they may have any value")
-		*out = unknown(*out)
+		*out = unknownSchema(*out)
 		return
 	}
 	raw, err := json.Marshal(restrictions)
-	c.spend(at, 0, len(raw))
+	c.countSize(at, 0, len(raw))
 	if err == nil {
 		err = json.Unmarshal(raw, out)
 	}
-	c.fail(at, err)
+	c.setError(at, err)
 }
 
-func (c *converter) describes(s *spec.Schema, at place) bool {
-	if c.spend(at, 1, 0); c.err != nil {
+func (c *converter) describesFields(s *spec.Schema, at location) bool {
+	if c.countSize(at, 1, 0); c.err != nil {
 		return true
 	}
 	return s.Ref.String() != "" || len(s.Type) > 0 || len(s.Properties) > 0 || s.Items != nil || s.AdditionalProperties != nil ||
-		slices.ContainsFunc(children(s), func(branch *spec.Schema) bool { return c.describes(branch, at) })
+		slices.ContainsFunc(children(s), func(branch *spec.Schema) bool { return c.describesFields(branch, at) })
 }

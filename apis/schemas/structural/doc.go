@@ -15,7 +15,7 @@ limitations under the License.
 */
 
 // Package structural makes structural schemas, the kind that a CustomResourceDefinition or an APIResourceSchema must
-// have. [Schema] converts the OpenAPI document of a cluster, for kinds that have no definition. [Legalize] takes out of
+// have. [Schema] converts the OpenAPI document of a cluster, for kinds that have no definition. [Sanitize] takes out of
 // a schema what kcp would refuse it for, such as rules that are too expensive. Both say in [Note]s what they left out.
 //
 // The rule behind every choice is that a mailbox must accept what the cluster accepts, and keep it as it is. Where an

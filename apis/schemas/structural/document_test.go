@@ -103,7 +103,7 @@ func convert(t *testing.T, document []byte, kind structural.Kind) (*apiextension
 	if err != nil {
 		t.Fatal(err)
 	}
-	requireLegal(t, version)
+	requireValid(t, version)
 	return version, notes
 }
 

@@ -45,8 +45,8 @@ const (
 	// a millisecond and a hundred kilobytes. The Gateway API, which has many, has 60 in one definition.
 	ruleLimit = 1000
 	// longestRule is the length of one rule, rulesLength that of all together: each is parsed and checked.
-	longestRule = 8 << 10
-	rulesLength = 256 << 10
+	longestRule      = 8 << 10
+	totalRulesLength = 256 << 10
 	// ruleDepth is how deep brackets are nested in a rule: the types of lists in lists are compared at every level.
 	ruleDepth = 24
 	// ruleScope is how many fields all rules together look at: a rule has the types of all fields below it declared, so
@@ -99,7 +99,7 @@ func CheckDefinition(crd *apiextensionsv1.CustomResourceDefinition) error {
 	if len(crd.Spec.Versions) > versionLimit {
 		return &TooLargeError{"versions", versionLimit}
 	}
-	m := &measure{}
+	m := &sizeCounter{}
 	for i := range crd.Spec.Versions {
 		if schema := crd.Spec.Versions[i].Schema; schema != nil && schema.OpenAPIV3Schema != nil {
 			m.node(schema.OpenAPIV3Schema, 0)
@@ -110,7 +110,7 @@ func CheckDefinition(crd *apiextensionsv1.CustomResourceDefinition) error {
 
 // CheckSchema returns a [*TooLargeError] for a schema that is beyond a limit.
 func CheckSchema(root *apiextensionsv1.JSONSchemaProps) error {
-	m := &measure{}
+	m := &sizeCounter{}
 	m.node(root, 0)
 	return m.err()
 }
@@ -118,45 +118,45 @@ func CheckSchema(root *apiextensionsv1.JSONSchemaProps) error {
 // CountNodes returns how many fields, items and alternatives a schema has, itself among them.
 func CountNodes(s *apiextensionsv1.JSONSchemaProps) int {
 	nodes := 1
-	for _, child := range inside(s) {
+	for _, child := range childProps(s) {
 		nodes += CountNodes(child)
 	}
 	return nodes
 }
 
-// measure counts what schemas have. It stops at the first limit.
-type measure struct {
+// sizeCounter counts what schemas have. It stops at the first limit.
+type sizeCounter struct {
 	nodes, rules, ruleBytes, scope, enum, program int
-	exceeded                                      *TooLargeError
+	limitError                                    *TooLargeError
 }
 
-func (m *measure) err() error {
-	if m.exceeded == nil {
+func (m *sizeCounter) err() error {
+	if m.limitError == nil {
 		return nil
 	}
-	return m.exceeded
+	return m.limitError
 }
 
-func (m *measure) add(count *int, more, limit int, what string) {
-	if *count += more; *count > limit && m.exceeded == nil {
-		m.exceeded = &TooLargeError{what, limit}
+func (m *sizeCounter) add(count *int, more, limit int, what string) {
+	if *count += more; *count > limit && m.limitError == nil {
+		m.limitError = &TooLargeError{what, limit}
 	}
 }
 
 // node counts a schema and all in it, and returns how many there are.
-func (m *measure) node(s *apiextensionsv1.JSONSchemaProps, depth int) (nodes int) {
-	if m.add(&m.nodes, 1, nodeLimit, "fields"); depth > fieldDepth && m.exceeded == nil {
-		m.exceeded = &TooLargeError{"levels of fields", fieldDepth}
+func (m *sizeCounter) node(s *apiextensionsv1.JSONSchemaProps, depth int) (nodes int) {
+	if m.add(&m.nodes, 1, nodeLimit, "fields"); depth > fieldDepth && m.limitError == nil {
+		m.limitError = &TooLargeError{"levels of fields", fieldDepth}
 	}
 	m.add(&m.enum, len(s.Enum), enumLimit, "values in enums")
 	m.pattern(s.Pattern)
 	m.add(&m.rules, len(s.XValidations), ruleLimit, "rules")
-	if m.exceeded != nil {
+	if m.limitError != nil {
 		return 0
 	}
 	nodes = 1
-	for _, child := range inside(s) {
-		if nodes += m.node(child, depth+1); m.exceeded != nil {
+	for _, child := range childProps(s) {
+		if nodes += m.node(child, depth+1); m.limitError != nil {
 			return 0
 		}
 	}
@@ -169,16 +169,16 @@ func (m *measure) node(s *apiextensionsv1.JSONSchemaProps, depth int) (nodes int
 		length := len(rule.Rule) + len(rule.MessageExpression)
 		m.add(new(int), length, longestRule, "characters in one rule")
 		m.add(new(int), max(depthOf(rule.Rule), depthOf(rule.MessageExpression)), ruleDepth, "brackets within each other in a rule")
-		m.add(&m.ruleBytes, length, rulesLength, "characters in all rules")
+		m.add(&m.ruleBytes, length, totalRulesLength, "characters in all rules")
 	}
 	return nodes
 }
 
-func (m *measure) pattern(pattern string) {
+func (m *sizeCounter) pattern(pattern string) {
 	if pattern == "" {
 		return
 	}
-	if m.add(new(int), len(pattern), patternLength, "characters in one pattern"); m.exceeded != nil {
+	if m.add(new(int), len(pattern), patternLength, "characters in one pattern"); m.limitError != nil {
 		return
 	}
 	m.add(&m.program, PatternSize(pattern), patternSize, "steps in the patterns")
@@ -220,8 +220,8 @@ func sizeOf(pattern *syntax.Regexp) int {
 	return size
 }
 
-// inside lists the schemas that are right within a schema.
-func inside(s *apiextensionsv1.JSONSchemaProps) (all []*apiextensionsv1.JSONSchemaProps) {
+// childProps lists the schemas that are right within a schema.
+func childProps(s *apiextensionsv1.JSONSchemaProps) (all []*apiextensionsv1.JSONSchemaProps) {
 	for _, properties := range []map[string]apiextensionsv1.JSONSchemaProps{s.Properties, s.PatternProperties, s.Definitions} {
 		for name := range properties {
 			all = append(all, new(properties[name]))

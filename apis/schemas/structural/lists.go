@@ -27,9 +27,9 @@ import (
 
 // The kinds of lists and maps, by how appliers share them.
 const (
-	atomic = "atomic"
-	listOf = "map" // items are told apart by keys
-	setOf  = "set"
+	listTypeAtomic = "atomic"
+	listTypeMap    = "map" // items are told apart by keys
+	listTypeSet    = "set"
 
 	extensionListType      = "x-kubernetes-list-type"
 	extensionListMapKeys   = "x-kubernetes-list-map-keys"
@@ -37,24 +37,24 @@ const (
 	extensionPatchMergeKey = "x-kubernetes-patch-merge-key"
 )
 
-func (c *converter) array(out *apiextensionsv1.JSONSchemaProps, s *spec.Schema, at place) {
+func (c *converter) array(out *apiextensionsv1.JSONSchemaProps, s *spec.Schema, at location) {
 	items := &spec.Schema{}
 	if s.Items != nil && s.Items.Schema != nil {
 		items = s.Items.Schema
 	}
 	item := c.schema(items, at.child("[]"))
 	out.Items = &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &item}
-	if !at.reported {
+	if !at.inStatus {
 		out.XListType, out.XListMapKeys = listType(s)
 	}
 	resolved, _ := c.components.resolve(items)
 	for _, key := range out.XListMapKeys {
-		c.keepKey(&item, resolved, key, at)
+		c.keepMergeKey(&item, resolved, key, at)
 	}
-	if reason := legalList(out); reason != "" {
+	if reason := normalizeList(out); reason != "" {
 		c.note(at, "%s", reason)
 	}
-	item.Nullable = out.XListType == nil || *out.XListType == atomic
+	item.Nullable = out.XListType == nil || *out.XListType == listTypeAtomic
 }
 
 // listType returns what a server makes of a list when it is applied. The older strategic merge counts where the newer
@@ -69,13 +69,13 @@ func listType(s *spec.Schema) (kind *string, keys []string) {
 		return nil, nil
 	}
 	if key, ok := s.Extensions.GetString(extensionPatchMergeKey); ok {
-		return new(listOf), []string{key}
+		return new(listTypeMap), []string{key}
 	}
-	return new(setOf), nil
+	return new(listTypeSet), nil
 }
 
-// keepKey keeps that a key is required, or what it is by default: the items of a list must have their keys.
-func (c *converter) keepKey(items *apiextensionsv1.JSONSchemaProps, s *spec.Schema, key string, at place) {
+// keepMergeKey keeps that a key is required, or what it is by default: the items of a list must have their keys.
+func (c *converter) keepMergeKey(items *apiextensionsv1.JSONSchemaProps, s *spec.Schema, key string, at location) {
 	property, ok := items.Properties[key]
 	if !ok {
 		return
@@ -89,49 +89,49 @@ func (c *converter) keepKey(items *apiextensionsv1.JSONSchemaProps, s *spec.Sche
 		return
 	}
 	raw, err := json.Marshal(original.Default)
-	c.fail(at.child("[]."+key), err)
+	c.setError(at.child("[]."+key), err)
 	property.Default = &apiextensionsv1.JSON{Raw: raw}
 	items.Properties[key] = property
 }
 
-// legalList makes a list or map atomic if it may not be shared in the way it says, and returns why.
-func legalList(node *apiextensionsv1.JSONSchemaProps) (reason string) {
+// normalizeList makes a list or map atomic if it may not be shared in the way it says, and returns why.
+func normalizeList(node *apiextensionsv1.JSONSchemaProps) (reason string) {
 	if node.XMapType != nil && node.Type != typeObject {
 		node.XMapType = nil
 	}
-	reason = illegalList(node)
+	reason = invalidListReason(node)
 	if reason == "" {
 		return ""
 	}
 	node.XListMapKeys, node.XListType = nil, nil
 	if node.Type == typeArray {
-		node.XListType = new(atomic)
+		node.XListType = new(listTypeAtomic)
 	}
 	return "the list is atomic: " + reason
 }
 
-func illegalList(node *apiextensionsv1.JSONSchemaProps) string {
+func invalidListReason(node *apiextensionsv1.JSONSchemaProps) string {
 	kind := ""
 	if node.XListType != nil {
 		kind = *node.XListType
 	}
 	switch {
-	case kind == "" && len(node.XListMapKeys) == 0 || kind == atomic && node.Type == typeArray:
+	case kind == "" && len(node.XListMapKeys) == 0 || kind == listTypeAtomic && node.Type == typeArray:
 		return ""
 	case node.Type != typeArray || node.Items == nil || node.Items.Schema == nil:
 		return "it is no list"
 	case node.Items.Schema.Nullable:
 		return "its items may be null"
-	case kind == listOf:
-		return illegalKeys(node.Items.Schema, node.XListMapKeys)
-	case kind == setOf:
-		return illegalMember(node.Items.Schema)
+	case kind == listTypeMap:
+		return invalidKeysReason(node.Items.Schema, node.XListMapKeys)
+	case kind == listTypeSet:
+		return invalidMemberReason(node.Items.Schema)
 	default:
 		return fmt.Sprintf("its type is %q", kind)
 	}
 }
 
-func illegalKeys(items *apiextensionsv1.JSONSchemaProps, keys []string) string {
+func invalidKeysReason(items *apiextensionsv1.JSONSchemaProps, keys []string) string {
 	if len(keys) == 0 {
 		return "its items have no keys"
 	}
@@ -153,10 +153,10 @@ func illegalKeys(items *apiextensionsv1.JSONSchemaProps, keys []string) string {
 	return ""
 }
 
-func illegalMember(item *apiextensionsv1.JSONSchemaProps) string {
+func invalidMemberReason(item *apiextensionsv1.JSONSchemaProps) string {
 	switch {
-	case item.Type == typeObject && (item.XMapType == nil || *item.XMapType != atomic),
-		item.Type == typeArray && item.XListType != nil && *item.XListType != atomic:
+	case item.Type == typeObject && (item.XMapType == nil || *item.XMapType != listTypeAtomic),
+		item.Type == typeArray && item.XListType != nil && *item.XListType != listTypeAtomic:
 		return "the members of a set must be atomic"
 	}
 	return ""

@@ -22,12 +22,12 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// sizeLimit is how large a definition may be in JSON. etcd takes 1.5 MiB, and what is stored says more.
-const sizeLimit = 1 << 20
+// maxStoredBytes is how large a definition may be in JSON. etcd takes 1.5 MiB, and what is stored says more.
+const maxStoredBytes = 1 << 20
 
-// PreserveUnknown lets a version keep all fields, also those that its schema does not name: what spec.preserveUnknownFields
+// PreserveUnknownFields lets a version keep all fields, also those that its schema does not name: what spec.preserveUnknownFields
 // of a definition says, which kcp does not know. A version without a schema gets one.
-func PreserveUnknown(version *apiextensionsv1.CustomResourceDefinitionVersion) {
+func PreserveUnknownFields(version *apiextensionsv1.CustomResourceDefinitionVersion) {
 	if version.Schema == nil || version.Schema.OpenAPIV3Schema == nil {
 		version.Schema = &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{}}
 	}
@@ -41,10 +41,10 @@ func PreserveUnknown(version *apiextensionsv1.CustomResourceDefinitionVersion) {
 	})
 }
 
-// Shorten leaves out the descriptions of a definition that is too large to be stored with them, and tells whether it did.
-func Shorten(crd *apiextensionsv1.CustomResourceDefinition) bool {
+// DropDescriptions leaves out the descriptions of a definition that is too large to be stored with them, and tells whether it did.
+func DropDescriptions(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	content, err := json.Marshal(crd.Spec)
-	if err != nil || len(content) <= sizeLimit {
+	if err != nil || len(content) <= maxStoredBytes {
 		return false // what cannot be written is refused by whoever has to write it
 	}
 	for i := range crd.Spec.Versions {

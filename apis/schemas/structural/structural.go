@@ -70,7 +70,7 @@ func Schema(ctx context.Context, document []byte, kind Kind) (*apiextensionsv1.C
 		Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: root},
 	}
 	notes = append(notes, setSubresources(version, kind)...)
-	more, err := Legalize(ctx, version)
+	more, err := Sanitize(ctx, version)
 	if err != nil {
 		return nil, nil, fmt.Errorf("converting the OpenAPI schema of %s: %w", kind.GroupVersionKind, err)
 	}
@@ -84,7 +84,7 @@ func (c *components) schema(component *spec.Schema) (*apiextensionsv1.JSONSchema
 		return root, nil, err
 	}
 	converter := &converter{components: c}
-	root := converter.kind(component)
+	root := converter.convertKind(component)
 	return root, converter.notes, cmp.Or(converter.err, c.err)
 }
 

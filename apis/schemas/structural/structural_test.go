@@ -30,8 +30,8 @@ import (
 	"github.com/synchub-dev/synchub/apis/schemas/structural"
 )
 
-// requireLegal validates a version as a server does that is asked for an API with it.
-func requireLegal(t *testing.T, version *apiextensionsv1.CustomResourceDefinitionVersion) {
+// requireValid validates a version as a server does that is asked for an API with it.
+func requireValid(t *testing.T, version *apiextensionsv1.CustomResourceDefinitionVersion) {
 	t.Helper()
 	stored := version.DeepCopy()
 	stored.Served, stored.Storage = true, true
@@ -113,7 +113,7 @@ func FuzzSchema(f *testing.F) {
 		if err != nil {
 			return
 		}
-		requireLegal(t, version)
+		requireValid(t, version)
 		again, sameNotes, err := structural.Schema(t.Context(), document, kind)
 		if err != nil || !reflect.DeepEqual(again, version) || !slices.Equal(sameNotes, notes) {
 			t.Errorf("the second time differs: %v, %v, %v", again, sameNotes, err)

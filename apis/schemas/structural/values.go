@@ -26,8 +26,8 @@ import (
 // quantityPattern lets pass what a server reads as a quantity, and little else.
 const quantityPattern = `^\s*[+-]?[0-9]*(\.[0-9]*)?([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?\s*$`
 
-// restrictLess widens what a server written in Go is less strict about than it says.
-func restrictLess(out *apiextensionsv1.JSONSchemaProps) {
+// relaxRestrictions widens what a server written in Go is less strict about than it says.
+func relaxRestrictions(out *apiextensionsv1.JSONSchemaProps) {
 	if out.Type == typeString && out.Format != "date-time" {
 		out.Format = ""
 	}
@@ -37,8 +37,8 @@ func restrictLess(out *apiextensionsv1.JSONSchemaProps) {
 	}
 }
 
-// unknown keeps of a schema what says nothing about the contents.
-func unknown(s apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
+// unknownSchema keeps of a schema what says nothing about the contents.
+func unknownSchema(s apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
 	kept := apiextensionsv1.JSONSchemaProps{Description: s.Description, Nullable: s.Nullable, XPreserveUnknownFields: new(true)}
 	if s.Type == typeObject {
 		kept.Type = typeObject

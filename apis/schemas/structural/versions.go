@@ -23,19 +23,19 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// Unstored returns the fields of a version that the one in which objects are stored has not. A server that does not
+// UnstoredFields returns the fields of a version that the one in which objects are stored has not. A server that does not
 // convert loses them.
-func Unstored(version, storage *apiextensionsv1.CustomResourceDefinitionVersion) []Note {
+func UnstoredFields(version, storage *apiextensionsv1.CustomResourceDefinitionVersion) []Note {
 	reason := "it is lost when objects are stored, because " + storage.Name + " has no such field and kcp converts nothing"
 	var notes []Note
-	for _, path := range missing(version.Schema.OpenAPIV3Schema, storage.Schema.OpenAPIV3Schema, "") {
+	for _, path := range missingFields(version.Schema.OpenAPIV3Schema, storage.Schema.OpenAPIV3Schema, "") {
 		notes = append(notes, Note{path, reason})
 	}
 	return notes
 }
 
-// missing lists the outermost fields of a schema that another does not keep.
-func missing(s, other *apiextensionsv1.JSONSchemaProps, path string) (paths []string) {
+// missingFields lists the outermost fields of a schema that another does not keep.
+func missingFields(s, other *apiextensionsv1.JSONSchemaProps, path string) (paths []string) {
 	if s == nil || other != nil && other.XPreserveUnknownFields != nil {
 		return nil
 	}
@@ -49,14 +49,14 @@ func missing(s, other *apiextensionsv1.JSONSchemaProps, path string) (paths []st
 			counterpart = &property
 		}
 		if path != "" || name != "metadata" {
-			paths = append(paths, missing(new(s.Properties[name]), counterpart, path+"."+name)...)
+			paths = append(paths, missingFields(new(s.Properties[name]), counterpart, path+"."+name)...)
 		}
 	}
 	if s.Items != nil && other.Items != nil {
-		paths = append(paths, missing(s.Items.Schema, other.Items.Schema, path+"[]")...)
+		paths = append(paths, missingFields(s.Items.Schema, other.Items.Schema, path+"[]")...)
 	}
 	if mine := valuesOf(s); mine != nil && other.Type == typeObject {
-		paths = append(paths, missing(mine, values, path+".*")...)
+		paths = append(paths, missingFields(mine, values, path+".*")...)
 	}
 	return paths
 }

@@ -72,7 +72,7 @@ type PublishedResourceSpec struct {
 	// +kubebuilder:default={}
 	API APISource `json:"api,omitempty"`
 
-	// InstallCRD installs the CustomResourceDefinition on every target that needs it and keeps it in step. A
+	// InstallCRD installs the CustomResourceDefinition on every target that needs it and keeps it in sync. A
 	// definition that someone else installed is left alone, and a newer one is never replaced by an older.
 	// +optional
 	InstallCRD bool `json:"installCRD,omitempty"`

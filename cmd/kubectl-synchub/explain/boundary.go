@@ -23,25 +23,25 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/sync/boundary"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
 )
 
-// outside returns why the hub does not use the namespace in which the object is, or would be, on the target; nil if it may.
+// namespaceRefusal returns why the hub does not use the namespace in which the object is, or would be, on the target; nil if it may.
 // Which namespaces are protected is an option of the hub: that one is, the hub must have said.
-func (e *explainer) outside() *boundary.RefusalError {
-	namespace := e.place.Namespace
-	if e.place.Group == "" && e.place.Resource == "namespaces" {
-		namespace = e.place.Name
+func (e *explainer) namespaceRefusal() *policy.DeniedError {
+	namespace := e.targetRef.Namespace
+	if e.targetRef.Group == "" && e.targetRef.Resource == "namespaces" {
+		namespace = e.targetRef.Name
 	}
 	if namespace == "" {
 		return nil
 	}
-	namespaces := &boundary.Namespaces{Protected: boundary.Patterns{"*"}}
+	namespaces := &policy.NamespacePolicy{Protected: policy.NamespacePatterns{"*"}}
 	if bounds := e.facts.SyncTarget.Spec.Namespaces; bounds != nil {
-		namespaces.Only, namespaces.Allowed = bounds.Only, boundary.Patterns(bounds.AllowProtected)
+		namespaces.Only, namespaces.Allowed = bounds.Only, policy.NamespacePatterns(bounds.AllowProtected)
 	}
-	refusal, refused := errors.AsType[*boundary.RefusalError](namespaces.Check(namespace, e.resource.Allows.ProtectedNamespaces))
-	if !refused || refusal.Reason == boundary.ReasonNamespaceProtected && (!boundary.DefaultProtected.Match(namespace) || !e.isReported(refusal.Reason)) {
+	refusal, refused := errors.AsType[*policy.DeniedError](namespaces.Check(namespace, e.resource.Allowed.ProtectedNamespaces))
+	if !refused || refusal.Reason == policy.ReasonNamespaceProtected && (!policy.DefaultProtectedNamespaces.Match(namespace) || !e.isReported(refusal.Reason)) {
 		return nil
 	}
 	return refusal
@@ -57,18 +57,18 @@ func (e *explainer) isReported(reason string) bool {
 	})
 }
 
-// lookAtComingUp tells of an object that is not in the mailbox, and that a config selects for coming up.
-func (e *explainer) lookAtComingUp() {
-	refusal, refused := errors.AsType[*boundary.RefusalError](e.resource.RefusesUp(e.resource.OnTarget()))
+// explainUpsync tells of an object that is not in the mailbox, and that a config selects for coming up.
+func (e *explainer) explainUpsync() {
+	refusal, refused := errors.AsType[*policy.DeniedError](e.resource.CheckUpsync(e.resource.TargetAPI()))
 	if !refused {
-		refusal = e.outside()
+		refusal = e.namespaceRefusal()
 	}
 	if refusal == nil {
-		refusal, _ = errors.AsType[*boundary.RefusalError](boundary.CheckName(e.resource.GroupResource(), e.facts.Key))
+		refusal, _ = errors.AsType[*policy.DeniedError](policy.CheckReservedName(e.resource.GroupResource(), e.facts.Key))
 	}
 	if refusal != nil {
-		e.say(StepObject, Stopped, "it does not come up from the cluster, though a config selects it: %s", refusal.Message).because(refusal.Reason)
+		e.addStep(StepObject, Stopped, "it does not come up from the cluster, though a config selects it: %s", refusal.Message).withReason(refusal.Reason)
 		return
 	}
-	e.say(StepObject, Waiting, "it is not in the mailbox; a config selects it for coming up from the cluster")
+	e.addStep(StepObject, Waiting, "it is not in the mailbox; a config selects it for coming up from the cluster")
 }

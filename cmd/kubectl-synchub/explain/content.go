@@ -28,137 +28,137 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/synchub-dev/synchub/controllers/sync"
-	"github.com/synchub-dev/synchub/controllers/sync/decide"
-	"github.com/synchub-dev/synchub/controllers/sync/ownership"
-	"github.com/synchub-dev/synchub/controllers/sync/path"
-	"github.com/synchub-dev/synchub/controllers/sync/transform"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/fieldpath"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
-// travels tells whether the object belongs on the target.
-func (e *explainer) travels() bool {
-	return e.goesDown || e.facts.Object.It != nil && e.relation() != ""
+// belongsOnTarget tells whether the object belongs on the target.
+func (e *explainer) belongsOnTarget() bool {
+	return e.goesDown || e.facts.Object.Value != nil && e.relation() != ""
 }
 
-// lookAtTarget tells what the target has.
-func (e *explainer) lookAtTarget() {
+// explainTarget tells what the target has.
+func (e *explainer) explainTarget() {
 	switch {
-	case e.placeError != nil:
+	case e.targetRefErr != nil:
 		return
-	case e.facts.Target.Error != nil:
-		e.say(StepTarget, Unknown, "the cluster cannot be asked: %s", inOneLine(e.facts.Target.Error)).do("give --target-kubeconfig")
-	case e.facts.Target.It == nil:
-		e.lookAtNothing()
+	case e.facts.Target.Err != nil:
+		e.addStep(StepTarget, Unknown, "the cluster cannot be asked: %s", inOneLine(e.facts.Target.Err)).withAdvice("give --target-kubeconfig")
+	case e.facts.Target.Value == nil:
+		e.explainAbsent()
 	case e.source != nil:
-		e.say(StepTarget, OK, "the cluster has it")
-	case e.observed == nil && e.travels():
-		e.say(StepTarget, Stopped, "the cluster has an object of this name that is not the mailbox's: %s", whose(e.whose)).because(sync.ReasonConflict).
-			do("remove it there, choose another name, or let spec.adoption of the PublishedResource or of the SyncTarget take it over")
+		e.addStep(StepTarget, OK, "the cluster has it")
+	case e.observed == nil && e.belongsOnTarget():
+		e.addStep(StepTarget, Stopped, "the cluster has an object of this name that is not the mailbox's: %s", ownerMessage(e.notOwnedErr)).withReason(objectsync.ReasonConflict).
+			withAdvice("remove it there, choose another name, or let spec.adoption of the PublishedResource or of the SyncTarget take it over")
 	case e.observed == nil:
-		e.say(StepTarget, OK, "the cluster has an object of this name that is not the mailbox's: %s", whose(e.whose))
+		e.addStep(StepTarget, OK, "the cluster has an object of this name that is not the mailbox's: %s", ownerMessage(e.notOwnedErr))
 	case e.observed.Terminating:
-		e.say(StepTarget, Waiting, "it is being deleted on the cluster; then it is made again, if it still belongs there").because("Terminating")
+		e.addStep(StepTarget, Waiting, "it is being deleted on the cluster; then it is made again, if it still belongs there").withReason("Terminating")
 	default:
-		e.say(StepTarget, OK, "the cluster has it, with the hub's mark")
+		e.addStep(StepTarget, OK, "the cluster has it, with the hub's mark")
 	}
 }
 
-// lookAtNothing tells of an object that the target does not have.
-func (e *explainer) lookAtNothing() {
+// explainAbsent tells of an object that the target does not have.
+func (e *explainer) explainAbsent() {
 	switch {
 	case e.source != nil:
-		e.say(StepTarget, Waiting, "the cluster does not have it any more; once that is proven it goes from the mailbox")
-	case e.travels() && e.facts.SyncTarget.Spec.Unschedulable:
-		e.say(StepTarget, Stopped, "the cluster does not have %s, and nothing new is made there while the SyncTarget is cordoned", e.place.called()).
-			because(sync.ReasonTargetCordoned).do("kubectl synchub uncordon %s", e.facts.SyncTarget.Name)
-	case e.travels():
-		e.say(StepTarget, Waiting, "the cluster does not have %s yet", e.place.called()).do("if that stays so, look whether the hub runs")
+		e.addStep(StepTarget, Waiting, "the cluster does not have it any more; once that is proven it goes from the mailbox")
+	case e.belongsOnTarget() && e.facts.SyncTarget.Spec.Unschedulable:
+		e.addStep(StepTarget, Stopped, "the cluster does not have %s, and nothing new is made there while the SyncTarget is cordoned", e.targetRef.displayName()).
+			withReason(objectsync.ReasonTargetCordoned).withAdvice("kubectl synchub uncordon %s", e.facts.SyncTarget.Name)
+	case e.belongsOnTarget():
+		e.addStep(StepTarget, Waiting, "the cluster does not have %s yet", e.targetRef.displayName()).withAdvice("if that stays so, look whether the hub runs")
 	default:
-		e.say(StepTarget, OK, "the cluster does not have it")
+		e.addStep(StepTarget, OK, "the cluster does not have it")
 	}
 }
 
-func whose(reason error) string {
+func ownerMessage(reason error) string {
 	if errors.Is(reason, ownership.ErrUnmarked) {
 		return "it has no mark of the hub"
 	}
 	return inOneLine(reason)
 }
 
-// lookAtContent tells whether the target's object is what the mailbox's says. The hub decides by a hash, of which nobody else
+// explainContent tells whether the target's object is what the mailbox's says. The hub decides by a hash, of which nobody else
 // has the key; here the fields are compared.
-func (e *explainer) lookAtContent() {
+func (e *explainer) explainContent() {
 	if !e.goesDown || e.observed == nil || e.observed.Terminating {
 		return
 	}
-	wish := e.wish()
+	wish := e.syncSpec()
 	wish.Relation = e.observed.Mark.Relation
-	desired, err := e.down().DesireObserved(e.facts.Object.It, wish, e.observed.Mark, func(before *transform.Desired) bool {
-		return len(e.differing(before.Object.Object)) == 0
+	desired, err := e.downTransform().DesiredForMark(e.facts.Object.Value, wish, e.observed.Mark, func(before *transform.Desired) bool {
+		return len(e.differingPaths(before.Object.Object)) == 0
 	})
 	if err != nil {
-		e.say(StepContent, Stopped, "%s", inOneLine(err)).because(sync.ReasonRuleFailed)
+		e.addStep(StepContent, Stopped, "%s", inOneLine(err)).withReason(objectsync.ReasonRuleFailed)
 		return
 	}
-	decision, err := decide.Down(decide.Source{State: decide.InStep, Desired: desired.HeldAs(e.observed.Mark)}, e.observed, nil)
+	decision, err := plan.Down(plan.Source{State: plan.InSync, Desired: desired.AsMarked(e.observed.Mark)}, e.observed, nil)
 	if err != nil {
-		e.say(StepContent, Unknown, "it cannot be compared: %s", inOneLine(err))
+		e.addStep(StepContent, Unknown, "it cannot be compared: %s", inOneLine(err))
 		return
 	}
-	e.tellContent(decision, desired)
+	e.explainDecision(decision, desired)
 }
 
-func (e *explainer) tellContent(decision decide.Decision, desired *transform.Desired) {
-	differing := e.differing(desired.Object.Object)
-	deferred := e.deferred(desired)
+func (e *explainer) explainDecision(decision plan.Decision, desired *transform.Desired) {
+	differing := e.differingPaths(desired.Object.Object)
+	deferred := e.deferredFields(desired)
 	beyond := e.beyondLimits()
 	switch {
-	case decision.Cause == decide.Taken:
+	case decision.Cause == plan.NameTaken:
 		from := e.observed.Mark.Source
-		e.say(StepContent, Stopped, "the cluster's object came from another one of the mailbox: %s %s", from.Resource, types.NamespacedName{Namespace: from.Namespace, Name: from.Name}).
-			because(sync.ReasonConflict).do("give one of them another name")
+		e.addStep(StepContent, Stopped, "the cluster's object came from another one of the mailbox: %s %s", from.Resource, types.NamespacedName{Namespace: from.Namespace, Name: from.Name}).
+			withReason(objectsync.ReasonConflict).withAdvice("give one of them another name")
 	case desired.Mark.Policy == ownership.PolicyCreateOnly:
-		e.say(StepContent, OK, "it was to be created once, and is left alone since then")
-	case decision.Cause == decide.Drifted:
-		e.say(StepContent, Unknown, "the hub does not hold %s there; it repairs what others change, and leaves what the cluster does not keep", firstOf(decision.Fields)).because("Drifted")
-	case beyond != nil && decision.Cause == decide.Changed:
-		e.say(StepContent, Stopped, "it may be among what is beyond a limit, and is left as it is: %s", sentence(beyond.Message)).because(beyond.Reason)
+		e.addStep(StepContent, OK, "it was to be created once, and is left alone since then")
+	case decision.Cause == plan.Drifted:
+		e.addStep(StepContent, Unknown, "the hub does not hold %s there; it repairs what others change, and leaves what the cluster does not keep", joinFirst(decision.Fields)).withReason("Drifted")
+	case beyond != nil && decision.Cause == plan.Changed:
+		e.addStep(StepContent, Stopped, "it may be among what is beyond a limit, and is left as it is: %s", sentence(beyond.Message)).withReason(beyond.Reason)
 	case beyond != nil && len(differing) > 0:
-		e.say(StepContent, Unknown, "values differ at %s; it may be among what is beyond a limit: %s", firstOf(differing), sentence(beyond.Message)).because(beyond.Reason)
-	case decision.Cause == decide.Changed:
-		e.say(StepContent, Waiting, "the hub is about to write it anew").because("Changed")
-	case e.publisher == nil:
-		e.say(StepContent, Unknown, "whether it is in step cannot be told without the PublishedResource")
+		e.addStep(StepContent, Unknown, "values differ at %s; it may be among what is beyond a limit: %s", joinFirst(differing), sentence(beyond.Message)).withReason(beyond.Reason)
+	case decision.Cause == plan.Changed:
+		e.addStep(StepContent, Waiting, "the hub is about to write it anew").withReason("Changed")
+	case e.publishedResource == nil:
+		e.addStep(StepContent, Unknown, "whether it is in sync cannot be told without the PublishedResource")
 	case len(differing) > 0:
-		e.say(StepContent, Unknown, "values differ at %s; either the cluster writes them in another form, or the hub is about to apply them", firstOf(differing))
+		e.addStep(StepContent, Unknown, "values differ at %s; either the cluster writes them in another form, or the hub is about to apply them", joinFirst(differing))
 	case len(deferred) > 0:
-		e.say(StepContent, Waiting, "left to the target until the next change in the mailbox, since ignoreFields named it before: %s", firstOf(deferred)).
-			because("LeftToTarget").do("to apply the mailbox's value now, change anything in the object there")
+		e.addStep(StepContent, Waiting, "left to the target until the next change in the mailbox, since ignoreFields named it before: %s", joinFirst(deferred)).
+			withReason("LeftToTarget").withAdvice("to apply the mailbox's value now, change anything in the object there")
 	default:
-		e.say(StepContent, OK, "it is what the mailbox says")
+		e.addStep(StepContent, OK, "it is what the mailbox says")
 	}
 }
 
-// deferred says of the fields that are left to the target until the source changes how they differ. In a Secret that stays
+// deferredFields says of the fields that are left to the target until the source changes how they differ. In a Secret that stays
 // untold.
-func (e *explainer) deferred(desired *transform.Desired) (texts []string) {
-	if len(desired.Deferred) == 0 {
+func (e *explainer) deferredFields(desired *transform.Desired) (texts []string) {
+	if len(desired.DeferredFields) == 0 {
 		return nil
 	}
-	wish := e.wish()
+	wish := e.syncSpec()
 	wish.Relation = e.observed.Mark.Relation
-	wanted, err := e.down().Desire(e.facts.Object.It, wish)
+	wanted, err := e.downTransform().Desired(e.facts.Object.Value, wish)
 	if err != nil {
 		return nil
 	}
-	for _, field := range desired.Deferred {
-		mailbox, target := field.Path.Values(wanted.Object.Object), field.Path.Values(e.facts.Target.It.Object)
+	for _, field := range desired.DeferredFields {
+		mailbox, target := field.Path.Values(wanted.Object.Object), field.Path.Values(e.facts.Target.Value.Object)
 		switch {
 		case apiequality.Semantic.DeepEqual(mailbox, target):
-		case e.resource.GroupResource() == secrets || e.place.GroupResource() == secrets:
+		case e.resource.GroupResource() == secrets || e.targetRef.GroupResource() == secrets:
 			texts = append(texts, fmt.Sprintf("%s differs", field.Path))
 		default:
-			texts = append(texts, fmt.Sprintf("%s is %s on the target and %s in the mailbox", field.Path, inShort(target), inShort(mailbox)))
+			texts = append(texts, fmt.Sprintf("%s is %s on the target and %s in the mailbox", field.Path, shortValues(target), shortValues(mailbox)))
 		}
 	}
 	return texts
@@ -166,8 +166,8 @@ func (e *explainer) deferred(desired *transform.Desired) (texts []string) {
 
 var secrets = schema.GroupResource{Resource: "secrets"}
 
-// inShort writes the values that a path leads to as JSON, cut where they are long.
-func inShort(values []any) string {
+// shortValues writes the values that a path leads to as JSON, cut where they are long.
+func shortValues(values []any) string {
 	const limit = 64
 	if len(values) == 0 {
 		return "absent"
@@ -187,17 +187,17 @@ func inShort(values []any) string {
 	return string(text)
 }
 
-// differing returns the paths where the target has other values.
-func (e *explainer) differing(desired map[string]any) []string {
-	actual := e.facts.Target.It.Object
-	return slices.DeleteFunc(transform.Missing(desired, actual), func(path string) bool {
+// differingPaths returns the paths where the target has other values.
+func (e *explainer) differingPaths(desired map[string]any) []string {
+	actual := e.facts.Target.Value.Object
+	return slices.DeleteFunc(transform.MissingPaths(desired, actual), func(path string) bool {
 		return strings.Contains(path, "synchub.dev") || isSameQuantity(path, desired, actual)
 	})
 }
 
 // isSameQuantity tells whether two objects have the same quantity at a path. API servers write them in a form of their own.
 func isSameQuantity(at string, one, other map[string]any) bool {
-	parsed, err := path.Parse(strings.TrimPrefix(at, "."))
+	parsed, err := fieldpath.Parse(strings.TrimPrefix(at, "."))
 	if err != nil {
 		return false
 	}
@@ -210,29 +210,29 @@ func isSameQuantity(at string, one, other map[string]any) bool {
 	return errA == nil && errB == nil && a.Cmp(b) == 0
 }
 
-// lookAtStatus tells whether the status comes back.
-func (e *explainer) lookAtStatus() {
+// explainStatus tells whether the status comes back.
+func (e *explainer) explainStatus() {
 	if !e.goesDown || e.observed == nil {
 		return
 	}
 	switch {
 	case e.resource.Native:
-		e.say(StepStatus, OK, "kcp keeps the status of such objects itself, so none comes back")
+		e.addStep(StepStatus, OK, "kcp keeps the status of such objects itself, so none comes back")
 	case !e.resource.StatusReturn:
-		e.say(StepStatus, OK, "none comes back: statusReturn of the PublishedResource is false")
+		e.addStep(StepStatus, OK, "none comes back: statusReturn of the PublishedResource is false")
 	case !e.selected.StatusReturn:
-		e.say(StepStatus, OK, "none comes back: statusReturn is false in all configs that select it")
-	case e.publisher == nil || e.resource.Rules != nil && e.resource.Rules.Up != nil:
-		e.say(StepStatus, Unknown, "whether the status came back cannot be compared, since rules may change it on its way")
-	case e.isStatusBack():
-		e.say(StepStatus, OK, "the mailbox shows the cluster's status")
+		e.addStep(StepStatus, OK, "none comes back: statusReturn is false in all configs that select it")
+	case e.publishedResource == nil || e.resource.Rules != nil && e.resource.Rules.Up != nil:
+		e.addStep(StepStatus, Unknown, "whether the status came back cannot be compared, since rules may change it on its way")
+	case e.isStatusReturned():
+		e.addStep(StepStatus, OK, "the mailbox shows the cluster's status")
 	default:
-		e.say(StepStatus, Waiting, "the mailbox does not show the cluster's status yet")
+		e.addStep(StepStatus, Waiting, "the mailbox does not show the cluster's status yet")
 	}
 }
 
-func (e *explainer) isStatusBack() bool {
-	above, below := e.facts.Object.It, e.facts.Target.It
-	wanted := e.resource.StatusAbove(above, below, true)
-	return apiequality.Semantic.DeepEqual(transform.PlainStatus(above.Object["status"]), wanted)
+func (e *explainer) isStatusReturned() bool {
+	mailbox, target := e.facts.Object.Value, e.facts.Target.Value
+	wanted := e.resource.MailboxStatus(mailbox, target, true)
+	return apiequality.Semantic.DeepEqual(transform.StatusWithoutNulls(mailbox.Object["status"]), wanted)
 }

@@ -27,9 +27,9 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
-	"github.com/synchub-dev/synchub/controllers/sync/ownership"
-	"github.com/synchub-dev/synchub/controllers/sync/path"
-	"github.com/synchub-dev/synchub/controllers/sync/transform"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/fieldpath"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
 // synced changes what the SyncTarget says of the resource.
@@ -37,7 +37,7 @@ func synced(state edgev2alpha1.SyncedResourceState, reason string) func(*testing
 	return func(_ *testing.T, f *explain.Facts) {
 		resource := &status(f).SyncedResources[0]
 		resource.State, resource.Reason, resource.Message = state, reason, "It says why."
-		f.Target.It = nil
+		f.Target.Value = nil
 	}
 }
 
@@ -49,27 +49,27 @@ func event(reason string, uid types.UID) corev1.Event {
 }
 
 // tookBack makes the object one whose replicas were ignored when it was made, and are not any more; the target has others now.
-func tookBack(below int64) func(*testing.T, *explain.Facts) {
+func tookBack(target int64) func(*testing.T, *explain.Facts) {
 	return func(t *testing.T, f *explain.Facts) {
 		t.Helper()
-		field, err := path.Parse("spec.replicas")
+		field, err := fieldpath.Parse("spec.replicas")
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.Object.It.Object["spec"] = map[string]any{"size": int64(3), "replicas": int64(3)}
-		f.Target.It = placed(t, f.Object.It, transform.Wish{Policy: ownership.PolicyDelete, Ignored: []transform.Ignored{{Path: field, OnCreate: true}}})
-		f.Target.It.Object["spec"] = map[string]any{"size": int64(3), "replicas": below}
+		f.Object.Value.Object["spec"] = map[string]any{"size": int64(3), "replicas": int64(3)}
+		f.Target.Value = placed(t, f.Object.Value, transform.SyncSpec{Policy: ownership.PolicyDelete, IgnoredFields: []transform.IgnoredField{{Path: field, OnCreate: true}}})
+		f.Target.Value.Object["spec"] = map[string]any{"size": int64(3), "replicas": target}
 	}
 }
 
-// tooMany has the SyncTarget say that its mailbox has more of something than it may have.
-func tooMany(f *explain.Facts, reason, of string) {
+// limitExceeded has the SyncTarget say that its mailbox has more of something than it may have.
+func limitExceeded(f *explain.Facts, reason, of string) {
 	setCondition(status(f), edgev2alpha1.ConditionMailboxLimitExceeded, metav1.ConditionTrue, reason, "The mailbox has "+of+", of which it may have 3.")
 }
 
-var contentCases = map[string]situation{
+var contentCases = map[string]testCase{
 	"not listed yet": {
-		change: func(_ *testing.T, f *explain.Facts) { status(f).SyncedResources, f.Target.It = nil, nil },
+		change: func(_ *testing.T, f *explain.Facts) { status(f).SyncedResources, f.Target.Value = nil, nil },
 		step:   explain.StepCompatibility, state: explain.Waiting, says: []string{"status.syncedResources"},
 	},
 	"not compared yet": {
@@ -86,10 +86,10 @@ var contentCases = map[string]situation{
 	},
 	"incompatible, and sent all the same": {
 		change: func(t *testing.T, f *explain.Facts) {
-			there := f.Target.It
+			there := f.Target.Value
 			synced(edgev2alpha1.SyncedResourceIncompatible, "SchemaIncompatible")(t, f)
 			publish("compatibility: Warn", false)(t, f)
-			f.Target.It = there
+			f.Target.Value = there
 		},
 		state: explain.OK, says: []string{"lets them go down all the same"},
 	},
@@ -99,13 +99,13 @@ var contentCases = map[string]situation{
 				{Group: "example.dev", Resource: "widgets", Namespace: "shop", Name: "another", Reason: "Conflict", Message: "Not this."},
 				{Group: "example.dev", Resource: "widgets", Namespace: "shop", Name: "web", Reason: "AdmissionDenied", Message: "The webhook said no."},
 			}
-			f.Target.It = nil
+			f.Target.Value = nil
 		},
 		step: explain.StepReport, state: explain.Stopped, reason: "AdmissionDenied", says: []string{"SyncerConfig/all: The webhook said no"},
 	},
 	"a failure that an event tells": {
 		change: func(_ *testing.T, f *explain.Facts) {
-			f.Events, f.Target.It = []corev1.Event{event("Forbidden", "above"), event("Conflict", "its predecessor")}, nil
+			f.Events, f.Target.Value = []corev1.Event{event("Forbidden", "above"), event("Conflict", "its predecessor")}, nil
 		},
 		step: explain.StepReport, state: explain.Stopped, reason: "Forbidden", says: []string{"the last event about it, 3m ago: It says why"},
 	},
@@ -114,29 +114,29 @@ var contentCases = map[string]situation{
 	},
 	"an event about its predecessor": {
 		change: func(_ *testing.T, f *explain.Facts) {
-			f.Events, f.Target.It = []corev1.Event{event("Conflict", "its predecessor")}, nil
+			f.Events, f.Target.Value = []corev1.Event{event("Conflict", "its predecessor")}, nil
 		},
 		step: explain.StepTarget, state: explain.Waiting,
 	},
 	"an event that is over": {
 		change: func(_ *testing.T, f *explain.Facts) {
-			f.Events, f.Target.It = []corev1.Event{event("Forbidden", "above")}, nil
+			f.Events, f.Target.Value = []corev1.Event{event("Forbidden", "above")}, nil
 			status(f).Counts = &edgev2alpha1.TargetCounts{}
 		},
 		step: explain.StepTarget, state: explain.Waiting,
 	},
 	"an event that may not be over, since not all failures are listed": {
 		change: func(_ *testing.T, f *explain.Facts) {
-			f.Events, f.Target.It = []corev1.Event{event("Forbidden", "above")}, nil
+			f.Events, f.Target.Value = []corev1.Event{event("Forbidden", "above")}, nil
 			status(f).Counts = &edgev2alpha1.TargetCounts{Failed: 1}
 		},
 		step: explain.StepReport, state: explain.Stopped, reason: "Forbidden", says: []string{"the last event about it, 3m ago"},
 	},
 	"a failure that only the SyncTarget reports": {
 		change: func(t *testing.T, f *explain.Facts) {
-			f.Configs.It.SyncerConfigs = nil
+			f.Configs.Value.SyncerConfigs = nil
 			publish("select: All", false)(t, f)
-			f.Target.It = nil
+			f.Target.Value = nil
 			status(f).Failures = []edgev2alpha1.ObjectFailure{{Group: "example.dev", Resource: "widgets", Namespace: "shop", Name: "web", Reason: "Forbidden", Message: "You may not."}}
 		},
 		step: explain.StepReport, state: explain.Stopped, reason: "Forbidden", says: []string{"SyncTarget/florin: You may not"},
@@ -144,53 +144,53 @@ var contentCases = map[string]situation{
 	"too much of the resource": {
 		change: func(t *testing.T, f *explain.Facts) {
 			publish("limits: {mailboxObjects: 3}", true)(t, f)
-			tooMany(f, "ResourceLimitExceeded", "8 widgets.example.dev")
-			f.Target.It = nil
+			limitExceeded(f, "ResourceLimitExceeded", "8 widgets.example.dev")
+			f.Target.Value = nil
 		},
 		step: explain.StepReport, state: explain.Stopped, reason: "ResourceLimitExceeded", says: []string{"it may be among what is beyond a limit: The mailbox has 8 widgets.example.dev"},
 	},
 	"too much of everything, and a change": {
 		change: func(_ *testing.T, f *explain.Facts) {
-			tooMany(f, "MailboxLimitExceeded", "8 objects")
+			limitExceeded(f, "MailboxLimitExceeded", "8 objects")
 			config(f).Spec.DeletionPolicy = edgev2alpha1.DeletionPolicyOrphan
 		},
 		step: explain.StepContent, state: explain.Stopped, reason: "MailboxLimitExceeded", says: []string{"left as it is: The mailbox has 8 objects"},
 	},
 	"too much of everything, and another value": {
 		change: func(_ *testing.T, f *explain.Facts) {
-			tooMany(f, "MailboxLimitExceeded", "8 objects")
-			f.Object.It.Object["spec"] = map[string]any{"size": int64(4)}
+			limitExceeded(f, "MailboxLimitExceeded", "8 objects")
+			f.Object.Value.Object["spec"] = map[string]any{"size": int64(4)}
 		},
 		state: explain.Unknown, says: []string{"values differ at .spec.size; it may be among what is beyond a limit"},
 	},
 	"too much of another resource": {
 		change: func(_ *testing.T, f *explain.Facts) {
-			tooMany(f, "ResourceLimitExceeded", "8 secrets")
-			f.Target.It = nil
+			limitExceeded(f, "ResourceLimitExceeded", "8 secrets")
+			f.Target.Value = nil
 		},
 		step: explain.StepTarget, state: explain.Waiting,
 	},
 	"too many configs": {
 		change: func(_ *testing.T, f *explain.Facts) {
 			publisher(f).Spec.Limits = &synchubv1alpha1.ResourceLimits{}
-			tooMany(f, "ConfigLimitExceeded", "300 objects, so to say")
-			f.Target.It = nil
+			limitExceeded(f, "ConfigLimitExceeded", "300 objects, so to say")
+			f.Target.Value = nil
 		},
 		step: explain.StepTarget, state: explain.Waiting,
 	},
-	"too much, but it is in step": {change: func(_ *testing.T, f *explain.Facts) { tooMany(f, "MailboxLimitExceeded", "8 objects") }, state: explain.OK},
+	"too much, but it is in sync": {change: func(_ *testing.T, f *explain.Facts) { limitExceeded(f, "MailboxLimitExceeded", "8 objects") }, state: explain.OK},
 	"a field that is not ignored any more": {
 		change: tookBack(6),
 		step:   explain.StepContent, state: explain.Waiting, reason: "LeftToTarget",
 		says: []string{"left to the target until the next change in the mailbox", "spec.replicas is 6 on the target and 3 in the mailbox"},
 	},
 	"a field that is not ignored any more and has the same value": {
-		change: tookBack(3), state: explain.OK, says: []string{"in step with the mailbox"},
+		change: tookBack(3), state: explain.OK, says: []string{"in sync with the mailbox"},
 	},
 	"a field that is not ignored any more, and a source that has changed": {
 		change: func(t *testing.T, f *explain.Facts) {
 			tookBack(6)(t, f)
-			f.Object.It.Object["spec"] = map[string]any{"size": int64(4), "replicas": int64(3)}
+			f.Object.Value.Object["spec"] = map[string]any{"size": int64(4), "replicas": int64(3)}
 		},
 		state: explain.Unknown, says: []string{"does not hold .spec.replicas there"},
 	},
@@ -198,7 +198,7 @@ var contentCases = map[string]situation{
 		change: func(_ *testing.T, f *explain.Facts) { config(f).Status.Failed = 11 }, state: explain.Unknown, says: []string{"not all are listed"},
 	},
 	"a name that is taken": {
-		change: func(_ *testing.T, f *explain.Facts) { f.Target.It.SetAnnotations(nil) },
+		change: func(_ *testing.T, f *explain.Facts) { f.Target.Value.SetAnnotations(nil) },
 		step:   explain.StepTarget, state: explain.Stopped, reason: "Conflict", onTarget: explain.Present,
 		says: []string{"florin has an object web that did not come from the mailbox", "it has no mark of the hub", "spec.adoption"},
 	},
@@ -207,15 +207,15 @@ var contentCases = map[string]situation{
 		step:   explain.StepTarget, state: explain.Stopped, reason: "Conflict", says: []string{ownership.ErrForeign.Error()},
 	},
 	"a hub that only the mark tells": {
-		change: func(_ *testing.T, f *explain.Facts) { f.Hub = "" }, state: explain.OK, says: []string{"in step with the mailbox"},
+		change: func(_ *testing.T, f *explain.Facts) { f.Hub = "" }, state: explain.OK, says: []string{"in sync with the mailbox"},
 	},
 	"being deleted below": {
-		change: func(_ *testing.T, f *explain.Facts) { f.Target.It.SetDeletionTimestamp(&metav1.Time{Time: now}) },
+		change: func(_ *testing.T, f *explain.Facts) { f.Target.Value.SetDeletionTimestamp(&metav1.Time{Time: now}) },
 		step:   explain.StepTarget, state: explain.Waiting, reason: "Terminating",
 	},
 	"placed from another object": {
 		change: func(t *testing.T, f *explain.Facts) {
-			f.Object.It.SetName("other")
+			f.Object.Value.SetName("other")
 			f.Key.Name = "other"
 			publish("naming: {name: web}", false)(t, f)
 		},
@@ -223,14 +223,14 @@ var contentCases = map[string]situation{
 	},
 	"drifted": {
 		change: func(_ *testing.T, f *explain.Facts) {
-			entries := f.Target.It.GetManagedFields()
+			entries := f.Target.Value.GetManagedFields()
 			entries[0].FieldsV1 = metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:synchub.dev/owner":{}},"f:annotations":{"f:synchub.dev/mark":{}}}}`)
-			f.Target.It.SetManagedFields(entries)
+			f.Target.Value.SetManagedFields(entries)
 		},
 		state: explain.Unknown, says: []string{"does not hold .spec there"},
 	},
 	"without the label": {
-		change: func(_ *testing.T, f *explain.Facts) { f.Target.It.SetLabels(nil) }, state: explain.Unknown, says: []string{ownership.OwnerLabel},
+		change: func(_ *testing.T, f *explain.Facts) { f.Target.Value.SetLabels(nil) }, state: explain.Unknown, says: []string{ownership.OwnerLabel},
 	},
 	"another policy": {
 		change: func(_ *testing.T, f *explain.Facts) {
@@ -239,22 +239,22 @@ var contentCases = map[string]situation{
 		step: explain.StepContent, state: explain.Waiting, reason: "Changed",
 	},
 	"another value": {
-		change: func(_ *testing.T, f *explain.Facts) { f.Object.It.Object["spec"] = map[string]any{"size": int64(4)} },
+		change: func(_ *testing.T, f *explain.Facts) { f.Object.Value.Object["spec"] = map[string]any{"size": int64(4)} },
 		state:  explain.Unknown, says: []string{"values differ at .spec.size"},
 	},
 	"the same quantity": {
 		change: func(t *testing.T, f *explain.Facts) {
-			f.Object.It.Object["spec"] = map[string]any{"size": "1000m"}
-			f.Target.It = placed(t, f.Object.It, transform.Wish{Policy: ownership.PolicyDelete})
-			f.Target.It.Object["spec"] = map[string]any{"size": "1"}
+			f.Object.Value.Object["spec"] = map[string]any{"size": "1000m"}
+			f.Target.Value = placed(t, f.Object.Value, transform.SyncSpec{Policy: ownership.PolicyDelete})
+			f.Target.Value.Object["spec"] = map[string]any{"size": "1"}
 		},
 		state: explain.OK,
 	},
 	"created once": {
 		change: func(t *testing.T, f *explain.Facts) {
-			f.Object.It.SetAnnotations(map[string]string{ownership.OverwriteAnnotation: "false"})
-			f.Target.It = placed(t, f.Object.It, transform.Wish{Policy: ownership.PolicyDelete})
-			f.Object.It.Object["spec"] = map[string]any{"size": int64(4)}
+			f.Object.Value.SetAnnotations(map[string]string{ownership.OverwriteAnnotation: "false"})
+			f.Target.Value = placed(t, f.Object.Value, transform.SyncSpec{Policy: ownership.PolicyDelete})
+			f.Object.Value.Object["spec"] = map[string]any{"size": int64(4)}
 		},
 		state: explain.OK, says: []string{"created once"},
 	},
@@ -263,19 +263,19 @@ var contentCases = map[string]situation{
 		step:   explain.StepContent, state: explain.Stopped, reason: "RuleFailed",
 	},
 	"a status that is not back": {
-		change: func(_ *testing.T, f *explain.Facts) { delete(f.Object.It.Object, "status") },
+		change: func(_ *testing.T, f *explain.Facts) { delete(f.Object.Value.Object, "status") },
 		step:   explain.StepStatus, state: explain.Waiting,
 	},
 	"a status that the PublishedResource keeps below": {
 		change: func(t *testing.T, f *explain.Facts) {
-			delete(f.Object.It.Object, "status")
+			delete(f.Object.Value.Object, "status")
 			publish("statusReturn: false", false)(t, f)
 		},
 		state: explain.OK, says: []string{"statusReturn of the PublishedResource is false"},
 	},
 	"a status that the config keeps below": {
 		change: func(_ *testing.T, f *explain.Facts) {
-			delete(f.Object.It.Object, "status")
+			delete(f.Object.Value.Object, "status")
 			config(f).Spec.StatusReturn = new(false)
 		},
 		state: explain.OK, says: []string{"statusReturn is false in all configs"},

@@ -32,9 +32,9 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
-	"github.com/synchub-dev/synchub/controllers/published"
-	"github.com/synchub-dev/synchub/controllers/sync/ownership"
-	"github.com/synchub-dev/synchub/controllers/sync/transform"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
 const (
@@ -45,7 +45,7 @@ const (
 
 var (
 	now   = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	owner = ownership.Owner{Hub: hub, SyncTarget: florin, Sealer: ownership.Believing}
+	owner = ownership.Owner{Hub: hub, SyncTarget: florin, Sealer: ownership.InsecureSealer}
 )
 
 func object(t *testing.T, text string) *unstructured.Unstructured {
@@ -82,40 +82,40 @@ func inStep(t *testing.T) *explain.Facts {
 	}
 	status.LastSyncerHeartbeatTime = &metav1.Time{Time: now.Add(-time.Minute)}
 	status.Mailbox = &edgev2alpha1.MailboxStatus{Workspace: "root:synchub:florin", Cluster: mailbox}
-	status.SyncedResources = []edgev2alpha1.SyncedResource{{Group: "example.dev", Resource: "widgets", Versions: []string{"v1"}, Own: true, State: edgev2alpha1.SyncedResourceAccepted, Reason: "Fits"}}
-	facts.Served.It = &published.API{
+	status.SyncedResources = []edgev2alpha1.SyncedResource{{Group: "example.dev", Resource: "widgets", Versions: []string{"v1"}, Own: true, State: edgev2alpha1.SyncedResourceAccepted, Reason: "Compatible"}}
+	facts.Served.Value = &publishedresource.API{
 		GroupVersionResource: facts.Resource.WithVersion("v1"), Kind: "Widget", Namespaced: true, StatusSubresource: true, Versions: []string{"v1"},
 	}
-	facts.Published.It = []synchubv1alpha1.PublishedResource{*parse[synchubv1alpha1.PublishedResource](t, `
+	facts.Published.Value = []synchubv1alpha1.PublishedResource{*parse[synchubv1alpha1.PublishedResource](t, `
 metadata: {name: widgets}
 spec: {resource: {group: example.dev, resource: widgets, version: v1}}
 status: {conditions: [{type: Ready, status: "True"}]}`)}
-	facts.Configs.It.SyncerConfigs = []*edgev2alpha1.SyncerConfig{parse[edgev2alpha1.SyncerConfig](t, `
+	facts.Configs.Value.SyncerConfigs = []*edgev2alpha1.SyncerConfig{parse[edgev2alpha1.SyncerConfig](t, `
 metadata: {name: all}
 spec: {namespaceScope: {namespaces: [shop], resources: [{group: example.dev, resource: widgets}]}}`)}
-	facts.Object.It = object(t, `
+	facts.Object.Value = object(t, `
 apiVersion: example.dev/v1
 kind: Widget
 metadata: {name: web, namespace: shop, uid: above, generation: 1}
 spec: {size: 3}
 status: {ready: true}`)
-	facts.Namespace.It = object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")
-	facts.Target.It = placed(t, facts.Object.It, transform.Wish{Policy: ownership.PolicyDelete})
+	facts.Namespace.Value = object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")
+	facts.Target.Value = placed(t, facts.Object.Value, transform.SyncSpec{Policy: ownership.PolicyDelete})
 	return facts
 }
 
 // placed is what the hub makes of an object on the target.
-func placed(t *testing.T, source *unstructured.Unstructured, wish transform.Wish) *unstructured.Unstructured {
+func placed(t *testing.T, source *unstructured.Unstructured, wish transform.SyncSpec) *unstructured.Unstructured {
 	t.Helper()
 	down := transform.Down{
 		Owner: owner, Mailbox: mailbox, SyncTarget: "florin", Resource: schema.GroupResource{Group: "example.dev", Resource: "widgets"},
 		Namespaced: true, Hasher: ownership.NewHasher([]byte("the key of the hub")),
 	}
-	desired, err := down.Desire(source, wish)
+	desired, err := down.Desired(source, wish)
 	if err != nil {
 		t.Fatal(err)
 	}
-	made := desired.First().DeepCopy()
+	made := desired.ForCreate().DeepCopy()
 	made.SetUID("below")
 	made.SetGeneration(1)
 	made.SetManagedFields([]metav1.ManagedFieldsEntry{{
@@ -126,29 +126,29 @@ func placed(t *testing.T, source *unstructured.Unstructured, wish transform.Wish
 	return made
 }
 
-// raised makes an object of the mailbox one that came up.
-func raised(t *testing.T, target *unstructured.Unstructured, namespace string) *unstructured.Unstructured {
+// upsynced makes an object of the mailbox one that came up.
+func upsynced(t *testing.T, target *unstructured.Unstructured, namespace string) *unstructured.Unstructured {
 	t.Helper()
 	up := transform.Up{
 		Owner: owner, Mailbox: mailbox, SyncTarget: "florin", Resource: schema.GroupResource{Group: "example.dev", Resource: "widgets"},
 		Version: "v1", Kind: "Widget", Namespaced: true, Hasher: ownership.NewHasher([]byte("the key of the hub")),
 	}
-	desired, err := up.Desire(target, up.Resource, transform.Wish{Policy: ownership.PolicyDelete, Namespace: namespace})
+	desired, err := up.Desired(target, up.Resource, transform.SyncSpec{Policy: ownership.PolicyDelete, Namespace: namespace})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return desired.First()
+	return desired.ForCreate()
 }
 
 func spec(f *explain.Facts) *edgev2alpha1.SyncTargetSpec            { return &f.SyncTarget.Spec }
 func status(f *explain.Facts) *edgev2alpha1.SyncTargetStatus        { return &f.SyncTarget.Status }
-func config(f *explain.Facts) *edgev2alpha1.SyncerConfig            { return f.Configs.It.SyncerConfigs[0] }
-func publisher(f *explain.Facts) *synchubv1alpha1.PublishedResource { return &f.Published.It[0] }
+func config(f *explain.Facts) *edgev2alpha1.SyncerConfig            { return f.Configs.Value.SyncerConfigs[0] }
+func publisher(f *explain.Facts) *synchubv1alpha1.PublishedResource { return &f.Published.Value[0] }
 
 var errDenied = errors.New("you may not")
 
-// situation is one change of what is in step, and what it comes to.
-type situation struct {
+// testCase is one change of what is in sync, and what it comes to.
+type testCase struct {
 	change func(t *testing.T, f *explain.Facts)
 	// step is the one that answers; empty if none stops the object.
 	step   string
@@ -160,25 +160,25 @@ type situation struct {
 }
 
 func TestExplain(t *testing.T) {
-	for _, cases := range []map[string]situation{targetCases, mailboxCases, selectionCases, contentCases} {
+	for _, cases := range []map[string]testCase{targetCases, mailboxCases, selectionCases, contentCases} {
 		for name, test := range cases {
 			t.Run(name, func(t *testing.T) { check(t, test) })
 		}
 	}
 }
 
-func check(t *testing.T, test situation) {
+func check(t *testing.T, test testCase) {
 	t.Helper()
 	facts := inStep(t)
 	test.change(t, facts)
 	got := explain.Explain(facts)
-	if got.Verdict.Step != test.step || got.Verdict.State != test.state {
-		t.Errorf("the answer is %s %s, want %s %s", got.Verdict.Step, got.Verdict.State, test.step, test.state)
+	if got.Result.Step != test.step || got.Result.State != test.state {
+		t.Errorf("the answer is %s %s, want %s %s", got.Result.Step, got.Result.State, test.step, test.state)
 	}
-	if test.onTarget != "" && got.Verdict.OnTarget != test.onTarget {
-		t.Errorf("on the target: %s, want %s", got.Verdict.OnTarget, test.onTarget)
+	if test.onTarget != "" && got.Result.OnTarget != test.onTarget {
+		t.Errorf("on the target: %s, want %s", got.Result.OnTarget, test.onTarget)
 	}
-	said := got.Verdict.Text
+	said := got.Result.Text
 	for _, step := range got.Steps {
 		if test.step == "" || step.Step == test.step {
 			said += " " + step.What + "; " + step.Do
@@ -193,6 +193,6 @@ func check(t *testing.T, test situation) {
 		}
 	}
 	if t.Failed() {
-		t.Logf("%+v\n%+v", got.Verdict, got.Steps)
+		t.Logf("%+v\n%+v", got.Result, got.Steps)
 	}
 }

@@ -29,15 +29,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/published"
-	"github.com/synchub-dev/synchub/controllers/sync"
-	"github.com/synchub-dev/synchub/controllers/sync/conversion"
-	"github.com/synchub-dev/synchub/controllers/sync/decide"
-	"github.com/synchub-dev/synchub/controllers/sync/ownership"
-	"github.com/synchub-dev/synchub/controllers/sync/relation"
-	"github.com/synchub-dev/synchub/controllers/sync/selection"
-	"github.com/synchub-dev/synchub/controllers/sync/transform"
-	"github.com/synchub-dev/synchub/controllers/sync/versions"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/targetversion"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
 // explainer goes from step to step. What several steps need is found out at the beginning.
@@ -46,47 +46,47 @@ type explainer struct {
 	steps []Step
 
 	owner ownership.Owner
-	// publisher is the PublishedResource that counts, nil if there is none or none is known.
-	publisher *synchubv1alpha1.PublishedResource
+	// publishedResource is the PublishedResource that counts, nil if there is none or none is known.
+	publishedResource *synchubv1alpha1.PublishedResource
 	// resource is how objects are synced, as far as that is known; compileError is what is wrong with the PublishedResource.
-	resource     sync.Resource
+	resource     objectsync.Resource
 	compileError error
 	matcher      *selection.Matcher
 	// version says in which version objects are written to the target, and why; empty if there is no choice.
 	version string
 
-	// stay is why the object never goes down, source then the mark that says where it came up from.
-	stay   sync.Stay
-	source *ownership.Mark
+	// noDownsyncReason is why the object never goes down, source then the mark that says where it came up from.
+	noDownsyncReason objectsync.NoDownsyncReason
+	source           *ownership.Mark
 	// selected is how the object is selected for its own sake.
 	selected   selection.Selection
 	isSelected bool
 	// goesDown is set once it is known that the object goes down for its own sake.
 	goesDown bool
 
-	place      Place
-	placeError error
+	targetRef    TargetRef
+	targetRefErr error
 	// observed is set if the target's object is the hub's, else whose says whose it is.
-	observed *decide.Observed
-	whose    error
+	observed    *plan.TargetObject
+	notOwnedErr error
 }
 
 func newExplainer(facts *Facts) *explainer {
 	e := &explainer{facts: facts}
-	e.owner = ownership.Owner{Hub: e.hub(), SyncTarget: facts.SyncTarget.UID, Sealer: ownership.Believing}
-	e.publish()
-	e.matcher = selection.Compile(facts.Configs.It.SyncerConfigs, facts.Configs.It.EdgeSyncConfigs)
+	e.owner = ownership.Owner{Hub: e.hub(), SyncTarget: facts.SyncTarget.UID, Sealer: ownership.InsecureSealer}
+	e.resolvePublishedResource()
+	e.matcher = selection.Compile(facts.Configs.Value.SyncerConfigs, facts.Configs.Value.EdgeSyncConfigs)
 	e.chooseVersion()
-	if object := facts.Object.It; object != nil {
-		e.stay = sync.StaysAbove(e.owner, object)
+	if object := facts.Object.Value; object != nil {
+		e.noDownsyncReason = objectsync.WhyNotDownsynced(e.owner, object)
 		if mark, err := e.owner.VerifyUp(object.GetAnnotations(), transform.SelfOf(object)); err == nil {
 			e.source = &mark
 		}
 		e.selected, e.isSelected = e.resource.Selects(e.matcher, object)
 	}
-	e.place, e.placeError = e.find()
-	if target := facts.Target.It; target != nil {
-		e.observed, e.whose = e.resource.Observe(e.owner, e.mailbox(), target)
+	e.targetRef, e.targetRefErr = e.resolveTargetRef()
+	if target := facts.Target.Value; target != nil {
+		e.observed, e.notOwnedErr = e.resource.Observe(e.owner, e.mailbox(), target)
 	}
 	return e
 }
@@ -103,7 +103,7 @@ func (e *explainer) hub() types.UID {
 	if e.facts.Hub != "" {
 		return e.facts.Hub
 	}
-	for _, object := range []*unstructured.Unstructured{e.facts.Target.It, e.facts.Object.It} {
+	for _, object := range []*unstructured.Unstructured{e.facts.Target.Value, e.facts.Object.Value} {
 		if object == nil {
 			continue
 		}
@@ -115,33 +115,33 @@ func (e *explainer) hub() types.UID {
 	return ""
 }
 
-// publish finds the PublishedResource that counts, and how objects are synced then.
-func (e *explainer) publish() {
+// resolvePublishedResource finds the PublishedResource that counts, and how objects are synced then.
+func (e *explainer) resolvePublishedResource() {
 	api := e.api()
-	e.publisher = e.publisherOf(func(spec *synchubv1alpha1.PublishedResourceSpec) synchubv1alpha1.ResourceDescriptor {
-		return published.InMailbox(spec)
+	e.publishedResource = e.findPublishedResource(func(spec *synchubv1alpha1.PublishedResourceSpec) synchubv1alpha1.ResourceDescriptor {
+		return publishedresource.InMailbox(spec)
 	}, api.Kind)
-	if e.publisher != nil {
-		api.Version = cmp.Or(published.InMailbox(&e.publisher.Spec).Version, api.Version)
+	if e.publishedResource != nil {
+		api.Version = cmp.Or(publishedresource.InMailbox(&e.publishedResource.Spec).Version, api.Version)
 	}
-	if e.publisher == nil {
-		e.resource = published.Companion(api)
+	if e.publishedResource == nil {
+		e.resource = publishedresource.RelatedAPI(api)
 		// As far as is known, configs select it.
-		e.resource.Companion = e.facts.Published.Error == nil
+		e.resource.RelatedOnly = e.facts.Published.Err == nil
 		return
 	}
-	e.resource, e.compileError = published.NewCompiler().CompileObject(e.publisher, api)
+	e.resource, e.compileError = publishedresource.NewCompiler().CompileObject(e.publishedResource, api)
 	if e.compileError != nil {
-		e.resource = published.Companion(api)
-		e.resource.Companion = false
+		e.resource = publishedresource.RelatedAPI(api)
+		e.resource.RelatedOnly = false
 	}
 }
 
 // api is what the mailbox has, as far as is known.
-func (e *explainer) api() published.API {
+func (e *explainer) api() publishedresource.API {
 	group := e.facts.Resource
-	native, isNative := published.NativeAPI(synchubv1alpha1.ResourceDescriptor{Group: group.Group, Resource: group.Resource})
-	served := e.facts.Served.It
+	native, isNative := publishedresource.NativeAPI(synchubv1alpha1.ResourceDescriptor{Group: group.Group, Resource: group.Resource})
+	served := e.facts.Served.Value
 	switch {
 	case served != nil:
 		api := *served
@@ -150,15 +150,15 @@ func (e *explainer) api() published.API {
 	case isNative:
 		return native
 	default:
-		return published.API{GroupVersionResource: group.WithVersion(""), Namespaced: e.facts.Key.Namespace != "", Exported: true}
+		return publishedresource.API{GroupVersionResource: group.WithVersion(""), Namespaced: e.facts.Key.Namespace != "", Exported: true}
 	}
 }
 
-// publisherOf returns the oldest PublishedResource that names the resource, by its name on either side.
-func (e *explainer) publisherOf(name func(*synchubv1alpha1.PublishedResourceSpec) synchubv1alpha1.ResourceDescriptor, kind string) *synchubv1alpha1.PublishedResource {
+// findPublishedResource returns the oldest PublishedResource that names the resource, by its name on either side.
+func (e *explainer) findPublishedResource(name func(*synchubv1alpha1.PublishedResourceSpec) synchubv1alpha1.ResourceDescriptor, kind string) *synchubv1alpha1.PublishedResource {
 	var found *synchubv1alpha1.PublishedResource
-	for i := range e.facts.Published.It {
-		candidate := &e.facts.Published.It[i]
+	for i := range e.facts.Published.Value {
+		candidate := &e.facts.Published.Value[i]
 		named := name(&candidate.Spec)
 		sameName := named.Resource == e.facts.Resource.Resource || named.Resource == "" && named.Kind != "" && named.Kind == kind
 		if named.Group == e.facts.Resource.Group && sameName && (found == nil || isOlder(candidate, found)) {
@@ -172,34 +172,34 @@ func isOlder(a, b *synchubv1alpha1.PublishedResource) bool {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name)) < 0
 }
 
-// find returns where on the target the object belongs, or came from.
-func (e *explainer) find() (Place, error) {
-	object := e.facts.Object.It
+// resolveTargetRef returns where on the target the object belongs, or came from.
+func (e *explainer) resolveTargetRef() (TargetRef, error) {
+	object := e.facts.Object.Value
 	switch {
 	case e.source != nil:
 		from := e.source.Source
 		group := schema.GroupResource{Group: from.Group, Resource: from.Resource}
-		return Place{e.onTarget(group), types.NamespacedName{Namespace: from.Namespace, Name: from.Name}}, nil
+		return TargetRef{e.targetAPIFor(group), types.NamespacedName{Namespace: from.Namespace, Name: from.Name}}, nil
 	case object != nil:
-		name, err := e.down().Name(object, e.wish())
-		return e.placeOf(name), err
+		name, err := e.downTransform().Name(object, e.syncSpec())
+		return e.targetRefOf(name), err
 	case e.resource.Rules != nil && e.resource.Rules.Naming != nil:
-		return Place{}, errors.New("its name there is made of the object in the mailbox, which is not there")
+		return TargetRef{}, errors.New("its name there is made of the object in the mailbox, which is not there")
 	default:
-		return Place{e.resource.OnTarget(), e.facts.Key}, nil
+		return TargetRef{e.resource.TargetAPI(), e.facts.Key}, nil
 	}
 }
 
-// onTarget returns the target's resource of that name.
-func (e *explainer) onTarget(group schema.GroupResource) sync.TargetResource {
-	if same := e.resource.OnTarget(); same.GroupResource() == group {
+// targetAPIFor returns the target's resource of that name.
+func (e *explainer) targetAPIFor(group schema.GroupResource) objectsync.TargetAPI {
+	if same := e.resource.TargetAPI(); same.GroupResource() == group {
 		return same
 	}
-	return sync.TargetResource{GroupVersionResource: group.WithVersion(e.versionBefore(group))}
+	return objectsync.TargetAPI{GroupVersionResource: group.WithVersion(e.lastVersion(group))}
 }
 
-// versionBefore returns the version that the hub used last of a resource of the target; empty if it is not known.
-func (e *explainer) versionBefore(group schema.GroupResource) string {
+// lastVersion returns the version that the hub used last of a resource of the target; empty if it is not known.
+func (e *explainer) lastVersion(group schema.GroupResource) string {
 	for _, recorded := range e.facts.SyncTarget.Status.SyncedResources {
 		if recorded.Group == group.Group && recorded.Resource == group.Resource && len(recorded.Versions) > 0 {
 			return recorded.Versions[0]
@@ -212,7 +212,7 @@ func (e *explainer) versionBefore(group schema.GroupResource) string {
 // in which one the hub used last.
 func (e *explainer) chooseVersion() {
 	all := e.resource.TargetVersions()
-	if served := e.facts.Served.It; served != nil && e.publisher == nil {
+	if served := e.facts.Served.Value; served != nil && e.publishedResource == nil {
 		all = served.Versions
 	}
 	if len(all) < 2 {
@@ -222,28 +222,28 @@ func (e *explainer) chooseVersion() {
 	if named := e.resource.NamedVersions(e.matcher); len(named) > 0 {
 		by = named[0]
 	}
-	choice := versions.Choose(all, by.Version, versions.Target{Before: e.versionBefore(e.resource.OnTarget().GroupResource())})
-	e.resource = e.resource.In(choice.Version)
+	choice := targetversion.Choose(all, by.Version, targetversion.Target{Previous: e.lastVersion(e.resource.TargetAPI().GroupResource())})
+	e.resource = e.resource.WithTargetVersion(choice.Version)
 	switch choice.Reason {
-	case versions.Named:
+	case targetversion.Named:
 		e.version = fmt.Sprintf("on the cluster in version %s, which %s of %s names", choice.Version, by.Field, by.Config)
-	case versions.Newest:
+	case targetversion.Newest:
 		e.version = fmt.Sprintf("on the cluster in version %s, since it does not serve %s", choice.Version, all[0])
 	default:
 		e.version = fmt.Sprintf("on the cluster in version %s, which is preferred to %s", choice.Version, strings.Join(all[1:], ", "))
 	}
 }
 
-func (e *explainer) placeOf(name conversion.Name) Place {
-	resource := e.resource.OnTarget()
+func (e *explainer) targetRefOf(name conversion.Name) TargetRef {
+	resource := e.resource.TargetAPI()
 	if resource.GroupVersion().WithKind(resource.Kind).GroupKind() != name.GVK.GroupKind() {
 		// A conversion makes another kind of it; which resource that is the target tells.
-		resource = sync.TargetResource{GroupVersionResource: name.GVK.GroupVersion().WithResource(""), Kind: name.GVK.Kind}
+		resource = objectsync.TargetAPI{GroupVersionResource: name.GVK.GroupVersion().WithResource(""), Kind: name.GVK.Kind}
 	}
-	return Place{resource, types.NamespacedName{Namespace: name.Namespace, Name: name.Name}}
+	return TargetRef{resource, types.NamespacedName{Namespace: name.Namespace, Name: name.Name}}
 }
 
-func (e *explainer) down() transform.Down {
+func (e *explainer) downTransform() transform.Down {
 	return transform.Down{
 		Owner: e.owner, Mailbox: e.mailbox().String(), SyncTarget: e.facts.SyncTarget.Name,
 		Resource: e.resource.GroupResource(), Namespaced: e.resource.Namespaced,
@@ -252,11 +252,11 @@ func (e *explainer) down() transform.Down {
 	}
 }
 
-// wish says what the object is to be on the target.
-func (e *explainer) wish() transform.Wish {
-	wish := e.resource.WishDown(cmp.Or(e.selected.Policy, ownership.PolicyDelete), e.selected.Conversion)
-	if below := e.facts.Target.It; below != nil {
-		wish.Other = below.Object
+// syncSpec says what the object is to be on the target.
+func (e *explainer) syncSpec() transform.SyncSpec {
+	wish := e.resource.DownSpec(cmp.Or(e.selected.Policy, ownership.PolicyDelete), e.selected.Conversion)
+	if target := e.facts.Target.Value; target != nil {
+		wish.Other = target.Object
 	}
 	return wish
 }
@@ -269,10 +269,10 @@ func (e *explainer) relation() string {
 	return ""
 }
 
-// relating returns the PublishedResources, with a relation each, that can take objects of the resource along.
-func (e *explainer) relating() (names []string) {
-	for _, candidate := range e.facts.Published.It {
-		related, _ := relation.Compile(candidate.Spec.Related)
+// relatedEntries returns the PublishedResources, with a relation each, that can take objects of the resource along.
+func (e *explainer) relatedEntries() (names []string) {
+	for _, candidate := range e.facts.Published.Value {
+		related, _ := related.Compile(candidate.Spec.Related)
 		for _, one := range related {
 			if one != nil && one.Origin == synchubv1alpha1.RelatedOriginMailbox && one.InMailbox.GroupResource() == e.facts.Resource {
 				names = append(names, candidate.Name+"/"+one.Identifier)

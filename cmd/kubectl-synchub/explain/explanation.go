@@ -69,8 +69,8 @@ const (
 	PresenceUnknown Presence = "Unknown"
 )
 
-// Verdict is the answer: the first step that the object does not get past, if there is one.
-type Verdict struct {
+// Result is the answer: the first step that the object does not get past, if there is one.
+type Result struct {
 	// OnTarget tells whether the target has an object of this name.
 	OnTarget Presence `json:"onTarget"`
 	// Step is the one that stops the object; empty if none does.
@@ -84,20 +84,20 @@ type Verdict struct {
 type Explanation struct {
 	SyncTarget string `json:"syncTarget"`
 	// Group, Resource, Namespace and Name are the object's in the mailbox.
-	Group     string  `json:"group,omitempty"`
-	Resource  string  `json:"resource"`
-	Namespace string  `json:"namespace,omitempty"`
-	Name      string  `json:"name"`
-	Steps     []Step  `json:"steps"`
-	Verdict   Verdict `json:"verdict"`
+	Group     string `json:"group,omitempty"`
+	Resource  string `json:"resource"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	Steps     []Step `json:"steps"`
+	Result    Result `json:"result"`
 }
 
 // Explain tells why the object is on the target, or is not.
 func Explain(facts *Facts) Explanation {
 	e := newExplainer(facts)
 	for _, look := range []func(){
-		e.lookAtSyncTarget, e.lookAtConnection, e.lookAtMailbox, e.lookAtPublished, e.lookAtObject, e.lookAtSelection, e.lookAtFilter,
-		e.lookAtName, e.lookAtCompatibility, e.lookAtReport, e.lookAtTarget, e.lookAtContent, e.lookAtStatus,
+		e.explainSyncTarget, e.explainConnection, e.explainMailbox, e.explainPublished, e.explainObject, e.explainSelection, e.explainFilter,
+		e.explainName, e.explainCompatibility, e.explainReport, e.explainTarget, e.explainContent, e.explainStatus,
 	} {
 		look()
 	}
@@ -105,54 +105,54 @@ func Explain(facts *Facts) Explanation {
 		SyncTarget: facts.SyncTarget.Name,
 		Group:      facts.Resource.Group, Resource: facts.Resource.Resource,
 		Namespace: facts.Key.Namespace, Name: facts.Key.Name,
-		Steps: e.steps, Verdict: e.verdict(),
+		Steps: e.steps, Result: e.result(),
 	}
 }
 
-// verdict is the first step that stops the object. What is unknown stops nothing.
-func (e *explainer) verdict() Verdict {
-	verdict := Verdict{OnTarget: e.presence(), State: OK}
+// result is the first step that stops the object. What is unknown stops nothing.
+func (e *explainer) result() Result {
+	result := Result{OnTarget: e.presence(), State: OK}
 	var unknown []Step
 	for _, step := range e.steps {
 		switch step.State {
 		case Stopped, Waiting:
-			verdict.Step, verdict.State = step.Step, step.State
-			verdict.Text = e.standing(verdict.OnTarget) + ": " + step.What
+			result.Step, result.State = step.Step, step.State
+			result.Text = e.presenceMessage(result.OnTarget) + ": " + step.What
 			if step.Do != "" {
-				verdict.Text += "; " + step.Do
+				result.Text += "; " + step.Do
 			}
-			return verdict
+			return result
 		case Unknown:
 			unknown = append(unknown, step)
 		case OK:
 		}
 	}
-	verdict.Text = e.standing(verdict.OnTarget)
+	result.Text = e.presenceMessage(result.OnTarget)
 	if e.source != nil {
-		verdict.Text += ", where it came up from"
+		result.Text += ", where it came up from"
 	}
 	if len(unknown) > 0 {
-		verdict.State = Unknown
-		verdict.Text += fmt.Sprintf(". Nothing that could be seen is in its way, but not all could: %s: %s", unknown[0].Step, unknown[0].What)
+		result.State = Unknown
+		result.Text += fmt.Sprintf(". Nothing that could be seen is in its way, but not all could: %s: %s", unknown[0].Step, unknown[0].What)
 	} else if e.goesDown {
-		verdict.Text += ", in step with the mailbox"
+		result.Text += ", in sync with the mailbox"
 	}
-	return verdict
+	return result
 }
 
 func (e *explainer) presence() Presence {
 	switch {
-	case e.placeError != nil || e.facts.Target.Error != nil:
+	case e.targetRefErr != nil || e.facts.Target.Err != nil:
 		return PresenceUnknown
-	case e.facts.Target.It == nil:
+	case e.facts.Target.Value == nil:
 		return Absent
 	default:
 		return Present
 	}
 }
 
-// standing says where things stand.
-func (e *explainer) standing(presence Presence) string {
+// presenceMessage says where things stand.
+func (e *explainer) presenceMessage(presence Presence) string {
 	object, target := e.facts.Key.Name, e.facts.SyncTarget.Name
 	switch {
 	case presence == PresenceUnknown:
@@ -160,25 +160,25 @@ func (e *explainer) standing(presence Presence) string {
 	case presence == Absent:
 		return fmt.Sprintf("%s is not on %s", object, target)
 	case e.observed == nil && e.source == nil:
-		return fmt.Sprintf("%s has an object %s that did not come from the mailbox", target, e.place.Name)
+		return fmt.Sprintf("%s has an object %s that did not come from the mailbox", target, e.targetRef.Name)
 	default:
 		return fmt.Sprintf("%s is on %s", object, target)
 	}
 }
 
-// say adds a step.
-func (e *explainer) say(step string, state State, what string, values ...any) *Step {
+// addStep adds a step.
+func (e *explainer) addStep(step string, state State, what string, values ...any) *Step {
 	e.steps = append(e.steps, Step{Step: step, State: state, What: fmt.Sprintf(what, values...)})
 	return &e.steps[len(e.steps)-1]
 }
 
-// because names the constant that says why.
-func (s *Step) because(reason string) *Step {
+// withReason names the constant that says why.
+func (s *Step) withReason(reason string) *Step {
 	s.Reason = reason
 	return s
 }
 
-// do says what can be done.
-func (s *Step) do(what string, values ...any) {
+// withAdvice says what can be done.
+func (s *Step) withAdvice(what string, values ...any) {
 	s.Do = fmt.Sprintf(what, values...)
 }

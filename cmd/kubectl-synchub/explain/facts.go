@@ -27,16 +27,16 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/published"
-	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
-// Seen is what was read, or why it could not be.
-type Seen[T any] struct {
-	// It is what there is; the zero value if there is none.
-	It T
-	// Error is why it is not known what there is.
-	Error error
+// Observed is what was read, or why it could not be.
+type Observed[T any] struct {
+	// Value is what there is; the zero value if there is none.
+	Value T
+	// Err is why it is not known what there is.
+	Err error
 }
 
 // Facts are all that is known when the question is asked.
@@ -50,17 +50,17 @@ type Facts struct {
 	Resource schema.GroupResource
 	Key      types.NamespacedName
 	// Served is the API as the mailbox serves it, of which Native and Exported are not looked at; nil if it does not.
-	Served Seen[*published.API]
+	Served Observed[*publishedresource.API]
 	// Published are all PublishedResources.
-	Published Seen[[]synchubv1alpha1.PublishedResource]
+	Published Observed[[]synchubv1alpha1.PublishedResource]
 	// Configs are those of the mailbox.
-	Configs Seen[Configs]
+	Configs Observed[Configs]
 	// Object and Namespace are the mailbox's, nil if there is none.
-	Object, Namespace Seen[*unstructured.Unstructured]
+	Object, Namespace Observed[*unstructured.Unstructured]
 	// Events are those about the object in the mailbox, as far as they can be seen.
 	Events []corev1.Event
-	// Target is what the target has at [Facts.Place], nil if nothing.
-	Target Seen[*unstructured.Unstructured]
+	// Target is what the target has at [Facts.TargetRef], nil if nothing.
+	Target Observed[*unstructured.Unstructured]
 }
 
 // Configs are what selects objects in a mailbox.
@@ -69,23 +69,23 @@ type Configs struct {
 	EdgeSyncConfigs []*edgev2alpha1.EdgeSyncConfig
 }
 
-// Place is where an object belongs on the target.
-type Place struct {
-	sync.TargetResource
+// TargetRef is where an object belongs on the target.
+type TargetRef struct {
+	objectsync.TargetAPI
 	types.NamespacedName
 }
 
-// called is the name of the object there.
-func (p Place) called() string { return strings.TrimPrefix(p.String(), "/") }
+// displayName is the name of the object there.
+func (p TargetRef) displayName() string { return strings.TrimPrefix(p.String(), "/") }
 
 // API returns the mailbox's resource, in the version that is synced as far as that is known.
 func (f *Facts) API() schema.GroupVersionResource {
 	return newExplainer(f).resource.GroupVersionResource
 }
 
-// Place returns where on the target to look for the object; the error says why that is not known. Of the resource its name or
+// TargetRef returns where on the target to look for the object; the error says why that is not known. Of the resource its name or
 // its kind may be empty, and the version.
-func (f *Facts) Place() (Place, error) {
+func (f *Facts) TargetRef() (TargetRef, error) {
 	e := newExplainer(f)
-	return e.place, e.placeError
+	return e.targetRef, e.targetRefErr
 }

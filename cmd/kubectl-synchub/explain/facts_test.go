@@ -24,27 +24,27 @@ import (
 )
 
 // Where to look on the target is known before it is asked.
-func TestPlace(t *testing.T) {
+func TestTargetRef(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*testing.T, *explain.Facts)
 		want   string
 	}{
 		"the same":           {func(*testing.T, *explain.Facts) {}, "example.dev/v1 widgets Widget shop/web"},
 		"another name":       {publish("naming: {name: '{{ .SyncTarget }}-{{ .Object.metadata.name }}'}", true), "example.dev/v1 widgets Widget shop/florin-web"},
-		"no object":          {func(_ *testing.T, f *explain.Facts) { f.Object.It = nil }, "example.dev/v1 widgets Widget shop/web"},
-		"no object to name":  {func(t *testing.T, f *explain.Facts) { publish("naming: {name: a}", true)(t, f); f.Object.It = nil }, "its name there is made of the object in the mailbox, which is not there"},
+		"no object":          {func(_ *testing.T, f *explain.Facts) { f.Object.Value = nil }, "example.dev/v1 widgets Widget shop/web"},
+		"no object to name":  {func(t *testing.T, f *explain.Facts) { publish("naming: {name: a}", true)(t, f); f.Object.Value = nil }, "its name there is made of the object in the mailbox, which is not there"},
 		"another resource":   {publish("", true), "example.dev/v1 widgets Widget shop/web"},
 		"a conversion of it": {scope("namespaceScope: {namespaces: [shop], resources: [{group: example.dev, resource: widgets}]}\nconversions: [{upstream: {group: example.dev, version: v1, kind: Widget}, downstream: {group: example.dev, version: v2, kind: Gadget}}]"), "example.dev/v2  Gadget shop/web"},
 		"what came up": {func(t *testing.T, f *explain.Facts) {
-			f.Target.It.SetAnnotations(nil)
-			f.Target.It.SetName("below")
-			f.Object.It = raised(t, f.Target.It, "stall")
+			f.Target.Value.SetAnnotations(nil)
+			f.Target.Value.SetName("below")
+			f.Object.Value = upsynced(t, f.Target.Value, "stall")
 		}, "example.dev/v1 widgets Widget shop/below"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			facts := inStep(t)
 			test.change(t, facts)
-			place, err := facts.Place()
+			place, err := facts.TargetRef()
 			got := strings.Join([]string{place.GroupVersion().String(), place.Resource, place.Kind, place.String()}, " ")
 			if err != nil {
 				got = err.Error()

@@ -25,49 +25,49 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/published"
-	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
-// lookAtPublished tells whether the resource is published, and whether the mailbox has it.
-func (e *explainer) lookAtPublished() {
-	if e.facts.Published.Error == nil && e.publisher == nil {
-		e.lookAtUnpublished()
+// explainPublished tells whether the resource is published, and whether the mailbox has it.
+func (e *explainer) explainPublished() {
+	if e.facts.Published.Err == nil && e.publishedResource == nil {
+		e.explainUnpublished()
 		return
 	}
-	if missing := e.whyMissing(); missing != nil {
-		e.say(StepPublished, Stopped, "the mailbox does not have what is published as %s: %s", e.facts.Resource, sentence(missing.Message)).because(missing.Reason)
+	if missing := e.apisMissingCondition(); missing != nil {
+		e.addStep(StepPublished, Stopped, "the mailbox does not have what is published as %s: %s", e.facts.Resource, sentence(missing.Message)).withReason(missing.Reason)
 		return
 	}
 	switch served := e.facts.Served; {
-	case served.Error == nil && served.It == nil && e.publisher != nil && e.whyNotReady() != nil:
+	case served.Err == nil && served.Value == nil && e.publishedResource != nil && e.notReadyCondition() != nil:
 		// What is wrong with the PublishedResource tells more.
-	case served.Error == nil && served.It == nil:
-		e.say(StepPublished, Stopped, "the mailbox does not serve %s", e.facts.Resource).
-			do("it must be published by a PublishedResource in the hosting cluster, or asked for by its name in mailboxes")
+	case served.Err == nil && served.Value == nil:
+		e.addStep(StepPublished, Stopped, "the mailbox does not serve %s", e.facts.Resource).
+			withAdvice("it must be published by a PublishedResource in the hosting cluster, or asked for by its name in mailboxes")
 		return
 	}
-	if e.publisher == nil {
-		e.say(StepPublished, Unknown, "which PublishedResource is about it cannot be seen: %s", inOneLine(e.facts.Published.Error)).
-			do("give -f, or --hosting-kubeconfig")
+	if e.publishedResource == nil {
+		e.addStep(StepPublished, Unknown, "which PublishedResource is about it cannot be seen: %s", inOneLine(e.facts.Published.Err)).
+			withAdvice("give -f, or --hosting-kubeconfig")
 		return
 	}
-	name := e.publisher.Name
-	if ready := e.whyNotReady(); ready != nil {
-		e.say(StepPublished, Stopped, "the PublishedResource %s is not ready: %s", name, sentence(ready.Message)).because(ready.Reason)
+	name := e.publishedResource.Name
+	if ready := e.notReadyCondition(); ready != nil {
+		e.addStep(StepPublished, Stopped, "the PublishedResource %s is not ready: %s", name, sentence(ready.Message)).withReason(ready.Reason)
 		return
 	}
 	if e.compileError != nil {
-		e.say(StepPublished, Stopped, "the PublishedResource %s is wrong: %s", name, inOneLine(e.compileError)).because("Invalid")
+		e.addStep(StepPublished, Stopped, "the PublishedResource %s is wrong: %s", name, inOneLine(e.compileError)).withReason("Invalid")
 		return
 	}
-	e.say(StepPublished, OK, "the PublishedResource %s publishes it%s", name, e.asWhat())
+	e.addStep(StepPublished, OK, "the PublishedResource %s publishes it%s", name, e.targetDescription())
 }
 
-// asWhat says what the resource is on the target, as far as that is another thing or was chosen.
-func (e *explainer) asWhat() (what string) {
-	if below := e.resource.In("").OnTarget(); below.GroupVersionResource != e.resource.GroupVersionResource || below.Kind != e.resource.Kind {
-		what += ", on targets as " + below.Kind + " (" + below.GroupVersionResource.GroupVersion().String() + ")"
+// targetDescription says what the resource is on the target, as far as that is another thing or was chosen.
+func (e *explainer) targetDescription() (what string) {
+	if target := e.resource.WithTargetVersion("").TargetAPI(); target.GroupVersionResource != e.resource.GroupVersionResource || target.Kind != e.resource.Kind {
+		what += ", on targets as " + target.Kind + " (" + target.GroupVersionResource.GroupVersion().String() + ")"
 	}
 	if e.version != "" {
 		what += "; it is written " + e.version
@@ -75,9 +75,9 @@ func (e *explainer) asWhat() (what string) {
 	return what
 }
 
-// whyMissing returns the condition by which the SyncTarget says that its mailbox does not have the published API, nil if it does
+// apisMissingCondition returns the condition by which the SyncTarget says that its mailbox does not have the published API, nil if it does
 // not. What the mailbox serves then is something else of that name.
-func (e *explainer) whyMissing() *metav1.Condition {
+func (e *explainer) apisMissingCondition() *metav1.Condition {
 	missing := meta.FindStatusCondition(e.facts.SyncTarget.Status.Conditions, edgev2alpha1.ConditionAPIsMissing)
 	if missing == nil || missing.Status != metav1.ConditionTrue {
 		return nil
@@ -90,86 +90,86 @@ func (e *explainer) whyMissing() *metav1.Condition {
 	return missing
 }
 
-// whyNotReady returns the condition by which the PublishedResource says that it is not ready. One that comes from a file says
+// notReadyCondition returns the condition by which the PublishedResource says that it is not ready. One that comes from a file says
 // nothing.
-func (e *explainer) whyNotReady() *metav1.Condition {
-	ready := meta.FindStatusCondition(e.publisher.Status.Conditions, synchubv1alpha1.ConditionReady)
+func (e *explainer) notReadyCondition() *metav1.Condition {
+	ready := meta.FindStatusCondition(e.publishedResource.Status.Conditions, synchubv1alpha1.ConditionReady)
 	if ready == nil || ready.Status == metav1.ConditionTrue {
 		return nil
 	}
 	return ready
 }
 
-// lookAtUnpublished tells of a resource that no PublishedResource gives mailboxes.
-func (e *explainer) lookAtUnpublished() {
+// explainUnpublished tells of a resource that no PublishedResource gives mailboxes.
+func (e *explainer) explainUnpublished() {
 	if relation := e.relation(); relation != "" {
-		e.say(StepPublished, OK, "no PublishedResource is about it; it travels with objects of another, by %s", relation)
+		e.addStep(StepPublished, OK, "no PublishedResource is about it; it travels with objects of another, by %s", relation)
 		return
 	}
 	onTarget := func(spec *synchubv1alpha1.PublishedResourceSpec) synchubv1alpha1.ResourceDescriptor {
 		return spec.Resource
 	}
-	if other := e.publisherOf(onTarget, e.resource.Kind); other != nil {
-		above := published.InMailbox(&other.Spec)
-		e.say(StepPublished, Stopped, "the PublishedResource %s gives it another name in mailboxes: %s (%s)", other.Name, orElse(above.Resource, above.Kind), orElse(above.Group, "core")).
-			do("ask for that")
+	if other := e.findPublishedResource(onTarget, e.resource.Kind); other != nil {
+		mailbox := publishedresource.InMailbox(&other.Spec)
+		e.addStep(StepPublished, Stopped, "the PublishedResource %s gives it another name in mailboxes: %s (%s)", other.Name, orDefault(mailbox.Resource, mailbox.Kind), orDefault(mailbox.Group, "core")).
+			withAdvice("ask for that")
 		return
 	}
-	step := e.say(StepPublished, Stopped, "no PublishedResource publishes %s", e.facts.Resource).because("NotPublished")
-	if others := e.relating(); len(others) > 0 {
-		step.do("it goes down only with what is related to it, by %s", strings.Join(others, ", "))
+	step := e.addStep(StepPublished, Stopped, "no PublishedResource publishes %s", e.facts.Resource).withReason("NotPublished")
+	if others := e.relatedEntries(); len(others) > 0 {
+		step.withAdvice("it goes down only with what is related to it, by %s", strings.Join(others, ", "))
 		return
 	}
-	step.do("make one in the hosting cluster")
+	step.withAdvice("make one in the hosting cluster")
 }
 
-func orElse(text, otherwise string) string {
+func orDefault(text, otherwise string) string {
 	if text == "" {
 		return otherwise
 	}
 	return text
 }
 
-// isMailboxOpen tells whether the mailbox can be looked into and has the resource.
-func (e *explainer) isMailboxOpen() bool {
-	return e.facts.Served.Error == nil && e.facts.Served.It != nil
+// isMailboxReadable tells whether the mailbox can be looked into and has the resource.
+func (e *explainer) isMailboxReadable() bool {
+	return e.facts.Served.Err == nil && e.facts.Served.Value != nil
 }
 
-// lookAtObject tells whether the object is in the mailbox.
-func (e *explainer) lookAtObject() {
-	if !e.isMailboxOpen() {
+// explainObject tells whether the object is in the mailbox.
+func (e *explainer) explainObject() {
+	if !e.isMailboxReadable() {
 		return
 	}
-	object := e.facts.Object.It
+	object := e.facts.Object.Value
 	switch {
-	case e.facts.Object.Error != nil:
-		e.say(StepObject, Unknown, "it cannot be read in the mailbox: %s", inOneLine(e.facts.Object.Error))
+	case e.facts.Object.Err != nil:
+		e.addStep(StepObject, Unknown, "it cannot be read in the mailbox: %s", inOneLine(e.facts.Object.Err))
 	case object == nil:
-		e.lookAtNoObject()
-	case object.GetDeletionTimestamp() != nil && sync.IsHeld(object):
-		e.say(StepObject, Waiting, "it is being deleted, and waits in the mailbox until it is gone from the cluster").because("Terminating")
+		e.explainMissingObject()
+	case object.GetDeletionTimestamp() != nil && objectsync.HasFinalizer(object):
+		e.addStep(StepObject, Waiting, "it is being deleted, and waits in the mailbox until it is gone from the cluster").withReason("Terminating")
 	case object.GetDeletionTimestamp() != nil:
-		e.say(StepObject, Stopped, "it is being deleted in the mailbox, and so it goes from the cluster").because("Terminating")
+		e.addStep(StepObject, Stopped, "it is being deleted in the mailbox, and so it goes from the cluster").withReason("Terminating")
 	default:
-		e.say(StepObject, OK, "it is in the mailbox")
+		e.addStep(StepObject, OK, "it is in the mailbox")
 	}
 }
 
-// lookAtNoObject tells of an object that is not in the mailbox, but may be on the target.
-func (e *explainer) lookAtNoObject() {
+// explainMissingObject tells of an object that is not in the mailbox, but may be on the target.
+func (e *explainer) explainMissingObject() {
 	switch {
-	case e.observed != nil && e.observed.Former:
-		e.say(StepObject, Stopped, "it is not in the mailbox; what is on the cluster came from a mailbox that was lost, and is kept until the SyncTarget is drained")
-	case e.observed != nil && e.isFrozen():
-		e.say(StepObject, Stopped, "it is not in the mailbox any more; all that selects its name is suspended, so it is left on the cluster").because("Suspended")
+	case e.observed != nil && e.observed.FormerMailbox:
+		e.addStep(StepObject, Stopped, "it is not in the mailbox; what is on the cluster came from a mailbox that was lost, and is kept until the SyncTarget is drained")
+	case e.observed != nil && e.isSuspended():
+		e.addStep(StepObject, Stopped, "it is not in the mailbox any more; all that selects its name is suspended, so it is left on the cluster").withReason("Suspended")
 	case e.observed != nil:
-		e.say(StepObject, Waiting, "it is not in the mailbox any more; once that is proven it goes from the cluster, with the policy %s", e.observed.Mark.Policy)
-	case e.comesUp() && sync.StaysBelow(e.owner, e.facts.Target.It):
-		e.say(StepObject, Stopped, "it is not in the mailbox; a config selects it for coming up from the cluster, but by its label or mark a hub brought it there, "+
-			"and what a hub brought to a cluster comes up nowhere").because("BroughtByHub")
-	case e.comesUp():
-		e.lookAtComingUp()
+		e.addStep(StepObject, Waiting, "it is not in the mailbox any more; once that is proven it goes from the cluster, with the policy %s", e.observed.Mark.Policy)
+	case e.isSelectedUp() && objectsync.IsNeverUpsynced(e.owner, e.facts.Target.Value):
+		e.addStep(StepObject, Stopped, "it is not in the mailbox; a config selects it for coming up from the cluster, but by its label or mark a hub brought it there, "+
+			"and what a hub brought to a cluster comes up nowhere").withReason("BroughtByHub")
+	case e.isSelectedUp():
+		e.explainUpsync()
 	default:
-		e.say(StepObject, Stopped, "there is no such object in the mailbox").do("make it there")
+		e.addStep(StepObject, Stopped, "there is no such object in the mailbox").withAdvice("make it there")
 	}
 }

@@ -24,38 +24,38 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
-	"github.com/synchub-dev/synchub/controllers/sync"
-	"github.com/synchub-dev/synchub/controllers/sync/ownership"
-	"github.com/synchub-dev/synchub/controllers/sync/transform"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
-var mailboxCases = map[string]situation{
+var mailboxCases = map[string]testCase{
 	"not published": {
-		change: func(_ *testing.T, f *explain.Facts) { f.Published.It, f.Target.It = nil, nil },
+		change: func(_ *testing.T, f *explain.Facts) { f.Published.Value, f.Target.Value = nil, nil },
 		step:   explain.StepPublished, state: explain.Stopped, reason: "NotPublished", says: []string{"widgets.example.dev"},
 	},
 	"published under another name": {
 		change: func(t *testing.T, f *explain.Facts) {
-			f.Published.It = []synchubv1alpha1.PublishedResource{*parse[synchubv1alpha1.PublishedResource](t, `
+			f.Published.Value = []synchubv1alpha1.PublishedResource{*parse[synchubv1alpha1.PublishedResource](t, `
 metadata: {name: widgets}
 spec: {resource: {group: example.dev, resource: widgets, version: v1}, projection: {group: shop.dev}}`)}
-			f.Served.It, f.Object.It, f.Target.It = nil, nil, nil
+			f.Served.Value, f.Object.Value, f.Target.Value = nil, nil, nil
 		},
 		step: explain.StepPublished, state: explain.Stopped, says: []string{"gives it another name in mailboxes: widgets (shop.dev)"},
 	},
 	"only related": {
 		change: func(t *testing.T, f *explain.Facts) {
-			f.Published.It = []synchubv1alpha1.PublishedResource{*parse[synchubv1alpha1.PublishedResource](t, `
+			f.Published.Value = []synchubv1alpha1.PublishedResource{*parse[synchubv1alpha1.PublishedResource](t, `
 metadata: {name: shops}
 spec: {resource: {group: example.dev, resource: shops, version: v1}, related: [{identifier: front, origin: Mailbox, resource: {group: example.dev, resource: widgets, version: v1}, object: {reference: {path: spec.widget}}}]}`)}
-			f.Target.It = nil
+			f.Target.Value = nil
 		},
 		step: explain.StepPublished, state: explain.Stopped, reason: "NotPublished", says: []string{"shops/front"},
 	},
 	"a PublishedResource that is not ready": {
 		change: func(_ *testing.T, f *explain.Facts) {
 			publisher(f).Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse, Reason: "SchemaMissing", Message: "There is no schema yet."}}
-			f.Served.It, f.Object.It, f.Target.It = nil, nil, nil
+			f.Served.Value, f.Object.Value, f.Target.Value = nil, nil, nil
 		},
 		step: explain.StepPublished, state: explain.Stopped, reason: "SchemaMissing", says: []string{"widgets is not ready: There is no schema yet"},
 	},
@@ -63,14 +63,14 @@ spec: {resource: {group: example.dev, resource: shops, version: v1}, related: [{
 		change: func(_ *testing.T, f *explain.Facts) {
 			f.SyncTarget.Status.Conditions = append(f.SyncTarget.Status.Conditions, metav1.Condition{Type: "APIsMissing", Status: metav1.ConditionTrue, Reason: "NamingConflict",
 				Message: "The mailbox does not have gizmos.example.dev, widgets.example.dev: kcp does not bind it. Delete the CustomResourceDefinition widgets.example.dev in the mailbox."})
-			f.Target.It = nil
+			f.Target.Value = nil
 		},
 		step: explain.StepPublished, state: explain.Stopped, reason: "NamingConflict", says: []string{"Delete the CustomResourceDefinition widgets.example.dev"},
 	},
 	"an API that the mailbox does not serve": {
 		change: func(_ *testing.T, f *explain.Facts) {
-			f.Published = explain.Seen[[]synchubv1alpha1.PublishedResource]{Error: errDenied}
-			f.Served.It, f.Object.It, f.Target.It = nil, nil, nil
+			f.Published = explain.Observed[[]synchubv1alpha1.PublishedResource]{Err: errDenied}
+			f.Served.Value, f.Object.Value, f.Target.Value = nil, nil, nil
 		},
 		step: explain.StepPublished, state: explain.Stopped, says: []string{"the mailbox does not serve widgets.example.dev"},
 	},
@@ -80,7 +80,7 @@ spec: {resource: {group: example.dev, resource: shops, version: v1}, related: [{
 	},
 	"PublishedResources that cannot be seen": {
 		change: func(_ *testing.T, f *explain.Facts) {
-			f.Published = explain.Seen[[]synchubv1alpha1.PublishedResource]{Error: errDenied}
+			f.Published = explain.Observed[[]synchubv1alpha1.PublishedResource]{Err: errDenied}
 		},
 		state: explain.Unknown, onTarget: explain.Present, says: []string{"cannot be seen: you may not", "--hosting-kubeconfig", "selected by SyncerConfig/all"},
 	},
@@ -103,74 +103,74 @@ spec: {resource: {group: example.dev, resource: shops, version: v1}, related: [{
 		state: explain.OK, onTarget: explain.Present, says: []string{"on the cluster in version v1beta1, which spec.namespaceScope.resources[0] of SyncerConfig/all names"},
 	},
 	"no object anywhere": {
-		change: func(_ *testing.T, f *explain.Facts) { f.Object.It, f.Target.It = nil, nil },
+		change: func(_ *testing.T, f *explain.Facts) { f.Object.Value, f.Target.Value = nil, nil },
 		step:   explain.StepObject, state: explain.Stopped, onTarget: explain.Absent, says: []string{"there is no such object in the mailbox"},
 	},
 	"an object that is gone from the mailbox": {
-		change: func(_ *testing.T, f *explain.Facts) { f.Object.It = nil },
+		change: func(_ *testing.T, f *explain.Facts) { f.Object.Value = nil },
 		step:   explain.StepObject, state: explain.Waiting, onTarget: explain.Present, says: []string{"goes from the cluster, with the policy Delete"},
 	},
 	"an object that is gone from the mailbox, its config suspended": {
-		change: func(_ *testing.T, f *explain.Facts) { f.Object.It, config(f).Spec.Suspend = nil, true },
+		change: func(_ *testing.T, f *explain.Facts) { f.Object.Value, config(f).Spec.Suspend = nil, true },
 		step:   explain.StepObject, state: explain.Stopped, reason: "Suspended", says: []string{"it is left on the cluster"},
 	},
 	"an object from a mailbox that was lost": {
-		change: func(_ *testing.T, f *explain.Facts) { f.Object.It, status(f).Mailbox.Cluster = nil, "another" },
+		change: func(_ *testing.T, f *explain.Facts) { f.Object.Value, status(f).Mailbox.Cluster = nil, "another" },
 		step:   explain.StepObject, state: explain.Stopped, says: []string{"from a mailbox that was lost"},
 	},
 	"an object of the target alone": {
-		change: func(_ *testing.T, f *explain.Facts) { f.Object.It = nil; f.Target.It.SetAnnotations(nil) },
+		change: func(_ *testing.T, f *explain.Facts) { f.Object.Value = nil; f.Target.Value.SetAnnotations(nil) },
 		step:   explain.StepObject, state: explain.Stopped, says: []string{"florin has an object web that did not come from the mailbox"},
 	},
 	"an object of the target that is to come up": {
 		change: func(_ *testing.T, f *explain.Facts) {
-			f.Object.It = nil
-			f.Target.It.SetAnnotations(nil)
+			f.Object.Value = nil
+			f.Target.Value.SetAnnotations(nil)
 			config(f).Spec = edgev2alpha1.SyncerConfigSpec{Upsync: []edgev2alpha1.UpsyncSet{{APIGroup: "example.dev", Resources: []string{"widgets"}, Namespaces: []string{"shop"}, Names: []string{"*"}}}}
 		},
 		step: explain.StepObject, state: explain.Waiting, says: []string{"selects it for coming up"},
 	},
 	"an object that came up": {
 		change: func(t *testing.T, f *explain.Facts) {
-			f.Target.It.SetAnnotations(nil)
-			f.Target.It.SetLabels(nil)
-			f.Object.It = raised(t, f.Target.It, "")
+			f.Target.Value.SetAnnotations(nil)
+			f.Target.Value.SetLabels(nil)
+			f.Object.Value = upsynced(t, f.Target.Value, "")
 		},
 		state: explain.OK, onTarget: explain.Present, says: []string{"where it came up from", "it came up from the cluster, where it is shop/web"},
 	},
 	"an object that came up, and is gone below": {
 		change: func(t *testing.T, f *explain.Facts) {
-			f.Target.It.SetAnnotations(nil)
-			f.Object.It, f.Target.It = raised(t, f.Target.It, ""), nil
+			f.Target.Value.SetAnnotations(nil)
+			f.Object.Value, f.Target.Value = upsynced(t, f.Target.Value, ""), nil
 		},
 		step: explain.StepTarget, state: explain.Waiting, onTarget: explain.Absent, says: []string{"once that is proven it goes from the mailbox"},
 	},
 	"an object that is being deleted": {
-		change: func(_ *testing.T, f *explain.Facts) { f.Object.It.SetDeletionTimestamp(&metav1.Time{Time: now}) },
+		change: func(_ *testing.T, f *explain.Facts) { f.Object.Value.SetDeletionTimestamp(&metav1.Time{Time: now}) },
 		step:   explain.StepObject, state: explain.Stopped, reason: "Terminating",
 	},
 	"an object that waits for the target": {
 		change: func(_ *testing.T, f *explain.Facts) {
-			f.Object.It.SetDeletionTimestamp(&metav1.Time{Time: now})
-			f.Object.It.SetFinalizers([]string{sync.Finalizer})
+			f.Object.Value.SetDeletionTimestamp(&metav1.Time{Time: now})
+			f.Object.Value.SetFinalizers([]string{objectsync.Finalizer})
 		},
 		step: explain.StepObject, state: explain.Waiting, reason: "Terminating",
 	},
 	"an object that cannot be read": {
-		change: func(_ *testing.T, f *explain.Facts) { f.Object.It, f.Object.Error = nil, errDenied },
+		change: func(_ *testing.T, f *explain.Facts) { f.Object.Value, f.Object.Err = nil, errDenied },
 		state:  explain.Unknown, says: []string{"it cannot be read in the mailbox: you may not"},
 	},
 	"a binding that gives users their rights": {
 		change: func(_ *testing.T, f *explain.Facts) {
-			f.Object.It.SetLabels(map[string]string{edgev2alpha1.LabelMailboxAccess: "true"})
-			f.Target.It = nil
+			f.Object.Value.SetLabels(map[string]string{edgev2alpha1.LabelMailboxAccess: "true"})
+			f.Target.Value = nil
 		},
 		step: explain.StepSelected, state: explain.Stopped, says: []string{"spec.mailboxAccess"},
 	},
 	"a namespace that was made for what came up": {
 		change: func(_ *testing.T, f *explain.Facts) {
-			f.Object.It.SetAnnotations(map[string]string{ownership.EnsuredAnnotation: owner.EnsuredValue(transform.SelfOf(f.Object.It))})
-			f.Target.It = nil
+			f.Object.Value.SetAnnotations(map[string]string{ownership.EnsuredAnnotation: owner.EnsuredValue(transform.SelfOf(f.Object.Value))})
+			f.Target.Value = nil
 		},
 		step: explain.StepSelected, state: explain.Stopped, says: []string{"only for what came up"},
 	},
@@ -179,5 +179,5 @@ spec: {resource: {group: example.dev, resource: shops, version: v1}, related: [{
 // inVersions has the Widgets published in several versions.
 func inVersions(f *explain.Facts, versions ...string) {
 	publisher(f).Spec.Resource.Version = ""
-	f.Served.It.Versions = versions
+	f.Served.Value.Versions = versions
 }

@@ -26,66 +26,66 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/overview"
-	"github.com/synchub-dev/synchub/controllers/sync"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
 )
 
-// lookAtCompatibility tells whether the target takes objects of the resource.
-func (e *explainer) lookAtCompatibility() {
-	if !e.travels() || e.place.Resource == "" {
+// explainCompatibility tells whether the target takes objects of the resource.
+func (e *explainer) explainCompatibility() {
+	if !e.belongsOnTarget() || e.targetRef.Resource == "" {
 		return
 	}
 	recorded := e.facts.SyncTarget.Status.SyncedResources
 	index := slices.IndexFunc(recorded, func(one edgev2alpha1.SyncedResource) bool {
-		return one.Group == e.place.Group && one.Resource == e.place.Resource
+		return one.Group == e.targetRef.Group && one.Resource == e.targetRef.Resource
 	})
 	if index < 0 {
-		e.say(StepCompatibility, Waiting, "the hub does not list %s in the SyncTarget's status.syncedResources yet", e.place.GroupResource())
+		e.addStep(StepCompatibility, Waiting, "the hub does not list %s in the SyncTarget's status.syncedResources yet", e.targetRef.GroupResource())
 		return
 	}
 	found := recorded[index]
 	switch {
 	case found.State == edgev2alpha1.SyncedResourceIncompatible && found.Reason == "SchemaIncompatible" && e.warnsOnly():
-		e.say(StepCompatibility, OK, "not every object fits, and the PublishedResource lets them go down all the same: %s", sentence(found.Message)).because(found.Reason)
+		e.addStep(StepCompatibility, OK, "not every object fits, and the PublishedResource lets them go down all the same: %s", sentence(found.Message)).withReason(found.Reason)
 	case found.State == edgev2alpha1.SyncedResourceIncompatible:
-		e.say(StepCompatibility, Stopped, "%s", sentence(found.Message)).because(found.Reason)
+		e.addStep(StepCompatibility, Stopped, "%s", sentence(found.Message)).withReason(found.Reason)
 	case found.State == edgev2alpha1.SyncedResourceAccepted:
-		e.say(StepCompatibility, OK, "the cluster takes %s", e.place.GroupResource()).because(found.Reason)
+		e.addStep(StepCompatibility, OK, "the cluster takes %s", e.targetRef.GroupResource()).withReason(found.Reason)
 	case e.observed != nil:
-		e.say(StepCompatibility, OK, "the cluster took %s before; the hub compares it again", e.place.GroupResource()).because(found.Reason)
+		e.addStep(StepCompatibility, OK, "the cluster took %s before; the hub compares it again", e.targetRef.GroupResource()).withReason(found.Reason)
 	default:
-		e.say(StepCompatibility, Waiting, "the hub has not found out yet whether the cluster takes %s", e.place.GroupResource()).because(found.Reason)
+		e.addStep(StepCompatibility, Waiting, "the hub has not found out yet whether the cluster takes %s", e.targetRef.GroupResource()).withReason(found.Reason)
 	}
 }
 
 func (e *explainer) warnsOnly() bool {
-	return e.publisher != nil && e.publisher.Spec.Compatibility == synchubv1alpha1.CompatibilityWarn
+	return e.publishedResource != nil && e.publishedResource.Spec.Compatibility == synchubv1alpha1.CompatibilityWarn
 }
 
-// lookAtReport tells what the hub says of the object: that includes what the target answered.
-func (e *explainer) lookAtReport() {
-	if !e.travels() && e.stay == "" {
+// explainReport tells what the hub says of the object: that includes what the target answered.
+func (e *explainer) explainReport() {
+	if !e.belongsOnTarget() && e.noDownsyncReason == "" {
 		return
 	}
 	if failure, config := e.failure(); failure != nil {
-		e.say(StepReport, Stopped, "%s: %s", config, sentence(failure.Message)).because(failure.Reason)
+		e.addStep(StepReport, Stopped, "%s: %s", config, sentence(failure.Message)).withReason(failure.Reason)
 		return
 	}
 	last := e.lastEvent()
-	if last != nil && e.observed == nil && e.stay == "" {
-		age := overview.Duration(e.facts.Now.Sub(last.LastTimestamp.Time))
-		if e.isOver(last) {
-			e.say(StepReport, OK, "an event, %s ago, said: %s; that is over: since then the hub has counted the objects that fail, and this one is not among them", age, sentence(last.Message))
+	if last != nil && e.observed == nil && e.noDownsyncReason == "" {
+		age := overview.FormatDuration(e.facts.Now.Sub(last.LastTimestamp.Time))
+		if e.isResolved(last) {
+			e.addStep(StepReport, OK, "an event, %s ago, said: %s; that is over: since then the hub has counted the objects that fail, and this one is not among them", age, sentence(last.Message))
 			return
 		}
-		e.say(StepReport, Stopped, "the last event about it, %s ago: %s", age, sentence(last.Message)).because(last.Reason)
+		e.addStep(StepReport, Stopped, "the last event about it, %s ago: %s", age, sentence(last.Message)).withReason(last.Reason)
 		return
 	}
-	if beyond := e.beyondLimits(); beyond != nil && e.observed == nil && e.stay == "" {
-		e.say(StepReport, Stopped, "it may be among what is beyond a limit: %s", sentence(beyond.Message)).because(beyond.Reason)
+	if beyond := e.beyondLimits(); beyond != nil && e.observed == nil && e.noDownsyncReason == "" {
+		e.addStep(StepReport, Stopped, "it may be among what is beyond a limit: %s", sentence(beyond.Message)).withReason(beyond.Reason)
 		return
 	}
-	if e.facts.Configs.Error == nil && e.countFailed() > edgev2alpha1.MaxFailures {
-		e.say(StepReport, Unknown, "so many objects fail that not all are listed").do("see the events in the mailbox")
+	if e.facts.Configs.Err == nil && e.countFailed() > edgev2alpha1.MaxFailures {
+		e.addStep(StepReport, Unknown, "so many objects fail that not all are listed").withAdvice("see the events in the mailbox")
 	}
 }
 
@@ -98,39 +98,39 @@ func (e *explainer) beyondLimits() *metav1.Condition {
 		return nil
 	}
 	switch beyond.Reason {
-	case sync.ReasonMailboxLimitExceeded:
+	case objectsync.ReasonMailboxLimitExceeded:
 		return beyond
-	case sync.ReasonResourceLimitExceeded:
-		if e.publisher == nil || e.publisher.Spec.Limits != nil {
+	case objectsync.ReasonResourceLimitExceeded:
+		if e.publishedResource == nil || e.publishedResource.Spec.Limits != nil {
 			return beyond
 		}
 	}
 	return nil
 }
 
-// isOver tells whether the failure that an event tells of is none any more: the hub counted failures after it, listed all of
+// isResolved tells whether the failure that an event tells of is none any more: the hub counted failures after it, listed all of
 // them, and the object is not among them.
-func (e *explainer) isOver(event *corev1.Event) bool {
+func (e *explainer) isResolved(event *corev1.Event) bool {
 	status := &e.facts.SyncTarget.Status
-	return status.Counts != nil && int(status.Counts.Failed) == len(status.Failures) && e.among(status.Failures) == nil &&
+	return status.Counts != nil && int(status.Counts.Failed) == len(status.Failures) && e.findFailure(status.Failures) == nil &&
 		event.LastTimestamp.Before(status.LastSyncerHeartbeatTime)
 }
 
 // failure returns what the status of a config says about the object, or where no config selects it that of the SyncTarget.
 func (e *explainer) failure() (*edgev2alpha1.ObjectFailure, string) {
 	for _, reported := range e.reports() {
-		if found := e.among(reported.Failures); found != nil {
+		if found := e.findFailure(reported.Failures); found != nil {
 			return found, reported.config
 		}
 	}
-	if found := e.among(e.facts.SyncTarget.Status.Failures); found != nil && len(e.selected.Configs) == 0 {
+	if found := e.findFailure(e.facts.SyncTarget.Status.Failures); found != nil && len(e.selected.Configs) == 0 {
 		return found, "SyncTarget/" + e.facts.SyncTarget.Name
 	}
 	return nil, ""
 }
 
-// among returns the failure of the object, nil if it is not listed.
-func (e *explainer) among(failures []edgev2alpha1.ObjectFailure) *edgev2alpha1.ObjectFailure {
+// findFailure returns the failure of the object, nil if it is not listed.
+func (e *explainer) findFailure(failures []edgev2alpha1.ObjectFailure) *edgev2alpha1.ObjectFailure {
 	index := slices.IndexFunc(failures, func(failure edgev2alpha1.ObjectFailure) bool {
 		return failure.Group == e.facts.Resource.Group && failure.Resource == e.facts.Resource.Resource &&
 			failure.Namespace == e.facts.Key.Namespace && failure.Name == e.facts.Key.Name
@@ -147,10 +147,10 @@ type report struct {
 }
 
 func (e *explainer) reports() (reports []report) {
-	for _, config := range e.facts.Configs.It.SyncerConfigs {
+	for _, config := range e.facts.Configs.Value.SyncerConfigs {
 		reports = append(reports, report{"SyncerConfig/" + config.Name, &config.Status})
 	}
-	for _, config := range e.facts.Configs.It.EdgeSyncConfigs {
+	for _, config := range e.facts.Configs.Value.EdgeSyncConfigs {
 		reports = append(reports, report{"EdgeSyncConfig/" + config.Name, &config.Status})
 	}
 	return reports
@@ -179,8 +179,8 @@ func (e *explainer) lastEvent() (last *corev1.Event) {
 }
 
 func (e *explainer) uid() types.UID {
-	if e.facts.Object.It == nil {
+	if e.facts.Object.Value == nil {
 		return ""
 	}
-	return e.facts.Object.It.GetUID()
+	return e.facts.Object.Value.GetUID()
 }

@@ -22,15 +22,15 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
-	"github.com/synchub-dev/synchub/controllers/sync/ownership"
-	"github.com/synchub-dev/synchub/controllers/sync/transform"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
 // scope replaces what the config selects.
 func scope(text string) func(*testing.T, *explain.Facts) {
 	return func(t *testing.T, f *explain.Facts) {
 		config(f).Spec = *parse[edgev2alpha1.SyncerConfigSpec](t, text)
-		f.Target.It = nil
+		f.Target.Value = nil
 	}
 }
 
@@ -39,14 +39,14 @@ func publish(text string, absent bool) func(*testing.T, *explain.Facts) {
 	return func(t *testing.T, f *explain.Facts) {
 		publisher(f).Spec = *parse[synchubv1alpha1.PublishedResourceSpec](t, "resource: {group: example.dev, resource: widgets, kind: Widget, version: v1}\n"+text)
 		if absent {
-			f.Target.It = nil
+			f.Target.Value = nil
 		}
 	}
 }
 
-var selectionCases = map[string]situation{
+var selectionCases = map[string]testCase{
 	"no config": {
-		change: func(_ *testing.T, f *explain.Facts) { f.Configs.It.SyncerConfigs, f.Target.It = nil, nil },
+		change: func(_ *testing.T, f *explain.Facts) { f.Configs.Value.SyncerConfigs, f.Target.Value = nil, nil },
 		step:   explain.StepSelected, state: explain.Stopped, reason: "NotSelected", says: []string{"no config of the mailbox names widgets.example.dev"},
 	},
 	"another namespace": {
@@ -74,7 +74,7 @@ var selectionCases = map[string]situation{
 		step:   explain.StepSelected, state: explain.Stopped, reason: "NotSelected", says: []string{"spec.namespacedObjects[0], but a list of it is absent or empty"},
 	},
 	"deselected, and still there": {
-		change: func(_ *testing.T, f *explain.Facts) { f.Configs.It.SyncerConfigs = nil },
+		change: func(_ *testing.T, f *explain.Facts) { f.Configs.Value.SyncerConfigs = nil },
 		step:   explain.StepSelected, state: explain.Stopped, reason: "NotSelected", onTarget: explain.Present, says: []string{"it goes from the cluster once that is proven, with the policy Delete"},
 	},
 	"suspended": {
@@ -82,20 +82,20 @@ var selectionCases = map[string]situation{
 		step:   explain.StepSelected, state: explain.Stopped, reason: "Suspended", says: []string{"SyncerConfig/all"},
 	},
 	"configs that cannot be read": {
-		change: func(_ *testing.T, f *explain.Facts) { f.Configs = explain.Seen[explain.Configs]{Error: errDenied} },
+		change: func(_ *testing.T, f *explain.Facts) { f.Configs = explain.Observed[explain.Configs]{Err: errDenied} },
 		state:  explain.Unknown, says: []string{"the configs of the mailbox cannot be read: you may not"},
 	},
 	"all of the resource": {
 		change: func(t *testing.T, f *explain.Facts) {
-			f.Configs.It.SyncerConfigs = nil
+			f.Configs.Value.SyncerConfigs = nil
 			publish("select: All", false)(t, f)
 		},
 		state: explain.OK, says: []string{"the PublishedResource selects all objects"},
 	},
 	"related to another": {
 		change: func(t *testing.T, f *explain.Facts) {
-			f.Configs.It.SyncerConfigs = nil
-			f.Target.It = placed(t, f.Object.It, transform.Wish{Policy: ownership.PolicyDelete, Relation: "shops/front"})
+			f.Configs.Value.SyncerConfigs = nil
+			f.Target.Value = placed(t, f.Object.Value, transform.SyncSpec{Policy: ownership.PolicyDelete, Relation: "shops/front"})
 		},
 		state: explain.OK, onTarget: explain.Present, says: []string{"related to another object, by shops/front"},
 	},
@@ -110,7 +110,7 @@ var selectionCases = map[string]situation{
 	"a namespace that cannot be seen": {
 		change: func(t *testing.T, f *explain.Facts) {
 			publish("filter: {namespace: {matchLabels: {tier: gold}}}", false)(t, f)
-			f.Namespace.It, f.Namespace.Error = nil, errDenied
+			f.Namespace.Value, f.Namespace.Err = nil, errDenied
 		},
 		state: explain.Unknown, says: []string{"the labels of its namespace"},
 	},
@@ -132,14 +132,14 @@ var selectionCases = map[string]situation{
 	"in a namespace that the SyncTarget is not bound to": {
 		change: func(_ *testing.T, f *explain.Facts) {
 			f.SyncTarget.Spec.Namespaces = &edgev2alpha1.TargetNamespaces{Only: []string{"till"}}
-			f.Target.It = nil
+			f.Target.Value = nil
 		},
 		step: explain.StepName, state: explain.Stopped, reason: "NamespaceNotAllowed", says: []string{"spec.namespaces.only"},
 	},
 	"selected for coming up as well": {
 		change: func(_ *testing.T, f *explain.Facts) {
 			config(f).Spec.Upsync = []edgev2alpha1.UpsyncSet{{APIGroup: "example.dev", Resources: []string{"widgets"}, Namespaces: []string{"shop"}, Names: []string{"web"}}}
-			f.Target.It = nil
+			f.Target.Value = nil
 		},
 		step: explain.StepName, state: explain.Stopped, reason: "SelectedUp",
 	},

@@ -27,68 +27,68 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// lookAtSyncTarget tells what its operator has done to the SyncTarget.
-func (e *explainer) lookAtSyncTarget() {
+// explainSyncTarget tells what its operator has done to the SyncTarget.
+func (e *explainer) explainSyncTarget() {
 	spec, name := &e.facts.SyncTarget.Spec, e.facts.SyncTarget.Name
 	switch {
 	case e.facts.SyncTarget.DeletionTimestamp != nil && spec.DeletionPolicy == edgev2alpha1.DeletionPolicyDelete:
-		e.say(StepSyncTarget, Stopped, "it is being deleted, and what the hub placed on the cluster with it").because("Deleting")
+		e.addStep(StepSyncTarget, Stopped, "it is being deleted, and what the hub placed on the cluster with it").withReason("Deleting")
 	case e.facts.SyncTarget.DeletionTimestamp != nil:
-		e.say(StepSyncTarget, Stopped, "it is being deleted; what the hub placed on the cluster is left there, without marks").because("Deleting")
+		e.addStep(StepSyncTarget, Stopped, "it is being deleted; what the hub placed on the cluster is left there, without marks").withReason("Deleting")
 	case spec.Suspend:
-		e.say(StepSyncTarget, Stopped, "it is suspended: nothing is written to the cluster").because("Suspended").do("kubectl synchub resume %s", name)
+		e.addStep(StepSyncTarget, Stopped, "it is suspended: nothing is written to the cluster").withReason("Suspended").withAdvice("kubectl synchub resume %s", name)
 	case spec.Drain:
-		e.say(StepSyncTarget, Stopped, "it is drained: what the hub placed on the cluster is taken away").because("Draining").do("kubectl synchub uncordon %s", name)
+		e.addStep(StepSyncTarget, Stopped, "it is drained: what the hub placed on the cluster is taken away").withReason("Draining").withAdvice("kubectl synchub uncordon %s", name)
 	case spec.Unschedulable:
-		e.say(StepSyncTarget, OK, "it is cordoned: nothing new is made on the cluster, and what is there stays in step").because("Cordoned")
+		e.addStep(StepSyncTarget, OK, "it is cordoned: nothing new is made on the cluster, and what is there stays in sync").withReason("Cordoned")
 	default:
-		e.say(StepSyncTarget, OK, "it is registered")
+		e.addStep(StepSyncTarget, OK, "it is registered")
 	}
 }
 
-// lookAtConnection tells whether the hub reaches the cluster and syncs with it.
-func (e *explainer) lookAtConnection() {
+// explainConnection tells whether the hub reaches the cluster and syncs with it.
+func (e *explainer) explainConnection() {
 	row := overview.RowOf(e.facts.SyncTarget, e.facts.Now)
-	if row.Reason == overview.ReasonSilent {
-		e.say(StepConnection, Unknown, "%s", sentence(row.Message)).because(row.Reason)
+	if row.Reason == overview.ReasonHubSilent {
+		e.addStep(StepConnection, Unknown, "%s", sentence(row.Message)).withReason(row.Reason)
 		return
 	}
 	for _, kind := range []string{edgev2alpha1.ConditionHeartbeatHealthy, edgev2alpha1.ConditionSyncerReady} {
 		condition := e.condition(kind)
 		if condition == nil {
-			e.say(StepConnection, Unknown, "the hub has not said %s yet", kind)
+			e.addStep(StepConnection, Unknown, "the hub has not said %s yet", kind)
 			return
 		}
-		if condition.Status != metav1.ConditionTrue && (kind == edgev2alpha1.ConditionHeartbeatHealthy || !e.isSaidElsewhere()) {
-			e.say(StepConnection, stateOf(condition), "%s", sentence(condition.Message)).because(condition.Reason)
+		if condition.Status != metav1.ConditionTrue && (kind == edgev2alpha1.ConditionHeartbeatHealthy || !e.isReportedElsewhere()) {
+			e.addStep(StepConnection, stateOfCondition(condition), "%s", sentence(condition.Message)).withReason(condition.Reason)
 			return
 		}
 	}
-	step := e.say(StepConnection, OK, "the hub reaches the cluster")
+	step := e.addStep(StepConnection, OK, "the hub reaches the cluster")
 	if authorized := e.condition(edgev2alpha1.ConditionSyncerAuthorized); authorized != nil && authorized.Status == metav1.ConditionFalse {
-		step.because(authorized.Reason).do("%s", sentence(authorized.Message))
+		step.withReason(authorized.Reason).withAdvice("%s", sentence(authorized.Message))
 	}
 }
 
-// isSaidElsewhere tells whether the hub does not sync for a reason that another step is about.
-func (e *explainer) isSaidElsewhere() bool {
+// isReportedElsewhere tells whether the hub does not sync for a reason that another step is about.
+func (e *explainer) isReportedElsewhere() bool {
 	spec := &e.facts.SyncTarget.Spec
 	return spec.Suspend || spec.Drain || e.facts.SyncTarget.DeletionTimestamp != nil || e.facts.SyncTarget.Status.Mailbox == nil
 }
 
-// lookAtMailbox tells whether there is a mailbox, and whether it can be looked into.
-func (e *explainer) lookAtMailbox() {
+// explainMailbox tells whether there is a mailbox, and whether it can be looked into.
+func (e *explainer) explainMailbox() {
 	mailbox, condition := e.facts.SyncTarget.Status.Mailbox, e.condition(edgev2alpha1.ConditionMailboxReady)
 	switch {
 	case condition != nil && condition.Status != metav1.ConditionTrue:
-		e.say(StepMailbox, stateOf(condition), "%s", sentence(condition.Message)).because(condition.Reason)
+		e.addStep(StepMailbox, stateOfCondition(condition), "%s", sentence(condition.Message)).withReason(condition.Reason)
 	case mailbox == nil:
-		e.say(StepMailbox, Waiting, "it has no mailbox workspace yet")
-	case e.facts.Served.Error != nil:
-		e.say(StepMailbox, Unknown, "the workspace %s cannot be looked into: %s", mailbox.Workspace, inOneLine(e.facts.Served.Error)).
-			do("ask for a role there in spec.mailboxAccess of the SyncTarget")
+		e.addStep(StepMailbox, Waiting, "it has no mailbox workspace yet")
+	case e.facts.Served.Err != nil:
+		e.addStep(StepMailbox, Unknown, "the workspace %s cannot be looked into: %s", mailbox.Workspace, inOneLine(e.facts.Served.Err)).
+			withAdvice("ask for a role there in spec.mailboxAccess of the SyncTarget")
 	default:
-		e.say(StepMailbox, OK, "it is the workspace %s", mailbox.Workspace)
+		e.addStep(StepMailbox, OK, "it is the workspace %s", mailbox.Workspace)
 	}
 }
 
@@ -96,8 +96,8 @@ func (e *explainer) condition(kind string) *metav1.Condition {
 	return meta.FindStatusCondition(e.facts.SyncTarget.Status.Conditions, kind)
 }
 
-// stateOf is what a condition that is not True comes to: what has only begun ends by itself.
-func stateOf(condition *metav1.Condition) State {
+// stateOfCondition is what a condition that is not True comes to: what has only begun ends by itself.
+func stateOfCondition(condition *metav1.Condition) State {
 	switch condition.Reason {
 	case targets.ReasonConnecting, "Initializing", "Starting":
 		return Waiting

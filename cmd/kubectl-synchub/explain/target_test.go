@@ -26,17 +26,17 @@ import (
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
 )
 
-var targetCases = map[string]situation{
+var targetCases = map[string]testCase{
 	"all is well": {
 		change: func(*testing.T, *explain.Facts) {}, state: explain.OK, onTarget: explain.Present,
-		says: []string{"web is on florin, in step with the mailbox", "selected by SyncerConfig/all spec.namespaceScope.resources[0]", "shows the cluster's status"},
+		says: []string{"web is on florin, in sync with the mailbox", "selected by SyncerConfig/all spec.namespaceScope.resources[0]", "shows the cluster's status"},
 	},
 	"suspended": {
 		change: func(_ *testing.T, f *explain.Facts) { spec(f).Suspend = true },
 		step:   explain.StepSyncTarget, state: explain.Stopped, reason: "Suspended", says: []string{"web is on florin: ", "synchub resume florin"},
 	},
 	"drained": {
-		change: func(_ *testing.T, f *explain.Facts) { spec(f).Drain, f.Target.It = true, nil },
+		change: func(_ *testing.T, f *explain.Facts) { spec(f).Drain, f.Target.Value = true, nil },
 		step:   explain.StepSyncTarget, state: explain.Stopped, reason: "Draining", onTarget: explain.Absent, says: []string{"web is not on florin: ", "synchub uncordon florin"},
 	},
 	"deleted, and what was placed with it": {
@@ -54,7 +54,7 @@ var targetCases = map[string]situation{
 		change: func(_ *testing.T, f *explain.Facts) { spec(f).Unschedulable = true }, state: explain.OK, says: []string{"cordoned"},
 	},
 	"cordoned, and not there": {
-		change: func(_ *testing.T, f *explain.Facts) { spec(f).Unschedulable, f.Target.It = true, nil },
+		change: func(_ *testing.T, f *explain.Facts) { spec(f).Unschedulable, f.Target.Value = true, nil },
 		step:   explain.StepTarget, state: explain.Stopped, reason: "TargetCordoned", says: []string{"synchub uncordon florin"},
 	},
 	"unreachable": {
@@ -79,7 +79,7 @@ var targetCases = map[string]situation{
 	"no hub runs": {
 		change: func(_ *testing.T, f *explain.Facts) {
 			status(f).LastSyncerHeartbeatTime = &metav1.Time{Time: now.Add(-time.Hour)}
-			f.Target.It = nil
+			f.Target.Value = nil
 		},
 		step: explain.StepTarget, state: explain.Waiting, says: []string{"look whether the hub runs"},
 	},
@@ -95,18 +95,18 @@ var targetCases = map[string]situation{
 	"a mailbox that is being made": {
 		change: func(_ *testing.T, f *explain.Facts) {
 			setCondition(status(f), edgev2alpha1.ConditionMailboxReady, metav1.ConditionFalse, "Initializing", "It is being made.")
-			status(f).Mailbox, f.Served.Error, f.Target.It = nil, errDenied, nil
+			status(f).Mailbox, f.Served.Err, f.Target.Value = nil, errDenied, nil
 		},
 		step: explain.StepMailbox, state: explain.Waiting, reason: "Initializing",
 	},
 	"a mailbox that cannot be looked into": {
 		change: func(_ *testing.T, f *explain.Facts) {
-			f.Served.It, f.Served.Error, f.Object.It = nil, errDenied, nil
+			f.Served.Value, f.Served.Err, f.Object.Value = nil, errDenied, nil
 		},
 		state: explain.Unknown, onTarget: explain.Present, says: []string{"cannot be looked into: you may not", "spec.mailboxAccess", "with the hub's mark"},
 	},
 	"the target cannot be asked": {
-		change: func(_ *testing.T, f *explain.Facts) { f.Target.It, f.Target.Error = nil, errDenied },
+		change: func(_ *testing.T, f *explain.Facts) { f.Target.Value, f.Target.Err = nil, errDenied },
 		state:  explain.Unknown, onTarget: explain.PresenceUnknown, says: []string{"Whether web is on florin cannot be seen", "you may not", "--target-kubeconfig"},
 	},
 }

@@ -52,8 +52,8 @@ func TestRowOf(t *testing.T) {
 	}{
 		"all is well": {syncTarget("a", time.Minute, "True", "Ready", nil), "True", "Ready", true},
 		"no hub has seen it": {
-			&edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, "Unknown", overview.ReasonSilent, false},
-		"green from long ago":     {syncTarget("a", time.Hour, "True", "Ready", nil), "Unknown", overview.ReasonSilent, false},
+			&edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, "Unknown", overview.ReasonHubSilent, false},
+		"green from long ago":     {syncTarget("a", time.Hour, "True", "Ready", nil), "Unknown", overview.ReasonHubSilent, false},
 		"red from long ago":       {syncTarget("a", time.Hour, "False", "TargetUnreachable", nil), "False", "TargetUnreachable", false},
 		"another cluster answers": {syncTarget("a", 0, "False", "ClusterChanged", func(s *edgev2alpha1.SyncTarget) { s.Status.ObservedClusterID = "b" }), "False", "ClusterChanged", false},
 		"something fails":         {syncTarget("a", 0, "True", "Ready", func(s *edgev2alpha1.SyncTarget) { s.Status.Counts.Failed = 1 }), "True", "Ready", false},
@@ -61,10 +61,10 @@ func TestRowOf(t *testing.T) {
 			s.Status.SyncedResources = []edgev2alpha1.SyncedResource{{Resource: "widgets", State: edgev2alpha1.SyncedResourceIncompatible}}
 		}), "True", "Ready", false},
 		"a right is missing": {syncTarget("a", 0, "True", "Ready", func(s *edgev2alpha1.SyncTarget) {
-			s.Status.Conditions = append(s.Status.Conditions, metav1.Condition{Type: edgev2alpha1.ConditionSyncerAuthorized, Status: "False", Reason: "RightsMissing"})
+			s.Status.Conditions = append(s.Status.Conditions, metav1.Condition{Type: edgev2alpha1.ConditionSyncerAuthorized, Status: "False", Reason: "MissingPermissions"})
 		}), "True", "Ready", false},
 		"a right may be missing": {syncTarget("a", 0, "True", "Ready", func(s *edgev2alpha1.SyncTarget) {
-			s.Status.Conditions = append(s.Status.Conditions, metav1.Condition{Type: edgev2alpha1.ConditionSyncerAuthorized, Status: "Unknown", Reason: "NotAscertained"})
+			s.Status.Conditions = append(s.Status.Conditions, metav1.Condition{Type: edgev2alpha1.ConditionSyncerAuthorized, Status: "Unknown", Reason: "UnknownPermissions"})
 		}), "True", "Ready", true},
 		"a mailbox is too large": {syncTarget("a", 0, "True", "Ready", func(s *edgev2alpha1.SyncTarget) {
 			s.Status.Conditions = append(s.Status.Conditions, metav1.Condition{Type: edgev2alpha1.ConditionMailboxLimitExceeded, Status: "True", Reason: "MailboxLimitExceeded"})
@@ -78,12 +78,12 @@ func TestRowOf(t *testing.T) {
 			s.Spec.Drain = true
 			s.Status.Conditions = append(s.Status.Conditions, metav1.Condition{Type: edgev2alpha1.ConditionDrained, Status: "True"})
 		}), "False,Drained", "Draining", false},
-		"being deleted": {syncTarget("a", 0, "False", "Departing", func(s *edgev2alpha1.SyncTarget) { s.DeletionTimestamp = &metav1.Time{Time: now} }), "False,Deleting", "Departing", false},
+		"being deleted": {syncTarget("a", 0, "False", "CleaningUp", func(s *edgev2alpha1.SyncTarget) { s.DeletionTimestamp = &metav1.Time{Time: now} }), "False,Deleting", "CleaningUp", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			row := overview.RowOf(test.of, now)
-			if row.State() != test.state || row.Reason != test.reason || row.IsWell() != test.well {
-				t.Errorf("got %q because of %q, well: %v", row.State(), row.Reason, row.IsWell())
+			if row.State() != test.state || row.Reason != test.reason || row.IsHealthy() != test.well {
+				t.Errorf("got %q because of %q, well: %v", row.State(), row.Reason, row.IsHealthy())
 			}
 		})
 	}
@@ -112,12 +112,12 @@ func rows() []overview.Row {
 	return all
 }
 
-func TestWorstFirst(t *testing.T) {
+func TestSortWorstFirst(t *testing.T) {
 	want := []string{"down", "silent", "suspended", "failing-much", "failing-some", "late", "well"}
 	for range 20 {
 		all := rows()
 		slices.Reverse(all)
-		overview.WorstFirst(all)
+		overview.SortWorstFirst(all)
 		var got []string
 		for _, row := range all {
 			got = append(got, row.Name)

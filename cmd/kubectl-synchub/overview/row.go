@@ -29,11 +29,11 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 )
 
-// silence is how old a heartbeat may be before what the hub wrote last counts for nothing. The hub writes it each minute.
-const silence = 3 * time.Minute
+// heartbeatTimeout is how old a heartbeat may be before what the hub wrote last counts for nothing. The hub writes it each minute.
+const heartbeatTimeout = 3 * time.Minute
 
-// ReasonSilent is why a SyncTarget is Unknown that no hub has written to for long.
-const ReasonSilent = "HubSilent"
+// ReasonHubSilent is why a SyncTarget is Unknown that no hub has written to for long.
+const ReasonHubSilent = "HubSilent"
 
 // Row is what is known of one SyncTarget at some time.
 type Row struct {
@@ -41,8 +41,8 @@ type Row struct {
 	// Ready is that of the condition, but Unknown if it cannot be known; Reason and Message tell why it is not True.
 	Ready           metav1.ConditionStatus
 	Reason, Message string
-	// Asides are what an operator did to it: Cordoned, Draining or Drained, Suspended, Deleting.
-	Asides []string
+	// Modes are what an operator did to it: Cordoned, Draining or Drained, Suspended, Deleting.
+	Modes []string
 	// Objects and Failed are counts, nil where the hub has not counted yet.
 	Objects, Failed *int32
 	// Failures are the first of the failed objects.
@@ -66,8 +66,8 @@ type Row struct {
 func RowOf(syncTarget *edgev2alpha1.SyncTarget, now time.Time) Row {
 	status := &syncTarget.Status
 	row := Row{
-		Name: syncTarget.Name, Ready: metav1.ConditionUnknown, Reason: ReasonSilent, Message: "No hub has said anything about it yet.",
-		Asides: asidesOf(syncTarget), Created: syncTarget.CreationTimestamp.Time,
+		Name: syncTarget.Name, Ready: metav1.ConditionUnknown, Reason: ReasonHubSilent, Message: "No hub has said anything about it yet.",
+		Modes: modesOf(syncTarget), Created: syncTarget.CreationTimestamp.Time,
 	}
 	if ready := meta.FindStatusCondition(status.Conditions, edgev2alpha1.ConditionReady); ready != nil {
 		row.Ready, row.Reason, row.Message = ready.Status, ready.Reason, ready.Message
@@ -80,9 +80,9 @@ func RowOf(syncTarget *edgev2alpha1.SyncTarget, now time.Time) Row {
 	}
 	if last := status.LastSyncerHeartbeatTime; last != nil {
 		row.LastSeen = last.Time
-		if age := now.Sub(last.Time); age > silence && row.Ready == metav1.ConditionTrue {
-			row.Ready, row.Reason = metav1.ConditionUnknown, ReasonSilent
-			row.Message = "No hub has written anything for " + Duration(age) + ": is one running?"
+		if age := now.Sub(last.Time); age > heartbeatTimeout && row.Ready == metav1.ConditionTrue {
+			row.Ready, row.Reason = metav1.ConditionUnknown, ReasonHubSilent
+			row.Message = "No hub has written anything for " + FormatDuration(age) + ": is one running?"
 		}
 	}
 	if status.Counts != nil {
@@ -106,7 +106,7 @@ func RowOf(syncTarget *edgev2alpha1.SyncTarget, now time.Time) Row {
 	return row
 }
 
-func asidesOf(syncTarget *edgev2alpha1.SyncTarget) (asides []string) {
+func modesOf(syncTarget *edgev2alpha1.SyncTarget) (asides []string) {
 	add := func(set bool, aside string) {
 		if set {
 			asides = append(asides, aside)
@@ -123,11 +123,11 @@ func asidesOf(syncTarget *edgev2alpha1.SyncTarget) (asides []string) {
 
 // State is what a person reads in the column READY: the status, and what an operator did.
 func (r Row) State() string {
-	return strings.Join(append([]string{string(r.Ready)}, r.Asides...), ",")
+	return strings.Join(append([]string{string(r.Ready)}, r.Modes...), ",")
 }
 
-// IsWell tells whether nobody needs to look.
-func (r Row) IsWell() bool {
+// IsHealthy tells whether nobody needs to look.
+func (r Row) IsHealthy() bool {
 	return r.Ready == metav1.ConditionTrue && count(r.Failed) == 0 && r.Incompatible == 0 && r.Unauthorized == "" && r.BeyondLimits == ""
 }
 
@@ -151,15 +151,15 @@ func count(number *int32) int32 {
 	return *number
 }
 
-// WorstFirst sorts rows: those that are not ready and that nobody made so, those with failures, those that wait longest.
-func WorstFirst(rows []Row) {
+// SortWorstFirst sorts rows: those that are not ready and that nobody made so, those with failures, those that wait longest.
+func SortWorstFirst(rows []Row) {
 	rank := func(row Row) int {
 		switch {
-		case row.IsWell():
+		case row.IsHealthy():
 			return 3
 		case row.Ready == metav1.ConditionTrue:
 			return 2
-		case len(row.Asides) > 0:
+		case len(row.Modes) > 0:
 			return 1
 		default:
 			return 0

@@ -26,8 +26,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// never is what is shown of what has not happened yet, or is not known.
-const never = "<none>"
+// noValue is what is shown of what has not happened yet, or is not known.
+const noValue = "<none>"
 
 // columns are those of all tables of SyncTargets; some are only for wide ones.
 var columns = []metav1.TableColumnDefinition{
@@ -48,48 +48,48 @@ func Table(rows []Row, now time.Time) *metav1.Table {
 	table := &metav1.Table{ColumnDefinitions: columns}
 	for _, row := range rows {
 		table.Rows = append(table.Rows, metav1.TableRow{Cells: []any{
-			row.Name, row.State(), number(row.Objects), number(row.Failed), lag(row), or(row.Version),
-			since(row.LastSeen, now), since(row.Created, now), or(row.Mailbox), row.Reason,
+			row.Name, row.State(), formatCount(row.Objects), formatCount(row.Failed), formatLag(row), orNone(row.Version),
+			formatSince(row.LastSeen, now), formatSince(row.Created, now), orNone(row.Mailbox), row.Reason,
 		}})
 	}
 	return table
 }
 
-func number(of *int32) string {
+func formatCount(of *int32) string {
 	if of == nil {
-		return never
+		return noValue
 	}
 	return strconv.Itoa(int(*of))
 }
 
-func or(text string) string {
+func orNone(text string) string {
 	if text == "" {
-		return never
+		return noValue
 	}
 	return text
 }
 
-// lag is none where nobody knows whether a change waits.
-func lag(of Row) string {
+// formatLag is none where nobody knows whether a change waits.
+func formatLag(of Row) string {
 	switch {
 	case of.Lag > 0:
-		return Duration(of.Lag)
+		return FormatDuration(of.Lag)
 	case of.Ready != metav1.ConditionTrue || of.Objects == nil:
-		return never
+		return noValue
 	default:
 		return "0s"
 	}
 }
 
-func since(when, now time.Time) string {
+func formatSince(when, now time.Time) string {
 	if when.IsZero() {
-		return never
+		return noValue
 	}
-	return Duration(now.Sub(when))
+	return FormatDuration(now.Sub(when))
 }
 
-// Duration is how kubectl writes one.
-func Duration(of time.Duration) string { return duration.HumanDuration(max(of, 0)) }
+// FormatDuration is how kubectl writes one.
+func FormatDuration(of time.Duration) string { return duration.HumanDuration(max(of, 0)) }
 
 // Summary is the fleet in a sentence.
 func Summary(rows []Row) string {
@@ -100,7 +100,7 @@ func Summary(rows []Row) string {
 		switch {
 		case row.Ready == metav1.ConditionTrue:
 			ready++
-		case len(row.Asides) > 0:
+		case len(row.Modes) > 0:
 			aside++
 		case row.Ready == metav1.ConditionUnknown:
 			unknown++
@@ -120,7 +120,7 @@ func Summary(rows []Row) string {
 	}
 	text := fmt.Sprintf("%d clusters: %s. %d objects synced, %d failed, as last counted.", len(rows), strings.Join(parts, ", "), objects, failed)
 	if oldest > 0 {
-		text += " The oldest change has been waiting for " + Duration(oldest) + "."
+		text += " The oldest change has been waiting for " + FormatDuration(oldest) + "."
 	}
 	return text
 }

@@ -24,12 +24,12 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/discovery"
+	clientdiscovery "k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/provider/definitions"
+	"github.com/synchub-dev/synchub/provider/discovery"
 )
 
 const (
@@ -57,7 +57,7 @@ type metadata struct {
 
 // Files returns the content of the files by their names.
 func Files(ctx context.Context, config *rest.Config) (map[string][]byte, error) {
-	client, err := discovery.NewDiscoveryClientForConfig(config)
+	client, err := clientdiscovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client for %s: %w", config.Host, err)
 	}
@@ -73,7 +73,7 @@ func Files(ctx context.Context, config *rest.Config) (map[string][]byte, error) 
 }
 
 func (k kind) file(ctx context.Context, client rest.Interface) ([]byte, error) {
-	crd, err := definitions.Read(ctx, client, synchubv1alpha1.ResourceDescriptor{Group: k.Group, Version: k.Version, Resource: k.Resource})
+	crd, err := discovery.Read(ctx, client, synchubv1alpha1.ResourceDescriptor{Group: k.Group, Version: k.Version, Resource: k.Resource})
 	if err != nil {
 		return nil, err
 	}

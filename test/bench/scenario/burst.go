@@ -22,68 +22,68 @@ import (
 	"slices"
 	"time"
 
-	"github.com/synchub-dev/synchub/test/bench/bare"
-	"github.com/synchub-dev/synchub/test/bench/figures"
+	"github.com/synchub-dev/synchub/test/bench/baseline"
+	"github.com/synchub-dev/synchub/test/bench/report"
 )
 
-// inFlight is how many requests for one resource of one target the hub has in flight at once; see controllers/sync.
+// inFlight is how many requests for one resource of one target the hub has in flight at once; see controllers/objectsync.
 const inFlight = 4
 
-// took is what something cost: the time of who did it, and of the servers.
-type took struct{ elapsed, cpu, servers time.Duration }
+// runCost is what something cost: the time of who did it, and of the servers.
+type runCost struct{ elapsed, cpu, servers time.Duration }
 
-// bill has a row for each part of what many objects took.
-type bill struct {
-	elapsed, cpu, servers figures.Row
+// costRows has a row for each part of what many objects took.
+type costRows struct {
+	elapsed, cpu, servers report.Row
 	objects               int
 }
 
-func newBill(objects, targets int) *bill {
+func newCostRows(objects, targets int) *costRows {
 	what := fmt.Sprintf("%d objects over %d targets, %d requests in flight for each: ", objects, targets, inFlight)
-	return &bill{
-		elapsed: figures.Row{What: what + "elapsed", Unit: "s", Limit: new(1.15)},
-		cpu:     figures.Row{What: what + "processor time for 1,000 objects", Unit: "s", Limit: new(1.5)},
-		servers: figures.Row{What: what + "the servers' processor time for 1,000 objects", Unit: "s"},
+	return &costRows{
+		elapsed: report.Row{What: what + "elapsed", Unit: "s", Limit: new(1.15)},
+		cpu:     report.Row{What: what + "processor time for 1,000 objects", Unit: "s", Limit: new(1.5)},
+		servers: report.Row{What: what + "the servers' processor time for 1,000 objects", Unit: "s"},
 		objects: objects,
 	}
 }
 
-func (b *bill) rows() []figures.Row {
-	rows := []figures.Row{b.elapsed, b.cpu}
+func (b *costRows) rows() []report.Row {
+	rows := []report.Row{b.elapsed, b.cpu}
 	if slices.Max(b.servers.Direct) > 0 {
 		rows = append(rows, b.servers)
 	}
 	return rows
 }
 
-// side is whose figures of a row.
-type side func(*figures.Row) *[]float64
+// column is whose figures of a row.
+type column func(*report.Row) *[]float64
 
-func byHub(row *figures.Row) *[]float64    { return &row.Hub }
-func directly(row *figures.Row) *[]float64 { return &row.Direct }
+func hubColumn(row *report.Row) *[]float64    { return &row.Hub }
+func directColumn(row *report.Row) *[]float64 { return &row.Direct }
 
-func (b *bill) note(of side, cost took) {
+func (b *costRows) add(of column, cost runCost) {
 	forThousand := func(cost time.Duration) float64 { return cost.Seconds() * 1000 / float64(b.objects) }
-	for row, value := range map[*figures.Row]float64{
+	for row, value := range map[*report.Row]float64{
 		&b.elapsed: cost.elapsed.Seconds(), &b.cpu: forThousand(cost.cpu), &b.servers: forThousand(cost.servers),
 	} {
 		*of(row) = append(*of(row), value)
 	}
 }
 
-func fleetBurst(ctx context.Context, w *World) ([]figures.Row, error) {
-	return w.bursts(ctx, "fleet", w.fleet)
+func fleetBurst(ctx context.Context, w *Env) ([]report.Row, error) {
+	return w.runBursts(ctx, "fleet", w.fleet)
 }
 
-func clusterBurst(ctx context.Context, w *World) ([]figures.Row, error) {
-	return w.bursts(ctx, "clusters", w.clusters)
+func clusterBurst(ctx context.Context, w *Env) ([]report.Row, error) {
+	return w.runBursts(ctx, "clusters", w.clusters)
 }
 
-// bursts has many objects synced, by the hub and directly in turn.
-func (w *World) bursts(ctx context.Context, name string, places []*place) ([]figures.Row, error) {
+// runBursts has many objects synced, by the hub and directly in turn.
+func (w *Env) runBursts(ctx context.Context, name string, places []*testTarget) ([]report.Row, error) {
 	each := w.Burst / len(places)
 	objects := each * len(places)
-	costs := newBill(objects, len(places))
+	costs := newCostRows(objects, len(places))
 	for round := range w.Rounds {
 		hub, direct := fmt.Sprintf("hub-burst-%s-%d", name, round), fmt.Sprintf("bare-burst-%s-%d", name, round)
 		for _, namespace := range []string{hub, direct} {
@@ -93,40 +93,40 @@ func (w *World) bursts(ctx context.Context, name string, places []*place) ([]fig
 		}
 		runs := []func() error{
 			func() error {
-				cost, err := w.withServers(func() (took, error) { return w.burstDirectly(ctx, direct, objects) })
-				costs.note(directly, cost)
+				cost, err := w.withServers(func() (runCost, error) { return w.burstDirectly(ctx, direct, objects) })
+				costs.add(directColumn, cost)
 				return err
 			},
 			func() error {
-				cost, err := w.withServers(func() (took, error) { return w.burstByHub(ctx, hub, places, objects) })
-				costs.note(byHub, cost)
+				cost, err := w.withServers(func() (runCost, error) { return w.burstByHub(ctx, hub, places, objects) })
+				costs.add(hubColumn, cost)
 				return err
 			},
 		}
 		// Neither is always the one that finds the servers warm.
 		for i := range runs {
-			if err := w.rest(ctx); err != nil {
+			if err := w.waitIdle(ctx); err != nil {
 				return nil, err
 			}
 			if err := runs[(i+round)%len(runs)](); err != nil {
 				return nil, err
 			}
 		}
-		w.inStep += objects
+		w.synced += objects
 		w.progress("round %d: the hub took %.2f s, a direct client %.2f s", round+1, costs.elapsed.Hub[round], costs.elapsed.Direct[round])
 	}
 	return costs.rows(), nil
 }
 
 // fillSuspended makes so many objects in each mailbox, which the hub, if they are its own, syncs when that is resumed.
-func (w *World) fillSuspended(ctx context.Context, places []*place, namespace string, each int) error {
+func (w *Env) fillSuspended(ctx context.Context, places []*testTarget, namespace string, each int) error {
 	started := time.Now()
 	defer func() { w.progress("%d objects made in %.1f s", each*len(places), time.Since(started).Seconds()) }()
-	return w.each(ctx, places, func(ctx context.Context, at *place) error {
+	return w.each(ctx, places, func(ctx context.Context, at *testTarget) error {
 		if err := at.prepare(ctx, namespace); err != nil {
 			return err
 		}
-		if isHubs(namespace) {
+		if isHubNamespace(namespace) {
 			if err := at.configure(ctx, config(namespace, true, configMaps)); err != nil {
 				return err
 			}
@@ -136,64 +136,64 @@ func (w *World) fillSuspended(ctx context.Context, places []*place, namespace st
 }
 
 // withServers adds what the servers took, until they are at rest again, to what somebody took.
-func (w *World) withServers(do func() (took, error)) (took, error) {
+func (w *Env) withServers(do func() (runCost, error)) (runCost, error) {
 	before, err := w.serversTime()
 	if err != nil {
-		return took{}, err
+		return runCost{}, err
 	}
 	cost, err := do()
 	if err != nil {
-		return took{}, err
+		return runCost{}, err
 	}
 	after, err := w.serversTime()
 	cost.servers = after - before
 	return cost, err
 }
 
-func (w *World) burstDirectly(ctx context.Context, namespace string, objects int) (took, error) {
-	before, err := w.bare.Carry(bare.Order{Do: bare.Nothing})
+func (w *Env) burstDirectly(ctx context.Context, namespace string, objects int) (runCost, error) {
+	before, err := w.baseline.Send(baseline.Request{Operation: baseline.Noop})
 	if err != nil {
-		return took{}, err
+		return runCost{}, err
 	}
-	answer, err := w.bare.Carry(bare.Order{Do: bare.Burst, Resource: configMaps, Namespace: namespace, Workers: inFlight})
+	answer, err := w.baseline.Send(baseline.Request{Operation: baseline.Burst, Resource: configMaps, Namespace: namespace, Workers: inFlight})
 	if err != nil {
-		return took{}, err
+		return runCost{}, err
 	}
 	if answer.Objects != objects {
-		return took{}, fmt.Errorf("the bare syncer sees %d objects of %d", answer.Objects, objects)
+		return runCost{}, fmt.Errorf("the bare syncer sees %d objects of %d", answer.Objects, objects)
 	}
 	// The watches of the targets tell of what was written.
-	if err := w.rest(ctx); err != nil {
-		return took{}, err
+	if err := w.waitIdle(ctx); err != nil {
+		return runCost{}, err
 	}
-	after, err := w.bare.Carry(bare.Order{Do: bare.Nothing})
-	return took{elapsed: answer.Elapsed, cpu: after.CPU - before.CPU}, err
+	after, err := w.baseline.Send(baseline.Request{Operation: baseline.Noop})
+	return runCost{elapsed: answer.Elapsed, cpu: after.CPU - before.CPU}, err
 }
 
-func (w *World) burstByHub(ctx context.Context, namespace string, places []*place, objects int) (took, error) {
+func (w *Env) burstByHub(ctx context.Context, namespace string, places []*testTarget, objects int) (runCost, error) {
 	used, err := w.processorTime(ctx)
 	if err != nil {
-		return took{}, err
+		return runCost{}, err
 	}
 	elapsed, err := w.resume(ctx, namespace, places, objects)
 	if err != nil {
-		return took{}, err
+		return runCost{}, err
 	}
-	if err := w.rest(ctx); err != nil {
-		return took{}, err
+	if err := w.waitIdle(ctx); err != nil {
+		return runCost{}, err
 	}
 	total, err := w.processorTime(ctx)
-	return took{elapsed: elapsed, cpu: total - used}, err
+	return runCost{elapsed: elapsed, cpu: total - used}, err
 }
 
 // resume takes away the suspension of mailboxes, and returns how long it took until their objects were created.
-func (w *World) resume(ctx context.Context, namespace string, places []*place, objects int) (time.Duration, error) {
+func (w *Env) resume(ctx context.Context, namespace string, places []*testTarget, objects int) (time.Duration, error) {
 	before, err := w.created(ctx)
 	if err != nil {
 		return 0, err
 	}
 	started := time.Now()
-	err = w.each(ctx, places, func(ctx context.Context, at *place) error { return at.resume(ctx, namespace) })
+	err = w.each(ctx, places, func(ctx context.Context, at *testTarget) error { return at.resume(ctx, namespace) })
 	if err != nil {
 		return 0, err
 	}

@@ -23,24 +23,24 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/synchub-dev/synchub/test/bench/figures"
+	"github.com/synchub-dev/synchub/test/bench/report"
 )
 
 // busy edits an object of one mailbox while nothing else happens, while many objects of another mailbox are synced, and while
 // many of its own are. In turn with the hub's, an object of the bare syncer is edited.
-func busy(ctx context.Context, w *World) ([]figures.Row, error) {
+func busy(ctx context.Context, w *Env) ([]report.Row, error) {
 	own, other := w.clusters[0], w.clusters[1]
-	tracks, err := w.tracksOfBoth(ctx, "busy", []*place{own}, configMaps, downwards)
+	tracks, err := w.tracksOfBoth(ctx, "busy", []*testTarget{own}, configMaps, mailboxToTarget)
 	defer stopAll(tracks)
 	if err != nil {
 		return nil, err
 	}
-	edited := &editing{hub: tracks["hub"][0], bare: tracks["bare"][0]}
+	edited := &editPair{hub: tracks["hub"][0], baseline: tracks["bare"][0]}
 	what := fmt.Sprintf("p99 of an edit while %d objects of ", w.Busy)
-	others := figures.Row{What: what + "another mailbox are synced, against when nothing is", Unit: "ms", Limit: new(2.0)}
-	beside := figures.Row{What: what + "another mailbox are synced, against a bare syncer's beside it", Unit: "ms"}
-	bare := figures.Row{What: fmt.Sprintf("p99 of a bare syncer's edit while %d objects of another mailbox are synced, against when nothing is", w.Busy), Unit: "ms"}
-	same := figures.Row{What: what + "the same mailbox are synced", Unit: "ms", Limit: new(1000.0)}
+	others := report.Row{What: what + "another mailbox are synced, against when nothing is", Unit: "ms", Limit: new(2.0)}
+	beside := report.Row{What: what + "another mailbox are synced, against a bare syncer's beside it", Unit: "ms"}
+	bare := report.Row{What: fmt.Sprintf("p99 of a bare syncer's edit while %d objects of another mailbox are synced, against when nothing is", w.Busy), Unit: "ms"}
+	same := report.Row{What: what + "the same mailbox are synced", Unit: "ms", Limit: new(1000.0)}
 	for round := range w.Rounds {
 		quiet, err := edited.times(ctx, w.Edits)
 		if err != nil {
@@ -56,24 +56,24 @@ func busy(ctx context.Context, w *World) ([]figures.Row, error) {
 			return nil, err
 		}
 		others.Hub, others.Direct = append(others.Hub, p99(away.hub)), append(others.Direct, p99(quiet.hub))
-		beside.Hub, beside.Direct = append(beside.Hub, p99(away.hub)), append(beside.Direct, p99(away.bare))
-		bare.Hub, bare.Direct = append(bare.Hub, p99(away.bare)), append(bare.Direct, p99(quiet.bare))
+		beside.Hub, beside.Direct = append(beside.Hub, p99(away.hub)), append(beside.Direct, p99(away.baseline))
+		bare.Hub, bare.Direct = append(bare.Hub, p99(away.baseline)), append(bare.Direct, p99(quiet.baseline))
 		same.Hub = append(same.Hub, p99(here.hub))
 		w.progress("round %d: quiet %.1f ms, bare %.1f ms; another mailbox %.1f ms, bare %.1f ms; the same %.1f ms, bare %.1f ms", round+1,
-			p99(quiet.hub), p99(quiet.bare), p99(away.hub), p99(away.bare), p99(here.hub), p99(here.bare))
+			p99(quiet.hub), p99(quiet.baseline), p99(away.hub), p99(away.baseline), p99(here.hub), p99(here.baseline))
 	}
-	return []figures.Row{others, bare, beside, same}, nil
+	return []report.Row{others, bare, beside, same}, nil
 }
 
-func p99(latencies []float64) float64 { return figures.Percentile(latencies, 99) }
+func p99(latencies []float64) float64 { return report.Percentile(latencies, 99) }
 
 // editsDuring edits while the hub syncs many objects of a mailbox.
-func (w *World) editsDuring(ctx context.Context, edited *editing, at *place, namespace string) (taken latencies, err error) {
-	places := []*place{at}
+func (w *Env) editsDuring(ctx context.Context, edited *editPair, at *testTarget, namespace string) (taken latencies, err error) {
+	places := []*testTarget{at}
 	if err := w.fillSuspended(ctx, places, namespace, w.Busy); err != nil {
 		return taken, err
 	}
-	if err := w.rest(ctx); err != nil {
+	if err := w.waitIdle(ctx); err != nil {
 		return taken, err
 	}
 	synced := make(chan struct{})
@@ -90,35 +90,35 @@ func (w *World) editsDuring(ctx context.Context, edited *editing, at *place, nam
 	if err := group.Wait(); err != nil {
 		return taken, err
 	}
-	w.inStep += w.Busy
-	return taken, w.rest(ctx)
+	w.synced += w.Busy
+	return taken, w.waitIdle(ctx)
 }
 
 // latencies are how many milliseconds edits took to arrive.
-type latencies struct{ hub, bare []float64 }
+type latencies struct{ hub, baseline []float64 }
 
-// editing edits an object of the hub's and one of the bare syncer's in turn.
-type editing struct {
-	hub, bare *track
-	number    int
+// editPair edits an object of the hub's and one of the bare syncer's in turn.
+type editPair struct {
+	hub, baseline *track
+	number        int
 }
 
-func (e *editing) once(ctx context.Context, taken *latencies) error {
+func (e *editPair) once(ctx context.Context, taken *latencies) error {
 	e.number++
 	hub, err := e.hub.measure(ctx, edit, e.number)
 	if err != nil {
 		return err
 	}
-	bare, err := e.bare.measure(ctx, edit, e.number)
+	bare, err := e.baseline.measure(ctx, edit, e.number)
 	if err != nil {
 		return err
 	}
-	taken.hub = append(taken.hub, figures.In(time.Millisecond, hub)...)
-	taken.bare = append(taken.bare, figures.In(time.Millisecond, bare)...)
+	taken.hub = append(taken.hub, report.In(time.Millisecond, hub)...)
+	taken.baseline = append(taken.baseline, report.In(time.Millisecond, bare)...)
 	return nil
 }
 
-func (e *editing) times(ctx context.Context, count int) (taken latencies, err error) {
+func (e *editPair) times(ctx context.Context, count int) (taken latencies, err error) {
 	for range count {
 		if err := e.once(ctx, &taken); err != nil {
 			return taken, err
@@ -128,7 +128,7 @@ func (e *editing) times(ctx context.Context, count int) (taken latencies, err er
 }
 
 // until edits at least once.
-func (e *editing) until(ctx context.Context, done <-chan struct{}) (taken latencies, err error) {
+func (e *editPair) until(ctx context.Context, done <-chan struct{}) (taken latencies, err error) {
 	for {
 		if err := e.once(ctx, &taken); err != nil {
 			return taken, err

@@ -17,6 +17,6 @@ limitations under the License.
 // Package scenario holds what is measured: each scenario has the hub do something on real servers and, where the figure is a
 // ratio, has the same done directly on the same servers in turn with it.
 //
-// All scenarios share one [World], in which namespaces that begin with "hub" are selected for the hub, and those that begin
+// All scenarios share one [Env], in which namespaces that begin with "hub" are selected for the hub, and those that begin
 // with "bare" are left to the bare syncer. Each scenario waits until the hub is at rest before it measures.
 package scenario

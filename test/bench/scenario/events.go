@@ -26,20 +26,20 @@ import (
 	"regexp"
 	"strconv"
 
-	"github.com/synchub-dev/synchub/test/bench/figures"
+	"github.com/synchub-dev/synchub/test/bench/report"
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-// routed is how a benchmark tells what an event costs with so many mailboxes, of which so many are real.
-var routed = regexp.MustCompile(`(?m)^BenchmarkEvents/fleet=(\d+)/real=(\d+)\S*\s+\d+\s+([\d.]+) ns/op`)
+// benchmarkLine is how a benchmark tells what an event costs with so many mailboxes, of which so many are real.
+var benchmarkLine = regexp.MustCompile(`(?m)^BenchmarkEvents/fleet=(\d+)/real=(\d+)\S*\s+\d+\s+([\d.]+) ns/op`)
 
-// turns is how often each of the two is measured in a round, in turn and for a short time only: an event takes less than a
+// repetitions is how often each of the two is measured in a round, in turn and for a short time only: an event takes less than a
 // microsecond, and a machine that does something else for a second would be all that is seen.
-const turns = 15
+const repetitions = 15
 
 // events feeds events to the hub's router, which is reached from its own package only. The mailboxes of the fleet are there, and
 // watched as the hub watches them; the others are made up.
-func events(ctx context.Context, w *World) ([]figures.Row, error) {
+func events(ctx context.Context, w *Env) ([]report.Row, error) {
 	folder, err := os.MkdirTemp("", "synchub-bench-")
 	if err != nil {
 		return nil, err
@@ -55,42 +55,42 @@ func events(ctx context.Context, w *World) ([]figures.Row, error) {
 	if output, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build what feeds the router: %w\n%s", err, bytes.TrimSpace(output))
 	}
-	row := figures.Row{Unit: "ns", Limit: new(1.1)}
+	row := report.Row{Unit: "ns", Limit: new(1.1)}
 	for range w.Rounds {
 		costs, err := feed(ctx, feeder, w.Installation.HubKubeconfig)
 		if err != nil {
 			return nil, err
 		}
 		many, few := costs["1000"], costs["10"]
-		row.Hub, row.Direct = append(row.Hub, figures.Median(many.nanoseconds)), append(row.Direct, figures.Median(few.nanoseconds))
+		row.Hub, row.Direct = append(row.Hub, report.Median(many.nanoseconds)), append(row.Direct, report.Median(few.nanoseconds))
 		row.What = fmt.Sprintf("an event of a mailbox to its subscriber, with 1,000 mailboxes, of which %s are real, against 10", many.real)
 	}
-	return []figures.Row{row}, nil
+	return []report.Row{row}, nil
 }
 
-// cost is what an event took each time, with so many real mailboxes.
-type cost struct {
+// eventCost is what an event took each time, with so many real mailboxes.
+type eventCost struct {
 	nanoseconds []float64
 	real        string
 }
 
 // feed returns what an event takes, by the number of mailboxes.
-func feed(ctx context.Context, feeder, kubeconfig string) (map[string]cost, error) {
+func feed(ctx context.Context, feeder, kubeconfig string) (map[string]eventCost, error) {
 	output, err := exec.CommandContext(ctx, feeder, "-test.run", "^$", "-test.bench", "^BenchmarkEvents$", "-test.benchtime", "100ms",
-		"-kcp-kubeconfig", kubeconfig, "-turns", strconv.Itoa(turns)).CombinedOutput()
+		"-kcp-kubeconfig", kubeconfig, "-turns", strconv.Itoa(repetitions)).CombinedOutput()
 	if err != nil {
 		return nil, fmt.Errorf("feed the router: %w\n%s", err, bytes.TrimSpace(output))
 	}
-	costs := map[string]cost{}
-	for _, match := range routed.FindAllSubmatch(output, -1) {
+	costs := map[string]eventCost{}
+	for _, match := range benchmarkLine.FindAllSubmatch(output, -1) {
 		nanoseconds, err := strconv.ParseFloat(string(match[3]), 64)
 		if err != nil {
 			return nil, fmt.Errorf("read what the router takes: %w", err)
 		}
 		fleet := string(match[1])
-		costs[fleet] = cost{nanoseconds: append(costs[fleet].nanoseconds, nanoseconds), real: string(match[2])}
+		costs[fleet] = eventCost{nanoseconds: append(costs[fleet].nanoseconds, nanoseconds), real: string(match[2])}
 	}
-	if len(costs["10"].nanoseconds) != turns || len(costs["1000"].nanoseconds) != turns {
+	if len(costs["10"].nanoseconds) != repetitions || len(costs["1000"].nanoseconds) != repetitions {
 		return nil, fmt.Errorf("the benchmark of the router does not tell what it takes:\n%s", output)
 	}
 	return costs, nil

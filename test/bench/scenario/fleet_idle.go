@@ -27,9 +27,9 @@ import (
 
 	"github.com/onsi/gomega"
 
-	"github.com/synchub-dev/synchub/test/bench/figures"
+	"github.com/synchub-dev/synchub/test/bench/report"
 	"github.com/synchub-dev/synchub/test/framework"
-	"github.com/synchub-dev/synchub/test/framework/stage"
+	"github.com/synchub-dev/synchub/test/framework/benchenv"
 	"github.com/synchub-dev/synchub/test/scale"
 )
 
@@ -40,26 +40,26 @@ const (
 	idleFor = time.Minute
 )
 
-// fleetIdle measures a fleet that is in step while nothing happens. It is the test of a fleet's scale, whose assertions hold here too.
-func fleetIdle(ctx context.Context, w *World) ([]figures.Row, error) {
-	if err := framework.Apply(ctx, w.Stage.Targets[stage.Hosting].Config, scale.Publication); err != nil {
+// fleetIdle measures a fleet that is in sync while nothing happens. It is the test of a fleet's scale, whose assertions hold here too.
+func fleetIdle(ctx context.Context, w *Env) ([]report.Row, error) {
+	if err := framework.Apply(ctx, w.Env.Targets[benchenv.Hosting].Config, scale.Publication); err != nil {
 		return nil, err
 	}
-	subject := scale.Subject{
+	subject := scale.Config{
 		Installation: w.Installation, Hub: w.Hub, Inventory: w.Inventory, Fleet: w.Fleet,
 		Targets: w.Idle, Objects: idleObjects, Resources: scale.MostResources, Quiet: idleFor, Progress: w.progress,
 	}
-	var measured scale.Figures
+	var measured scale.Measurements
 	if err := asserted(func(g gomega.Gomega) {
-		scale.Run(ctx, g, subject, func(figures scale.Figures) { measured = figures })
+		scale.Run(ctx, g, subject, func(figures scale.Measurements) { measured = figures })
 	}); err != nil {
 		return nil, err
 	}
 	what := fmt.Sprintf("%d targets with %d resources each, while nothing happens: ", measured.Targets, measured.Resources)
-	return []figures.Row{
+	return []report.Row{
 		{What: what + "processor", Unit: "% of a core", Hub: []float64{100 * measured.IdleCPU}, Limit: new(5.0)},
-		{What: what + "resident memory", Unit: "MiB", Hub: []float64{measured.Resident / (1 << 20)}, Limit: new(1024.0)},
-		{What: what + "heap in use", Unit: "MiB", Hub: []float64{measured.Heap / (1 << 20)}},
+		{What: what + "resident memory", Unit: "MiB", Hub: []float64{measured.ResidentBytes / (1 << 20)}, Limit: new(1024.0)},
+		{What: what + "heap in use", Unit: "MiB", Hub: []float64{measured.HeapBytes / (1 << 20)}},
 	}, nil
 }
 

@@ -29,38 +29,38 @@ import (
 )
 
 const (
-	// stillness is for how long the hub may have made no request for a change to count as at rest.
-	stillness = 3 * time.Second
-	// leftover is how much of a processor all servers together may take over the time of a breath to count as at rest.
+	// idleDuration is for how long the hub may have made no request for a change to count as at rest.
+	idleDuration = 3 * time.Second
+	// idleServerShare is how much of a processor all servers together may take over the time of a breath to count as at rest.
 	// With a hundred targets they take a fifth when nobody asks for anything.
-	leftover = 0.5
-	breath   = 2 * time.Second
-	// collections is how often garbage is collected: what was pooled goes with the second, and each halves stacks that are
+	idleServerShare    = 0.5
+	idleSampleInterval = 2 * time.Second
+	// gcRuns is how often garbage is collected: what was pooled goes with the second, and each halves stacks that are
 	// larger than they need be.
-	collections = 8
+	gcRuns = 8
 )
 
-// rest returns when neither the servers nor the hub have anything left to do. For half a minute after ten thousand objects
+// waitIdle returns when neither the servers nor the hub have anything left to do. For half a minute after ten thousand objects
 // were made a kcp takes a whole processor, of which whoever came first would be robbed.
-func (w *World) rest(ctx context.Context) error {
+func (w *Env) waitIdle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	if err := w.restOfServers(ctx); err != nil {
+	if err := w.waitServersIdle(ctx); err != nil {
 		return err
 	}
-	return w.Hub.AwaitRest(ctx, stillness)
+	return w.Hub.WaitIdle(ctx, idleDuration)
 }
 
-func (w *World) restOfServers(ctx context.Context) error {
+func (w *Env) waitServersIdle(ctx context.Context) error {
 	before, err := w.serversTime()
 	for err == nil {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("wait until the servers are at rest: %w", ctx.Err())
-		case <-time.After(breath):
+		case <-time.After(idleSampleInterval):
 		}
 		var now time.Duration
-		if now, err = w.serversTime(); float64(now-before) < leftover*float64(breath) {
+		if now, err = w.serversTime(); float64(now-before) < idleServerShare*float64(idleSampleInterval) {
 			break
 		}
 		before = now
@@ -69,7 +69,7 @@ func (w *World) restOfServers(ctx context.Context) error {
 }
 
 // serversTime returns the processor time that the servers have taken so far, zero where nobody tells.
-func (w *World) serversTime() (time.Duration, error) {
+func (w *Env) serversTime() (time.Duration, error) {
 	used, err := w.ProcessorTime()
 	if errors.Is(err, errors.ErrUnsupported) {
 		return 0, nil
@@ -78,13 +78,13 @@ func (w *World) serversTime() (time.Duration, error) {
 }
 
 // created returns how many objects the hub has created on targets.
-func (w *World) created(ctx context.Context) (float64, error) { return w.decided(ctx, "Create") }
+func (w *Env) created(ctx context.Context) (float64, error) { return w.decided(ctx, "Create") }
 
-// looked returns how many objects the hub has found in step.
-func (w *World) looked(ctx context.Context) (float64, error) { return w.decided(ctx, "None") }
+// foundInSync returns how many objects the hub has found in sync.
+func (w *Env) foundInSync(ctx context.Context) (float64, error) { return w.decided(ctx, "None") }
 
 // decided returns how often the hub has carried out a decision.
-func (w *World) decided(ctx context.Context, action string) (count float64, err error) {
+func (w *Env) decided(ctx context.Context, action string) (count float64, err error) {
 	samples, err := w.Hub.Metrics(ctx)
 	for sample, made := range samples {
 		if strings.HasPrefix(sample, "synchub_sync_actions_total{") && strings.Contains(sample, `action="`+action+`"`) && strings.Contains(sample, `result="done"`) {
@@ -97,7 +97,7 @@ func (w *World) decided(ctx context.Context, action string) (count float64, err 
 // await returns how long it took from the start until the hub has done something so often. Once the hub has begun it asks
 // seldom while much is missing, since to answer takes the hub time: after a tenth of the time so far, or what is given if that
 // is more.
-func (w *World) await(ctx context.Context, started time.Time, done func(context.Context) (float64, error), often float64, latest time.Duration) (time.Duration, error) {
+func (w *Env) await(ctx context.Context, started time.Time, done func(context.Context) (float64, error), often float64, latest time.Duration) (time.Duration, error) {
 	const soonest = 50 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -124,7 +124,7 @@ func (w *World) await(ctx context.Context, started time.Time, done func(context.
 }
 
 // processorTime returns what the hub has taken so far.
-func (w *World) processorTime(ctx context.Context) (time.Duration, error) {
+func (w *Env) processorTime(ctx context.Context) (time.Duration, error) {
 	samples, err := w.Hub.Metrics(ctx)
 	return time.Duration(samples["process_cpu_seconds_total"] * float64(time.Second)), err
 }
@@ -133,8 +133,8 @@ func (w *World) processorTime(ctx context.Context) (time.Duration, error) {
 type footprint struct{ heap, stacks, resident, goroutines float64 }
 
 // footprint collects garbage first.
-func (w *World) footprint(ctx context.Context) (footprint, error) {
-	for range collections {
+func (w *Env) footprint(ctx context.Context) (footprint, error) {
+	for range gcRuns {
 		if err := w.collectGarbage(ctx); err != nil {
 			return footprint{}, fmt.Errorf("have the hub collect its garbage: %w", err)
 		}
@@ -146,8 +146,8 @@ func (w *World) footprint(ctx context.Context) (footprint, error) {
 	}, err
 }
 
-func (w *World) collectGarbage(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.Profiles+"/debug/pprof/heap?gc=1", nil)
+func (w *Env) collectGarbage(ctx context.Context) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.ProfilingAddress+"/debug/pprof/heap?gc=1", nil)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/synchub-dev/synchub/test/bench/figures"
+	"github.com/synchub-dev/synchub/test/bench/report"
 )
 
 const kibi, mebi = 1 << 10, 1 << 20
@@ -41,7 +41,7 @@ var idle = []schema.GroupVersionResource{
 }
 
 // memory measures what the hub holds before and after it got something to hold.
-func memory(ctx context.Context, w *World) ([]figures.Row, error) {
+func memory(ctx context.Context, w *Env) ([]report.Row, error) {
 	if err := w.prepareIdle(ctx); err != nil {
 		return nil, err
 	}
@@ -49,8 +49,8 @@ func memory(ctx context.Context, w *World) ([]figures.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	base := figures.Row{
-		What: fmt.Sprintf("resident, with %d targets and %d objects in step", len(w.all()), w.inStep), Unit: "MiB", Hub: []float64{before.resident / mebi},
+	base := report.Row{
+		What: fmt.Sprintf("resident, with %d targets and %d objects in sync", len(w.all()), w.synced), Unit: "MiB", Hub: []float64{before.resident / mebi},
 	}
 	if err := w.idlePairs(ctx); err != nil {
 		return nil, err
@@ -60,30 +60,30 @@ func memory(ctx context.Context, w *World) ([]figures.Row, error) {
 		return nil, err
 	}
 	pairs := float64(len(w.fleet) * len(idle))
-	pair := figures.Row{
+	pair := report.Row{
 		What: fmt.Sprintf("heap and stacks of an idle pair of a target and a resource, by %.0f", pairs), Unit: "KiB", Limit: new(64.0),
 		Hub: []float64{(after.heap + after.stacks - before.heap - before.stacks) / pairs / kibi},
 	}
 	each := w.Memory / len(w.clusters)
 	objects := float64(each * len(w.clusters))
-	if err := w.hold(ctx, each); err != nil {
+	if err := w.syncObjects(ctx, each); err != nil {
 		return nil, err
 	}
 	full, err := w.footprint(ctx)
 	if err != nil {
 		return nil, err
 	}
-	object := figures.Row{
+	object := report.Row{
 		What: fmt.Sprintf("heap of a synced object of 2 KB, by %.0f", objects), Unit: "KiB", Limit: new(10.0),
 		Hub: []float64{(full.heap - after.heap) / objects / kibi},
 	}
-	return []figures.Row{base, pair, object}, nil
+	return []report.Row{base, pair, object}, nil
 }
 
 // prepareIdle makes what idle pairs need and is no part of them: namespaces, configs, and what the hub holds of a target only while
 // something is synced with it, for which each has a first pair, of ConfigMaps that it has not.
-func (w *World) prepareIdle(ctx context.Context) error {
-	err := w.each(ctx, w.fleet, func(ctx context.Context, at *place) error {
+func (w *Env) prepareIdle(ctx context.Context) error {
+	err := w.each(ctx, w.fleet, func(ctx context.Context, at *testTarget) error {
 		if err := at.prepare(ctx, idleNamespace); err != nil {
 			return err
 		}
@@ -92,16 +92,16 @@ func (w *World) prepareIdle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return w.rest(ctx)
+	return w.waitIdle(ctx)
 }
 
 // idlePairs has resources synced of which there are no objects.
-func (w *World) idlePairs(ctx context.Context) error {
+func (w *Env) idlePairs(ctx context.Context) error {
 	before, err := w.watches(ctx)
 	if err != nil {
 		return err
 	}
-	err = w.each(ctx, w.fleet, func(ctx context.Context, at *place) error {
+	err = w.each(ctx, w.fleet, func(ctx context.Context, at *testTarget) error {
 		return at.reconfigure(ctx, config(idleNamespace, false, append(idle, configMaps)...))
 	})
 	if err != nil {
@@ -114,15 +114,15 @@ func (w *World) idlePairs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return w.rest(ctx)
+	return w.waitIdle(ctx)
 }
 
 // watches returns how often the hub has begun to watch one of the idle resources on a target.
-func (w *World) watches(ctx context.Context) (count float64, err error) {
+func (w *Env) watches(ctx context.Context) (count float64, err error) {
 	requests, err := w.Hub.Requests(ctx)
 	for kind, made := range requests {
 		for _, resource := range idle {
-			if kind.Side == "target" && kind.Verb == "watch" && kind.Resource == resource.Resource {
+			if kind.Destination == "target" && kind.Verb == "watch" && kind.Resource == resource.Resource {
 				count += made
 			}
 		}
@@ -130,15 +130,15 @@ func (w *World) watches(ctx context.Context) (count float64, err error) {
 	return count, err
 }
 
-// hold has so many objects put in step on each of the whole clusters.
-func (w *World) hold(ctx context.Context, each int) error {
+// syncObjects has so many objects put in sync on each of the whole clusters.
+func (w *Env) syncObjects(ctx context.Context, each int) error {
 	const namespace = "hub-memory"
 	before, err := w.created(ctx)
 	started := time.Now()
 	if err != nil {
 		return err
 	}
-	err = w.each(ctx, w.clusters, func(ctx context.Context, at *place) error {
+	err = w.each(ctx, w.clusters, func(ctx context.Context, at *testTarget) error {
 		if err := at.prepare(ctx, namespace); err != nil {
 			return err
 		}
@@ -151,9 +151,9 @@ func (w *World) hold(ctx context.Context, each int) error {
 		return err
 	}
 	objects := each * len(w.clusters)
-	w.inStep += objects
+	w.synced += objects
 	if _, err := w.await(ctx, started, w.created, before+float64(objects), time.Second); err != nil {
 		return err
 	}
-	return w.rest(ctx)
+	return w.waitIdle(ctx)
 }

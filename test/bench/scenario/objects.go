@@ -121,12 +121,12 @@ func parse(manifest string) *unstructured.Unstructured {
 }
 
 // prepare makes namespaces in the mailbox and on the target.
-func (at *place) prepare(ctx context.Context, names ...string) error {
+func (at *testTarget) prepare(ctx context.Context, names ...string) error {
 	for _, name := range names {
 		namespace := parse("{apiVersion: v1, kind: Namespace, metadata: {name: " + name + "}}")
-		_, above := at.above.Resource(namespaces).Create(ctx, namespace, metav1.CreateOptions{})
-		_, below := at.below.Resource(namespaces).Create(ctx, namespace, metav1.CreateOptions{})
-		for _, err := range []error{above, below} {
+		_, mailbox := at.mailbox.Resource(namespaces).Create(ctx, namespace, metav1.CreateOptions{})
+		_, target := at.target.Resource(namespaces).Create(ctx, namespace, metav1.CreateOptions{})
+		for _, err := range []error{mailbox, target} {
 			if err != nil && !apierrors.IsAlreadyExists(err) {
 				return err
 			}
@@ -136,12 +136,12 @@ func (at *place) prepare(ctx context.Context, names ...string) error {
 }
 
 // fill makes objects in the mailbox.
-func (at *place) fill(ctx context.Context, resource schema.GroupVersionResource, objects ...*unstructured.Unstructured) error {
+func (at *testTarget) fill(ctx context.Context, resource schema.GroupVersionResource, objects ...*unstructured.Unstructured) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(fillers)
 	for _, object := range objects {
 		group.Go(func() error {
-			_, err := at.above.Resource(resource).Namespace(object.GetNamespace()).Create(ctx, object, metav1.CreateOptions{})
+			_, err := at.mailbox.Resource(resource).Namespace(object.GetNamespace()).Create(ctx, object, metav1.CreateOptions{})
 			return err
 		})
 	}
@@ -149,24 +149,24 @@ func (at *place) fill(ctx context.Context, resource schema.GroupVersionResource,
 }
 
 // configure makes a SyncerConfig in the mailbox.
-func (at *place) configure(ctx context.Context, config *unstructured.Unstructured) error {
-	_, err := at.above.Resource(syncerConfigs).Create(ctx, config, metav1.CreateOptions{})
+func (at *testTarget) configure(ctx context.Context, config *unstructured.Unstructured) error {
+	_, err := at.mailbox.Resource(syncerConfigs).Create(ctx, config, metav1.CreateOptions{})
 	return err
 }
 
 // reconfigure changes a SyncerConfig.
-func (at *place) reconfigure(ctx context.Context, config *unstructured.Unstructured) error {
+func (at *testTarget) reconfigure(ctx context.Context, config *unstructured.Unstructured) error {
 	patch, err := config.MarshalJSON()
 	if err != nil {
 		return err
 	}
-	_, err = at.above.Resource(syncerConfigs).Patch(ctx, config.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err = at.mailbox.Resource(syncerConfigs).Patch(ctx, config.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
 	return err
 }
 
 // resume takes away a SyncerConfig's suspension.
-func (at *place) resume(ctx context.Context, name string) error {
-	_, err := at.above.Resource(syncerConfigs).Patch(ctx, name, types.MergePatchType, []byte(`{"spec": {"suspend": false}}`), metav1.PatchOptions{})
+func (at *testTarget) resume(ctx context.Context, name string) error {
+	_, err := at.mailbox.Resource(syncerConfigs).Patch(ctx, name, types.MergePatchType, []byte(`{"spec": {"suspend": false}}`), metav1.PatchOptions{})
 	return err
 }
 
@@ -187,8 +187,8 @@ func newObject(resource schema.GroupVersionResource, namespace, name string) *un
 	return configMap(namespace, name)
 }
 
-// isHubs tells whether a namespace is selected for the hub.
-func isHubs(namespace string) bool { return strings.HasPrefix(namespace, "hub-") }
+// isHubNamespace tells whether a namespace is selected for the hub.
+func isHubNamespace(namespace string) bool { return strings.HasPrefix(namespace, "hub-") }
 
 func ignoreNotFound(err error) error {
 	if apierrors.IsNotFound(err) {

@@ -26,12 +26,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/synchub-dev/synchub/test/bench/figures"
+	"github.com/synchub-dev/synchub/test/bench/report"
 )
 
 // requests counts what one change of one object costs. The first deletion of a mailbox, for which its objects are listed
 // once, is made before.
-func requests(ctx context.Context, w *World) ([]figures.Row, error) {
+func requests(ctx context.Context, w *Env) ([]report.Row, error) {
 	const namespace = "hub-requests"
 	at := w.clusters[0]
 	if err := at.prepare(ctx, namespace); err != nil {
@@ -40,12 +40,12 @@ func requests(ctx context.Context, w *World) ([]figures.Row, error) {
 	if err := at.configure(ctx, config(namespace, false, configMaps, deployments)); err != nil {
 		return nil, err
 	}
-	above, below := at.above.Resource(configMaps).Namespace(namespace), at.below.Resource(configMaps).Namespace(namespace)
-	workloads := at.below.Resource(deployments).Namespace(namespace)
-	remove := func(name string) error { return above.Delete(ctx, name, metav1.DeleteOptions{}) }
+	mailbox, target := at.mailbox.Resource(configMaps).Namespace(namespace), at.target.Resource(configMaps).Namespace(namespace)
+	workloads := at.target.Resource(deployments).Namespace(namespace)
+	remove := func(name string) error { return mailbox.Delete(ctx, name, metav1.DeleteOptions{}) }
 	isGone := func(name string) func() (bool, error) {
 		return func() (bool, error) {
-			_, err := below.Get(ctx, name, metav1.GetOptions{})
+			_, err := target.Get(ctx, name, metav1.GetOptions{})
 			return apierrors.IsNotFound(err), ignoreNotFound(err)
 		}
 	}
@@ -58,7 +58,7 @@ func requests(ctx context.Context, w *World) ([]figures.Row, error) {
 	if err := exists(ctx, workloads, "web"); err != nil {
 		return nil, err
 	}
-	if err := exists(ctx, below, "first"); err != nil {
+	if err := exists(ctx, target, "first"); err != nil {
 		return nil, err
 	}
 	if err := remove("first"); err != nil {
@@ -67,23 +67,23 @@ func requests(ctx context.Context, w *World) ([]figures.Row, error) {
 	if err := poll(ctx, 50*time.Millisecond, isGone("first")); err != nil {
 		return nil, err
 	}
-	w.inStep++
+	w.synced++
 
-	var rows []figures.Row
+	var rows []report.Row
 	for _, step := range []struct {
 		what string
 		do   func() error
 		done func() (bool, error)
 	}{
 		{"create", func() error { return at.fill(ctx, configMaps, configMap(namespace, "one")) }, func() (bool, error) {
-			_, err := below.Get(ctx, "one", metav1.GetOptions{})
+			_, err := target.Get(ctx, "one", metav1.GetOptions{})
 			return err == nil, ignoreNotFound(err)
 		}},
 		{"update", func() error {
-			_, err := above.Patch(ctx, "one", types.MergePatchType, []byte(`{"data": {"entry": "1"}}`), metav1.PatchOptions{})
+			_, err := mailbox.Patch(ctx, "one", types.MergePatchType, []byte(`{"data": {"entry": "1"}}`), metav1.PatchOptions{})
 			return err
 		}, func() (bool, error) {
-			object, err := below.Get(ctx, "one", metav1.GetOptions{})
+			object, err := target.Get(ctx, "one", metav1.GetOptions{})
 			if err != nil {
 				return false, err
 			}
@@ -94,7 +94,7 @@ func requests(ctx context.Context, w *World) ([]figures.Row, error) {
 			_, err := workloads.Patch(ctx, "web", types.MergePatchType, []byte(`{"status": {"observedGeneration": 1, "replicas": 2}}`), metav1.PatchOptions{}, "status")
 			return err
 		}, func() (bool, error) {
-			object, err := at.above.Resource(deployments).Namespace(namespace).Get(ctx, "web", metav1.GetOptions{})
+			object, err := at.mailbox.Resource(deployments).Namespace(namespace).Get(ctx, "web", metav1.GetOptions{})
 			if err != nil {
 				return false, err
 			}
@@ -103,7 +103,7 @@ func requests(ctx context.Context, w *World) ([]figures.Row, error) {
 		}},
 		{"delete", func() error { return remove("one") }, isGone("one")},
 	} {
-		if err := w.rest(ctx); err != nil {
+		if err := w.waitIdle(ctx); err != nil {
 			return rows, err
 		}
 		made, err := w.caused(ctx, step.do, step.done)
@@ -120,7 +120,7 @@ func requests(ctx context.Context, w *World) ([]figures.Row, error) {
 
 // caused returns the requests that something causes: of the class object all together, which may be one, and each other kind
 // but the statuses of SyncerConfigs, which are bounded by time.
-func (w *World) caused(ctx context.Context, do func() error, done func() (bool, error)) ([]figures.Row, error) {
+func (w *Env) caused(ctx context.Context, do func() error, done func() (bool, error)) ([]report.Row, error) {
 	before, err := w.Hub.Requests(ctx)
 	if err != nil {
 		return nil, err
@@ -131,12 +131,12 @@ func (w *World) caused(ctx context.Context, do func() error, done func() (bool, 
 	if err := poll(ctx, 50*time.Millisecond, done); err != nil {
 		return nil, err
 	}
-	if err := w.rest(ctx); err != nil {
+	if err := w.waitIdle(ctx); err != nil {
 		return nil, err
 	}
 	after, err := w.Hub.Requests(ctx)
-	writes := figures.Row{What: "writes of the object", Limit: new(1.0), Hub: []float64{0}}
-	var rows []figures.Row
+	writes := report.Row{What: "writes of the object", Limit: new(1.0), Hub: []float64{0}}
+	var rows []report.Row
 	for kind, count := range after {
 		more := count - before[kind]
 		switch {
@@ -144,8 +144,8 @@ func (w *World) caused(ctx context.Context, do func() error, done func() (bool, 
 		case kind.Class == "object":
 			writes.Hub[0] += more
 		default:
-			rows = append(rows, figures.Row{What: kind.String(), Hub: []float64{more}})
+			rows = append(rows, report.Row{What: kind.String(), Hub: []float64{more}})
 		}
 	}
-	return append([]figures.Row{writes}, rows...), err
+	return append([]report.Row{writes}, rows...), err
 }

@@ -26,28 +26,28 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"github.com/synchub-dev/synchub/provider/bootstrap"
-	"github.com/synchub-dev/synchub/test/bench/bare"
-	"github.com/synchub-dev/synchub/test/bench/figures"
+	"github.com/synchub-dev/synchub/test/bench/baseline"
+	"github.com/synchub-dev/synchub/test/bench/report"
 )
 
-// restarts starts the hub again with more and more objects in step, one in ten of them a Deployment.
-func restarts(ctx context.Context, w *World) (rows []figures.Row, err error) {
+// restarts starts the hub again with more and more objects in sync, one in ten of them a Deployment.
+func restarts(ctx context.Context, w *Env) (rows []report.Row, err error) {
 	same, err := w.lists(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for step, objects := range w.Restarts {
-		if err := w.stock(ctx, fmt.Sprintf("hub-restart-%d", step), objects-w.inStep); err != nil {
+		if err := w.addObjects(ctx, fmt.Sprintf("hub-restart-%d", step), objects-w.synced); err != nil {
 			return rows, err
 		}
-		what := fmt.Sprintf("%d objects in step: ", w.inStep)
-		reads := figures.Row{What: what + "reads of mailboxes and targets other than lists, watches, discovery and health", Limit: new(0.0)}
-		own := figures.Row{What: what + "likewise, of what is the hub's own: its identity and its key"}
-		writes := figures.Row{What: what + "writes", Limit: new(0.0)}
-		known := figures.Row{What: what + "from the start until all are known to be in step, against the same lists", Unit: "s", Limit: new(1.5)}
+		what := fmt.Sprintf("%d objects in sync: ", w.synced)
+		reads := report.Row{What: what + "reads of mailboxes and targets other than lists, watches, discovery and health", Limit: new(0.0)}
+		own := report.Row{What: what + "likewise, of what is the hub's own: its identity and its key"}
+		writes := report.Row{What: what + "writes", Limit: new(0.0)}
+		known := report.Row{What: what + "from the start until all are known to be in sync, against the same lists", Unit: "s", Limit: new(1.5)}
 		for range w.Rounds {
 			started := time.Now()
-			if err := w.startBare(ctx, same...); err != nil {
+			if err := w.startBaseline(ctx, same...); err != nil {
 				return rows, err
 			}
 			known.Direct = append(known.Direct, time.Since(started).Seconds())
@@ -67,7 +67,7 @@ func restarts(ctx context.Context, w *World) (rows []figures.Row, err error) {
 		}
 		rows = append(rows, writes, reads, own, known)
 	}
-	return rows, w.startBare(ctx)
+	return rows, w.startBaseline(ctx)
 }
 
 // split tells how many requests are about the hub's own workspaces, and how many about mailboxes and targets.
@@ -83,14 +83,14 @@ func split(requests map[string]float64) (own, others float64) {
 }
 
 // lists returns what the hub has listed in all mailboxes and inventory workspaces, beside what a bare syncer lists by itself.
-func (w *World) lists(ctx context.Context) ([]bare.Lists, error) {
+func (w *Env) lists(ctx context.Context) ([]baseline.Lists, error) {
 	requests, err := w.Hub.Requests(ctx)
 	if err != nil {
 		return nil, err
 	}
 	watched := map[string]bool{}
 	for kind := range requests {
-		if kind.Side == "mailbox" && kind.Verb == "watch" {
+		if kind.Destination == "mailbox" && kind.Verb == "watch" {
 			watched[kind.Resource] = true
 		}
 	}
@@ -106,7 +106,7 @@ func (w *World) lists(ctx context.Context) ([]bare.Lists, error) {
 	if err != nil {
 		return nil, err
 	}
-	mailboxes := bare.Lists{}
+	mailboxes := baseline.Lists{}
 	for _, group := range served {
 		version, err := schema.ParseGroupVersion(group.GroupVersion)
 		if err != nil {
@@ -118,18 +118,18 @@ func (w *World) lists(ctx context.Context) ([]bare.Lists, error) {
 			}
 		}
 	}
-	inventories := bare.Lists{Resources: []schema.GroupVersionResource{syncTargets, secrets}}
+	inventories := baseline.Lists{Resources: []schema.GroupVersionResource{syncTargets, secrets}}
 	if mailboxes.Endpoint, err = w.endpoint(ctx, bootstrap.MailboxExport); err != nil {
 		return nil, err
 	}
 	inventories.Endpoint, err = w.endpoint(ctx, bootstrap.InventoryExport)
-	return []bare.Lists{mailboxes, inventories}, err
+	return []baseline.Lists{mailboxes, inventories}, err
 }
 
-// stock has so many more objects put in step on the whole clusters.
-func (w *World) stock(ctx context.Context, namespace string, objects int) error {
+// addObjects has so many more objects put in sync on the whole clusters.
+func (w *Env) addObjects(ctx context.Context, namespace string, objects int) error {
 	each := objects / len(w.clusters)
-	err := w.each(ctx, w.clusters, func(ctx context.Context, at *place) error {
+	err := w.each(ctx, w.clusters, func(ctx context.Context, at *testTarget) error {
 		if err := at.prepare(ctx, namespace); err != nil {
 			return err
 		}
@@ -147,16 +147,16 @@ func (w *World) stock(ctx context.Context, namespace string, objects int) error 
 		}
 		return nil
 	})
-	w.inStep += each * len(w.clusters)
+	w.synced += each * len(w.clusters)
 	if err != nil {
 		return err
 	}
-	return w.rest(ctx)
+	return w.waitIdle(ctx)
 }
 
 // restart ends the hub and starts it again, and returns how long it took until it had looked at all there is, when it is at
 // rest.
-func (w *World) restart(ctx context.Context) (time.Duration, error) {
+func (w *Env) restart(ctx context.Context) (time.Duration, error) {
 	if err := w.StopHub(ctx); err != nil {
 		return 0, err
 	}
@@ -164,9 +164,9 @@ func (w *World) restart(ctx context.Context) (time.Duration, error) {
 	if err := w.StartHub(ctx); err != nil {
 		return 0, err
 	}
-	elapsed, err := w.await(ctx, started, w.looked, float64(w.inStep), 0)
+	elapsed, err := w.await(ctx, started, w.foundInSync, float64(w.synced), 0)
 	if err != nil {
 		return 0, err
 	}
-	return elapsed, w.rest(ctx)
+	return elapsed, w.waitIdle(ctx)
 }

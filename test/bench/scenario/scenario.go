@@ -20,26 +20,26 @@ import (
 	"context"
 	"time"
 
-	"github.com/synchub-dev/synchub/test/bench/figures"
+	"github.com/synchub-dev/synchub/test/bench/report"
 )
 
 // Scenario is one thing that is measured.
 type Scenario struct {
 	// Name is how it is selected, About what it measures.
 	Name, About string
-	// Patient is left out of a quick run unless it is named: most of it is waiting until the hub has been idle for long.
-	Patient bool
-	// Afresh is run with servers of its own: two kcps that hold 200,000 objects take more than 20 GiB.
-	Afresh bool
-	// Empty is run in a world of its own in which there is no target yet.
-	Empty bool
+	// LongRunning is left out of a quick run unless it is named: most of it is waiting until the hub has been idle for long.
+	LongRunning bool
+	// FreshServers is run with servers of its own: two kcps that hold 200,000 objects take more than 20 GiB.
+	FreshServers bool
+	// NoTargets is run in a world of its own in which there is no target yet.
+	NoTargets bool
 
-	run func(context.Context, *World) ([]figures.Row, error)
+	run func(context.Context, *Env) ([]report.Row, error)
 }
 
 // Run measures, and returns what was found.
-func (s Scenario) Run(ctx context.Context, world *World) ([]figures.Row, error) {
-	if err := world.rest(ctx); err != nil {
+func (s Scenario) Run(ctx context.Context, world *Env) ([]report.Row, error) {
+	if err := world.waitIdle(ctx); err != nil {
 		return nil, err
 	}
 	rows, err := s.run(ctx, world)
@@ -56,12 +56,12 @@ var All = []Scenario{
 	{Name: "status", About: "from a target to its mailbox, one status at a time", run: statuses},
 	{Name: "restart", About: "a restart with nothing changed", run: restarts},
 	{Name: "burst", About: "many objects at once, over a fleet", run: fleetBurst},
-	{Name: "burst-clusters", About: "many objects at once, over two whole clusters", Afresh: true, run: clusterBurst},
-	{Name: "memory", About: "what objects, and idle pairs of a target and a resource, take", Afresh: true, run: memory},
+	{Name: "burst-clusters", About: "many objects at once, over two whole clusters", FreshServers: true, run: clusterBurst},
+	{Name: "memory", About: "what objects, and idle pairs of a target and a resource, take", FreshServers: true, run: memory},
 	{Name: "busy", About: "an edit while many objects of another mailbox, or of the same, are synced", run: busy},
 	{Name: "fleet", About: "what an event costs with more mailboxes", run: events},
-	{Name: "long", About: "what is left after a long time in which much changes and targets come and go", Patient: true, run: long},
-	{Name: "fleet-idle", About: "what hundreds of targets cost while nothing happens", Patient: true, Empty: true, run: fleetIdle},
+	{Name: "long", About: "what is left after a long time in which much changes and targets come and go", LongRunning: true, run: long},
+	{Name: "fleet-idle", About: "what hundreds of targets cost while nothing happens", LongRunning: true, NoTargets: true, run: fleetIdle},
 }
 
 // Size is how much is done.
@@ -71,7 +71,7 @@ type Size struct {
 	Targets, Rounds int
 	// Burst is how many objects a burst has, over all targets; Edits how many single changes a round has.
 	Burst, Edits int
-	// Restarts are the numbers of objects in step with which the hub is started again.
+	// Restarts are the numbers of objects in sync with which the hub is started again.
 	Restarts []int
 	// Memory is how many objects are made to see what one takes, Busy how many are synced while one of them is edited.
 	Memory, Busy int
@@ -89,11 +89,11 @@ var (
 	Quick = Size{Targets: 20, Rounds: 2, Burst: 2_000, Edits: 100, Restarts: []int{1_000}, Memory: 2_000, Busy: 2_000, Long: time.Minute, Parts: 1, Idle: 20}
 )
 
-// Together parts scenarios into those that are run in the same world. Where there are few objects, none has to be run afresh for
+// GroupByEnv parts scenarios into those that are run in the same world. Where there are few objects, none has to be run afresh for
 // their sake.
-func Together(scenarios []Scenario, few bool) (parts [][]Scenario) {
+func GroupByEnv(scenarios []Scenario, few bool) (parts [][]Scenario) {
 	for i, one := range scenarios {
-		if i == 0 || one.Afresh && !few || one.Empty || scenarios[i-1].Empty {
+		if i == 0 || one.FreshServers && !few || one.NoTargets || scenarios[i-1].NoTargets {
 			parts = append(parts, nil)
 		}
 		last := len(parts) - 1

@@ -25,10 +25,10 @@ import (
 
 	"github.com/onsi/gomega"
 
-	"github.com/synchub-dev/synchub/test/bench/figures"
+	"github.com/synchub-dev/synchub/test/bench/report"
 )
 
-func TestTogether(t *testing.T) {
+func TestGroupByEnv(t *testing.T) {
 	// Capitals are run afresh, what begins with a dash in an empty world.
 	for given, want := range map[string][2]string{
 		"":          {"", ""},
@@ -44,11 +44,11 @@ func TestTogether(t *testing.T) {
 	} {
 		var scenarios []Scenario
 		for name := range strings.FieldsSeq(given) {
-			scenarios = append(scenarios, Scenario{Name: name, Afresh: name == strings.ToUpper(name), Empty: strings.HasPrefix(name, "-")})
+			scenarios = append(scenarios, Scenario{Name: name, FreshServers: name == strings.ToUpper(name), NoTargets: strings.HasPrefix(name, "-")})
 		}
 		for i, few := range []bool{false, true} {
 			var parts []string
-			for _, part := range Together(scenarios, few) {
+			for _, part := range GroupByEnv(scenarios, few) {
 				var names []string
 				for _, one := range part {
 					names = append(names, one.Name)
@@ -62,20 +62,20 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-func TestBill(t *testing.T) {
-	costs := newBill(500, 10)
-	costs.note(directly, took{elapsed: 2 * time.Second, cpu: time.Second, servers: 4 * time.Second})
-	costs.note(byHub, took{elapsed: 3 * time.Second, cpu: 2 * time.Second, servers: 5 * time.Second})
-	for i, want := range []figures.Row{{Hub: []float64{3}, Direct: []float64{2}}, {Hub: []float64{4}, Direct: []float64{2}}, {Hub: []float64{10}, Direct: []float64{8}}} {
+func TestCostRows(t *testing.T) {
+	costs := newCostRows(500, 10)
+	costs.add(directColumn, runCost{elapsed: 2 * time.Second, cpu: time.Second, servers: 4 * time.Second})
+	costs.add(hubColumn, runCost{elapsed: 3 * time.Second, cpu: 2 * time.Second, servers: 5 * time.Second})
+	for i, want := range []report.Row{{Hub: []float64{3}, Direct: []float64{2}}, {Hub: []float64{4}, Direct: []float64{2}}, {Hub: []float64{10}, Direct: []float64{8}}} {
 		row := costs.rows()[i]
 		if !reflect.DeepEqual(row.Hub, want.Hub) || !reflect.DeepEqual(row.Direct, want.Direct) {
 			t.Errorf("%s: hub %v, direct %v; want %v, %v", row.What, row.Hub, row.Direct, want.Hub, want.Direct)
 		}
 	}
 
-	unknown := newBill(500, 10)
-	unknown.note(directly, took{elapsed: time.Second, cpu: time.Second})
-	unknown.note(byHub, took{elapsed: time.Second, cpu: time.Second})
+	unknown := newCostRows(500, 10)
+	unknown.add(directColumn, runCost{elapsed: time.Second, cpu: time.Second})
+	unknown.add(hubColumn, runCost{elapsed: time.Second, cpu: time.Second})
 	if rows := unknown.rows(); len(rows) != 2 {
 		t.Errorf("%d rows where nobody tells what servers take, want 2", len(rows))
 	}

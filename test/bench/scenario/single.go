@@ -27,8 +27,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/synchub-dev/synchub/test/bench/bare"
-	"github.com/synchub-dev/synchub/test/bench/figures"
+	"github.com/synchub-dev/synchub/test/bench/baseline"
+	"github.com/synchub-dev/synchub/test/bench/report"
 )
 
 // track is one object that is changed on one side, and watched on the other.
@@ -56,14 +56,14 @@ var edit = change{
 	},
 }
 
-func downwards(at *place) (from, to dynamic.Interface) { return at.above, at.below }
+func mailboxToTarget(at *testTarget) (from, to dynamic.Interface) { return at.mailbox, at.target }
 
-func edits(ctx context.Context, w *World) ([]figures.Row, error) {
-	return w.singles(ctx, "edit", w.fleet[:min(10, len(w.fleet))], edit, downwards)
+func edits(ctx context.Context, w *Env) ([]report.Row, error) {
+	return w.singles(ctx, "edit", w.fleet[:min(10, len(w.fleet))], edit, mailboxToTarget)
 }
 
 // statuses are changes of Deployments' statuses on targets.
-func statuses(ctx context.Context, w *World) ([]figures.Row, error) {
+func statuses(ctx context.Context, w *Env) ([]report.Row, error) {
 	change := change{
 		resource: deployments,
 		patch: func(number int) string {
@@ -75,66 +75,66 @@ func statuses(ctx context.Context, w *World) ([]figures.Row, error) {
 			return fmt.Sprint(replicas)
 		},
 	}
-	return w.singles(ctx, "status", w.clusters, change, func(at *place) (from, to dynamic.Interface) { return at.below, at.above })
+	return w.singles(ctx, "status", w.clusters, change, func(at *testTarget) (from, to dynamic.Interface) { return at.target, at.mailbox })
 }
 
 // singles makes one change after the other, for the hub and for the bare syncer in turn, and measures from the answer on one
 // side to the event on the other.
-func (w *World) singles(ctx context.Context, name string, places []*place, change change, sides func(*place) (from, to dynamic.Interface)) ([]figures.Row, error) {
+func (w *Env) singles(ctx context.Context, name string, places []*testTarget, change change, sides func(*testTarget) (from, to dynamic.Interface)) ([]report.Row, error) {
 	tracks, err := w.tracksOfBoth(ctx, name, places, change.resource, sides)
 	defer stopAll(tracks)
 	if err != nil {
 		return nil, err
 	}
 	what := fmt.Sprintf("%d targets connected, from the answer on one side to the event on the other: ", len(w.all()))
-	half := figures.Row{What: what + "p50", Unit: "ms", Limit: new(2.0)}
-	most := figures.Row{What: what + "p99", Unit: "ms", Limit: new(3.0)}
+	half := report.Row{What: what + "p50", Unit: "ms", Limit: new(2.0)}
+	most := report.Row{What: what + "p99", Unit: "ms", Limit: new(3.0)}
 	number := 0
 	for range w.Rounds {
 		latencies := map[string][]float64{}
 		for i := range w.Edits {
-			for _, who := range []string{"hub", "bare"} {
+			for _, syncer := range []string{"hub", "bare"} {
 				number++
-				one := tracks[who][i%len(places)]
+				one := tracks[syncer][i%len(places)]
 				latency, err := one.measure(ctx, change, number)
 				if err != nil {
-					return nil, fmt.Errorf("%s: %w", who, err)
+					return nil, fmt.Errorf("%s: %w", syncer, err)
 				}
-				latencies[who] = append(latencies[who], latency.Seconds()*1000)
+				latencies[syncer] = append(latencies[syncer], latency.Seconds()*1000)
 			}
 		}
-		half.Hub, half.Direct = append(half.Hub, figures.Percentile(latencies["hub"], 50)), append(half.Direct, figures.Percentile(latencies["bare"], 50))
-		most.Hub, most.Direct = append(most.Hub, figures.Percentile(latencies["hub"], 99)), append(most.Direct, figures.Percentile(latencies["bare"], 99))
+		half.Hub, half.Direct = append(half.Hub, report.Percentile(latencies["hub"], 50)), append(half.Direct, report.Percentile(latencies["bare"], 50))
+		most.Hub, most.Direct = append(most.Hub, report.Percentile(latencies["hub"], 99)), append(most.Direct, report.Percentile(latencies["bare"], 99))
 	}
-	return []figures.Row{half, most}, nil
+	return []report.Row{half, most}, nil
 }
 
 // tracksOfBoth makes tracks for the hub and for the bare syncer, which must be stopped after an error, too.
-func (w *World) tracksOfBoth(ctx context.Context, name string, places []*place, resource schema.GroupVersionResource, sides func(*place) (from, to dynamic.Interface)) (map[string][]*track, error) {
+func (w *Env) tracksOfBoth(ctx context.Context, name string, places []*testTarget, resource schema.GroupVersionResource, sides func(*testTarget) (from, to dynamic.Interface)) (map[string][]*track, error) {
 	tracks := map[string][]*track{}
-	for _, who := range []string{"hub", "bare"} {
-		made, err := w.tracks(ctx, who+"-"+name, places, resource, sides)
+	for _, syncer := range []string{"hub", "bare"} {
+		made, err := w.tracks(ctx, syncer+"-"+name, places, resource, sides)
 		if err != nil {
 			return tracks, err
 		}
-		tracks[who] = made
+		tracks[syncer] = made
 	}
-	if _, err := w.bare.Carry(bare.Order{Do: bare.Follow, Namespace: "bare-" + name}); err != nil {
+	if _, err := w.baseline.Send(baseline.Request{Operation: baseline.Follow, Namespace: "bare-" + name}); err != nil {
 		return tracks, err
 	}
-	return tracks, w.rest(ctx)
+	return tracks, w.waitIdle(ctx)
 }
 
 // tracks makes an object in each mailbox, has it synced, and watches it on the other side.
-func (w *World) tracks(ctx context.Context, namespace string, places []*place, resource schema.GroupVersionResource, sides func(*place) (from, to dynamic.Interface)) ([]*track, error) {
-	err := w.each(ctx, places, func(ctx context.Context, at *place) error {
+func (w *Env) tracks(ctx context.Context, namespace string, places []*testTarget, resource schema.GroupVersionResource, sides func(*testTarget) (from, to dynamic.Interface)) ([]*track, error) {
+	err := w.each(ctx, places, func(ctx context.Context, at *testTarget) error {
 		if err := at.prepare(ctx, namespace); err != nil {
 			return err
 		}
 		if err := at.fill(ctx, resource, newObject(resource, namespace, "single")); err != nil {
 			return err
 		}
-		if isHubs(namespace) {
+		if isHubNamespace(namespace) {
 			return at.configure(ctx, config(namespace, false, resource))
 		}
 		return nil
@@ -142,15 +142,15 @@ func (w *World) tracks(ctx context.Context, namespace string, places []*place, r
 	if err != nil {
 		return nil, err
 	}
-	if isHubs(namespace) {
-		w.inStep += len(places)
-	} else if err := w.place(ctx, resource, namespace, len(places)); err != nil {
+	if isHubNamespace(namespace) {
+		w.synced += len(places)
+	} else if err := w.applyAll(ctx, resource, namespace, len(places)); err != nil {
 		return nil, err
 	}
 	tracks := make([]*track, len(places))
 	for i, at := range places {
 		from, to := sides(at)
-		if err := exists(ctx, at.below.Resource(resource).Namespace(namespace), "single"); err != nil {
+		if err := exists(ctx, at.target.Resource(resource).Namespace(namespace), "single"); err != nil {
 			return nil, err
 		}
 		arrivals, err := newWatcher(ctx, to, resource, namespace)
@@ -170,10 +170,10 @@ func stopAll(tracks map[string][]*track) {
 	}
 }
 
-// place has the bare syncer write all objects of a namespace once it sees them.
-func (w *World) place(ctx context.Context, resource schema.GroupVersionResource, namespace string, objects int) error {
+// applyAll has the bare syncer write all objects of a namespace once it sees them.
+func (w *Env) applyAll(ctx context.Context, resource schema.GroupVersionResource, namespace string, objects int) error {
 	return poll(ctx, 100*time.Millisecond, func() (bool, error) {
-		answer, err := w.bare.Carry(bare.Order{Do: bare.Burst, Resource: resource, Namespace: namespace, Workers: inFlight})
+		answer, err := w.baseline.Send(baseline.Request{Operation: baseline.Burst, Resource: resource, Namespace: namespace, Workers: inFlight})
 		return answer.Objects == objects, err
 	})
 }

@@ -28,15 +28,15 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// seen is an object that a watch has told of.
-type seen struct {
+// observedObject is an object that a watch has told of.
+type observedObject struct {
 	at     time.Time
 	object *unstructured.Unstructured
 }
 
 // watcher tells what happens in one namespace.
 type watcher struct {
-	events chan seen
+	events chan observedObject
 	stream watch.Interface
 }
 
@@ -45,12 +45,12 @@ func newWatcher(ctx context.Context, client dynamic.Interface, resource schema.G
 	if err != nil {
 		return nil, fmt.Errorf("watch %s of %s: %w", resource.Resource, namespace, err)
 	}
-	w := &watcher{events: make(chan seen, 100), stream: stream}
+	w := &watcher{events: make(chan observedObject, 100), stream: stream}
 	go func() {
 		defer close(w.events)
 		for event := range stream.ResultChan() {
 			if object, ok := event.Object.(*unstructured.Unstructured); ok {
-				w.events <- seen{time.Now(), object}
+				w.events <- observedObject{time.Now(), object}
 			}
 		}
 	}()

@@ -43,9 +43,9 @@ const (
 
 	kind = "PublishedResource"
 
-	pollEvery  = 100 * time.Millisecond
-	servedIn   = 30 * time.Second
-	terminated = 10 * time.Second
+	pollEvery            = 100 * time.Millisecond
+	apiTimeout           = 30 * time.Second
+	interruptGracePeriod = 10 * time.Second
 )
 
 // Helm runs the helm program against one cluster.
@@ -69,7 +69,7 @@ func (h Helm) Run(ctx context.Context, args ...string) (string, error) {
 		"KUBECONFIG="+h.Kubeconfig, "KUBECACHEDIR="+home, "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
 	command.Stdout, command.Stderr = &stdout, &stderr
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
-	command.WaitDelay = terminated
+	command.WaitDelay = interruptGracePeriod
 	err = command.Run()
 	if err != nil {
 		err = fmt.Errorf("helm %s: %w: %s", args[0], err, strings.TrimSpace(stderr.String()))
@@ -115,7 +115,7 @@ func awaitKind(ctx context.Context, kubeconfig string) error {
 	if err != nil {
 		return fmt.Errorf("make a client for %s: %w", config.Host, err)
 	}
-	err = wait.PollUntilContextTimeout(ctx, pollEvery, servedIn, true, func(context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, pollEvery, apiTimeout, true, func(context.Context) (bool, error) {
 		_, lists, err := client.ServerGroupsAndResources()
 		if err != nil && !discovery.IsGroupDiscoveryFailedError(err) && !apierrors.IsServiceUnavailable(err) {
 			return false, err

@@ -101,14 +101,14 @@ func NewProxy(ctx context.Context, upstream *rest.Config) (*Proxy, error) {
 		Rewrite:       func(request *httputil.ProxyRequest) { request.SetURL(host) },
 		Transport:     &http.Transport{TLSClientConfig: trusted, ForceAttemptHTTP2: true},
 		FlushInterval: -1, // an event of a watch must not wait for the next
-		ErrorLog:      quiet(),
+		ErrorLog:      discardLogger(),
 	}}
 	p.fault.Store(None)
 	return p, p.open(ctx)
 }
 
-// quiet is for a server whose clients break off, and are meant to.
-func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
+// discardLogger is for a server whose clients break off, and are meant to.
+func discardLogger() *log.Logger { return log.New(io.Discard, "", 0) }
 
 // Kubeconfig returns a kubeconfig by which the proxy is reached, with the token of the configuration that it was made for.
 func (p *Proxy) Kubeconfig() ([]byte, error) {
@@ -127,12 +127,12 @@ func (p *Proxy) Set(ctx context.Context, fault Fault) error {
 	before := p.fault.Swap(fault)
 	switch {
 	case fault == Refused:
-		return p.shut()
+		return p.closeServer()
 	case p.server == nil:
 		return p.open(ctx)
 	case before == BlackHole:
 		// What was swallowed is missing in every connection.
-		return errors.Join(p.shut(), p.open(ctx))
+		return errors.Join(p.closeServer(), p.open(ctx))
 	default:
 		return nil
 	}
@@ -142,7 +142,7 @@ func (p *Proxy) Set(ctx context.Context, fault Fault) error {
 func (p *Proxy) Close() error {
 	p.changing.Lock()
 	defer p.changing.Unlock()
-	return p.shut()
+	return p.closeServer()
 }
 
 // open makes the proxy listen, at the same address each time.
@@ -153,15 +153,15 @@ func (p *Proxy) open(ctx context.Context) error {
 	}
 	p.address = listening.Addr().String()
 	p.server = &http.Server{
-		Handler: p, ReadHeaderTimeout: time.Minute, ErrorLog: quiet(),
+		Handler: p, ReadHeaderTimeout: time.Minute, ErrorLog: discardLogger(),
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{p.certificate}, MinVersion: tls.VersionTLS12},
 	}
 	go func(server *http.Server) { _ = server.ServeTLS(listener{listening, p}, "", "") }(p.server) // it ends by shut
 	return nil
 }
 
-// shut closes the listener and all connections.
-func (p *Proxy) shut() error {
+// closeServer closes the listener and all connections.
+func (p *Proxy) closeServer() error {
 	if p.server == nil {
 		return nil
 	}
@@ -182,17 +182,17 @@ func (p *Proxy) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 		http.Error(writer, "the disk is on fire", http.StatusInternalServerError)
 		return
 	case Slow:
-		if !pause(request.Context(), Delay) {
+		if !sleep(request.Context(), Delay) {
 			return
 		}
 	case Trickle:
-		writer = &trickling{ResponseWriter: writer, ctx: request.Context()}
+		writer = &trickleWriter{ResponseWriter: writer, ctx: request.Context()}
 	}
 	p.proxy.ServeHTTP(writer, request)
 }
 
-// pause returns false if ctx ends before the time is over.
-func pause(ctx context.Context, length time.Duration) bool {
+// sleep returns false if ctx ends before the time is over.
+func sleep(ctx context.Context, length time.Duration) bool {
 	timer := time.NewTimer(length)
 	defer timer.Stop()
 	select {
@@ -203,18 +203,18 @@ func pause(ctx context.Context, length time.Duration) bool {
 	}
 }
 
-// trickling writes in pieces.
-type trickling struct {
+// trickleWriter writes in pieces.
+type trickleWriter struct {
 	http.ResponseWriter
 	ctx context.Context
 }
 
 // Unwrap lets the pieces be flushed.
-func (t *trickling) Unwrap() http.ResponseWriter { return t.ResponseWriter }
+func (t *trickleWriter) Unwrap() http.ResponseWriter { return t.ResponseWriter }
 
-func (t *trickling) Write(content []byte) (written int, err error) {
+func (t *trickleWriter) Write(content []byte) (written int, err error) {
 	for written < len(content) {
-		if !pause(t.ctx, Pause) {
+		if !sleep(t.ctx, Pause) {
 			return written, t.ctx.Err()
 		}
 		piece, err := t.ResponseWriter.Write(content[written:min(written+Piece, len(content))])

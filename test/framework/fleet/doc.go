@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package fleet makes many targets of one kcp: each is a workspace, behind a [Gate] of its own.
+// Package fleet makes many targets of one kcp: each is a workspace, behind a [CountingProxy] of its own.
 //
 // A gate is the target's server as far as the hub knows. It counts connections and requests, tells what the hub asks at rest
 // from what something must have caused, and can be shut and opened again while all other targets stay as they are.

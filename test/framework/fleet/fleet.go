@@ -36,8 +36,8 @@ import (
 )
 
 const (
-	// makers is how many workspaces are made at once.
-	makers = 8
+	// maxConcurrentCreations is how many workspaces are made at once.
+	maxConcurrentCreations = 8
 
 	// workspaceType has nothing that a target would need, so that a workspace of it costs little.
 	workspaceType = `
@@ -53,28 +53,28 @@ type Fleet struct {
 	// Members are the targets, in the order in which they were made.
 	Members []*Member
 
-	kcp         *servers.KCP
-	parent      string
-	rhythm      Rhythm
-	upstream    *url.URL
-	transport   *http.Transport
-	certificate tls.Certificate
-	ca          []byte
+	kcp          *servers.KCP
+	parent       string
+	idleRequests IdleRequests
+	upstream     *url.URL
+	transport    *http.Transport
+	certificate  tls.Certificate
+	ca           []byte
 }
 
 // Member is a target.
 type Member struct {
-	*Gate
+	*CountingProxy
 	Name string
 	// Config is an administrator's, past the gate.
 	Config *rest.Config
 	// Kubeconfig leads through the gate, Straight past it.
-	Kubeconfig, Straight []byte
+	Kubeconfig, DirectKubeconfig []byte
 }
 
 // New makes a fleet without members, whose workspaces will be children of the workspace root:<name>.
-func New(ctx context.Context, kcp *servers.KCP, name string, rhythm Rhythm) (*Fleet, error) {
-	f := &Fleet{kcp: kcp, parent: "root:" + name, rhythm: rhythm}
+func New(ctx context.Context, kcp *servers.KCP, name string, rhythm IdleRequests) (*Fleet, error) {
+	f := &Fleet{kcp: kcp, parent: "root:" + name, idleRequests: rhythm}
 	bundle, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("make a certificate for gates: %w", err)
@@ -101,7 +101,7 @@ func New(ctx context.Context, kcp *servers.KCP, name string, rhythm Rhythm) (*Fl
 func (f *Fleet) Grow(ctx context.Context, count int) ([]*Member, error) {
 	made := make([]*Member, count)
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(makers)
+	group.SetLimit(maxConcurrentCreations)
 	for i := range made {
 		name := fmt.Sprintf("target-%d", len(f.Members)+i)
 		group.Go(func() (err error) {
@@ -127,9 +127,9 @@ func (f *Fleet) newMember(ctx context.Context, name string) (*Member, error) {
 		return nil, err
 	}
 	member := &Member{
-		Gate:   NewGate(port, f.certificate, f.upstream, f.transport, f.rhythm),
-		Name:   name,
-		Config: f.kcp.Workspace(f.parent + ":" + name),
+		CountingProxy: NewCountingProxy(port, f.certificate, f.upstream, f.transport, f.idleRequests),
+		Name:          name,
+		Config:        f.kcp.Workspace(f.parent + ":" + name),
 	}
 	// Every cluster has it; by it the hub finds out how a target creates.
 	if err := framework.Apply(ctx, member.Config, "{apiVersion: v1, kind: Namespace, metadata: {name: default}}"); err != nil {
@@ -139,7 +139,7 @@ func (f *Fleet) newMember(ctx context.Context, name string) (*Member, error) {
 	if member.Kubeconfig, err = f.kubeconfig(member.URL()+path, f.ca); err != nil {
 		return nil, err
 	}
-	if member.Straight, err = f.kubeconfig(f.kcp.Config.Host+path, f.kcp.Config.CAData); err != nil {
+	if member.DirectKubeconfig, err = f.kubeconfig(f.kcp.Config.Host+path, f.kcp.Config.CAData); err != nil {
 		return nil, err
 	}
 	return member, member.Open(ctx)
@@ -162,7 +162,7 @@ func (f *Fleet) kubeconfig(server string, ca []byte) ([]byte, error) {
 func (f *Fleet) Close() error {
 	var errs []error
 	for _, member := range f.Members {
-		errs = append(errs, member.Shut())
+		errs = append(errs, member.Close())
 	}
 	f.transport.CloseIdleConnections()
 	return errors.Join(errs...)

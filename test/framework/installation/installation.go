@@ -81,7 +81,7 @@ func New(ctx context.Context, opts servers.Options, kcp *servers.KCP, hosting *s
 	installation.HubKubeconfig = kcp.HubKubeconfigOf(installation.HubUser)
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error { return installation.Init(groupCtx) })
-	group.Go(func() error { return installation.host(groupCtx, hosting, without) })
+	group.Go(func() error { return installation.installChart(groupCtx, hosting, without) })
 	group.Go(func() error { return framework.Apply(groupCtx, kcp.Workspace("root"), inventoryType) })
 	if err := group.Wait(); err != nil {
 		return nil, err
@@ -89,8 +89,8 @@ func New(ctx context.Context, opts servers.Options, kcp *servers.KCP, hosting *s
 	return installation, nil
 }
 
-// host installs the chart and keeps a kubeconfig with the rights of its ServiceAccount.
-func (i *Installation) host(ctx context.Context, hosting *servers.Target, without []string) error {
+// installChart installs the chart and keeps a kubeconfig with the rights of its ServiceAccount.
+func (i *Installation) installChart(ctx context.Context, hosting *servers.Target, without []string) error {
 	root, err := framework.RepositoryRoot()
 	if err != nil {
 		return err

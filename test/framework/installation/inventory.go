@@ -90,8 +90,8 @@ func (i *Inventory) Register(ctx context.Context, name string, kubeconfig []byte
 	return i.register(ctx, name, kubeconfig, labels, true)
 }
 
-// RegisterAlone makes a SyncTarget for a cluster that no other may stand for.
-func (i *Inventory) RegisterAlone(ctx context.Context, name string, kubeconfig []byte) error {
+// RegisterExclusive makes a SyncTarget for a cluster that no other may stand for.
+func (i *Inventory) RegisterExclusive(ctx context.Context, name string, kubeconfig []byte) error {
 	return i.register(ctx, name, kubeconfig, nil, false)
 }
 

@@ -27,20 +27,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Request is a kind of request, as the hub counts it; see provider/requests.
-type Request struct{ Side, Class, Verb, Resource, Code string }
+// Request is a kind of request, as the hub counts it; see provider/metrics/requestmetrics.
+type Request struct{ Destination, Class, Verb, Resource, Code string }
 
 // String leaves out how it was answered.
-func (r Request) String() string { return r.Side + " " + r.Class + " " + r.Verb + " " + r.Resource }
+func (r Request) String() string {
+	return r.Destination + " " + r.Class + " " + r.Verb + " " + r.Resource
+}
 
-var requestSample = regexp.MustCompile(`^synchub_requests_total\{class="(\w+)", code="(\w+)", resource="([^"]*)", side="(\w+)", verb="([^"]*)"\}$`)
+var requestSample = regexp.MustCompile(`^synchub_requests_total\{class="(\w+)", code="(\w+)", destination="(\w+)", resource="([^"]*)", verb="([^"]*)"\}$`)
 
 // RequestsIn returns how many requests of each kind there are among a replica's samples.
 func RequestsIn(samples map[string]float64) map[Request]float64 {
 	requests := map[Request]float64{}
 	for sample, count := range samples {
 		if match := requestSample.FindStringSubmatch(sample); match != nil {
-			requests[Request{Class: match[1], Code: match[2], Resource: match[3], Side: match[4], Verb: match[5]}] = count
+			requests[Request{Class: match[1], Code: match[2], Destination: match[3], Resource: match[4], Verb: match[5]}] = count
 		}
 	}
 	return requests
@@ -64,8 +66,8 @@ func Caused(requests map[Request]float64, leftOut ...string) map[string]float64 
 	return counts
 }
 
-// AwaitRest returns when the replica has for so long made no request that something must have caused, see [Caused].
-func (h *Hub) AwaitRest(ctx context.Context, stillness time.Duration, leftOut ...string) error {
+// WaitIdle returns when the replica has for so long made no request that something must have caused, see [Caused].
+func (h *Hub) WaitIdle(ctx context.Context, stillness time.Duration, leftOut ...string) error {
 	var last map[string]float64
 	var since time.Time
 	err := wait.PollUntilContextCancel(ctx, stillness/4, true, func(ctx context.Context) (bool, error) {

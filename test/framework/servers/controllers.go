@@ -36,10 +36,10 @@ const (
 	fakeNodeAnnotation = "kwok.x-k8s.io/node"
 )
 
-// stages tell kwok how the fake node and its pods behave.
+// kwokStages tell kwok how the fake node and its pods behave.
 //
 //go:embed stages.yaml
-var stages []byte
+var kwokStages []byte
 
 // startControllers adds what makes a workload run: controllers, scheduler, kwok in place of kubelets, and a node.
 func (t *Target) startControllers(ctx context.Context, opts Options) error {
@@ -84,7 +84,7 @@ func (t *Target) startController(ctx context.Context, opts Options, program stri
 
 func (t *Target) startKwok(ctx context.Context, opts Options) (*Server, error) {
 	config := filepath.Join(t.dir, "stages.yaml")
-	if err := os.WriteFile(config, stages, 0o600); err != nil {
+	if err := os.WriteFile(config, kwokStages, 0o600); err != nil {
 		return nil, fmt.Errorf("write the stages of fake nodes: %w", err)
 	}
 	return startServer(ctx, opts, t.Name+"-kwok", 1, func(ports []int) (launch, error) {

@@ -137,9 +137,9 @@ const p256 = 32
 // leeway is for how long API servers take a token that has ended.
 const leeway = time.Minute
 
-// acceptedUntil returns a service account's token that an hour ago was issued for so long that it is accepted until the end,
+// signTokenUntil returns a service account's token that an hour ago was issued for so long that it is accepted until the end,
 // signed by the key in the file.
-func acceptedUntil(token string, end time.Time, keyFile string) (string, error) {
+func signTokenUntil(token string, end time.Time, keyFile string) (string, error) {
 	header, rest, _ := strings.Cut(token, ".")
 	payload, _, _ := strings.Cut(rest, ".")
 	content, err := base64.RawURLEncoding.DecodeString(payload)

@@ -20,7 +20,7 @@ limitations under the License.
 //
 // A [Process] is one run of a program. A [Server] is a process with an address: it is ready when its start returns,
 // and it can be paused, killed and started again with the same ports and data. [KCP], [Etcd] and [Target] are made of
-// servers, and a [World] is one of each kind, started and stopped together.
+// servers, and a [Environment] is one of each kind, started and stopped together.
 //
 // Nothing here depends on a test library, nothing listens anywhere but on 127.0.0.1, and nothing outlives the program
 // that started it, however that program ends.

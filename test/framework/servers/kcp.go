@@ -44,8 +44,8 @@ func newMaster() user { return newUser("master", "system:kcp:admin", "system:mas
 
 // kcp's environment where it runs as installed, and in tests, where its etcd does not wait for the disk either.
 var (
-	installed = []string{"GOGC=200"}
-	hasty     = []string{"GOMEMLIMIT=3GiB", "UNSAFE_E2E_HACK_DISABLE_ETCD_FSYNC=true"}
+	installedKCPEnv = []string{"GOGC=200"}
+	testKCPEnv      = []string{"GOMEMLIMIT=3GiB", "UNSAFE_E2E_HACK_DISABLE_ETCD_FSYNC=true"}
 )
 
 // KCP is a kcp server with its embedded etcd.
@@ -114,9 +114,9 @@ func startKCP(ctx context.Context, opts Options, admin user, hubs ...user) (*KCP
 	if err := writeTokenFile(tokens, append([]user{k.admin, k.master}, hubs...)...); err != nil {
 		return nil, fmt.Errorf("prepare kcp: %w", err)
 	}
-	env := hasty
+	env := testKCPEnv
 	if opts.AsInstalled {
-		env = installed
+		env = installedKCPEnv
 	}
 	k.Server, err = startServer(ctx, opts, "kcp", 3, func(ports []int) (launch, error) {
 		k.Config = restConfig("https://"+address(ports[0]), pki.ca, k.admin.token)

@@ -23,14 +23,14 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// OpenWorld returns a world that another process started in opts.Dir, with the targets of these names, for use as a
+// OpenEnvironment returns a world that another process started in opts.Dir, with the targets of these names, for use as a
 // client of it. Only the process that started a server can pause, kill, stop and start it; elsewhere that is an error.
-func OpenWorld(opts Options, targets ...string) (*World, error) {
+func OpenEnvironment(opts Options, targets ...string) (*Environment, error) {
 	kcp, err := openKCP(opts)
 	if err != nil {
 		return nil, err
 	}
-	w := &World{KCP: kcp, Targets: map[string]*Target{}}
+	w := &Environment{KCP: kcp, Targets: map[string]*Target{}}
 	for _, name := range targets {
 		if w.Targets[name], err = openTarget(opts, name); err != nil {
 			return nil, err
@@ -45,7 +45,7 @@ func openKCP(opts Options) (*KCP, error) {
 		return nil, err
 	}
 	k := newKCP(dir)
-	k.Server = &Server{name: "kcp", notOurs: true}
+	k.Server = &Server{name: "kcp", external: true}
 	if k.HubConfig, err = readKubeconfig(k.HubKubeconfig); err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func openTarget(opts Options, name string) (*Target, error) {
 		return nil, err
 	}
 	t := newTarget(dir, name)
-	t.Server = &Server{name: name, notOurs: true}
+	t.Server = &Server{name: name, external: true}
 	if t.Config, err = readKubeconfig(t.Kubeconfig); err != nil {
 		return nil, err
 	}

@@ -38,21 +38,21 @@ const (
 	portSlots = 20
 )
 
-var handedOut = struct {
+var allocatedPorts = struct {
 	sync.Mutex
 	ports map[int]bool
 }{ports: map[int]bool{}}
 
 // FreePort returns a TCP port on 127.0.0.1 on which nothing listens. The same port is never returned twice.
 func FreePort() (int, error) {
-	handedOut.Lock()
-	defer handedOut.Unlock()
+	allocatedPorts.Lock()
+	defer allocatedPorts.Unlock()
 	for range 1000 {
 		port := firstPort + rand.IntN(portCount/portSlots)*portSlots + os.Getpid()%portSlots //nolint:gosec // a port is no secret
-		if handedOut.ports[port] || !isFree(port) {
+		if allocatedPorts.ports[port] || !isFree(port) {
 			continue
 		}
-		handedOut.ports[port] = true
+		allocatedPorts.ports[port] = true
 		return port, nil
 	}
 	return 0, fmt.Errorf("no free port found on 127.0.0.1 between %d and %d", firstPort, firstPort+portCount-1)

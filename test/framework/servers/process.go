@@ -58,7 +58,7 @@ func Start(opts Options, name, path string, args, env []string) (*Process, error
 	p.command = exec.Command(path, args...) //nolint:noctx // it ends by Terminate or Kill9, or with this program
 	p.command.Env = append(os.Environ(), env...)
 	p.command.Stdout, p.command.Stderr = log, log
-	if err := startGuarded(p.command); err != nil {
+	if err := startTied(p.command); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	go func() {

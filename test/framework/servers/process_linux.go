@@ -42,8 +42,8 @@ var starter = sync.OnceValue(func() chan<- func() {
 	return work
 })
 
-// startGuarded starts a command that is killed when this program ends and that no signal from a terminal reaches.
-func startGuarded(command *exec.Cmd) error {
+// startTied starts a command that is killed when this program ends and that no signal from a terminal reaches.
+func startTied(command *exec.Cmd) error {
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
 	starter() <- func() { started <- command.Start() }

@@ -83,7 +83,7 @@ func TestAPausedProcessStandsStill(t *testing.T) {
 	g.Expect(p.Pause()).To(Succeed(), "pausing what has ended")
 }
 
-func TestTerminateKillsTheDeaf(t *testing.T) {
+func TestTerminateKillsProcessesThatIgnoreSIGTERM(t *testing.T) {
 	g := NewWithT(t)
 	p := startRole(t, t.TempDir(), roleDeaf)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)

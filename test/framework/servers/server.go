@@ -41,12 +41,12 @@ const (
 	startAttempts = 5
 )
 
-// lavish lets a server take more memory for less collecting of garbage, which was a fifth of kcp's time in a test suite.
-const lavish = "GOGC=400"
+// relaxedGC lets a server take more memory for less collecting of garbage, which was a fifth of kcp's time in a test suite.
+const relaxedGC = "GOGC=400"
 
 var (
 	errPortTaken = errors.New("a port is taken")
-	errNotOurs   = errors.New("another process started this server, and only that one can signal or start it")
+	errExternal  = errors.New("another process started this server, and only that one can signal or start it")
 )
 
 // Server is a process with an address. Its ports, its data and its credentials stay the same when it is started again.
@@ -55,8 +55,8 @@ type Server struct {
 	opts   Options
 	ports  []int
 	launch launch
-	// notOurs tells that another process started it, see OpenWorld.
-	notOurs bool
+	// external tells that another process started it, see OpenWorld.
+	external bool
 
 	mu      sync.Mutex
 	process *Process
@@ -82,7 +82,7 @@ func startServer(ctx context.Context, opts Options, name string, ports int, plan
 			return nil, fmt.Errorf("prepare %s: %w", name, err)
 		}
 		if !opts.AsInstalled {
-			s.launch.env = append([]string{lavish}, s.launch.env...)
+			s.launch.env = append([]string{relaxedGC}, s.launch.env...)
 		}
 		begun := time.Now()
 		err = s.Start(ctx)
@@ -99,8 +99,8 @@ func startServer(ctx context.Context, opts Options, name string, ports int, plan
 
 // Start runs a stopped server again and returns when it is ready. After an error nothing runs.
 func (s *Server) Start(ctx context.Context) error {
-	if s.notOurs {
-		return fmt.Errorf("start %s: %w", s.name, errNotOurs)
+	if s.external {
+		return fmt.Errorf("start %s: %w", s.name, errExternal)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,8 +207,8 @@ func (s *Server) Process() *Process {
 
 // running returns the process of a server that runs, nil of one that does not.
 func (s *Server) running() (*Process, error) {
-	if s.notOurs {
-		return nil, fmt.Errorf("%s: %w", s.name, errNotOurs)
+	if s.external {
+		return nil, fmt.Errorf("%s: %w", s.name, errExternal)
 	}
 	if process := s.Process(); process != nil && !process.Ended() {
 		return process, nil

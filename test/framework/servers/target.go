@@ -175,9 +175,9 @@ func (t *Target) ServiceAccountKubeconfig(ctx context.Context, namespace, servic
 	return kubeconfig(t.Name, t.Config.Host, t.pki.ca, serviceAccount, answer.Status.Token)
 }
 
-// BriefKubeconfig returns a kubeconfig like [Target.ServiceAccountKubeconfig] whose token is not accepted any more after its
+// ShortLivedKubeconfig returns a kubeconfig like [Target.ServiceAccountKubeconfig] whose token is not accepted any more after its
 // life, which may be seconds. No API server issues one for less than ten minutes, so it is signed with the API server's key.
-func (t *Target) BriefKubeconfig(ctx context.Context, namespace, serviceAccount string, life time.Duration) ([]byte, error) {
+func (t *Target) ShortLivedKubeconfig(ctx context.Context, namespace, serviceAccount string, life time.Duration) ([]byte, error) {
 	issued, err := t.ServiceAccountKubeconfig(ctx, namespace, serviceAccount)
 	if err != nil {
 		return nil, err
@@ -186,7 +186,7 @@ func (t *Target) BriefKubeconfig(ctx context.Context, namespace, serviceAccount 
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig of %s/%s of %s: %w", namespace, serviceAccount, t.Name, err)
 	}
-	token, err := acceptedUntil(config.BearerToken, time.Now().Add(life), t.pki.saKeyFile)
+	token, err := signTokenUntil(config.BearerToken, time.Now().Add(life), t.pki.saKeyFile)
 	if err != nil {
 		return nil, fmt.Errorf("sign a token for service account %s/%s of %s: %w", namespace, serviceAccount, t.Name, err)
 	}

@@ -1,0 +1,142 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package compatibility
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/synchub-dev/synchub/apis/schemas/structural"
+)
+
+// hasCrossFieldRules tells whether a schema has something that looks at several fields, or items, together.
+func hasCrossFieldRules(s *schema) bool {
+	return len(s.XValidations)+len(s.AllOf)+len(s.AnyOf)+len(s.OneOf) > 0 || s.Not != nil || s.MinProperties != nil || s.MaxProperties != nil ||
+		s.UniqueItems || len(s.Enum) > 0 || listTypeOf(s) == listSet
+}
+
+// rules finds rules of the target that the mailbox does not have at the same place. What they mean is not looked at.
+func (c *comparison) rules(at location, mine, theirs *schema) {
+	own := sets.New[ruleMeaning]()
+	for _, rule := range mine.XValidations {
+		own.Insert(meaningOf(rule))
+	}
+	for _, rule := range theirs.XValidations {
+		if !own.Has(meaningOf(rule)) {
+			c.addFinding(at, ReasonRule, "the mailbox does not have the target's rule %q", shorten(rule.Rule))
+		}
+	}
+}
+
+// ruleMeaning is what of a rule decides about an object.
+type ruleMeaning struct {
+	rule            string
+	optionalOldSelf bool
+}
+
+func meaningOf(rule apiextensionsv1.ValidationRule) ruleMeaning {
+	return ruleMeaning{rule.Rule, rule.OptionalOldSelf != nil && *rule.OptionalOldSelf}
+}
+
+// alternatives finds allOf, anyOf, oneOf and not of the target that the mailbox does not have. They are compared as they are
+// written: what they mean together is not looked at.
+func (c *comparison) alternatives(at location, mine, theirs *schema) {
+	mineAllOf, mineAnyOf := withoutIntOrString(mine)
+	theirAllOf, theirAnyOf := withoutIntOrString(theirs)
+	if !isSubset(theirAllOf, mineAllOf) {
+		c.addFinding(at, ReasonAlternatives, "the mailbox does not have all of the target's allOf")
+	}
+	if len(theirAnyOf) > 0 && (len(mineAnyOf) == 0 || !isSubset(mineAnyOf, theirAnyOf)) {
+		c.addFinding(at, ReasonAlternatives, "the mailbox's anyOf is not within that of the target")
+	}
+	if len(theirs.OneOf) > 0 && !reflect.DeepEqual(mine.OneOf, theirs.OneOf) {
+		c.addFinding(at, ReasonAlternatives, "the mailbox's oneOf is not that of the target")
+	}
+	if theirs.Not != nil && !reflect.DeepEqual(mine.Not, theirs.Not) {
+		c.addFinding(at, ReasonAlternatives, "the mailbox does not have the target's not")
+	}
+}
+
+// isSubset tells whether each of some branches is one of others.
+func isSubset(some, others []schema) bool {
+	known := sets.New[string]()
+	for i := range others {
+		if text, err := json.Marshal(&others[i]); err == nil {
+			known.Insert(string(text))
+		}
+	}
+	return !slices.ContainsFunc(some, func(branch schema) bool {
+		text, err := json.Marshal(&branch)
+		return err != nil || !known.Has(string(text))
+	})
+}
+
+// weightOf returns how much there is in one place to be compared, in fields. Where one side names fields and the other does
+// not, the same is compared with each of them.
+func weightOf(s *schema) int {
+	weight := len(s.XValidations) + len(s.Required)
+	if len(s.Enum) > 0 {
+		weight += len(s.Enum) + validatorWeight + structural.PatternSize(s.Pattern)/patternWeight
+	}
+	for _, branches := range [][]schema{s.AllOf, s.AnyOf, s.OneOf} {
+		for i := range branches {
+			weight += structural.CountNodes(&branches[i])
+		}
+	}
+	if s.Not != nil {
+		weight += structural.CountNodes(s.Not)
+	}
+	return weight
+}
+
+// validatorWeight is the cost of one judge of values, counted in fields. patternWeight divides the steps of its pattern: each group
+// of that many steps costs one field more.
+const (
+	validatorWeight = 20
+	patternWeight   = 4
+)
+
+// intOrString is what an integer or string may say of itself, in one of two ways, without meaning anything more.
+var intOrString = []schema{{Type: "integer"}, {Type: "string"}}
+
+// withoutIntOrString returns the allOf and anyOf of a schema without what only repeats that it is an integer or a string.
+func withoutIntOrString(s *schema) (allOf, anyOf []schema) {
+	allOf, anyOf = s.AllOf, s.AnyOf
+	if !s.XIntOrString {
+		return allOf, anyOf
+	}
+	if reflect.DeepEqual(anyOf, intOrString) {
+		anyOf = nil
+	}
+	if len(allOf) > 0 && reflect.DeepEqual(allOf[0], schema{AnyOf: intOrString}) {
+		allOf = allOf[1:]
+	}
+	return allOf, anyOf
+}
+
+// shorten keeps a message short.
+func shorten(text string) string {
+	const limit = 80
+	if runes := []rune(text); len(runes) > limit {
+		return string(runes[:limit]) + "…"
+	}
+	return text
+}

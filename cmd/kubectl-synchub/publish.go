@@ -1,0 +1,269 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/tools/cache"
+	toolswatch "k8s.io/client-go/tools/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/publishedresource/publish"
+	"github.com/synchub-dev/synchub/provider/registration"
+)
+
+// hostingFlags say which cluster hosts the hub, and with it the PublishedResources.
+type hostingFlags struct{ kubeconfig, context string }
+
+func (f *hostingFlags) addFlags(command *cobra.Command) {
+	flags := command.Flags()
+	flags.StringVar(&f.kubeconfig, "hosting-kubeconfig", "", "kubeconfig of the cluster that hosts the hub: rights are given for what is published there, and what --resources and --add-resources name and nobody has published yet is brought from the target to all mailboxes")
+	flags.StringVar(&f.context, "hosting-context", "", "the context of that kubeconfig, or of the one that kubectl uses")
+}
+
+func (f *hostingFlags) isSet() bool { return f.kubeconfig != "" || f.context != "" }
+
+// client returns the hosting cluster. The kubeconfig in use is that of the command.
+func (f *hostingFlags) client(inUse *genericclioptions.ConfigFlags) (client.WithWatch, error) {
+	flags := genericclioptions.NewConfigFlags(false)
+	flags.KubeConfig = inUse.KubeConfig
+	if f.kubeconfig != "" {
+		flags.KubeConfig = &f.kubeconfig
+	}
+	flags.Context = &f.context
+	config, err := flags.ToRESTConfig()
+	if err == nil {
+		var hosting client.WithWatch
+		if hosting, err = clientOf(config); err == nil {
+			return hosting, nil
+		}
+	}
+	return nil, fmt.Errorf("cannot reach the hosting cluster: %w", err)
+}
+
+// publishing brings the APIs that were asked for to mailboxes.
+type publishing struct {
+	*registerOptions
+	hosting      client.WithWatch
+	publications []publish.Publication
+	// forbidden is what the hosting cluster does not let the user do.
+	forbidden error
+}
+
+// planPublishing decides what is to be brought to mailboxes, nil if nothing is. Nothing is made yet.
+func (o *registerOptions) planPublishing(ctx context.Context, plan *registration.Registrar) (*publishing, error) {
+	if !o.hosting.isSet() {
+		if len(plan.Requested.Resources)+len(plan.Requested.Additional) > 0 {
+			o.note("What nobody has published yet is not brought to mailboxes: for that, name the hosting cluster by --hosting-kubeconfig or --hosting-context.")
+		}
+		return nil, nil //nolint:nilnil // nothing was asked for
+	}
+	hosting, err := o.hosting.client(o.cluster)
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := registration.InventoryID(ctx, plan.Inventory.Client)
+	if err != nil {
+		return nil, err
+	}
+	importing := &publishing{registerOptions: o, hosting: hosting}
+	var existing synchubv1alpha1.PublishedResourceList
+	err = hosting.List(ctx, &existing)
+	switch {
+	case apierrors.IsForbidden(err) && len(plan.Requested.Resources)+len(plan.Requested.Additional) > 0:
+		importing.forbidden = err
+	case meta.IsNoMatchError(err):
+		return nil, fmt.Errorf("the cluster of --hosting-kubeconfig and --hosting-context hosts no hub: it serves no PublishedResources: %w", err)
+	case err != nil:
+		return nil, fmt.Errorf("in the hosting cluster: %w", err)
+	}
+	if err := o.addPublishedRules(plan, existing.Items); err != nil {
+		return nil, err
+	}
+	var resources []schema.GroupResource
+	for _, resource := range slices.Concat(plan.Requested.Resources, plan.Requested.Additional) {
+		resources = append(resources, resource.GroupResource())
+	}
+	source := synchubv1alpha1.SyncTargetSchema{Cluster: cluster, Name: plan.Name}
+	importing.publications, err = publish.Plan(resources, source, plan.TargetClient.RESTMapper(), existing.Items)
+	if err != nil {
+		return nil, fmt.Errorf("--resources: %w", err)
+	}
+	for _, found := range importing.publications {
+		if found.HasOtherSchema(source) {
+			o.note(fmt.Sprintf("%s is published already, not from this target: the PublishedResource %s is left as it is.", found.Resource, found.Existing.Name))
+		}
+	}
+	return importing, nil
+}
+
+// addPublishedRules has the hub get rights for what operators publish, unless --resources says otherwise.
+func (o *registerOptions) addPublishedRules(plan *registration.Registrar, existing []synchubv1alpha1.PublishedResource) error {
+	published, unserved, err := registration.PublishedResources(existing, plan.TargetClient.RESTMapper())
+	if err != nil {
+		return err
+	}
+	for _, name := range unserved {
+		o.note(fmt.Sprintf("The target does not serve the kind of the PublishedResource %s, so no rights are given for it: name its plural with --add-resources.", name))
+	}
+	plan.Requested.Published = published
+	return nil
+}
+
+// desired are the PublishedResources to make.
+func (i *publishing) desired() (wanted []*synchubv1alpha1.PublishedResource) {
+	if i == nil {
+		return nil
+	}
+	for _, found := range i.publications {
+		if found.Desired != nil {
+			wanted = append(wanted, found.Desired)
+		}
+	}
+	return wanted
+}
+
+// publish makes the PublishedResources. What the user may not do ends nothing: see advice.
+func (i *publishing) publish(ctx context.Context) error {
+	if i == nil {
+		return nil
+	}
+	writes := i.withDryRun(i.hosting)
+	for _, found := range i.publications {
+		if found.Existing != nil {
+			found.Existing.SetGroupVersionKind(synchubv1alpha1.GroupVersion.WithKind("PublishedResource"))
+			i.report(registration.Change{Object: found.Existing, Result: registration.Unchanged})
+			continue
+		}
+		if i.forbidden != nil {
+			continue
+		}
+		made := found.Desired.DeepCopy()
+		switch err := writes.Create(ctx, made); {
+		case apierrors.IsForbidden(err):
+			i.forbidden = err
+			continue
+		case apierrors.IsAlreadyExists(err):
+			return fmt.Errorf("the hosting cluster has a PublishedResource %s that publishes something else: publish %s under another name yourself", made.Name, found.Resource)
+		case err != nil:
+			return fmt.Errorf("cannot publish %s in the hosting cluster: %w", found.Resource, err)
+		}
+		made.SetGroupVersionKind(found.Desired.GroupVersionKind())
+		i.report(registration.Change{Object: made, Result: registration.Created})
+	}
+	return nil
+}
+
+// remainingSteps is the error that says what somebody else must do for the user, nil if nothing.
+func (i *publishing) remainingSteps() error {
+	if i == nil || i.forbidden == nil {
+		return nil
+	}
+	var manifests []string
+	for _, wanted := range i.desired() {
+		manifest, err := manifestOf(wanted)
+		if err != nil {
+			return err
+		}
+		manifests = append(manifests, manifest)
+	}
+	return fmt.Errorf("the target is registered, but the hosting cluster does not let you publish what it serves: %w\nHave this applied there, unless it is published already:\n%s", i.forbidden, strings.Join(manifests, "---\n"))
+}
+
+// manifestOf returns a PublishedResource as one writes it.
+func manifestOf(resource *synchubv1alpha1.PublishedResource) (string, error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(resource)
+	if err != nil {
+		return "", err
+	}
+	delete(fields, "status")
+	fields["metadata"] = map[string]any{"name": resource.Name}
+	manifest, err := yaml.Marshal(fields)
+	return string(manifest), err
+}
+
+// waitPublished waits until mailboxes have the APIs.
+func (i *publishing) waitPublished(ctx context.Context) error {
+	if i == nil || i.forbidden != nil || len(i.publications) == 0 {
+		return nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, i.timeout)
+	defer cancel()
+	unready := map[string]string{}
+	for _, found := range i.publications {
+		unready[found.Name()] = "the hub has not said anything yet"
+	}
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			list := &synchubv1alpha1.PublishedResourceList{}
+			return list, i.hosting.List(ctx, list, &client.ListOptions{Raw: &options})
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return i.hosting.Watch(ctx, &synchubv1alpha1.PublishedResourceList{}, &client.ListOptions{Raw: &options})
+		},
+	}
+	_, err := toolswatch.UntilWithSync(waiting, source, &synchubv1alpha1.PublishedResource{}, nil, func(event watch.Event) (bool, error) {
+		if seen, ok := event.Object.(*synchubv1alpha1.PublishedResource); ok {
+			i.updateUnready(seen, unready)
+		}
+		return len(unready) == 0, nil
+	})
+	if len(unready) == 0 {
+		return nil
+	}
+	if waiting.Err() == nil || ctx.Err() != nil {
+		return err
+	}
+	var problems []error
+	for _, found := range i.publications {
+		if problem, ok := unready[found.Name()]; ok {
+			problems = append(problems, fmt.Errorf("mailboxes did not have %s after %s: the PublishedResource %s is not ready: %s", found.Resource, i.timeout, found.Name(), problem))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// updateUnready notes what keeps a PublishedResource from being ready, among those that are not.
+func (i *publishing) updateUnready(seen *synchubv1alpha1.PublishedResource, unready map[string]string) {
+	if _, ok := unready[seen.Name]; !ok {
+		return
+	}
+	ready := meta.FindStatusCondition(seen.Status.Conditions, synchubv1alpha1.ConditionReady)
+	switch {
+	case ready == nil || ready.ObservedGeneration < seen.Generation:
+	case ready.Status == metav1.ConditionTrue:
+		delete(unready, seen.Name)
+		i.progress("%s: mailboxes have it", seen.Name)
+	default:
+		unready[seen.Name] = ready.Reason + ": " + ready.Message
+	}
+}

@@ -1,0 +1,299 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/synctarget/drain"
+	"github.com/synchub-dev/synchub/provider/redact"
+	"github.com/synchub-dev/synchub/provider/registration"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+const staleObjectsLong = `List the objects of a SyncTarget on a cluster that it does not stand for any more, and delete or release them if asked to.
+
+The hub stops when another cluster takes the place of a SyncTarget's cluster, and never touches the former one again. This command
+reaches that cluster with your own kubeconfig. It lists each object with the hub's label and a mark that names the SyncTarget and
+that very object. Only the hub can verify marks: here they are believed, so read the list before you go on.
+
+--delete does as a SyncTarget does that is deleted with the deletion policy Delete. Objects that were to stay are released, and so
+are Namespaces and CustomResourceDefinitions, always, since others' objects would go with them. --release leaves all of them on the
+cluster and takes label and marks off. Objects that change meanwhile are looked at again; no other object of the same name is touched.
+
+The cluster that the SyncTarget stands for now is refused: use drain there. To be sure of that, --delete and --release ask the
+cluster to which the SyncTarget's own kubeconfig leads which one it is. Of a SyncTarget that does not exist any more give the
+UID. Make sure then that no other workspace has it: this command only sees the current one.`
+
+const staleObjectsExample = `  # List what is left on a former cluster
+  kubectl synchub stale-objects florin --target-kubeconfig former.kubeconfig
+
+  # Delete it, after a look at what that would do
+  kubectl synchub stale-objects florin --target-kubeconfig former.kubeconfig --delete --dry-run=server
+  kubectl synchub stale-objects florin --target-kubeconfig former.kubeconfig --delete
+
+  # Leave it there without the hub's marks, ConfigMaps and Deployments only
+  kubectl synchub stale-objects florin --target-kubeconfig former.kubeconfig --release --resources configmaps,deployments.apps
+
+  # The SyncTarget was removed by force
+  kubectl synchub stale-objects --uid 5f0e8f6e-3a3b-4a63-9d6e-0d7a52f7c1b9 --target-kubeconfig former.kubeconfig`
+
+// staleObjectsOptions are the arguments of stale-objects.
+type staleObjectsOptions struct {
+	*inventoryOptions
+	target               targetFlags
+	uid                  string
+	resources            []string
+	remove, release, yes bool
+}
+
+func newStaleObjectsCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	options := &staleObjectsOptions{inventoryOptions: newInventoryOptions(streams)}
+	command := &cobra.Command{
+		Use:     "stale-objects (NAME | --uid UID) --target-kubeconfig FILE [--delete | --release]",
+		Short:   "List, delete or release objects on a cluster that a SyncTarget does not stand for any more",
+		Long:    staleObjectsLong,
+		Example: staleObjectsExample,
+		RunE: func(command *cobra.Command, args []string) error {
+			return options.run(command.Context(), strings.Join(args, ""))
+		},
+	}
+	options.addFlags(command)
+	options.target.addFlags(command)
+	flags := command.Flags()
+	flags.StringVar(&options.uid, "uid", "", "the UID of a SyncTarget that does not exist any more")
+	flags.StringSliceVar(&options.resources, "resources", nil, "the resources to look for; by default all that the cluster serves")
+	flags.BoolVar(&options.remove, "delete", false, "delete the objects that were to go with the SyncTarget, and release the others")
+	flags.BoolVar(&options.release, "release", false, "take label and marks off the objects, and leave them on the cluster")
+	flags.BoolVarP(&options.yes, "yes", "y", false, "do not ask before objects are deleted or released")
+	command.MarkFlagsMutuallyExclusive("delete", "release")
+	command.Args = func(command *cobra.Command, args []string) error {
+		if options.uid == "" {
+			return oneSyncTarget(command, args)
+		}
+		return noArguments(command, args)
+	}
+	return command
+}
+
+func (o *staleObjectsOptions) run(ctx context.Context, name string) error {
+	if err := cmp.Or(o.complete(), o.target.required()); err != nil {
+		return err
+	}
+	admin, err := registration.LoadAdminConfig(o.target.kubeconfig, o.target.context)
+	if err != nil {
+		return err
+	}
+	cluster, err := newTargetReader(admin.Config)
+	if err != nil {
+		return err
+	}
+	clusterID, err := targets.ClusterID(ctx, cluster.metadata)
+	if err != nil {
+		return fmt.Errorf("cannot find out which cluster %s leads to: %w", o.target.kubeconfig, redact.Error(err))
+	}
+	syncTarget, err := o.formerSyncTarget(ctx, name, clusterID)
+	if err != nil {
+		return err
+	}
+	uid := types.UID(o.uid)
+	if syncTarget != nil {
+		uid = syncTarget.UID
+		if err := o.checkOtherCluster(ctx, syncTarget, clusterID); err != nil && o.mayChange() {
+			return err
+		} else if err != nil {
+			o.note("Before anything is deleted or released: " + err.Error() + ".")
+		}
+	}
+	o.note(describeCluster(syncTarget, clusterID))
+	found, err := cluster.staleObjects(ctx, uid, o.mode(), o.resources)
+	if err != nil {
+		return err
+	}
+	for _, unseen := range found.unlisted {
+		o.note(unseen)
+	}
+	if err := o.execute(ctx, cluster, found.objects, func() error { return o.checkStillFormer(ctx, name, clusterID) }); err != nil {
+		return err
+	}
+	return found.complete()
+}
+
+// mayChange tells whether more was asked for than a list.
+func (o *staleObjectsOptions) mayChange() bool { return o.remove || o.release }
+
+// mode is the way of a departure that does the same. A list shows the consequences of --delete.
+func (o *staleObjectsOptions) mode() drain.Mode {
+	if o.release {
+		return drain.ModeOrphan
+	}
+	return drain.ModeDelete
+}
+
+// formerSyncTarget returns the SyncTarget, which must not stand for the cluster; nil if it does not exist any more.
+func (o *staleObjectsOptions) formerSyncTarget(ctx context.Context, name, clusterID string) (*edgev2alpha1.SyncTarget, error) {
+	if clusterID == "" {
+		return nil, errors.New("the cluster does not tell its ID, the UID of its namespace kube-system: it cannot be told from the one that the SyncTarget stands for")
+	}
+	workspace, err := o.client()
+	if err != nil {
+		return nil, err
+	}
+	var list edgev2alpha1.SyncTargetList
+	if err := workspace.List(ctx, &list); err != nil {
+		return nil, fmt.Errorf("cannot list the SyncTargets of the current workspace: %w", err)
+	}
+	index := slices.IndexFunc(list.Items, func(one edgev2alpha1.SyncTarget) bool {
+		return o.uid == "" && one.Name == name || o.uid != "" && string(one.UID) == o.uid
+	})
+	switch {
+	case index < 0 && o.uid != "":
+		return nil, nil
+	case index < 0:
+		return nil, fmt.Errorf("%w; if it does not exist any more, give its UID with --uid", registration.NotFound(name))
+	}
+	syncTarget := &list.Items[index]
+	switch syncTarget.Status.ClusterID {
+	case "":
+		return nil, fmt.Errorf("the hub does not say which cluster the SyncTarget %s stands for: it may be this one", syncTarget.Name)
+	case clusterID:
+		return nil, fmt.Errorf("the SyncTarget %s stands for this cluster (%s): its objects are not stale; `kubectl synchub drain %s` removes them", syncTarget.Name, clusterID, syncTarget.Name)
+	}
+	return syncTarget, nil
+}
+
+// checkOtherCluster fails unless the SyncTarget's own kubeconfig leads to another cluster. Its status may have been written by somebody
+// who would like to see objects of the present cluster deleted.
+func (o *staleObjectsOptions) checkOtherCluster(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, clusterID string) error {
+	fail := func(err error) error {
+		return fmt.Errorf("the cluster to which the kubeconfig of the SyncTarget %s leads cannot be asked whether it is this one, so run the command where it can: %w", syncTarget.Name, redact.Error(err))
+	}
+	workspace, err := o.client()
+	if err != nil {
+		return fail(err)
+	}
+	present, err := readerByCredentials(ctx, workspace, syncTarget)
+	if err != nil {
+		return fail(err)
+	}
+	switch presentID, err := targets.ClusterID(ctx, present.metadata); {
+	case err != nil:
+		return fail(err)
+	case presentID == "":
+		return fail(errors.New("it does not tell its ID"))
+	case presentID == clusterID:
+		return fmt.Errorf("the kubeconfig of the SyncTarget %s leads to this cluster (%s): its objects are not stale; `kubectl synchub drain %s` removes them", syncTarget.Name, clusterID, syncTarget.Name)
+	}
+	return nil
+}
+
+// checkStillFormer fails if the SyncTarget stands for the cluster by now.
+func (o *staleObjectsOptions) checkStillFormer(ctx context.Context, name, clusterID string) error {
+	syncTarget, err := o.formerSyncTarget(ctx, name, clusterID)
+	if err != nil || syncTarget == nil {
+		return err
+	}
+	return o.checkOtherCluster(ctx, syncTarget, clusterID)
+}
+
+// describeCluster says how the SyncTarget and the cluster are related.
+func describeCluster(syncTarget *edgev2alpha1.SyncTarget, clusterID string) string {
+	if syncTarget == nil {
+		return fmt.Sprintf("No SyncTarget of this workspace has the UID. The cluster is %s.", clusterID)
+	}
+	text := fmt.Sprintf("By its status the SyncTarget %s stands for the cluster %s; this one is %s", syncTarget.Name, syncTarget.Status.ClusterID, clusterID)
+	for _, former := range syncTarget.Status.FormerClusters {
+		if former.ClusterID == clusterID {
+			return text + ", which it stood for until " + former.Until.UTC().Format("2006-01-02 15:04 MST") + "."
+		}
+	}
+	return text + ", which its status does not list as a former one."
+}
+
+// execute shows the stale objects, and does what was asked about them. Whether the cluster is still no present one is asked again after the
+// operator has thought about it.
+func (o *staleObjectsOptions) execute(ctx context.Context, cluster *reader, objects []staleObject, stillFormer func() error) error {
+	if !o.mayChange() {
+		return o.list(objects)
+	}
+	if err := printers.NewTablePrinter(printers.PrintOptions{}).PrintObj(staleObjectsTable(objects), o.ErrOut); err != nil {
+		return err
+	}
+	objects = slices.DeleteFunc(objects, func(one staleObject) bool {
+		return one.Action != drain.ActionDelete && one.Action != drain.ActionRelease
+	})
+	if len(objects) == 0 {
+		o.note("There is nothing to do.")
+		return nil
+	}
+	if err := o.confirmFunc(o.yes)(ctx, confirmQuestion(objects)); err != nil {
+		return err
+	}
+	if err := stillFormer(); err != nil {
+		return err
+	}
+	var failed []error
+	for _, one := range objects {
+		if err := ctx.Err(); err != nil {
+			return errors.Join(append(failed, err)...)
+		}
+		err := cluster.deleteOrRelease(ctx, one, o.dryRun)
+		if err == nil {
+			err = o.print(one.PartialObjectMetadata, one.pastTense())
+		}
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s %s: %w", one.Resource, strings.TrimPrefix(one.Namespace+"/"+one.Name, "/"), redact.Error(err)))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+func confirmQuestion(objects []staleObject) string {
+	counts := map[drain.Action]int{}
+	for _, one := range objects {
+		counts[one.Action]++
+	}
+	return fmt.Sprintf("Of these objects %d would be deleted and %d released. The marks by which they were found are not verified.", counts[drain.ActionDelete], counts[drain.ActionRelease])
+}
+
+// list prints the stale objects.
+func (o *staleObjectsOptions) list(objects []staleObject) error {
+	if *o.output.OutputFormat != "" {
+		for _, one := range objects {
+			if err := o.print(one.PartialObjectMetadata, ""); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(objects) == 0 {
+		o.note("No objects of the SyncTarget are there.")
+		return nil
+	}
+	return printers.NewTablePrinter(printers.PrintOptions{}).PrintObj(staleObjectsTable(objects), o.Out)
+}

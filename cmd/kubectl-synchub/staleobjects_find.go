@@ -1,0 +1,246 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/tools/pager"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/waves"
+	"github.com/synchub-dev/synchub/controllers/synctarget/drain"
+	"github.com/synchub-dev/synchub/provider/redact"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// staleObject is an object that bears the marks of a SyncTarget, on a cluster that this does not stand for.
+type staleObject struct {
+	drain.Object
+	drain.Decision
+	owner    ownership.Owner
+	resource schema.GroupVersionResource
+	mode     drain.Mode
+}
+
+// staleObjectList is a cluster's share of the stale objects.
+type staleObjectList struct {
+	objects []staleObject
+	// unlisted says of which resources, and why, the cluster does not show the objects.
+	unlisted []string
+}
+
+// complete fails unless the cluster showed all.
+func (s staleObjectList) complete() error {
+	if len(s.unlisted) > 0 {
+		return errors.New("not everything could be looked at: more may be there")
+	}
+	return nil
+}
+
+// containers may be the hub's without its label: see departure.
+var containers = []schema.GroupResource{
+	{Resource: "namespaces"},
+	{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"},
+}
+
+// staleObjects returns the objects with marks of the SyncTarget that has the UID, in the order in which they are to go.
+func (r *reader) staleObjects(ctx context.Context, uid types.UID, mode drain.Mode, only []string) (staleObjectList, error) {
+	var found staleObjectList
+	served, err := r.listableAPIs(only)
+	if err != nil {
+		if !discovery.IsGroupDiscoveryFailedError(err) {
+			return found, err
+		}
+		found.unlisted = append(found.unlisted, "Some APIs cannot be looked at: "+redact.Error(err).Error())
+	}
+	owners := map[types.UID]ownership.Owner{}
+	var candidates []staleObject
+	for _, api := range served {
+		some, err := r.candidates(ctx, api, uid)
+		if err != nil {
+			found.unlisted = append(found.unlisted, fmt.Sprintf("%s cannot be listed: %s", api.resource.GroupResource(), redact.Error(err)))
+		}
+		for _, one := range some {
+			if owner, ok := ownership.ClaimedOwner(one.Annotations[ownership.MarkAnnotation]); ok && owner.SyncTarget == uid {
+				owner.Sealer = ownership.InsecureSealer
+				owners[owner.Hub] = owner
+			}
+		}
+		candidates = append(candidates, some...)
+	}
+	seen := map[types.UID]bool{}
+	for _, one := range candidates {
+		for _, owner := range owners {
+			one.owner, one.mode = owner, mode
+			if one.Decision = one.decide(one.PartialObjectMetadata); one.Action != drain.ActionIgnore && !seen[one.UID] {
+				seen[one.UID] = true
+				found.objects = append(found.objects, one)
+			}
+		}
+	}
+	slices.SortFunc(found.objects, func(a, b staleObject) int {
+		return cmp.Or(
+			cmp.Compare(waves.Of(b.Resource), waves.Of(a.Resource)),
+			cmp.Compare(a.Resource.String(), b.Resource.String()), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name),
+		)
+	})
+	return found, nil
+}
+
+// listableAPI is a resource to list.
+type listableAPI struct {
+	resource schema.GroupVersionResource
+	kind     string
+}
+
+// listableAPIs returns the resources that the cluster serves and whose objects can be listed and changed, or those of them that were
+// named. The error may be that of a part of the APIs.
+func (r *reader) listableAPIs(only []string) ([]listableAPI, error) {
+	named := map[schema.GroupResource]bool{}
+	for _, name := range only {
+		resource, err := r.find(name)
+		if err != nil {
+			return nil, fmt.Errorf("--resources: %w", redact.Error(err))
+		}
+		named[resource.GroupResource()] = true
+	}
+	lists, err := r.apis.ServerPreferredResources()
+	var all []listableAPI
+	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "patch", "delete"}}, lists) {
+		version, _ := schema.ParseGroupVersion(list.GroupVersion)
+		for _, one := range list.APIResources {
+			resource := version.WithResource(one.Name)
+			if len(only) == 0 || named[resource.GroupResource()] {
+				all = append(all, listableAPI{resource, one.Kind})
+			}
+		}
+	}
+	return all, err
+}
+
+// candidates returns the objects of a resource that may be the SyncTarget's.
+func (r *reader) candidates(ctx context.Context, api listableAPI, uid types.UID) (found []staleObject, err error) {
+	resource := api.resource.GroupResource()
+	isContainer := slices.Contains(containers, resource)
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return r.metadata.Resource(api.resource).List(ctx, options)
+	})
+	var options metav1.ListOptions
+	if !isContainer {
+		options.LabelSelector = ownership.OwnerLabel
+	}
+	err = pages.EachListItem(ctx, options, func(item runtime.Object) error {
+		object := item.(*metav1.PartialObjectMetadata)
+		owner, _ := ownership.ClaimedOwner(object.Annotations[ownership.MarkAnnotation])
+		if _, isEnsured := object.Annotations[ownership.EnsuredAnnotation]; owner.SyncTarget == uid || isContainer && isEnsured {
+			object.ManagedFields = nil
+			object.SetGroupVersionKind(api.resource.GroupVersion().WithKind(api.kind))
+			found = append(found, staleObject{Object: drain.Object{Resource: resource, Kind: api.kind, PartialObjectMetadata: object}, resource: api.resource})
+		}
+		return nil
+	})
+	return found, err
+}
+
+// decide says what is to be done about the object as it is now. Nothing is deleted that takes others with it.
+func (s staleObject) decide(now *metav1.PartialObjectMetadata) drain.Decision {
+	never := func(schema.GroupResource) bool { return false }
+	return drain.Plan(s.mode, s.owner, drain.Object{Resource: s.Resource, Kind: s.Kind, PartialObjectMetadata: now}, never)
+}
+
+// errChanged is why an object stays that is not any more as it was listed.
+var errChanged = errors.New("it was changed meanwhile, and left alone: run the command again")
+
+// deleteOrRelease deletes or releases a stray, if it is still the object that was listed and still to be dealt with in this way.
+func (r *reader) deleteOrRelease(ctx context.Context, one staleObject, dryRun string) error {
+	if dryRun == dryRunClient {
+		return nil
+	}
+	var dry []string
+	if dryRun == dryRunServer {
+		dry = []string{metav1.DryRunAll}
+	}
+	objects, object := r.metadata.Resource(one.resource).Namespace(one.Namespace), one.PartialObjectMetadata
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		if object == nil {
+			now, err := objects.Get(ctx, one.Name, metav1.GetOptions{})
+			switch {
+			case apierrors.IsNotFound(err):
+				return nil
+			case err != nil:
+				return err
+			case now.UID != one.UID || one.decide(now) != one.Decision:
+				return errChanged
+			}
+			object = now
+		}
+		uid, version := object.UID, object.ResourceVersion
+		var err error
+		if one.Action == drain.ActionDelete {
+			background := metav1.DeletePropagationBackground
+			err = objects.Delete(ctx, one.Name, metav1.DeleteOptions{
+				Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}, PropagationPolicy: &background, DryRun: dry,
+			})
+		} else {
+			labels, annotations := drain.MarkKeys(one.owner, drain.Object{Resource: one.Resource, Kind: one.Kind, PartialObjectMetadata: object})
+			patch, invalid := targets.MetadataPatch{RemoveLabels: labels, RemoveAnnotations: annotations, ResourceVersion: version}.MergePatch(uid)
+			if invalid != nil {
+				return invalid
+			}
+			_, err = objects.Patch(ctx, one.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "kubectl-synchub", DryRun: dry})
+		}
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		object = nil
+		return err
+	})
+}
+
+// pastTense says what was done about a stray.
+func (s staleObject) pastTense() string {
+	if s.Action == drain.ActionDelete {
+		return "deleted"
+	}
+	return "released"
+}
+
+// staleObjectsTable shows stale objects, and what becomes of them.
+func staleObjectsTable(objects []staleObject) *metav1.Table {
+	table := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{
+		{Name: "Resource", Type: "string"}, {Name: "Namespace", Type: "string"}, {Name: "Name", Type: "string"}, {Name: "Then", Type: "string"}, {Name: "Reason", Type: "string"},
+	}}
+	for _, one := range objects {
+		then := map[drain.Action]string{
+			drain.ActionDelete: "deleted", drain.ActionWait: "is being deleted", drain.ActionRelease: "released", drain.ActionKeep: "left as it is",
+		}[one.Action]
+		table.Rows = append(table.Rows, metav1.TableRow{Cells: []any{one.Resource.String(), one.Namespace, one.Name, then, one.Reason}})
+	}
+	return table
+}

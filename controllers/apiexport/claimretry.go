@@ -1,0 +1,87 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package apiexport
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// annotationClaimsRetriedAt is on the mailbox export: when kcp was last made to look at the bindings of all mailboxes again.
+const annotationClaimsRetriedAt = "synchub.dev/claims-retried-at"
+
+const (
+	// minClaimRetryInterval is how long kcp may take to accept the claims of the export in all mailboxes before it is reminded. Each
+	// further reminder of the same claims waits twice as long, up to lastReminder: kcp looks at every logical cluster each time.
+	minClaimRetryInterval = 5 * time.Second
+	maxClaimRetryInterval = time.Hour
+)
+
+// claimRetrier decides when kcp is to be reminded of the claims that it has not accepted in every mailbox.
+//
+// kcp accepts claims in default bindings once per change of the export. If a binding changes at the same moment, kcp logs the
+// conflict and does not try again (kcp v0.31.2, pkg/reconciler/tenancy/defaultapibindinglifecycle). That mailbox would not have
+// the API until the export changes for another reason.
+type claimRetrier struct {
+	// generation is the export's of which the reminder speaks, pause how long to wait before next.
+	generation int64
+	pause      time.Duration
+	next       time.Time
+}
+
+// isDue tells whether kcp is to be reminded now of the claims of a generation, and when to ask again.
+func (r *claimRetrier) isDue(generation int64, now time.Time) (isDue bool, requeueAfter time.Duration) {
+	switch {
+	case r.generation != generation:
+		*r = claimRetrier{generation: generation, pause: minClaimRetryInterval}
+	case now.Before(r.next):
+		return false, r.next.Sub(now)
+	default:
+		isDue, r.pause = true, min(2*r.pause, maxClaimRetryInterval)
+	}
+	r.next = now.Add(r.pause)
+	return isDue, r.pause
+}
+
+// retryClaims makes kcp accept the export's claims in the mailboxes in which it has not, and returns when to look again; zero if they
+// are accepted, or rejected, in all that can be seen.
+func (c *Controller) retryClaims(ctx context.Context, export *apisv1alpha2.APIExport) (requeueAfter time.Duration, err error) {
+	unclaimed := c.Mailboxes.CountPendingClaims(export.Spec.PermissionClaims)
+	if unclaimed == 0 {
+		return 0, nil
+	}
+	now := c.Clock.Now()
+	isDue, requeueAfter := c.claimRetrier.isDue(export.Generation, now)
+	if !isDue {
+		return requeueAfter, nil
+	}
+	log.FromContext(ctx).Info("kcp has not accepted the claims of the export in some mailboxes, it is reminded", "export", c.Export, "mailboxes", unclaimed)
+	changed := export.DeepCopy()
+	if changed.Annotations == nil {
+		changed.Annotations = map[string]string{}
+	}
+	changed.Annotations[annotationClaimsRetriedAt] = now.UTC().Format(time.RFC3339Nano)
+	if err := c.Provider.GetClient().Patch(ctx, changed, client.MergeFrom(export)); err != nil {
+		return 0, fmt.Errorf("cannot annotate the APIExport %s: %w", c.Export, err)
+	}
+	return requeueAfter, nil
+}

@@ -1,0 +1,218 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package apiexport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+)
+
+const identity = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+// fixture is what a planner asks.
+type fixture struct {
+	t       *testing.T
+	planner *planner
+	export  apisv1alpha2.APIExportSpec
+	// schemas are those of the provider workspace, served what mailboxes have from other exports.
+	schemas map[string]*apisv1alpha1.APIResourceSchema
+	served  map[string]publishedresource.API
+	// blind is true if mailboxes cannot be seen.
+	blind bool
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	w := &fixture{t: t, schemas: map[string]*apisv1alpha1.APIResourceSchema{}, served: map[string]publishedresource.API{}}
+	w.planner = &planner{
+		compiler: publishedresource.NewCompiler(),
+		getSchema: func(_ context.Context, name string) (*apisv1alpha1.APIResourceSchema, error) {
+			return w.schemas[name], nil
+		},
+		discover: func(_ context.Context, resource schema.GroupVersionResource) (publishedresource.API, error) {
+			if w.blind {
+				return publishedresource.API{}, errors.New("blind")
+			}
+			api, ok := w.served[resource.GroupResource().String()]
+			if !ok {
+				return publishedresource.API{}, fmt.Errorf("%s: %w", resource, mailboxes.ErrNotServed)
+			}
+			return api, nil
+		},
+	}
+	w.schema("as.a.io", "A", true, "v1", "v2")
+	w.schema("bs.b.io", "B", true, "v1")
+	w.schema("clusters.c.io", "Cluster", false, "v1")
+	w.serve("fs.f.io", "F", true)
+	return w
+}
+
+// schema adds the schema s-<resource>.
+func (w *fixture) schema(resource, kind string, namespaced bool, versions ...string) {
+	group := schema.ParseGroupResource(resource)
+	plan := &apisv1alpha1.APIResourceSchema{}
+	plan.Name = "s-" + resource
+	plan.Spec.Group, plan.Spec.Names.Plural, plan.Spec.Names.Kind = group.Group, group.Resource, kind
+	plan.Spec.Scope = apiextensionsv1.ClusterScoped
+	if namespaced {
+		plan.Spec.Scope = apiextensionsv1.NamespaceScoped
+	}
+	for _, version := range versions {
+		plan.Spec.Versions = append(plan.Spec.Versions, apisv1alpha1.APIResourceVersion{Name: version, Served: true})
+	}
+	w.schemas[plan.Name] = plan
+}
+
+// serve makes mailboxes serve v1 of what another export provides.
+func (w *fixture) serve(resource, kind string, namespaced bool) {
+	w.served[resource] = publishedresource.API{
+		GroupVersionResource: schema.ParseGroupResource(resource).WithVersion("v1"), Kind: kind, Namespaced: namespaced, StatusSubresource: true,
+	}
+}
+
+// resource is a PublishedResource of a name, as old as its generation in seconds before all others of higher ones.
+func resource(t *testing.T, name, schemaName, spec string) synchubv1alpha1.PublishedResource {
+	t.Helper()
+	plan := synchubv1alpha1.PublishedResource{}
+	plan.Name, plan.UID, plan.Generation = name, types.UID("uid-"+name), 1
+	if err := yaml.UnmarshalStrict([]byte(spec), &plan.Spec); err != nil {
+		t.Fatalf("%s: %v", spec, err)
+	}
+	plan.Status.SchemaName = schemaName
+	schemaReady(&plan, 1, metav1.ConditionTrue, "Created")
+	return plan
+}
+
+func schemaReady(resource *synchubv1alpha1.PublishedResource, generation int64, status metav1.ConditionStatus, reason string) {
+	meta.SetStatusCondition(&resource.Status.Conditions, metav1.Condition{
+		Type: synchubv1alpha1.ConditionSchemaReady, Status: status, Reason: reason, Message: "The schema is " + reason + ".", ObservedGeneration: generation,
+	})
+}
+
+// outcome is what a plan comes to, as text.
+type outcome struct {
+	// said is "name Exported-reason/Ready-reason" of each PublishedResource.
+	said []string
+	// messages are those of the conditions Ready.
+	messages map[string]string
+	// export is what is in the export afterwards, watched and synced are resources; a companion has a +.
+	export, watched, synced []string
+	waits                   bool
+}
+
+// plan makes and carries out a plan. Those named first are oldest.
+func (w *fixture) plan(resources ...synchubv1alpha1.PublishedResource) outcome {
+	w.t.Helper()
+	for i := range resources {
+		resources[i].CreationTimestamp = metav1.Unix(int64(i), 0)
+	}
+	previous := w.export.DeepCopy()
+	plan, err := w.planner.newPlan(w.t.Context(), slices.Clone(resources), &w.export)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if !slices.EqualFunc(w.export.Resources, previous.Resources, func(a, b apisv1alpha2.ResourceSchema) bool { return a.Schema == b.Schema }) {
+		w.t.Error("a plan changed the export")
+	}
+	return w.execute(plan)
+}
+
+func (w *fixture) execute(made *plan) outcome {
+	w.t.Helper()
+	got := outcome{messages: map[string]string{}, waits: made.needsPolling}
+	mergeAll(&w.export, made.exportEntries())
+	for _, exported := range w.export.Resources {
+		got.export = append(got.export, exported.Schema)
+	}
+	for _, claim := range w.export.PermissionClaims {
+		name := schema.GroupResource{Group: claim.Group, Resource: claim.Resource}.String()
+		if claim.IdentityHash != "" {
+			name += "@" + claim.IdentityHash[:4]
+		}
+		got.export = append(got.export, name)
+	}
+	for _, candidate := range made.resources {
+		exported, ready := candidate.conditions()
+		if (exported.Status == metav1.ConditionTrue) != (exported.Reason == ReasonExported) || (ready.Status == metav1.ConditionTrue) != (ready.Reason == ReasonReady) {
+			w.t.Errorf("the reasons do not fit: %+v, %+v", exported, ready)
+		}
+		got.said = append(got.said, candidate.published.Name+" "+exported.Reason+"/"+ready.Reason)
+		got.messages[candidate.published.Name] = ready.Message
+	}
+	for _, resource := range made.watchedResources() {
+		got.watched = append(got.watched, resource.GroupResource().String()+"/"+resource.Version)
+	}
+	for _, resource := range made.syncedResources() {
+		name := resource.GroupResource().String()
+		if resource.RelatedOnly {
+			name += "+"
+		}
+		got.synced = append(got.synced, name)
+	}
+	w.planner.previous = made.publishedStates()
+	return got
+}
+
+// want compares what a plan comes to; each text has words in order.
+func (w *fixture) want(got outcome, said, export, watched, synced string) {
+	w.t.Helper()
+	for what, pair := range map[string][2]string{
+		"said":    {said, strings.Join(got.said, ", ")},
+		"export":  {export, strings.Join(got.export, " ")},
+		"watched": {strings.TrimSpace("namespaces/v1 " + watched), strings.Join(got.watched, " ")},
+		"synced":  {synced, strings.Join(got.synced, " ")},
+	} {
+		if pair[0] != pair[1] {
+			w.t.Errorf("%s: want %q, got %q; %v", what, pair[0], pair[1], got.messages)
+		}
+	}
+}
+
+// says checks that a message has all the parts.
+func (w *fixture) says(got outcome, name string, parts ...string) {
+	w.t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(got.messages[name], part) {
+			w.t.Errorf("%s: want %q in %q", name, part, got.messages[name])
+		}
+	}
+}
+
+const (
+	aSpec       = `resource: {group: a.io, resource: as}`
+	bSpec       = `resource: {group: b.io, resource: bs}`
+	clusterSpec = `resource: {group: c.io, resource: clusters}`
+	nativeSpec  = `resource: {resource: configmaps}`
+	foreignSpec = `{resource: {group: f.io, resource: fs, version: v1}, api: {identityHash: ` + identity + `}}`
+)

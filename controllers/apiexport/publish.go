@@ -1,0 +1,123 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package apiexport
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+)
+
+// exportEntries are what the export must carry.
+func (p *plan) exportEntries() []exportEntry {
+	var entries []exportEntry
+	for _, resource := range p.resources {
+		if resource.entry != nil {
+			entries = append(entries, *resource.entry)
+		}
+	}
+	for _, related := range p.relatedAPIs {
+		entries = append(entries, related.entry)
+	}
+	return entries
+}
+
+// markRefused takes back what the export does not carry.
+func (p *plan) markRefused(refused map[exportEntry]error) {
+	for _, resource := range p.resources {
+		if resource.entry == nil {
+			continue
+		}
+		if err, ok := refused[*resource.entry]; ok {
+			resource.setNotExported(ReasonRefused, "kcp refuses %s in the mailbox export: %s", resource.entry, inOneLine(err))
+		}
+	}
+	for _, related := range p.relatedAPIs {
+		err, ok := refused[related.entry]
+		if !ok {
+			continue
+		}
+		related.resource = nil
+		for _, ref := range related.refs {
+			ref.setProblem(ReasonRelatedInvalid, "%s.resource: kcp refuses %s in the mailbox export: %s", ref.field, related.entry, inOneLine(err))
+		}
+	}
+}
+
+// watchedResources are the resources of mailboxes that must be watched: of a PublishedResource that must be mended too, so that it
+// costs no new list when it is.
+func (p *plan) watchedResources() []schema.GroupVersionResource {
+	watched := []schema.GroupVersionResource{namespaces}
+	add := func(resource schema.GroupVersionResource) {
+		if resource != namespaces {
+			watched = append(watched, resource)
+		}
+	}
+	for _, candidate := range p.resources {
+		if candidate.notExported == nil && candidate.api != nil {
+			add(candidate.api.GroupVersionResource)
+		}
+	}
+	for _, related := range p.relatedAPIs {
+		if related.resource != nil {
+			add(related.resource.GroupVersionResource)
+		}
+	}
+	return watched
+}
+
+// resourceLimits are those of the resources of which no mailbox may have more.
+func (p *plan) resourceLimits() map[schema.GroupVersionResource]mailboxes.Limits {
+	limits := map[schema.GroupVersionResource]mailboxes.Limits{}
+	for _, resource := range p.resources {
+		set := resource.published.Spec.Limits
+		if resource.notExported == nil && resource.api != nil && set != nil {
+			limits[resource.api.GroupVersionResource] = mailboxes.Limits{Objects: ptr.Deref(set.MailboxObjects, 0), Bytes: ptr.Deref(set.MailboxBytes, 0)}
+		}
+	}
+	return limits
+}
+
+// syncedResources are the resources that are to be synced.
+func (p *plan) syncedResources() []objectsync.Resource {
+	var synced []objectsync.Resource
+	for _, resource := range p.resources {
+		if resource.isInForce() {
+			synced = append(synced, *resource.synced)
+		}
+	}
+	for _, related := range p.relatedAPIs {
+		if related.resource != nil {
+			synced = append(synced, *related.resource)
+		}
+	}
+	return synced
+}
+
+// publishedStates are what the next plan is to know of this one.
+func (p *plan) publishedStates() map[types.UID]publishedState {
+	memories := map[types.UID]publishedState{}
+	for _, resource := range p.resources {
+		if resource.notExported == nil && resource.entry != nil && resource.api != nil {
+			memories[resource.published.UID] = publishedState{resource.published.Name, resource.group, *resource.entry, resource.api, resource.synced}
+		}
+	}
+	return memories
+}

@@ -1,0 +1,130 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package apiexport
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
+)
+
+// relatedAPI is an API that nobody publishes and that travels with others.
+type relatedAPI struct {
+	entry exportEntry
+	// resource is how it is synced, nil while it is not known what mailboxes have.
+	resource *objectsync.Resource
+	// discoveryFailed is true if nobody can tell now.
+	discoveryFailed bool
+	// refs are who needs it.
+	refs []relatedRef
+}
+
+// relatedRef is an entry under related of a PublishedResource.
+type relatedRef struct {
+	*resourcePlan
+	field    string
+	relation *related.Relation
+}
+
+// planRelated has what is related to a candidate's objects claimed and synced, and says what cannot be.
+func (p *planner) planRelated(ctx context.Context, made *plan, c *resourcePlan, owners map[schema.GroupResource]*resourcePlan, draft *apisv1alpha2.APIExportSpec) {
+	for i, related := range c.synced.Related() {
+		ref := relatedRef{c, fmt.Sprintf("spec.related[%d]", i), related}
+		if owner, ok := owners[related.InMailbox.GroupResource()]; ok {
+			ref.checkPublisher(owner)
+		} else {
+			p.addRelatedAPI(ctx, made, ref, draft)
+		}
+	}
+}
+
+// checkPublisher says what is wrong with relying on another PublishedResource.
+func (s relatedRef) checkPublisher(owner *resourcePlan) {
+	if owner.isInForce() {
+		s.checkNamespace(owner.synced)
+		return
+	}
+	s.discoveryFailed = s.discoveryFailed || owner.discoveryFailed
+	s.setProblem(ReasonRelatedNotPublished, "%s.resource: the PublishedResource %s, which publishes %s, is not in force; see its condition Ready.",
+		s.field, owner.published.Name, owner.group)
+}
+
+// checkNamespace says what is wrong with a relation to objects that are synced like this.
+func (s relatedRef) checkNamespace(resource *objectsync.Resource) {
+	if resource.Namespaced && !s.synced.Namespaced && s.relation.LacksNamespace() {
+		s.setProblem(ReasonRelatedInvalid, "%s.namespace: required, because objects of %s are in namespaces and those of %s are not.",
+			s.field, resource.GroupResource(), s.group)
+	}
+}
+
+// addRelatedAPI adds the companion for a relation to the plan, or says why there can be none.
+func (p *planner) addRelatedAPI(ctx context.Context, made *plan, ref relatedRef, draft *apisv1alpha2.APIExportSpec) {
+	mailboxResource := ref.relation.InMailbox
+	claim := exportEntry{GroupResource: mailboxResource.GroupResource(), identity: ref.relation.IdentityHash}
+	native, isNative := publishedresource.NativeAPI(synchubv1alpha1.ResourceDescriptor{Group: mailboxResource.Group, Resource: mailboxResource.Resource})
+	conflict := conflictMessage(draft, claim)
+	switch {
+	case claim.identity == "" && !isNative:
+		ref.setProblem(ReasonRelatedNotPublished, "%s.resource: mailboxes do not have %s: publish it by a PublishedResource of its own, or name the export that provides it by identityHash.", ref.field, claim.GroupResource)
+		return
+	case claim.identity == "" && mailboxResource.Version != native.Version:
+		ref.setProblem(ReasonRelatedInvalid, "%s.resource.version: kcp serves %s in version %s only.", ref.field, claim.GroupResource, native.Version)
+		return
+	case conflict != "":
+		ref.setProblem(ReasonRelatedInvalid, "%s.resource: %s", ref.field, conflict)
+		return
+	}
+	addEntry(draft, claim)
+	found := made.relatedAPIFor(claim, func() (*objectsync.Resource, error) {
+		api, err := native, error(nil)
+		if claim.identity != "" {
+			api, err = p.discover(ctx, mailboxResource)
+		}
+		if err != nil {
+			made.needsPolling = true
+			return nil, err
+		}
+		return new(publishedresource.RelatedAPI(api)), nil
+	})
+	found.refs = append(found.refs, ref)
+	if found.resource == nil {
+		ref.discoveryFailed = ref.discoveryFailed || found.discoveryFailed
+		ref.setProblem(ReasonRelatedNotPublished, "%s.resource: mailboxes do not serve %s, or not yet: they must bind the export with the identity named there.", ref.field, claim.GroupResource)
+		return
+	}
+	ref.checkNamespace(found.resource)
+}
+
+// relatedAPIFor returns the companion for a claim; a new one is synced as found says.
+func (p *plan) relatedAPIFor(claim exportEntry, found func() (*objectsync.Resource, error)) *relatedAPI {
+	known := slices.IndexFunc(p.relatedAPIs, func(other *relatedAPI) bool { return other.entry == claim })
+	if known >= 0 {
+		return p.relatedAPIs[known]
+	}
+	resource, err := found()
+	added := &relatedAPI{entry: claim, resource: resource, discoveryFailed: isDiscoveryFailure(err)}
+	p.relatedAPIs = append(p.relatedAPIs, added)
+	return added
+}

@@ -1,0 +1,157 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package apiexport
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+)
+
+// specWithRelated is the spec of as.a.io with objects related to it.
+func specWithRelated(entries ...string) string {
+	spec := aSpec + "\nrelated:"
+	for i, entry := range entries {
+		spec += fmt.Sprintf("\n- {identifier: r%d, origin: Mailbox, object: {owner: {}}, %s}", i, entry)
+	}
+	return spec
+}
+
+func TestRelated(t *testing.T) {
+	const kept, bs, fs = "resource: {version: v1, resource: secrets}", "resource: {group: b.io, version: v1, resource: bs}", "resource: {group: f.io, version: v1, resource: fs, identityHash: " + identity + "}"
+	b, native := resource(t, "b", "s-bs.b.io", bSpec), resource(t, "n", "", `resource: {resource: secrets}`)
+	for name, test := range map[string]struct {
+		spec                          string
+		others                        []synchubv1alpha1.PublishedResource
+		said, export, watched, synced string
+		// message is part of that of the primary.
+		message string
+	}{
+		"native":           {specWithRelated(kept), nil, "a Exported/Ready", "s-as.a.io secrets", "as.a.io/v2 secrets/v1", "as.a.io secrets+", ""},
+		"native twice":     {specWithRelated(kept, kept), nil, "a Exported/Ready", "s-as.a.io secrets", "as.a.io/v2 secrets/v1", "as.a.io secrets+", ""},
+		"native published": {specWithRelated(kept), []synchubv1alpha1.PublishedResource{native}, "a Exported/Ready, n Exported/Ready", "s-as.a.io secrets", "as.a.io/v2 secrets/v1", "as.a.io secrets", ""},
+		"namespaces":       {specWithRelated("resource: {version: v1, resource: namespaces}"), nil, "a Exported/Ready", "s-as.a.io namespaces", "as.a.io/v2", "as.a.io namespaces+", ""},
+		"its own":          {specWithRelated("resource: {group: a.io, version: v2, resource: as}"), nil, "a Exported/Ready", "s-as.a.io", "as.a.io/v2", "as.a.io", ""},
+		"foreign":          {specWithRelated(fs), nil, "a Exported/Ready", "s-as.a.io fs.f.io@0123", "as.a.io/v2 fs.f.io/v1", "as.a.io fs.f.io+", ""},
+		"published":        {specWithRelated(bs), []synchubv1alpha1.PublishedResource{b}, "a Exported/Ready, b Exported/Ready", "s-as.a.io s-bs.b.io", "as.a.io/v2 bs.b.io/v1", "as.a.io bs.b.io", ""},
+		"projected": {
+			specWithRelated("resource: {version: v1, resource: secrets}, projection: {group: b.io, resource: bs, kind: B}"), []synchubv1alpha1.PublishedResource{b},
+			"a Exported/Ready, b Exported/Ready", "s-as.a.io s-bs.b.io", "as.a.io/v2 bs.b.io/v1", "as.a.io bs.b.io", "",
+		},
+		"nobody's": {specWithRelated(kept, bs), nil, "a Exported/RelatedNotPublished", "s-as.a.io secrets", "as.a.io/v2 secrets/v1", "as.a.io secrets+", "spec.related[1].resource: mailboxes do not have bs.b.io: publish it"},
+		"acting":   {specWithRelated("resource: {version: v1, resource: resourcequotas}"), nil, "a Exported/RelatedNotPublished", "s-as.a.io", "as.a.io/v2", "as.a.io", "spec.related[0].resource: mailboxes do not have resourcequotas"},
+		"not served": {
+			specWithRelated("resource: {group: g.io, version: v1, resource: gs, identityHash: " + identity + "}"), nil,
+			"a Exported/RelatedNotPublished", "s-as.a.io gs.g.io@0123", "as.a.io/v2", "as.a.io", "spec.related[0].resource: mailboxes do not serve gs.g.io",
+		},
+		"of an invalid one": {
+			specWithRelated(bs), []synchubv1alpha1.PublishedResource{resource(t, "b", "s-bs.b.io", bSpec+"\nfilter: {cel: '('}")},
+			"a Exported/RelatedNotPublished, b Exported/Invalid", "s-as.a.io s-bs.b.io", "as.a.io/v2 bs.b.io/v1", "as.a.io", "spec.related[0].resource: the PublishedResource b, which publishes bs.b.io, is not in force",
+		},
+		"of one without a schema": {
+			specWithRelated(bs), []synchubv1alpha1.PublishedResource{resource(t, "b", "", bSpec)},
+			"a Exported/RelatedNotPublished, b SchemaMissing/SchemaMissing", "s-as.a.io", "as.a.io/v2", "as.a.io", "spec.related[0].resource: the PublishedResource b",
+		},
+		"another version":    {specWithRelated("resource: {version: v2, resource: secrets}"), nil, "a Exported/RelatedInvalid", "s-as.a.io", "as.a.io/v2", "as.a.io", "spec.related[0].resource.version: kcp serves secrets in version v1 only"},
+		"claimed of another": {specWithRelated(fs, strings.Replace(fs, "0123", "3210", 1)), nil, "a Exported/RelatedInvalid", "s-as.a.io fs.f.io@0123", "as.a.io/v2 fs.f.io/v1", "as.a.io fs.f.io+", "spec.related[1].resource: The mailbox export claims"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newFixture(t)
+			got := w.plan(append([]synchubv1alpha1.PublishedResource{resource(t, "a", "s-as.a.io", test.spec)}, test.others...)...)
+			w.want(got, test.said, test.export, test.watched, test.synced)
+			w.says(got, "a", test.message)
+			if got.waits != (name == "not served") {
+				t.Errorf("waits: %v", got.waits)
+			}
+		})
+	}
+}
+
+// Two that need the same share it, whoever comes first.
+func TestSharedRelatedAPI(t *testing.T) {
+	w := newFixture(t)
+	got := w.plan(
+		resource(t, "a", "s-as.a.io", specWithRelated("resource: {version: v1, resource: secrets}")),
+		resource(t, "b", "s-bs.b.io", bSpec+"\nrelated: [{identifier: s, origin: Target, resource: {version: v1, resource: secrets}, object: {owner: {}}}]"),
+	)
+	w.want(got, "a Exported/Ready, b Exported/Ready", "s-as.a.io s-bs.b.io secrets", "as.a.io/v2 bs.b.io/v1 secrets/v1", "as.a.io bs.b.io secrets+")
+	gs := "{group: g.io, version: v1, resource: gs, identityHash: " + identity + "}"
+	got = w.plan(
+		resource(t, "a", "s-as.a.io", specWithRelated("resource: "+gs)),
+		resource(t, "b", "s-bs.b.io", bSpec+"\nrelated: [{identifier: s, origin: Target, resource: "+gs+", object: {owner: {}}}]"),
+	)
+	if got.said[0] != "a Exported/RelatedNotPublished" || got.said[1] != "b Exported/RelatedNotPublished" {
+		t.Errorf("what is not served is not missed by both: %v", got.said)
+	}
+}
+
+// Where cluster-scoped objects have related ones in namespaces, it must be said in which.
+func TestRelatedOfClusterScoped(t *testing.T) {
+	cluster := func() synchubv1alpha1.PublishedResource { return resource(t, "c", "s-clusters.c.io", clusterSpec) }
+	for name, test := range map[string]struct {
+		primary synchubv1alpha1.PublishedResource
+		related string
+		legal   bool
+	}{
+		"nowhere":        {cluster(), "resource: {version: v1, resource: secrets}, object: {template: x}", false},
+		"somewhere":      {cluster(), "resource: {version: v1, resource: secrets}, object: {template: x}, namespace: {template: y}", true},
+		"by the owner":   {cluster(), "resource: {version: v1, resource: secrets}, object: {owner: {}}", true},
+		"cluster-scoped": {cluster(), "resource: {version: v1, resource: namespaces}, object: {template: x}", true},
+		"published":      {cluster(), "resource: {group: b.io, version: v1, resource: bs}, object: {template: x}", false},
+		"in a namespace": {resource(t, "c", "s-as.a.io", aSpec), "resource: {version: v1, resource: secrets}, object: {template: x}", true},
+	} {
+		w := newFixture(t)
+		if err := yaml.UnmarshalStrict([]byte("related: [{identifier: r, origin: Target, "+test.related+"}]"), &test.primary.Spec); err != nil {
+			t.Fatal(err)
+		}
+		got := w.plan(test.primary, resource(t, "b", "s-bs.b.io", bSpec))
+		if (got.said[0] == "c Exported/Ready") != test.legal {
+			t.Errorf("%s: got %s: %v", name, got.said[0], got.messages)
+		}
+		if !test.legal {
+			w.says(got, "c", "spec.related[0].namespace: required")
+		}
+	}
+}
+
+// Names that a mutation changes are warned of, which stops nothing.
+func TestMutatedReference(t *testing.T) {
+	const mutated = aSpec + `
+mutation: {down: [{regex: {path: spec.secretName, pattern: "^", replacement: "acme-"}}]}
+related: [{identifier: password, origin: Mailbox, resource: {version: v1, resource: secrets}, object: {reference: {path: spec.secretName}}NAMING}]`
+	for naming, want := range map[string]string{
+		"": "spec.related[0] (password) by spec.secretName",
+		", naming: {name: 'acme-{{ .Object.metadata.name }}'}": "",
+	} {
+		w := newFixture(t)
+		plan, err := w.planner.newPlan(t.Context(), []synchubv1alpha1.PublishedResource{resource(t, "a", "s-as.a.io", strings.Replace(mutated, "NAMING", naming, 1))}, &w.export)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(plan.resources) != 1 || !plan.resources[0].isInForce() {
+			t.Fatalf("%q: it is not in force: %+v", naming, plan.resources)
+		}
+		condition, ok := plan.resources[0].mutatedReferenceCondition()
+		if ok != (want != "") || ok && !strings.Contains(condition.Message, want) {
+			t.Errorf("%q: got %v %s", naming, ok, condition.Message)
+		}
+	}
+}

@@ -1,0 +1,254 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package apiexport_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/yaml"
+
+	"github.com/synchub-dev/synchub/apis/schemas"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/apiexport"
+	"github.com/synchub-dev/synchub/controllers/apiresourceschema"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
+	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/provider/bootstrap"
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/servers"
+)
+
+const (
+	startLimit = 5 * time.Minute
+	// patience is how long a test waits for what must happen.
+	patience = 3 * time.Minute
+)
+
+// The workspaces of the test.
+const (
+	hostingPath  = "root:hosting"
+	providerPath = "root:synchub"
+	vendorPath   = "root:vendor"
+)
+
+// testEnv is one kcp, with one mailbox, and the controllers at work.
+type testEnv struct {
+	kcp               *servers.KCP
+	hosting, provider client.Client
+	// mailbox is the logical cluster of the mailbox.
+	mailbox string
+	boxes   *mailboxes.Mailboxes
+	sync    *syncmanager.Manager
+	// stop ends the controllers.
+	stop func()
+}
+
+var scheme = func() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, eventsv1.AddToScheme, apisv1alpha1.AddToScheme, apisv1alpha2.AddToScheme, synchubv1alpha1.AddToScheme,
+	} {
+		// Registering fails only if two Go types claim one kind.
+		_ = add(scheme)
+	}
+	return scheme
+}()
+
+func newTestEnv(t *testing.T) *testEnv {
+	t.Helper()
+	ctrl.SetLogger(logr.Discard())
+	root, err := framework.RepositoryRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
+	defer cancel()
+	w := &testEnv{}
+	if w.kcp, err = servers.StartKCP(ctx, servers.Options{Dir: t.TempDir(), Bin: filepath.Join(root, "bin")}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.kcp.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := w.prepare(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.work(t, w.kcp.Workspace(hostingPath)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.stop() })
+	return w
+}
+
+// prepare makes the workspaces.
+func (w *testEnv) prepare(ctx context.Context) error {
+	for _, path := range []string{hostingPath, vendorPath} {
+		if _, err := framework.CreateWorkspace(ctx, w.kcp.Config, "root", strings.TrimPrefix(path, "root:"), ""); err != nil {
+			return err
+		}
+	}
+	err := bootstrap.Run(ctx, bootstrap.Options{
+		Config: w.kcp.Workspace, Workspace: providerPath, HubUser: servers.HubUser, Report: func(string, string) {},
+	})
+	if err != nil {
+		return err
+	}
+	definition, err := yaml.Marshal(schemas.PublishedResourceCRD())
+	if err != nil {
+		return err
+	}
+	if err := framework.Apply(ctx, w.kcp.Workspace(hostingPath), string(definition)); err != nil {
+		return err
+	}
+	mailbox, err := framework.CreateWorkspace(ctx, w.kcp.Config, providerPath, "mailbox", providerPath+":"+bootstrap.WorkspaceType)
+	if err != nil {
+		return err
+	}
+	w.mailbox = mailbox.Spec.Cluster
+	if w.hosting, err = client.New(w.kcp.Workspace(hostingPath), client.Options{Scheme: scheme}); err != nil {
+		return err
+	}
+	w.provider, err = client.New(w.kcp.Workspace(providerPath), client.Options{Scheme: scheme})
+	return err
+}
+
+// work runs the controllers, which reach the hosting cluster like this, until they are stopped.
+func (w *testEnv) work(t *testing.T, hosting *rest.Config) error {
+	t.Helper()
+	manager, err := ctrl.NewManager(hosting, ctrl.Options{
+		Scheme: scheme, Logger: logr.Discard(), Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: new(true)},
+	})
+	if err != nil {
+		return err
+	}
+	access, err := kcp.Load(w.kcp.HubKubeconfig, kcp.Limits{QPS: 100, Burst: 200})
+	if err != nil {
+		return err
+	}
+	provider, err := cluster.New(access.WorkspaceConfig(providerPath), func(o *cluster.Options) { o.Scheme, o.Logger = scheme, logr.Discard() })
+	if err != nil {
+		return err
+	}
+	asked, err := discovery.NewDiscoveryClientForConfig(w.kcp.Workspace(hostingPath))
+	if err != nil {
+		return err
+	}
+	w.boxes = mailboxes.New(access, providerPath, bootstrap.MailboxExport, syncmanager.ConfigResources, clock.RealClock{}, logr.Discard())
+	w.sync = syncmanager.New(syncmanager.Options{Mailboxes: w.boxes, Clock: clock.RealClock{}, Log: logr.Discard()})
+	recorder := manager.GetEventRecorder("synchub")
+	err = errors.Join(
+		manager.Add(provider), manager.Add(w.boxes),
+		apiresourceschema.NewController(apiresourceschema.Options{
+			Hosting: manager.GetClient(), HostingREST: asked.RESTClient(), Namespace: metav1.NamespaceDefault, Provider: provider,
+			CRDs: publishedresource.NewCRDStore(func([]publishedresource.CRDInstallation) {}), Recorder: recorder, Clock: clock.RealClock{},
+		}).Register(manager),
+		apiexport.NewController(apiexport.Options{
+			Hosting: manager.GetClient(), Provider: provider, Export: bootstrap.MailboxExport, Mailboxes: w.boxes, Sync: w.sync, Recorder: recorder, Clock: clock.RealClock{},
+		}).Register(manager),
+	)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var working sync.WaitGroup
+	working.Go(func() {
+		if err := manager.Start(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	w.stop = func() {
+		cancel()
+		working.Wait()
+	}
+	return nil
+}
+
+// vendorExport makes another export with a cluster-scoped API, which has a status, and has the mailbox bind it. It returns
+// the identity of the export.
+func (w *testEnv) vendorExport(t *testing.T, resource string) (identity string) {
+	t.Helper()
+	plural, group, _ := strings.Cut(resource, ".")
+	w.apply(t, vendorPath, fmt.Sprintf(`
+apiVersion: apis.kcp.io/v1alpha1
+kind: APIResourceSchema
+metadata: {name: v1.%[1]s.%[2]s}
+spec:
+  group: %[2]s
+  scope: Cluster
+  names: {plural: %[1]s, singular: gizmo, kind: Gizmo, listKind: GizmoList}
+  versions: [{name: v1, served: true, storage: true, subresources: {status: {}}, schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}]
+---
+apiVersion: apis.kcp.io/v1alpha2
+kind: APIExport
+metadata: {name: vendor}
+spec: {resources: [{group: %[2]s, name: %[1]s, schema: v1.%[1]s.%[2]s, storage: {crd: {}}}]}
+`, plural, group))
+	vendor, err := client.New(w.kcp.Workspace(vendorPath), client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func(g Gomega) {
+		var export apisv1alpha2.APIExport
+		g.Expect(vendor.Get(t.Context(), types.NamespacedName{Name: "vendor"}, &export)).To(Succeed())
+		identity = export.Status.IdentityHash
+		g.Expect(identity).NotTo(BeEmpty())
+	})
+	w.apply(t, w.mailbox, "{apiVersion: apis.kcp.io/v1alpha2, kind: APIBinding, metadata: {name: vendor}, spec: {reference: {export: {path: '"+vendorPath+"', name: vendor}}}}")
+	return identity
+}
+
+// apply applies a manifest to a workspace.
+func (w *testEnv) apply(t *testing.T, workspace, manifest string) {
+	t.Helper()
+	if err := framework.Apply(t.Context(), w.kcp.Workspace(workspace), manifest); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eventually waits with the package's patience.
+func eventually(t *testing.T, what func(g Gomega)) {
+	t.Helper()
+	NewWithT(t).Eventually(what).WithContext(t.Context()).WithTimeout(patience).WithPolling(50 * time.Millisecond).Should(Succeed())
+}

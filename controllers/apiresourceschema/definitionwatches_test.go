@@ -1,0 +1,149 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package apiresourceschema
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+var now = time.Unix(1000, 0)
+
+// registry connects to targets that never answer.
+func registry(t *testing.T) *targets.Registry {
+	t.Helper()
+	registry := targets.NewRegistry(targets.Options{Clock: clock.RealClock{}, Log: logr.Discard(), OnChange: func(types.UID) {}})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = registry.Start(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return registry
+}
+
+// connect returns a connection that leads nowhere.
+func connect(t *testing.T, registry *targets.Registry, syncTarget types.UID) (connection *targets.Connection) {
+	t.Helper()
+	const kubeconfig = `{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}],
+  clusters: [{name: a, cluster: {server: "https://127.0.0.1:1"}}], users: [{name: a, user: {token: %s}}]}`
+	// The registry takes a moment to start.
+	err := wait.PollUntilContextCancel(t.Context(), time.Millisecond, true, func(context.Context) (bool, error) {
+		connection, _ = registry.Connect(syncTarget, fmt.Appendf(nil, kubeconfig, syncTarget), kcp.Limits{QPS: 1, Burst: 1})
+		return connection != nil, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return connection
+}
+
+// queuedNames are the names that are to be looked at, sorted.
+func queuedNames(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) (names []string) {
+	for queue.Len() > 0 {
+		request, _ := queue.Get()
+		queue.Done(request)
+		names = append(names, request.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func TestDefinitionWatchSubscribers(t *testing.T) {
+	c, connections := newTestController(t), registry(t)
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	defer queue.ShutDown()
+	named := func(name string) *synchubv1alpha1.PublishedResource {
+		resource := &synchubv1alpha1.PublishedResource{}
+		resource.Name, resource.Spec.Resource.Group = name, "a.io"
+		return resource
+	}
+	c.TargetChanged("one") // before anybody works
+	if err := c.watches.setQueue(t.Context(), queue); err != nil {
+		t.Fatal(err)
+	}
+	one, two := connect(t, connections, "one"), connect(t, connections, "two")
+	c.watches.watch(named("of one"), one)
+	c.watches.watch(named("of two"), two)
+	c.watches.watch(named("of none"), nil)
+	check := func(syncTarget types.UID, want ...string) {
+		t.Helper()
+		c.TargetChanged(syncTarget)
+		if got := queuedNames(queue); !slices.Equal(got, want) {
+			t.Errorf("want %q, got %q", want, got)
+		}
+	}
+	check("one", "of none", "of one")
+	check("two", "of none", "of two")
+	check("three", "of none")
+	c.watches.watch(named("of one"), two)
+	check("one", "of none")
+	c.watches.watch(named("of none"), one)
+	check("one", "of none")
+	check("two", "of one", "of two")
+	c.watches.forget("of two")
+	c.watches.forget("of nobody")
+	check("two", "of one")
+}
+
+// Soon after a definition was announced its API is expected, but not for ever.
+func TestAnnouncedDefinitions(t *testing.T) {
+	c := newTestController(t)
+	clock := c.Clock.(*clocktesting.FakeClock)
+	resource := &synchubv1alpha1.PublishedResource{}
+	resource.Name = "a"
+	if c.watches.isAnnounced("a", clock.Now()) {
+		t.Error("it expects what it never heard of")
+	}
+	c.watches.watch(resource, nil)
+	if c.watches.isAnnounced("a", clock.Now()) {
+		t.Error("nothing was announced")
+	}
+	c.watches.markAnnounced("a", c.watches.byName["a"])
+	clock.Step(announcedTimeout - time.Millisecond)
+	if !c.watches.isAnnounced("a", clock.Now()) {
+		t.Error("it gave up early")
+	}
+	clock.Step(time.Millisecond)
+	if c.watches.isAnnounced("a", clock.Now()) {
+		t.Error("it never gives up")
+	}
+	c.watches.markAnnounced("a", c.watches.byName["a"])
+	c.watches.watch(&synchubv1alpha1.PublishedResource{ObjectMeta: resource.ObjectMeta, Spec: synchubv1alpha1.PublishedResourceSpec{Resource: synchubv1alpha1.ResourceDescriptor{Kind: "B"}}}, nil)
+	if c.watches.isAnnounced("a", clock.Now()) {
+		t.Error("what was announced was for another resource")
+	}
+}

@@ -1,0 +1,214 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package apiresourceschema_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	. "github.com/onsi/gomega"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+	"sigs.k8s.io/yaml"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/test/framework"
+)
+
+// connect makes the SyncTarget of florin and connects it.
+func (w *testEnv) connect(ctx context.Context, registry *targets.Registry) error {
+	kubeconfig, err := os.ReadFile(w.Targets[florin].Kubeconfig)
+	if err != nil {
+		return err
+	}
+	syncTarget := &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: florin}}
+	// The kind is served a moment after its definition was made, and the registry begins with the manager.
+	err = wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		err := w.hosting.Create(ctx, syncTarget)
+		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if err != nil {
+		return err
+	}
+	return wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		connection, err := registry.Connect(syncTarget.UID, kubeconfig, kcp.Limits{})
+		return err == nil && connection.IsUp(), nil
+	})
+}
+
+// setInstallations takes over the definitions to install.
+func (w *testEnv) setInstallations(all []publishedresource.CRDInstallation) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	w.definitions = all
+}
+
+// installed returns the definition to install for a PublishedResource, nil for none.
+func (w *testEnv) installed(name string) *publishedresource.CRDInstallation {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	for i := range w.definitions {
+		if w.definitions[i].PublishedResource == name {
+			return &w.definitions[i]
+		}
+	}
+	return nil
+}
+
+// The only inventory workspace, whose SyncTargets are in the hosting cluster.
+const (
+	inventoryCluster = "2lofxgqp6hq5v8rn"
+	inventoryPath    = "root:org:inventory"
+)
+
+type fakeInventories struct{ client client.Client }
+
+func (i fakeInventories) GetCluster(_ context.Context, name multicluster.ClusterName) (cluster.Cluster, error) {
+	if name != inventoryCluster {
+		return nil, fmt.Errorf("cluster %s: %w", name, multicluster.ErrClusterNotFound)
+	}
+	return fakeInventory{client: i.client}, nil
+}
+
+type fakeInventory struct {
+	cluster.Cluster
+	client client.Client
+}
+
+func (i fakeInventory) GetClient() client.Client { return i.client }
+
+// fakeBindings are those that kcp would show of the inventory workspace.
+type fakeBindings struct{}
+
+func (fakeBindings) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	binding := apisv1alpha1.APIBinding{}
+	binding.Annotations = map[string]string{"kcp.io/cluster": inventoryCluster, "kcp.io/path": inventoryPath}
+	list.(*apisv1alpha1.APIBindingList).Items = []apisv1alpha1.APIBinding{binding}
+	return nil
+}
+
+// publish makes a PublishedResource, of which nothing is left when the test ends.
+func (w *testEnv) publish(t *testing.T, name, spec string) {
+	t.Helper()
+	resource := &synchubv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if err := yaml.UnmarshalStrict([]byte(spec), &resource.Spec); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.hosting.Create(t.Context(), resource); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.hosting.Delete(context.Background(), resource) })
+}
+
+// get returns a PublishedResource.
+func (w *testEnv) get(g Gomega, t *testing.T, name string) *synchubv1alpha1.PublishedResource {
+	t.Helper()
+	resource := &synchubv1alpha1.PublishedResource{}
+	g.Expect(w.hosting.Get(t.Context(), types.NamespacedName{Name: name}, resource)).To(Succeed())
+	return resource
+}
+
+// setHub writes which hub publishes a PublishedResource.
+func (w *testEnv) setHub(t *testing.T, name string, hub *synchubv1alpha1.HubReference) {
+	t.Helper()
+	eventually(t, func(g Gomega) {
+		resource := w.get(g, t, name)
+		resource.Status.Hub = hub
+		g.Expect(w.hosting.Status().Update(t.Context(), resource)).To(Succeed())
+	})
+}
+
+// becomes waits until the condition SchemaReady has a reason and a message with a part, and returns the schema's name.
+func (w *testEnv) becomes(t *testing.T, name, reason, part string) (schema string) {
+	t.Helper()
+	eventually(t, func(g Gomega) {
+		resource := w.get(g, t, name)
+		condition := meta.FindStatusCondition(resource.Status.Conditions, synchubv1alpha1.ConditionSchemaReady)
+		g.Expect(condition).NotTo(BeNil())
+		g.Expect(condition.Reason + ": " + condition.Message).To(And(HavePrefix(reason+": "), ContainSubstring(part)))
+		g.Expect(condition.ObservedGeneration).To(Equal(resource.Generation))
+		schema = resource.Status.SchemaName
+	})
+	return schema
+}
+
+// changes waits for a schema other than the one named.
+func (w *testEnv) changes(t *testing.T, name, before string) (schema string) {
+	t.Helper()
+	eventually(t, func(g Gomega) {
+		schema = w.get(g, t, name).Status.SchemaName
+		g.Expect(schema).NotTo(BeElementOf(before, ""))
+	})
+	return schema
+}
+
+// schemaNamed returns a schema of the provider workspace.
+func (w *testEnv) schemaNamed(t *testing.T, name string) *apisv1alpha1.APIResourceSchema {
+	t.Helper()
+	schema := &apisv1alpha1.APIResourceSchema{}
+	if err := w.provider.Get(t.Context(), types.NamespacedName{Name: name}, schema); err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+// hasEvent waits for an event on a PublishedResource.
+func (w *testEnv) hasEvent(t *testing.T, name, reason string, parts ...string) {
+	t.Helper()
+	eventually(t, func(g Gomega) {
+		var all eventsv1.EventList
+		g.Expect(w.hosting.List(t.Context(), &all, client.InNamespace(metav1.NamespaceDefault))).To(Succeed())
+		g.Expect(slices.ContainsFunc(all.Items, func(event eventsv1.Event) bool {
+			return event.Regarding.Kind == "PublishedResource" && event.Regarding.Name == name && event.Reason == reason &&
+				!slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(event.Note, part) })
+		})).To(BeTrue(), "%s %v", reason, parts)
+	})
+}
+
+// apply applies a manifest to a cluster.
+func (w *testEnv) apply(t *testing.T, cluster, manifest string) {
+	t.Helper()
+	if err := framework.Apply(t.Context(), w.Targets[cluster].Config, manifest); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eventually waits with the package's patience.
+func eventually(t *testing.T, what func(g Gomega)) {
+	t.Helper()
+	NewWithT(t).Eventually(what).WithContext(t.Context()).WithTimeout(patience).WithPolling(20 * time.Millisecond).Should(Succeed())
+}

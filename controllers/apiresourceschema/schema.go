@@ -1,0 +1,235 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package apiresourceschema
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/synchub-dev/synchub/apis/schemas"
+	"github.com/synchub-dev/synchub/apis/schemas/structural"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
+	"github.com/synchub-dev/synchub/provider/discovery"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+)
+
+const (
+	// startDelay is for how long after its start the hub leaves schemas alone that the one before has made: what is to be synced
+	// comes first.
+	startDelay = 10 * time.Second
+	// discoveryGracePeriod is for how long after its start the hub may not have found every SyncTarget and its target yet: what the one before
+	// has said of the spec as it is stands for so long.
+	discoveryGracePeriod = 2 * time.Minute
+	// resyncInterval is how often a cluster is asked for a definition when nothing tells of a change, give or take
+	// lookJitter of it; what built-in kinds are changes with an upgrade only.
+	resyncInterval = 5 * time.Minute
+	resyncJitter   = 0.2
+	// retryInterval is how soon a cluster is asked again that did not answer. A target that is down tells when it is back.
+	retryInterval = 10 * time.Second
+	// sourceTimeout bounds all requests for one definition.
+	sourceTimeout = 30 * time.Second
+)
+
+// defaultKey is the key of a ConfigMap that holds a definition, unless the PublishedResource names another.
+const defaultKey = "crd.yaml"
+
+// What messages call the fields of a source.
+const (
+	fieldHosting    = "spec.api.schemaFrom.hostingCluster"
+	fieldSyncTarget = "spec.api.schemaFrom.syncTarget"
+	fieldConfigMap  = "spec.api.schemaFrom.configMap"
+	fieldInstall    = "spec.installCRD"
+)
+
+// reconcileSchema makes the schema if one is needed, and tells what is known of it.
+func (c *Controller) reconcileSchema(ctx context.Context, resource *synchubv1alpha1.PublishedResource) (outcome, error) {
+	var found outcome
+	var problem *problem
+	switch err := c.ensureSchema(ctx, resource, &found); {
+	case errors.As(err, &problem):
+		found.problem = problem
+	case err != nil:
+		return outcome{}, err
+	}
+	if found.requeueAfter > 0 {
+		found.requeueAfter = wait.Jitter(found.requeueAfter, resyncJitter)
+	}
+	return found, nil
+}
+
+// ensureSchema fills in the outcome. What the operator must cure, or wait for, is a [*problem].
+func (c *Controller) ensureSchema(ctx context.Context, resource *synchubv1alpha1.PublishedResource, found *outcome) error {
+	source, err := publishedresource.APISourceOf(&resource.Spec)
+	if err != nil || source != publishedresource.OwnSchema {
+		c.watches.forget(resource.Name)
+		c.CRDs.Delete(resource.Name)
+	}
+	switch {
+	case err != nil:
+		return invalidProblem(err)
+	case source != publishedresource.OwnSchema:
+		return nil
+	}
+	definition, notInstallable, err := c.getDefinition(ctx, resource, found)
+	if err != nil {
+		return err
+	}
+	schema, err := publishedresource.BuildSchema(ctx, &resource.Spec, definition)
+	if err != nil {
+		return invalidProblem(err)
+	}
+	if err := c.updateInstallation(resource, definition, notInstallable); err != nil {
+		return err
+	}
+	if err := c.createSchema(ctx, schema); err != nil {
+		return err
+	}
+	found.schema = schema.Name
+	if notes := schema.Annotations[schemas.NotesAnnotation]; notes != "" {
+		found.notes = strings.Count(notes, "\n") + 1
+	}
+	return nil
+}
+
+// createSchema makes sure that the schema exists. One that does is as it should be: its name says what is in it.
+func (c *Controller) createSchema(ctx context.Context, schema *apisv1alpha1.APIResourceSchema) error {
+	provider := c.Provider.GetClient()
+	err := provider.Get(ctx, types.NamespacedName{Name: schema.Name}, &apisv1alpha1.APIResourceSchema{})
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	name := schema.Name
+	err = provider.Create(ctx, schema)
+	switch {
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsForbidden(err), apierrors.IsRequestEntityTooLargeError(err):
+		return invalidProblem(fmt.Errorf("spec.resource: kcp refuses the schema %s: %s", name, serverMessage(err)))
+	case err != nil && !apierrors.IsAlreadyExists(err):
+		return fmt.Errorf("cannot create the APIResourceSchema %s: %w", name, err)
+	}
+	return nil
+}
+
+// errReadPending means that the target is being asked.
+var errReadPending = errors.New("the target is being asked for the definition")
+
+// getDefinition returns the definition, under the names of the targets, with why it cannot be installed elsewhere. It says when to
+// look again.
+func (c *Controller) getDefinition(ctx context.Context, resource *synchubv1alpha1.PublishedResource, found *outcome) (definition *apiextensionsv1.CustomResourceDefinition, notInstallable, err error) {
+	from := resource.Spec.API.SchemaFrom
+	if from != nil && from.SyncTarget != nil {
+		return c.fromTarget(ctx, resource, from.SyncTarget, found)
+	}
+	c.watches.forget(resource.Name)
+	if from != nil && from.ConfigMap != nil {
+		definition, err := c.fromConfigMap(ctx, from.ConfigMap)
+		return definition, nil, err
+	}
+	definition, err = readDefinition(ctx, c.HostingREST, resource)
+	if err != nil {
+		found.requeueAfter = retryInterval
+		return nil, nil, sourceProblem(fieldHosting, "the hosting cluster", err)
+	}
+	found.requeueAfter = resyncInterval
+	return definition, checkInstallable(ctx, c.HostingREST, resource, definition), nil
+}
+
+func readDefinition(ctx context.Context, cluster rest.Interface, resource *synchubv1alpha1.PublishedResource) (*apiextensionsv1.CustomResourceDefinition, error) {
+	ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Background), sourceTimeout)
+	defer cancel()
+	return discovery.Read(ctx, cluster, resource.Spec.Resource)
+}
+
+func (c *Controller) fromConfigMap(ctx context.Context, from *synchubv1alpha1.ConfigMapSchema) (*apiextensionsv1.CustomResourceDefinition, error) {
+	key := cmp.Or(from.Key, defaultKey)
+	var configMap corev1.ConfigMap
+	name := types.NamespacedName{Namespace: c.Namespace, Name: from.Name}
+	if err := c.Hosting.Get(ctx, name, &configMap); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, &problem{ReasonSchemaMissing, fmt.Errorf("%s: the ConfigMap %s does not exist", fieldConfigMap, name)}
+		}
+		return nil, err
+	}
+	manifest, ok := configMap.Data[key]
+	if !ok {
+		return nil, &problem{ReasonSchemaMissing, fmt.Errorf("%s: the ConfigMap %s has no key %q", fieldConfigMap, name, key)}
+	}
+	if err := structural.CheckJSON([]byte(manifest), structural.DefinitionBytes); err != nil {
+		return nil, invalidProblem(fmt.Errorf("%s: %s in %s: %w", fieldConfigMap, key, name, err))
+	}
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.UnmarshalStrict([]byte(manifest), definition); err != nil {
+		return nil, invalidProblem(fmt.Errorf("%s: %s in %s is not a CustomResourceDefinition: %w", fieldConfigMap, key, name, err))
+	}
+	return definition, nil
+}
+
+// fromTarget asks the target of a SyncTarget, and listens for changes there.
+func (c *Controller) fromTarget(ctx context.Context, resource *synchubv1alpha1.PublishedResource, from *synchubv1alpha1.SyncTargetSchema, outcome *outcome) (definition *apiextensionsv1.CustomResourceDefinition, notInstallable, err error) {
+	outcome.requeueAfter = resyncInterval
+	name := fmt.Sprintf("the target of SyncTarget %s in %s", from.Name, from.Cluster)
+	target, err := c.Targets.Find(ctx, from.Cluster, from.Name)
+	if err != nil && !errors.Is(err, ErrNoSyncTarget) {
+		return nil, nil, err
+	}
+	c.watches.watch(resource, target)
+	isUp := target != nil && target.IsUp()
+	wasReached := c.watches.markUp(resource.Name, isUp)
+	switch {
+	case err != nil:
+		outcome.targetUnobserved = !wasReached
+		return nil, nil, &problem{ReasonSchemaMissing, fmt.Errorf("%s: the hub sees no SyncTarget %s in the workspace %s, which must bind the inventory export", fieldSyncTarget, from.Name, from.Cluster)}
+	case !isUp:
+		outcome.targetUnobserved = !wasReached
+		return nil, nil, &problem{ReasonSourceUnreachable, fmt.Errorf("%s: %s is not connected", fieldSyncTarget, name)}
+	}
+	answer := c.watches.resultOf(resource.Name, func(ctx context.Context) definitionResult {
+		definition, err := readDefinition(ctx, target.RESTClient(), resource)
+		if err != nil {
+			return definitionResult{err: err}
+		}
+		return definitionResult{definition: definition, notInstallable: checkInstallable(ctx, target.RESTClient(), resource, definition)}
+	})
+	if answer == nil {
+		return nil, nil, errReadPending
+	}
+	if err := answer.err; err != nil {
+		problem := sourceProblem(fieldSyncTarget, name, err)
+		switch {
+		case problem.reason == ReasonSourceUnreachable:
+			target.ProbeNow()
+			outcome.requeueAfter = retryInterval
+		case problem.reason == ReasonNotServed && c.watches.isAnnounced(resource.Name, c.Clock.Now()):
+			outcome.requeueAfter = announcedPollInterval
+		}
+		return nil, nil, problem
+	}
+	return answer.definition, answer.notInstallable, nil
+}

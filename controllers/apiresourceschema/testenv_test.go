@@ -1,0 +1,213 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package apiresourceschema_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/yaml"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/apis/schemas"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/apiresourceschema"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/servers"
+)
+
+const (
+	startLimit = 5 * time.Minute
+	// patience is how long a test waits for what must happen.
+	patience = 3 * time.Minute
+)
+
+// The clusters of this package: PublishedResources are in hosting, SyncTargets stand for the others.
+const (
+	hosting = "hosting"
+	florin  = "florin"
+)
+
+// testEnv are the servers of this package, and the controller that works there.
+type testEnv struct {
+	*servers.Environment
+	dir     string
+	hosting client.Client
+	// provider is a client for the provider workspace.
+	provider client.Client
+	stop     func()
+
+	lock        sync.Mutex
+	definitions []publishedresource.CRDInstallation
+}
+
+// shared is the world of this package, made by the first test that needs it.
+var shared = struct {
+	sync.Mutex
+	*testEnv
+	err error
+}{}
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	code := m.Run()
+	if shared.testEnv != nil {
+		if shared.stop != nil {
+			shared.stop()
+		}
+		err := shared.Stop()
+		if code == 0 {
+			err = errors.Join(err, os.RemoveAll(shared.dir))
+		} else {
+			fmt.Fprintln(os.Stderr, "the files of the servers are in", shared.dir)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// sharedTestEnv returns the world, with the controller at work.
+func sharedTestEnv(t *testing.T) *testEnv {
+	t.Helper()
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.testEnv == nil && shared.err == nil {
+		shared.testEnv = &testEnv{}
+		shared.err = shared.start(t.Context())
+	}
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return shared.testEnv
+}
+
+func (w *testEnv) start(ctx context.Context) error {
+	root, err := framework.RepositoryRoot()
+	if err != nil {
+		return err
+	}
+	if w.dir, err = os.MkdirTemp("", "synchub-schemas-"); err != nil {
+		return err
+	}
+	starting, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	options := servers.Options{Dir: w.dir, Bin: filepath.Join(root, "bin")}
+	if w.Environment, err = servers.StartEnvironment(starting, options, map[string]servers.TargetOptions{hosting: {}, florin: {}}); err != nil {
+		return err
+	}
+	if _, err := framework.CreateWorkspace(starting, w.KCP.Config, "root", "provider", ""); err != nil {
+		return err
+	}
+	syncTargets, err := schemas.CRD("synctargets.edge.kubestellar.io")
+	if err != nil {
+		return err
+	}
+	for _, definition := range []*apiextensionsv1.CustomResourceDefinition{schemas.PublishedResourceCRD(), syncTargets} {
+		manifest, err := yaml.Marshal(definition)
+		if err != nil {
+			return err
+		}
+		if err := framework.Apply(starting, w.Targets[hosting].Config, string(manifest)); err != nil {
+			return err
+		}
+	}
+	return w.work()
+}
+
+// work runs the controller until the world is stopped.
+func (w *testEnv) work() error {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, eventsv1.AddToScheme, apisv1alpha1.AddToScheme, edgev2alpha1.AddToScheme, synchubv1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return err
+		}
+	}
+	manager, err := ctrl.NewManager(w.Targets[hosting].Config, ctrl.Options{
+		Scheme: scheme, Logger: logr.Discard(), Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: new(true)},
+	})
+	if err != nil {
+		return err
+	}
+	provider, err := cluster.New(w.KCP.Workspace("root:provider"), func(o *cluster.Options) { o.Scheme, o.Logger = scheme, logr.Discard() })
+	if err != nil {
+		return err
+	}
+	if w.hosting, err = client.New(w.Targets[hosting].Config, client.Options{Scheme: scheme}); err != nil {
+		return err
+	}
+	if w.provider, err = client.New(w.KCP.Workspace("root:provider"), client.Options{Scheme: scheme}); err != nil {
+		return err
+	}
+	asked, err := discovery.NewDiscoveryClientForConfig(w.Targets[hosting].Config)
+	if err != nil {
+		return err
+	}
+	var controller *apiresourceschema.Controller
+	registry := targets.NewRegistry(targets.Options{
+		FieldManager: "synchub-test", Limits: kcp.Limits{QPS: 100, Burst: 200}, Clock: clock.RealClock{}, Log: logr.Discard(),
+		OnChange: func(syncTarget types.UID) { controller.TargetChanged(syncTarget) },
+	})
+	controller = apiresourceschema.NewController(apiresourceschema.Options{
+		Hub:     publishedresource.Hub{UID: "this-hub", Workspace: "root:provider"},
+		Hosting: manager.GetClient(), HostingREST: asked.RESTClient(), Namespace: metav1.NamespaceDefault, Provider: provider,
+		Targets:  &apiresourceschema.SyncTargets{Inventories: fakeInventories{w.hosting}, Bindings: fakeBindings{}, Registry: registry},
+		CRDs:     publishedresource.NewCRDStore(w.setInstallations),
+		Recorder: manager.GetEventRecorder("synchub"), Clock: clock.RealClock{},
+	})
+	if err := errors.Join(manager.Add(provider), manager.Add(registry), controller.Register(manager)); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var working sync.WaitGroup
+	working.Go(func() {
+		if err := manager.Start(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	})
+	w.stop = func() {
+		cancel()
+		working.Wait()
+	}
+	return w.connect(ctx, registry)
+}

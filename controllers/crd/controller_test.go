@@ -1,0 +1,251 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package crd_test
+
+import (
+	"net/http"
+	"runtime/pprof"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/synchub-dev/synchub/controllers/crd"
+)
+
+// It runs before the tests that run in parallel, since it looks at what the whole process does.
+func TestControllerLeaksNothing(t *testing.T) {
+	g, way := NewWithT(t), newConnectedTarget(t)
+	source, slow := unique("v1"), unique("v1")
+	keeper := startController(t, way)
+	keeper.SetInstallations([]crd.Installation{installationOf(source)})
+	keeper.waitForReason(t, source, crd.ReasonInSync)
+	g.Expect(goroutines(t)).To(BeNumerically(">", 0), "else this test shows nothing")
+
+	// It ends in the middle of a request too.
+	arrived := make(chan struct{})
+	var once sync.Once
+	way.interfere.Store(new(func(_ http.ResponseWriter, request *http.Request) bool {
+		if strings.HasSuffix(request.URL.Path, slow.Name) {
+			once.Do(func() { close(arrived) })
+			<-request.Context().Done()
+			return true
+		}
+		return false
+	}))
+	keeper.SetInstallations([]crd.Installation{installationOf(source), installationOf(slow)})
+	g.Eventually(arrived).WithTimeout(patience).Should(BeClosed())
+	changes := keeper.changes.Load()
+	keeper.stop()
+	g.Expect(goroutines(t)).To(BeZero())
+	g.Expect(keeper.state(slow).Reason).To(Equal(crd.ReasonPending), "that it ended is no failure")
+	g.Expect(keeper.changes.Load()).To(Equal(changes))
+
+	// And while the target is away.
+	far := newConnectedTarget(t)
+	far.interfere.Store(new(func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) }))
+	eventually(t, func(g Gomega) {
+		far.ProbeNow()
+		g.Expect(far.IsUp()).To(BeFalse())
+	})
+	waiting := startController(t, far)
+	waiting.SetInstallations([]crd.Installation{installationOf(source)})
+	eventually(t, func(g Gomega) { g.Expect(goroutines(t)).To(BeNumerically(">", 0)) })
+	waiting.stop()
+	g.Expect(goroutines(t)).To(BeZero())
+	g.Expect(far.reads(source.Name)).To(BeEmpty())
+
+	// Nobody listens any more.
+	witness := startController(t, way)
+	witness.SetInstallations([]crd.Installation{installationOf(source)})
+	witness.waitForReason(t, source, crd.ReasonInSync)
+	touched := len(way.reads(source.Name))
+	touch(t, source.Name)
+	eventually(t, func(g Gomega) { g.Expect(len(way.reads(source.Name))).To(BeNumerically(">", touched)) })
+	g.Expect(keeper.state(source).Reason).To(Equal(crd.ReasonInSync))
+	witness.stop()
+	g.Expect(goroutines(t)).To(BeZero())
+}
+
+// goroutines counts those that are in code of a keeper.
+func goroutines(t *testing.T) int {
+	t.Helper()
+	var text strings.Builder
+	if err := pprof.Lookup("goroutine").WriteTo(&text, 2); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Count(text.String(), "crd.(*Controller).")
+}
+
+// waitForProbe returns when the target was probed a few times more.
+func waitForProbe(t *testing.T, way *testTarget) {
+	t.Helper()
+	before := way.probes()
+	eventually(t, func(g Gomega) {
+		way.ProbeNow()
+		g.Expect(way.probes()).To(BeNumerically(">", before+3))
+	})
+}
+
+// What the target's discovery says just after a definition went is not believed for long. Definitions of other tests would
+// make the connection forget it anyway, so it runs before them.
+func TestControllerRechecksDiscovery(t *testing.T) {
+	g, ctx, way := NewWithT(t), t.Context(), newConnectedTarget(t)
+	source := unique("v1")
+	keeper := startController(t, way)
+	keeper.SetInstallations([]crd.Installation{installationOf(source)})
+	keeper.waitForReason(t, source, crd.ReasonInSync)
+	before := getCRD(ctx, g, t, source.Name)
+	var asked atomic.Int64
+	way.interfere.Store(new(func(writer http.ResponseWriter, request *http.Request) bool {
+		if !strings.HasSuffix(request.URL.Path, "/apis/"+group+"/v1") || asked.Add(1) > 2 {
+			return false
+		}
+		writer.Header().Set("Content-Type", "application/json")
+		_, _ = writer.Write([]byte(`{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "` + group + `/v1", "resources": [
+			{"name": "` + source.Spec.Names.Plural + `", "kind": "` + source.Spec.Names.Kind + `", "namespaced": true, "verbs": ["list"]}]}`))
+		return true
+	}))
+	deleteCRD(t, source.Name)
+	keeper.waitForReason(t, source, crd.ReasonNotNeeded)
+	keeper.waitForReason(t, source, crd.ReasonInSync)
+	g.Expect(getCRD(ctx, g, t, source.Name).UID).NotTo(Equal(before.UID))
+}
+
+// What happens before changes are told, but after it was looked at, is not missed.
+func TestControllerRechecksOnceTheWatchHasSynced(t *testing.T) {
+	t.Parallel()
+	g, ctx, way := NewWithT(t), t.Context(), newConnectedTarget(t)
+	source := unique("v1")
+	createCRD(t, source)
+	let := make(chan struct{})
+	release := sync.OnceFunc(func() { close(let) })
+	defer release()
+	way.interfere.Store(new(func(_ http.ResponseWriter, request *http.Request) bool {
+		if strings.HasSuffix(request.URL.Path, "/customresourcedefinitions") {
+			<-let
+		}
+		return false
+	}))
+	keeper := startController(t, way)
+	keeper.SetInstallations([]crd.Installation{installationOf(source)})
+	eventually(t, func(g Gomega) { g.Expect(keeper.state(source).Reason).NotTo(Equal(crd.ReasonPending)) })
+	deleteCRD(t, source.Name)
+	eventually(t, func(g Gomega) {
+		_, err := administrator(t).Resource(definitions).Get(ctx, source.Name, metav1.GetOptions{})
+		g.Expect(err).To(HaveOccurred())
+	})
+	g.Expect(way.writes(source.Name)).To(BeEmpty())
+	release()
+	g.Expect(keeper.waitForReason(t, source, crd.ReasonInSync).Installed).To(BeTrue())
+}
+
+// A few are looked at together, so that one slow answer holds up nothing and many do not fill the target.
+func TestControllerBoundsConcurrency(t *testing.T) {
+	t.Parallel()
+	const limit = 4
+	g, way := NewWithT(t), newConnectedTarget(t)
+	var all []crd.Installation
+	names := map[string]bool{}
+	for range 3 * limit {
+		source := unique("v1")
+		createCRD(t, source)
+		names["/"+source.Name], all = true, append(all, installationOf(source))
+	}
+	var now, most atomic.Int64
+	let := make(chan struct{})
+	release := sync.OnceFunc(func() { close(let) })
+	defer release()
+	way.interfere.Store(new(func(_ http.ResponseWriter, request *http.Request) bool {
+		if names[request.URL.Path[strings.LastIndex(request.URL.Path, "/"):]] {
+			together := now.Add(1)
+			defer now.Add(-1)
+			for seen := most.Load(); together > seen && !most.CompareAndSwap(seen, together); seen = most.Load() {
+			}
+			<-let
+		}
+		return false
+	}))
+	keeper := startController(t, way)
+	keeper.SetInstallations(all)
+	eventually(t, func(g Gomega) { g.Expect(now.Load()).To(BeEquivalentTo(limit)) })
+	// Whatever else were to come would come while others come and go.
+	waitForProbe(t, way)
+	release()
+	eventually(t, func(g Gomega) {
+		for _, state := range keeper.States() {
+			g.Expect(state.Reason).To(Equal(crd.ReasonNotOwned))
+		}
+	})
+	g.Expect(most.Load()).To(BeEquivalentTo(limit))
+}
+
+// Nothing is tried while the target is away, and everything when it comes.
+func TestControllerWaitsForTheTarget(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	// By this clock the target is probed only when somebody doubts it.
+	way := newTestTarget(t, clocktesting.NewFakeClock(time.Now()))
+	source, second := unique("v1"), unique("v1")
+	var away atomic.Bool
+	way.interfere.Store(new(func(http.ResponseWriter, *http.Request) bool {
+		if away.Load() {
+			panic(http.ErrAbortHandler)
+		}
+		return false
+	}))
+	comesBack := func() {
+		away.Store(false)
+		eventually(t, func(g Gomega) {
+			way.ProbeNow()
+			g.Expect(way.IsUp()).To(BeTrue(), "one probe is not enough")
+		})
+	}
+	away.Store(true)
+	eventually(t, func(g Gomega) {
+		way.ProbeNow()
+		g.Expect(way.IsUp()).To(BeFalse())
+	})
+	keeper := startController(t, way)
+	keeper.SetInstallations([]crd.Installation{installationOf(source), installationOf(second)})
+	waitForProbe(t, way)
+	g.Expect(keeper.state(source).Reason).To(Equal(crd.ReasonPending))
+	g.Expect(way.reads(source.Name)).To(BeEmpty())
+	g.Expect(way.writes(source.Name)).To(BeEmpty())
+	comesBack()
+	keeper.waitForReason(t, source, crd.ReasonInSync)
+	keeper.waitForReason(t, second, crd.ReasonInSync)
+
+	// It goes away when something must be written.
+	changed := source.DeepCopy()
+	changed.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties = nil
+	away.Store(true)
+	keeper.SetInstallations([]crd.Installation{installationOf(changed), installationOf(second)})
+	state := keeper.waitForReason(t, source, crd.ReasonTargetUnreachable)
+	g.Expect(state.Ready && state.Installed).To(BeTrue(), "what was known is not known to have changed")
+	eventually(t, func(g Gomega) { g.Expect(way.IsUp()).To(BeFalse(), "the keeper has it probed") })
+	comesBack()
+	keeper.waitForReason(t, source, crd.ReasonInSync)
+	g.Expect(getCRD(t.Context(), g, t, source.Name).Spec.Versions[0].Schema.OpenAPIV3Schema.Properties).To(BeEmpty())
+	// A look at the other one may have been under way, or due, when the target went away.
+	keeper.waitForReason(t, second, crd.ReasonInSync)
+}

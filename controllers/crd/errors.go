@@ -1,0 +1,99 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package crd
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+)
+
+// More reasons of a [State].
+const (
+	// ReasonPending: the target was not looked at yet.
+	ReasonPending = "Pending"
+	// ReasonNotNeeded: the target serves the API by itself.
+	ReasonNotNeeded = "NotNeeded"
+	// ReasonKept: nobody wants the definition any more; it is left on the target.
+	ReasonKept = "Kept"
+	// ReasonContended: another writer keeps changing the definition.
+	ReasonContended = "Contended"
+	// ReasonInvalid: no target accepts the definition, or this one does not.
+	ReasonInvalid = "Invalid"
+	// ReasonForbidden: the target does not let the hub read or write definitions.
+	ReasonForbidden = "Forbidden"
+	// ReasonTargetUnreachable: the request did not get through.
+	ReasonTargetUnreachable = "TargetUnreachable"
+	// ReasonFailed: anything else went wrong.
+	ReasonFailed = "Failed"
+)
+
+func stateForDecision(decision Decision) State {
+	return State{Reason: decision.Reason, Message: decision.Message, Ready: decision.Usable, Installed: decision.Installed}
+}
+
+// backoffState is the state of a definition that must not be written for a while.
+func backoffState(decision Decision, wait time.Duration) State {
+	state := stateForDecision(decision)
+	state.Reason, state.RequeueAfter = ReasonContended, wait
+	return state
+}
+
+// failedState returns how a request failed, as a state and as an error. What was decided tells what is there all the same.
+func failedState(decision Decision, attempt string, err error) (State, error) {
+	state := stateForDecision(decision)
+	state.Reason, state.Message = errorReason(err), fmt.Sprintf("Cannot %s: %s.", attempt, strings.TrimSuffix(requestmetrics.SafeMessage(err), "."))
+	return state, fmt.Errorf("cannot %s: %w", attempt, err)
+}
+
+func errorReason(err error) string {
+	var network net.Error
+	switch {
+	case isReplaced(err):
+		return ReasonFailed
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return ReasonInvalid
+	case apierrors.IsForbidden(err):
+		return ReasonForbidden
+	case apierrors.ReasonForError(err) == metav1.StatusReasonUnknown &&
+		(errors.As(err, &network) || utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err)):
+		return ReasonTargetUnreachable
+	default:
+		return ReasonFailed
+	}
+}
+
+// isReplaced tells whether a write was refused because the definition is not the one that was looked at.
+func isReplaced(err error) bool {
+	const field = "metadata.uid"
+	cause, ok := apierrors.StatusCause(err, metav1.CauseTypeFieldValueInvalid)
+	return ok && cause.Field == field
+}
+
+// sentence returns an error as a sentence for people.
+func sentence(err error) string {
+	text := err.Error()
+	return strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
+}

@@ -1,0 +1,231 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package crd
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+var crdResource = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+
+// State is what is known of a definition on a target.
+type State struct {
+	// Reason is one of the Reason constants; Message is a sentence for people.
+	Reason, Message string
+	// Ready is true if the target serves the API, whoever installed its definition.
+	Ready bool
+	// Installed is true if the definition on the target is the hub's. It stays there when nobody wants it any more.
+	Installed bool
+	// RequeueAfter is when to look again though nothing happens; zero for never.
+	RequeueAfter time.Duration
+}
+
+// Installer installs definitions on one target and keeps them in sync. It remembers what it wrote, so that what a target
+// does not keep is not written again and again. It is safe for concurrent use, but not for two calls about one definition.
+type Installer struct {
+	connection *targets.Connection
+	owner      ownership.Owner
+	clock      clock.PassiveClock
+
+	lock      sync.Mutex
+	histories map[string]*writeHistory
+}
+
+// NewInstaller returns an installer that has not written anything yet.
+func NewInstaller(connection *targets.Connection, owner ownership.Owner, clock clock.PassiveClock) *Installer {
+	return &Installer{connection: connection, owner: owner, clock: clock, histories: map[string]*writeHistory{}}
+}
+
+// Ensure reads the definition from the target and does what is to be done about it. What it did takes effect on the target
+// a little later: look again when the definition changes. After an error it must be tried again; the state tells of it too.
+func (i *Installer) Ensure(ctx context.Context, wanted Installation) (State, error) {
+	desired, err := Desired(wanted, i.owner)
+	if err != nil {
+		return State{Reason: ReasonInvalid, Message: sentence(err)}, nil
+	}
+	history := i.historyOf(desired.Name)
+	task := &task{Installer: i, wanted: wanted, desired: desired, version: wanted.version(), history: history}
+	state, err := task.run(ctx)
+	history.ready, history.installed = state.Ready, state.Installed
+	return state, err
+}
+
+func (i *Installer) historyOf(name string) *writeHistory {
+	i.lock.Lock()
+	defer i.lock.Unlock()
+	found, ok := i.histories[name]
+	if !ok {
+		found = &writeHistory{}
+		i.histories[name] = found
+	}
+	return found
+}
+
+// forget drops what is remembered of a definition that nobody wants any more.
+func (i *Installer) forget(resource schema.GroupResource) {
+	i.lock.Lock()
+	defer i.lock.Unlock()
+	delete(i.histories, resource.String())
+}
+
+// task is one call of [Installer.Ensure].
+type task struct {
+	*Installer
+	wanted  Installation
+	desired *apiextensionsv1.CustomResourceDefinition
+	version string
+	history *writeHistory
+}
+
+func (t *task) run(ctx context.Context) (State, error) {
+	observed, err := t.get(requestmetrics.WithClass(ctx, requestmetrics.Background))
+	if err != nil {
+		// What was known of it may still be so.
+		return failedState(Decision{Usable: t.history.ready, Installed: t.history.installed}, "read the definition", err)
+	}
+	return t.execute(requestmetrics.WithClass(ctx, requestmetrics.Extra), observed, t.install)
+}
+
+// execute does what is to be done about the definition observed. What to do if there is none is up to the caller.
+func (t *task) execute(ctx context.Context, observed *observedCRD, install func(context.Context, Decision) (State, error)) (State, error) {
+	decision := Decide(t.desired, observed.crd(), t.owner, t.version)
+	switch decision.Action {
+	case ActionInstall:
+		return install(ctx, decision)
+	case ActionUpdate:
+		return t.update(ctx, decision, observed)
+	default:
+		return stateForDecision(decision), nil
+	}
+}
+
+// install creates the definition, unless the target serves the API without one.
+func (t *task) install(ctx context.Context, decision Decision) (State, error) {
+	served, err := t.isServed(ctx)
+	switch {
+	case err != nil:
+		return failedState(decision, "find out whether the target serves the API", err)
+	case served:
+		return State{Reason: ReasonNotNeeded, Message: "The target serves the API without a definition.", Ready: true}, nil
+	}
+	if wait := t.history.backoff(fingerprintOf(t.desired), t.clock.Now()); wait > 0 {
+		decision.Message = "Somebody keeps removing the definition; the hub installs it less and less often."
+		return backoffState(decision, wait), nil
+	}
+	object, err := toUnstructured(t.desired)
+	if err != nil {
+		return failedState(decision, "install the definition", err)
+	}
+	created, err := t.connection.Create(ctx, crdResource, object)
+	if errors.Is(err, targets.ErrAlreadyExists) {
+		return t.retryAfterConflict(ctx, err)
+	}
+	if err != nil {
+		return failedState(decision, "install the definition", err)
+	}
+	return t.stateAfterWrite(created)
+}
+
+// retryAfterConflict looks at the definition that has come since there was none.
+func (t *task) retryAfterConflict(ctx context.Context, refused error) (State, error) {
+	observed, err := t.get(ctx)
+	if err != nil {
+		return failedState(Decision{}, "read the definition", err)
+	}
+	return t.execute(ctx, observed, func(_ context.Context, decision Decision) (State, error) {
+		return failedState(decision, "install the definition", refused)
+	})
+}
+
+// isServed tells whether the target serves the API. It may still seem so just after the definition has gone.
+func (t *task) isServed(ctx context.Context) (bool, error) {
+	resource := t.wanted.resource()
+	_, _, err := t.connection.ResolveResource(ctx, resource.WithVersion(t.version))
+	if errors.Is(err, targets.ErrNotServed) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// update brings the definition observed, which is ours, in sync.
+func (t *task) update(ctx context.Context, decision Decision, observed *observedCRD) (State, error) {
+	ours := fingerprintOf(t.desired)
+	if t.history.isKnownResponse(ours, fingerprintOf(observed.typed)) {
+		return t.partiallyAppliedState(observed), nil
+	}
+	if wait := t.history.backoff(ours, t.clock.Now()); wait > 0 {
+		decision.Message = t.contentionMessage(observed)
+		return backoffState(decision, wait), nil
+	}
+	object, err := toUnstructured(t.desired)
+	if err != nil {
+		return failedState(decision, "change the definition", err)
+	}
+	applied, err := t.connection.Apply(ctx, crdResource, object, observed.typed.UID)
+	if err != nil {
+		return failedState(decision, "change the definition", err)
+	}
+	return t.stateAfterWrite(applied)
+}
+
+// stateAfterWrite judges by the target's answer.
+func (t *task) stateAfterWrite(answer *unstructured.Unstructured) (State, error) {
+	observed, err := newObservedCRD(answer)
+	if err != nil {
+		return failedState(Decision{Installed: true}, "read the target's answer", err)
+	}
+	t.history.recordWrite(fingerprintOf(t.desired), fingerprintOf(observed.typed))
+	decision := Decide(t.desired, observed.typed, t.owner, t.version)
+	if decision.Action == ActionUpdate {
+		return t.partiallyAppliedState(observed), nil
+	}
+	return stateForDecision(decision), nil
+}
+
+// partiallyAppliedState is the state of a definition of which the target does not keep all, or others hold more.
+func (t *task) partiallyAppliedState(observed *observedCRD) State {
+	reason, message := usability(observed.typed, t.version)
+	return State{
+		Reason: reason, Message: message + " It is not all as it must be, which writing it does not change.",
+		Ready: reason == ReasonInSync, Installed: true,
+	}
+}
+
+func (t *task) get(ctx context.Context) (*observedCRD, error) {
+	object, err := t.connection.Get(ctx, crdResource, types.NamespacedName{Name: t.desired.Name})
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // that there is none is an answer
+	}
+	if err != nil {
+		return nil, err
+	}
+	return newObservedCRD(object)
+}

@@ -1,0 +1,111 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package crd_test
+
+import (
+	"net/http"
+	"sync/atomic"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/synchub-dev/synchub/controllers/crd"
+)
+
+// A name that is taken is reported, and the definition established once it is free.
+func TestNamesConflict(t *testing.T) {
+	t.Parallel()
+	g, way := NewWithT(t), newConnectedTarget(t)
+	source, other := unique("v1"), unique("v1")
+	other.Spec.Names.Kind = source.Spec.Names.Kind
+	createCRD(t, other)
+	eventually(t, func(g Gomega) {
+		g.Expect(getCRD(t.Context(), g, t, other.Name).Status.Conditions).To(ContainElement(HaveField("Type", apiextensionsv1.Established)))
+	})
+	keeper := startController(t, way)
+	keeper.SetInstallations([]crd.Installation{installationOf(source)})
+	eventually(t, func(g Gomega) {
+		state := keeper.state(source)
+		g.Expect(state.Reason).To(Equal(crd.ReasonNotEstablished))
+		g.Expect(state.Message).To(ContainSubstring("already in use"))
+		g.Expect(state.Ready).To(BeFalse())
+		g.Expect(state.Installed).To(BeTrue())
+	})
+	deleteCRD(t, other.Name)
+	keeper.waitForReason(t, source, crd.ReasonInSync)
+	g.Expect(way.writes(source.Name)).To(HaveLen(1))
+}
+
+// What no target accepts is said as the API server says it, and holds up nothing else.
+func TestInvalid(t *testing.T) {
+	t.Parallel()
+	g, way := NewWithT(t), newConnectedTarget(t)
+	keeper := startController(t, way)
+	good, bad, unnamed := unique("v1"), unique("v1"), unique("v1")
+	bad.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties = map[string]apiextensionsv1.JSONSchemaProps{"size": {Type: "strange"}}
+	unnamed.Spec.Group = "Not A Group"
+	keeper.SetInstallations([]crd.Installation{installationOf(bad), installationOf(unnamed), installationOf(good)})
+	keeper.waitForReason(t, good, crd.ReasonInSync)
+	state := keeper.waitForReason(t, bad, crd.ReasonInvalid)
+	g.Expect(state.Message).To(And(HavePrefix("Cannot install the definition: "), ContainSubstring("properties[size].type"), ContainSubstring("strange"), HaveSuffix(".")))
+	g.Expect(state.Ready || state.Installed).To(BeFalse())
+	unnamed.Name = unnamed.Spec.Names.Plural + "." + unnamed.Spec.Group
+	state = keeper.waitForReason(t, unnamed, crd.ReasonInvalid)
+	g.Expect(state.Message).To(ContainSubstring("spec.group"))
+
+	mended := bad.DeepCopy()
+	mended.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties = nil
+	keeper.SetInstallations([]crd.Installation{installationOf(mended), installationOf(good)})
+	keeper.waitForReason(t, mended, crd.ReasonInSync)
+	g.Expect(keeper.States()).To(HaveLen(2))
+
+	// A change that is refused leaves what is there in use.
+	keeper.SetInstallations([]crd.Installation{installationOf(bad), installationOf(good)})
+	state = keeper.waitForReason(t, bad, crd.ReasonInvalid)
+	g.Expect(state.Message).To(HavePrefix("Cannot change the definition: "))
+	g.Expect(state.Ready && state.Installed).To(BeTrue())
+	g.Expect(way.writes(good.Name)).To(HaveLen(1))
+}
+
+// What the target refuses is told by its answer, and tried again.
+func TestForbidden(t *testing.T) {
+	t.Parallel()
+	g, way := NewWithT(t), newConnectedTarget(t)
+	source := unique("v1")
+	var allowed atomic.Bool
+	var refused atomic.Int64
+	way.interfere.Store(new(func(writer http.ResponseWriter, request *http.Request) bool {
+		if request.Method != http.MethodPatch || allowed.Load() || request.URL.Query().Has("dryRun") {
+			return false
+		}
+		refused.Add(1)
+		writer.Header().Set("Content-Type", "application/json")
+		writer.WriteHeader(http.StatusForbidden)
+		_, _ = writer.Write([]byte(`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403, "message": "not for you"}`))
+		return true
+	}))
+	keeper := startController(t, way)
+	keeper.SetInstallations([]crd.Installation{installationOf(source)})
+	state := keeper.waitForReason(t, source, crd.ReasonForbidden)
+	g.Expect(state.Message).To(Equal("Cannot install the definition: not for you."))
+	g.Expect(state.Ready || state.Installed).To(BeFalse())
+	// The beginning of the watch makes the keeper look again too, once.
+	eventually(t, func(g Gomega) { g.Expect(refused.Load()).To(BeNumerically(">", 3)) })
+	allowed.Store(true)
+	keeper.waitForReason(t, source, crd.ReasonInSync)
+}

@@ -1,0 +1,131 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package crd_test
+
+import (
+	"sync"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/synchub-dev/synchub/controllers/crd"
+)
+
+// What is no longer wanted stays, and says so; the hub goes on with it when it is wanted again.
+func TestControllerKeepsUnwantedCRDs(t *testing.T) {
+	t.Parallel()
+	g, ctx, way := NewWithT(t), t.Context(), newConnectedTarget(t)
+	source, theirs, never := unique("v1"), unique("v1"), unique("v1")
+	never.Spec.Versions[0].Storage = false // no API server accepts it
+	createCRD(t, theirs)
+	keeper := startController(t, way)
+	all := []crd.Installation{installationOf(source), installationOf(theirs), installationOf(never)}
+	keeper.SetInstallations(all)
+	keeper.waitForReason(t, source, crd.ReasonInSync)
+	keeper.waitForReason(t, theirs, crd.ReasonNotOwned)
+	keeper.waitForReason(t, never, crd.ReasonInvalid)
+	before := getCRD(ctx, g, t, source.Name)
+
+	keeper.SetInstallations(nil)
+	eventually(t, func(g Gomega) {
+		g.Expect(keeper.States()).To(HaveLen(1))
+		state := keeper.state(source)
+		g.Expect(state.Reason).To(Equal(crd.ReasonKept))
+		g.Expect(state.Ready).To(BeFalse())
+		g.Expect(state.Installed).To(BeTrue())
+	})
+	g.Expect(getCRD(ctx, g, t, source.Name).ResourceVersion).To(Equal(before.ResourceVersion))
+	// It is nobody's business now.
+	reads := len(way.reads(source.Name))
+	touch(t, source.Name)
+	keeper.SetInstallations(all)
+	keeper.waitForReason(t, source, crd.ReasonInSync)
+	g.Expect(len(way.reads(source.Name))).To(BeNumerically(">", reads))
+	g.Expect(way.writes(source.Name)).To(HaveLen(1), "it is what it was")
+}
+
+// What is set again as it was costs nothing.
+func TestControllerIgnoresEqualInstallations(t *testing.T) {
+	t.Parallel()
+	g, way := NewWithT(t), newConnectedTarget(t)
+	source, rival, next := unique("v1"), unique("v1"), unique("v1")
+	rival.Spec.Names, rival.Name = source.Spec.Names, source.Name
+	keeper := startController(t, way)
+	first := installationOf(source)
+	second := crd.Installation{PublishedResource: "second", UID: "second", CRD: rival}
+	keeper.SetInstallations([]crd.Installation{first, second})
+	keeper.waitForReason(t, source, crd.ReasonInSync)
+	keeper.SetInstallations([]crd.Installation{first, second, installationOf(next)})
+	keeper.waitForReason(t, next, crd.ReasonInSync)
+	reads := way.reads(source.Name)
+
+	copied := first
+	copied.CRD = source.DeepCopy()
+	copied.CRD.ResourceVersion = "7"
+	last := unique("v1")
+	keeper.SetInstallations([]crd.Installation{copied, second, installationOf(next), installationOf(last)})
+	keeper.waitForReason(t, last, crd.ReasonInSync)
+	g.Expect(way.reads(source.Name)).To(Equal(reads))
+	g.Expect(way.writes(source.Name)).To(HaveLen(1), "the first of two counts")
+
+	// Who asks for it is written on it.
+	keeper.SetInstallations([]crd.Installation{second})
+	eventually(t, func(g Gomega) {
+		g.Expect(getCRD(t.Context(), g, t, source.Name).Annotations).To(ContainElement(ContainSubstring(`"name":"second"`)))
+	})
+	g.Expect(way.writes(source.Name)).To(HaveLen(2))
+}
+
+// Set may be called while it does something else about the same definition.
+func TestControllerFollowsChangedInstallations(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*runningController, crd.Installation){
+		"to nothing":        func(r *runningController, _ crd.Installation) { r.SetInstallations(nil) },
+		"to something else": func(r *runningController, changed crd.Installation) { r.SetInstallations([]crd.Installation{changed}) },
+		"to nothing, and back": func(r *runningController, changed crd.Installation) {
+			r.SetInstallations(nil)
+			r.SetInstallations([]crd.Installation{changed})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, way := NewWithT(t), newConnectedTarget(t)
+			source := unique("v1")
+			changed := source.DeepCopy()
+			changed.Spec.Versions[0].Schema.OpenAPIV3Schema.Description = "changed"
+			arrived, let := make(chan struct{}), make(chan struct{})
+			release := sync.OnceFunc(func() { close(let) })
+			defer release()
+			way.beforeWriting(source.Name, func() {
+				close(arrived)
+				<-let
+			})
+			keeper := startController(t, way)
+			keeper.SetInstallations([]crd.Installation{installationOf(source)})
+			g.Eventually(arrived).WithTimeout(patience).Should(BeClosed())
+			change(keeper, installationOf(changed))
+			release()
+			if name == "to nothing" {
+				keeper.waitForReason(t, source, crd.ReasonKept)
+				return
+			}
+			keeper.waitForReason(t, source, crd.ReasonInSync)
+			g.Expect(getCRD(t.Context(), g, t, source.Name).Spec.Versions[0].Schema.OpenAPIV3Schema.Description).To(Equal("changed"))
+			g.Expect(way.writes(source.Name)).To(HaveLen(2))
+		})
+	}
+}

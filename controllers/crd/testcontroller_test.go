@@ -1,0 +1,80 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package crd_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/synchub-dev/synchub/controllers/crd"
+)
+
+// runningController is a keeper that runs.
+type runningController struct {
+	*crd.Controller
+	// changes counts the calls of Changed.
+	changes atomic.Int64
+	// stop ends it, and returns when it has ended.
+	stop func()
+}
+
+// startController runs a keeper for the way's target while the test lasts.
+func startController(t *testing.T, w *testTarget) *runningController {
+	t.Helper()
+	r := &runningController{}
+	r.Controller = crd.New(crd.Options{
+		Connection: w.Connection, Owner: testOwner, OnChange: func() { r.changes.Add(1) }, Clock: clock.RealClock{}, Log: logr.Discard(),
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		r.Run(ctx)
+	}()
+	r.stop = sync.OnceFunc(func() {
+		cancel()
+		<-ended
+	})
+	t.Cleanup(r.stop)
+	return r
+}
+
+// waitForReason waits until the keeper says something of the definition.
+func (r *runningController) waitForReason(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition, reason string) (state crd.State) {
+	t.Helper()
+	eventually(t, func(g Gomega) {
+		state = r.state(crd)
+		g.Expect(state.Reason).To(Equal(reason), "%+v", state)
+	})
+	return state
+}
+
+func (r *runningController) state(object *apiextensionsv1.CustomResourceDefinition) crd.State {
+	for resource, state := range r.States() {
+		if resource.String() == object.Name {
+			return state
+		}
+	}
+	return crd.State{}
+}

@@ -1,0 +1,184 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package crd_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+
+	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/servers"
+)
+
+const (
+	startLimit = 5 * time.Minute
+	// patience is how long a test waits for what must happen.
+	patience = 3 * time.Minute
+	pollEach = 20 * time.Millisecond
+)
+
+var definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+
+// shared is the cluster of this package, started by the first test that needs it.
+var shared struct {
+	sync.Mutex
+	dir    string
+	target *servers.Target
+}
+
+func TestMain(m *testing.M) {
+	result := m.Run()
+	if err := cleanUp(result == 0); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		result = 1
+	}
+	os.Exit(result)
+}
+
+// cleanUp stops the servers. After a failure their files stay.
+func cleanUp(passed bool) error {
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.target == nil {
+		return nil
+	}
+	err := shared.target.Stop()
+	if !passed {
+		fmt.Fprintln(os.Stderr, "the files of the servers are in", shared.dir)
+		return err
+	}
+	return errors.Join(err, os.RemoveAll(shared.dir))
+}
+
+// startTarget returns the cluster of this package.
+func startTarget(t *testing.T) *servers.Target {
+	t.Helper()
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.target == nil {
+		if err := startShared(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return shared.target
+}
+
+// startShared starts the cluster, which outlives the test that needs it first.
+func startShared(ctx context.Context) error {
+	root, err := framework.RepositoryRoot()
+	if err != nil {
+		return err
+	}
+	if shared.dir, err = os.MkdirTemp("", "synchub-definition-"); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	options := servers.Options{Dir: shared.dir, Bin: filepath.Join(root, "bin")}
+	shared.target, err = servers.StartTarget(ctx, options, "target", servers.TargetOptions{})
+	return err
+}
+
+// createCRD applies a definition as somebody who is not the hub.
+func createCRD(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) {
+	t.Helper()
+	typed := apiextensionsv1.CustomResourceDefinition{Spec: crd.Spec}
+	typed.APIVersion, typed.Kind = definitions.GroupVersion().String(), "CustomResourceDefinition"
+	typed.Name, typed.Labels, typed.Annotations = crd.Name, crd.Labels, crd.Annotations
+	manifest, err := yaml.Marshal(typed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := framework.Apply(t.Context(), startTarget(t).Config, string(manifest)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// getCRD reads a definition as somebody who is not the hub.
+func getCRD(ctx context.Context, g Gomega, t *testing.T, name string) *apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	object, err := framework.Get(ctx, startTarget(t).Config, definitions, "", name)
+	g.Expect(err).NotTo(HaveOccurred())
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, crd)).To(Succeed())
+	return crd
+}
+
+func deleteCRD(t *testing.T, name string) {
+	t.Helper()
+	client := administrator(t).Resource(definitions)
+	doomed, err := client.Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	deleteCRDWithObjects(t, name)
+	// There is no object of it, and the target's own search for such takes up to a minute. The next of its name keeps its own.
+	noFinalizer := fmt.Appendf(nil, `{"metadata":{"uid":%q,"finalizers":null}}`, doomed.GetUID())
+	_, err = client.Patch(t.Context(), name, types.MergePatchType, noFinalizer, metav1.PatchOptions{})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) {
+		t.Fatal(err)
+	}
+}
+
+// deleteCRDWithObjects deletes a definition of which there are objects: it goes when they are gone.
+func deleteCRDWithObjects(t *testing.T, name string) {
+	t.Helper()
+	if err := framework.Delete(t.Context(), startTarget(t).Config, definitions, "", name); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// administrator returns a client that is not the hub's.
+func administrator(t *testing.T) dynamic.Interface {
+	t.Helper()
+	client, err := dynamic.NewForConfig(startTarget(t).Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// eventually waits with the package's patience.
+func eventually(t *testing.T, what func(g Gomega)) {
+	t.Helper()
+	NewWithT(t).Eventually(what).WithContext(t.Context()).WithTimeout(patience).WithPolling(pollEach).Should(Succeed())
+}
+
+// made counts the definitions that were made up.
+var made atomic.Int64
+
+// unique returns a definition that no test, and no run of one, has used.
+func unique(versions ...string) *apiextensionsv1.CustomResourceDefinition {
+	number := made.Add(1)
+	return newCRD(fmt.Sprintf("widgets%d", number), fmt.Sprintf("Widget%d", number), versions...)
+}

@@ -1,0 +1,165 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package crd_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/clock"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/test/framework"
+)
+
+// testTarget leads to the target, shows a test each request, and lets it interfere.
+type testTarget struct {
+	*targets.Connection
+	// interfere answers a request itself if it returns true. It may be nil.
+	interfere atomic.Pointer[func(http.ResponseWriter, *http.Request) bool]
+
+	lock       sync.Mutex
+	requestLog []string
+}
+
+// newConnectedTarget returns a way to the target that is open.
+func newConnectedTarget(t *testing.T) *testTarget {
+	t.Helper()
+	return newTestTarget(t, clock.RealClock{})
+}
+
+// newTestTarget returns a way to the target that is open. The connection's clock may be one that stands still.
+func newTestTarget(t *testing.T, clock clock.WithTicker) *testTarget {
+	t.Helper()
+	target := startTarget(t)
+	behind, err := url.Parse(target.Config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM(target.Config.CAData)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}
+	t.Cleanup(transport.CloseIdleConnections)
+	forward := &httputil.ReverseProxy{
+		Transport: transport,
+		Rewrite:   func(request *httputil.ProxyRequest) { request.SetURL(behind) },
+	}
+	w := &testTarget{}
+	server := httptest.NewTLSServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+		w.recordRequest(request)
+		if interfere := w.interfere.Load(); interfere != nil && (*interfere)(writer, request) {
+			return
+		}
+		request.Header.Set("Authorization", "Bearer "+target.Config.BearerToken)
+		forward.ServeHTTP(writer, request)
+	}))
+	t.Cleanup(server.Close)
+	w.Connection = connect(t, server, clock)
+	eventually(t, func(g Gomega) { g.Expect(w.IsUp()).To(BeTrue(), "%+v", w.Health()) })
+	return w
+}
+
+func (w *testTarget) recordRequest(request *http.Request) {
+	query := request.URL.Query()
+	if query.Has("watch") || query.Has("dryRun") {
+		return
+	}
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	w.requestLog = append(w.requestLog, request.Method+" "+request.URL.Path)
+}
+
+// probes returns how often the target was asked whether it is there.
+func (w *testTarget) probes() (count int) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	for _, request := range w.requestLog {
+		if strings.HasSuffix(request, "/version") {
+			count++
+		}
+	}
+	return count
+}
+
+// writes returns the requests so far that were made to write a definition, reads those to read it.
+func (w *testTarget) writes(name string) []string { return w.requests(name, false) }
+func (w *testTarget) reads(name string) []string  { return w.requests(name, true) }
+
+func (w *testTarget) requests(name string, reads bool) (found []string) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	for _, request := range w.requestLog {
+		if strings.HasSuffix(request, "/customresourcedefinitions/"+name) && strings.HasPrefix(request, http.MethodGet) == reads {
+			found = append(found, request)
+		}
+	}
+	return found
+}
+
+// beforeWriting calls once, just before the first write of the definition goes on.
+func (w *testTarget) beforeWriting(name string, call func()) {
+	var once sync.Once
+	w.interfere.Store(new(func(_ http.ResponseWriter, request *http.Request) bool {
+		if request.Method == http.MethodPatch && strings.HasSuffix(request.URL.Path, "/"+name) && !request.URL.Query().Has("dryRun") {
+			once.Do(call)
+		}
+		return false
+	}))
+}
+
+// connect returns the hub's connection to a server.
+func connect(t *testing.T, server *httptest.Server, clock clock.WithTicker) (connection *targets.Connection) {
+	t.Helper()
+	config := clientcmdapi.NewConfig()
+	config.Clusters["cluster"] = &clientcmdapi.Cluster{
+		Server:                   server.URL,
+		CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+	}
+	config.AuthInfos["hub"] = &clientcmdapi.AuthInfo{Token: "hub"}
+	config.Contexts["cluster"] = &clientcmdapi.Context{Cluster: "cluster", AuthInfo: "hub"}
+	config.CurrentContext = "cluster"
+	kubeconfig, err := clientcmd.Write(*config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := targets.NewRegistry(targets.Options{
+		FieldManager: ownership.FieldManager(testOwner.Hub), Limits: kcp.Limits{QPS: 1000, Burst: 2000},
+		Clock: clock, Log: logr.Discard(), OnChange: func(types.UID) {},
+	})
+	framework.RunInTest(t, registry.Start)
+	eventually(t, func(g Gomega) {
+		connection, err = registry.Connect(testOwner.SyncTarget, kubeconfig, kcp.Limits{})
+		g.Expect(err).NotTo(HaveOccurred())
+	})
+	return connection
+}

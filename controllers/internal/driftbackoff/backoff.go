@@ -1,0 +1,61 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package driftbackoff
+
+import "time"
+
+const (
+	// window and repairsAtOnce: drift is repaired at once, from the third time within ten minutes with growing waits.
+	window           = 10 * time.Minute
+	immediateRepairs = 2
+	minWait          = 15 * time.Second
+	maxWait          = 5 * time.Minute
+)
+
+// Backoff is the recent history of the drift of one thing. Its zero value is one that never drifted.
+type Backoff struct {
+	// repairs are the repairs of the last window, the oldest first.
+	repairs []time.Time
+	// wait is how long the last repair had to wait; zero until there is contention.
+	wait time.Duration
+	// due is when the next repair is allowed; zero until there is drift after the last one.
+	due time.Time
+}
+
+// Next is asked whenever drift is seen. It returns how long the repair must wait; zero means that it is made now, and
+// counts it. Asking again while it waits neither repairs nor puts it off.
+func (r *Backoff) Next(now time.Time) time.Duration {
+	for len(r.repairs) > 0 && now.Sub(r.repairs[0]) > window {
+		r.repairs = r.repairs[1:]
+	}
+	if len(r.repairs) == 0 {
+		*r = Backoff{}
+	}
+	if r.wait == 0 && len(r.repairs) < immediateRepairs {
+		r.repairs = append(r.repairs, now)
+		return 0
+	}
+	if r.due.IsZero() {
+		r.wait = min(max(2*r.wait, minWait), maxWait)
+		r.due = now.Add(r.wait)
+	}
+	if now.Before(r.due) {
+		return r.due.Sub(now)
+	}
+	r.repairs, r.due = append(r.repairs, now), time.Time{}
+	return 0
+}

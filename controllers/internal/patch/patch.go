@@ -1,0 +1,91 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package patch
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/provider/redact"
+)
+
+// conflictRetry is when a change that lost a race is tried again; by then the cache shows the winner's.
+const conflictRetry = 200 * time.Millisecond
+
+// Status writes the status of changed, which was stored before. Both must be copies of what a cache holds.
+func Status(ctx context.Context, cluster client.Client, stored, changed client.Object) (reconcile.Result, error) {
+	truncateMessages(changed)
+	return ResultOf(cluster.Status().Patch(ctx, changed, mergePatch(stored, changed)))
+}
+
+// maxMessage is how long the message of a condition or a resource may be. API servers take 32 KiB, or 4, and refuse the whole status else.
+const maxMessage = 4 << 10
+
+// truncateMessages cuts the messages of conditions and resources that were put together from too many parts.
+func truncateMessages(object client.Object) {
+	var conditions []metav1.Condition
+	switch known := object.(type) {
+	case *edgev2alpha1.SyncTarget:
+		conditions = known.Status.Conditions
+		for i := range known.Status.SyncedResources {
+			cutMessage(&known.Status.SyncedResources[i].Message)
+		}
+	case *synchubv1alpha1.PublishedResource:
+		conditions = known.Status.Conditions
+	}
+	for i := range conditions {
+		cutMessage(&conditions[i].Message)
+	}
+}
+
+func cutMessage(message *string) {
+	if len(*message) > maxMessage {
+		*message = redact.Truncate(*message, maxMessage)
+	}
+}
+
+// Object writes metadata and spec of changed, which was stored before. Both must be copies of what a cache holds.
+func Object(ctx context.Context, cluster client.Client, stored, changed client.Object) (reconcile.Result, error) {
+	return ResultOf(cluster.Patch(ctx, changed, mergePatch(stored, changed)))
+}
+
+// mergePatch returns what makes the one the other. Managed fields are half of many objects, and nothing that anybody changes.
+func mergePatch(stored, changed client.Object) client.Patch {
+	stored.SetManagedFields(nil)
+	changed.SetManagedFields(nil)
+	return client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})
+}
+
+// ResultOf turns a lost race into another try, and that the object is gone into nothing to do.
+func ResultOf(err error) (reconcile.Result, error) {
+	switch {
+	case err == nil || apierrors.IsNotFound(err):
+		return reconcile.Result{}, nil
+	case apierrors.IsConflict(err):
+		return reconcile.Result{RequeueAfter: conflictRetry}, nil
+	default:
+		return reconcile.Result{}, fmt.Errorf("cannot write the change: %w", err)
+	}
+}

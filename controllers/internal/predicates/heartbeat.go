@@ -1,0 +1,51 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package predicates
+
+import (
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+)
+
+// IgnoreHeartbeats lets all events of SyncTargets pass but those of heartbeats.
+func IgnoreHeartbeats() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
+		before, is := update.ObjectOld.(*edgev2alpha1.SyncTarget)
+		after, are := update.ObjectNew.(*edgev2alpha1.SyncTarget)
+		return !is || !are || !IsHeartbeatOnly(before, after)
+	}}
+}
+
+// IsHeartbeatOnly tells whether a SyncTarget differs from what it was before in nothing but a heartbeat and what goes along with one.
+func IsHeartbeatOnly(before, after *edgev2alpha1.SyncTarget) bool {
+	if before.ResourceVersion == after.ResourceVersion {
+		// Nothing happened: the cache asks to have everything looked at.
+		return false
+	}
+	return apiequality.Semantic.DeepEqual(withoutHeartbeat(before), withoutHeartbeat(after))
+}
+
+// withoutHeartbeat returns the SyncTarget without what heartbeats change. It shares the rest with the one given.
+func withoutHeartbeat(syncTarget *edgev2alpha1.SyncTarget) *edgev2alpha1.SyncTarget {
+	rest := *syncTarget
+	rest.ResourceVersion, rest.ManagedFields = "", nil
+	rest.Status.LastSyncerHeartbeatTime, rest.Status.Counts, rest.Status.PendingSince = nil, nil, nil
+	return &rest
+}

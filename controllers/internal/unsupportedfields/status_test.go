@@ -1,0 +1,136 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package unsupportedfields_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/synchub-dev/synchub/apis/schemas"
+)
+
+// deprecation is how a field's description says that it does nothing, as Go's tools know it too.
+const deprecation = "Deprecated: "
+
+const (
+	counted   = "controllers/syncerconfig/status_test.go"
+	reporting = "controllers/synctarget/report_test.go"
+	recording = "controllers/synctarget/syncedresources_test.go"
+	trusting  = "test/e2e/escape_trust_test.go"
+)
+
+// reportedConfigFields are the fields of a config's status.
+var reportedConfigFields = map[string]testReference{
+	"status.conditions":         test(counted, "TestStatus"),
+	"status.observedGeneration": test(counted, "TestStatus"),
+	"status.selected":           test(counted, "TestStatus"),
+	"status.synced":             test(counted, "TestStatus"),
+	"status.failed":             test(counted, "TestStatus"),
+	"status.failures":           test("controllers/objectsync/summary_test.go", "TestSummary"),
+}
+
+// reportedFields lists, by kind, the fields of the status that say something, each with its proof. A field stands for all below it.
+var reportedFields = map[string]map[string]testReference{
+	"SyncTarget": {
+		"status.conditions":              test(reporting, "TestConditions"),
+		"status.syncedResources":         test(recording, "TestSyncedResources"),
+		"status.lastSyncerHeartbeatTime": test(reporting, "TestAdvanceHeartbeat"),
+		"status.mailbox":                 spec(mainJob, "keeps two targets in sync while a third does not exist"),
+		"status.versions":                test("controllers/synctarget/status_test.go", "TestStatusTellsOfTheObjects"),
+		"status.clusterID":               spec(leaving, "refuses the younger of two SyncTargets of one cluster, unless that is allowed"),
+		"status.observedClusterID":       spec(trusting, "is one cluster for each SyncTarget, until an operator confirms another"),
+		"status.formerClusters":          spec(trusting, "is one cluster for each SyncTarget, until an operator confirms another"),
+		"status.counts":                  test("controllers/synctarget/status_test.go", "TestStatusTellsOfTheObjects"),
+		"status.failures":                test("controllers/synctarget/status_test.go", "TestStatusTellsOfTheObjects"),
+		"status.pendingSince":            test("controllers/synctarget/status_test.go", "TestStatusTellsOfTheObjects"),
+		"status.credentials":             test("controllers/synctarget/tokenrenewal_test.go", "TestStatusTellsOfTheToken"),
+		"status.cleanup":                 spec(leaving, "takes everything away from a target that is drained, and brings it back afterwards"),
+	},
+	"SyncerConfig":   reportedConfigFields,
+	"EdgeSyncConfig": reportedConfigFields,
+	"PublishedResource": {
+		"status.conditions":         test(publishes, "TestAPISourceOf"),
+		"status.observedGeneration": spec(objects, "leave ignored fields to the target, and change no value when they begin or cease to"),
+		"status.hub":                test("controllers/apiresourceschema/server_test.go", "TestResourceOfAnotherHub"),
+		"status.schemaName":         spec(apis, "from wherever its definition is, and use it at once"),
+		"status.mailboxes":          test("controllers/syncmanager/controllers_test.go", "TestCount"),
+		"status.targets":            test("controllers/syncmanager/controllers_test.go", "TestCount"),
+		"status.objects":            test("controllers/syncmanager/controllers_test.go", "TestCount"),
+	},
+}
+
+// leaves calls found with the path of each field below a schema that has no fields itself, and with whether its description or
+// that of a field above it says that it is deprecated.
+func leaves(path string, of apiextensionsv1.JSONSchemaProps, deprecated bool, found func(path string, deprecated bool)) {
+	deprecated = deprecated || strings.Contains(of.Description, deprecation)
+	if of.Items != nil && of.Items.Schema != nil && len(of.Items.Schema.Properties) > 0 {
+		of, path = *of.Items.Schema, path+"[]"
+	}
+	if len(of.Properties) == 0 {
+		found(path, deprecated)
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(of.Properties)) {
+		leaves(path+"."+name, of.Properties[name], deprecated, found)
+	}
+}
+
+// Every field of a status says something, and a test proves it, or its type says that it is deprecated. So does each field of a
+// spec that is reported as without effect.
+func TestEveryFieldIsToldOrDeprecated(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(kind.name, func(t *testing.T) {
+			crd, err := schemas.CRD(kind.crd)
+			if err != nil {
+				t.Fatal(err)
+			}
+			root := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
+			used := map[string]bool{}
+			leaves("status", root.Properties["status"], false, func(path string, deprecated bool) {
+				says := false
+				for field := range reportedFields[kind.name] {
+					if isOrHolds(field, path) {
+						says, used[field] = true, true
+					}
+				}
+				// A field that says something may have one below it that does not.
+				if !says && !deprecated {
+					t.Errorf("%s says nothing that this test knows of, and its type does not say so", path)
+				}
+			})
+			for field := range reportedFields[kind.name] {
+				if !used[field] {
+					t.Errorf("%s is no field of the status", field)
+				}
+			}
+			deprecatedFields := map[string]bool{}
+			leaves("spec", root.Properties["spec"], false, func(path string, deprecated bool) { deprecatedFields[path] = deprecated })
+			for _, setting := range kind.settings(t) {
+				isReported := len(kind.reported(setting)) > 0
+				for path, deprecated := range deprecatedFields {
+					if isOrHolds(path, setting.path) && deprecated != isReported {
+						t.Errorf("%s: deprecated in its type: %v; reported as without effect: %v", setting.path, deprecated, isReported)
+					}
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,68 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package unsupportedfields
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+)
+
+// ReasonFieldsWithoutEffect is the reason of the condition.
+const ReasonFieldsWithoutEffect = "FieldsWithoutEffect"
+
+// SetCondition sets or removes the condition NotImplemented according to the fields.
+func SetCondition(conditions *[]metav1.Condition, generation int64, fields []string) {
+	if len(fields) == 0 {
+		meta.RemoveStatusCondition(conditions, edgev2alpha1.ConditionNotImplemented)
+		return
+	}
+	meta.SetStatusCondition(conditions, metav1.Condition{
+		Type:               edgev2alpha1.ConditionNotImplemented,
+		Status:             metav1.ConditionTrue,
+		Reason:             ReasonFieldsWithoutEffect,
+		Message:            fmt.Sprintf("This version of synchub does not act on: %s.", strings.Join(fields, ", ")),
+		ObservedGeneration: generation,
+	})
+}
+
+type fieldList []string
+
+func (l *fieldList) addIf(field string, set bool) {
+	if set {
+		*l = append(*l, field)
+	}
+}
+
+// SyncTarget returns the fields of a SyncTarget that are set without effect.
+func SyncTarget(spec *edgev2alpha1.SyncTargetSpec) []string {
+	var fields fieldList
+	fields.addIf("spec.evictAfter", spec.EvictAfter != nil)                     //nolint:staticcheck // deprecated is why it is told
+	fields.addIf("spec.supportedAPIExports", len(spec.SupportedAPIExports) > 0) //nolint:staticcheck // deprecated is why it is told
+	fields.addIf("spec.cells", len(spec.Cells) > 0)                             //nolint:staticcheck // deprecated is why it is told
+	return fields
+}
+
+// PublishedResource returns the fields of a PublishedResource that are set without effect.
+func PublishedResource(*synchubv1alpha1.PublishedResourceSpec) []string {
+	return nil
+}

@@ -1,0 +1,157 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailbox
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	testclock "k8s.io/utils/clock/testing"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+)
+
+func syncTargetRequest(number int) mcreconcile.Request {
+	request := mcreconcile.Request{ClusterName: "abc"}
+	request.Name = fmt.Sprintf("target-%d", number)
+	return request
+}
+
+func newCreationLimiterWithQueue(t *testing.T) (*creationLimiter, workqueue.TypedInterface[mcreconcile.Request]) {
+	queue := workqueue.NewTyped[mcreconcile.Request]()
+	t.Cleanup(queue.ShutDown)
+	turns := newCreationLimiter(testclock.NewFakeClock(time.Unix(1000, 0)))
+	turns.setQueue(queue)
+	return turns, queue
+}
+
+// queuedRequests returns all that have been called.
+func queuedRequests(queue workqueue.TypedInterface[mcreconcile.Request]) (requests []mcreconcile.Request) {
+	for queue.Len() > 0 {
+		request, _ := queue.Get()
+		queue.Done(request)
+		requests = append(requests, request)
+	}
+	return requests
+}
+
+func TestCreationLimiter(t *testing.T) {
+	turns, queue := newCreationLimiterWithQueue(t)
+	for i := range maxConcurrentCreations {
+		if !turns.acquire(syncTargetRequest(i)) {
+			t.Fatalf("the turn %d is refused", i)
+		}
+	}
+	late := syncTargetRequest(maxConcurrentCreations)
+	if turns.acquire(late) {
+		t.Error("one more has a turn")
+	}
+	if !turns.acquire(syncTargetRequest(0)) {
+		t.Error("one that has its turn is refused it")
+	}
+	if got := queuedRequests(queue); len(got) > 0 {
+		t.Errorf("%v were called although there is no turn", got)
+	}
+	turns.release(syncTargetRequest(3))
+	if got := queuedRequests(queue); len(got) != 1 || got[0] != late {
+		t.Errorf("%v were called", got)
+	}
+	if !turns.acquire(late) {
+		t.Error("one that was called has no turn")
+	}
+	// What is being prepared already, since before this hub, counts though it is too many.
+	turns.markCreating(syncTargetRequest(100))
+	turns.acquire(syncTargetRequest(101))
+	turns.release(late)
+	if got := queuedRequests(queue); len(got) > 0 {
+		t.Errorf("%v were called although too many have a turn", got)
+	}
+	turns.release(syncTargetRequest(100))
+	if got := queuedRequests(queue); len(got) != 1 || got[0] != syncTargetRequest(101) {
+		t.Errorf("%v were called", got)
+	}
+}
+
+// For how long a mailbox is being prepared is measured by the hub's own clock, from when the hub first saw that.
+func TestCreationLimiterRemembersTheStart(t *testing.T) {
+	turns, _ := newCreationLimiterWithQueue(t)
+	clock, began := turns.clock.(*testclock.FakeClock), turns.clock.Now()
+	turns.acquire(syncTargetRequest(0))
+	clock.Step(time.Second)
+	turns.acquire(syncTargetRequest(0))
+	for number, want := range []time.Time{began, began.Add(time.Second)} {
+		if since := turns.markCreating(syncTargetRequest(number)); !since.Equal(want) {
+			t.Errorf("%d: since %v, want %v", number, since, want)
+		}
+	}
+	clock.Step(time.Second)
+	turns.release(syncTargetRequest(0))
+	if since := turns.markCreating(syncTargetRequest(0)); !since.Equal(clock.Now()) {
+		t.Errorf("it counts from before it had passed: %v", since)
+	}
+}
+
+// However they come and go, all get their turn, and no more than the limit have it.
+func TestEveryWaitingSyncTargetIsQueued(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // repeatable
+	for range 200 {
+		turns, queue := newCreationLimiterWithQueue(t)
+		var prepared []mcreconcile.Request
+		preparing, served := map[mcreconcile.Request]bool{}, map[mcreconcile.Request]bool{}
+		reconcile := func(request mcreconcile.Request) {
+			switch {
+			case served[request]:
+				turns.release(request)
+			case random.IntN(5) == 0:
+				// It is gone, and has no use for a turn.
+				served[request] = true
+				delete(preparing, request)
+				turns.release(request)
+			case turns.acquire(request):
+				if !preparing[request] {
+					preparing[request] = true
+					prepared = append(prepared, request)
+				}
+			}
+			if len(preparing) > maxConcurrentCreations {
+				t.Fatalf("%d have a turn", len(preparing))
+			}
+		}
+		const all = 5 * maxConcurrentCreations
+		for i := range all {
+			reconcile(syncTargetRequest(i))
+		}
+		for len(prepared) > 0 {
+			at := random.IntN(len(prepared))
+			done := prepared[at]
+			prepared = append(prepared[:at], prepared[at+1:]...)
+			served[done] = true
+			delete(preparing, done)
+			turns.release(done)
+			for next := queuedRequests(queue); len(next) > 0; next = queuedRequests(queue) {
+				for _, request := range next {
+					reconcile(request)
+				}
+			}
+		}
+		if len(served) != all {
+			t.Fatalf("%d of %d had their turn", len(served), all)
+		}
+	}
+}

@@ -1,0 +1,237 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailbox
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"github.com/kcp-dev/logicalcluster/v3"
+	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+)
+
+// QuotaState says whether a SyncTarget gets a mailbox.
+type QuotaState int
+
+const (
+	// QuotaUndecided: this hub has not tried to make the mailbox yet.
+	QuotaUndecided QuotaState = iota
+	// QuotaGranted: the SyncTarget has its mailbox, or is about to.
+	QuotaGranted
+	// QuotaExceeded: the inventory workspace has as many mailboxes as it may have.
+	QuotaExceeded
+)
+
+// Quota bound how many mailboxes the SyncTargets of one inventory workspace get: each is a workspace in kcp. What counts is
+// the workspaces that there are in the provider workspace, whatever SyncTargets say. Who has a mailbox keeps it.
+type Quota struct {
+	provider cluster.Cluster
+	limit    int
+	log      logr.Logger
+	// synced is closed when the workspaces there are have been counted.
+	synced chan struct{}
+
+	lock        sync.Mutex
+	queue       workqueue.TypedInterface[mcreconcile.Request]
+	byInventory map[multicluster.ClusterName]*inventoryQuota
+}
+
+// inventoryQuota are those of one inventory workspace.
+type inventoryQuota struct {
+	// existing are the names of the mailbox workspaces that there are.
+	existing map[string]bool
+	// reserved are the SyncTargets for which one is about to be made, with its name, and refused those that get none.
+	reserved map[mcreconcile.Request]string
+	refused  map[mcreconcile.Request]bool
+}
+
+func (p *inventoryQuota) count() int { return len(p.existing) + len(p.reserved) }
+
+// NewQuota returns places for so many mailboxes of each inventory workspace.
+func NewQuota(provider cluster.Cluster, limit int, log logr.Logger) *Quota {
+	return &Quota{provider: provider, limit: limit, log: log, synced: make(chan struct{}), byInventory: map[multicluster.ClusterName]*inventoryQuota{}}
+}
+
+// Start counts the mailboxes of the provider workspace until ctx ends.
+func (p *Quota) Start(ctx context.Context) error {
+	informer, err := p.provider.GetCache().GetInformer(ctx, &tenancyv1alpha1.Workspace{})
+	if err != nil {
+		return fmt.Errorf("cannot watch the mailbox workspaces: %w", err)
+	}
+	handled, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(added any) { p.onWorkspaceAdded(added.(*tenancyv1alpha1.Workspace)) },
+		DeleteFunc: func(deleted any) {
+			if unseen, is := deleted.(toolscache.DeletedFinalStateUnknown); is {
+				deleted = unseen.Obj
+			}
+			p.onWorkspaceDeleted(deleted.(*tenancyv1alpha1.Workspace).Name)
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("cannot count the mailbox workspaces: %w", err)
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-handled.HasSyncedChecker().Done():
+	}
+	defer activeQuotas.Add(p)()
+	close(p.synced)
+	<-ctx.Done()
+	return nil
+}
+
+// Wait returns when the workspaces that there are have been counted, or with ctx's error.
+func (p *Quota) Wait(ctx context.Context) error {
+	select {
+	case <-p.synced:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// State tells whether a SyncTarget gets a mailbox. Nil places are without a limit.
+func (p *Quota) State(syncTarget mcreconcile.Request, uid types.UID) QuotaState {
+	if p == nil {
+		return QuotaGranted
+	}
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	name := Name(logicalcluster.Name(syncTarget.ClusterName), uid)
+	switch all := p.byInventory[syncTarget.ClusterName]; {
+	case all == nil:
+		return QuotaUndecided
+	case all.existing[name] || all.reserved[syncTarget] == name:
+		return QuotaGranted
+	case all.refused[syncTarget]:
+		return QuotaExceeded
+	default:
+		return QuotaUndecided
+	}
+}
+
+// ExceededMessage says what to do about a mailbox that is refused.
+func (p *Quota) ExceededMessage() string {
+	return fmt.Sprintf("The SyncTargets of this inventory workspace have %d mailboxes, and the hub makes no more for one workspace: delete SyncTargets that nobody needs, or ask "+
+		"the hub's operator to raise --inventory-max-mailboxes. Until then the hub does nothing for this SyncTarget.", p.limit)
+}
+
+// setQueue takes over the queue by which those who were refused are called.
+func (p *Quota) setQueue(queue workqueue.TypedInterface[mcreconcile.Request]) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.queue = queue
+}
+
+// reserve tells whether the mailbox of that name may be made. If not, the SyncTarget is called when it may be. One that had a mailbox
+// before gets another in any case.
+func (p *Quota) reserve(syncTarget mcreconcile.Request, name string, hadOne bool) bool {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	all := p.quotaOf(syncTarget.ClusterName)
+	if all.existing[name] || all.reserved[syncTarget] == name {
+		return true
+	}
+	delete(all.reserved, syncTarget)
+	if all.count() >= p.limit && !hadOne {
+		if len(all.refused) == 0 {
+			p.log.Info("an inventory workspace has as many mailboxes as it may have, others of its SyncTargets get none", "inventory", syncTarget.ClusterName, "limit", p.limit)
+		}
+		all.refused[syncTarget] = true
+		return false
+	}
+	delete(all.refused, syncTarget)
+	all.reserved[syncTarget] = name
+	return true
+}
+
+// release is called for a SyncTarget that needs no mailbox any more. One that was made for it counts until it is gone.
+func (p *Quota) release(syncTarget mcreconcile.Request) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	all := p.byInventory[syncTarget.ClusterName]
+	if all == nil {
+		return
+	}
+	delete(all.reserved, syncTarget)
+	delete(all.refused, syncTarget)
+	p.enqueueRefused(syncTarget.ClusterName, all)
+}
+
+// onWorkspaceAdded counts a workspace.
+func (p *Quota) onWorkspaceAdded(workspace *tenancyv1alpha1.Workspace) {
+	inventory, _, ok := ParseName(workspace.Name)
+	if !ok {
+		return
+	}
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	all := p.quotaOf(multicluster.ClusterName(inventory))
+	all.existing[workspace.Name] = true
+	for _, request := range RequestsForWorkspace(context.Background(), workspace) {
+		delete(all.refused, request)
+		if all.reserved[request] == workspace.Name {
+			delete(all.reserved, request)
+		}
+	}
+}
+
+// onWorkspaceDeleted counts a workspace no more.
+func (p *Quota) onWorkspaceDeleted(name string) {
+	inventory, _, ok := ParseName(name)
+	if !ok {
+		return
+	}
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	all := p.quotaOf(multicluster.ClusterName(inventory))
+	delete(all.existing, name)
+	p.enqueueRefused(multicluster.ClusterName(inventory), all)
+}
+
+// enqueueRefused calls as many of those that were refused as there are places. Whoever is called and has no use for one leaves.
+func (p *Quota) enqueueRefused(inventory multicluster.ClusterName, all *inventoryQuota) {
+	available := p.limit - all.count()
+	for next := range all.refused {
+		if available <= 0 || p.queue == nil {
+			return
+		}
+		available--
+		delete(all.refused, next)
+		p.queue.Add(next)
+	}
+	if all.count() == 0 {
+		delete(p.byInventory, inventory)
+	}
+}
+
+// quotaOf returns the places of an inventory workspace. The caller holds the lock.
+func (p *Quota) quotaOf(inventory multicluster.ClusterName) *inventoryQuota {
+	if p.byInventory[inventory] == nil {
+		p.byInventory[inventory] = &inventoryQuota{existing: map[string]bool{}, reserved: map[mcreconcile.Request]string{}, refused: map[mcreconcile.Request]bool{}}
+	}
+	return p.byInventory[inventory]
+}

@@ -1,0 +1,215 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailbox
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/kcp-dev/logicalcluster/v3"
+	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+)
+
+func newQuotaWithQueue(t *testing.T, limit int) (*Quota, workqueue.TypedInterface[mcreconcile.Request]) {
+	queue := workqueue.NewTyped[mcreconcile.Request]()
+	t.Cleanup(queue.ShutDown)
+	places := NewQuota(nil, limit, logr.Discard())
+	places.setQueue(queue)
+	return places, queue
+}
+
+// uidOf is the UID of a SyncTarget, mailboxName what its mailbox is called, and mailboxOf that.
+func uidOf(request mcreconcile.Request) types.UID { return types.UID("uid-" + request.Name) }
+
+func mailboxName(request mcreconcile.Request) string {
+	return Name(logicalcluster.Name(request.ClusterName), uidOf(request))
+}
+
+func mailboxOf(request mcreconcile.Request) *tenancyv1alpha1.Workspace {
+	workspace := &tenancyv1alpha1.Workspace{}
+	workspace.Name, workspace.Annotations = mailboxName(request), map[string]string{edgev2alpha1.AnnotationSyncTargetName: request.Name}
+	return workspace
+}
+
+func TestQuota(t *testing.T) {
+	places, _ := newQuotaWithQueue(t, 3)
+	take := func(number int) bool {
+		request := syncTargetRequest(number)
+		return places.reserve(request, mailboxName(request), false)
+	}
+	expect := func(number int, want QuotaState) {
+		t.Helper()
+		if got := places.State(syncTargetRequest(number), uidOf(syncTargetRequest(number))); got != want {
+			t.Errorf("the place of %d is %d, want %d", number, got, want)
+		}
+	}
+	other := syncTargetRequest(0)
+	other.ClusterName = "xyz"
+
+	expect(0, QuotaUndecided)
+	// The hub before has made two, of which one is of a SyncTarget that is not seen any more.
+	places.onWorkspaceAdded(mailboxOf(syncTargetRequest(0)))
+	places.onWorkspaceAdded(mailboxOf(syncTargetRequest(1)))
+	expect(0, QuotaGranted)
+	if !take(0) || !take(2) || !take(2) {
+		t.Error("there is room for three")
+	}
+	expect(2, QuotaGranted)
+	if take(3) || take(4) {
+		t.Error("there is room for more than three")
+	}
+	expect(3, QuotaExceeded)
+	expect(5, QuotaUndecided)
+	if !places.reserve(other, mailboxName(other), false) {
+		t.Error("another inventory has no room")
+	}
+	if !strings.Contains(places.ExceededMessage(), "3 mailboxes") {
+		t.Error(places.ExceededMessage())
+	}
+	// What was about to be made is there, and counts once.
+	places.onWorkspaceAdded(mailboxOf(syncTargetRequest(2)))
+	if take(3) {
+		t.Error("a mailbox that appears makes room")
+	}
+}
+
+func TestQuotaIsReleased(t *testing.T) {
+	places, queue := newQuotaWithQueue(t, 3)
+	for number := range 5 {
+		request := syncTargetRequest(number)
+		places.reserve(request, mailboxName(request), false)
+		if number < 3 {
+			places.onWorkspaceAdded(mailboxOf(request))
+		}
+	}
+	// Who had one gets another, which counts.
+	if lost := syncTargetRequest(5); !places.reserve(lost, mailboxName(lost), true) {
+		t.Error("a mailbox that was lost is not made again")
+	}
+	places.onWorkspaceDeleted(mailboxName(syncTargetRequest(0)))
+	if len(queuedRequests(queue)) > 0 {
+		t.Error("somebody is called although there are three")
+	}
+	// One that is not made after all, since its SyncTarget is gone, makes room.
+	places.release(syncTargetRequest(5))
+	if next := queuedRequests(queue); len(next) != 1 {
+		t.Errorf("%v are called", next)
+	} else {
+		// Who is called and has no use for it has the next called.
+		places.release(next[0])
+		if again := queuedRequests(queue); len(again) != 1 || again[0] == next[0] {
+			t.Errorf("%v are called after %v", again, next)
+		}
+	}
+	if places.countRefused() != 0 {
+		t.Errorf("%d are refused", places.countRefused())
+	}
+	places.onWorkspaceDeleted("something else")
+	places.release(mcreconcile.Request{})
+}
+
+// A SyncTarget that was made anew under its name has another mailbox.
+func TestQuotaOfARecreatedMailbox(t *testing.T) {
+	places, _ := newQuotaWithQueue(t, 1)
+	request := syncTargetRequest(0)
+	if !places.reserve(request, Name("abc", "first"), false) || places.State(request, "second") == QuotaGranted {
+		t.Error("the place of the first is the second's")
+	}
+	if !places.reserve(request, Name("abc", "second"), false) || places.State(request, "first") == QuotaGranted {
+		t.Error("the second has no place")
+	}
+}
+
+// Whatever happens, there are never more than the limit that did not have one before, and nobody is refused for ever while there is room.
+func TestQuotaProperty(t *testing.T) {
+	for seed := range 200 {
+		random := rand.New(rand.NewPCG(uint64(seed), 1)) //nolint:gosec // reproducible, and no secret
+		limit := 1 + random.IntN(4)
+		places, queue := newQuotaWithQueue(t, limit)
+		wanted, there := map[mcreconcile.Request]bool{}, map[mcreconcile.Request]bool{}
+		reconcile := func(request mcreconcile.Request) {
+			switch {
+			case there[request] && wanted[request]:
+			case !wanted[request]:
+				places.release(request)
+				if there[request] {
+					delete(there, request)
+					places.onWorkspaceDeleted(mailboxName(request))
+				}
+			case places.reserve(request, mailboxName(request), false):
+				there[request] = true
+				if len(there) > limit {
+					t.Fatalf("seed %d: %d mailboxes, the limit is %d", seed, len(there), limit)
+				}
+				places.onWorkspaceAdded(mailboxOf(request))
+			}
+		}
+		for range 100 {
+			request := syncTargetRequest(random.IntN(10))
+			wanted[request] = random.IntN(2) == 0
+			reconcile(request)
+			for _, next := range queuedRequests(queue) {
+				reconcile(next)
+			}
+		}
+		for pending := queuedRequests(queue); len(pending) > 0; pending = queuedRequests(queue) {
+			for _, next := range pending {
+				reconcile(next)
+			}
+		}
+		maps.DeleteFunc(wanted, func(_ mcreconcile.Request, wants bool) bool { return !wants })
+		if len(there) != min(len(wanted), limit) {
+			t.Fatalf("seed %d: %d of %d have a mailbox, the limit is %d", seed, len(there), len(wanted), limit)
+		}
+	}
+}
+
+// An inventory workspace with many SyncTargets that wait has no more turns than one with few.
+func TestCreationLimiterIsFair(t *testing.T) {
+	turns, queue := newCreationLimiterWithQueue(t)
+	for number := range 20 * maxConcurrentCreations {
+		turns.acquire(syncTargetRequest(number))
+	}
+	var late []mcreconcile.Request
+	for number := range 3 {
+		request := syncTargetRequest(number)
+		request.ClusterName = "late"
+		late = append(late, request)
+		turns.acquire(request)
+	}
+	for number := range 3 {
+		turns.release(syncTargetRequest(number))
+		next := queuedRequests(queue)
+		if len(next) != 1 || !slices.Contains(late, next[0]) || !turns.acquire(next[0]) {
+			t.Fatalf("%v are called", next)
+		}
+	}
+	turns.release(syncTargetRequest(3))
+	if next := queuedRequests(queue); len(next) != 1 || next[0].ClusterName != "abc" {
+		t.Errorf("%v are called, %s", next, fmt.Sprint(turns.waiting["late"]))
+	}
+}

@@ -1,0 +1,92 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package namelock
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// crdStatus is how a CustomResourceDefinition is.
+type crdStatus string
+
+const (
+	// crdGone: there is none.
+	crdGone crdStatus = "Gone"
+	// crdRefused: kcp refuses its names, so it never served an object.
+	crdRefused crdStatus = "Refused"
+	// crdServing: it serves objects, or soon will, or did.
+	crdServing crdStatus = "Serving"
+)
+
+func crdState(definition *unstructured.Unstructured, exists bool) crdStatus {
+	switch {
+	case !exists:
+		return crdGone
+	case conditionStatus(definition, "Established") != "True" && conditionStatus(definition, "NamesAccepted") == "False":
+		return crdRefused
+	default:
+		return crdServing
+	}
+}
+
+func conditionStatus(definition *unstructured.Unstructured, condition string) any {
+	all, _, _ := unstructured.NestedSlice(definition.Object, "status", "conditions")
+	for _, item := range all {
+		if fields, ok := item.(map[string]any); ok && fields["type"] == condition {
+			return fields["status"]
+		}
+	}
+	return nil
+}
+
+// expiredTime is an expiry that has passed by everybody's clock.
+const expiredTime = "2000-01-01T00:00:00Z"
+
+// freeNames returns the annotation with the names freed that kcp keeps for definitions that serve nothing. One that is gone gets an
+// expiry, so that kcp decides. A note that has one already is of a definition that is just being made, or goes by itself.
+func freeNames(annotation string, definitions map[string]crdStatus) (freed string, changed bool, err error) {
+	if annotation == "" {
+		return "", false, nil
+	}
+	// What is not known of a note stays as it is.
+	notes := map[string]map[string]any{}
+	if err := json.Unmarshal([]byte(annotation), &notes); err != nil {
+		return "", false, fmt.Errorf("cannot read the annotation %s: %w", Annotation, err)
+	}
+	for name, state := range definitions {
+		note := notes[name]
+		if note["c"] != true || note["e"] != nil {
+			continue
+		}
+		switch state {
+		case crdGone:
+			note["e"], changed = expiredTime, true
+		case crdRefused:
+			delete(notes, name)
+			changed = true
+		case crdServing:
+		}
+	}
+	if !changed {
+		return "", false, nil
+	}
+	text, err := json.Marshal(notes)
+	return string(text), true, err
+}

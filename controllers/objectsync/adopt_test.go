@@ -1,0 +1,197 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+)
+
+// desiredOf is a desired object that carries a mark.
+func desiredOf(t *testing.T, text string, mark ownership.Mark) *transform.Desired {
+	t.Helper()
+	return &transform.Desired{Object: &unstructured.Unstructured{Object: decode(t, text)}, Mark: mark}
+}
+
+// unowned is an object of the target that somebody else made.
+func unowned(t *testing.T, annotations map[string]string) *unstructured.Unstructured {
+	t.Helper()
+	object := &unstructured.Unstructured{Object: decode(t, `{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "till", "namespace": "shop", "uid": "u"}}`)}
+	object.SetAnnotations(annotations)
+	return object
+}
+
+// Whatever the PublishedResource allows, an object that another hub owns, or whose mark cannot be read, is not taken over.
+// No request is made: there is no connection.
+func TestMayAdopt(t *testing.T) {
+	foreign := someMark
+	foreign.Hub = "another"
+	copied := someMark
+	copied.Self.Name = "original"
+	const itself = "Deployment/shop/till"
+	marked := func(mark string) map[string]string {
+		return map[string]string{ownership.MarkAnnotation: mark, ownership.KubeStellarDownsynced: itself}
+	}
+	for name, test := range map[string]struct {
+		annotations map[string]string
+		// For which policies, beside Never and IfIdentical, it may be adopted.
+		always, kubeStellar bool
+	}{
+		"nobody's":                      {nil, true, false},
+		"KubeStellar's":                 {map[string]string{ownership.KubeStellarDownsynced: itself}, true, true},
+		"a copy of KubeStellar's":       {map[string]string{ownership.KubeStellarDownsynced: "Deployment/shop/original"}, true, false},
+		"of KubeStellar's other way":    {map[string]string{ownership.KubeStellarUpsynced: itself}, true, false},
+		"a copy of ours":                {marked(copied.String()), true, true},
+		"another hub's":                 {marked(foreign.String()), false, false},
+		"with a mark of a new version":  {marked(`{"v": 3, "hub": "hub"}`), false, false},
+		"with a mark with a new field":  {marked(`{"v": 2, "hub": "hub", "news": true}`), false, false},
+		"with a mark that is no mark":   {marked("x"), false, false},
+		"with an empty mark":            {marked(""), false, false},
+		"with a mark of another's kind": {marked(`[]`), false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := unowned(t, test.annotations)
+			for policy, want := range map[synchubv1alpha1.AdoptionPolicy]bool{
+				"": false, synchubv1alpha1.AdoptionNever: false, "Sometimes": false,
+				synchubv1alpha1.AdoptionAlways: test.always, synchubv1alpha1.AdoptionKubeStellar: test.kubeStellar,
+			} {
+				controller := newObserver(Resource{Adoption: policy})
+				_, reason := controller.observeObject(object)
+				if reason == nil {
+					t.Fatal("the object is ours")
+				}
+				got, err := controller.mayAdopt(t.Context(), observedTarget{}, object, nil, reason)
+				if err != nil || got != want {
+					t.Errorf("%q: want %v, got %v, %v", policy, want, got, err)
+				}
+			}
+			if !test.always {
+				controller := newObserver(Resource{Adoption: synchubv1alpha1.AdoptionIfIdentical})
+				_, reason := controller.observeObject(object)
+				if got, err := controller.mayAdopt(t.Context(), observedTarget{}, object, nil, reason); err != nil || got {
+					t.Errorf("if it is identical: got %v, %v", got, err)
+				}
+			}
+		})
+	}
+}
+
+// A reason that nobody has thought of is no permission.
+func TestMayNotAdoptForAnyReason(t *testing.T) {
+	controller := newObserver(Resource{Adoption: synchubv1alpha1.AdoptionAlways})
+	for _, reason := range []error{errors.New("no"), ownership.ErrForeign, fmt.Errorf("x: %w", ownership.ErrUnknownVersion)} {
+		if got, err := controller.mayAdopt(t.Context(), observedTarget{}, unowned(t, nil), nil, reason); err != nil || got {
+			t.Errorf("%v: got %v, %v", reason, got, err)
+		}
+	}
+}
+
+func TestComparableContent(t *testing.T) {
+	const bare = `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "uid": "u"LABELS}, "data": {"a": "b"}}`
+	object := func(more string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: decode(t, bare[:len(bare)-len(`LABELS}, "data": {"a": "b"}}`)]+more+`}, "data": {"a": "b"}}`)}
+	}
+	const (
+		written = `, "resourceVersion": "7", "generation": 3, "managedFields": [{"manager": "x"}]`
+		labels  = `, "labels": {"app": "x", "synchub.dev/owner": "us"}`
+		notes   = `, "annotations": {"note": "x", "synchub.dev/mark": "m"}`
+	)
+	for name, test := range map[string]struct {
+		one, other string
+		same       bool
+	}{
+		"the same":               {"", "", true},
+		"only written again":     {"", written, true},
+		"only our label":         {"", `, "labels": {"synchub.dev/owner": "us"}`, true},
+		"only our mark":          {"", `, "annotations": {"synchub.dev/mark": "m"}`, true},
+		"our label among others": {`, "labels": {"app": "x"}`, labels, true},
+		"our mark among others":  {`, "annotations": {"note": "x"}`, notes, true},
+		"all of it":              {`, "labels": {"app": "x"}, "annotations": {"note": "x"}`, written + labels + notes, true},
+		"marks of two":           {labels, `, "labels": {"app": "x", "synchub.dev/owner": "them"}`, true},
+		"another label":          {"", labels, false},
+		"another annotation":     {"", notes, false},
+		"another value":          {`, "labels": {"app": "y"}`, labels, false},
+		"a finalizer":            {"", `, "finalizers": ["a/b"]`, false},
+		"what KubeStellar wrote": {"", `, "annotations": {"edge.kubestellar.io/downsynced": "ConfigMap//a"}`, false},
+		"made at some time":      {"", `, "creationTimestamp": "2026-01-02T03:04:05Z"`, false},
+	} {
+		one, other := object(test.one), object(test.other)
+		before := other.DeepCopy()
+		a, b := comparableContent(one, nil), comparableContent(other, nil)
+		if same := apiequality.Semantic.DeepEqual(a, b); same != test.same {
+			t.Errorf("%s: want %v, got %v and %v", name, test.same, a, b)
+		}
+		if !reflect.DeepEqual(other, before) {
+			t.Errorf("%s: the object itself was changed: %v", name, other)
+		}
+		if again := comparableContent(&unstructured.Unstructured{Object: b}, nil); !reflect.DeepEqual(again, b) {
+			t.Errorf("%s: first %v, then %v", name, b, again)
+		}
+	}
+}
+
+// What is ignored may differ, and be absent on one side: the hub's own former apply holds it, a new one would remove it.
+func TestComparableContentWithoutIgnoredFields(t *testing.T) {
+	scaled := func(replicas string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: decode(t, `{"metadata": {"name": "a", "labels": {"app": "x"}}, "spec": {`+replicas+`"paused": true}}`)}
+	}
+	for name, test := range map[string]struct {
+		one, other, ignored string
+		same                bool
+	}{
+		"another value":         {`"replicas": 1, `, `"replicas": 2, `, "spec.replicas", true},
+		"none on one side":      {`"replicas": 1, `, ``, "spec.replicas", true},
+		"another field differs": {`"replicas": 1, `, `"replicas": 2, `, "spec.paused", false},
+		"all of it":             {`"replicas": 1, `, ``, "spec", true},
+	} {
+		ignored := rulesOf(t, "ignoreFields: [{path: "+test.ignored+"}]").IgnoredFields
+		one, other := scaled(test.one), scaled(test.other)
+		before := one.DeepCopy()
+		if same := apiequality.Semantic.DeepEqual(comparableContent(one, ignored), comparableContent(other, ignored)); same != test.same {
+			t.Errorf("%s: they are the same: %v", name, same)
+		}
+		if !reflect.DeepEqual(one, before) {
+			t.Errorf("%s: the object itself was changed: %v", name, one)
+		}
+	}
+}
+
+func TestKubeStellarMarks(t *testing.T) {
+	for name, test := range map[string]struct {
+		annotations map[string]string
+		want        []string
+	}{
+		"none":          {nil, nil},
+		"others":        {map[string]string{"note": "x", ownership.MarkAnnotation: "m"}, nil},
+		"KubeStellar's": {map[string]string{ownership.KubeStellarDownsynced: "Deployment/shop/till"}, []string{ownership.KubeStellarDownsynced}},
+		"a copy of one": {map[string]string{ownership.KubeStellarDownsynced: "x"}, []string{ownership.KubeStellarDownsynced}},
+		"an empty one":  {map[string]string{ownership.KubeStellarDownsynced: ""}, []string{ownership.KubeStellarDownsynced}},
+	} {
+		if got := kubeStellarMarks(unowned(t, test.annotations)); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: want %v, got %v", name, test.want, got)
+		}
+	}
+}

@@ -1,0 +1,209 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/yaml"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/test/fixtures"
+)
+
+// selectingFixtures selects them, among others.
+const selectingFixtures = `
+namespaceScope:
+  namespaces: [shop, tools]
+  resources:
+  - {group: "", resource: configmaps}
+  - {group: "", resource: secrets}
+  - {group: apps, resource: deployments, labelSelector: {matchLabels: {app.kubernetes.io/managed-by: kustomize}}}
+namespacedObjects:
+- {group: apps, resource: deployments, objectsByNamespace: [{namespace: tools, names: [scanner, mailer]}]}
+upsync:
+- {apiGroup: "", resources: [configmaps], namespaces: [reports], names: ["*"]}
+`
+
+// steps are what is done about a specimen that is in sync, one by one. None of them changes anything.
+func steps(tb testing.TB, kind fixtures.Fixture) map[string]func() {
+	tb.Helper()
+	resource := resourceOfKind(kind)
+	down := transform.Down{
+		Owner: testOwner, Mailbox: "mailbox", SyncTarget: "florin", Resource: kind.Resource.GroupResource(), Namespaced: true,
+		Hasher: ownership.NewHasher([]byte("key")),
+	}
+	up := transform.Up{
+		Owner: testOwner, Mailbox: "mailbox", SyncTarget: "florin", Resource: kind.Resource.GroupResource(), Namespaced: true,
+		Version: kind.Resource.Version, Kind: kind.Kind, Hasher: down.Hasher,
+	}
+	controller := &Controller{
+		Options: Options{Resource: resource, Owner: testOwner, Mailbox: "mailbox", Clock: clock.RealClock{}}, fieldManager: testFieldManager, down: down,
+	}
+	matcher := matcherOf(tb, selectingFixtures)
+	source := kind.MailboxObject(tb)
+	wish := resource.DownSpec(ownership.PolicyDelete, nil)
+	desired := must(down.Desired(source, wish))(tb)
+	below := kind.TargetObject(tb, testFieldManager, desired.Object)
+	kept := controller.strippedObject(below)
+	observed := must(controller.observeObject(kept))(tb)
+	if decision := must(plan.Down(plan.Source{State: plan.InSync, Desired: desired}, observed, nil))(tb); decision.Cause != plan.InSync {
+		tb.Fatalf("the specimen is not in sync: %v", decision)
+	}
+	mark := testOwner.Seal(desired.Mark)
+	return map[string]func(){
+		"select":             func() { _, _ = resource.Selects(matcher, source) },
+		"look why it stays":  func() { _ = WhyNotDownsynced(testOwner, source) },
+		"transform down":     func() { _, _ = down.Desired(source, wish) },
+		"transform up":       func() { _, _ = up.Desired(below, kind.Resource.GroupResource(), wish) },
+		"hash":               func() { _, _ = down.Hasher.Hash(desired.Object.Object) },
+		"write the mark":     func() { _ = testOwner.Seal(desired.Mark) },
+		"read the mark":      func() { _, _ = ownership.ParseMark(mark) },
+		"strip":              func() { _ = controller.strippedObject(below) },
+		"index":              func() { _, _ = controller.indexBySource(kept) },
+		"observe":            func() { _, _ = controller.observeObject(kept) },
+		"uncovered":          func() { _, _ = ownership.UnownedPaths(desired.Object.Object, observed.AppliedFields) },
+		"decide":             func() { _, _ = plan.Down(plan.Source{State: plan.InSync, Desired: desired}, observed, nil) },
+		"compare the status": func() { _, _ = controller.writeStatus(tb.Context(), keyOf(source), source, kept, true, nil) },
+	}
+}
+
+// resourceOfKind is the resource of a specimen as a PublishedResource that says nothing special publishes it.
+func resourceOfKind(kind fixtures.Fixture) Resource {
+	return Resource{
+		PublishedResource: kind.Resource.Resource, GroupVersionResource: kind.Resource, Kind: kind.Kind, Namespaced: true, Exported: true,
+		StatusReturn: true, StatusSubresource: kind == fixtures.Deployment,
+	}
+}
+
+// must returns what comes without an error.
+func must[T any](result T, err error) func(testing.TB) T {
+	return func(tb testing.TB) T {
+		tb.Helper()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return result
+	}
+}
+
+// matcherOf compiles the spec of one SyncerConfig.
+func matcherOf(tb testing.TB, spec string) *selection.Matcher {
+	tb.Helper()
+	config := &edgev2alpha1.SyncerConfig{}
+	config.Name = "the-one"
+	if err := yaml.UnmarshalStrict([]byte(spec), &config.Spec); err != nil {
+		tb.Fatal(err)
+	}
+	return selection.Compile([]*edgev2alpha1.SyncerConfig{config}, nil)
+}
+
+// maxAllocations is how many allocations each step may make for each specimen in turn: a tenth more than it makes with the race
+// detector, under which pools forget. Who meets a bound here makes each event dearer; who gets far below one lowers it.
+var maxAllocations = map[string][2]float64{
+	"compare the status": {2, 80},
+	"decide":             {43, 275},
+	"hash":               {66, 410},
+	"index":              {2, 2},
+	"look why it stays":  {0, 0},
+	"observe":            {6, 6},
+	"read the mark":      {0, 0},
+	"reconcile":          {167, 904},
+	"select":             {3, 3},
+	"strip":              {64, 450},
+	"transform down":     {103, 605},
+	"transform up":       {100, 675},
+	"uncovered":          {43, 275},
+	"write the mark":     {5, 5},
+}
+
+// It counts and measures no time, so it says the same on every machine. BenchmarkSteps with -memprofile says where they are.
+func TestAllocations(t *testing.T) {
+	for i, kind := range fixtures.All() {
+		all := steps(t, kind)
+		all["reconcile"] = reconcileInSync(t, kind)
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			if made := allocations(all[name]); made > maxAllocations[name][i] {
+				t.Errorf("%q of a %s makes %v allocations, %v at most are allowed", name, kind.Kind, made, maxAllocations[name][i])
+			}
+		}
+	}
+}
+
+// allocations returns how many allocations something makes. Others' are counted too, and those of pools, which the race detector
+// has forget every fourth value, so the least of many counts says it.
+func allocations(run func()) float64 {
+	least := testing.AllocsPerRun(5, run)
+	for range 40 {
+		least = min(least, testing.AllocsPerRun(5, run))
+	}
+	return least
+}
+
+func BenchmarkSteps(b *testing.B) {
+	for _, kind := range fixtures.All() {
+		all := steps(b, kind)
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			b.Run(name+"/"+kind.Kind, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					all[name]()
+				}
+			})
+		}
+	}
+}
+
+// A key that is in sync, looked at as a whole: what the hub does for each event that brings nothing new.
+func BenchmarkReconcileInStep(b *testing.B) {
+	for _, kind := range fixtures.All() {
+		b.Run(kind.Kind, func(b *testing.B) {
+			reconcile := reconcileInSync(b, kind)
+			b.ReportAllocs()
+			for b.Loop() {
+				reconcile()
+			}
+		})
+	}
+}
+
+// reconcileInSync returns the reconcile of a specimen that is in sync on a real target.
+func reconcileInSync(tb testing.TB, kind fixtures.Fixture) (reconcile func()) {
+	tb.Helper()
+	resource := resourceOfKind(kind)
+	h := newHub(tb, []Resource{resource}, strings.ReplaceAll(selectingFixtures, "shop", "NS"))
+	source := kind.MailboxObject(tb)
+	source.SetNamespace(h.namespace)
+	manifest := must(yaml.Marshal(source.Object))(tb)
+	h.put(kind.Resource, string(manifest))
+	controller := h.controllers[kind.Resource]
+	eventually(tb, "the specimen is in sync", func(ctx context.Context) (bool, error) {
+		outcome, err := controller.reconcile(ctx, keyOf(source))
+		return outcome.decision.Cause == plan.InSync, err
+	})
+	ctx := tb.Context()
+	return func() { _, _ = controller.Reconcile(ctx, keyOf(source)) }
+}

@@ -1,0 +1,72 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"slices"
+	gosync "sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// maxDroppedFields is how many fields are named for each config.
+const maxDroppedFields = 16
+
+// droppedFields are the fields of objects of the target that the mailbox's schema does not have, by the configs that select the
+// objects. What was once dropped is told until the controller ends.
+type droppedFields struct {
+	lock     gosync.Mutex
+	byConfig map[string][]string
+}
+
+// recordDroppedFields notes what the mailbox does not keep, and has it reported if it is new.
+func (c *Controller) recordDroppedFields(configs, paths []string) {
+	if len(paths) > 0 && c.droppedFields.add(configs, paths) {
+		c.OnChange()
+	}
+}
+
+func (d *droppedFields) add(configs, paths []string) (changed bool) {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	for _, config := range configs {
+		for _, path := range paths {
+			known := d.byConfig[config]
+			at, found := slices.BinarySearch(known, path)
+			if found || len(known) >= maxDroppedFields {
+				continue
+			}
+			if d.byConfig == nil {
+				d.byConfig = map[string][]string{}
+			}
+			d.byConfig[config], changed = slices.Insert(known, at, path), true
+		}
+	}
+	return changed
+}
+
+func (d *droppedFields) addTo(tallies map[string]*ConfigSummary, resource schema.GroupResource) {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	for config, paths := range d.byConfig {
+		tally := summaryOf(tallies, config)
+		for _, path := range paths {
+			tally.Dropped = append(tally.Dropped, resource.String()+" "+path)
+		}
+		slices.Sort(tally.Dropped)
+	}
+}

@@ -1,0 +1,400 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// Priorities of keys in the queue. Whatever may concern very many objects at once gives way to a change of one.
+const (
+	// replayPriority is for what is looked at although nothing is known to have changed.
+	replayPriority = -100
+	// createPriority is for objects that are new on either side, and for those of which something else has changed that decides
+	// about them: a config, a relation, a namespace, or what they failed by.
+	createPriority = 0
+	// changePriority is for changes of objects known.
+	changePriority = 100
+)
+
+// Resume makes the controller look at all objects again, after the target was away, and at what changed meanwhile and is
+// none of them any more.
+func (c *Controller) Resume() {
+	c.enqueueAll()
+	c.enqueue(replayPriority, c.pendingChanges.keys()...)
+}
+
+// OnReset is called when the mailbox's cache was filled anew, or is not filled any more.
+func (c *Controller) OnReset() {
+	c.OnChange()
+	c.recheckStart()
+	c.enqueueAll()
+	c.recheckInitialSync()
+}
+
+// OnAbsenceDecided is called when a suspicion about an object has been decided.
+func (c *Controller) OnAbsenceDecided(key types.NamespacedName) {
+	if key == mailboxes.AllObjects {
+		c.checkInitialSync()
+		return
+	}
+	c.enqueue(changePriority, key)
+}
+
+// OnEvent is called for each change in the mailbox.
+func (c *Controller) OnEvent(event mailboxes.Event) {
+	switch {
+	case event.Initial:
+		c.enqueue(replayPriority, event.Key)
+	case event.Old == nil:
+		c.enqueueChanged(originMailbox, createPriority, event.Key)
+	case event.ProjectionOnly:
+		c.enqueue(createPriority, event.Key)
+	default:
+		if event.New == nil {
+			c.mailboxExpectations.deletionObserved(event.Key, event.Old.GetUID())
+		}
+		c.enqueueChanged(originMailbox, changePriority, event.Key)
+	}
+}
+
+// targetHandler passes on each change of what went down.
+func (c *Controller) targetHandler(target *targetResource) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(obj any, initial bool) {
+			c.enqueueAdded(initial, c.sourceKeysOf(obj.(*unstructured.Unstructured))...)
+		},
+		UpdateFunc: func(oldObj, obj any) {
+			old, object := oldObj.(*unstructured.Unstructured), obj.(*unstructured.Unstructured)
+			if old.GetResourceVersion() != object.GetResourceVersion() {
+				c.enqueueChanged(originTarget, changePriority, c.sourceKeysOf(object)...)
+				if markChanged(old, object) {
+					// Somebody may have taken the mark off.
+					c.enqueueChanged(originTarget, changePriority, c.sourceKeysOf(old)...)
+				}
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = tombstone.Obj
+			}
+			object := obj.(*unstructured.Unstructured)
+			ref := target.ref(keyOf(object))
+			c.targetExpectations.deletionObserved(ref, object.GetUID())
+			c.enqueueChanged(originTarget, changePriority, c.sourceKeysOf(object)...)
+			c.enqueueNameWaiters(ref)
+			c.OnChange()
+		},
+	}
+}
+
+func markChanged(old, object *unstructured.Unstructured) bool {
+	before, _ := annotation(old, ownership.MarkAnnotation)
+	after, _ := annotation(object, ownership.MarkAnnotation)
+	return before != after
+}
+
+// upsyncHandler passes on each change of what comes up. A feed that was replaced is not listened to any more.
+func (c *Controller) upsyncHandler(ctx context.Context, target *targetResource) cache.ResourceEventHandler {
+	// A feed is replaced under the lock.
+	whileCurrent := func(do func()) (current bool) {
+		c.withLock(func() {
+			if current = ctx.Err() == nil; current {
+				do()
+			}
+		})
+		return current
+	}
+	raise := func(obj any) (keys []types.NamespacedName) {
+		object := obj.(*unstructured.Unstructured)
+		key, ok := c.upsyncKey(target, c.matcher.Load(), object)
+		if ok && whileCurrent(func() { c.upsyncIndex.add(key, target.ref(keyOf(object))) }) {
+			keys = append(keys, key)
+		}
+		return keys
+	}
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc:    func(obj any, initial bool) { c.enqueueAdded(initial, raise(obj)...) },
+		UpdateFunc: func(_, obj any) { c.enqueueChanged(originTarget, changePriority, raise(obj)...) },
+		DeleteFunc: func(obj any) {
+			tombstone, unseen := obj.(cache.DeletedFinalStateUnknown)
+			if unseen {
+				obj = tombstone.Obj
+			}
+			object := obj.(*unstructured.Unstructured)
+			ref, uid := target.ref(keyOf(object)), object.GetUID()
+			var keys []types.NamespacedName
+			current := whileCurrent(func() {
+				keys = c.upsyncIndex.move(ref, types.NamespacedName{}, false)
+				// An end that was not seen is no end: the target is asked before anything is deleted.
+				if !unseen && slices.ContainsFunc(keys, c.mayBeUpsynced) {
+					c.upsyncIndex.setDeleted(ref, uid)
+				}
+			})
+			if current {
+				c.enqueueChanged(originTarget, changePriority, keys...)
+				c.OnChange()
+			}
+		},
+	}
+}
+
+// namespaceLabelSubscriber looks again at the objects of a namespace of the mailbox whose labels changed, where the rules ask for
+// them.
+type namespaceLabelSubscriber Controller
+
+// OnEvent is called for each change of a namespace in the mailbox.
+func (s *namespaceLabelSubscriber) OnEvent(event mailboxes.Event) {
+	if event.Old != nil && event.New != nil && maps.Equal(event.Old.GetLabels(), event.New.GetLabels()) {
+		return
+	}
+	(*Controller)(s).enqueueNamespace(event.Key.Name)
+}
+
+// OnAbsenceDecided has nothing to do: of a namespace nothing is suspected here.
+func (s *namespaceLabelSubscriber) OnAbsenceDecided(types.NamespacedName) {}
+
+// OnReset is called when it is known anew which namespaces there are.
+func (s *namespaceLabelSubscriber) OnReset() {
+	if c := (*Controller)(s); c.usesNamespaceLabels() {
+		c.enqueueAll()
+	}
+}
+
+// enqueueNamespace looks again at all objects of a namespace of the mailbox.
+func (c *Controller) enqueueNamespace(namespace string) {
+	if !c.usesNamespaceLabels() {
+		return
+	}
+	sources, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
+	for _, source := range sources {
+		if source.GetNamespace() == namespace {
+			c.enqueue(createPriority, keyOf(source))
+		}
+	}
+}
+
+// usesNamespaceLabels tells whether a rule looks at the labels of namespaces.
+func (c *Controller) usesNamespaceLabels() bool {
+	return c.Resource.rules().Filter.UsesNamespaceLabels() ||
+		slices.ContainsFunc(c.Relations, (*related.Relation).SelectsNamespaces)
+}
+
+// mayChangeNamespace tells whether objects may be in another namespace on the target.
+func (c *Controller) mayChangeNamespace() bool {
+	return c.Resource.rules().Naming != nil || len(c.Relations) > 0
+}
+
+// mayBeUpsynced tells whether the mailbox has, or may have, an object of a name that came up.
+func (c *Controller) mayBeUpsynced(key types.NamespacedName) bool {
+	held, known := c.mailboxObject(key)
+	return !known || c.isUpsynced(held)
+}
+
+// targetListener wakes what waits for a cure that shows in another object.
+func (c *Controller) targetListener(ctx context.Context) targets.Listener {
+	return targets.Listener{
+		OnNamespace: func(name string, gone bool) {
+			if gone {
+				c.enqueue(createPriority, c.failures.keysWhere(func(key types.NamespacedName, failure Failure) bool {
+					// Where rules name the namespaces, any of them may be meant.
+					return failure.Reason == ReasonNamespaceTerminating && (key.Namespace == name || c.mayChangeNamespace())
+				})...)
+			}
+		},
+		OnNamespaceLabels: func(namespace string) {
+			if slices.ContainsFunc(c.Relations, (*related.Relation).SelectsNamespaces) {
+				for _, target := range c.targetResources {
+					c.relatedChangedOnTarget(ctx, target, related.Change{Namespaces: []string{namespace}})
+				}
+			}
+		},
+		OnSynced: func() {
+			if slices.ContainsFunc(c.Relations, (*related.Relation).SelectsNamespaces) {
+				c.allRelatedChangedOnTarget(ctx)
+			}
+		},
+		OnCRD: func(resource schema.GroupResource) {
+			if c.targetResourceFor(resource) != nil {
+				c.enqueue(createPriority, c.failures.keysWhere(func(_ types.NamespacedName, failure Failure) bool {
+					return failure.Reason == ReasonNotServed
+				})...)
+			}
+		},
+	}
+}
+
+// enqueueNameWaiters makes the controller look again at what waits for a place.
+func (c *Controller) enqueueNameWaiters(ref targetRef) {
+	c.enqueue(changePriority, c.nameWaiters.waitingFor(ref)...)
+}
+
+func keyOf(object *unstructured.Unstructured) types.NamespacedName {
+	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+}
+
+// sourceKeysOf returns the name in the mailbox of what an object on the target came from. One whose mark is lost is taken
+// for that of the same name.
+func (c *Controller) sourceKeysOf(object *unstructured.Unstructured) []types.NamespacedName {
+	mark, err := targetMark(c.Owner, object)
+	switch {
+	case err != nil:
+		return []types.NamespacedName{keyOf(object)}
+	case c.isOwnSource(mark.Source):
+		return []types.NamespacedName{{Namespace: mark.Source.Namespace, Name: mark.Source.Name}}
+	default:
+		return nil
+	}
+}
+
+func (c *Controller) isOwnSource(source ownership.Source) bool {
+	return source.Group == c.Resource.Group && source.Resource == c.Resource.Resource
+}
+
+func (c *Controller) indexBySource(obj any) ([]string, error) {
+	object, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return nil, nil
+	}
+	mark, err := targetMark(c.Owner, object)
+	if errors.Is(err, ownership.ErrUnverified) {
+		return []string{unverifiedIndexValue}, nil
+	}
+	if err != nil || !c.isOwnSource(mark.Source) {
+		return nil, nil //nolint:nilerr // what is not ours has no source
+	}
+	return []string{types.NamespacedName{Namespace: mark.Source.Namespace, Name: mark.Source.Name}.String()}, nil
+}
+
+// SetMatcher makes the controller select by another matcher, and looks again at those objects whose answer changed.
+func (c *Controller) SetMatcher(matcher *selection.Matcher) {
+	old := c.matcher.Swap(matcher)
+	raised := c.upsyncIndex.keys()
+	upChanged := c.updateUpsyncCaches(matcher)
+	sources, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
+	for _, source := range sources {
+		before, was := c.selectDown(old, source)
+		after, is := c.selectDown(matcher, source)
+		// Suspension and policies of what comes up change without another feed, and there are few of it.
+		if was != is || !before.equal(after) || upChanged && is || c.isUpsynced(source) {
+			c.enqueue(createPriority, keyOf(source))
+		}
+	}
+	for _, target := range c.targetResources {
+		for _, object := range target.cache.List() {
+			c.enqueue(createPriority, c.suspensionChanged(old, matcher, c.sourceKeysOf(object))...)
+		}
+	}
+	c.enqueue(createPriority, raised...)
+	if old.IsPartial() != matcher.IsPartial() {
+		// Of what is not selected it has become known, or unknown, that nothing selects it.
+		c.enqueueAll()
+	}
+	if len(c.Relations) > 0 {
+		// Which namespaces they may be in hangs on the configs.
+		if owner := c.upsyncCacheContext(); owner != nil {
+			c.allRelatedChangedOnTarget(owner)
+		}
+	}
+}
+
+// suspensionChanged returns those of the names that a suspension holds back by one of two matchers only. The objects need not be in
+// the mailbox any more.
+func (c *Controller) suspensionChanged(old, matcher *selection.Matcher, keys []types.NamespacedName) []types.NamespacedName {
+	return slices.DeleteFunc(keys, func(key types.NamespacedName) bool {
+		return old.IsSuspended(c.selectionObjectByName(key)) == matcher.IsSuspended(c.selectionObjectByName(key))
+	})
+}
+
+// enqueueAll puts everything there is into the queue.
+func (c *Controller) enqueueAll() { c.enqueue(replayPriority, c.keys()...) }
+
+// keys returns all objects of the mailbox that are selected or came up, all of ours on the target, and all that comes up.
+func (c *Controller) keys() []types.NamespacedName {
+	matcher := c.matcher.Load()
+	keys := map[types.NamespacedName]struct{}{}
+	sources, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
+	for _, source := range sources {
+		if _, ok := c.selectDown(matcher, source); ok || c.isUpsynced(source) || HasFinalizer(source) {
+			keys[keyOf(source)] = struct{}{}
+		}
+	}
+	for _, target := range c.targetResources {
+		for _, object := range target.cache.List() {
+			for _, key := range c.sourceKeysOf(object) {
+				keys[key] = struct{}{}
+			}
+		}
+	}
+	for _, key := range c.upsyncIndex.keys() {
+		keys[key] = struct{}{}
+	}
+	all := make([]types.NamespacedName, 0, len(keys))
+	for key := range keys {
+		all = append(all, key)
+	}
+	return all
+}
+
+// hasStarted tells whether the controller has begun.
+func (c *Controller) hasStarted() (working bool) {
+	c.withLock(func() { working = c.queue != nil })
+	return working
+}
+
+// enqueueAdded has objects looked at of which the target shows something that it did not show before. What was there at the
+// start has not changed. What appears later is most often what the hub has just made, so it comes after what is still to be made.
+func (c *Controller) enqueueAdded(initial bool, keys ...types.NamespacedName) {
+	if initial {
+		c.enqueue(replayPriority, keys...)
+	} else {
+		c.enqueueChanged(originTarget, createPriority, keys...)
+	}
+}
+
+// enqueue has objects looked at that have not changed themselves.
+func (c *Controller) enqueue(priority int, keys ...types.NamespacedName) {
+	c.enqueueChanged(originOther, priority, keys...)
+}
+
+// enqueueChanged has objects looked at that have changed.
+func (c *Controller) enqueueChanged(from changeOrigin, priority int, keys ...types.NamespacedName) {
+	c.lock.Lock()
+	queue := c.queue
+	c.lock.Unlock()
+	if queue != nil && len(keys) > 0 {
+		if priority > replayPriority {
+			c.pendingChanges.add(c.Clock.Now(), from, keys...)
+		}
+		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, keys...)
+	}
+}

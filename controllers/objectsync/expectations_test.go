@@ -1,0 +1,246 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
+)
+
+var someKey = types.NamespacedName{Namespace: "shop", Name: "till"}
+
+// reached is for a cache that does not tell how far it has got.
+func reached[K comparable](K, string) bool { return true }
+
+// version is an object in one of its versions.
+func version(uid types.UID, resourceVersion string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{}}
+	object.SetUID(uid)
+	object.SetResourceVersion(resourceVersion)
+	return object
+}
+
+func describeVersion(object *unstructured.Unstructured) string {
+	if object == nil {
+		return "none"
+	}
+	return string(object.GetUID()) + "@" + object.GetResourceVersion()
+}
+
+func TestExpectationsOfTargets(t *testing.T) {
+	type steps = []func(*expectations[types.NamespacedName])
+	begin := func(m *expectations[types.NamespacedName]) { m.writeStarted(someKey) }
+	failed := func(m *expectations[types.NamespacedName]) { m.writeFinished(someKey, nil) }
+	applied := func(uid types.UID, resourceVersion string) func(*expectations[types.NamespacedName]) {
+		return func(m *expectations[types.NamespacedName]) { m.writeFinished(someKey, version(uid, resourceVersion)) }
+	}
+	deleted := func(uid types.UID) func(*expectations[types.NamespacedName]) {
+		return func(m *expectations[types.NamespacedName]) { m.deleteAccepted(someKey, uid) }
+	}
+	gone := func(uid types.UID) func(*expectations[types.NamespacedName]) {
+		return func(m *expectations[types.NamespacedName]) { m.deletionObserved(someKey, uid) }
+	}
+
+	for name, test := range map[string]struct {
+		steps  steps
+		cached *unstructured.Unstructured
+		// want is the object, with a + if its deletion is under way.
+		want string
+	}{
+		"nothing was written":                                 {steps{}, version("a", "5"), "a@5"},
+		"nothing was written and there is nothing":            {steps{}, nil, "none"},
+		"a write is under way":                                {steps{begin}, version("a", "5"), "a@5"},
+		"a write is under way, there is nothing yet":          {steps{begin}, nil, "none"},
+		"a write failed":                                      {steps{begin, failed}, version("a", "5"), "a@5"},
+		"a write failed after one that succeeded":             {steps{begin, applied("a", "7"), begin, failed}, version("a", "5"), "a@5"},
+		"created, not in the cache yet":                       {steps{begin, applied("a", "7")}, nil, "a@7"},
+		"created, in the cache":                               {steps{begin, applied("a", "7")}, version("a", "7"), "a@7"},
+		"applied, the cache shows the object before":          {steps{begin, applied("a", "10")}, version("a", "9"), "a@10"},
+		"applied, the cache is ahead":                         {steps{begin, applied("a", "9")}, version("a", "10"), "a@10"},
+		"applied, versions cannot be compared":                {steps{begin, applied("a", "x9")}, version("a", "x8"), "a@x8"},
+		"created, the cache still shows an object before it":  {steps{begin, applied("b", "7")}, version("a", "5"), "b@7"},
+		"applied, the cache shows an object after it":         {steps{begin, applied("a", "7")}, version("b", "9"), "b@9"},
+		"its end was seen while the write was under way":      {steps{begin, gone("a"), applied("a", "7")}, nil, "none"},
+		"another's end was seen while it was under way":       {steps{begin, gone("a"), applied("b", "7")}, nil, "b@7"},
+		"both ends were seen while it was under way":          {steps{begin, gone("a"), gone("b"), applied("b", "7")}, nil, "none"},
+		"its end was seen after the write":                    {steps{begin, applied("a", "7"), gone("a")}, nil, "none"},
+		"another's end was seen after the write":              {steps{begin, applied("b", "7"), gone("a")}, nil, "b@7"},
+		"deleted, still in the cache":                         {steps{begin, deleted("a")}, version("a", "5"), "a@5+"},
+		"deleted, no longer in the cache":                     {steps{begin, deleted("a")}, nil, "none"},
+		"deleted, another one in the cache":                   {steps{begin, deleted("a")}, version("b", "9"), "b@9"},
+		"deleted, its end was seen before the answer":         {steps{begin, gone("a"), deleted("a")}, nil, "none"},
+		"released, and labelled by another before the answer": {steps{begin, gone("a"), deleted("a")}, version("a", "9"), "a@9"},
+		"deleted, its end was seen after the answer":          {steps{begin, deleted("a"), gone("a")}, version("a", "6"), "a@6"},
+		"deleted, another's end was seen":                     {steps{begin, deleted("b"), gone("a")}, version("b", "5"), "b@5+"},
+		"deleting failed":                                     {steps{begin, failed}, version("a", "5"), "a@5"},
+		"created again after a delete":                        {steps{begin, deleted("a"), begin, applied("b", "9")}, version("a", "5"), "b@9"},
+		"an end without a write":                              {steps{gone("a")}, nil, "none"},
+		"an end of long ago":                                  {steps{gone("a"), begin, applied("b", "7")}, nil, "b@7"},
+		"an answer without a beginning":                       {steps{applied("a", "7")}, nil, "none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			memory := newExpectations(clocktesting.NewFakeClock(time.Unix(0, 0)), reached[types.NamespacedName])
+			for _, step := range test.steps {
+				step(memory)
+			}
+			object, deleted := memory.current(someKey, test.cached)
+			got := describeVersion(object)
+			if deleted {
+				got += "+"
+			}
+			if got != test.want {
+				t.Errorf("want %s, got %s", test.want, got)
+			}
+			other := types.NamespacedName{Name: "other"}
+			if object, deleted := memory.current(other, nil); object != nil || deleted {
+				t.Error("another object is remembered too")
+			}
+		})
+	}
+}
+
+// What the cache has shown is not remembered any longer, so that a deletion that it shows next is believed.
+func TestExpectationEndsWhenTheCacheShowsIt(t *testing.T) {
+	memory := newExpectations(clocktesting.NewFakeClock(time.Unix(0, 0)), reached[types.NamespacedName])
+	memory.writeStarted(someKey)
+	memory.writeFinished(someKey, version("a", "7"))
+	memory.current(someKey, version("a", "7"))
+	if object, _ := memory.current(someKey, nil); object != nil {
+		t.Errorf("the target's object %s is still remembered", describeVersion(object))
+	}
+
+	memory.writeStarted(someKey)
+	memory.deleteAccepted(someKey, "a")
+	memory.current(someKey, nil)
+	if _, deleted := memory.current(someKey, version("a", "9")); deleted {
+		t.Error("the deletion is still remembered")
+	}
+}
+
+func TestExpectationsOfDroppedPaths(t *testing.T) {
+	memory := newExpectations(clocktesting.NewFakeClock(time.Unix(0, 0)), reached[types.NamespacedName])
+	if got := memory.droppedPaths(someKey); got != nil {
+		t.Errorf("%v is remembered from nowhere", got)
+	}
+	for name, forget := range map[string]func(){
+		"the object is gone": func() { memory.deletionObserved(someKey, "a") },
+		"all is kept":        func() { memory.setDroppedPaths(someKey, nil) },
+	} {
+		memory.setDroppedPaths(someKey, []string{".spec.old"})
+		memory.setDroppedPaths(someKey, []string{".spec.x"})
+		if got := fmt.Sprint(memory.droppedPaths(someKey)); got != "[.spec.x]" {
+			t.Errorf("before %s: got %s", name, got)
+		}
+		forget()
+		if got := memory.droppedPaths(someKey); got != nil {
+			t.Errorf("%s: %v is still remembered", name, got)
+		}
+	}
+}
+
+// One object of the mailbox may be several on the target, all of one name.
+func TestExpectationsPerTargetRef(t *testing.T) {
+	memory := newExpectations(clocktesting.NewFakeClock(time.Unix(0, 0)), reached[targetRef])
+	here, there := someRefs[0], someRefs[0]
+	there.resource.Group = "another"
+	memory.writeStarted(here)
+	memory.writeFinished(here, version("a", "7"))
+	memory.setDroppedPaths(here, []string{".spec.x"})
+	if object, _ := memory.current(there, nil); object != nil || memory.droppedPaths(there) != nil {
+		t.Errorf("what was written to one place is remembered of another: %s", describeVersion(object))
+	}
+	memory.deletionObserved(there, "a")
+	if object, _ := memory.current(here, nil); object == nil || memory.droppedPaths(here) == nil {
+		t.Error("what ended in another place is forgotten")
+	}
+}
+
+// A create whose echo never comes must not count for ever: the watch broke before it, and the object was deleted before
+// the next list. While the watch is behind, the echo may still come.
+func TestExpectationOfACreateThatTheCacheNeverShows(t *testing.T) {
+	for name, tt := range map[string]struct {
+		reached bool
+		limit   time.Duration
+	}{
+		"the cache has got that far": {true, expectationTimeout},
+		"the cache is behind":        {false, maxExpectationTimeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakeClock(time.Unix(0, 0))
+			memory := newExpectations(clock, func(_ types.NamespacedName, resourceVersion string) bool { return tt.reached || resourceVersion != "7" })
+			key := types.NamespacedName{Name: "x"}
+			memory.writeStarted(key)
+			memory.writeFinished(key, version("a", "7"))
+			clock.Step(tt.limit - time.Second)
+			if object, _ := memory.current(key, nil); object == nil {
+				t.Error("forgotten before the time")
+			}
+			clock.Step(time.Second)
+			if object, _ := memory.current(key, nil); object != nil {
+				t.Errorf("still there: %v", object)
+			}
+		})
+	}
+}
+
+// What a target answers counts until its cache shows it, however the memory of it ends.
+func TestExpectationsCountTheirSize(t *testing.T) {
+	answer := version("a", "7")
+	answer.Object["status"] = strings.Repeat("x", 10000)
+	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
+	for name, end := range map[string]func(*expectations[types.NamespacedName]){
+		"it is shown":            func(m *expectations[types.NamespacedName]) { m.current(someKey, answer) },
+		"it is gone":             func(m *expectations[types.NamespacedName]) { m.deletionObserved(someKey, "a") },
+		"it is deleted":          func(m *expectations[types.NamespacedName]) { m.writeStarted(someKey); m.deleteAccepted(someKey, "a") },
+		"the next write fails":   func(m *expectations[types.NamespacedName]) { m.writeStarted(someKey); m.writeFinished(someKey, nil) },
+		"it is never shown":      func(m *expectations[types.NamespacedName]) { clock.Step(expectationTimeout); m.current(someKey, nil) },
+		"the next write goes on": func(m *expectations[types.NamespacedName]) { m.writeStarted(someKey) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			grown := 0
+			memory := newExpectations(clock, reached[types.NamespacedName])
+			memory.onGrowth = func() { grown++ }
+			for range 2 {
+				memory.writeStarted(someKey)
+				memory.writeFinished(someKey, answer)
+			}
+			if objects, bytes := memory.size.Objects(), memory.size.Bytes(); objects != 1 || bytes != cachesize.SizeOf(answer) || grown != 2 {
+				t.Errorf("after two writes %d objects of %d bytes are held, told %d times", objects, bytes, grown)
+			}
+			end(memory)
+			if objects, bytes := memory.size.Objects(), memory.size.Bytes(); objects != 0 || bytes != 0 {
+				t.Errorf("%d objects of %d bytes are still held", objects, bytes)
+			}
+		})
+	}
+	memory := newExpectations(clock, reached[types.NamespacedName])
+	memory.writeStarted(someKey)
+	for number := range 10 * maxDeletedUIDs {
+		memory.deletionObserved(someKey, types.UID(fmt.Sprint(number)))
+	}
+	if ends := len(memory.pendingWrites[someKey].deletedUIDs); ends > maxDeletedUIDs {
+		t.Errorf("%d ends are remembered while one write is under way", ends)
+	}
+}

@@ -1,0 +1,323 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	gosync "sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/provider/kcp"
+)
+
+// theMailbox is the logical cluster of the one mailbox that these tests have.
+const theMailbox = "mailbox"
+
+// fakeWorkspace is a double of kcp, as far as a hub sees one mailbox of it: the slice with one endpoint, the binding, and the
+// objects of any resource that is served, with what an API server knows of versions, preconditions, finalizers and status.
+type fakeWorkspace struct {
+	t      testing.TB
+	server *httptest.Server
+
+	lock    gosync.Mutex
+	changed *gosync.Cond
+	version int
+	// objects are those of each resource, by namespace and name; hidden are resources whose claim is rejected.
+	objects map[schema.GroupVersionResource]map[types.NamespacedName]*unstructured.Unstructured
+	hidden  map[schema.GroupVersionResource]bool
+	// staleNames are the names of objects that are not shown to who lists and watches all mailboxes: the hub's caches are behind.
+	staleNames map[string]bool
+	events     []watchEvent
+	// writes are the requests that were to change something, as verb, resource and name.
+	writes []string
+	// bindingReadCount counts how often the binding was read by itself.
+	bindingReadCount int
+	// refuse may answer a write with an error.
+	refuse func(verb, name string) *metav1.Status
+	closed bool
+}
+
+type watchEvent struct {
+	resource schema.GroupVersionResource
+	version  int
+	kind     string
+	object   *unstructured.Unstructured
+}
+
+var (
+	apiBindings     = schema.GroupVersionResource{Group: "apis.kcp.io", Version: "v1alpha2", Resource: "apibindings"}
+	logicalClusters = schema.GroupVersionResource{Group: "core.kcp.io", Version: "v1alpha1", Resource: "logicalclusters"}
+	endpointSlices  = schema.GroupVersionResource{Group: "apis.kcp.io", Version: "v1alpha1", Resource: "apiexportendpointslices"}
+)
+
+// newFakeWorkspace starts a mailbox that is bound and has these resources.
+func newFakeWorkspace(t testing.TB, resources ...schema.GroupVersionResource) *fakeWorkspace {
+	w := &fakeWorkspace{
+		t: t, version: 100, hidden: map[schema.GroupVersionResource]bool{}, staleNames: map[string]bool{},
+		objects: map[schema.GroupVersionResource]map[types.NamespacedName]*unstructured.Unstructured{},
+		refuse:  func(string, string) *metav1.Status { return nil },
+	}
+	w.changed = gosync.NewCond(&w.lock)
+	for _, resource := range append(resources, apiBindings, logicalClusters, endpointSlices, eventsResource) {
+		w.objects[resource] = map[types.NamespacedName]*unstructured.Unstructured{}
+	}
+	w.server = httptest.NewTLSServer(http.HandlerFunc(w.serve))
+	t.Cleanup(w.close)
+	w.put(endpointSlices, "{apiVersion: apis.kcp.io/v1alpha1, kind: APIExportEndpointSlice, metadata: {name: export}, status: {endpoints: [{url: '"+w.server.URL+"/view'}]}}")
+	w.put(logicalClusters, "{apiVersion: core.kcp.io/v1alpha1, kind: LogicalCluster, metadata: {name: cluster}, status: {phase: Ready}}")
+	w.bind()
+	return w
+}
+
+// close ends all watches before the server, which waits for them.
+func (w *fakeWorkspace) close() {
+	w.lock.Lock()
+	w.closed = true
+	w.changed.Broadcast()
+	w.lock.Unlock()
+	w.server.CloseClientConnections()
+	w.server.Close()
+}
+
+// access is the hub's way to it.
+func (w *fakeWorkspace) access() *kcp.ConfigProvider {
+	w.t.Helper()
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.server.Certificate().Raw})
+	content, err := json.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "Config", "current-context": "c", "contexts": []any{map[string]any{"name": "c", "context": map[string]any{"cluster": "c", "user": "u"}}},
+		"clusters": []any{map[string]any{"name": "c", "cluster": map[string]any{"server": w.server.URL, "certificate-authority-data": certificate}}},
+		"users":    []any{map[string]any{"name": "u", "user": map[string]any{"token": "hub"}}},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	path := filepath.Join(w.t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	access, err := kcp.Load(path, kcp.Limits{QPS: 1000, Burst: 2000})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return access
+}
+
+// bind writes the binding as it is with all resources but the hidden ones in force.
+func (w *fakeWorkspace) bind() {
+	w.lock.Lock()
+	var bound []string
+	for resource := range w.objects {
+		if !w.hidden[resource] {
+			bound = append(bound, fmt.Sprintf("{group: %q, resource: %s}", resource.Group, resource.Resource))
+		}
+	}
+	w.lock.Unlock()
+	slices.Sort(bound)
+	w.put(apiBindings, "{apiVersion: apis.kcp.io/v1alpha2, kind: APIBinding, metadata: {name: bound}, status: {phase: Bound, boundResources: ["+strings.Join(bound, ", ")+"]}}")
+}
+
+// hide makes all objects of a resource leave the watch as if they were deleted: what kcp does when a claim is rejected. show
+// brings them back.
+func (w *fakeWorkspace) hide(resource schema.GroupVersionResource) {
+	w.lock.Lock()
+	w.hidden[resource] = true
+	for _, object := range w.objects[resource] {
+		w.notify("DELETED", resource, object)
+	}
+	w.lock.Unlock()
+	w.bind()
+}
+
+func (w *fakeWorkspace) show(resource schema.GroupVersionResource) {
+	w.lock.Lock()
+	delete(w.hidden, resource)
+	for _, object := range w.objects[resource] {
+		w.notify("ADDED", resource, object)
+	}
+	w.lock.Unlock()
+	w.bind()
+}
+
+// showCurrent lets the hub's caches see what they were behind with.
+func (w *fakeWorkspace) showCurrent(resource schema.GroupVersionResource, name string) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	delete(w.staleNames, name)
+	for _, object := range w.objects[resource] {
+		if object.GetName() == name {
+			w.notify("ADDED", resource, object)
+		}
+	}
+}
+
+// put makes an object what a manifest says, as a user does: what it does not speak of in the metadata stays.
+func (w *fakeWorkspace) put(resource schema.GroupVersionResource, manifest string) {
+	w.t.Helper()
+	object := manifestOf(w.t, manifest)
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	if before := w.objects[resource][keyOf(object)]; before != nil {
+		after := before.DeepCopy()
+		for field, value := range object.Object {
+			if field != "metadata" {
+				after.Object[field] = value
+			}
+		}
+		labels, annotations := object.GetLabels(), before.GetAnnotations()
+		after.SetLabels(labels)
+		maps.Copy(annotations, object.GetAnnotations())
+		after.SetAnnotations(annotations)
+		w.store(resource, after)
+		return
+	}
+	w.create(resource, object)
+}
+
+// create stores a new object. The caller holds the lock.
+func (w *fakeWorkspace) create(resource schema.GroupVersionResource, object *unstructured.Unstructured) *unstructured.Unstructured {
+	if object.GetUID() == "" {
+		object.SetUID(types.UID(unique("uid")))
+	}
+	annotations := object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations["kcp.io/cluster"] = theMailbox
+	object.SetAnnotations(annotations)
+	object.SetCreationTimestamp(metav1.Unix(1_700_000_000, 0))
+	object.SetGeneration(1)
+	return w.store(resource, object)
+}
+
+// store gives an object a new version and tells of it; without finalizers, one that is being deleted goes. The caller holds
+// the lock.
+func (w *fakeWorkspace) store(resource schema.GroupVersionResource, object *unstructured.Unstructured) *unstructured.Unstructured {
+	key := keyOf(object)
+	_, existed := w.objects[resource][key]
+	if object.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) == 0 {
+		w.remove(resource, object)
+		return object
+	}
+	w.version++
+	object.SetResourceVersion(strconv.Itoa(w.version))
+	w.objects[resource][key] = object
+	kind := "ADDED"
+	if existed {
+		kind = "MODIFIED"
+	}
+	w.notify(kind, resource, object)
+	return object
+}
+
+func (w *fakeWorkspace) remove(resource schema.GroupVersionResource, object *unstructured.Unstructured) {
+	w.version++
+	gone := object.DeepCopy()
+	gone.SetResourceVersion(strconv.Itoa(w.version))
+	delete(w.objects[resource], keyOf(object))
+	w.notify("DELETED", resource, gone)
+}
+
+// notify is called with the lock held.
+func (w *fakeWorkspace) notify(kind string, resource schema.GroupVersionResource, object *unstructured.Unstructured) {
+	if (w.hidden[resource] || w.staleNames[object.GetName()]) && kind != "DELETED" {
+		return
+	}
+	w.version++
+	w.events = append(w.events, watchEvent{resource: resource, version: w.version, kind: kind, object: object.DeepCopy()})
+	w.changed.Broadcast()
+}
+
+// remove deletes an object as a user does.
+func (w *fakeWorkspace) drop(resource schema.GroupVersionResource, namespace, name string) {
+	w.t.Helper()
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	object := w.objects[resource][types.NamespacedName{Namespace: namespace, Name: name}]
+	if object == nil {
+		w.t.Fatalf("there is no %s %s/%s", resource.Resource, namespace, name)
+	}
+	w.terminate(resource, object)
+}
+
+func (w *fakeWorkspace) terminate(resource schema.GroupVersionResource, object *unstructured.Unstructured) {
+	if len(object.GetFinalizers()) == 0 {
+		w.remove(resource, object)
+		return
+	}
+	if object.GetDeletionTimestamp() == nil {
+		after := object.DeepCopy()
+		now := metav1.NewTime(time.Unix(1_700_000_100, 0))
+		after.SetDeletionTimestamp(&now)
+		w.store(resource, after)
+	}
+}
+
+// refuseWrites makes the mailbox answer writes with an error where the function returns one.
+func (w *fakeWorkspace) refuseWrites(refuse func(verb, name string) *metav1.Status) {
+	w.locked(func() { w.refuse = refuse })
+}
+
+// locked does something while no request is answered.
+func (w *fakeWorkspace) locked(do func()) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	do()
+}
+
+// get returns a copy of an object, or nil.
+func (w *fakeWorkspace) get(resource schema.GroupVersionResource, namespace, name string) *unstructured.Unstructured {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	if found := w.objects[resource][types.NamespacedName{Namespace: namespace, Name: name}]; found != nil {
+		return found.DeepCopy()
+	}
+	return nil
+}
+
+// written returns what was written since the last time, but for events.
+func (w *fakeWorkspace) written() []string {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	writes := w.writes
+	w.writes = nil
+	return writes
+}
+
+// bindingReads returns how often something was to be proven since the last time.
+func (w *fakeWorkspace) bindingReads() int {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	proofs := w.bindingReadCount
+	w.bindingReadCount = 0
+	return proofs
+}

@@ -1,0 +1,123 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+)
+
+// Finalizer keeps an object in the mailbox until it is gone from the target. It is set only on objects of APIs that the hub
+// exports itself, and only where the PublishedResource says so: kcp refuses the hub's writes to others once a workspace is
+// unbound, so it could never be removed (rule 6 of the design).
+const Finalizer = "synchub.dev/wait-for-target"
+
+// HasFinalizer tells whether an object of a mailbox is kept there by the hub.
+func HasFinalizer(source *unstructured.Unstructured) bool {
+	return source != nil && slices.Contains(source.GetFinalizers(), Finalizer)
+}
+
+// ensureFinalizer puts the finalizer on an object that is about to go down, or takes it off one that need not wait any more.
+func (c *Controller) ensureFinalizer(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured) error {
+	switch {
+	case c.Resource.WaitForTarget && !HasFinalizer(source):
+		return c.setFinalizers(ctx, key, source, append(slices.Clone(source.GetFinalizers()), Finalizer))
+	case !c.Resource.WaitForTarget:
+		return c.removeFinalizer(ctx, key, source)
+	default:
+		return nil
+	}
+}
+
+// removeFinalizer takes the finalizer off an object of which nothing is left on the target.
+func (c *Controller) removeFinalizer(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured) error {
+	if !HasFinalizer(source) {
+		return nil
+	}
+	return c.setFinalizers(ctx, key, source, withoutFinalizer(source))
+}
+
+// withoutFinalizer returns the other finalizers of an object.
+func withoutFinalizer(source *unstructured.Unstructured) []string {
+	return slices.DeleteFunc(slices.Clone(source.GetFinalizers()), func(finalizer string) bool { return finalizer == Finalizer })
+}
+
+// RemoveFinalizer takes the finalizer off an object of a mailbox that no controller looks after any more.
+func RemoveFinalizer(ctx context.Context, client dynamic.ResourceInterface, source *unstructured.Unstructured) error {
+	patch, err := finalizersPatch(source, withoutFinalizer(source))
+	if err != nil {
+		return err
+	}
+	_, err = client.Patch(ctx, source.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot take the finalizer %s off %s %s: %w", Finalizer, source.GetKind(), source.GetName(), err)
+	}
+	return nil
+}
+
+// finalizersPatch replaces the finalizers of an object that is as it was seen.
+func finalizersPatch(source *unstructured.Unstructured, finalizers []string) ([]byte, error) {
+	return json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": source.GetUID(), "resourceVersion": source.GetResourceVersion(), "finalizers": finalizers,
+	}})
+}
+
+// setFinalizers replaces the finalizers of an object of the mailbox if it is still as it was seen.
+func (c *Controller) setFinalizers(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured, finalizers []string) error {
+	client, err := c.mailboxClient(key.Namespace)
+	if err != nil {
+		return err
+	}
+	patch, err := finalizersPatch(source, finalizers)
+	if err != nil {
+		return err
+	}
+	c.mailboxExpectations.writeStarted(key)
+	patched, err := client.Patch(requestmetrics.WithClass(ctx, requestmetrics.Extra), key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: c.fieldManager})
+	if apierrors.IsNotFound(err) && source.GetDeletionTimestamp() != nil {
+		c.mailboxExpectations.writeFinished(key, nil)
+		return nil
+	}
+	if err != nil {
+		c.mailboxExpectations.writeFinished(key, nil)
+		if apierrors.IsConflict(err) {
+			return errStale
+		}
+		return fmt.Errorf("%w: cannot change the finalizers: %w", errMailboxRefused, err)
+	}
+	if patched.GetDeletionTimestamp() != nil && len(finalizers) == 0 {
+		// With its last finalizer it is gone.
+		c.mailboxExpectations.deleteAccepted(key, source.GetUID())
+		return nil
+	}
+	patched.SetManagedFields(nil)
+	c.mailboxExpectations.writeFinished(key, patched)
+	return nil
+}

@@ -1,0 +1,112 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"math/rand/v2"
+	"strconv"
+	gosync "sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func hasEnded(pass *firstPass) bool {
+	select {
+	case <-pass.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestFirstPass(t *testing.T) {
+	a, b, other := someKeys[0], someKeys[1], someKeys[2]
+	begin := func(keys ...types.NamespacedName) func(*firstPass) {
+		return func(p *firstPass) { p.start(keys) }
+	}
+	tried := func(key types.NamespacedName) func(*firstPass) { return func(p *firstPass) { p.processed(key) } }
+	end := func(p *firstPass) { p.finish() }
+	for name, test := range map[string]struct {
+		steps []func(*firstPass)
+		want  bool
+	}{
+		"it has not begun":                {nil, false},
+		"tried before it has begun":       {[]func(*firstPass){tried(a)}, false},
+		"nothing is there":                {[]func(*firstPass){begin()}, true},
+		"nothing was tried":               {[]func(*firstPass){begin(a, b)}, false},
+		"one was tried":                   {[]func(*firstPass){begin(a, b), tried(a)}, false},
+		"one was tried often":             {[]func(*firstPass){begin(a, b), tried(a), tried(a)}, false},
+		"another was tried":               {[]func(*firstPass){begin(a, b), tried(a), tried(other)}, false},
+		"all were tried":                  {[]func(*firstPass){begin(a, b), tried(b), tried(a)}, true},
+		"all were tried, and again":       {[]func(*firstPass){begin(a), tried(a), tried(a), tried(b)}, true},
+		"one was tried before it began":   {[]func(*firstPass){tried(a), begin(a)}, false},
+		"one is there twice":              {[]func(*firstPass){begin(a, a), tried(a)}, true},
+		"it was given up":                 {[]func(*firstPass){begin(a), end}, true},
+		"it was given up before it began": {[]func(*firstPass){end, begin(a)}, true},
+		"it was given up, then done":      {[]func(*firstPass){begin(a), end, tried(a), end}, true},
+	} {
+		pass := newFirstPass()
+		for _, step := range test.steps {
+			step(pass)
+		}
+		if got := hasEnded(pass); got != test.want {
+			t.Errorf("%s: want %v, got %v", name, test.want, got)
+		}
+	}
+}
+
+// Workers try objects in any order and at once; the pass ends with the last one and not before.
+func TestFirstPassOfManyWorkers(t *testing.T) {
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 6)) //nolint:gosec // a repeatable order
+		var keys []types.NamespacedName
+		for number := range 50 {
+			keys = append(keys, types.NamespacedName{Name: strconv.Itoa(number)})
+		}
+		pass := newFirstPass()
+		pass.start(keys)
+		var workers gosync.WaitGroup
+		for _, index := range random.Perm(len(keys))[1:] {
+			workers.Go(func() { pass.processed(keys[index]) })
+		}
+		workers.Wait()
+		if hasEnded(pass) {
+			t.Fatalf("seed %d: it ended with one object left", seed)
+		}
+		for _, key := range keys {
+			workers.Go(func() { pass.processed(key) })
+		}
+		workers.Wait()
+		if !hasEnded(pass) {
+			t.Fatalf("seed %d: it has not ended", seed)
+		}
+	}
+}
+
+func TestWaitFor(t *testing.T) {
+	closed, open := make(chan struct{}), make(chan struct{})
+	close(closed)
+	if !waitForAll(t.Context(), nil) || !waitForAll(t.Context(), []<-chan struct{}{closed, closed}) {
+		t.Error("it does not go on when all is done")
+	}
+	canceled, cancel := cancelable(t)
+	cancel()
+	if waitForAll(canceled, []<-chan struct{}{closed, open}) {
+		t.Error("it goes on though not all is done")
+	}
+}

@@ -1,0 +1,285 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/pprof"
+	"slices"
+	gosync "sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	testclock "k8s.io/utils/clock/testing"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// These benchmarks weigh what a hub holds while nothing happens. The target is a kube-apiserver, the mailbox a double:
+//
+//	go test ./controllers/objectsync -run '^$' -bench Footprint -benchtime 1x
+
+var profiles = flag.String("profiles", "", "directory to which benchmarks of memory write profiles of the heap and of goroutines")
+
+// footprint is what the process holds, in bytes, and how many goroutines it has.
+type footprint struct{ heap, stacks, goroutines float64 }
+
+// measureFootprint returns the footprint once nothing begins or ends any more.
+func measureFootprint(b *testing.B, name string) footprint {
+	b.Helper()
+	before, same := 0, 0
+	eventually(b, "goroutines neither begin nor end", func(context.Context) (bool, error) {
+		if now := runtime.NumGoroutine(); now != before {
+			before, same = now, 0
+		}
+		same++
+		return same > 50, nil
+	})
+	// What was pooled goes with the second collection, and each of them halves stacks that are too large.
+	for range 8 {
+		runtime.GC()
+	}
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	if *profiles != "" {
+		for _, kind := range []string{"heap", "goroutine"} {
+			file, err := os.Create(filepath.Join(*profiles, name+"-"+kind+".pprof")) //nolint:gosec // it is where the caller says
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := errors.Join(pprof.Lookup(kind).WriteTo(file, 0), file.Close()); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	return footprint{heap: float64(stats.HeapAlloc), stacks: float64(stats.StackInuse), goroutines: float64(before)}
+}
+
+// report reports what has come since another footprint, for each of a number of things.
+func (f footprint) report(b *testing.B, since footprint, count int, of string) {
+	b.ReportMetric((f.heap-since.heap)/float64(count), "heap-B/"+of)
+	b.ReportMetric((f.stacks-since.stacks)/float64(count), "stack-B/"+of)
+	b.ReportMetric((f.goroutines-since.goroutines)/float64(count), "goroutines/"+of)
+}
+
+// bench is a hub for one mailbox and as many targets as one likes.
+type bench struct {
+	*fakeWorkspace
+	b         *testing.B
+	mailboxes *mailboxes.Mailboxes
+	registry  *targets.Registry
+	// now is the time of the controllers.
+	now     *testclock.FakeClock
+	ctx     context.Context //nolint:containedctx // what was started ends with it
+	running *gosync.WaitGroup
+}
+
+func newBench(b *testing.B, resources ...schema.GroupVersionResource) *bench {
+	b.Helper()
+	ctx, cancel := context.WithCancel(b.Context())
+	h := &bench{fakeWorkspace: newFakeWorkspace(b, append(resources, namespaces)...), b: b, ctx: ctx, running: &gosync.WaitGroup{}, now: testclock.NewFakeClock(time.Unix(1_700_000_000, 0))}
+	b.Cleanup(func() {
+		cancel()
+		h.running.Wait()
+	})
+	h.registry = targets.NewRegistry(targets.Options{
+		FieldManager: testFieldManager, Limits: kcp.Limits{QPS: 1000, Burst: 2000}, Clock: clock.RealClock{}, Log: logr.Discard(), OnChange: func(types.UID) {},
+	})
+	h.run(h.registry.Start)
+	h.mailboxes = mailboxes.New(h.access(), "root:synchub", "export", append(resources, namespaces), clock.RealClock{}, logr.Discard())
+	return h
+}
+
+func (h *bench) run(run func(context.Context) error) {
+	h.running.Go(func() {
+		if err := run(h.ctx); err != nil {
+			h.b.Error(err)
+		}
+	})
+}
+
+// open starts to watch the mailbox.
+func (h *bench) open(resources ...schema.GroupVersionResource) {
+	h.run(h.mailboxes.Start)
+	eventually(h.b, "the mailbox is seen", func(context.Context) (bool, error) {
+		for _, resource := range append(resources, namespaces) {
+			if _, known := h.mailboxes.List(resource, theMailbox); !known {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+}
+
+// connect connects a target, all of which are the same cluster, and has it watched as far as that is done once for each.
+func (h *bench) connect(target types.UID) *targets.Connection {
+	h.b.Helper()
+	kubeconfig, err := os.ReadFile(startTarget(h.b).Kubeconfig)
+	if err != nil {
+		h.b.Fatal(err)
+	}
+	var connection *targets.Connection
+	eventually(h.b, "there is a connection", func(context.Context) (bool, error) {
+		connection, err = h.registry.Connect(target, kubeconfig, kcp.Limits{})
+		return err == nil && connection.IsUp(), nil
+	})
+	synced := make(chan struct{}, 2)
+	connection.Subscribe(targets.Listener{
+		OnNamespace: func(string, bool) {}, OnCRD: func(schema.GroupResource) {}, OnSynced: func() { synced <- struct{}{} },
+	})
+	for range cap(synced) {
+		<-synced
+	}
+	return connection
+}
+
+// control starts a controller and returns once it has tried everything there is.
+func (h *bench) control(connection *targets.Connection, resource schema.GroupVersionResource, kind string, matcher *selection.Matcher) *Controller {
+	h.b.Helper()
+	synced := Resource{
+		PublishedResource: resource.Resource, GroupVersionResource: resource, Kind: kind, Namespaced: true, StatusReturn: true, StatusSubresource: true, Exported: true,
+	}
+	controller := New(Options{
+		Resource: synced, TargetAPIs: []TargetAPI{synced.TargetAPI()}, Mailbox: theMailbox, Mailboxes: h.mailboxes, Connection: connection,
+		Owner:  ownership.Owner{Hub: testOwner.Hub, SyncTarget: connection.SyncTarget, Sealer: testOwner.Sealer},
+		Hasher: ownership.NewHasher([]byte("key")), SyncTarget: "florin", OnChange: func() {}, Clock: h.now, Log: logr.Discard(),
+	}, matcher)
+	h.run(controller.Run)
+	return controller
+}
+
+// BenchmarkFootprintOfIdlePairs weighs a target's connection with its watches of namespaces and definitions, and then each
+// resource that is synced with it, its watch included: when it was worked on a moment ago, and when it is at rest. Of the
+// latter about 5 KB are what Go keeps of goroutines that have ended, for those that begin next, in whichever pair.
+func BenchmarkFootprintOfIdlePairs(b *testing.B) {
+	kinds := []string{"ConfigMap", "Secret", "Service", "ServiceAccount", "Pod", "ReplicationController", "LimitRange", "ResourceQuota", "PodTemplate", "PersistentVolumeClaim"}
+	resources := []string{"configmaps", "secrets", "services", "serviceaccounts", "pods", "replicationcontrollers", "limitranges", "resourcequotas", "podtemplates", "persistentvolumeclaims"}
+	for name, size := range map[string]struct{ targets, resources int }{
+		"targets=60/resources=1": {60, 1}, "targets=12/resources=10": {12, 10},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for range b.N {
+				var all []schema.GroupVersionResource
+				for _, resource := range resources[:size.resources] {
+					all = append(all, schema.GroupVersionResource{Version: "v1", Resource: resource})
+				}
+				h := newBench(b, all...)
+				h.open(all...)
+				label := fmt.Sprintf("%dx%d", size.targets, size.resources)
+				base := measureFootprint(b, label+"-base")
+				connections := make([]*targets.Connection, size.targets)
+				for i := range connections {
+					connections[i] = h.connect(types.UID(unique("target")))
+				}
+				connected := measureFootprint(b, label+"-connected")
+				var controllers []*Controller
+				for _, connection := range connections {
+					for i, resource := range all {
+						controllers = append(controllers, h.control(connection, resource, kinds[i], selection.Compile(nil, nil)))
+					}
+				}
+				for _, controller := range controllers {
+					<-controller.FirstPassDone()
+				}
+				for _, controller := range controllers {
+					controller.enqueue(changePriority, types.NamespacedName{Namespace: "default", Name: "nothing"})
+				}
+				eventually(b, "all have worked", func(context.Context) (bool, error) {
+					return !slices.ContainsFunc(controllers, func(c *Controller) bool { return c.queue.Len() > 0 || c.activeReconciles.Load() > 0 }), nil
+				})
+				awake := measureFootprint(b, label+"-awake")
+				eventually(b, "all are at rest", func(context.Context) (bool, error) {
+					h.now.Step(idleTimeout)
+					return !slices.ContainsFunc(controllers, func(c *Controller) bool { return !c.isAtRest() }), nil
+				})
+				resting := measureFootprint(b, label+"-resting")
+				connected.report(b, base, len(connections), "target")
+				awake.report(b, connected, len(controllers), "awake-pair")
+				resting.report(b, connected, len(controllers), "idle-pair")
+			}
+		})
+	}
+}
+
+func (c *Controller) isAtRest() bool {
+	todo := c.queue.(*queue)
+	todo.lock.Lock()
+	defer todo.lock.Unlock()
+	return todo.active == nil
+}
+
+// BenchmarkFootprintOfObjects weighs what a hub holds for each ConfigMap of 2 KB that is in sync: above, the cache of the
+// mailbox, and below, that of the target and all that is remembered.
+func BenchmarkFootprintOfObjects(b *testing.B) {
+	configMaps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	const count = 5000
+	for range b.N {
+		h := newBench(b, configMaps)
+		namespace := unique("weighed")
+		h.put(namespaces, "{apiVersion: v1, kind: Namespace, metadata: {name: "+namespace+"}}")
+		put(b, "{apiVersion: v1, kind: Namespace, metadata: {name: "+namespace+"}}")
+		for i := range count {
+			h.put(configMaps, fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: object-%d, namespace: %s, labels: {app: florin, tier: back}}, data: {settings: %q, level: info}}", i, namespace, text(1600)))
+		}
+		connection := h.connect(types.UID(unique("target")))
+		base := measureFootprint(b, "objects-base")
+		h.open(configMaps)
+		seen := measureFootprint(b, "objects-seen")
+		controller := h.control(connection, configMaps, "ConfigMap", selecting("configmaps", namespace))
+		<-controller.FirstPassDone()
+		eventually(b, "all are there", func(context.Context) (bool, error) { return controller.targetResources[0].cache.Len() == count, nil })
+		synced := measureFootprint(b, "objects-synced")
+		seen.report(b, base, count, "above")
+		synced.report(b, seen, count, "below")
+		b.ReportMetric((synced.heap-base.heap)/count, "heap-B/object")
+	}
+}
+
+// selecting compiles a config that selects all objects of a resource in a namespace.
+func selecting(resource, namespace string) *selection.Matcher {
+	config := &edgev2alpha1.SyncerConfig{}
+	config.Spec.NamespaceScope = edgev2alpha1.NamespaceScopeDownsyncs{
+		Namespaces: []string{namespace},
+		Resources:  []edgev2alpha1.NamespaceScopeDownsyncResource{{GroupResource: edgev2alpha1.GroupResource{Resource: resource}, APIVersion: "v1"}},
+	}
+	return selection.Compile([]*edgev2alpha1.SyncerConfig{config}, nil)
+}
+
+// text returns a text of that length that no other object has.
+func text(length int) string {
+	text := ""
+	for len(text) < length {
+		text += rand.Text()
+	}
+	return text[:length]
+}

@@ -1,0 +1,181 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/provider/metrics"
+)
+
+var (
+	syncDurations = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "synchub_sync_duration_seconds",
+		Help:    "Time to bring one object in sync, by resource, direction (down, up) and action.",
+		Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
+	}, []string{"resource", "direction", "action"})
+	syncActions = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "synchub_sync_actions_total",
+		Help: "Decisions about objects, by SyncTarget, resource, direction (down, up), action, cause and result (done, failed).",
+	}, []string{"sync_target", "resource", "direction", "action", "cause", "result"})
+	failingObjects = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "synchub_sync_failing_objects",
+		Help: "Objects that are not in sync until somebody acts, by SyncTarget, resource and reason.",
+	}, []string{"sync_target", "resource", "reason"})
+	syncLatencies = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "synchub_sync_latency_seconds",
+		Help: "Time from seeing a change on one side until the other side acknowledged what it led to, by SyncTarget, resource and direction (down, up, status).",
+		// Few, since there is one histogram per target, resource and direction.
+		Buckets: []float64{0.005, 0.01, 0.025, 0.1, 0.5, 1, 5, 30},
+	}, []string{"sync_target", "resource", "direction"})
+)
+
+// What is read off the controllers that run.
+var (
+	queueDepth = prometheus.NewDesc("synchub_sync_queue_depth",
+		"Objects in the queue, those included that are only looked at again, by SyncTarget and resource.", []string{"sync_target", "resource"}, nil)
+	pendingObjects = prometheus.NewDesc("synchub_sync_pending_objects",
+		"Objects that changed and were not tried since, or not since the target is away, by SyncTarget and resource.", []string{"sync_target", "resource"}, nil)
+	pendingSeconds = prometheus.NewDesc("synchub_sync_oldest_pending_seconds",
+		"For how long the first of those waits, by SyncTarget and resource; 0 if none does.", []string{"sync_target", "resource"}, nil)
+
+	unverifiedObjects = prometheus.NewDesc("synchub_sync_unverified_objects",
+		"Objects of a target with the hub's label and a mark that names it, but that somebody else wrote, by SyncTarget and resource. They are left alone.", []string{"sync_target", "resource"}, nil)
+
+	collector = metrics.New(collectQueueStats, queueDepth, pendingObjects, pendingSeconds, unverifiedObjects)
+)
+
+// Values of the label direction.
+const (
+	directionDown   = "down"
+	directionUp     = "up"
+	directionStatus = "status"
+)
+
+// Collectors returns the package's metrics, to be registered once.
+func Collectors() []prometheus.Collector {
+	return []prometheus.Collector{syncDurations, syncActions, failingObjects, syncLatencies, collector}
+}
+
+// controllerMetrics are the series of one controller.
+type controllerMetrics struct {
+	syncTarget, resource string
+}
+
+func newMetrics(syncTarget types.UID, resource Resource) *controllerMetrics {
+	return &controllerMetrics{syncTarget: string(syncTarget), resource: resource.GroupResource().String()}
+}
+
+func (m *controllerMetrics) observeReconcile(outcome outcome, duration time.Duration, err error) {
+	direction, action := directionDown, outcome.decision.Action
+	if outcome.up {
+		direction = directionUp
+	}
+	result := "done"
+	if err != nil {
+		result = "failed"
+	}
+	if action != plan.None {
+		syncDurations.WithLabelValues(m.resource, direction, string(action)).Observe(duration.Seconds())
+	}
+	syncActions.WithLabelValues(m.syncTarget, m.resource, direction, string(action), string(outcome.decision.Cause), result).Inc()
+}
+
+// observeLatency is called when what was decided about an object has been done. How long it took counts from the change that
+// was seen on the side from which it comes, if there was one: else it is a repair, or follows a config.
+func (m *controllerMetrics) observeLatency(outcome outcome, pending pendingChange, now time.Time) {
+	direction, since := directionDown, pending.mailbox
+	switch {
+	case outcome.statusReturned:
+		direction, since = directionStatus, pending.target
+	case !outcome.decision.Action.Writes():
+		return
+	case outcome.up:
+		direction, since = directionUp, pending.target
+	}
+	if !since.IsZero() {
+		syncLatencies.WithLabelValues(m.syncTarget, m.resource, direction).Observe(now.Sub(since).Seconds())
+	}
+}
+
+// failureChanged is called when the reason for which an object fails has changed; "" stands for none.
+func (m *controllerMetrics) failureChanged(before, now string) {
+	if before != "" {
+		failingObjects.WithLabelValues(m.syncTarget, m.resource, before).Dec()
+	}
+	if now != "" {
+		failingObjects.WithLabelValues(m.syncTarget, m.resource, now).Inc()
+	}
+}
+
+// remove drops the series that are this controller's alone.
+func (m *controllerMetrics) remove() {
+	series := prometheus.Labels{"sync_target": m.syncTarget, "resource": m.resource}
+	syncActions.DeletePartialMatch(series)
+	failingObjects.DeletePartialMatch(series)
+	syncLatencies.DeletePartialMatch(series)
+}
+
+// queueStats is what is read off the controllers of a target and resource.
+type queueStats struct {
+	depth, waiting int
+	since          time.Time
+	now            time.Time
+	unverified     int
+}
+
+func collectQueueStats(running []*Controller, metrics chan<- prometheus.Metric) {
+	type pair struct{ syncTarget, resource string }
+	readings := map[pair]queueStats{}
+	for _, controller := range running {
+		key := pair{controller.metrics.syncTarget, controller.metrics.resource}
+		stats := readings[key]
+		controller.addQueueStats(&stats)
+		readings[key] = stats
+	}
+	for key, stats := range readings {
+		gauge := func(described *prometheus.Desc, value float64) {
+			metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, value, key.syncTarget, key.resource)
+		}
+		gauge(queueDepth, float64(stats.depth))
+		gauge(pendingObjects, float64(stats.waiting))
+		age := 0.0
+		if !stats.since.IsZero() {
+			age = stats.now.Sub(stats.since).Seconds()
+		}
+		gauge(pendingSeconds, age)
+		if stats.unverified > 0 {
+			gauge(unverifiedObjects, float64(stats.unverified))
+		}
+	}
+}
+
+// addQueueStats adds what there is to read off a controller.
+func (c *Controller) addQueueStats(to *queueStats) {
+	to.depth += c.QueueLength()
+	waiting, since := c.pendingChanges.count()
+	to.waiting += waiting
+	if to.since.IsZero() || waiting > 0 && since.Before(to.since) {
+		to.since = since
+	}
+	to.unverified += c.unverifiedCount()
+	to.now = c.Clock.Now()
+}

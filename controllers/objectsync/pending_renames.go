@@ -1,0 +1,50 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	gosync "sync"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// pendingRenames knows what in the mailbox waits to go until what takes its place has come, from below and under another name.
+type pendingRenames struct {
+	lock gosync.Mutex
+	// oldNames leads from the name that is to come to the one that waits.
+	oldNames map[types.NamespacedName]types.NamespacedName
+}
+
+func newPendingRenames() *pendingRenames {
+	return &pendingRenames{oldNames: map[types.NamespacedName]types.NamespacedName{}}
+}
+
+// add notes that one waits for the other.
+func (m *pendingRenames) add(from, to types.NamespacedName) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	m.oldNames[to] = from
+}
+
+// complete returns what waits for a name, and forgets it.
+func (m *pendingRenames) complete(to types.NamespacedName) (from types.NamespacedName, waits bool) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	from, waits = m.oldNames[to]
+	delete(m.oldNames, to)
+	return from, waits
+}

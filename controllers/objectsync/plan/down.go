@@ -1,0 +1,119 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package plan
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+)
+
+// TargetObject is an object on the target that is marked as ours.
+type TargetObject struct {
+	// UID and Mark are the object's.
+	UID  types.UID
+	Mark ownership.Mark
+	// HasOwnerLabel is false if the owner label was removed.
+	HasOwnerLabel bool
+	// Terminating is true if the object has a deletionTimestamp.
+	Terminating bool
+	// AppliedFields is our managedFields entry, in the form FieldsV1.
+	AppliedFields []byte
+	// FormerMailbox is true if the object came from a mailbox that the SyncTarget had before: it is gone with all sources, and
+	// that says nothing about what they have become.
+	FormerMailbox bool
+	// Retain is true for objects whose removal takes others with it (namespaces, CRDs) unless the PublishedResource
+	// allows that; such an object is released instead of deleted.
+	Retain bool
+}
+
+// Down decides about one object on the target. observed is nil if the target holds no object of ours; tolerated lists
+// the paths that the target is known not to keep, so that applying them again would change nothing.
+func Down(source Source, observed *TargetObject, tolerated []string) (Decision, error) {
+	switch source.State {
+	case InSync:
+		return downPresent(source.Desired, observed, tolerated)
+	case Unknown, Suspended, ExcludedByUpsync:
+		return Decision{Action: None, Cause: source.State}, nil
+	case SourceNotFound, Terminating, Deselected:
+		return downAbsent(source, observed), nil
+	default:
+		return Decision{}, fmt.Errorf("%q is not a state of a source", source.State)
+	}
+}
+
+// Stale decides about an object that its source has left behind at another name or kind. It goes once the new one is
+// there: make before break.
+func Stale(observed *TargetObject) Decision {
+	return downAbsent(Source{State: Deselected, AbsenceVerified: true}, observed)
+}
+
+func downPresent(desired *transform.Desired, observed *TargetObject, tolerated []string) (Decision, error) {
+	switch {
+	case observed == nil:
+		return Decision{Action: Create, Cause: Missing}, nil
+	case !SameSource(desired.Mark, observed.Mark):
+		return Decision{Action: Conflict, Cause: NameTaken}, nil
+	case observed.Terminating:
+		return Decision{Action: None, Cause: BeingDeleted}, nil
+	case desired.Mark.Policy == ownership.PolicyCreateOnly:
+		return downCreateOnly(desired, observed), nil
+	case !sameMark(desired.Mark, observed.Mark):
+		return Decision{Action: Apply, Cause: Changed}, nil
+	case !observed.HasOwnerLabel:
+		return Decision{Action: Apply, Cause: Drifted, Fields: []string{".metadata.labels." + ownership.OwnerLabel}}, nil
+	}
+	drifted, err := ownership.UnownedPaths(desired.Object.Object, observed.AppliedFields)
+	if err != nil {
+		return Decision{}, err
+	}
+	if !containsAll(tolerated, drifted) {
+		return Decision{Action: Apply, Cause: Drifted, Fields: drifted}, nil
+	}
+	return Decision{Action: None, Cause: InSync}, nil
+}
+
+// downCreateOnly decides about an object that is to be left alone. Only its marks must be right, and they keep the hash of
+// what was last applied.
+func downCreateOnly(desired *transform.Desired, observed *TargetObject) Decision {
+	wanted := desired.Mark
+	wanted.Hash = observed.Mark.Hash
+	if observed.HasOwnerLabel && sameMark(wanted, observed.Mark) {
+		return Decision{Action: None, Cause: InSync}
+	}
+	return Decision{Action: UpdateMark, Cause: Changed}
+}
+
+func downAbsent(source Source, observed *TargetObject) Decision {
+	switch {
+	case observed == nil:
+		return Decision{Action: None, Cause: source.State}
+	case observed.Terminating:
+		return Decision{Action: None, Cause: BeingDeleted}
+	case observed.FormerMailbox:
+		return Decision{Action: None, Cause: FormerMailbox}
+	case !source.AbsenceVerified:
+		return Decision{Action: VerifyAbsence, Cause: source.State}
+	case observed.Mark.Policy == ownership.PolicyDelete && !observed.Retain:
+		return Decision{Action: Delete, Cause: source.State}
+	default:
+		return Decision{Action: Release, Cause: source.State}
+	}
+}

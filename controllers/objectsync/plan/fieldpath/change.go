@@ -1,0 +1,215 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package fieldpath
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Absent is what a function given to Change returns for a value that must go.
+var Absent any = absent{}
+
+type absent struct{}
+
+// Error says where in an object something failed.
+type Error struct {
+	// Location is a path of names and numbers only.
+	Location string
+	Err      error
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s: %v", e.Location, e.Err) }
+func (e *Error) Unwrap() error { return e.Err }
+
+// Delete removes the fields and items that the path leads to, and tells whether there were any. A map or list that is
+// left empty stays.
+func (p Path) Delete(object map[string]any) bool {
+	found := false
+	// Nothing fails where nothing is created.
+	_ = p.Change(object, false, func(any, bool) (any, error) {
+		found = true
+		return Absent, nil
+	})
+	return found
+}
+
+// Change replaces each value that the path leads to by what change returns for it, or removes it if that is Absent.
+//
+// With create, change is also called for a field that is missing, with nil and false, and what it returns is put there,
+// with the maps that it needs around it. No item of a list is ever created: where one is missing, or [*] finds none,
+// nothing happens. A null on the way counts as missing. With create it is an error if the path goes through something
+// else than its steps need; without, the path then leads nowhere.
+//
+// Nothing is written before change was called for all values, so that it may look at the object; and nothing at all if
+// there is an error, which is an *Error that names the place.
+func (p Path) Change(object map[string]any, create bool, change func(value any, present bool) (any, error)) error {
+	if len(p.steps) == 0 {
+		return nil
+	}
+	walker := walker{create: create, change: change}
+	if _, failed := walker.walk(object, true, p.steps); failed != nil {
+		slices.Reverse(failed.reversed)
+		return &Error{Location: formatSteps(failed.reversed), Err: failed.err}
+	}
+	for _, write := range walker.writes {
+		write.apply()
+	}
+	return nil
+}
+
+type walker struct {
+	create bool
+	change func(value any, present bool) (any, error)
+	writes []assignment
+}
+
+// assignment is a field of the object that gets another value.
+type assignment struct {
+	fields map[string]any
+	name   string
+	value  any
+}
+
+func (w assignment) apply() {
+	if w.value == Absent {
+		delete(w.fields, w.name)
+		return
+	}
+	w.fields[w.name] = w.value
+}
+
+// failure is an error on its way up; back has the steps to its place, the last one first.
+type failure struct {
+	reversed []step
+	err      error
+}
+
+func (f *failure) prepend(position step) *failure {
+	f.reversed = append(f.reversed, position)
+	return f
+}
+
+// walk returns what the value becomes, Absent for none. A map becomes itself, with writes to be done.
+func (w *walker) walk(value any, present bool, steps []step) (any, *failure) {
+	if len(steps) == 0 {
+		if !present && !w.create {
+			return Absent, nil
+		}
+		changed, err := w.change(value, present)
+		if err != nil {
+			return nil, &failure{err: err}
+		}
+		return changed, nil
+	}
+	switch typed := value.(type) {
+	case map[string]any:
+		if steps[0].kind == field {
+			return w.walkMap(typed, steps)
+		}
+	case []any:
+		if steps[0].kind != field {
+			return w.walkList(typed, steps)
+		}
+	case nil:
+		if w.create && onlyFields(steps) {
+			return w.createMap(value, present, steps)
+		}
+		return unchanged(value, present), nil
+	}
+	if w.create {
+		return nil, &failure{err: typeMismatch(value, steps[0])}
+	}
+	return value, nil
+}
+
+func unchanged(value any, present bool) any {
+	if !present {
+		return Absent
+	}
+	return value
+}
+
+func (w *walker) walkMap(fields map[string]any, steps []step) (any, *failure) {
+	child, present := fields[steps[0].name]
+	changed, failed := w.walk(child, present, steps[1:])
+	if failed != nil {
+		return nil, failed.prepend(steps[0])
+	}
+	if present || changed != Absent {
+		w.writes = append(w.writes, assignment{fields: fields, name: steps[0].name, value: changed})
+	}
+	return fields, nil
+}
+
+// createMap puts a map where there is none, unless it would have to be empty.
+func (w *walker) createMap(value any, present bool, steps []step) (any, *failure) {
+	child, failed := w.walk(nil, false, steps[1:])
+	switch {
+	case failed != nil:
+		return nil, failed.prepend(steps[0])
+	case child == Absent:
+		return unchanged(value, present), nil
+	default:
+		return map[string]any{steps[0].name: child}, nil
+	}
+}
+
+func (w *walker) walkList(items []any, steps []step) (any, *failure) {
+	result := make([]any, 0, len(items))
+	for position, item := range items {
+		if !steps[0].selects(position, item) {
+			result = append(result, item)
+			continue
+		}
+		changed, failed := w.walk(item, true, steps[1:])
+		if failed != nil {
+			return nil, failed.prepend(step{kind: index, position: position})
+		}
+		if changed != Absent {
+			result = append(result, changed)
+		}
+	}
+	return result, nil
+}
+
+// typeMismatch says that a value is not what a step goes into.
+func typeMismatch(value any, next step) error {
+	need := "a list"
+	if next.kind == field {
+		need = "a map"
+	}
+	return fmt.Errorf("is %s, but the path needs %s here", TypeName(value), need)
+}
+
+// TypeName names the JSON type of a value, for messages.
+func TypeName(value any) string {
+	switch value.(type) {
+	case nil:
+		return "null"
+	case map[string]any:
+		return "a map"
+	case []any:
+		return "a list"
+	case string:
+		return "text"
+	case bool:
+		return "a boolean"
+	default:
+		return "a number"
+	}
+}

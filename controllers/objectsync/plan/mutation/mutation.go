@@ -1,0 +1,97 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mutation
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/fieldpath"
+)
+
+// Program is a list of compiled steps. It is immutable and safe for concurrent use. The nil Program has no steps.
+type Program struct {
+	steps []step
+}
+
+// Error says which step failed, and where in the object.
+type Error struct {
+	// Step counts from 0.
+	Step int
+	// Path leads to the value for which the step failed.
+	Path string
+	Err  error
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("step [%d] at %s: %v", e.Step, e.Path, e.Err) }
+func (e *Error) Unwrap() error { return e.Err }
+
+// Compile returns the program for steps, nil for none. Its error names the step and the field of each mistake, as in
+// "[2].cel.expression: ...".
+func Compile(steps []synchubv1alpha1.MutationStep) (*Program, error) {
+	if len(steps) == 0 {
+		return nil, nil
+	}
+	program := &Program{}
+	var errs []error
+	for number := range steps {
+		compiled, err := compile(&steps[number])
+		if err != nil {
+			errs = append(errs, fmt.Errorf("[%d]%w", number, err))
+		}
+		program.steps = append(program.steps, compiled)
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return program, nil
+}
+
+// Run changes an object. Other is the object on the other side, nil if there is none; it is not changed. An error is an
+// *Error, and then some steps may have changed the object and others not.
+func (p *Program) Run(object, other map[string]any) error {
+	if p == nil {
+		return nil
+	}
+	for number, step := range p.steps {
+		if err := step.run(object, other); err != nil {
+			failed := &Error{Step: number, Path: step.path.String(), Err: err}
+			if placed, ok := errors.AsType[*fieldpath.Error](err); ok {
+				failed.Path, failed.Err = placed.Location, placed.Err
+			}
+			return failed
+		}
+	}
+	return nil
+}
+
+// UsesOther tells whether the result depends on the object on the other side.
+func (p *Program) UsesOther() bool {
+	return p != nil && slices.ContainsFunc(p.steps, func(step step) bool { return step.usesOther })
+}
+
+// MayChangeField tells whether a step may change a field of the object, such as status, or something in it.
+func (p *Program) MayChangeField(field string) bool {
+	return p != nil && slices.ContainsFunc(p.steps, func(step step) bool { return step.path.Root() == field })
+}
+
+// MayChange tells whether a step may change what a path leads to, or something in it.
+func (p *Program) MayChange(field fieldpath.Path) bool {
+	return p != nil && slices.ContainsFunc(p.steps, func(step step) bool { return step.path.Overlaps(field) })
+}

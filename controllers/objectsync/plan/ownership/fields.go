@@ -1,0 +1,261 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package ownership
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"k8s.io/utils/lru"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+// UnownedPaths returns the paths of desired that fieldsV1, our managedFields entry on the live object, does not hold.
+//
+// When somebody else changes a field that we applied, our entry loses it; when the server merely writes a value in
+// another form, the entry keeps it. So an uncovered path is drift, and a differing value of a covered path is not.
+// The entry itself shows how each list is keyed, so no schema is needed. Keys that the server defaulted (a port's
+// protocol) may be missing from the desired item.
+//
+// One loss cannot be seen, because an atomic map that is still ours looks the same: that of every field of a map which
+// is itself the value of a key (a map of objects, or anything without a schema).
+//
+// Only what server-side apply records is looked at: not apiVersion, kind, status, and of metadata only labels and
+// annotations. The result is sorted.
+func UnownedPaths(desired map[string]any, fieldsV1 []byte) ([]string, error) {
+	gaps, err := unownedParts(desired, fieldsV1)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read our managedFields entry: %w", err)
+	}
+	var missing []string
+	for _, gap := range gaps {
+		missing = append(missing, gap.path)
+	}
+	slices.Sort(missing)
+	return missing, nil
+}
+
+// unownedPart is a part of the desired object that an entry does not hold, reported at its root.
+type unownedPart struct {
+	path string
+	// hasChildren is true if the part has parts of its own.
+	hasChildren bool
+}
+
+// setCache are the entries that were read last, by their text. Objects of one make have the same, and to read it is most of
+// what it takes to compare an object with what it is to be. They are read by many at once and changed by nobody. Long ones are
+// not kept, so that nobody's objects fill the memory; what is kept takes tens of MiB at most.
+var setCache = lru.New(128)
+
+// maxCachedSetBytes is the length in bytes of the longest text that is kept; that of a Deployment has about 2,000.
+const maxCachedSetBytes = 8 << 10
+
+func parseSet(fieldsV1 []byte) (*fieldpath.Set, error) {
+	text := string(fieldsV1)
+	if known, ok := setCache.Get(text); ok {
+		return known.(*fieldpath.Set), nil
+	}
+	set := &fieldpath.Set{}
+	if len(fieldsV1) > 0 {
+		if err := set.FromJSON(bytes.NewReader(fieldsV1)); err != nil {
+			return nil, err
+		}
+	}
+	if len(text) <= maxCachedSetBytes {
+		setCache.Add(text, set)
+	}
+	return set, nil
+}
+
+func unownedParts(desired map[string]any, fieldsV1 []byte) ([]unownedPart, error) {
+	owned, err := parseSet(fieldsV1)
+	if err != nil {
+		return nil, err
+	}
+	var gaps []unownedPart
+	reportUnownedInMap(managedPart(desired), owned, nil, func(path fieldpath.Path, desired any) {
+		_, isMap := desired.(map[string]any)
+		_, isList := desired.([]any)
+		gaps = append(gaps, unownedPart{path: path.String(), hasChildren: isMap || isList})
+	})
+	return gaps, nil
+}
+
+// managedPart is the part of an object that managedFields speak of.
+func managedPart(object map[string]any) map[string]any {
+	result := make(map[string]any, len(object))
+	for key, val := range object {
+		switch key {
+		case "apiVersion", "kind", "status":
+		case "metadata":
+			metadata, _ := val.(map[string]any)
+			kept := map[string]any{}
+			for _, field := range []string{"labels", "annotations"} {
+				if entries, ok := metadata[field].(map[string]any); ok && len(entries) > 0 {
+					kept[field] = entries
+				}
+			}
+			if len(kept) > 0 {
+				result[key] = kept
+			}
+		default:
+			result[key] = val
+		}
+	}
+	return result
+}
+
+// reportFunc must not keep the path: it is written over afterwards.
+type reportFunc func(path fieldpath.Path, desired any)
+
+func reportUnowned(desired any, element fieldpath.PathElement, owned *fieldpath.Set, path fieldpath.Path, report reportFunc) {
+	children, ok := owned.Children.Get(element)
+	if !ok || children.Empty() {
+		// A scalar, an atomic list or map, or an empty one: owned as a whole or not at all.
+		if !owned.Members.Has(element) && !ownsNothingWhenApplied(desired) {
+			report(path, desired)
+		}
+		return
+	}
+	switch typed := desired.(type) {
+	case map[string]any:
+		reportUnownedInMap(typed, children, path, report)
+	case []any:
+		reportUnownedInList(typed, children, path, report)
+	default:
+		if !owned.Members.Has(element) {
+			report(path, desired)
+		}
+	}
+}
+
+// ownsNothingWhenApplied tells whether an apply of a value may leave no trace in the entry: that of an empty list does not if the
+// list is keyed. An atomic list leaves one, but if it is empty and somebody else filled it (as the rules of an
+// aggregated ClusterRole are), it looks the same, and that is no drift either.
+func ownsNothingWhenApplied(desired any) bool {
+	switch typed := desired.(type) {
+	case []any:
+		return len(typed) == 0
+	case map[string]any:
+		for _, val := range typed {
+			if !ownsNothingWhenApplied(val) {
+				return false
+			}
+		}
+		return len(typed) > 0
+	default:
+		return false
+	}
+}
+
+func reportUnownedInMap(desired map[string]any, owned *fieldpath.Set, path fieldpath.Path, report reportFunc) {
+	for key, val := range desired {
+		element := fieldpath.FieldNameElement(key)
+		reportUnowned(val, element, owned, append(path, element), report)
+	}
+}
+
+func reportUnownedInList(desired []any, owned *fieldpath.Set, path fieldpath.Path, report reportFunc) {
+	// All elements are called alike.
+	var sample fieldpath.PathElement
+	forEachElement(owned, func(element fieldpath.PathElement) { sample = element })
+	var named fieldpath.PathElementSet
+	var defaulted []int
+	for index, item := range desired {
+		element, ok := elementOf(item, sample)
+		if !ok {
+			defaulted = append(defaulted, index)
+			continue
+		}
+		named.Insert(element)
+		reportUnowned(item, element, owned, append(path, displayElement(element, index)), report)
+	}
+	if len(defaulted) == 0 {
+		return
+	}
+	// An item that leaves a key to the server comes last, so that it cannot take the place of one that names it.
+	var free []fieldpath.PathElement
+	forEachElement(owned, func(element fieldpath.PathElement) {
+		if !named.Has(element) {
+			named.Insert(element)
+			free = append(free, element)
+		}
+	})
+	for _, index := range defaulted {
+		item := desired[index]
+		position := slices.IndexFunc(free, func(element fieldpath.PathElement) bool { return mayBeItem(element, item) })
+		if position < 0 {
+			report(append(path, fieldpath.IndexElement(index)), item)
+			continue
+		}
+		element := free[position]
+		free = slices.Delete(free, position, position+1)
+		reportUnowned(item, element, owned, append(path, displayElement(element, index)), report)
+	}
+}
+
+// forEachElement goes through the elements of a list, through some twice. Who owns a field of an item need not own the item.
+func forEachElement(list *fieldpath.Set, do func(fieldpath.PathElement)) {
+	list.Members.Iterate(do)
+	list.Children.Iterate(do)
+}
+
+// elementOf returns what an item is called in a list whose elements are called like sample. It fails if the item lacks a
+// key.
+func elementOf(item any, sample fieldpath.PathElement) (fieldpath.PathElement, bool) {
+	if sample.Key == nil {
+		return fieldpath.ValueElement(value.NewValueInterface(item)), true
+	}
+	fields, _ := item.(map[string]any)
+	key := make(value.FieldList, 0, len(*sample.Key))
+	for _, field := range *sample.Key {
+		val, ok := fields[field.Name]
+		if !ok {
+			return fieldpath.PathElement{}, false
+		}
+		key = append(key, value.Field{Name: field.Name, Value: value.NewValueInterface(val)})
+	}
+	return fieldpath.KeyElement(key...), true
+}
+
+// displayElement is how an item is shown in a path: by what it is called, or by its place if it is called by more than scalars.
+func displayElement(element fieldpath.PathElement, index int) fieldpath.PathElement {
+	isScalar := func(val value.Value) bool { return !val.IsMap() && !val.IsList() }
+	if element.Value != nil && isScalar(*element.Value) {
+		return element
+	}
+	if element.Key != nil && !slices.ContainsFunc(*element.Key, func(field value.Field) bool { return !isScalar(field.Value) }) {
+		return element
+	}
+	return fieldpath.IndexElement(index)
+}
+
+// mayBeItem tells whether a list element of a managedFields entry can be the item, some of whose keys the server defaulted.
+func mayBeItem(element fieldpath.PathElement, item any) bool {
+	fields, ok := item.(map[string]any)
+	if !ok || element.Key == nil {
+		return false
+	}
+	for _, key := range *element.Key {
+		if val, ok := fields[key.Name]; ok && !value.Equals(key.Value, value.NewValueInterface(val)) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,52 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package ownership
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ManagersOf returns the names of the managers that hold any of those paths of desired which [UnownedPaths] reported.
+func ManagersOf(desired map[string]any, entries []metav1.ManagedFieldsEntry, paths []string) ([]string, error) {
+	var holders []string
+	for _, entry := range entries {
+		if entry.FieldsV1 == nil {
+			continue
+		}
+		gaps, err := unownedParts(desired, entry.FieldsV1.GetRawBytes())
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the managedFields entry of %s: %w", entry.Manager, err)
+		}
+		holds := slices.ContainsFunc(paths, func(path string) bool {
+			return !slices.ContainsFunc(gaps, func(gap unownedPart) bool { return gap.contains(path) })
+		})
+		if holds && !slices.Contains(holders, entry.Manager) {
+			holders = append(holders, entry.Manager)
+		}
+	}
+	return holders, nil
+}
+
+// contains tells whether the path lies in the gap. The label app is not the root of the label app.kubernetes.io/name.
+func (g unownedPart) contains(path string) bool {
+	rest, ok := strings.CutPrefix(path, g.path)
+	return ok && (rest == "" || g.hasChildren && strings.ContainsRune(".[", rune(rest[0])))
+}

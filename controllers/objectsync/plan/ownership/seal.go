@@ -1,0 +1,160 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package ownership
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"hash"
+	"strings"
+)
+
+const (
+	// sealBytes is how much of an HMAC a seal holds: 144 bits.
+	sealBytes = 18
+	// sealLength is the length of a seal as text.
+	sealLength = sealBytes / 3 * 4
+	// maxMACs is how many keyed hashes are kept for reuse: more than verify at a time.
+	maxMACs = 64
+
+	sealPrefix, sealSuffix = `,"seal":"`, `"}`
+)
+
+// Sealer seals marks with the hub's key, and verifies seals. It may be used by many at once. A nil Sealer verifies nothing, and
+// what it seals nobody verifies.
+type Sealer struct {
+	key []byte
+	// macs are reused, since a mark is verified each time that it is read.
+	macs               chan *mac
+	insecureSkipVerify bool
+}
+
+// mac is a keyed hash with what it needs to make a seal without allocating.
+type mac struct {
+	hash.Hash
+	text []byte
+	sum  [sha256.Size]byte
+	seal [sealLength]byte
+}
+
+// InsecureSealer is the Sealer of those who have no key, such as kubectl's plugin: it takes every mark for what it claims. It must
+// never decide about a write.
+var InsecureSealer = &Sealer{insecureSkipVerify: true}
+
+// NewSealer returns a Sealer for the key, which must be the same for all replicas of a hub. Its seals have nothing in common
+// with the hashes that a [Hasher] makes with the same key.
+func NewSealer(key []byte) *Sealer {
+	derived := hmac.New(sha256.New, key)
+	_, _ = derived.Write([]byte("synchub.dev/mark/seal"))
+	return &Sealer{key: derived.Sum(nil), macs: make(chan *mac, maxMACs)}
+}
+
+// getMAC returns a keyed hash for one use, and give takes it back.
+func (s *Sealer) getMAC() *mac {
+	select {
+	case m := <-s.macs:
+		return m
+	default:
+		return &mac{Hash: hmac.New(sha256.New, s.key)}
+	}
+}
+
+func (s *Sealer) putMAC(m *mac) {
+	select {
+	case s.macs <- m:
+	default:
+	}
+}
+
+// Seal returns the mark as the value of [MarkAnnotation]: what it says, and a seal over the whole of that. Only with the hub's
+// key can it be made, for another object as little as with another word. Equal marks give equal texts.
+func (o Owner) Seal(mark Mark) string {
+	body := mark.encode()
+	body = body[:len(body)-1]
+	var text strings.Builder
+	text.Grow(len(body) + len(sealPrefix) + sealLength + len(sealSuffix))
+	text.Write(body)
+	text.WriteString(sealPrefix)
+	o.Sealer.appendSeal(&text, body)
+	text.WriteString(sealSuffix)
+	return text.String()
+}
+
+// EnsuredValue returns the value of [EnsuredAnnotation] on the object self, of a target or a mailbox.
+func (o Owner) EnsuredValue(self Self) string {
+	return o.LabelValue() + "." + o.Sealer.sealOf(o.ensuredText(self))
+}
+
+// HasEnsured tells whether o made the object self, by the value of [EnsuredAnnotation].
+func (o Owner) HasEnsured(value string, self Self) bool {
+	label, seal, _ := strings.Cut(value, ".")
+	return label == o.LabelValue() && o.Sealer.verify(seal, o.ensuredText(self))
+}
+
+// ensuredText is no beginning of any mark, and none of it can hold a slash.
+func (o Owner) ensuredText(self Self) string {
+	return strings.Join([]string{"ensured", o.LabelValue(), self.Group, self.Kind, self.Namespace, self.Name}, "/")
+}
+
+// verifyMark tells whether the text of a mark bears the seal over what it says.
+func (s *Sealer) verifyMark(text string) bool {
+	if s != nil && s.insecureSkipVerify {
+		return true
+	}
+	end := len(text) - len(sealSuffix)
+	start := end - sealLength
+	said := start - len(sealPrefix)
+	return said > 0 && text[end:] == sealSuffix && text[said:start] == sealPrefix && s.verify(text[start:end], text[:said])
+}
+
+// verify tells whether the Sealer made the seal for the text.
+func (s *Sealer) verify(seal, text string) bool {
+	if s == nil || s.insecureSkipVerify {
+		return s != nil
+	}
+	m := s.getMAC()
+	defer s.putMAC(m)
+	m.text = append(m.text[:0], text...)
+	m.computeSeal(m.text)
+	return hmac.Equal([]byte(seal), m.seal[:])
+}
+
+// sealOf returns the seal for a text, which is empty without a key.
+func (s *Sealer) sealOf(text string) string {
+	var seal strings.Builder
+	s.appendSeal(&seal, []byte(text))
+	return seal.String()
+}
+
+// appendSeal writes the seal for a text, or nothing without a key.
+func (s *Sealer) appendSeal(to *strings.Builder, text []byte) {
+	if s == nil || s.insecureSkipVerify {
+		return
+	}
+	m := s.getMAC()
+	defer s.putMAC(m)
+	m.computeSeal(text)
+	to.Write(m.seal[:])
+}
+
+// computeSeal makes the seal for a text.
+func (m *mac) computeSeal(text []byte) {
+	m.Reset()
+	_, _ = m.Write(text)
+	base64.RawURLEncoding.Encode(m.seal[:], m.Sum(m.sum[:0])[:sealBytes])
+}

@@ -1,0 +1,36 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package ownership
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// Who writes objects with very many fields must not fill the hub's memory.
+func TestLongEntriesAreNotCached(t *testing.T) {
+	for length, kept := range map[int]bool{10: true, maxCachedSetBytes: false} {
+		text := fmt.Sprintf(`{"f:%s":{}}`, strings.Repeat("a", length))
+		if _, err := UnownedPaths(nil, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := setCache.Get(text); ok != kept {
+			t.Errorf("an entry of %d bytes: want it kept %t, got %t", len(text), kept, ok)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package ownership
+
+import (
+	"bytes"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// TakeOwnership returns the managedFields of an object with the fields that the manager applies taken from all who own them by
+// an update. It returns false, and the entries as they are, if there is nothing to take.
+//
+// An apply removes a field that it leaves out only if nobody else owns it. Whoever created an object that is then
+// adopted owns all of it, for ever; so without this a field removed from the source would stay on the target. Of a list's
+// item that is applied everything is taken, what the server defaulted in it too: else the item would stay as a torso.
+//
+// What others apply stays theirs, since they mean to hold it, and so do the fields of subresources. An entry that is left
+// empty is dropped, one that cannot be read is left alone.
+func TakeOwnership(entries []metav1.ManagedFieldsEntry, manager string) ([]metav1.ManagedFieldsEntry, bool) {
+	applied := &fieldpath.Set{}
+	for _, entry := range entries {
+		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
+			if fields, ok := fieldSetOf(entry); ok {
+				applied = applied.Union(fields)
+			}
+		}
+	}
+	above := ancestors(applied)
+	var kept []metav1.ManagedFieldsEntry
+	changed := false
+	for _, entry := range entries {
+		rest, taken := removeApplied(entry, applied, above)
+		changed = changed || taken
+		if rest != nil {
+			kept = append(kept, *rest)
+		}
+	}
+	if !changed {
+		return entries, false
+	}
+	return kept, true
+}
+
+// removeApplied returns the entry without the applied fields, nil if nothing is left of it, and whether there were any.
+func removeApplied(entry metav1.ManagedFieldsEntry, applied, ancestors *fieldpath.Set) (*metav1.ManagedFieldsEntry, bool) {
+	if entry.Operation != metav1.ManagedFieldsOperationUpdate || entry.Subresource != "" {
+		return &entry, false
+	}
+	fields, ok := fieldSetOf(entry)
+	if !ok {
+		return &entry, false
+	}
+	rest := fields.RecursiveDifference(applied)
+	// An update owns each map that it wrote besides what is in it, an apply does not. A map of which nothing else is
+	// left would stay behind empty, and to an API server an empty emptyDir is not the absence of one.
+	for hollow := rest.Leaves().Intersection(ancestors); !hollow.Empty(); hollow = rest.Leaves().Intersection(ancestors) {
+		rest = rest.Difference(hollow)
+	}
+	if rest.Equals(fields) {
+		return &entry, false
+	}
+	if rest.Empty() {
+		return nil, true
+	}
+	data, err := rest.ToJSON()
+	if err != nil {
+		return &entry, false
+	}
+	entry.FieldsV1 = metav1.NewFieldsV1(string(data))
+	return &entry, true
+}
+
+func fieldSetOf(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, bool) {
+	if entry.FieldsV1 == nil {
+		return nil, false
+	}
+	fields := &fieldpath.Set{}
+	if err := fields.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err != nil {
+		return nil, false
+	}
+	return fields, true
+}
+
+// ancestors returns the paths above those of the set.
+func ancestors(set *fieldpath.Set) *fieldpath.Set {
+	above := &fieldpath.Set{}
+	for path := range set.All() {
+		for length := 1; length < len(path); length++ {
+			above.Insert(path[:length])
+		}
+	}
+	return above
+}

@@ -1,0 +1,23 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package policy decides what may pass between a mailbox and its target, whatever the configs of the mailbox ask for and
+// whatever the target holds: in which namespaces, of which APIs, and under which names.
+//
+// The defaults deny. What lifts one is written by an operator: a PublishedResource or a SyncTarget says so in so many words.
+//
+// The package is pure: it knows names, not objects.
+package policy

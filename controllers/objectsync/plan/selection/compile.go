@@ -1,0 +1,188 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package selection
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
+)
+
+// Entry is one resource that a config names, for reports about resources that are not there.
+type Entry struct {
+	// Config is the config's id, Kind/name.
+	Config string
+	// Field is the entry's path in the config.
+	Field string
+	// Up is true if the entry selects objects of the target, and then the rest names what the target serves.
+	Up bool
+	// Group and Version, with either Resource or Kind.
+	Group, Version, Resource, Kind string
+	// Namespaces and Names are where it selects, as the config says it; set for entries about what comes up.
+	Namespaces, Names []string
+}
+
+// Problem is an entry that cannot be compiled. It selects and converts nothing; all other entries stand.
+type Problem struct {
+	Field, Message string
+}
+
+// SyncerConfigID names a SyncerConfig in reports.
+func SyncerConfigID(name string) string { return "SyncerConfig/" + name }
+
+// EdgeSyncConfigID names an EdgeSyncConfig in reports.
+func EdgeSyncConfigID(name string) string { return "EdgeSyncConfig/" + name }
+
+// Compile makes the matcher of a mailbox from all its configs, in any order. It never fails: what cannot be understood
+// selects nothing and is listed by [Matcher.Problems].
+func Compile(syncerConfigs []*edgev2alpha1.SyncerConfig, edgeSyncConfigs []*edgev2alpha1.EdgeSyncConfig) *Matcher {
+	matcher := &Matcher{
+		down:              newIndex(false),
+		up:                newIndex(true),
+		problems:          map[string][]Problem{},
+		configsWithRules:  map[string]struct{}{},
+		reachedNamespaces: newNameSet(nil),
+		emptyEntries:      map[string][]string{},
+	}
+	for _, source := range oldestFirst(syncerConfigs, edgeSyncConfigs) {
+		source.add(matcher)
+	}
+	return matcher
+}
+
+// configSource is a config that is to be compiled.
+type configSource struct {
+	id      string
+	created time.Time
+	add     func(*Matcher)
+}
+
+// oldestFirst orders the configs by creation, then by kind and name, so that every hub decides alike.
+func oldestFirst(syncerConfigs []*edgev2alpha1.SyncerConfig, edgeSyncConfigs []*edgev2alpha1.EdgeSyncConfig) []configSource {
+	sources := make([]configSource, 0, len(syncerConfigs)+len(edgeSyncConfigs))
+	for _, config := range syncerConfigs {
+		sources = append(sources, configSource{SyncerConfigID(config.Name), config.CreationTimestamp.Time, func(m *Matcher) { m.addSyncerConfig(config) }})
+	}
+	for _, config := range edgeSyncConfigs {
+		sources = append(sources, configSource{EdgeSyncConfigID(config.Name), config.CreationTimestamp.Time, func(m *Matcher) { m.addEdgeSyncConfig(config) }})
+	}
+	slices.SortStableFunc(sources, func(a, b configSource) int {
+		return cmp.Or(a.created.Compare(b.created), strings.Compare(a.id, b.id))
+	})
+	return sources
+}
+
+// addConfig makes a config the youngest so far.
+func (m *Matcher) addConfig(added *config, specs []edgev2alpha1.Conversion) *config {
+	added.age = len(m.configs)
+	m.configs = append(m.configs, added)
+	var all []*conversion.Conversion
+	for i, spec := range specs {
+		compiled, err := conversion.New(spec)
+		if err != nil {
+			m.addProblem(added, fmt.Sprintf("spec.conversions[%d]", i), err.Error())
+			continue
+		}
+		all = append(all, &compiled)
+	}
+	added.conversions = newConversions(all)
+	return added
+}
+
+func (m *Matcher) addProblem(config *config, field, message string) {
+	m.problems[config.id] = append(m.problems[config.id], Problem{Field: field, Message: message})
+}
+
+// nameScope is where an entry looks for objects: each of the names in each of the namespaces.
+type nameScope struct {
+	namespaces, names nameSet
+	// scan is true if looking names up would take many more keys than the config has lines: a small config must not
+	// make a large matcher.
+	scan bool
+}
+
+// newNameScope returns a place for as many resources as share it.
+func newNameScope(namespaces, names []string, resources int) nameScope {
+	made := nameScope{namespaces: newNameSet(namespaces), names: newNameSet(names)}
+	// No object has an empty name.
+	delete(made.names.names, "")
+	keys := len(made.namespaces.names) * len(made.names.names) * resources
+	lines := len(made.namespaces.names) + len(made.names.names) + resources
+	made.scan = made.namespaces.all || made.names.all || keys > 2*lines
+	return made
+}
+
+// metadataSelector narrow an entry to some of the objects it names.
+type metadataSelector struct {
+	labels      labels.Selector
+	annotations map[string]string
+}
+
+// compileMetadataSelector returns nil, which lets no object pass, for a selector that cannot be understood.
+func (m *Matcher) compileMetadataSelector(config *config, field string, selector *metav1.LabelSelector, annotations map[string]string) *metadataSelector {
+	compiled := &metadataSelector{annotations: annotations}
+	if selector != nil {
+		var err error
+		if compiled.labels, err = metav1.LabelSelectorAsSelector(selector); err != nil {
+			m.addProblem(config, field+".labelSelector", err.Error())
+			return nil
+		}
+	}
+	return compiled
+}
+
+// addEntry makes the rules of one entry.
+func (m *Matcher) addEntry(entry Entry, config *config, limits *metadataSelector, places ...nameScope) {
+	entry.Config = config.id
+	m.entries = append(m.entries, entry)
+	switch {
+	case entry.Resource == "" && entry.Kind == "":
+		m.addProblem(config, entry.Field, "it names neither a resource nor a kind")
+		return
+	case strings.Contains(entry.Resource, "/"):
+		m.addProblem(config, entry.Field, fmt.Sprintf("%q is a subresource; name the resource", entry.Resource))
+		return
+	case limits == nil:
+		return
+	}
+	direction := m.down
+	if entry.Up {
+		direction = m.up
+	}
+	idle := true
+	for _, place := range places {
+		if !place.namespaces.empty() && !place.names.empty() {
+			idle = false
+			m.configsWithRules[config.id] = struct{}{}
+			if !entry.Up {
+				m.reachedNamespaces = m.reachedNamespaces.with(place.namespaces)
+			}
+			direction.add(entry, &rule{config: config, field: entry.Field, version: entry.Version, nameScope: place, metadataSelector: *limits})
+		}
+	}
+	if idle {
+		m.emptyEntries[config.id] = append(m.emptyEntries[config.id], entry.Field)
+	}
+}

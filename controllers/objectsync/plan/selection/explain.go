@@ -1,0 +1,150 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package selection
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Explanation is what one entry about what goes down makes of an object. It is for people who wonder.
+type Explanation struct {
+	// Config is the config's id, Field the entry's path in it.
+	Config, Field string
+	// Why says what keeps the entry from selecting the object; empty if it selects it.
+	Why string
+	// conditionsMet is how many of the entry's conditions the object meets, in the order in which they are looked at.
+	conditionsMet int
+}
+
+// Explain returns what each entry that speaks of the object's resource makes of it: those that select it first, then
+// those that come nearest to that.
+func (m *Matcher) Explain(mailbox Object) []Explanation {
+	if m == nil {
+		return nil
+	}
+	best := map[[2]string]Explanation{}
+	for _, rules := range m.down.rulesFor(mailbox.Resource.GroupResource(), mailbox.Kind) {
+		for _, rule := range rules.all {
+			reading := rule.explain(mailbox)
+			key := [2]string{reading.Config, reading.Field}
+			switch before, ok := best[key]; {
+			case !ok || reading.conditionsMet > before.conditionsMet:
+				best[key] = reading
+			case reading.conditionsMet == before.conditionsMet && reading.Why != before.Why && len(before.Why) < maxExplanationLength:
+				// The entry looks in several places.
+				before.Why += ", and " + reading.Why
+				best[key] = before
+			}
+		}
+	}
+	for _, entry := range m.entries {
+		key := [2]string{entry.Config, entry.Field}
+		if _, ok := best[key]; !ok && !entry.Up && entry.concerns(mailbox) {
+			best[key] = Explanation{Config: entry.Config, Field: entry.Field, Why: m.explainNoRule(entry)}
+		}
+	}
+	return slices.SortedFunc(maps.Values(best), func(a, b Explanation) int {
+		return cmp.Or(cmp.Compare(b.conditionsMet, a.conditionsMet), strings.Compare(a.Config, b.Config), strings.Compare(a.Field, b.Field))
+	})
+}
+
+// explain looks at the conditions in turn.
+func (r *rule) explain(object Object) Explanation {
+	reading := Explanation{Config: r.config.id, Field: r.field}
+	for _, condition := range []struct {
+		met bool
+		why func() string
+	}{
+		{r.hasVersion(object), func() string { return fmt.Sprintf("it asks for version %s, which mailboxes do not serve", r.version) }},
+		{r.hasNamespace(object), func() string { return r.explainNamespace(object) }},
+		{r.hasName(object), func() string { return r.explainName(object) }},
+		{r.hasLabels(object), func() string { return fmt.Sprintf("its labelSelector %q does not match the object's labels", r.labels) }},
+		{r.hasAnnotations(object), func() string { return "the object lacks " + r.missingAnnotation(object) }},
+	} {
+		if !condition.met {
+			reading.Why = condition.why()
+			break
+		}
+		reading.conditionsMet++
+	}
+	return reading
+}
+
+func (r *rule) explainNamespace(object Object) string {
+	switch {
+	case object.Namespace == "":
+		return "it speaks of objects in namespaces"
+	case r.namespaces.has(""):
+		return "it speaks of objects that are in no namespace"
+	case r.namespaces.all:
+		return fmt.Sprintf("%q does not include the system namespace %s", All, object.Namespace)
+	default:
+		return "it names the namespaces " + joinNames(r.namespaces.sorted())
+	}
+}
+
+func (r *rule) explainName(object Object) string {
+	if r.names.all {
+		return fmt.Sprintf("%q does not include what Kubernetes itself makes, such as %s", All, object.Name)
+	}
+	return "it names the objects " + joinNames(r.names.sorted())
+}
+
+// missingAnnotation names the first annotation that the object does not have as it must.
+func (r *rule) missingAnnotation(object Object) string {
+	for _, key := range slices.Sorted(maps.Keys(r.annotations)) {
+		if actual, ok := object.Annotations.Lookup(key); !ok || actual != r.annotations[key] {
+			return fmt.Sprintf("the annotation %s with the value %q", key, r.annotations[key])
+		}
+	}
+	return "an annotation"
+}
+
+// explainNoRule says why there is no rule of an entry.
+func (m *Matcher) explainNoRule(entry Entry) string {
+	for _, problem := range m.problems[entry.Config] {
+		if problem.Field == entry.Field || strings.HasPrefix(problem.Field, entry.Field+".") {
+			return "it cannot be understood: " + problem.Message
+		}
+	}
+	return "a list of it is absent or empty, which selects nothing"
+}
+
+// concerns tells whether an entry names the object's resource, its kind, or all of its group.
+func (e Entry) concerns(object Object) bool {
+	return e.Group == object.Resource.Group &&
+		(e.Resource != "" && (e.Resource == object.Resource.Resource || e.Resource == All) ||
+			e.Resource == "" && (e.Kind == object.Kind || e.Kind == All))
+}
+
+const (
+	// maxListedNames are how many names are listed.
+	maxListedNames = 5
+	// maxExplanationLength is when a message is long enough.
+	maxExplanationLength = 200
+)
+
+func joinNames(names []string) string {
+	if more := len(names) - maxListedNames; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListedNames], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}

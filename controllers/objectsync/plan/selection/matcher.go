@@ -1,0 +1,195 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package selection
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+)
+
+// Matcher answers which objects of a mailbox and its target are selected. It never changes. The nil Matcher selects
+// nothing.
+type Matcher struct {
+	// down holds what mailbox objects are selected by, up what target objects are selected by.
+	down, up index
+	// configs are all configs, the oldest first.
+	configs  []*config
+	entries  []Entry
+	problems map[string][]Problem
+	// configsWithRules holds the configs with at least one rule.
+	configsWithRules map[string]struct{}
+	// reachedNamespaces are the namespaces that entries about what goes down speak of.
+	reachedNamespaces nameSet
+	// emptyEntries holds, by config, the entries that select nothing because a list is empty.
+	emptyEntries map[string][]string
+	// partial is true if the mailbox has other configs, of which it is unknown what they select.
+	partial bool
+}
+
+// config is what the entries of one config share.
+type config struct {
+	id string
+	// age orders the configs of a mailbox: the oldest has the least.
+	age          int
+	policy       ownership.Policy
+	statusReturn bool
+	suspended    bool
+	conversions  conversions
+}
+
+// Match returns how an object of the mailbox is selected to go down; ok is false if it is not.
+func (m *Matcher) Match(mailbox Object) (selection Selection, ok bool) {
+	if m == nil {
+		return Selection{}, false
+	}
+	return merge(m.down.configsMatching(mailbox), mailbox, (*conversions).down)
+}
+
+// AsPartial returns a matcher that selects the same, and says that the mailbox has other configs, which may select more.
+func (m *Matcher) AsPartial() *Matcher {
+	partial := *m
+	partial.partial = true
+	return &partial
+}
+
+// IsPartial tells whether other configs may select what the matcher does not: that it selects an object counts, that it does
+// not says nothing.
+func (m *Matcher) IsPartial() bool { return m != nil && m.partial }
+
+// HasConfig tells whether the matcher was made from a config, among others.
+func (m *Matcher) HasConfig(id string) bool {
+	return m != nil && slices.ContainsFunc(m.configs, func(one *config) bool { return one.id == id })
+}
+
+// IsSuspended tells whether all entries that speak of objects of this name, whatever their labels, are suspended, or only configs
+// may speak of it that are unknown. Then what went down stays as it is even if the object is gone or is not selected any more.
+func (m *Matcher) IsSuspended(mailbox Object) bool {
+	if m == nil {
+		return false
+	}
+	configs := m.down.configsWhere(mailbox, func(rule *rule) bool { return rule.matchesName(mailbox) })
+	if len(configs) == 0 {
+		return m.partial
+	}
+	return !slices.ContainsFunc(configs, func(config *config) bool { return !config.suspended })
+}
+
+// MatchUp returns how an object of the target is selected to come up; ok is false if it is not.
+func (m *Matcher) MatchUp(target Object) (selection Selection, ok bool) {
+	if m == nil {
+		return Selection{}, false
+	}
+	return merge(m.up.configsMatching(target), target, (*conversions).up)
+}
+
+// SelectsDown tells whether an entry about what goes down speaks of a resource of the mailbox.
+func (m *Matcher) SelectsDown(resource schema.GroupResource, kind string) bool {
+	return m != nil && len(m.down.rulesFor(resource, kind)) > 0
+}
+
+// SelectsInNamespace tells whether an entry about what goes down speaks of objects in a namespace.
+func (m *Matcher) SelectsInNamespace(name string) bool {
+	return m != nil && name != "" && (m.reachedNamespaces.has(name) || m.reachedNamespaces.all && !isSystemNamespace(name))
+}
+
+// SelectsUp tells whether an entry about what comes up speaks of a resource of the target.
+func (m *Matcher) SelectsUp(resource schema.GroupResource, kind string) bool {
+	return m != nil && len(m.up.rulesFor(resource, kind)) > 0
+}
+
+// NamedVersions returns the versions that entries name for a resource of the mailbox and of the target, those that count before
+// others first: by the age of the configs, in one config what goes down first, then in the order of the entries. "*" names none.
+func (m *Matcher) NamedVersions(mailbox, target API) []NamedVersion {
+	if m == nil {
+		return nil
+	}
+	naming := slices.Concat(m.down.rulesNaming(mailbox), m.up.rulesNaming(target))
+	slices.SortStableFunc(naming, func(a, b *rule) int { return cmp.Compare(a.config.age, b.config.age) })
+	var named []NamedVersion
+	for _, rule := range naming {
+		one := NamedVersion{Version: rule.version, Config: rule.config.id, Field: rule.field}
+		// An entry that looks in several places has as many rules.
+		if rule.version != "" && !slices.Contains(named, one) {
+			named = append(named, one)
+		}
+	}
+	return named
+}
+
+// HasRules tells whether a config has an entry that can select something.
+func (m *Matcher) HasRules(config string) bool {
+	if m == nil {
+		return false
+	}
+	_, ok := m.configsWithRules[config]
+	return ok
+}
+
+// EmptyEntries returns the entries of a config that select nothing because a list of theirs is absent or empty.
+func (m *Matcher) EmptyEntries(config string) []string {
+	if m == nil {
+		return nil
+	}
+	return m.emptyEntries[config]
+}
+
+// Problems returns the entries of a config that could not be compiled.
+func (m *Matcher) Problems(config string) []Problem {
+	if m == nil {
+		return nil
+	}
+	return m.problems[config]
+}
+
+// Entries returns every resource that any config names.
+func (m *Matcher) Entries() []Entry {
+	if m == nil {
+		return nil
+	}
+	return m.entries
+}
+
+// merge makes one selection of all configs that select the object.
+func merge(configs []*config, object Object, convert convertFunc) (selection Selection, ok bool) {
+	if len(configs) == 0 {
+		return Selection{}, false
+	}
+	slices.SortFunc(configs, func(a, b *config) int { return cmp.Compare(a.age, b.age) })
+	configs = slices.Compact(configs)
+	selection = Selection{Policy: ownership.PolicyDelete, Suspended: true}
+	name := object.conversionName()
+	oldest, conversion := convert(&configs[0].conversions, name)
+	selection.Conversion = conversion
+	for _, config := range configs {
+		if config.policy == ownership.PolicyOrphan {
+			selection.Policy = ownership.PolicyOrphan
+		}
+		selection.StatusReturn = selection.StatusReturn || config.statusReturn
+		selection.Suspended = selection.Suspended && config.suspended
+		selection.Configs = append(selection.Configs, config.id)
+		if other, _ := convert(&config.conversions, name); other != oldest {
+			selection.Overruled = append(selection.Overruled, config.id)
+		}
+	}
+	slices.Sort(selection.Configs)
+	slices.Sort(selection.Overruled)
+	return selection, true
+}

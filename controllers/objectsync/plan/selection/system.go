@@ -1,0 +1,104 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package selection
+
+import (
+	"strings"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// bootstrapLabel is on what the API server itself creates and repairs, such as its default ClusterRoles.
+const bootstrapLabel = "kubernetes.io/bootstrapping"
+
+// systemObjects recognise Kubernetes' own among the objects of a resource.
+var systemObjects = map[schema.GroupResource]func(Object) bool{
+	{Resource: "namespaces"}: func(o Object) bool {
+		return isSystemNamespace(o.Name) || o.Name == corev1.NamespaceDefault
+	},
+	{Resource: "configmaps"}:      isSystemConfigMap,
+	{Resource: "serviceaccounts"}: func(o Object) bool { return o.Name == "default" },
+	{Resource: "secrets"}: func(o Object) bool {
+		return o.SecretType == string(corev1.SecretTypeServiceAccountToken) || o.SecretType == string(corev1.SecretTypeBootstrapToken)
+	},
+	{Resource: "services"}:  isAPIServerService,
+	{Resource: "endpoints"}: isAPIServerService,
+	{Group: discoveryv1.GroupName, Resource: "endpointslices"}:   isAPIServerService,
+	{Group: rbacv1.GroupName, Resource: "roles"}:                 isSystemRBAC,
+	{Group: rbacv1.GroupName, Resource: "rolebindings"}:          isSystemRBAC,
+	{Group: rbacv1.GroupName, Resource: "clusterroles"}:          isSystemRBAC,
+	{Group: rbacv1.GroupName, Resource: "clusterrolebindings"}:   isSystemRBAC,
+	{Group: schedulingv1.GroupName, Resource: "priorityclasses"}: func(o Object) bool { return strings.HasPrefix(o.Name, "system-") },
+}
+
+// IsSystem tells whether an object is one that Kubernetes itself makes in every cluster or namespace. Such an object
+// has a counterpart on the other side, kept by that side's own controllers, so a wildcard never selects it; a config
+// that names it does.
+func IsSystem(object Object) bool {
+	if object.Labels.Has(bootstrapLabel) {
+		return true
+	}
+	isOwn, ok := systemObjects[object.Resource.GroupResource()]
+	return ok && isOwn(object)
+}
+
+// IsUserObject tells whether "all objects" includes an object: it is neither Kubernetes' own nor in one of its namespaces.
+func IsUserObject(object Object) bool { return !IsSystem(object) && !inSystemNamespace(object) }
+
+// isSystemConfigMap knows the root certificate of every namespace and what API servers keep for each other.
+func isSystemConfigMap(object Object) bool {
+	switch object.Name {
+	case "kube-root-ca.crt":
+		return true
+	case "extension-apiserver-authentication", "kube-apiserver-legacy-service-account-token-tracking":
+		return object.Namespace == metav1.NamespaceSystem
+	default:
+		return false
+	}
+}
+
+func isSystemRBAC(object Object) bool { return strings.HasPrefix(object.Name, "system:") }
+
+// isAPIServerService recognises the name under which pods reach the API server.
+func isAPIServerService(object Object) bool {
+	return object.Namespace == corev1.NamespaceDefault && object.Name == "kubernetes"
+}
+
+func isSystemNamespace(name string) bool { return strings.HasPrefix(name, "kube-") }
+
+// inSystemNamespace tells whether the object is one of what Kubernetes runs in its own namespaces. Events and Leases there
+// tell of the cluster's health, which is what whoever asks for them in all namespaces wants to see.
+func inSystemNamespace(object Object) bool {
+	if !isSystemNamespace(object.Namespace) {
+		return false
+	}
+	switch object.Resource.GroupResource() {
+	case schema.GroupResource{Group: corev1.GroupName, Resource: "events"},
+		schema.GroupResource{Group: eventsv1.GroupName, Resource: "events"},
+		schema.GroupResource{Group: coordinationv1.GroupName, Resource: "leases"}:
+		return false
+	default:
+		return true
+	}
+}

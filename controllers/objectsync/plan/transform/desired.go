@@ -1,0 +1,149 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transform
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+)
+
+// annotationLimit is what the API server allows for the sum of all annotation keys and values of one object
+// (k8s.io/apimachinery/pkg/api/validation.TotalAnnotationSizeLimitB).
+const annotationLimit = 256 << 10
+
+// ReasonInvalid is the reason of a [InvalidObjectError] for an object that could never be of use on the other side.
+const ReasonInvalid = "Invalid"
+
+// InvalidObjectError means that an object must not travel as it is.
+type InvalidObjectError struct {
+	// Reason is [ReasonInvalid].
+	Reason string
+	// Field is the path of the field at fault, such as metadata.name.
+	Field string
+	// Message says what is wrong with it and what to do.
+	Message string
+}
+
+func (e *InvalidObjectError) Error() string {
+	return e.Field + ": " + e.Message
+}
+
+// TooLargeError means that an object's annotations leave no room for the mark.
+type TooLargeError struct {
+	// Size of the annotations including the mark, in bytes.
+	Size int
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("the annotations with the hub's mark take %d bytes, the API server allows %d: remove some annotations", e.Size, annotationLimit)
+}
+
+// Desired is what one side must hold for one object of the other.
+type Desired struct {
+	// DroppedPaths are the paths of what the mailbox would not keep, and Object is without.
+	DroppedPaths []string
+	// Object is what to write, marks included.
+	Object *unstructured.Unstructured
+	// Mark is the mark that Object carries, unless it is held as another (see [Desired.AsMarked]).
+	Mark ownership.Mark
+	// IgnoredFields are fields that Object leaves to the other side.
+	IgnoredFields []IgnoredField
+	// DeferredFields are those of them that are not to be ignored any more: they are left until the source changes (see
+	// [Down.DesiredForMark]). Only fields are listed that the source has.
+	DeferredFields []IgnoredField
+
+	// owner seals the mark.
+	owner ownership.Owner
+	// forCreate is the content with which the object is created, marks excluded; nil if it is the same.
+	forCreate map[string]any
+}
+
+// ForCreate returns what to create: fields that are left to the other side from then on may be set once.
+func (d *Desired) ForCreate() *unstructured.Unstructured {
+	if d.forCreate == nil {
+		return d.Object
+	}
+	first := (&unstructured.Unstructured{Object: d.forCreate}).DeepCopy()
+	for field, marks := range map[string]map[string]string{"labels": d.Object.GetLabels(), "annotations": d.Object.GetAnnotations()} {
+		for _, key := range []string{ownership.OwnerLabel, ownership.MarkAnnotation} {
+			if value, ok := marks[key]; ok {
+				setMetadataEntry(first.Object, field, key, value)
+			}
+		}
+	}
+	return first
+}
+
+// AsMarked returns the same, for an object whose mark says it otherwise but means the same: since it was made, the source
+// has not changed, only the list of what is ignored. Such an object is in sync.
+func (d *Desired) AsMarked(mark ownership.Mark) *Desired {
+	held := *d
+	held.Mark.Hash, held.Mark.Ignored = mark.Hash, mark.Ignored
+	return &held
+}
+
+// seal completes the mark, which has its source, policy and direction, and puts it on the content.
+func seal(content map[string]any, mark ownership.Mark, owner ownership.Owner, hasher ownership.Hasher) (*Desired, error) {
+	hash, err := hasher.Hash(content)
+	if err != nil {
+		source := mark.Source
+		return nil, fmt.Errorf("%s %s/%s: %w", schema.GroupResource{Group: source.Group, Resource: source.Resource}, source.Namespace, source.Name, err)
+	}
+	object := &unstructured.Unstructured{Object: content}
+	mark.Version, mark.Hub, mark.SyncTarget = ownership.MarkVersion, owner.Hub, owner.SyncTarget
+	mark.Self, mark.Hash = SelfOf(object), hash
+	setMetadataEntry(content, "labels", ownership.OwnerLabel, owner.LabelValue())
+	setMetadataEntry(content, "annotations", ownership.MarkAnnotation, owner.Seal(mark))
+	if size := annotationSize(object.GetAnnotations()); size > annotationLimit {
+		return nil, &TooLargeError{Size: size}
+	}
+	return &Desired{Object: object, Mark: mark, owner: owner}, nil
+}
+
+// SelfOf returns how the mark on object names its bearer.
+func SelfOf(object *unstructured.Unstructured) ownership.Self {
+	gvk := object.GroupVersionKind()
+	return ownership.Self{Group: gvk.Group, Kind: gvk.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
+}
+
+// conversionName returns what a conversion calls the object.
+func conversionName(object *unstructured.Unstructured) conversion.Name {
+	return conversion.Name{GVK: object.GroupVersionKind(), Namespace: object.GetNamespace(), Name: object.GetName()}
+}
+
+func setMetadataEntry(content map[string]any, field, key, value string) {
+	metadata, _ := content["metadata"].(map[string]any)
+	entries, ok := metadata[field].(map[string]any)
+	if !ok {
+		entries = map[string]any{}
+		metadata[field] = entries
+	}
+	entries[key] = value
+}
+
+func annotationSize(annotations map[string]string) int {
+	size := 0
+	for key, value := range annotations {
+		size += len(key) + len(value)
+	}
+	return size
+}

@@ -1,0 +1,133 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transform
+
+import (
+	"encoding/base64"
+	"maps"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
+)
+
+const (
+	crdGroup = "apiextensions.k8s.io"
+	crdKind  = "CustomResourceDefinition"
+)
+
+// registryAnnotations bind a pull secret to a ServiceAccount of the OpenShift cluster that made it, before and since
+// version 4.16.
+var registryAnnotations = []string{"openshift.io/token-secret.name", "openshift.io/internal-registry-auth-token.service-account"}
+
+// rename gives the content another name. A CustomResourceDefinition says its name in its spec, too.
+func rename(content map[string]any, name conversion.Name) error {
+	object := &unstructured.Unstructured{Object: content}
+	before := object.GetName()
+	object.SetGroupVersionKind(name.GVK)
+	object.SetName(name.Name)
+	object.SetNamespace(name.Namespace)
+	if name.Name == before || name.GVK.Group != crdGroup || name.GVK.Kind != crdKind {
+		return nil
+	}
+	plural, group, ok := strings.Cut(name.Name, ".")
+	if !ok || plural == "" || group == "" {
+		return &InvalidObjectError{
+			Reason: ReasonInvalid, Field: "metadata.name",
+			Message: "the conversion calls it " + name.Name + ", but a CustomResourceDefinition is called by its plural name, a dot and its group",
+		}
+	}
+	if spec, ok := content["spec"].(map[string]any); ok {
+		spec["group"] = group
+		if names, ok := spec["names"].(map[string]any); ok {
+			names["plural"] = plural
+		}
+	}
+	return nil
+}
+
+// adaptForOtherCluster does what an object of its kind needs to be of use on another cluster than the one it comes from.
+func adaptForOtherCluster(content map[string]any) error {
+	switch kindOf(content) {
+	case schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}:
+		// Finalization of a namespace is each side's own affair.
+		delete(content, "spec")
+	case schema.GroupVersionKind{Version: "v1", Kind: "Secret"}:
+		foldStringData(content)
+		return adaptSecret(content)
+	}
+	return nil
+}
+
+func kindOf(content map[string]any) schema.GroupVersionKind {
+	return (&unstructured.Unstructured{Object: content}).GroupVersionKind()
+}
+
+func isTokenSecret(content map[string]any) bool {
+	return kindOf(content) == schema.GroupVersionKind{Version: "v1", Kind: "Secret"} &&
+		content["type"] == string(corev1.SecretTypeServiceAccountToken)
+}
+
+// adaptSecret leaves to the target what only its own controllers can fill in.
+func adaptSecret(content map[string]any) error {
+	metadata, _ := content["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	switch content["type"] {
+	case string(corev1.SecretTypeServiceAccountToken):
+		if name, _ := annotations[corev1.ServiceAccountNameKey].(string); name == "" {
+			return annotationError(corev1.ServiceAccountNameKey, "a token Secret must name its ServiceAccount, else the target gives it no token: set the annotation")
+		}
+		delete(annotations, corev1.ServiceAccountUIDKey)
+		delete(content, "data")
+		// The target's token could not be filled in.
+		delete(content, "immutable")
+	case string(corev1.SecretTypeDockercfg), string(corev1.SecretTypeDockerConfigJson):
+		for _, key := range registryAnnotations {
+			if _, ok := annotations[key]; ok {
+				return annotationError(key, "the Secret is bound to a ServiceAccount of the cluster that made it and of no use elsewhere: create a pull secret of its own")
+			}
+		}
+	}
+	return nil
+}
+
+func annotationError(key, message string) error {
+	return &InvalidObjectError{Reason: ReasonInvalid, Field: "metadata.annotations[" + key + "]", Message: message}
+}
+
+// foldStringData does what the API server does on a write, so that the write-only field is never applied and then
+// missed.
+func foldStringData(content map[string]any) {
+	stringData, ok := content["stringData"].(map[string]any)
+	delete(content, "stringData")
+	if !ok || len(stringData) == 0 {
+		return
+	}
+	data := map[string]any{}
+	if existing, ok := content["data"].(map[string]any); ok {
+		maps.Copy(data, existing)
+	}
+	for key, value := range stringData {
+		if text, ok := value.(string); ok {
+			data[key] = base64.StdEncoding.EncodeToString([]byte(text))
+		}
+	}
+	content["data"] = data
+}

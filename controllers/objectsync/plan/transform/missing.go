@@ -1,0 +1,105 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transform
+
+import (
+	"slices"
+
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+// MissingPaths returns the paths of desired whose values actual does not hold. It is for mailboxes, which have no
+// managedFields entry of ours to tell (see [ownership.Uncovered]).
+//
+// A map may hold more than is desired. A list must be as long, item by item. A number is the same however it is written.
+// An empty map or list may be absent, since an API server may drop it.
+//
+// Only what is ours is looked at: not apiVersion, kind, status, and of metadata only labels and annotations. The result
+// is sorted.
+func MissingPaths(desired, actual map[string]any) []string {
+	var missing []string
+	report := func(path fieldpath.Path) { missing = append(missing, path.String()) }
+	for key, wanted := range desired {
+		path := fieldpath.Path{fieldpath.FieldNameElement(key)}
+		switch key {
+		case "apiVersion", "kind", "status":
+		case "metadata":
+			wanted, _ := wanted.(map[string]any)
+			held, _ := actual[key].(map[string]any)
+			for _, field := range []string{"labels", "annotations"} {
+				reportMissing(wanted[field], held[field], append(path, fieldpath.FieldNameElement(field)), report)
+			}
+		default:
+			reportMissing(wanted, actual[key], path, report)
+		}
+	}
+	slices.Sort(missing)
+	return missing
+}
+
+func reportMissing(desired, actual any, path fieldpath.Path, report func(fieldpath.Path)) {
+	if actual == nil {
+		if !isEmptyValue(desired) {
+			report(path)
+		}
+		return
+	}
+	switch wanted := desired.(type) {
+	case map[string]any:
+		held, ok := actual.(map[string]any)
+		if !ok {
+			report(path)
+			return
+		}
+		for key, item := range wanted {
+			reportMissing(item, held[key], append(path, fieldpath.FieldNameElement(key)), report)
+		}
+	case []any:
+		held, ok := actual.([]any)
+		if !ok || len(held) != len(wanted) {
+			report(path)
+			return
+		}
+		for index, item := range wanted {
+			reportMissing(item, held[index], append(path, fieldpath.IndexElement(index)), report)
+		}
+	default:
+		if desired != nil && !value.Equals(value.NewValueInterface(desired), value.NewValueInterface(actual)) {
+			report(path)
+		}
+	}
+}
+
+// isEmptyValue tells whether an API server may drop a value: an empty list, a map of nothing but such values, or null.
+func isEmptyValue(desired any) bool {
+	switch typed := desired.(type) {
+	case nil:
+		return true
+	case []any:
+		return len(typed) == 0
+	case map[string]any:
+		for _, item := range typed {
+			if !isEmptyValue(item) {
+				return false
+			}
+		}
+		return true
+	default:
+		return false
+	}
+}

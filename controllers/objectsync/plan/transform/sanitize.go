@@ -1,0 +1,135 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transform
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+)
+
+// revisionAnnotation is counted by the Deployment controller of each side for itself.
+const revisionAnnotation = "deployment.kubernetes.io/revision"
+
+// excludedLabels and staysAnnotations never travel, besides what belongs to kcp or to hubs.
+var (
+	excludedLabels = map[string]bool{
+		corev1.LabelMetadataName:        true, // the API server sets it on every namespace by itself
+		"edge.kubestellar.io/projected": true,
+	}
+	excludedAnnotations = map[string]bool{
+		ownership.KubeStellarDownsynced:         true,
+		ownership.KubeStellarUpsynced:           true,
+		"edge.kubestellar.io/customizer":        true,
+		"edge.kubestellar.io/expand-parameters": true,
+		corev1.LastAppliedConfigAnnotation:      true,
+	}
+)
+
+// sanitize returns a copy of source that holds only what may travel. travels says which annotations may, of those that
+// are not held back anyway.
+func sanitize(source *unstructured.Unstructured, travels func(annotation string) bool) map[string]any {
+	content := make(map[string]any, len(source.Object))
+	for field, value := range source.Object {
+		switch field {
+		case "metadata", "status":
+		default:
+			if kept := withoutNulls(value); kept != nil {
+				content[field] = kept
+			}
+		}
+	}
+	metadata := map[string]any{"name": source.GetName()}
+	if namespace := source.GetNamespace(); namespace != "" {
+		metadata["namespace"] = namespace
+	}
+	if labels := filterEntries(source, "labels", shouldSyncLabel); len(labels) > 0 {
+		metadata["labels"] = labels
+	}
+	if annotations := filterEntries(source, "annotations", travels); len(annotations) > 0 {
+		metadata["annotations"] = annotations
+	}
+	content["metadata"] = metadata
+	return content
+}
+
+func shouldSyncLabel(key string) bool {
+	return !excludedLabels[key] && !BelongsToKCP(key) && !belongsToHubs(key)
+}
+
+func shouldUpsyncAnnotation(annotation string) bool {
+	return !excludedAnnotations[annotation] && !BelongsToKCP(annotation) && !belongsToHubs(annotation)
+}
+
+func shouldDownsyncAnnotation(annotation string) bool {
+	return shouldUpsyncAnnotation(annotation) && annotation != revisionAnnotation
+}
+
+// BelongsToKCP is true for kcp.io and its subdomains, among them the labels of accepted claims
+// (claimed.internal.apis.kcp.io).
+func BelongsToKCP(key string) bool { return hasDomain(key, "kcp.io") }
+
+// belongsToHubs is true for what a hub knows its objects by, such as its marks, the bindings of spec.mailboxAccess or the
+// Secrets that a SyncTarget may use. A target may be a workspace that has such: nobody says it there by way of the hub.
+func belongsToHubs(key string) bool { return hasDomain(key, synchubv1alpha1.GroupName) }
+
+func hasDomain(key, domain string) bool {
+	prefix, _, found := strings.Cut(key, "/")
+	rest, ok := strings.CutSuffix(prefix, domain)
+	return found && ok && (rest == "" || strings.HasSuffix(rest, "."))
+}
+
+// filterEntries returns the labels or annotations that travel.
+func filterEntries(source *unstructured.Unstructured, field string, travels func(key string) bool) map[string]any {
+	metadata, _ := source.Object["metadata"].(map[string]any)
+	entries, _ := metadata[field].(map[string]any)
+	kept := make(map[string]any, len(entries))
+	for key, value := range entries {
+		if text, ok := value.(string); ok && travels(key) {
+			kept[key] = text
+		}
+	}
+	return kept
+}
+
+// withoutNulls returns a copy of value without the nulls in it: an apply with a null claims a field and sets nothing.
+func withoutNulls(value any) any {
+	switch typed := value.(type) {
+	case map[string]any:
+		result := make(map[string]any, len(typed))
+		for key, item := range typed {
+			if kept := withoutNulls(item); kept != nil {
+				result[key] = kept
+			}
+		}
+		return result
+	case []any:
+		result := make([]any, 0, len(typed))
+		for _, item := range typed {
+			if kept := withoutNulls(item); kept != nil {
+				result = append(result, kept)
+			}
+		}
+		return result
+	default:
+		return value
+	}
+}

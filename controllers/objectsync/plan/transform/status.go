@@ -1,0 +1,116 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transform
+
+import "math"
+
+// Generations tell how far the two objects are whose status is returned.
+type Generations struct {
+	// Source and Target are the metadata.generation of the mailbox's and the target's object.
+	Source, Target int64
+	// Applied is true if the target's object holds what generation Source of the mailbox's says.
+	Applied bool
+}
+
+// StatusWithoutNulls returns a copy of a status without the fields that are null: a merge patch with one would remove it, and so
+// it would differ for ever. No status is like an empty one.
+func StatusWithoutNulls(status any) map[string]any {
+	fields, _ := status.(map[string]any)
+	return (*Generations)(nil).translateStatus(fields)
+}
+
+// ReturnedStatus returns the [StatusWithoutNulls] of a target's object as the mailbox's object must show it.
+//
+// The observedGeneration of the status, and that of each item of a list called conditions, however deep, counts
+// generations of the target's object. It is counted in those of the mailbox's instead: the generation there if the
+// target has observed all of it, else an earlier one, as many before as the target is behind.
+func ReturnedStatus(status any, generations Generations) map[string]any {
+	fields, _ := status.(map[string]any)
+	return generations.translateStatus(fields)
+}
+
+// translateStatus returns a copy; nil generations translate nothing.
+func (g *Generations) translateStatus(status map[string]any) map[string]any {
+	returned := make(map[string]any, len(status))
+	for field, value := range status {
+		if value != nil {
+			returned[field] = g.translateValue(field, value)
+		}
+	}
+	g.translateFields(returned)
+	return returned
+}
+
+// translateValue returns a copy of the value of a field.
+func (g *Generations) translateValue(field string, value any) any {
+	switch typed := value.(type) {
+	case map[string]any:
+		kept := make(map[string]any, len(typed))
+		for key, item := range typed {
+			if item != nil {
+				kept[key] = g.translateValue(key, item)
+			}
+		}
+		return kept
+	case []any:
+		kept := make([]any, len(typed))
+		for index, item := range typed {
+			kept[index] = g.translateValue("", item)
+			if condition, ok := kept[index].(map[string]any); ok && field == "conditions" {
+				g.translateFields(condition)
+			}
+		}
+		return kept
+	default:
+		return value
+	}
+}
+
+func (g *Generations) translateFields(fields map[string]any) {
+	if g == nil {
+		return
+	}
+	if observed, ok := integer(fields["observedGeneration"]); ok {
+		fields["observedGeneration"] = g.translateGeneration(observed)
+	}
+}
+
+// translateGeneration keeps the distance, so that a status that says nothing new is not written.
+func (g *Generations) translateGeneration(observed int64) int64 {
+	result := max(g.Source, 0) - max(0, max(g.Target, 0)-max(observed, 0))
+	if !g.Applied {
+		// All that the target can have observed is an earlier generation.
+		result--
+	}
+	return max(result, 0)
+}
+
+// integer returns a whole number of either type that JSON decoding produces.
+func integer(value any) (int64, bool) {
+	switch number := value.(type) {
+	case int64:
+		return number, true
+	case float64:
+		// The bounds are those at which the conversion is exact.
+		if number != math.Trunc(number) || math.Abs(number) >= 1<<63 {
+			return 0, false
+		}
+		return int64(number), true
+	default:
+		return 0, false
+	}
+}

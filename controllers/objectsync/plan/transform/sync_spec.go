@@ -1,0 +1,99 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transform
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/naming"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+)
+
+// SyncSpec says what one object is to be on the other side. The zero Wish changes nothing.
+type SyncSpec struct {
+	Policy ownership.Policy
+	// Conversion is that of a config. It stands in for Kind; Naming is applied to what it calls the object.
+	Conversion *conversion.Conversion
+	// Kind is the kind on the other side; zero leaves it as it is.
+	Kind schema.GroupVersionKind
+	// Version is the one in which the other side is written, whatever else knows of versions; empty leaves that to Kind and
+	// Conversion.
+	Version string
+	// Namespace is the namespace on the other side, where the object has one and Naming does not say it; empty means the
+	// same.
+	Namespace string
+	// Naming gives the object another name, by templates over what Variables holds beside the object itself.
+	Naming    *naming.Namer
+	Variables map[string]any
+	// Mutation changes the object. Other is what it knows as the object on the other side; nil if there is none.
+	Mutation *mutation.Program
+	Other    map[string]any
+	// IgnoredFields are fields that are left to the other side.
+	IgnoredFields []IgnoredField
+	// Relation names what made the object travel, if that is not its own resource (see [ownership.Mark]).
+	Relation string
+}
+
+// applyNaming returns what the naming calls an object that is called unchanged otherwise.
+func (w SyncSpec) applyNaming(object *unstructured.Unstructured, mailbox, syncTarget string, unchanged types.NamespacedName, namespaced bool, kind schema.GroupKind) (types.NamespacedName, error) {
+	if w.Namespace != "" && unchanged.Namespace != "" {
+		unchanged.Namespace = w.Namespace
+	}
+	if w.Naming == nil {
+		return unchanged, nil
+	}
+	variables := map[string]any{"Object": object.Object, "Mailbox": mailbox, "SyncTarget": syncTarget}
+	maps.Copy(variables, w.Variables)
+	key, err := w.Naming.Name(variables, unchanged, namespaced, kind)
+	illegal, isIllegal := errors.AsType[*naming.InvalidNameError](err)
+	switch {
+	case isIllegal:
+		return types.NamespacedName{}, &InvalidObjectError{Reason: ReasonInvalid, Field: illegal.Field, Message: fmt.Sprintf("it yields %q: %s", illegal.Value, illegal.Message)}
+	case err != nil:
+		return types.NamespacedName{}, &InvalidObjectError{Reason: ReasonInvalid, Field: "spec.naming", Message: err.Error()}
+	default:
+		return key, nil
+	}
+}
+
+// mutate changes the content. A null or a status that a step has set goes no further.
+func (w SyncSpec) mutate(content map[string]any) error {
+	if w.Mutation == nil {
+		return nil
+	}
+	if err := w.Mutation.Run(content, w.Other); err != nil {
+		return err
+	}
+	delete(content, "status")
+	for field, value := range content {
+		kept := withoutNulls(value)
+		if kept == nil {
+			delete(content, field)
+			continue
+		}
+		content[field] = kept
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package plan
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+)
+
+// MailboxObject is an object in the mailbox where one from the target belongs.
+type MailboxObject struct {
+	UID types.UID
+	// Owned is true if the object came up; only then Mark and Missing mean anything.
+	Owned bool
+	Mark  ownership.Mark
+	// Terminating is true if the object has a deletionTimestamp.
+	Terminating bool
+	// Retain is true for objects whose removal takes others with it, unless the PublishedResource allows that.
+	Retain bool
+	// Missing lists the paths of the desired object that the object does not hold.
+	Missing []string
+}
+
+// Up decides about one object in the mailbox. held is nil if the mailbox has none of the name; tolerated lists the paths
+// that the mailbox is known not to keep.
+func Up(source Source, held *MailboxObject, tolerated []string) (Decision, error) {
+	switch source.State {
+	case InSync:
+		return upPresent(source.Desired, held, tolerated), nil
+	case Unknown, Suspended:
+		return Decision{Action: None, Cause: source.State}, nil
+	case SourceNotFound, Deselected:
+		return upAbsent(source, held), nil
+	default:
+		return Decision{}, fmt.Errorf("%q is not a state of a source on the target", source.State)
+	}
+}
+
+func upPresent(desired *transform.Desired, held *MailboxObject, tolerated []string) Decision {
+	switch {
+	case held == nil:
+		return Decision{Action: Create, Cause: Missing}
+	case !held.Owned, !SameSource(desired.Mark, held.Mark):
+		return Decision{Action: Conflict, Cause: NameTaken}
+	case held.Terminating:
+		return Decision{Action: None, Cause: BeingDeleted}
+	case !sameMark(desired.Mark, held.Mark):
+		return Decision{Action: Update, Cause: Changed}
+	case !containsAll(tolerated, held.Missing):
+		return Decision{Action: Update, Cause: Drifted, Fields: held.Missing}
+	default:
+		return Decision{Action: None, Cause: InSync}
+	}
+}
+
+func upAbsent(source Source, held *MailboxObject) Decision {
+	switch {
+	case held == nil, !held.Owned:
+		return Decision{Action: None, Cause: source.State}
+	case held.Terminating:
+		return Decision{Action: None, Cause: BeingDeleted}
+	case !source.AbsenceVerified:
+		return Decision{Action: VerifyAbsence, Cause: source.State}
+	case held.Mark.Policy == ownership.PolicyDelete && !held.Retain:
+		return Decision{Action: Delete, Cause: source.State}
+	default:
+		return Decision{Action: Release, Cause: source.State}
+	}
+}

@@ -1,0 +1,65 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package waves
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Wave is a step of a set: a wave goes when all lower ones have been tried.
+type Wave int
+
+// The waves, first to last.
+const (
+	Namespaces Wave = iota
+	CRDs
+	RBAC
+	Config
+	Workloads
+	Webhooks
+)
+
+// rbacGroup and admission are the API groups that are a wave by themselves.
+const (
+	rbacGroup      = "rbac.authorization.k8s.io"
+	admissionGroup = "admissionregistration.k8s.io"
+)
+
+// configResources are the core resources that workloads read when they start.
+var configResources = []string{"configmaps", "secrets", "persistentvolumes", "persistentvolumeclaims", "resourcequotas", "limitranges"}
+
+// Of returns the wave of a resource. What is not known is a workload: a custom resource may need anything of the waves
+// before, and nothing of them needs it.
+func Of(resource schema.GroupResource) Wave {
+	switch {
+	case resource == schema.GroupResource{Resource: "namespaces"}:
+		return Namespaces
+	case resource == schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}:
+		return CRDs
+	case resource.Group == rbacGroup, resource == schema.GroupResource{Resource: "serviceaccounts"}:
+		return RBAC
+	case resource.Group == "" && slices.Contains(configResources, resource.Resource),
+		resource.Group == "storage.k8s.io", resource.Group == "scheduling.k8s.io":
+		return Config
+	case resource.Group == admissionGroup, resource.Group == "apiregistration.k8s.io":
+		return Webhooks
+	default:
+		return Workloads
+	}
+}

@@ -1,0 +1,109 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
+)
+
+// What is refused here is left alone on both sides: what came or went before the rule was there stays as it is.
+
+func (c *Controller) namespacePolicy() *policy.NamespacePolicy {
+	if c.NamespacePolicy == nil {
+		return nil
+	}
+	return c.NamespacePolicy()
+}
+
+// checkNamespace returns why a namespace of the target is not used, nil if it is. What the connection does not reach counts as
+// not used yet, or not any more: there nothing could be told from an absent object.
+func (c *Controller) checkNamespace(name string, protectedToo bool) error {
+	if err := c.namespacePolicy().Check(name, protectedToo); err != nil {
+		return err
+	}
+	if !c.Connection.WatchesNamespace(name) {
+		return policy.NamespaceNotAllowed(name)
+	}
+	return nil
+}
+
+// NamespacesChanged makes the controller look again at everything, since it may use other namespaces of the target.
+func (c *Controller) NamespacesChanged() {
+	c.updateUpsyncCaches(c.matcher.Load())
+	c.enqueue(createPriority, c.keys()...)
+}
+
+// checkConvertedKind returns why no conversion makes a kind of the target, nil if one may.
+func (c *Controller) checkConvertedKind(kind schema.GroupKind) error {
+	for _, one := range c.UnresolvedKinds {
+		// Of what former conversions have made the kind may be unknown.
+		if one.IsDenied() && one.GroupResource.Group == kind.Group && (one.Kind == kind.Kind || kind.Kind == "") {
+			return &policy.DeniedError{Reason: one.Reason, Message: one.Message}
+		}
+	}
+	return nil
+}
+
+// IsDenied tells whether the hub itself does not make objects of the kind.
+func (u UnavailableResource) IsDenied() bool {
+	return u.Reason == policy.ReasonConversionNotPublished || u.Reason == policy.ReasonConversionBypassesRules
+}
+
+// checkTargetNamespace returns why no object is to be at a place of the target, nil if one may. A Namespace is as good as in itself.
+func (c *Controller) checkTargetNamespace(target *targetResource, key types.NamespacedName) error {
+	namespace := effectiveNamespace(target.GroupResource(), key)
+	if namespace == "" {
+		return nil
+	}
+	return c.checkNamespace(namespace, target.Allowed.ProtectedNamespaces)
+}
+
+// effectiveNamespace returns the namespace that an object is in, or is; empty if there is none.
+func effectiveNamespace(resource schema.GroupResource, key types.NamespacedName) string {
+	if resource == namespaces.GroupResource() {
+		return key.Name
+	}
+	return key.Namespace
+}
+
+// checkUpsyncSource returns why nothing comes up from a side, nil if something may.
+func (c *Controller) checkUpsyncSource(target *targetResource) error {
+	if err := c.checkConvertedKind(schema.GroupKind{Group: target.Group, Kind: target.Kind}); err != nil {
+		return err
+	}
+	return c.Resource.CheckUpsync(target.TargetAPI)
+}
+
+// checkUpsync returns why an object of the target does not come up under a name, nil if it may.
+func (c *Controller) checkUpsync(target *targetResource, from, to types.NamespacedName) error {
+	if err := c.checkUpsyncSource(target); err != nil {
+		return err
+	}
+	if err := c.checkTargetNamespace(target, from); err != nil {
+		return err
+	}
+	above := effectiveNamespace(c.Resource.GroupResource(), to)
+	if above != effectiveNamespace(target.GroupResource(), from) {
+		if err := c.namespacePolicy().CheckProtected(above, target.Allowed.ProtectedNamespaces); err != nil {
+			return err
+		}
+	}
+	return policy.CheckReservedName(c.Resource.GroupResource(), to)
+}

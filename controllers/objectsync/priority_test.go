@@ -1,0 +1,103 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"testing"
+
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+)
+
+// However many objects are to be looked at for whatever reason, a change of one comes first.
+func TestAChangeComesFirst(t *testing.T) {
+	many := map[string]string{"a": "a", "b": "b", "c": "c"}
+	for name, cause := range map[string]func(*enqueueHarness){
+		"a config changes": func(r *enqueueHarness) {
+			for name := range many {
+				r.upsyncIndex.add(shop(name), r.widgetsOnTarget().ref(shop(name)))
+			}
+			r.SetMatcher(upsyncMatcher(nil))
+		},
+		"the target's list": func(r *enqueueHarness) {
+			for name := range many {
+				r.upsyncHandler(t.Context(), r.widgetsOnTarget()).OnAdd(widget(t, name, nil), true)
+			}
+		},
+		"the mailbox's list": func(r *enqueueHarness) {
+			for name := range many {
+				r.OnEvent(mailboxes.Event{Key: shop(name), New: widget(t, name, nil), Initial: true})
+			}
+		},
+		"objects are made": func(r *enqueueHarness) {
+			for name := range many {
+				r.OnEvent(mailboxes.Event{Key: shop(name), New: widget(t, name, nil)})
+			}
+		},
+		"the target shows what was made": func(r *enqueueHarness) {
+			for name := range many {
+				r.targetHandler(r.targetResources[0]).OnAdd(widget(t, name, nil), false)
+			}
+		},
+		"objects that come up are made": func(r *enqueueHarness) {
+			for name := range many {
+				r.upsyncHandler(t.Context(), r.widgetsOnTarget()).OnAdd(widget(t, name, nil), false)
+			}
+		},
+		"the cordon ends": func(r *enqueueHarness) {
+			for name := range many {
+				r.failures.set(shop(name), Failure{Reason: ReasonTargetCordoned})
+			}
+			r.Uncordon()
+		},
+		"the target is back": func(r *enqueueHarness) {
+			for name := range many {
+				r.pendingChanges.add(r.Clock.Now(), originMailbox, shop(name))
+			}
+			r.Resume()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newEnqueueHarness(t, upsyncMatcher(many))
+			cause(r)
+			if waiting := r.queue.Len(); waiting != len(many) {
+				t.Fatalf("%d objects are to be looked at, want %d", waiting, len(many))
+			}
+			r.OnEvent(mailboxes.Event{Key: shop("edited"), Old: widget(t, "edited", nil), New: widget(t, "edited", nil)})
+			key, _ := r.queue.Get()
+			if r.queue.Done(key); key != shop("edited") {
+				t.Errorf("%s is looked at before what was edited", key)
+			}
+		})
+	}
+}
+
+// What is still to be made does not wait for a second look at what was.
+func TestWhatIsToBeMadeComesFirst(t *testing.T) {
+	r := newEnqueueHarness(t, upsyncMatcher(nil))
+	made := func(name string) { r.OnEvent(mailboxes.Event{Key: shop(name), New: widget(t, name, nil)}) }
+	made("first")
+	made("second")
+	first, _ := r.queue.Get()
+	r.queue.Done(first)
+	r.targetHandler(r.targetResources[0]).OnAdd(widget(t, first.Name, nil), false)
+	for _, want := range []string{"second", "first"} {
+		key, _ := r.queue.Get()
+		if r.queue.Done(key); key != shop(want) {
+			t.Errorf("%s is looked at, want %s", key, want)
+		}
+	}
+}

@@ -1,0 +1,255 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"regexp"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+)
+
+// Reasons why an object is not in sync, as they stand in events and in the status of SyncerConfigs, beside those of package
+// boundary.
+const (
+	ReasonAdmissionDenied      = "AdmissionDenied"
+	ReasonConflict             = "Conflict"
+	ReasonContended            = "Contended"
+	ReasonForbidden            = "Forbidden"
+	ReasonImmutable            = "Immutable"
+	ReasonInvalid              = "Invalid"
+	ReasonRuleFailed           = "RuleFailed"
+	ReasonMailboxLimitExceeded = "MailboxLimitExceeded"
+	// Of a SyncTarget's condition, where it is not the mailbox's objects together that are too many: its objects of a resource with
+	// limits of its own, or its configs only.
+	ReasonResourceLimitExceeded = "ResourceLimitExceeded"
+	ReasonConfigLimitExceeded   = "ConfigLimitExceeded"
+	ReasonMailboxRefused        = "MailboxRefused"
+	ReasonNamespaceTerminating  = "NamespaceTerminating"
+	ReasonNotServed             = "NotServed"
+	ReasonQuotaExceeded         = "QuotaExceeded"
+	ReasonTargetCordoned        = "TargetCordoned"
+	ReasonTargetUnreachable     = "TargetUnreachable"
+	ReasonTooLarge              = "TooLarge"
+	ReasonFailed                = "Failed"
+)
+
+var (
+	errNameTakenInMailbox = errors.New("the mailbox has an object of this name that did not come from there: remove it, or choose another name on the target")
+	errMailboxRefused     = errors.New("the mailbox refused the object")
+	errFieldConflict      = errors.New("another writer changes the same fields; the hub repairs them less and less often")
+	errNotServed          = errors.New("the target does not serve")
+	errCordoned           = errors.New("nothing new is made on the target while spec.unschedulable of its SyncTarget is true; the object waits for its end")
+)
+
+// Failure is why an object is not in sync.
+type Failure struct {
+	// Reason is one of the Reason constants; Message is for people, at most 1024 bytes.
+	Reason, Message string
+}
+
+// isLimitError tells whether an object is not in sync because its mailbox is over its limits.
+func isLimitError(err error) bool {
+	_, is := errors.AsType[*mailboxes.LimitError](err)
+	return is
+}
+
+// nameTakenError says that a name on the target is taken.
+type nameTakenError struct {
+	ref    targetRef
+	reason string
+	// adoptable is true if nobody else's mark is on the object, so that it could be adopted.
+	adoptable bool
+	// unverified is true if the mark is the hub's own by what it says only.
+	unverified bool
+}
+
+func (e *nameTakenError) Error() string {
+	text := fmt.Sprintf("the target has an object of this name that is not what the mailbox's is there (%s): remove it there, or choose another name", e.reason)
+	const adoption = "allow its adoption, by spec.adoption of the PublishedResource or `kubectl synchub register NAME --target-kubeconfig FILE --adopt`"
+	switch {
+	case e.adoptable:
+		text += ", or " + adoption
+	case e.unverified:
+		text += ", or have the hub's operator put the former key back, or take the annotation " + ownership.MarkAnnotation + " off the object there and " + adoption
+	}
+	return text
+}
+
+// immutableError says that a field cannot be changed.
+type immutableError struct {
+	fields []string
+	err    error
+}
+
+func (e *immutableError) Error() string {
+	return fmt.Sprintf("the target refuses to change %s: delete the object there, or let the PublishedResource replace it: %v", strings.Join(e.fields, ", "), e.err)
+}
+
+func (e *immutableError) Unwrap() error { return e.err }
+
+// redact returns an error that tells nothing of what is in a Secret. The errors of expressions and templates quote what
+// they fail for.
+func (c *Controller) redact(err error) error {
+	secrets := schema.GroupResource{Resource: "secrets"}
+	if c.Resource.GroupResource() != secrets && c.targetResourceFor(secrets) == nil {
+		return err
+	}
+	const withheld = "; what it says is withheld, since it could quote the Secret"
+	if mutated, ok := errors.AsType[*mutation.Error](err); ok {
+		return &mutation.Error{Step: mutated.Step, Path: mutated.Path, Err: errors.New("it fails" + withheld)}
+	}
+	if rule, ok := errors.AsType[*ruleError](err); ok {
+		return &ruleError{field: rule.field, err: errors.New("it fails" + withheld)}
+	}
+	if refused, ok := errors.AsType[*transform.InvalidObjectError](err); ok && strings.HasPrefix(refused.Field, "spec.") {
+		return &transform.InvalidObjectError{Reason: refused.Reason, Field: refused.Field, Message: "it yields no legal name" + withheld}
+	}
+	return err
+}
+
+func newFailure(err error) Failure {
+	return Failure{Reason: reasonFor(err), Message: Truncate(requestmetrics.SafeMessage(err))}
+}
+
+func reasonFor(err error) string {
+	var tooLarge *transform.TooLargeError
+	var refused *transform.InvalidObjectError
+	var taken *nameTakenError
+	var immutable *immutableError
+	var rule *ruleError
+	var mutated *mutation.Error
+	var outside *policy.DeniedError
+	switch {
+	case isLimitError(err):
+		return ReasonMailboxLimitExceeded
+	case errors.As(err, &outside):
+		return outside.Reason
+	case errors.As(err, &taken), errors.Is(err, errNameTakenInMailbox):
+		return ReasonConflict
+	case errors.Is(err, errFieldConflict):
+		return ReasonContended
+	case errors.Is(err, errCordoned):
+		return ReasonTargetCordoned
+	case errors.As(err, &tooLarge):
+		return ReasonTooLarge
+	case errors.As(err, &refused):
+		return ReasonInvalid
+	case errors.As(err, &rule), errors.As(err, &mutated):
+		return ReasonRuleFailed
+	case errors.As(err, &immutable):
+		return ReasonImmutable
+	case errors.Is(err, errNotServed):
+		return ReasonNotServed
+	case errors.Is(err, errMailboxRefused):
+		// The reasons below speak of the target.
+		return ReasonMailboxRefused
+	default:
+		return reasonForResponse(err)
+	}
+}
+
+// reasonForResponse returns the reason that follows from what the target's API server answered.
+func reasonForResponse(err error) string {
+	var network net.Error
+	switch {
+	case apierrors.IsRequestEntityTooLargeError(err), tooLargeToStore.MatchString(err.Error()):
+		return ReasonTooLarge
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return ReasonNamespaceTerminating
+	case isAdmissionDenied(err):
+		return ReasonAdmissionDenied
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
+		return ReasonQuotaExceeded
+	case apierrors.IsForbidden(err):
+		return ReasonForbidden
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), strings.Contains(err.Error(), "failed to create typed patch object"):
+		return ReasonInvalid
+	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
+		return ReasonNotServed
+	case apierrors.ReasonForError(err) == metav1.StatusReasonUnknown &&
+		(errors.As(err, &network) || utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err)):
+		return ReasonTargetUnreachable
+	default:
+		return ReasonFailed
+	}
+}
+
+// tooLargeToStore is how etcd refuses what the API server has let pass; the answer has no reason.
+var tooLargeToStore = regexp.MustCompile(`etcdserver: request is too large|trying to send message larger than max`)
+
+// admissionDeniedMessage is how the API server says that a webhook or an admission policy refused an object. There is no other sign of it:
+// a webhook chooses the code and the reason itself.
+var admissionDeniedMessage = regexp.MustCompile(`admission webhook "[^"]*" denied the request|denied request: |ValidatingAdmissionPolicy '[^']*' (with binding|denied)`)
+
+func isAdmissionDenied(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && admissionDeniedMessage.MatchString(err.Error())
+}
+
+// immutableMessage is how API servers and CRDs' rules say that a field of an existing object cannot be changed. There is no
+// reason code for it.
+var immutableMessage = regexp.MustCompile(`(?i)immutable|may not (be )?(change|update)|(can ?not|can't|must not) (be )?(change|modif|update)|updates to .* (are )?forbidden|failed rule: self(\.[\w.]+)? == oldSelf`)
+
+// asImmutableError names the fields if an object was refused because they cannot be changed.
+func asImmutableError(err error) error {
+	if fields := immutableFields(err); len(fields) > 0 {
+		return &immutableError{fields: fields, err: err}
+	}
+	return err
+}
+
+// immutableFields returns the fields that an update was refused for because they cannot be changed.
+func immutableFields(err error) []string {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || isAdmissionDenied(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return nil
+	}
+	var fields []string
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Field == "metadata.uid" {
+			// The object was replaced since it was looked at.
+			return nil
+		}
+		if immutableMessage.MatchString(causeDetail(cause.Message)) {
+			fields = append(fields, cause.Field)
+		}
+	}
+	return fields
+}
+
+// causeDetail returns what a cause says beside the refused value, which could say anything: "Invalid value: <value>: <detail>".
+func causeDetail(message string) string {
+	if i := strings.LastIndex(message, ": "); i >= 0 && strings.HasPrefix(message, "Invalid value: ") {
+		return message[i:]
+	}
+	return message
+}

@@ -1,0 +1,221 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+func TestReasonFor(t *testing.T) {
+	configMaps := schema.GroupResource{Resource: "configmaps"}
+	configMap := schema.GroupKind{Kind: "ConfigMap"}
+	terminating := apierrors.NewForbidden(configMaps, "x", errors.New("the namespace is being terminated"))
+	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	dial := func(err error) error {
+		return &url.Error{Op: "Patch", URL: "https://127.0.0.1:1", Err: &net.OpError{Op: "dial", Net: "tcp", Err: err}}
+	}
+	deadline, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+
+	for name, test := range map[string]struct {
+		err  error
+		want string
+	}{
+		"too large for the mark":            {&transform.TooLargeError{Size: 1}, ReasonTooLarge},
+		"too large for the server":          {apierrors.NewRequestEntityTooLargeError("limit is 3145728"), ReasonTooLarge},
+		"a taken name":                      {&nameTakenError{reason: "no mark"}, ReasonConflict},
+		"a taken name in the mailbox":       {fmt.Errorf("%w: configmaps shop/till", errNameTakenInMailbox), ReasonConflict},
+		"a name that a race has taken":      {fmt.Errorf("%w: %w", errMailboxRefused, fmt.Errorf("%w: %w", errNameTakenInMailbox, apierrors.NewAlreadyExists(configMaps, "x"))), ReasonConflict},
+		"another writer":                    {fmt.Errorf("%w: [other]", errFieldConflict), ReasonContended},
+		"a cordon":                          {errCordoned, ReasonTargetCordoned},
+		"not replaced because of a cordon":  {fmt.Errorf("%w; %w", &immutableError{[]string{"spec"}, errors.New("no")}, errCordoned), ReasonTargetCordoned},
+		"refused by the hub":                {&transform.InvalidObjectError{Reason: transform.ReasonInvalid, Field: "metadata.name", Message: "no"}, ReasonInvalid},
+		"a field that stays":                {&immutableError{[]string{"spec"}, apierrors.NewInvalid(configMap, "x", nil)}, ReasonImmutable},
+		"a field that stays in the mailbox": {fmt.Errorf("%w: %w", errMailboxRefused, apierrors.NewInvalid(configMap, "x", nil)), ReasonMailboxRefused},
+		"a kind that nobody serves":         {fmt.Errorf("%w: Widget.example.com", errNotServed), ReasonNotServed},
+		"over quota":                        {apierrors.NewForbidden(configMaps, "x", errors.New("exceeded quota: few, requested: configmaps=1")), ReasonQuotaExceeded},
+		"denied by a webhook": {
+			apierrors.NewForbidden(configMaps, "x", errors.New(`admission webhook "no.example.com" denied the request: no`)), ReasonAdmissionDenied,
+		},
+		"denied by a webhook, with a code of its own": {
+			&apierrors.StatusError{ErrStatus: metav1.Status{Status: "Failure", Code: 418, Message: `admission webhook "no.example.com" denied the request without explanation`}}, ReasonAdmissionDenied,
+		},
+		"what only sounds like a denial":    {errors.New(`admission webhook "no.example.com" denied the request: no`), ReasonFailed},
+		"forbidden":                         {apierrors.NewForbidden(configMaps, "x", errors.New("no")), ReasonForbidden},
+		"namespace terminating":             {terminating, ReasonNamespaceTerminating},
+		"invalid":                           {apierrors.NewInvalid(configMap, "x", nil), ReasonInvalid},
+		"bad request":                       {apierrors.NewBadRequest("unknown field"), ReasonInvalid},
+		"not found":                         {apierrors.NewNotFound(configMaps, "x"), ReasonNotServed},
+		"resource not served":               {apierrors.NewGenericServerResponse(404, "patch", configMaps, "x", "", 0, true), ReasonNotServed},
+		"method not supported":              {apierrors.NewMethodNotSupported(configMaps, "patch"), ReasonNotServed},
+		"conflict":                          {apierrors.NewConflict(configMaps, "x", errors.New("replaced")), ReasonFailed},
+		"exists":                            {fmt.Errorf("%w: x", targets.ErrAlreadyExists), ReasonFailed},
+		"already exists":                    {apierrors.NewAlreadyExists(configMaps, "x"), ReasonFailed},
+		"unauthorized":                      {apierrors.NewUnauthorized("expired"), ReasonFailed},
+		"gone":                              {apierrors.NewResourceExpired("old"), ReasonFailed},
+		"too many requests":                 {apierrors.NewTooManyRequests("slow down", 1), ReasonFailed},
+		"internal error":                    {apierrors.NewInternalError(errors.New("oops")), ReasonFailed},
+		"service unavailable":               {apierrors.NewServiceUnavailable("starting"), ReasonFailed},
+		"the server's own timeout":          {apierrors.NewServerTimeout(configMaps, "patch", 1), ReasonFailed},
+		"the server's timeout of a request": {apierrors.NewTimeoutError("too slow", 1), ReasonFailed},
+		"anything else":                     {errors.New("oops"), ReasonFailed},
+		"connection refused":                {dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)), ReasonTargetUnreachable},
+		"connection reset":                  {dial(os.NewSyscallError("read", syscall.ECONNRESET)), ReasonTargetUnreachable},
+		"no route":                          {dial(os.NewSyscallError("connect", syscall.EHOSTUNREACH)), ReasonTargetUnreachable},
+		"no such host":                      {dial(&net.DNSError{Err: "no such host", Name: "nowhere", IsNotFound: true}), ReasonTargetUnreachable},
+		"connection closed":                 {&url.Error{Op: "Patch", URL: "https://127.0.0.1:1", Err: io.EOF}, ReasonTargetUnreachable},
+		"deadline exceeded":                 {context.DeadlineExceeded, ReasonTargetUnreachable},
+		"deadline of a context":             {deadline.Err(), ReasonTargetUnreachable},
+		"deadline of a request":             {&url.Error{Op: "Patch", URL: "https://127.0.0.1:1", Err: context.DeadlineExceeded}, ReasonTargetUnreachable},
+		"deadline of the operating system":  {dial(os.ErrDeadlineExceeded), ReasonTargetUnreachable},
+		"deadline while waiting for a turn": {fmt.Errorf("client rate limiter Wait returned an error: %w", context.DeadlineExceeded), ReasonTargetUnreachable},
+		"two errors":                        {fmt.Errorf("%w; and %w", errors.New("oops"), context.DeadlineExceeded), ReasonTargetUnreachable},
+		"kcp is away":                       {fmt.Errorf("%w: %w", errMailboxRefused, dial(os.NewSyscallError("connect", syscall.ECONNREFUSED))), ReasonMailboxRefused},
+		"kcp forbids the status":            {fmt.Errorf("%w: %w", errMailboxRefused, apierrors.NewForbidden(configMaps, "x", errors.New("no"))), ReasonMailboxRefused},
+		"kcp has no such object":            {fmt.Errorf("%w: %w", errMailboxRefused, apierrors.NewNotFound(configMaps, "x")), ReasonMailboxRefused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, err := range []error{test.err, fmt.Errorf("configmaps a/x: %w", test.err)} {
+				if got := reasonFor(err); got != test.want {
+					t.Errorf("%v: want %s, got %s", err, test.want, got)
+				}
+			}
+			if got := newFailure(test.err); got.Reason != test.want || got.Message != requestmetrics.SafeMessage(test.err) {
+				t.Errorf("the failure is %+v", got)
+			}
+		})
+	}
+}
+
+// An object that could not be replaced either is still one that cannot be changed, and says both.
+func TestImmutableError(t *testing.T) {
+	cause := errors.New("spec.x: field is immutable")
+	refused := &immutableError{[]string{"spec.x", "spec.y"}, cause}
+	for _, part := range []string{"spec.x, spec.y", cause.Error()} {
+		if !strings.Contains(refused.Error(), part) {
+			t.Errorf("%q does not say %q", refused, part)
+		}
+	}
+	both := fmt.Errorf("%w; it was not replaced: %w", refused, apierrors.NewBadRequest("no"))
+	if !errors.Is(refused, cause) || reasonFor(both) != ReasonImmutable {
+		t.Errorf("the reason for %v is %s", both, reasonFor(both))
+	}
+}
+
+func TestImmutableFields(t *testing.T) {
+	configMap := schema.GroupKind{Kind: "ConfigMap"}
+	spec := field.NewPath("spec")
+	immutable := field.Invalid(spec.Child("template"), "x", "field is immutable")
+	wrong := field.Invalid(spec.Child("replicas"), -1, "must be greater than or equal to 0")
+	replaced := field.Invalid(field.NewPath("metadata", "uid"), "u", "field is immutable")
+	for name, test := range map[string]struct {
+		err  error
+		want []string
+	}{
+		"no error":                    {nil, nil},
+		"something else":              {errors.New("field is immutable"), nil},
+		"another reason":              {apierrors.NewBadRequest("field is immutable"), nil},
+		"nothing in particular":       {apierrors.NewInvalid(configMap, "x", nil), nil},
+		"no details":                  {&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonInvalid, Code: 422, Message: "field is immutable"}}, nil},
+		"a field":                     {apierrors.NewInvalid(configMap, "x", field.ErrorList{immutable}), []string{"spec.template"}},
+		"a field, wrapped":            {fmt.Errorf("cannot: %w", apierrors.NewInvalid(configMap, "x", field.ErrorList{immutable})), []string{"spec.template"}},
+		"one of two":                  {apierrors.NewInvalid(configMap, "x", field.ErrorList{wrong, immutable}), []string{"spec.template"}},
+		"only a wrong value":          {apierrors.NewInvalid(configMap, "x", field.ErrorList{wrong}), nil},
+		"a replaced object":           {apierrors.NewInvalid(configMap, "x", field.ErrorList{replaced}), nil},
+		"a replaced object and more":  {apierrors.NewInvalid(configMap, "x", field.ErrorList{immutable, replaced}), nil},
+		"a rule in other words":       {apierrors.NewInvalid(configMap, "x", field.ErrorList{field.Invalid(spec, "x", "the class cannot be changed")}), []string{"spec"}},
+		"a rule in still other words": {apierrors.NewInvalid(configMap, "x", field.ErrorList{field.Forbidden(spec, "may not be updated after creation")}), []string{"spec"}},
+	} {
+		if got := immutableFields(test.err); !slices.Equal(got, test.want) {
+			t.Errorf("%s: want %v, got %v", name, test.want, got)
+		}
+	}
+}
+
+func TestIsMissingNamespace(t *testing.T) {
+	namespaces, configMaps := schema.GroupResource{Resource: "namespaces"}, schema.GroupResource{Resource: "configmaps"}
+	forbidden := apierrors.NewForbidden(namespaces, "shop", errors.New("no"))
+	for name, test := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"no error":                {nil, false},
+		"the namespace":           {apierrors.NewNotFound(namespaces, "shop"), true},
+		"the namespace, wrapped":  {fmt.Errorf("cannot: %w", apierrors.NewNotFound(namespaces, "shop")), true},
+		"a cluster-scoped object": {apierrors.NewNotFound(schema.GroupResource{Resource: "nodes"}, "shop"), false},
+		"another namespace":       {apierrors.NewNotFound(namespaces, "bank"), false},
+		"the object":              {apierrors.NewNotFound(configMaps, "shop"), false},
+		"no details":              {&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonNotFound}}, false},
+		"forbidden":               {forbidden, false},
+		"something else":          {errors.New("oops"), false},
+	} {
+		if got := isMissingNamespace(test.err, "shop"); got != test.want {
+			t.Errorf("%s: want %v, got %v", name, test.want, got)
+		}
+	}
+}
+
+// A cluster-scoped object has no namespace that could be missing.
+func TestNoNamespaceIsMissing(t *testing.T) {
+	for _, name := range []string{"shop", ""} {
+		err := apierrors.NewNotFound(schema.GroupResource{Resource: "clusterroles"}, name)
+		if isMissingNamespace(err, "") {
+			t.Errorf("%v is taken for a missing namespace", err)
+		}
+	}
+}
+
+// Users of a mailbox are told nothing of where a server is.
+func TestMessagesHideAddresses(t *testing.T) {
+	refused := &url.Error{Op: "Patch", URL: "https://10.1.2.3:6443/api", Err: &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 1, 2, 3), Port: 6443}, Err: syscall.ECONNREFUSED}}
+	for name, err := range map[string]error{
+		"target":                         fmt.Errorf("cannot create the namespace a: %w", refused),
+		"mailbox":                        fmt.Errorf("%w: %w", errMailboxRefused, refused),
+		"connection":                     fmt.Errorf("configmaps a/x: %w", refused.Err),
+		"beside what the server answers": fmt.Errorf("%w; and reading it failed: %w", targets.ErrAlreadyExists, refused),
+	} {
+		if got := newFailure(err).Message; strings.Contains(got, "10.1.2.3") || got == "" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	// What the API server says is said.
+	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "x", errors.New("not for you"))
+	if got := newFailure(denied).Message; !strings.Contains(got, "not for you") {
+		t.Errorf("got %q", got)
+	}
+}

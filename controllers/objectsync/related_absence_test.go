@@ -1,0 +1,338 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+)
+
+// What is not seen is not gone: whatever makes primaries leave the mailbox's watch, what travels with them stays, whether or
+// not they are on the target themselves, and though the hub is started again meanwhile.
+func TestRelatedObjectsOfPrimariesMissingFromTheCache(t *testing.T) {
+	for name, restart := range map[string]bool{"the hub goes on": false, "the hub is started again": true} {
+		t.Run(name, func(t *testing.T) {
+			h := newKeyedHub(t, keyed, configMapsTravel)
+			taken := unique("taken")
+			put(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: "+taken+", namespace: "+h.namespace+"}}")
+			h.putSecret("one", "a: eA==")
+			h.putSecret("two", "a: eA==")
+			h.putConfigMap("placed", "key: one")
+			h.putConfigMap(taken, "key: two")
+			before := []*unstructured.Unstructured{h.expectOnTarget(secretsV1, "one"), h.expectOnTarget(secretsV1, "two")}
+			placed := h.expectOnTarget(configMapsV1, "placed")
+			if restart {
+				h.stop()
+			}
+			h.hide(configMapsV1)
+			if restart {
+				h.start()
+			}
+			h.expectUnchangedOnTarget(secretsV1, before...)
+			h.expectUnchangedOnTarget(configMapsV1, placed)
+			h.show(configMapsV1)
+			h.expectUnchangedOnTarget(secretsV1, before...)
+			h.expectUnchangedOnTarget(configMapsV1, placed)
+			// Once all are in sight, one that really goes takes along what it named.
+			h.drop(configMapsV1, h.namespace, taken)
+			h.expectGoneFromTarget(secretsV1, "two")
+			h.expectUnchangedOnTarget(secretsV1, before[0])
+		})
+	}
+}
+
+// Nor is anything concluded from the originals, or from the whole mailbox, being out of sight.
+func TestRelatedObjectsMissingFromTheCache(t *testing.T) {
+	h := newKeyedHub(t, keyed, configMapsTravel)
+	h.putSecret("one", "a: eA==")
+	h.putConfigMap("placed", "key: one")
+	one, placed := h.expectOnTarget(secretsV1, "one"), h.expectOnTarget(configMapsV1, "placed")
+	h.hide(secretsV1)
+	h.expectUnchangedOnTarget(secretsV1, one)
+	h.hide(configMapsV1)
+	h.restart()
+	h.expectUnchangedOnTarget(secretsV1, one)
+	h.show(secretsV1)
+	h.show(configMapsV1)
+	h.expectUnchangedOnTarget(secretsV1, one)
+	h.expectUnchangedOnTarget(configMapsV1, placed)
+	if written := h.written(); len(written) > 0 {
+		t.Errorf("written to the mailbox was %q", written)
+	}
+}
+
+// A hub that begins anew with nothing changed writes nothing, whichever of several primaries is looked at first.
+func TestRelatedObjectsAcrossAnIdleRestart(t *testing.T) {
+	h := newKeyedHub(t, keyed, configMapsTravel)
+	var before []*unstructured.Unstructured
+	for name := range strings.FieldsSeq("a b c d e f") {
+		h.putSecret(name, "a: eA==")
+		h.putConfigMap("one-of-"+name, "key: "+name)
+		h.putConfigMap("two-of-"+name, "key: "+name+", more: a")
+		before = append(before, h.expectOnTarget(secretsV1, name))
+	}
+	h.waitUntilIdle()
+	h.bindingReads()
+	for range 3 {
+		h.restart()
+		h.expectUnchangedOnTarget(secretsV1, before...)
+	}
+	if written := h.written(); len(written) > 0 {
+		t.Errorf("written to the mailbox was %q", written)
+	}
+	if proofs := h.bindingReads(); proofs > 0 {
+		t.Errorf("%d proofs were asked for, though nothing is missing", proofs)
+	}
+}
+
+// What was let go of while there was no hub goes when there is one again.
+func TestRelatedObjectsReleasedWhileNotWatched(t *testing.T) {
+	h := newKeyedHub(t, keyed, configMapsTravel)
+	h.putSecret("one", "a: eA==")
+	h.putSecret("two", "a: eA==")
+	h.putSecret("three", "a: eA==")
+	h.putConfigMap("first", "key: one, more: two")
+	h.putConfigMap("second", "key: three")
+	h.expectOnTarget(secretsV1, "one")
+	two := h.expectOnTarget(secretsV1, "two")
+	h.expectOnTarget(secretsV1, "three")
+	h.stop()
+	h.putConfigMap("first", "more: two")
+	h.drop(configMapsV1, h.namespace, "second")
+	h.start()
+	h.expectGoneFromTarget(configMapsV1, "second")
+	h.expectGoneFromTarget(secretsV1, "one")
+	h.expectGoneFromTarget(secretsV1, "three")
+	h.expectUnchangedOnTarget(secretsV1, two)
+}
+
+// A PublishedResource that is removed, or cannot be understood any more, stops its work and removes nothing, whichever way
+// an object came first; what it is published for again goes as usual.
+func TestRelatedObjectsOfWhatIsNotPublishedAnyMore(t *testing.T) {
+	for name, restart := range map[string]bool{"the hub goes on": false, "the hub is started again": true} {
+		t.Run(name, func(t *testing.T) {
+			const oneSecret = "namespacedObjects: [{group: '', resource: secrets, objectsByNamespace: [{namespace: NS, names: [own]}]}]"
+			h := newKeyedHub(t, keyed, configMapsTravel, oneSecret)
+			h.putSecret("kin", "a: eA==")
+			h.putSecret("own", "a: eA==")
+			h.putConfigMap("first", "key: kin, more: own")
+			kin := h.expectOnTarget(secretsV1, "kin")
+			h.expectOnTarget(secretsV1, "own")
+			// From now on it travels because it is related.
+			h.configure(configMapsTravel)
+			own := h.expectOnTarget(secretsV1, "own", hasRelation("configmaps/more"))
+			first := h.expectOnTarget(configMapsV1, "first")
+			all := h.resources
+			h.resources = all[1:]
+			if restart {
+				h.restart()
+			} else {
+				h.publish(h.resources...)
+			}
+			h.expectUnchangedOnTarget(secretsV1, kin, own)
+			h.expectUnchangedOnTarget(configMapsV1, first)
+			// Nor is it removed because somebody changes the original.
+			h.putSecret("kin", "a: dw==")
+			h.expectUnchangedOnTarget(secretsV1, kin, own)
+			// Published again, all is as it was, and what is not wanted any more goes.
+			h.putConfigMap("first", "more: own")
+			h.resources = all
+			h.publish(all...)
+			h.expectGoneFromTarget(secretsV1, "kin")
+			h.expectUnchangedOnTarget(secretsV1, own)
+		})
+	}
+}
+
+// hasRelation tells whether the mark of an object names a relation.
+func hasRelation(relation string) func(*unstructured.Unstructured) bool {
+	return func(object *unstructured.Unstructured) bool {
+		mark, err := ownership.ParseMark(object.GetAnnotations()[ownership.MarkAnnotation])
+		return err == nil && mark.Relation == relation
+	}
+}
+
+// Where two PublishedResources want an object it goes with the last, whichever it came by, and stays if that one is removed.
+func TestRelatedObjectsOfTwoPublishedResources(t *testing.T) {
+	serviceAccounts := schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
+	const pulling = "related: [{identifier: pull, origin: Mailbox, resource: {version: v1, resource: secrets}, object: {reference: {path: 'imagePullSecrets[*].name'}}}]"
+	const travel = "namespaceScope: {namespaces: [NS], resources: [{group: '', resource: configmaps}, {group: '', resource: serviceaccounts}]}"
+	robot := func(h *testHub, name, secrets string) {
+		h.put(serviceAccounts, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: "+name+", namespace: "+h.namespace+"}, imagePullSecrets: ["+secrets+"]}")
+	}
+	start := func(t *testing.T) *testHub {
+		h := newHub(t, []Resource{resourceNamed(t, configMapsV1, keyed), resourceNamed(t, serviceAccounts, pulling), resourceNamed(t, secretsV1, "")}, travel)
+		h.putSecret("both", "a: eA==")
+		h.putConfigMap("first", "key: both")
+		h.expectOnTarget(secretsV1, "both", hasRelation("configmaps/key"))
+		robot(h, "robot", "{name: both}")
+		h.expectOnTarget(serviceAccounts, "robot")
+		h.waitUntilIdle()
+		return h
+	}
+	t.Run("nothing changes", func(t *testing.T) {
+		h := start(t)
+		h.putSecret("other", "a: eA==")
+		robot(h, "robot", "{name: both}, {name: other}")
+		before := []*unstructured.Unstructured{h.expectOnTarget(secretsV1, "both"), h.expectOnTarget(secretsV1, "other")}
+		h.waitUntilIdle()
+		h.bindingReads()
+		for range 3 {
+			h.restart()
+			h.expectUnchangedOnTarget(secretsV1, before...)
+		}
+		if proofs := h.bindingReads(); proofs > 0 {
+			t.Errorf("%d proofs were asked for, though nothing is missing", proofs)
+		}
+	})
+	t.Run("it goes with the last", func(t *testing.T) {
+		h := start(t)
+		h.putConfigMap("first", "")
+		h.expectOnTarget(secretsV1, "both", hasRelation("serviceaccounts/pull"))
+		h.restart()
+		h.expectUnchangedOnTarget(secretsV1, h.onTarget(secretsV1, "both"))
+		robot(h, "robot", "")
+		h.expectGoneFromTarget(secretsV1, "both")
+	})
+	t.Run("the last is removed", func(t *testing.T) {
+		h := start(t)
+		h.putConfigMap("first", "")
+		both := h.expectOnTarget(secretsV1, "both", hasRelation("serviceaccounts/pull"))
+		h.resources = []Resource{h.resources[0], h.resources[2]}
+		h.publish(h.resources...)
+		h.expectUnchangedOnTarget(secretsV1, both)
+		h.restart()
+		h.expectUnchangedOnTarget(secretsV1, both)
+	})
+	t.Run("the first is removed", func(t *testing.T) {
+		h := start(t)
+		h.resources = h.resources[1:]
+		h.publish(h.resources...)
+		h.expectOnTarget(secretsV1, "both", hasRelation("serviceaccounts/pull"))
+		robot(h, "robot", "")
+		h.expectGoneFromTarget(secretsV1, "both")
+	})
+}
+
+// What a primary wants cannot always be told. Then what it wanted before holds on, and nothing that nobody wants is removed,
+// since it might be meant; the others go on.
+func TestRelatedObjectsOfAPrimaryThatCannotBeUnderstood(t *testing.T) {
+	const filtered = "filter: {cel: \"self.data.flag == 'yes'\"}" + keyed
+	h := newKeyedHub(t, filtered, configMapsTravel)
+	h.putSecret("one", "a: eA==")
+	h.putSecret("two", "a: eA==")
+	h.putSecret("three", "a: eA==")
+	h.putConfigMap("first", "flag: 'yes', key: one")
+	h.putConfigMap("second", "flag: 'yes', key: two")
+	h.putConfigMap("third", "flag: 'yes', key: three")
+	one, two := h.expectOnTarget(secretsV1, "one"), h.expectOnTarget(secretsV1, "two")
+	h.expectOnTarget(secretsV1, "three")
+	first := h.expectOnTarget(configMapsV1, "first")
+	// The filter fails for the first, and the second names what cannot be a name.
+	h.putConfigMap("first", "key: one")
+	h.putConfigMap("second", "flag: 'yes', key: 'not/legal'")
+	h.expectFailure(configMapsV1, "first", ReasonRuleFailed)
+	h.expectFailure(configMapsV1, "second", ReasonRuleFailed)
+	h.putConfigMap("third", "flag: 'yes'")
+	h.expectOnTarget(configMapsV1, "third", holds("key", ""))
+	three := h.onTarget(secretsV1, "three")
+	h.expectUnchangedOnTarget(secretsV1, one, two, three)
+	h.expectUnchangedOnTarget(configMapsV1, first)
+	h.restart()
+	h.expectFailure(configMapsV1, "first", ReasonRuleFailed)
+	h.expectUnchangedOnTarget(secretsV1, one, two, three)
+	h.expectUnchangedOnTarget(configMapsV1, first)
+	// Meanwhile others travel.
+	h.putSecret("four", "a: eA==")
+	h.putConfigMap("fourth", "flag: 'yes', key: four")
+	h.expectOnTarget(secretsV1, "four")
+	// As soon as all are understood, what nobody wants goes.
+	h.putConfigMap("first", "flag: 'yes', key: one")
+	h.putConfigMap("second", "flag: 'yes'")
+	h.expectGoneFromTarget(secretsV1, "two")
+	h.expectGoneFromTarget(secretsV1, "three")
+	h.expectUnchangedOnTarget(secretsV1, one)
+}
+
+// expectFailure waits until an object of the mailbox fails for a reason.
+func (h *testHub) expectFailure(resource schema.GroupVersionResource, name, reason string) {
+	h.t.Helper()
+	key := shop(name)
+	key.Namespace = h.namespace
+	h.until("the object fails for the reason "+reason, func() bool {
+		return h.controllers[resource].failures.snapshot()[key].Reason == reason
+	})
+}
+
+// A suspended config freezes what it selects, and what travels with that.
+func TestRelatedObjectsOfSuspendedPrimaries(t *testing.T) {
+	h := newKeyedHub(t, keyed, configMapsTravel)
+	h.putSecret("changed", "a: eA==")
+	h.putSecret("deleted", "a: eA==")
+	h.putSecret("released", "a: eA==")
+	h.putConfigMap("first", "key: changed, more: deleted")
+	h.putConfigMap("second", "key: released")
+	before := []*unstructured.Unstructured{h.expectOnTarget(secretsV1, "changed"), h.expectOnTarget(secretsV1, "deleted"), h.expectOnTarget(secretsV1, "released")}
+	h.configure("suspend: true\n" + configMapsTravel)
+	h.waitUntilIdle()
+	h.putSecret("changed", "a: dw==")
+	h.drop(secretsV1, h.namespace, "deleted")
+	h.drop(configMapsV1, h.namespace, "second")
+	h.expectUnchangedOnTarget(secretsV1, before...)
+	h.restart()
+	h.expectUnchangedOnTarget(secretsV1, before...)
+	h.configure(configMapsTravel)
+	h.expectOnTarget(secretsV1, "changed", holds("a", "dw=="))
+	h.expectGoneFromTarget(secretsV1, "deleted")
+	h.expectGoneFromTarget(secretsV1, "released")
+}
+
+// Writes that the target refuses hold up nothing of what travels along.
+func TestRelatedObjectsOfARefusedPrimary(t *testing.T) {
+	h := newKeyedHub(t, keyed, configMapsTravel)
+	h.putSecret("one", "a: eA==")
+	h.put(configMapsV1, "{apiVersion: v1, kind: ConfigMap, metadata: {name: broken, namespace: "+h.namespace+"}, data: {key: one, wrong: {a: b}}}")
+	h.expectOnTarget(secretsV1, "one")
+	h.expectFailure(configMapsV1, "broken", ReasonInvalid)
+	h.drop(configMapsV1, h.namespace, "broken")
+	h.expectGoneFromTarget(secretsV1, "one")
+}
+
+// What is not selected wants nothing, and costs nothing however often it changes.
+func TestUnselectedPrimariesCostNothing(t *testing.T) {
+	h := newKeyedHub(t, keyed, "namespacedObjects: [{group: '', resource: configmaps, objectsByNamespace: [{namespace: NS, names: [first]}]}]")
+	h.putSecret("one", "a: eA==")
+	h.putConfigMap("first", "key: one")
+	h.expectOnTarget(secretsV1, "one")
+	h.waitUntilIdle()
+	h.bindingReads()
+	for i := range 5 {
+		h.putConfigMap("unselected", fmt.Sprintf("key: one, a: x%d", i))
+		h.waitUntilIdle()
+	}
+	h.drop(configMapsV1, h.namespace, "unselected")
+	h.waitUntilIdle()
+	if proofs := h.bindingReads(); proofs > 0 {
+		t.Errorf("%d proofs were asked for", proofs)
+	}
+}

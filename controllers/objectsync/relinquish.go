@@ -1,0 +1,64 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/fieldpath"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// relinquishFields gives up fields that are left to the target from now on and that the hub has applied before: when it was told
+// to set them once, or before it was told to ignore them. An apply that only left them out would remove them.
+func (c *Controller) relinquishFields(ctx context.Context, current observedTarget, desired *transform.Desired, uid types.UID) error {
+	if current.object == nil || len(desired.IgnoredFields) == 0 {
+		return nil
+	}
+	paths := make([]fieldpath.Path, 0, len(desired.IgnoredFields))
+	for _, field := range desired.IgnoredFields {
+		paths = append(paths, field.Path)
+	}
+	if !ownership.OwnsAny(appliedFields(current.object, c.fieldManager), paths) {
+		return nil
+	}
+	extra := requestmetrics.WithClass(ctx, requestmetrics.Extra)
+	object, err := c.Connection.Get(extra, current.target.GroupVersionResource, current.key)
+	if err != nil {
+		return fmt.Errorf("cannot give up what is to be ignored: %w", err)
+	}
+	entries, changed := ownership.RelinquishFields(object.GetManagedFields(), c.fieldManager, paths)
+	if !changed {
+		return nil
+	}
+	edits := targets.MetadataPatch{ManagedFields: entries, ResourceVersion: object.GetResourceVersion()}
+	_, err = c.Connection.PatchMetadata(extra, current.target.GroupVersionResource, current.key, uid, edits)
+	if apierrors.IsConflict(err) {
+		return errStale
+	}
+	if err != nil {
+		return fmt.Errorf("cannot give up what is to be ignored: %w", err)
+	}
+	return nil
+}

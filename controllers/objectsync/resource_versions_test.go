@@ -1,0 +1,128 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+)
+
+func lamps(projected TargetAPI, versions ...string) Resource {
+	return Resource{
+		PublishedResource:    "lamps",
+		GroupVersionResource: schema.GroupVersionResource{Group: "shop", Version: "v1", Resource: "lamps"}, Kind: "Lamp", Namespaced: true,
+		Projected: projected, Rules: &Rules{Versions: versions},
+	}
+}
+
+func TestTargetVersions(t *testing.T) {
+	elsewhere := func(version string) TargetAPI {
+		return TargetAPI{GroupVersionResource: schema.GroupVersionResource{Group: "light", Version: version, Resource: "lamps"}, Kind: "Lamp"}
+	}
+	type names = []string
+	for name, test := range map[string]struct {
+		resource Resource
+		want     names
+	}{
+		"without rules":                  {Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}}, names{"v1"}},
+		"one":                            {lamps(TargetAPI{}, "v1"), names{"v1"}},
+		"several":                        {lamps(TargetAPI{}, "v1", "v1beta1"), names{"v1", "v1beta1"}},
+		"several, the synced one first":  {lamps(TargetAPI{}, "v2", "v1", "v1beta1"), names{"v1", "v2", "v1beta1"}},
+		"several, in another group":      {lamps(elsewhere("v1"), "v1", "v1beta1"), names{"v1", "v1beta1"}},
+		"one that is called otherwise":   {lamps(elsewhere("v7"), "v1"), names{"v7"}},
+		"several, in one that is chosen": {lamps(TargetAPI{}, "v1", "v1beta1").WithTargetVersion("v1beta1"), names{"v1", "v1beta1"}},
+	} {
+		if got := test.resource.TargetVersions(); !slices.Equal(got, test.want) || test.resource.HasMultipleTargetVersions() != (len(test.want) > 1) {
+			t.Errorf("%s: want %v, got %v", name, test.want, got)
+		}
+	}
+	published := lamps(TargetAPI{}, "v1", "v1beta1")
+	if published.WithTargetVersion("v1") != published || published.WithTargetVersion("v1beta1").WithTargetVersion("v1") != published {
+		t.Error("with a target that is given the preferred version it is another resource")
+	}
+	if got := published.WithTargetVersion("v1beta1"); got.TargetAPI().Version != "v1beta1" || got.Version != "v1" || !got.publishes(schema.GroupVersionKind{Group: "shop", Version: "v1", Kind: "Lamp"}) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// Configs speak of an object of the target by any version, whichever it is read in.
+func TestVersionsInConfigs(t *testing.T) {
+	controller := &Controller{Options: Options{Resource: lamps(TargetAPI{}, "v1", "v1beta1").WithTargetVersion("v1beta1")}}
+	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "shop/v1beta1", "kind": "Lamp"}}
+	own := &targetResource{TargetAPI: controller.Resource.TargetAPI(), versions: controller.Resource.TargetVersions()}
+	if got := controller.targetSelectionObject(own, object); got.Resource.Version != "v1" || !slices.Equal(got.Versions, own.versions) {
+		t.Errorf("got %+v", got)
+	}
+	other := &targetResource{TargetAPI: TargetAPI{GroupVersionResource: schema.GroupVersionResource{Group: "light", Version: "v7", Resource: "lights"}}}
+	if got := controller.targetSelectionObject(other, object); got.Resource != other.GroupVersionResource || got.Versions != nil {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// An object is written in the version of its resource on the target, and in that of the mailbox, whatever a conversion says.
+func TestVersionsOfConversions(t *testing.T) {
+	names := &conversion.Conversion{
+		Upstream:   conversion.Pattern{Group: "shop", Version: "v1", Kind: "Lamp", Name: "here"},
+		Downstream: conversion.Pattern{Group: "shop", Version: "v1", Kind: "Lamp", Name: "there"},
+	}
+	object := func(version, name string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "shop/" + version, "kind": "Lamp", "metadata": map[string]any{"name": name, "namespace": "a"}}}
+	}
+	down, err := transform.Down{}.Name(object("v1", "here"), transform.SyncSpec{Policy: ownership.PolicyDelete, Conversion: names, Version: "v1beta1"})
+	if err != nil || down.GVK.Version != "v1beta1" || down.Name != "there" {
+		t.Errorf("down it is %+v, %v", down, err)
+	}
+	up, err := transform.Up{Resource: schema.GroupResource{Group: "shop", Resource: "lamps"}, Version: "v1", Kind: "Lamp", Namespaced: true}.
+		Name(object("v1beta1", "there"), transform.SyncSpec{Conversion: names})
+	if err != nil || up.GVK.Version != "v1" || up.Name != "here" {
+		t.Errorf("up it is %+v, %v", up, err)
+	}
+}
+
+func TestRemovedVersion(t *testing.T) {
+	const told = "request to convert CR to an invalid group/version: shop/v1beta1"
+	for name, test := range map[string]struct {
+		err  error
+		in   string
+		want string
+	}{
+		"no error":               {nil, "shop/v1", ""},
+		"it vanished":            {apierrors.NewInternalError(errors.New(told)), "shop/v1", "shop/v1beta1"},
+		"within more":            {apierrors.NewInternalError(errors.New("failed to prune fields: " + told + ".")), "shop/v1", "shop/v1beta1"},
+		"another error":          {apierrors.NewInternalError(errors.New("no")), "shop/v1", ""},
+		"another kind of error":  {apierrors.NewBadRequest(told), "shop/v1", ""},
+		"of another group":       {apierrors.NewInternalError(errors.New(told)), "store/v1", ""},
+		"the one that is in use": {apierrors.NewInternalError(errors.New(told)), "shop/v1beta1", ""},
+	} {
+		in, err := schema.ParseGroupVersion(test.in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := removedVersion(test.err, in); got != test.want {
+			t.Errorf("%s: want %q, got %q", name, test.want, got)
+		}
+	}
+}

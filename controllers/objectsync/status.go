@@ -1,0 +1,124 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+)
+
+// returnStatus writes the status of the target's object to its source, if it is to and they differ.
+func (c *Controller) returnStatus(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured, current observedTarget, desired *transform.Desired, selected objectSelection) (written bool, err error) {
+	if !selected.StatusReturn || !c.Resource.StatusReturn {
+		return false, nil
+	}
+	onTarget, err := c.mutatedStatus(current.object, source, selected)
+	if err != nil {
+		return false, err
+	}
+	return c.writeStatus(ctx, key, source, onTarget, current.observed.Mark.Hash == desired.Mark.Hash, selected.Configs)
+}
+
+// mutatedStatus returns the target's object with the status that it has on its way up.
+func (c *Controller) mutatedStatus(onTarget, inMailbox *unstructured.Unstructured, selected objectSelection) (*unstructured.Unstructured, error) {
+	program, field := c.upMutation(), "spec.mutation.up"
+	if selected.related != nil {
+		program, field = selected.related.Relation.Up, "spec.related mutation.up"
+	}
+	if program == nil {
+		return onTarget, nil
+	}
+	status, err := transform.MutatedStatus(onTarget, inMailbox, program)
+	if err != nil {
+		return nil, &ruleError{field: field, err: err}
+	}
+	mutated := &unstructured.Unstructured{Object: maps.Clone(onTarget.Object)}
+	mutated.Object["status"] = status
+	return mutated, nil
+}
+
+func (c *Controller) upMutation() *mutation.Program { return c.Resource.rules().Up }
+
+// writeUpsyncedStatus writes the status of the target's object to what came up of it, if they differ.
+func (c *Controller) writeUpsyncedStatus(ctx context.Context, key types.NamespacedName, inMailbox, object *unstructured.Unstructured) (written bool, err error) {
+	if c.Resource.Native {
+		return false, nil
+	}
+	selected := c.selectUpsyncSource(key, inMailbox, object)
+	onTarget, err := c.mutatedStatus(object, inMailbox, selected)
+	if err != nil {
+		return false, err
+	}
+	return c.writeStatus(ctx, key, inMailbox, onTarget, true, selected.Configs)
+}
+
+// writeStatus makes the status of a mailbox object that of the target's; applied tells whether the target's object is
+// what the mailbox's says. The configs select it.
+func (c *Controller) writeStatus(ctx context.Context, key types.NamespacedName, inMailbox, onTarget *unstructured.Unstructured, applied bool, configs []string) (written bool, err error) {
+	current := transform.StatusWithoutNulls(inMailbox.Object["status"])
+	wanted, dropped := c.Pruner.PruneStatus(c.Resource.MailboxStatus(inMailbox, onTarget, applied))
+	c.recordDroppedFields(configs, dropped)
+	var subresources []string
+	if c.Resource.StatusSubresource {
+		subresources = append(subresources, "status")
+	}
+	if apiequality.Semantic.DeepEqual(current, wanted) {
+		return false, nil
+	}
+	patch, err := statusPatch(inMailbox.GetUID(), current, wanted)
+	if err != nil {
+		return false, fmt.Errorf("cannot compare the status: %w", err)
+	}
+	client, err := c.mailboxClient(key.Namespace)
+	if err != nil {
+		// The mailbox became unknown; all its objects are looked at again when it is back.
+		return false, nil //nolint:nilerr // see above
+	}
+	c.mailboxExpectations.writeStarted(key)
+	updated, err := client.Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: c.fieldManager}, subresources...)
+	if err != nil {
+		c.mailboxExpectations.writeFinished(key, nil)
+		return false, fmt.Errorf("%w: cannot write the status: %w", errMailboxRefused, err)
+	}
+	updated.SetManagedFields(nil)
+	c.mailboxExpectations.writeFinished(key, updated)
+	return true, nil
+}
+
+// statusPatch is a merge patch (RFC 7386) that turns one status into the other, fenced by the source's UID.
+func statusPatch(uid types.UID, current, wanted map[string]any) ([]byte, error) {
+	before, err := json.Marshal(map[string]any{"status": current})
+	if err != nil {
+		return nil, err
+	}
+	after, err := json.Marshal(map[string]any{"status": wanted, "metadata": map[string]any{"uid": uid}})
+	if err != nil {
+		return nil, err
+	}
+	return jsonpatch.CreateMergePatch(before, after)
+}

@@ -1,0 +1,344 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// ConfigSummary counts the objects of one config.
+type ConfigSummary struct {
+	// Selected objects are those the config selects in the mailbox; of these, Synced are on the target and Failed are
+	// not in sync for a reason given in Failures.
+	Selected, Synced, Failed int64
+	Failures                 []ObjectFailure
+	// Deferred are objects that are not counted as synced, since fields that are not ignored any more are left to the target
+	// until the object changes: whether they differ is not known.
+	Deferred []DeferredObject
+	// Overruled are objects that the config selects under other names than an older config, which wins.
+	Overruled []ObjectName
+	// ExcludedByUpsync are objects that an entry for going down selects but that do not go, because one for coming up selects
+	// them as well.
+	ExcludedByUpsync []ObjectName
+	// Dropped are fields of objects of the target that the mailbox's schema does not have, each with its resource, sorted.
+	Dropped []string
+}
+
+// ObjectName names an object of a mailbox.
+type ObjectName struct {
+	Resource schema.GroupResource
+	Key      types.NamespacedName
+}
+
+// DeferredObject is an object of which fields are left to the target until it changes.
+type DeferredObject struct {
+	ObjectName
+	Fields []string
+}
+
+// UnavailableResource is a resource that cannot be synced with the target now.
+type UnavailableResource struct {
+	// GroupResource names the resource on the target, of which Kind is the kind.
+	GroupResource schema.GroupResource
+	Kind          string
+	// Reason is [ReasonNotServed] or [ReasonForbidden]; Message is what the target says.
+	Reason, Message string
+}
+
+// ObjectFailure is an object that is not in sync.
+type ObjectFailure struct {
+	Resource Resource
+	Key      types.NamespacedName
+	Failure  Failure
+}
+
+// FirstFailures returns the first of the failures by resource and name, in the form of a status.
+func FirstFailures(all []ObjectFailure, limit int) (first []edgev2alpha1.ObjectFailure) {
+	sorted := slices.Clone(all)
+	slices.SortFunc(sorted, func(a, b ObjectFailure) int {
+		return strings.Compare(a.Resource.GroupResource().String()+" "+a.Key.String(), b.Resource.GroupResource().String()+" "+b.Key.String())
+	})
+	for _, failure := range sorted[:min(len(sorted), limit)] {
+		first = append(first, edgev2alpha1.ObjectFailure{
+			Group: failure.Resource.Group, Resource: failure.Resource.Resource,
+			Namespace: failure.Key.Namespace, Name: failure.Key.Name,
+			Reason: failure.Failure.Reason, Message: Truncate(failure.Failure.Message),
+		})
+	}
+	return first
+}
+
+// knownStates are what is known of objects beside what the caches show.
+type knownStates struct {
+	failures map[types.NamespacedName]Failure
+	deferred map[types.NamespacedName][]string
+}
+
+// SummarizeConfigs counts this controller's objects into the tallies of the configs that select them.
+func (c *Controller) SummarizeConfigs(tallies map[string]*ConfigSummary) {
+	matcher := c.matcher.Load()
+	known := knownStates{c.failures.snapshot(), c.failures.deferredFields()}
+	sources, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
+	for _, source := range sources {
+		if selected, ok := c.selectDown(matcher, source); ok {
+			c.countDown(tallies, source, selected, known)
+		} else if _, failed := known.failures[keyOf(source)]; failed && len(c.upsyncIndex.refsOf(keyOf(source))) == 0 {
+			c.countFormerlyUpsynced(tallies, matcher, source, known)
+		}
+	}
+	for _, key := range c.upsyncIndex.keys() {
+		c.countUp(tallies, matcher, key, known)
+	}
+	c.droppedFields.addTo(tallies, c.Resource.GroupResource())
+}
+
+func (c *Controller) countDown(tallies map[string]*ConfigSummary, source *unstructured.Unstructured, selected objectSelection, known knownStates) {
+	key := keyOf(source)
+	name := ObjectName{Resource: c.Resource.GroupResource(), Key: key}
+	marks := c.targetMarksOf(key)
+	if len(marks) == 0 && mailboxes.ProjectionOf(source) == mailboxes.FullObject && c.selectionExcludedByUpsync(source, selected) {
+		for _, config := range selected.Configs {
+			tally := summaryOf(tallies, config)
+			tally.ExcludedByUpsync = append(tally.ExcludedByUpsync, name)
+		}
+		return
+	}
+	for _, config := range selected.Overruled {
+		tally := summaryOf(tallies, config)
+		tally.Overruled = append(tally.Overruled, name)
+	}
+	uid := source.GetUID()
+	synced := slices.ContainsFunc(marks, func(mark ownership.Mark) bool { return mark.Source.UID == uid })
+	c.addToSummaries(tallies, selected.Selection, key, synced, known)
+}
+
+// selectionExcludedByUpsync tells whether an object is left out since one of its name is selected for coming up.
+func (c *Controller) selectionExcludedByUpsync(source *unstructured.Unstructured, selected objectSelection) bool {
+	here, _, err := c.observeDestination(source, selected, nil)
+	return err == nil && c.isExcludedByUpsync(source, here)
+}
+
+func (c *Controller) countUp(tallies map[string]*ConfigSummary, matcher *selection.Matcher, key types.NamespacedName, known knownStates) {
+	inMailbox, _ := c.mailboxObject(key)
+	target, object := c.upsyncSource(key, inMailbox)
+	if object == nil {
+		return
+	}
+	selected, ok := c.selectUp(matcher, target, object)
+	if !ok {
+		return
+	}
+	for _, config := range selected.Overruled {
+		tally := summaryOf(tallies, config)
+		tally.Overruled = append(tally.Overruled, ObjectName{Resource: c.Resource.GroupResource(), Key: key})
+	}
+	c.addToSummaries(tallies, selected.Selection, key, c.isUpsynced(inMailbox), known)
+}
+
+// countFormerlyUpsynced counts what came up before and may not any more.
+func (c *Controller) countFormerlyUpsynced(tallies map[string]*ConfigSummary, matcher *selection.Matcher, inMailbox *unstructured.Unstructured, known knownStates) {
+	mark, err := mailboxMark(c.Owner, inMailbox)
+	if err != nil {
+		return
+	}
+	if selected, ok := c.selectsUpsynced(matcher, c.targetResourceFor(upsyncSourceRef(mark).resource), mark, inMailbox); ok {
+		c.addToSummaries(tallies, selected, keyOf(inMailbox), false, known)
+	}
+}
+
+func (c *Controller) addToSummaries(tallies map[string]*ConfigSummary, selected selection.Selection, key types.NamespacedName, synced bool, known knownStates) {
+	failure, failed := known.failures[key]
+	deferred := known.deferred[key]
+	if failure.Reason == ReasonMailboxLimitExceeded {
+		// What the mailbox has changes, and limits do.
+		inMailbox, _ := c.Mailboxes.Get(c.Resource.GroupVersionResource, c.Mailbox, key)
+		failure = newFailure(c.Mailboxes.ObjectLimitError(c.Resource.GroupVersionResource, c.Mailbox, inMailbox))
+	}
+	for _, config := range selected.Configs {
+		tally := summaryOf(tallies, config)
+		tally.Selected++
+		switch {
+		case failed:
+			tally.Failed++
+			tally.Failures = append(tally.Failures, ObjectFailure{Resource: c.Resource, Key: key, Failure: failure})
+		case synced && len(deferred) > 0:
+			tally.Deferred = append(tally.Deferred, DeferredObject{ObjectName{c.Resource.GroupResource(), key}, deferred})
+		case synced:
+			tally.Synced++
+		}
+	}
+}
+
+func summaryOf(tallies map[string]*ConfigSummary, config string) *ConfigSummary {
+	tally, ok := tallies[config]
+	if !ok {
+		tally = &ConfigSummary{}
+		tallies[config] = tally
+	}
+	return tally
+}
+
+// Summary says how a controller, or several, are doing.
+type Summary struct {
+	// Synced objects are in sync on both sides, Failed are not. Those of which fields are left to the target are neither.
+	Synced, Failed int
+	// Former objects are left on the target though the mailbox they came from is gone.
+	Former int
+	// PendingSince is when the oldest change was seen that has not reached its other side yet; zero if there is none.
+	PendingSince time.Time
+	// Failures are the failed objects, in no order.
+	Failures []ObjectFailure
+}
+
+// Add takes in another sum.
+func (s *Summary) Add(other Summary) {
+	s.Synced += other.Synced
+	s.Failed += other.Failed
+	s.Former += other.Former
+	s.Failures = append(s.Failures, other.Failures...)
+	if s.PendingSince.IsZero() || !other.PendingSince.IsZero() && other.PendingSince.Before(s.PendingSince) {
+		s.PendingSince = other.PendingSince
+	}
+}
+
+// Summary counts the objects that went down or came up.
+func (c *Controller) Summary() Summary {
+	sum := Summary{Synced: c.TargetObjectCount()}
+	inMailbox, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
+	failures := c.failures.snapshot()
+	for _, object := range inMailbox {
+		if _, failed := failures[keyOf(object)]; c.isUpsynced(object) && !failed {
+			sum.Synced++
+		}
+	}
+	for key, failure := range failures {
+		sum.Failed++
+		sum.Failures = append(sum.Failures, ObjectFailure{Resource: c.Resource, Key: key, Failure: failure})
+		sum.Synced -= len(c.targetMarksOf(key))
+	}
+	for key := range c.failures.deferredFields() {
+		if _, failed := failures[key]; !failed {
+			// Whether the fields differ that are left to the target is not known.
+			sum.Synced -= len(c.targetMarksOf(key))
+		}
+	}
+	for _, key := range c.failures.formerKeys() {
+		sum.Former += len(c.targetMarksOf(key))
+	}
+	sum.Synced -= sum.Former
+	sum.PendingSince, _ = c.pendingChanges.oldestSince()
+	return sum
+}
+
+// QueueLength returns how many objects are to be looked at.
+func (c *Controller) QueueLength() int {
+	c.lock.Lock()
+	queue := c.queue
+	c.lock.Unlock()
+	if queue == nil {
+		return 0
+	}
+	return queue.Len()
+}
+
+// IsEmpty tells whether neither side is known to hold an object that the hub brought there, and none is being made. A
+// reconcile that begins after [Controller.SetMatcher] selects by the new matcher, so what is empty under a matcher that
+// selects nothing stays empty.
+func (c *Controller) IsEmpty() bool {
+	if !c.HasSynced() || c.activeReconciles.Load() > 0 || c.TargetObjectCount() > 0 {
+		return false
+	}
+	_, known := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
+	return known && !c.mailboxHoldsObjects()
+}
+
+// mailboxHoldsObjects tells whether the mailbox is known to hold something that came up, or that waits for the target.
+func (c *Controller) mailboxHoldsObjects() bool {
+	inMailbox, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
+	return slices.ContainsFunc(inMailbox, func(object *unstructured.Unstructured) bool { return c.isUpsynced(object) || HasFinalizer(object) })
+}
+
+// TargetObjectCount returns how many objects of the mailbox's resource the target holds.
+func (c *Controller) TargetObjectCount() int {
+	count := 0
+	for _, target := range c.targetResources {
+		count += c.countOf(target.GroupResource())
+	}
+	return count
+}
+
+// IsEmptyFor tells whether the target is known to hold none of the mailbox's objects as the resource given, the mailbox to
+// hold none that came up from it, and none is being made.
+func (c *Controller) IsEmptyFor(resource schema.GroupResource) bool {
+	side := c.targetResourceFor(resource)
+	if side == nil || !side.cache.HasSynced() || c.activeReconciles.Load() > 0 || c.countOf(resource) > 0 {
+		return false
+	}
+	inMailbox, known := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
+	return known && !slices.ContainsFunc(inMailbox, func(object *unstructured.Unstructured) bool {
+		mark, err := mailboxMark(c.Owner, object)
+		return err == nil && upsyncSourceRef(mark).resource == resource
+	})
+}
+
+// IsServed tells whether the target serves the resource itself, as far as is known.
+func (c *Controller) IsServed() bool {
+	return c.targetResources[0].cache.Availability().Reason != targets.ReasonNotServed
+}
+
+// TargetKind returns the kind of a resource that the mailbox's objects can be on the target.
+func (c *Controller) TargetKind(resource schema.GroupResource) string {
+	if side := c.targetResourceFor(resource); side != nil {
+		return side.Kind
+	}
+	return ""
+}
+
+// countOf returns of how many objects of the mailbox the target holds something as the resource given. The index knows it, so
+// that no mark has to be read for it.
+func (c *Controller) countOf(resource schema.GroupResource) int {
+	side := c.targetResourceFor(resource)
+	if side == nil {
+		return 0
+	}
+	count := side.cache.CountIndexValues(bySource)
+	if len(side.cache.ByIndex(bySource, unverifiedIndexValue)) > 0 {
+		count--
+	}
+	return count
+}
+
+// unverifiedCount returns how many objects of the target bear the hub's label and a mark that names it, but that somebody else wrote.
+func (c *Controller) unverifiedCount() int {
+	count := 0
+	for _, target := range c.targetResources {
+		count += len(target.cache.ByIndex(bySource, unverifiedIndexValue))
+	}
+	return count
+}

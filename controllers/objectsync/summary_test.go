@@ -1,0 +1,93 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// What a mailbox left on the target that was lost is counted by itself, until its successor takes it over.
+func TestSummary(t *testing.T) {
+	h := newHub(t, []Resource{resourceNamed(t, configMapsV1, "")}, configMapsTravel)
+	counts := func(what, want string) {
+		t.Helper()
+		var got string
+		defer func() {
+			if t.Failed() {
+				t.Logf("the last counts were %s", got)
+			}
+		}()
+		h.until(what, func() bool {
+			sum := h.controllers[configMapsV1].Summary()
+			got = fmt.Sprintf("%d in sync, %d failed, %d of a former mailbox", sum.Synced, sum.Failed, sum.Former)
+			return got == want
+		})
+	}
+	put(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: taken, namespace: "+h.namespace+"}}")
+	for _, name := range []string{"first", "second", "taken"} {
+		h.putConfigMap(name, "a: b")
+	}
+	h.expectOnTarget(configMapsV1, "first")
+	h.expectOnTarget(configMapsV1, "second")
+	counts("two are in sync", "2 in sync, 1 failed, 0 of a former mailbox")
+	if first := FirstFailures(h.controllers[configMapsV1].Summary().Failures, 20); len(first) != 1 || first[0].Name != "taken" || first[0].Reason != ReasonConflict {
+		t.Errorf("the failed object is not named: %+v", first)
+	}
+	h.stop()
+	h.setMarkMailbox("first", "another")
+	h.drop(configMapsV1, h.namespace, "first")
+	h.start()
+	counts("one is left by a mailbox that was lost", "1 in sync, 1 failed, 1 of a former mailbox")
+	h.putConfigMap("first", "a: c")
+	counts("it is taken over", "2 in sync, 1 failed, 0 of a former mailbox")
+	h.waitUntilIdle()
+	h.controllers[configMapsV1].failures.setDeferred(types.NamespacedName{Namespace: h.namespace, Name: "second"}, []string{"data.a"})
+	counts("fields of one are left to the target", "1 in sync, 1 failed, 0 of a former mailbox")
+}
+
+// Objects that the mailbox does not show are no objects that are not there.
+func TestUnreadableReason(t *testing.T) {
+	h := newHub(t, []Resource{resourceNamed(t, configMapsV1, "")}, configMapsTravel)
+	controller := h.controllers[configMapsV1]
+	if why := controller.UnreadableReason(); why != "" {
+		t.Errorf("a resource that is bound is hidden: %s", why)
+	}
+	h.put(apiBindings, "{apiVersion: apis.kcp.io/v1alpha2, kind: APIBinding, metadata: {name: bound}, status: {phase: Bound}}")
+	h.until("the binding has lost it", func() bool { return controller.UnreadableReason() != "" })
+	h.put(apiBindings, "{apiVersion: apis.kcp.io/v1alpha2, kind: APIBinding, metadata: {name: bound}, status: {phase: Bound, boundResources: [{group: '', resource: configmaps}]}}")
+	h.until("it is bound again", func() bool { return controller.UnreadableReason() == "" })
+}
+
+// What a status of configs costs for each of a mailbox's objects.
+func BenchmarkSummarizeConfigs(b *testing.B) {
+	const objects = 1000
+	h := newHub(b, []Resource{resourceNamed(b, configMapsV1, "")}, configMapsTravel)
+	for i := range objects {
+		h.putConfigMap(fmt.Sprintf("object-%d", i), "a: b")
+	}
+	controller := h.controllers[configMapsV1]
+	eventually(b, "all are in sync", func(context.Context) (bool, error) { return controller.Summary().Synced == objects, nil })
+	b.ReportAllocs()
+	for b.Loop() {
+		controller.SummarizeConfigs(map[string]*ConfigSummary{})
+	}
+	b.ReportMetric(float64(b.Elapsed())/float64(b.N)/objects, "ns/object")
+}

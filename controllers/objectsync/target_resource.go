@@ -1,0 +1,292 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// targetRef is where an object is on the target.
+type targetRef struct {
+	resource schema.GroupResource
+	key      types.NamespacedName
+}
+
+// targetResource is one of the resources that the mailbox's objects can be on the target.
+type targetResource struct {
+	TargetAPI
+	// versions are those in which configs may speak of it, if there are several: objects are the same in all of them.
+	versions []string
+	// cache holds what went down to it.
+	cache *targets.Cache
+	// takenNames watches names that somebody else has taken.
+	takenNames *targets.NameWatch
+	// watchesNames is true once a name was to be watched; feed is nil while nothing of the resource is selected for coming up,
+	// and kin is where it must reach for what is related. The controller's lock guards all three.
+	watchesNames bool
+	upsyncCache  *upsyncCache
+	relatedScope relatedWatchScope
+	withLock     func(func())
+}
+
+// upsyncCache is the source of what comes up, as one matcher selects it.
+type upsyncCache struct {
+	*targets.FilteredCache
+	// scopeKey tells what the feed was filled for (see selection.Matcher.UpKey).
+	scopeKey string
+	cancel   context.CancelFunc
+}
+
+// bySource is the index of a cache by the mailbox object that an object came from.
+const bySource = "source"
+
+// unverifiedIndexValue is where that index has the objects that bear the hub's label and a mark that names it, but that somebody else wrote.
+// It is the name of no object, which has a slash.
+const unverifiedIndexValue = "unverified"
+
+func (c *Controller) newTargetResource(resource TargetAPI) *targetResource {
+	s := &targetResource{TargetAPI: resource, withLock: c.withLock}
+	if c.Resource.HasMultipleTargetVersions() && c.Resource.TargetAPI().GroupResource() == resource.GroupResource() {
+		s.versions = c.Resource.TargetVersions()
+	}
+	s.cache = c.Connection.NewCache(resource.GroupVersionResource, targets.CacheOptions{
+		Namespaced:     c.Resource.Namespaced,
+		Selector:       c.selector,
+		Transform:      c.transformForCache,
+		Handler:        c.targetHandler(s),
+		Indexers:       cache.Indexers{bySource: c.indexBySource},
+		OnAvailability: c.onAvailabilityChanged,
+	})
+	s.takenNames = c.Connection.NewNameWatch(resource.GroupVersionResource, func(key types.NamespacedName) {
+		c.enqueueNameWaiters(targetRef{s.GroupResource(), key})
+	})
+	return s
+}
+
+func (c *Controller) withLock(do func()) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	do()
+}
+
+func (s *targetResource) currentUpsyncCache() (current *upsyncCache) {
+	s.withLock(func() { current = s.upsyncCache })
+	return current
+}
+
+// configResource is what configs call the resource.
+func (s *targetResource) configResource() schema.GroupVersionResource {
+	resource := s.GroupVersionResource
+	if len(s.versions) > 0 {
+		resource.Version = s.versions[0]
+	}
+	return resource
+}
+
+// hasSynced tells whether it is known what the target holds: what it does not serve it does not hold.
+func (s *targetResource) hasSynced() bool {
+	return s.cache.HasSynced() || s.cache.Availability().Reason == targets.ReasonNotServed
+}
+
+func (s *targetResource) ref(key types.NamespacedName) targetRef {
+	return targetRef{s.GroupResource(), key}
+}
+
+// targetResourceFor returns the side of a resource on the target, or nil.
+func (c *Controller) targetResourceFor(resource schema.GroupResource) *targetResource {
+	for _, target := range c.targetResources {
+		if target.GroupResource() == resource {
+			return target
+		}
+	}
+	return nil
+}
+
+// targetResourceForKind returns the side of a kind on the target, or nil.
+func (c *Controller) targetResourceForKind(kind schema.GroupKind) *targetResource {
+	for _, target := range c.targetResources {
+		if target.Group == kind.Group && target.Kind == kind.Kind {
+			return target
+		}
+	}
+	return nil
+}
+
+// runNameWatch lets names be watched, until the controller ends. Most controllers never have one to watch.
+func (c *Controller) runNameWatch(target *targetResource) {
+	c.withLock(func() {
+		if owner := c.upsyncContext; owner != nil && !target.watchesNames {
+			target.watchesNames = true
+			c.runningTasks.Go(func() { target.takenNames.Run(owner) })
+		}
+	})
+}
+
+// startUpsyncCaches begins to read what comes up, until ctx ends.
+func (c *Controller) startUpsyncCaches(ctx context.Context) {
+	c.withLock(func() { c.upsyncContext = ctx })
+	c.updateUpsyncCaches(c.matcher.Load())
+}
+
+// upsyncCacheContext returns what owns the feeds, nil while the controller does not run.
+func (c *Controller) upsyncCacheContext() context.Context {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	return c.upsyncContext
+}
+
+func (c *Controller) stopUpsyncCaches() {
+	c.withLock(func() { c.upsyncContext = nil })
+}
+
+// updateUpsyncCaches replaces the feeds that were filled for another selection than the matcher's, and tells whether there were any.
+func (c *Controller) updateUpsyncCaches(matcher *selection.Matcher) (changed bool) {
+	for _, target := range c.targetResources {
+		changed = c.updateUpsyncCache(target, matcher) || changed
+	}
+	return changed
+}
+
+// updateUpsyncCache replaces the feed of a side if it was filled for another selection, or does not reach what is related.
+func (c *Controller) updateUpsyncCache(target *targetResource, matcher *selection.Matcher) (changed bool) {
+	selected := ""
+	if c.mayUpsyncFrom(target) && matcher.SelectsUp(target.GroupResource(), target.Kind) {
+		selected = matcher.UpHash(target.GroupResource(), target.Kind)
+	}
+	names, namespaces, all := c.relatedScope(target.GroupResource())
+	admitted := c.namespacePolicy().String()
+	c.withLock(func() {
+		if c.upsyncContext == nil {
+			return
+		}
+		target.relatedScope.add(names, namespaces, all)
+		key := selected
+		if !target.relatedScope.isEmpty() {
+			key += "/" + target.relatedScope.String()
+		}
+		if key != "" {
+			key += "/" + admitted
+		}
+		if target.upsyncCache == nil && key == "" || target.upsyncCache != nil && target.upsyncCache.scopeKey == key {
+			return
+		}
+		changed = true
+		if target.upsyncCache != nil {
+			target.upsyncCache.cancel()
+			target.upsyncCache = nil
+			c.upsyncIndex.removeResource(target.GroupResource())
+		}
+		if key != "" {
+			target.upsyncCache = c.newUpsyncCache(target, matcher, key)
+		}
+	})
+	return changed
+}
+
+// newUpsyncCache starts a feed. The caller holds the lock.
+func (c *Controller) newUpsyncCache(target *targetResource, matcher *selection.Matcher, key string) *upsyncCache {
+	ctx, cancel := context.WithCancel(c.upsyncContext)
+	scope := c.Connection.RestrictScope(target.relatedScope.union(c.selectedScope(matcher, target)), c.Resource.Namespaced)
+	started := &upsyncCache{scopeKey: key, cancel: cancel}
+	started.FilteredCache = c.Connection.NewFilteredCache(target.GroupVersionResource, targets.FilteredCacheOptions{
+		Scope: scope,
+		Filter: func(object *unstructured.Unstructured) bool {
+			_, ok := c.upsyncKey(target, c.matcher.Load(), object)
+			return ok
+		},
+		KeepFilteredMetadata: !target.relatedScope.isEmpty(),
+		OnFiltered:           func(bystander metav1.ObjectMeta) { c.fetchIfRelated(ctx, target, bystander) },
+		Handler:              c.upsyncHandler(ctx, target),
+		OnAvailability:       c.onAvailabilityChanged,
+	})
+	c.runningTasks.Go(func() { started.Run(ctx) })
+	c.runningTasks.Go(func() {
+		// What came up before and is not selected any more shows only now.
+		if started.WaitForCacheSync(ctx) {
+			c.enqueueAll()
+			c.recheckInitialSync()
+		}
+	})
+	return started
+}
+
+// upsyncKey returns the name in the mailbox under which an object of the target comes up; ok is false if it does not:
+// nothing selects it, a hub brought it there, or it comes up as another resource.
+func (c *Controller) upsyncKey(target *targetResource, matcher *selection.Matcher, object *unstructured.Unstructured) (types.NamespacedName, bool) {
+	if IsNeverUpsynced(c.Owner, object) {
+		return types.NamespacedName{}, false
+	}
+	selected, ok := c.selectUp(matcher, target, object)
+	if !ok || selected.related == nil && selected.Conversion == nil && target.GroupResource() != c.Resource.TargetAPI().GroupResource() {
+		return types.NamespacedName{}, false
+	}
+	name, err := c.up.Name(object, c.upSpec(selected, object))
+	if err == nil {
+		if err := c.checkUpsync(target, keyOf(object), types.NamespacedName{Namespace: name.Namespace, Name: name.Name}); err != nil {
+			// Where the config's entry does not tell it, it is reported under the name that it has on the target.
+			return keyOf(object), selected.related != nil || reasonFor(err) == policy.ReasonNameReserved
+		}
+	}
+	if refused, illegal := errors.AsType[*transform.InvalidObjectError](err); illegal && refused != nil {
+		// It is reported under the name that it has on the target.
+		return keyOf(object), true
+	}
+	if err != nil {
+		return types.NamespacedName{}, false
+	}
+	return types.NamespacedName{Namespace: name.Namespace, Name: name.Name}, true
+}
+
+// upsyncCachesHaveSynced tells whether it is known what comes up.
+func (c *Controller) upsyncCachesHaveSynced() bool {
+	return !slices.ContainsFunc(c.targetResources, func(target *targetResource) bool {
+		feed := target.currentUpsyncCache()
+		return feed != nil && !feed.HasSynced()
+	})
+}
+
+// mayUpsyncFrom tells whether configs can select objects of a side for coming up.
+func (c *Controller) mayUpsyncFrom(target *targetResource) bool {
+	return !c.Resource.RelatedOnly && c.checkUpsyncSource(target) == nil
+}
+
+// selectedScope returns where the objects are that configs select for coming up.
+func (c *Controller) selectedScope(matcher *selection.Matcher, target *targetResource) selection.Scope {
+	if !c.mayUpsyncFrom(target) {
+		return selection.Scope{}
+	}
+	scope := matcher.UpScope(target.GroupResource(), target.Kind, c.Resource.Namespaced)
+	// What does not come up is not read either.
+	scope.Namespaces = slices.DeleteFunc(scope.Namespaces, func(name string) bool {
+		return c.checkNamespace(name, target.Allowed.ProtectedNamespaces) != nil
+	})
+	scope.Names = slices.DeleteFunc(scope.Names, func(name types.NamespacedName) bool { return c.checkTargetNamespace(target, name) != nil })
+	return scope
+}

@@ -1,0 +1,135 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+)
+
+// until waits for a condition.
+func (h *testHub) until(what string, condition func() bool) {
+	h.t.Helper()
+	eventually(h.t, what, func(context.Context) (bool, error) { return condition(), nil })
+}
+
+// waitUntilIdle waits until the hub has had nothing to do for a while.
+func (h *testHub) waitUntilIdle() {
+	h.t.Helper()
+	idle := 0
+	eventually(h.t, "nothing is left to do", func(context.Context) (bool, error) {
+		busy := slices.ContainsFunc(slices.Collect(maps.Values(h.controllers)), func(c *Controller) bool {
+			c.lock.Lock()
+			defer c.lock.Unlock()
+			return c.queue == nil || c.queue.Len() > 0 || c.activeReconciles.Load() > 0
+		})
+		if idle++; busy {
+			idle = 0
+		}
+		return idle >= 25, nil
+	})
+}
+
+// setMarkMailbox makes the mark of a ConfigMap of the target that of another mailbox.
+func (h *testHub) setMarkMailbox(name, mailbox string) {
+	h.t.Helper()
+	object := h.onTarget(configMapsV1, name)
+	mark, err := ownership.ParseMark(object.GetAnnotations()[ownership.MarkAnnotation])
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	mark.Mailbox = mailbox
+	addMark(object, mark)
+	if _, err := administrator(h.t).Resource(configMapsV1).Namespace(h.namespace).Update(h.t.Context(), object, metav1.UpdateOptions{}); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// onTarget returns an object of the target's namespace of the test, or nil.
+func (h *testHub) onTarget(resource schema.GroupVersionResource, name string) *unstructured.Unstructured {
+	h.t.Helper()
+	return onTargetIn(h.t, resource, h.namespace, name)
+}
+
+// expectOnTarget waits until the target has an object of ours that a check, if there is one, finds right.
+func (h *testHub) expectOnTarget(resource schema.GroupVersionResource, name string, right ...func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
+	h.t.Helper()
+	var found *unstructured.Unstructured
+	eventually(h.t, "the target has "+name, func(context.Context) (bool, error) {
+		found = h.onTarget(resource, name)
+		return found != nil && h.isOwned(found) && !slices.ContainsFunc(right, func(is func(*unstructured.Unstructured) bool) bool { return !is(found) }), nil
+	})
+	return found
+}
+
+func (h *testHub) isOwned(object *unstructured.Unstructured) bool {
+	return object.GetLabels()[ownership.OwnerLabel] == h.owner.LabelValue()
+}
+
+// expectGoneFromTarget waits until the target has no such object any more.
+func (h *testHub) expectGoneFromTarget(resource schema.GroupVersionResource, name string) {
+	h.t.Helper()
+	eventually(h.t, name+" is gone from the target", func(context.Context) (bool, error) { return h.onTarget(resource, name) == nil, nil })
+}
+
+// expectInMailbox waits until the mailbox has an object that a check, if there is one, finds right.
+func (h *testHub) expectInMailbox(resource schema.GroupVersionResource, name string, right ...func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
+	h.t.Helper()
+	var found *unstructured.Unstructured
+	eventually(h.t, "the mailbox has "+name, func(context.Context) (bool, error) {
+		found = h.get(resource, h.namespace, name)
+		return found != nil && !slices.ContainsFunc(right, func(is func(*unstructured.Unstructured) bool) bool { return !is(found) }), nil
+	})
+	return found
+}
+
+// expectUnchangedOnTarget fails the test unless objects of the target are what they were once the hub is quiet.
+func (h *testHub) expectUnchangedOnTarget(resource schema.GroupVersionResource, before ...*unstructured.Unstructured) {
+	h.t.Helper()
+	h.waitUntilIdle()
+	for _, object := range before {
+		after := h.onTarget(resource, object.GetName())
+		switch {
+		case after == nil || after.GetUID() != object.GetUID() || after.GetDeletionTimestamp() != nil:
+			h.t.Errorf("%s was deleted: %v", object.GetName(), after)
+		case after.GetResourceVersion() != object.GetResourceVersion():
+			h.t.Errorf("%s was written to\nfrom %v\nto   %v", object.GetName(), object, after)
+		}
+	}
+}
+
+// onTargetIn returns an object of the target, or nil.
+func onTargetIn(t testing.TB, resource schema.GroupVersionResource, namespace, name string) *unstructured.Unstructured {
+	t.Helper()
+	found, err := administrator(t).Resource(resource).Namespace(namespace).Get(t.Context(), name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		t.Fatal(err)
+	}
+	return found
+}

@@ -1,0 +1,357 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	gosync "sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/yaml"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/fieldpath"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/filter"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/naming"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+var (
+	secretsV1     = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	deploymentsV1 = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+)
+
+// testHub is a hub with one mailbox, which is a double, and one target, which is not. It does for its controllers what their
+// manager does.
+type testHub struct {
+	*fakeWorkspace
+	t          testing.TB
+	connection *targets.Connection
+	owner      ownership.Owner
+	// namespace is that of the test, on both sides.
+	namespace string
+
+	// What a test may change while the hub is stopped, or before [hub.publish].
+	resources []Resource
+	matcher   *selection.Matcher
+	// requestsLate has all primaries speak between the decision to ask them and the question.
+	requestsLate bool
+
+	registry    *related.Registry
+	mailboxes   *mailboxes.Mailboxes
+	lock        gosync.Mutex
+	controllers map[schema.GroupVersionResource]*Controller
+	published   []Resource
+	stops       map[schema.GroupVersionResource]func()
+	stopHub     func()
+}
+
+// newHub starts a hub that publishes the resources, for a mailbox in which a namespace is selected by the configs, each the
+// spec of a SyncerConfig in which NS stands for the namespace.
+func newHub(t testing.TB, resources []Resource, configs ...string) *testHub {
+	t.Helper()
+	all := []schema.GroupVersionResource{namespaces}
+	for _, resource := range resources {
+		all = append(all, resource.GroupVersionResource)
+	}
+	h := &testHub{
+		fakeWorkspace: newFakeWorkspace(t, all...), t: t, connection: connect(t), namespace: unique("hub"), resources: resources,
+		owner: ownership.Owner{Hub: testOwner.Hub, SyncTarget: types.UID(unique("target")), Sealer: testOwner.Sealer},
+	}
+	h.put(namespaces, "{apiVersion: v1, kind: Namespace, metadata: {name: "+h.namespace+"}}")
+	put(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+h.namespace+"}}")
+	h.matcher = h.compileMatcher(configs...)
+	h.start()
+	t.Cleanup(func() { h.stop() })
+	return h
+}
+
+// compileMatcher makes a matcher of the specs of SyncerConfigs.
+func (h *testHub) compileMatcher(configs ...string) *selection.Matcher {
+	h.t.Helper()
+	var all []*edgev2alpha1.SyncerConfig
+	for _, text := range configs {
+		config := &edgev2alpha1.SyncerConfig{}
+		config.Name = unique("config")
+		if err := yaml.UnmarshalStrict([]byte(h.withNamespace(text)), &config.Spec); err != nil {
+			h.t.Fatal(err)
+		}
+		all = append(all, config)
+	}
+	return selection.Compile(all, nil)
+}
+
+// withNamespace puts the namespace of the test into a text.
+func (h *testHub) withNamespace(text string) string {
+	return strings.ReplaceAll(text, "NS", h.namespace)
+}
+
+// start is the beginning of a hub that knows nothing but what it finds.
+func (h *testHub) start() {
+	h.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var running gosync.WaitGroup
+	// What proofs wait for passes quickly.
+	now := testclock.NewFakeClock(time.Unix(1_700_000_000, 0))
+	running.Go(func() { passTime(ctx, now) })
+	served := slices.DeleteFunc(slices.Collect(maps.Keys(h.objects)), func(resource schema.GroupVersionResource) bool {
+		return resource == apiBindings || resource == logicalClusters || resource == endpointSlices || resource == eventsResource
+	})
+	h.mailboxes = mailboxes.New(h.access(), "root:synchub", "export", served, now, logr.Discard())
+	running.Go(func() {
+		if err := h.mailboxes.Start(ctx); err != nil {
+			h.t.Error(err)
+		}
+	})
+	h.registry, h.controllers, h.stops = related.NewRegistry(), map[schema.GroupVersionResource]*Controller{}, map[schema.GroupVersionResource]func(){}
+	h.stopHub = func() {
+		h.publish()
+		cancel()
+		running.Wait()
+	}
+	eventually(h.t, "the mailbox is seen", func(context.Context) (bool, error) {
+		for _, resource := range served {
+			if _, known := h.mailboxes.List(resource, theMailbox); !known {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+	h.publish(h.resources...)
+}
+
+func passTime(ctx context.Context, now *testclock.FakeClock) {
+	ticker := time.NewTicker(2 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			if now.HasWaiters() {
+				now.Step(time.Second)
+			}
+		}
+	}
+}
+
+func (h *testHub) stop() {
+	if h.stopHub != nil {
+		h.stopHub()
+		h.stopHub = nil
+	}
+}
+
+// restart is the end of a hub and the beginning of the next.
+func (h *testHub) restart() {
+	h.t.Helper()
+	h.stop()
+	h.start()
+}
+
+// publish makes the hub sync these resources and no others, as its manager does.
+func (h *testHub) publish(resources ...Resource) {
+	h.t.Helper()
+	h.lock.Lock()
+	before := h.published
+	h.published = resources
+	h.lock.Unlock()
+	for _, resource := range before {
+		if !slices.Contains(resources, resource) || !slices.Equal(h.controllers[resource.GroupVersionResource].Relations, relationsOf(resources, resource)) {
+			h.stops[resource.GroupVersionResource]()
+			h.lock.Lock()
+			delete(h.controllers, resource.GroupVersionResource)
+			h.lock.Unlock()
+		}
+	}
+	for _, resource := range before {
+		if len(resource.Related()) > 0 && !h.isPublished(resource.PublishedResource) {
+			h.registry.RemovePublishedResource(resource.PublishedResource)
+		}
+	}
+	var missing []Resource
+	for _, resource := range resources {
+		if h.controllers[resource.GroupVersionResource] == nil {
+			missing = append(missing, resource)
+			if len(resource.Related()) > 0 {
+				h.registry.BeginInitialSync(resource.PublishedResource, resource.Related())
+			}
+		}
+	}
+	for _, resource := range missing {
+		h.run(resource)
+	}
+}
+
+func relationsOf(published []Resource, resource Resource) (relations []*related.Relation) {
+	for _, primary := range published {
+		for _, related := range primary.Related() {
+			if related.InMailbox.GroupResource() == resource.GroupResource() {
+				relations = append(relations, related)
+			}
+		}
+	}
+	return relations
+}
+
+func (h *testHub) isPublished(publishedResource string) bool {
+	h.lock.Lock()
+	defer h.lock.Unlock()
+	return slices.ContainsFunc(h.published, func(resource Resource) bool {
+		return !resource.Unpublishing && resource.PublishedResource == publishedResource
+	})
+}
+
+// requestCompleteness asks all controllers whether all has been said that there is to say about a resource.
+func (h *testHub) requestCompleteness(related Resource, answered func() bool) {
+	primaries := slices.DeleteFunc(h.running(), func(controller *Controller) bool {
+		return len(relationsOf([]Resource{controller.Resource}, related)) == 0
+	})
+	if h.requestsLate {
+		h.waitForInitialSync(primaries)
+	}
+	RequestCompleteness(primaries, answered)
+}
+
+// waitForInitialSync returns when all that is seen of primaries has spoken.
+func (h *testHub) waitForInitialSync(primaries []*Controller) {
+	for _, primary := range primaries {
+		primary.RequestInitialSync()
+	}
+	err := wait.PollUntilContextTimeout(h.t.Context(), time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		return !slices.ContainsFunc(primaries, func(primary *Controller) bool { return !primary.primaryTracker.hasProcessedAll() }), nil
+	})
+	if err != nil {
+		h.t.Errorf("the primaries do not speak: %v", err)
+	}
+}
+
+// enqueueRelated has looked again at all that may be related to objects of a resource.
+func (h *testHub) enqueueRelated(primary Resource) {
+	for _, controller := range h.running() {
+		if len(relationsOf([]Resource{primary}, controller.Resource)) > 0 {
+			controller.EnqueueRelated()
+		}
+	}
+}
+
+func (h *testHub) running() []*Controller {
+	h.lock.Lock()
+	defer h.lock.Unlock()
+	return slices.Collect(maps.Values(h.controllers))
+}
+
+// targetKinds are the kinds of the target's resources that relations of these tests speak of.
+var targetKinds = map[string]string{"secrets": "Secret", "configmaps": "ConfigMap", "deployments": "Deployment", "persistentvolumes": "PersistentVolume", "serviceaccounts": "ServiceAccount"}
+
+// run starts the controller of a resource.
+func (h *testHub) run(resource Resource) {
+	h.t.Helper()
+	relations := relationsOf(h.published, resource)
+	forms := []TargetAPI{resource.TargetAPI()}
+	for _, related := range relations {
+		form := TargetAPI{GroupVersionResource: related.OnTarget, Kind: targetKinds[related.OnTarget.Resource]}
+		if !slices.Contains(forms, form) {
+			forms = append(forms, form)
+		}
+	}
+	controller := New(Options{
+		Resource: resource, TargetAPIs: forms, Mailbox: theMailbox, Mailboxes: h.mailboxes, Connection: h.connection, Owner: h.owner,
+		Hasher: ownership.NewHasher([]byte("key")), SyncTarget: "florin", Registry: h.registry, Relations: relations,
+		RequestCompleteness: func(answered func() bool) { h.requestCompleteness(resource, answered) }, RequeueRelated: func() { h.enqueueRelated(resource) }, IsPublished: h.isPublished, OnChange: func() {}, Clock: clock.RealClock{}, Log: logr.Discard(),
+	}, h.matcher)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	h.lock.Lock()
+	h.controllers[resource.GroupVersionResource] = controller
+	h.lock.Unlock()
+	h.stops[resource.GroupVersionResource] = func() {
+		cancel()
+		<-ended
+	}
+	go func() {
+		defer close(ended)
+		if err := controller.Run(ctx); err != nil {
+			h.t.Error(err)
+		}
+	}()
+}
+
+// configure makes the mailbox have other configs.
+func (h *testHub) configure(configs ...string) {
+	h.t.Helper()
+	h.matcher = h.compileMatcher(configs...)
+	for _, controller := range h.controllers {
+		controller.SetMatcher(h.matcher)
+	}
+}
+
+// rulesOf compiles what the spec of a PublishedResource, in YAML, says about objects on their way.
+func rulesOf(t testing.TB, text string) *Rules {
+	t.Helper()
+	var spec synchubv1alpha1.PublishedResourceSpec
+	if err := yaml.UnmarshalStrict([]byte(text), &spec); err != nil {
+		t.Fatal(err)
+	}
+	rules := &Rules{}
+	var errs [5]error
+	rules.Filter, errs[0] = filter.Compile(spec.Filter)
+	rules.Naming, errs[1] = naming.Compile(spec.Naming)
+	if spec.Mutation != nil {
+		rules.Down, errs[2] = mutation.Compile(spec.Mutation.Down)
+		rules.Up, errs[3] = mutation.Compile(spec.Mutation.Up)
+	}
+	rules.Related, errs[4] = related.Compile(spec.Related)
+	for _, field := range spec.IgnoreFields {
+		parsed, err := fieldpath.Parse(string(field.Path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules.IgnoredFields = append(rules.IgnoredFields, transform.IgnoredField{Path: parsed, OnCreate: field.OnCreate == nil || *field.OnCreate})
+	}
+	if err := errors.Join(errs[:]...); err != nil {
+		t.Fatal(err)
+	}
+	return rules
+}
+
+// resourceNamed is a resource of the core group, or of apps, as a PublishedResource of its name publishes it.
+func resourceNamed(t testing.TB, resource schema.GroupVersionResource, spec string) Resource {
+	t.Helper()
+	return Resource{
+		PublishedResource: resource.Resource, GroupVersionResource: resource, Kind: targetKinds[resource.Resource], Namespaced: true,
+		StatusReturn: true, StatusSubresource: true, Exported: true, Rules: rulesOf(t, spec),
+	}
+}

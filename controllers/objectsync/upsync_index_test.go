@@ -1,0 +1,236 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// The names, objects and ends that random histories are about.
+var (
+	someKeys = []types.NamespacedName{{Namespace: "shop", Name: "a"}, {Namespace: "shop", Name: "b"}, {Name: "c"}}
+	someRefs = []targetRef{
+		{schema.GroupResource{Resource: "configmaps"}, types.NamespacedName{Namespace: "shop", Name: "a"}},
+		{schema.GroupResource{Resource: "configmaps"}, types.NamespacedName{Namespace: "shop", Name: "b"}},
+		{schema.GroupResource{Group: "example.com", Resource: "widgets"}, types.NamespacedName{Name: "c"}},
+		{schema.GroupResource{Group: "example.com", Resource: "widgets"}, types.NamespacedName{Namespace: "shop", Name: "a"}},
+	}
+)
+
+func anyOf[T any](random *rand.Rand, all []T) T { return all[random.IntN(len(all))] }
+
+// upsyncFact is one fact that raised knows.
+type upsyncFact struct {
+	key types.NamespacedName
+	at  targetRef
+}
+
+// upsyncIndexModel knows the same as raised, by looking through all facts.
+type upsyncIndexModel struct {
+	facts []upsyncFact
+	ended map[targetRef]types.UID
+}
+
+func (n *upsyncIndexModel) refsOf(key types.NamespacedName) []targetRef {
+	var all []targetRef
+	for _, fact := range n.facts {
+		if fact.key == key {
+			all = append(all, fact.at)
+		}
+	}
+	slices.SortFunc(all, func(a, b targetRef) int {
+		return cmp.Or(cmp.Compare(a.resource.String(), b.resource.String()), cmp.Compare(a.key.String(), b.key.String()))
+	})
+	return all
+}
+
+func (n *upsyncIndexModel) drop(is func(upsyncFact) bool) { n.facts = slices.DeleteFunc(n.facts, is) }
+
+// step does the same to both, and returns what it did.
+func (n *upsyncIndexModel) step(random *rand.Rand, tested *upsyncIndex) string {
+	fact := upsyncFact{anyOf(random, someKeys), anyOf(random, someRefs)}
+	uid := types.UID(strconv.Itoa(random.IntN(3)))
+	switch random.IntN(9) {
+	case 8:
+		comesUp := random.IntN(2) == 0
+		var concerned []types.NamespacedName
+		n.drop(func(f upsyncFact) bool {
+			other := f.at == fact.at && (!comesUp || f.key != fact.key)
+			if other {
+				concerned = append(concerned, f.key)
+			}
+			return other || f == fact
+		})
+		if comesUp {
+			concerned = append(concerned, fact.key)
+			n.facts = append(n.facts, fact)
+			delete(n.ended, fact.at)
+		}
+		got := tested.move(fact.at, fact.key, comesUp)
+		byName := func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) }
+		slices.SortFunc(concerned, byName)
+		slices.SortFunc(got, byName)
+		if !slices.Equal(got, concerned) {
+			return fmt.Sprintf("WRONG: move %v (%v) concerns %v, want %v", fact, comesUp, got, concerned)
+		}
+		return fmt.Sprint("move ", fact, comesUp)
+	case 0:
+		tested.removeResource(fact.at.resource)
+		n.drop(func(f upsyncFact) bool { return f.at.resource == fact.at.resource })
+		return fmt.Sprint("forget ", fact.at.resource)
+	case 1:
+		tested.forgetDeleted(fact.at)
+		delete(n.ended, fact.at)
+		return fmt.Sprint("settled ", fact.at)
+	case 2, 3, 4:
+		tested.remove(fact.key, fact.at)
+		n.drop(func(f upsyncFact) bool { return f == fact })
+		if uid != "0" { // else the end was not seen
+			tested.setDeleted(fact.at, uid)
+			n.ended[fact.at] = uid
+		}
+		return fmt.Sprint("remove ", fact, uid)
+	default:
+		tested.add(fact.key, fact.at)
+		n.drop(func(f upsyncFact) bool { return f == fact })
+		n.facts = append(n.facts, fact)
+		delete(n.ended, fact.at)
+		return fmt.Sprint("add ", fact)
+	}
+}
+
+func (n *upsyncIndexModel) differs(tested *upsyncIndex) error {
+	var keys []types.NamespacedName
+	for _, key := range someKeys {
+		if got, want := tested.refsOf(key), n.refsOf(key); !slices.Equal(got, want) {
+			return fmt.Errorf("under %s come up %v, want %v", key, got, want)
+		}
+		if len(n.refsOf(key)) > 0 {
+			keys = append(keys, key)
+		}
+	}
+	got := tested.keys()
+	slices.SortFunc(got, func(a, b types.NamespacedName) int { return slices.Index(someKeys, a) - slices.Index(someKeys, b) })
+	if !slices.Equal(got, keys) {
+		return fmt.Errorf("the names are %v, want %v", got, keys)
+	}
+	for _, at := range someRefs {
+		for _, uid := range []types.UID{"", "1", "2"} {
+			if got, want := tested.isDeleted(at, uid), uid != "" && n.ended[at] == uid; got != want {
+				return fmt.Errorf("%v has ended as %q: %v, want %v", at, uid, got, want)
+			}
+		}
+	}
+	return nil
+}
+
+func TestUpsyncIndexOfAnyHistory(t *testing.T) {
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 3)) //nolint:gosec // a repeatable history
+		tested, naive := newUpsyncIndex(), &upsyncIndexModel{ended: map[targetRef]types.UID{}}
+		var history []string
+		for range 40 {
+			history = append(history, naive.step(random, tested))
+			if last := history[len(history)-1]; strings.HasPrefix(last, "WRONG") {
+				t.Fatalf("seed %d: %s after %q", seed, last, history)
+			}
+			if err := naive.differs(tested); err != nil {
+				t.Fatalf("seed %d: %v after %q", seed, err, history)
+			}
+		}
+	}
+}
+
+// Which of several objects is the first does not depend on the order in which they were seen: another hub's choice, or the
+// one after a restart, is the same.
+func TestUpsyncIndexInAnyOrder(t *testing.T) {
+	for seed := range uint64(50) {
+		random := rand.New(rand.NewPCG(seed, 4)) //nolint:gosec // a repeatable order
+		raised := newUpsyncIndex()
+		for _, index := range random.Perm(len(someRefs)) {
+			raised.add(someKey, someRefs[index])
+		}
+		if got := raised.refsOf(someKey); !slices.Equal(got, someRefs) {
+			t.Fatalf("seed %d: got %v", seed, got)
+		}
+	}
+}
+
+// What a caller does with an answer changes nothing.
+func TestUpsyncIndexReturnsCopies(t *testing.T) {
+	raised := newUpsyncIndex()
+	raised.add(someKey, someRefs[0])
+	raised.add(someKey, someRefs[1])
+	answer := raised.refsOf(someKey)
+	answer[0], answer[1] = answer[1], answer[0]
+	raised.removeResource(schema.GroupResource{Resource: "none"})
+	if got := raised.refsOf(someKey); !slices.Equal(got, someRefs[:2]) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// waiting gives back a place exactly when its last object has left it.
+func TestNameWaitersOfAnyHistory(t *testing.T) {
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 5)) //nolint:gosec // a repeatable history
+		waiting, naive := newNameWaiters(), map[types.NamespacedName]targetRef{}
+		// watched are the places that somebody who follows the answers would watch.
+		watched := map[targetRef]bool{}
+		for step := range 40 {
+			key := anyOf(random, someKeys)
+			var at *targetRef
+			if random.IntN(3) > 0 {
+				selected := anyOf(random, someRefs)
+				at = &selected
+			}
+			left := waiting.set(key, at)
+			delete(naive, key)
+			if left != nil {
+				if !watched[*left] {
+					t.Fatalf("seed %d, step %d: %v is given back twice", seed, step, *left)
+				}
+				delete(watched, *left)
+			}
+			if at != nil {
+				naive[key] = *at
+				watched[*at] = true
+			}
+			for _, place := range someRefs {
+				var want []types.NamespacedName
+				for _, key := range someKeys {
+					if waited, ok := naive[key]; ok && waited == place {
+						want = append(want, key)
+					}
+				}
+				got := waiting.waitingFor(place)
+				slices.SortFunc(got, func(a, b types.NamespacedName) int { return slices.Index(someKeys, a) - slices.Index(someKeys, b) })
+				if !slices.Equal(got, want) || watched[place] != (len(want) > 0) {
+					t.Fatalf("seed %d, step %d: for %v wait %v (watched: %v), want %v", seed, step, place, got, watched[place], want)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,183 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package publishedresource
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+)
+
+// APISource is how mailboxes get an API.
+type APISource string
+
+const (
+	// NativeClaim claims what kcp serves by itself.
+	NativeClaim APISource = "NativeClaim"
+	// ForeignClaim claims what another export provides, which its identity hash names.
+	ForeignClaim APISource = "ForeignClaim"
+	// OwnSchema exports the API with a schema of the hub's.
+	OwnSchema APISource = "OwnSchema"
+)
+
+// InMailbox returns how mailboxes name the resource. What neither the resource nor its projection says is empty.
+func InMailbox(spec *synchubv1alpha1.PublishedResourceSpec) synchubv1alpha1.ResourceDescriptor {
+	name := spec.Resource
+	if projection := spec.Projection; projection != nil {
+		if projection.Group != nil {
+			name.Group = *projection.Group
+		}
+		name.Version = cmp.Or(projection.Version, name.Version)
+		name.Kind = cmp.Or(projection.Kind, name.Kind)
+		name.Resource = cmp.Or(projection.Plural, name.Resource)
+	}
+	return name
+}
+
+// APISourceOf returns how mailboxes get the API. The error names the field because of which the PublishedResource cannot work.
+func APISourceOf(spec *synchubv1alpha1.PublishedResourceSpec) (APISource, error) {
+	if err := errors.Join(validateProjection(spec), validateNotEnforced(spec)); err != nil {
+		return "", err
+	}
+	source := selectAPISource(spec)
+	var err error
+	switch source {
+	case ForeignClaim:
+		err = errors.Join(validateForeignClaim(spec), validateWithoutSchema(spec))
+	case NativeClaim:
+		err = errors.Join(validateNativeClaim(spec), validateWithoutSchema(spec))
+	default:
+		err = validateOwnSchema(spec)
+	}
+	if err != nil {
+		return "", err
+	}
+	return source, nil
+}
+
+// selectAPISource returns the way that the PublishedResource asks for, whether or not it can be gone. Nothing that can change later
+// must make a difference: objects made in one way are not seen in another.
+func selectAPISource(spec *synchubv1alpha1.PublishedResourceSpec) APISource {
+	_, native := NativeAPI(InMailbox(spec))
+	switch {
+	case spec.API.IdentityHash != "":
+		return ForeignClaim
+	case spec.API.Source == synchubv1alpha1.APISourceClaim, spec.API.Source != synchubv1alpha1.APISourceSchema && native:
+		return NativeClaim
+	default:
+		return OwnSchema
+	}
+}
+
+// validateProjection returns an error if the projection replaces a name that is then nowhere to be found: the schema in the
+// provider workspace knows the projected names only.
+func validateProjection(spec *synchubv1alpha1.PublishedResourceSpec) error {
+	projection := spec.Projection
+	if projection == nil {
+		return nil
+	}
+	var errs []error
+	require := func(projected, onTarget, field string) {
+		if projected != "" && onTarget == "" {
+			errs = append(errs, fmt.Errorf("spec.resource.%s: required to publish the resource under another name", field))
+		}
+	}
+	require(projection.Plural, spec.Resource.Resource, "resource")
+	require(projection.Kind, spec.Resource.Kind, "kind")
+	require(projection.Version, spec.Resource.Version, "version")
+	return errors.Join(errs...)
+}
+
+// validateNotEnforced returns an error if objects would act inside kcp, or the API is one of the hub's.
+func validateNotEnforced(spec *synchubv1alpha1.PublishedResourceSpec) error {
+	there := InMailbox(spec)
+	if actor, ok := kcpEnforcedAPI(spec.Resource); ok && there.Group == spec.Resource.Group {
+		return fmt.Errorf("spec.resource: %s acts inside kcp itself, which would obey what is meant for a target: publish it under another group, by spec.projection.group", actor)
+	}
+	if actor, ok := kcpEnforcedAPI(there); ok {
+		return fmt.Errorf("spec.projection: %s acts inside kcp itself: choose another group", actor)
+	}
+	if own, ok := findAPI(hubAPIs, there); ok {
+		return fmt.Errorf("%s: %s is how mailboxes say what is synced, and has its schema from the hub", nameField(spec), own)
+	}
+	return nil
+}
+
+// nameField is the field to blame for the name in mailboxes.
+func nameField(spec *synchubv1alpha1.PublishedResourceSpec) string {
+	if InMailbox(spec) == spec.Resource {
+		return "spec.resource"
+	}
+	return "spec.projection"
+}
+
+func validateNativeClaim(spec *synchubv1alpha1.PublishedResourceSpec) error {
+	api, native := NativeAPI(spec.Resource)
+	switch {
+	case !native:
+		return fmt.Errorf("spec.api.source: kcp does not serve %s by itself, so it cannot be claimed: use Schema, or name the export that provides it by spec.api.identityHash", groupResourceOf(spec.Resource))
+	case spec.Projection != nil:
+		return fmt.Errorf("spec.projection: kcp serves %s by itself, under its own name: with another spec.projection.group and spec.api.source Auto or Schema it gets a schema", api.GroupResource())
+	case spec.Resource.Version != "" && spec.Resource.Version != api.Version:
+		return fmt.Errorf("spec.resource.version: kcp serves %s in version %s only", api.GroupResource(), api.Version)
+	default:
+		return nil
+	}
+}
+
+func validateForeignClaim(spec *synchubv1alpha1.PublishedResourceSpec) error {
+	there := InMailbox(spec)
+	if own, ok := servedByKCP(there); ok {
+		return fmt.Errorf("spec.api.identityHash: kcp serves %s by itself, no other export does", own)
+	}
+	switch {
+	case there.Resource == "":
+		return fmt.Errorf("spec.resource.resource: required to claim what another export provides")
+	case there.Version == "":
+		return fmt.Errorf("spec.resource.version: required to claim what another export provides")
+	default:
+		return nil
+	}
+}
+
+// validateOwnSchema returns an error if kcp serves the API by itself. It would believe the export: the objects of that name
+// which mailboxes have would be seen no more, by nobody, and there is no way back.
+func validateOwnSchema(spec *synchubv1alpha1.PublishedResourceSpec) error {
+	there := InMailbox(spec)
+	served, ok := servedByKCP(there)
+	if !ok {
+		return nil
+	}
+	if _, native := NativeAPI(there); native && nameField(spec) == "spec.resource" {
+		return fmt.Errorf("spec.api.source: kcp serves %s by itself, and a schema would hide what mailboxes have of it: use Claim, or another spec.projection.group", served)
+	}
+	return fmt.Errorf("%s: kcp serves %s by itself: publish it under another group, by spec.projection.group", nameField(spec), served)
+}
+
+// validateWithoutSchema returns an error if something is asked for that only what the hub exports can have.
+func validateWithoutSchema(spec *synchubv1alpha1.PublishedResourceSpec) error {
+	var errs []error
+	if spec.InstallCRD {
+		errs = append(errs, fmt.Errorf("spec.installCRD: %s is claimed, so there is no definition to install", groupResourceOf(spec.Resource)))
+	}
+	if spec.Deletion != nil && spec.Deletion.WaitForTarget {
+		errs = append(errs, fmt.Errorf("spec.deletion.waitForTarget: %s is claimed, and the hub sets no finalizer on what it does not export", groupResourceOf(spec.Resource)))
+	}
+	return errors.Join(errs...)
+}

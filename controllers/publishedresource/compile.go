@@ -1,0 +1,220 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package publishedresource
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	gosync "sync"
+	"time"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/fieldpath"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/filter"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/naming"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+)
+
+// Compiler makes of PublishedResources what is synced. It remembers what it has compiled, so that a PublishedResource
+// whose meaning has not changed yields an equal value.
+type Compiler struct {
+	lock     gosync.Mutex
+	compiled map[string]compiledRules
+}
+
+type compiledRules struct {
+	spec  string
+	rules *objectsync.Rules
+}
+
+// NewCompiler returns a compiler that remembers nothing.
+func NewCompiler() *Compiler { return &Compiler{compiled: map[string]compiledRules{}} }
+
+// Compile returns what a PublishedResource of that name and spec makes of an API. The error names all fields that are
+// wrong.
+func (c *Compiler) Compile(name string, spec *synchubv1alpha1.PublishedResourceSpec, api API) (objectsync.Resource, error) {
+	return c.compile(name, time.Time{}, spec, api)
+}
+
+// CompileObject does the same for one that is stored, whose age decides where several disagree.
+func (c *Compiler) CompileObject(resource *synchubv1alpha1.PublishedResource, api API) (objectsync.Resource, error) {
+	return c.compile(resource.Name, resource.CreationTimestamp.Time, &resource.Spec, api)
+}
+
+func (c *Compiler) compile(name string, created time.Time, spec *synchubv1alpha1.PublishedResourceSpec, api API) (objectsync.Resource, error) {
+	rules, err := c.compiledRules(name, created, spec, api)
+	if err != nil {
+		return objectsync.Resource{}, err
+	}
+	resource := newResource(api, projectedAPI(spec, api))
+	resource.PublishedResource = name
+	resource.StatusReturn = resource.StatusReturn && (spec.StatusReturn == nil || *spec.StatusReturn)
+	resource.SelectAll = spec.Select == synchubv1alpha1.SelectAll
+	resource.Replace, resource.Adoption = spec.Replace, spec.Adoption
+	resource.Allowed = objectsync.Allowed{
+		ProtectedNamespaces: spec.ProtectedNamespaces == synchubv1alpha1.ProtectedNamespacesAllow,
+		PrivilegedUpsync:    spec.PrivilegedUpsync == synchubv1alpha1.PrivilegedUpsyncTargetGovernsMailbox,
+	}
+	resource.Rules = rules
+	if deletion := spec.Deletion; deletion != nil {
+		resource.Retain = resource.Container && !deletion.Cascade
+		resource.Orphan = deletion.Policy == synchubv1alpha1.DeletionPolicyOrphan
+		resource.WaitForTarget = deletion.WaitForTarget && api.Exported
+	}
+	return resource, nil
+}
+
+// RelatedAPI returns the resource of what travels with other objects only, by an API that nobody publishes.
+func RelatedAPI(api API) objectsync.Resource {
+	resource := newResource(api, objectsync.TargetAPI{})
+	resource.RelatedOnly = true
+	return resource
+}
+
+// newResource is the resource of an API if nothing more is said.
+func newResource(api API, projected objectsync.TargetAPI) objectsync.Resource {
+	resource := objectsync.Resource{
+		GroupVersionResource: api.GroupVersionResource,
+		Kind:                 api.Kind,
+		Projected:            projected,
+		Namespaced:           api.Namespaced,
+		StatusSubresource:    api.StatusSubresource,
+		StatusReturn:         !api.Native,
+		Native:               api.Native,
+		Exported:             api.Exported,
+	}
+	_, resource.Container = containers[resource.TargetAPI().GroupResource()]
+	resource.Retain = resource.Container
+	return resource
+}
+
+// projectedAPI returns what the API is on targets, or zero if it is the same there.
+func projectedAPI(spec *synchubv1alpha1.PublishedResourceSpec, api API) objectsync.TargetAPI {
+	same := objectsync.TargetAPI{GroupVersionResource: api.GroupVersionResource, Kind: api.Kind}
+	target := same
+	target.Group = spec.Resource.Group
+	if projection := spec.Projection; projection != nil {
+		if projection.Plural != "" {
+			target.Resource = spec.Resource.Resource
+		}
+		if projection.Kind != "" {
+			target.Kind = spec.Resource.Kind
+		}
+		if projection.Version != "" {
+			target.Version = spec.Resource.Version
+		}
+	}
+	if target == same {
+		return objectsync.TargetAPI{}
+	}
+	return target
+}
+
+// compiledRules compiles the rules, unless that was done before.
+func (c *Compiler) compiledRules(name string, created time.Time, spec *synchubv1alpha1.PublishedResourceSpec, api API) (*objectsync.Rules, error) {
+	key, err := json.Marshal([]any{created, spec.Filter, spec.Naming, spec.Mutation, spec.IgnoreFields, spec.Related, api.Versions})
+	if err != nil {
+		return nil, err
+	}
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if before, ok := c.compiled[name]; ok && before.spec == string(key) {
+		return before.rules, nil
+	}
+	rules, err := compileRules(spec, api)
+	if err != nil {
+		return nil, err
+	}
+	for _, relation := range rules.Related {
+		relation.Created = created
+	}
+	c.compiled[name] = compiledRules{spec: string(key), rules: rules}
+	return rules, nil
+}
+
+// RetainOnly forgets all PublishedResources but those named.
+func (c *Compiler) RetainOnly(names func(string) bool) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	for name := range c.compiled {
+		if !names(name) {
+			delete(c.compiled, name)
+		}
+	}
+}
+
+func compileRules(spec *synchubv1alpha1.PublishedResourceSpec, api API) (*objectsync.Rules, error) {
+	rules := &objectsync.Rules{Versions: api.Versions, Texts: ruleTexts(spec)}
+	var wrong fieldErrors
+	var err error
+	rules.Filter, err = filter.Compile(spec.Filter)
+	wrong.add("spec.filter.", err)
+	rules.Naming, err = naming.Compile(spec.Naming)
+	wrong.add("spec.naming.", err)
+	if spec.Mutation != nil {
+		rules.Down, err = mutation.Compile(spec.Mutation.Down)
+		wrong.add("spec.mutation.down", err)
+		rules.Up, err = mutation.Compile(spec.Mutation.Up)
+		wrong.add("spec.mutation.up", err)
+	}
+	for i, field := range spec.IgnoreFields {
+		parsed, err := fieldpath.Parse(string(field.Path))
+		wrong.add(fmt.Sprintf("spec.ignoreFields[%d].path: ", i), err)
+		rules.IgnoredFields = append(rules.IgnoredFields, transform.IgnoredField{Path: parsed, OnCreate: field.OnCreate == nil || *field.OnCreate})
+	}
+	rules.Related, err = related.Compile(spec.Related)
+	wrong.add("spec.", err)
+	return rules, errors.Join(wrong...)
+}
+
+// ruleTexts returns how the rules are written that confine what goes down.
+func ruleTexts(spec *synchubv1alpha1.PublishedResourceSpec) objectsync.RuleTexts {
+	text := func(rule any, absent bool) string {
+		if absent {
+			return ""
+		}
+		// API types can always be written.
+		content, _ := json.Marshal(rule)
+		return string(content)
+	}
+	confinement := objectsync.RuleTexts{Naming: text(spec.Naming, spec.Naming == nil), Filter: text(spec.Filter, spec.Filter == nil)}
+	if spec.Mutation != nil {
+		confinement.Mutation = text(spec.Mutation.Down, len(spec.Mutation.Down) == 0)
+	}
+	return confinement
+}
+
+// fieldErrors are errors that name a field each.
+type fieldErrors []error
+
+// add notes an error, or each of those that it joins, of which the first word is the rest of a field's name.
+func (m *fieldErrors) add(field string, err error) {
+	if err == nil {
+		return
+	}
+	all := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		all = joined.Unwrap()
+	}
+	for _, one := range all {
+		*m = append(*m, fmt.Errorf("%s%w", field, one))
+	}
+}

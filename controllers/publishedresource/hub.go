@@ -1,0 +1,54 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package publishedresource
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+)
+
+// ReasonAnotherHub is the reason of the event that tells of a PublishedResource which another hub publishes.
+const ReasonAnotherHub = "PublishedByAnotherHub"
+
+// Hub is the hub that publishes. Two hubs of one hosting cluster see the same PublishedResources; each of these belongs to the
+// hub that its status names, and nobody else writes it.
+type Hub struct {
+	// UID is that of the LogicalCluster of the hub's provider workspace, whose path is Workspace.
+	UID       types.UID
+	Workspace string
+}
+
+// Owns tells whether the resource is the hub's, or nobody's yet.
+func (h Hub) Owns(resource *synchubv1alpha1.PublishedResource) bool {
+	return resource.Status.Hub == nil || resource.Status.Hub.UID == h.UID
+}
+
+// SetOwner writes the hub into the status. It is in force once that is stored: of two hubs that claim a resource at the same time,
+// one writes to a state that is not there any more.
+func (h Hub) SetOwner(resource *synchubv1alpha1.PublishedResource) {
+	resource.Status.Hub = &synchubv1alpha1.HubReference{UID: h.UID, Workspace: h.Workspace}
+}
+
+// OtherHubMessage says why the hub leaves a resource alone that another one publishes, and how that can be changed.
+func (h Hub) OtherHubMessage(resource *synchubv1alpha1.PublishedResource) string {
+	return fmt.Sprintf("The hub of the provider workspace %s (%s) publishes this PublishedResource, so the hub of %s (%s) leaves it alone. If the former is gone for good, "+
+		"hand it over: kubectl patch publishedresources %s --subresource=status --type=merge --patch='{\"status\":{\"hub\":null}}'",
+		resource.Status.Hub.Workspace, resource.Status.Hub.UID, h.Workspace, h.UID, resource.Name)
+}

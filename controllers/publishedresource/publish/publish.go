@@ -1,0 +1,129 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package publish
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
+)
+
+// Publication is what becomes of one resource: either it is published already, or its PublishedResource is wanted.
+type Publication struct {
+	Resource          schema.GroupResource
+	Existing, Desired *synchubv1alpha1.PublishedResource
+}
+
+// Name is that of the PublishedResource.
+func (i *Publication) Name() string {
+	if i.Existing != nil {
+		return i.Existing.Name
+	}
+	return i.Desired.Name
+}
+
+// HasOtherSchema tells whether mailboxes have the API with a schema that is not the SyncTarget's.
+func (i *Publication) HasOtherSchema(source synchubv1alpha1.SyncTargetSchema) bool {
+	if i.Existing == nil {
+		return false
+	}
+	if way, err := publishedresource.APISourceOf(&i.Existing.Spec); err == nil && way == publishedresource.NativeClaim {
+		return false
+	}
+	from := i.Existing.Spec.API.SchemaFrom
+	return from == nil || from.SyncTarget == nil || *from.SyncTarget != source
+}
+
+// Plan says for each resource what becomes of it, so that mailboxes get it as the SyncTarget serves it. The mapper is the
+// target's. The error names every resource that the target does not serve, or that mailboxes cannot have.
+func Plan(resources []schema.GroupResource, source synchubv1alpha1.SyncTargetSchema, mapper meta.RESTMapper, existing []synchubv1alpha1.PublishedResource) ([]Publication, error) {
+	var imports []Publication
+	var errs []error
+	for _, resource := range resources {
+		found, err := planPublication(resource, source, mapper, existing)
+		if err != nil {
+			errs = append(errs, err)
+		} else if !slices.ContainsFunc(imports, func(other Publication) bool { return other.Resource == found.Resource }) {
+			imports = append(imports, found)
+		}
+	}
+	return imports, errors.Join(errs...)
+}
+
+func planPublication(resource schema.GroupResource, source synchubv1alpha1.SyncTargetSchema, mapper meta.RESTMapper, existing []synchubv1alpha1.PublishedResource) (Publication, error) {
+	resource, kind, err := servedResource(resource, mapper)
+	if err != nil && !meta.IsNoMatchError(err) {
+		return Publication{}, fmt.Errorf("cannot find out whether the target serves %s: %w", resource, err)
+	}
+	if known := oldestPublisher(existing, resource, kind); known != nil {
+		return Publication{Resource: resource, Existing: known}, nil
+	}
+	if err != nil {
+		return Publication{}, fmt.Errorf("the target does not serve %s, so mailboxes cannot get it from there", resource)
+	}
+	made, err := desiredPublishedResource(resource, kind, source)
+	return Publication{Resource: resource, Desired: made}, err
+}
+
+// servedResource returns the full name of what the target serves, and its kind.
+func servedResource(resource schema.GroupResource, mapper meta.RESTMapper) (schema.GroupResource, string, error) {
+	found, err := mapper.ResourceFor(resource.WithVersion(""))
+	if err != nil {
+		return resource, "", err
+	}
+	kind, err := mapper.KindFor(found)
+	return found.GroupResource(), kind.Kind, err
+}
+
+// oldestPublisher returns the PublishedResource of a resource that counts, which is the oldest.
+func oldestPublisher(existing []synchubv1alpha1.PublishedResource, resource schema.GroupResource, kind string) *synchubv1alpha1.PublishedResource {
+	var oldest *synchubv1alpha1.PublishedResource
+	for i := range existing {
+		named := existing[i].Spec.Resource
+		same := named.Resource == resource.Resource || named.Resource == "" && named.Kind == kind
+		if named.Group == resource.Group && same && (oldest == nil || existing[i].CreationTimestamp.Before(&oldest.CreationTimestamp)) {
+			oldest = &existing[i]
+		}
+	}
+	return oldest
+}
+
+// desiredPublishedResource returns the PublishedResource of what the target serves: with its schema, unless kcp serves it by itself.
+func desiredPublishedResource(resource schema.GroupResource, kind string, source synchubv1alpha1.SyncTargetSchema) (*synchubv1alpha1.PublishedResource, error) {
+	spec := synchubv1alpha1.PublishedResourceSpec{Resource: synchubv1alpha1.ResourceDescriptor{Group: resource.Group, Resource: resource.Resource, Kind: kind}}
+	if _, native := publishedresource.NativeAPI(spec.Resource); native {
+		spec.API.Source = synchubv1alpha1.APISourceClaim
+	} else {
+		spec.API.Source = synchubv1alpha1.APISourceSchema
+		spec.API.SchemaFrom = &synchubv1alpha1.SchemaFrom{SyncTarget: &source}
+	}
+	if _, err := publishedresource.APISourceOf(&spec); err != nil {
+		return nil, fmt.Errorf("%s cannot be brought to mailboxes: %w", resource, err)
+	}
+	return &synchubv1alpha1.PublishedResource{
+		TypeMeta:   metav1.TypeMeta{APIVersion: synchubv1alpha1.GroupVersion.String(), Kind: "PublishedResource"},
+		ObjectMeta: metav1.ObjectMeta{Name: resource.String()},
+		Spec:       spec,
+	}, nil
+}

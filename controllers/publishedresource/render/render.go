@@ -1,0 +1,194 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package render
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
+)
+
+// ErrNoCRD means that the API is exported with a schema of the hub's, for which its definition is needed.
+var ErrNoCRD = errors.New("the definition of the API is needed for its schema")
+
+// Environment are what rules know of where objects live.
+type Environment struct {
+	// Mailbox is the name of the mailbox's logical cluster, SyncTarget that of its SyncTarget.
+	Mailbox, SyncTarget string
+}
+
+// Rendering is what a PublishedResource makes.
+type Rendering struct {
+	// APISource is how mailboxes get the API: by Schema or by Claim, of which the other is nil.
+	APISource publishedresource.APISource
+	Schema    *apisv1alpha1.APIResourceSchema
+	Claim     *apisv1alpha2.PermissionClaim
+
+	environment Environment
+	resource    objectsync.Resource
+}
+
+// New returns the preview of a PublishedResource. The definition is that under the names of the targets; it may be nil if
+// the API is claimed, else the error is [ErrNoCRD]. Other errors name the field that is wrong.
+func New(ctx context.Context, resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition, names Environment) (*Rendering, error) {
+	source, err := publishedresource.APISourceOf(&resource.Spec)
+	if err != nil {
+		return nil, err
+	}
+	preview := &Rendering{APISource: source, environment: names}
+	api, err := preview.api(ctx, resource, definition)
+	if err != nil {
+		return nil, err
+	}
+	preview.resource, err = publishedresource.NewCompiler().Compile(resource.Name, &resource.Spec, api)
+	return preview, err
+}
+
+// api returns what mailboxes have, and notes how they get it.
+func (p *Rendering) api(ctx context.Context, resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition) (publishedresource.API, error) {
+	spec := &resource.Spec
+	switch p.APISource {
+	case publishedresource.NativeClaim:
+		api, _ := publishedresource.NativeAPI(spec.Resource)
+		p.setClaim(api.GroupVersionResource, "")
+		return api, nil
+	case publishedresource.ForeignClaim:
+		claimed := publishedresource.ForeignAPI(spec)
+		p.setClaim(claimed, spec.API.IdentityHash)
+		// Only mailboxes could tell the rest, and it matters for what becomes of a status only.
+		return publishedresource.API{GroupVersionResource: claimed, Kind: publishedresource.InMailbox(spec).Kind, Namespaced: true, Versions: []string{claimed.Version}}, nil
+	default:
+		return p.exportedAPI(ctx, resource, definition)
+	}
+}
+
+func (p *Rendering) exportedAPI(ctx context.Context, resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition) (publishedresource.API, error) {
+	if definition == nil {
+		return publishedresource.API{}, fmt.Errorf("PublishedResource %s: %w", resource.Name, ErrNoCRD)
+	}
+	schema, err := publishedresource.BuildSchema(ctx, &resource.Spec, definition)
+	if err != nil {
+		return publishedresource.API{}, err
+	}
+	p.Schema = schema
+	return publishedresource.APIFromSchema(&resource.Spec, schema)
+}
+
+func (p *Rendering) setClaim(resource schema.GroupVersionResource, identityHash string) {
+	p.Claim = &apisv1alpha2.PermissionClaim{
+		GroupResource: apisv1alpha2.GroupResource{Group: resource.Group, Resource: resource.Resource},
+		IdentityHash:  identityHash,
+		Verbs:         []string{"*"},
+	}
+}
+
+// TargetVersions are those in which objects can be written to targets, the preferred one first.
+func (p *Rendering) TargetVersions() []string { return p.resource.TargetVersions() }
+
+// Result is what becomes of an object of a mailbox.
+type Result struct {
+	// Object is what the target is given, without the hub's marks. It is nil if the filter holds the object back.
+	Object *unstructured.Unstructured
+	// Related are the objects of the mailbox that travel with it, by the identifiers of the relations.
+	Related map[string]related.Query
+}
+
+// Down returns what becomes of an object of a mailbox. namespaceLabels are those of its namespace there. The error says
+// which rule fails.
+func (p *Rendering) Down(source *unstructured.Unstructured, namespaceLabels map[string]string) (Result, error) {
+	if err := p.checkAPI(source); err != nil {
+		return Result{}, err
+	}
+	if rules := p.resource.Rules; rules != nil {
+		passes, err := rules.Filter.Matches(source, namespaceLabels)
+		if err != nil {
+			return Result{}, fmt.Errorf("spec.filter: %w", err)
+		}
+		if !passes {
+			return Result{}, nil
+		}
+	}
+	down := transform.Down{
+		Mailbox: p.environment.Mailbox, SyncTarget: p.environment.SyncTarget,
+		Resource: p.resource.GroupResource(), Namespaced: source.GetNamespace() != "",
+		Hasher: ownership.NewHasher([]byte("preview")),
+	}
+	desired, err := down.Desired(source, p.resource.DownSpec(ownership.PolicyDelete, nil))
+	if err != nil {
+		return Result{}, err
+	}
+	related, err := p.related(source)
+	return Result{Object: withoutMarks(desired.ForCreate()), Related: related}, err
+}
+
+// Matches tells whether an object is of the API that mailboxes have.
+func (p *Rendering) Matches(source *unstructured.Unstructured) bool {
+	kind := source.GroupVersionKind()
+	return kind.Group == p.resource.Group && (kind.Kind == p.resource.Kind || p.resource.Kind == "")
+}
+
+// checkAPI returns an error if an object is not of the API that mailboxes have.
+func (p *Rendering) checkAPI(source *unstructured.Unstructured) error {
+	if p.Matches(source) {
+		return nil
+	}
+	kind := source.GroupVersionKind()
+	return fmt.Errorf("%s %s is a %s; mailboxes have %s of the PublishedResource", source.GetKind(), source.GetName(),
+		kind.GroupKind(), schema.GroupKind{Group: p.resource.Group, Kind: p.resource.Kind})
+}
+
+func (p *Rendering) related(source *unstructured.Unstructured) (map[string]related.Query, error) {
+	found := map[string]related.Query{}
+	for _, relation := range p.resource.Related() {
+		if relation.Origin != synchubv1alpha1.RelatedOriginMailbox {
+			continue
+		}
+		wanted, err := relation.Resolve(source, related.Environment(p.environment))
+		if err != nil {
+			return nil, err
+		}
+		found[relation.Identifier] = wanted
+	}
+	return found, nil
+}
+
+// withoutMarks takes off what only a hub can fill in.
+func withoutMarks(object *unstructured.Unstructured) *unstructured.Unstructured {
+	plain := object.DeepCopy()
+	unstructured.RemoveNestedField(plain.Object, "metadata", "labels", ownership.OwnerLabel)
+	unstructured.RemoveNestedField(plain.Object, "metadata", "annotations", ownership.MarkAnnotation)
+	if len(plain.GetLabels()) == 0 {
+		plain.SetLabels(nil)
+	}
+	if len(plain.GetAnnotations()) == 0 {
+		plain.SetAnnotations(nil)
+	}
+	return plain
+}

@@ -1,0 +1,251 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/waves"
+)
+
+// reconcileControllers starts what must run and stops what need not run any more.
+func (m *Manager) reconcileControllers(ctx context.Context, state *targetState, published []objectsync.Resource, publication int) error {
+	state.hasUnresolved.Store(false)
+	forms := map[schema.GroupResource]targetForms{}
+	var errs []error
+	for _, resource := range published {
+		found, err := m.targetFormsOf(state, resource, relationsTo(published, resource), published)
+		errs = append(errs, err)
+		forms[resource.GroupResource()] = found
+	}
+	leaving := m.unpublishing(state, published)
+	wanted, err := desiredResources(state, published, forms, func(resource objectsync.Resource) (bool, error) { return m.isEmptied(state, resource) })
+	errs = append(errs, err)
+	m.updateSchemaCheck(state, wanted)
+	if err := m.storeInventory(ctx, state, wanted, published, forms); err != nil {
+		return err
+	}
+	wanted = append(wanted, leaving...)
+	connection := state.currentTarget().Connection
+	for group, running := range state.syncControllers {
+		controller := running.controller
+		if controller.Connection != connection || !slices.Contains(wanted, controller.Resource) || !forms[group].equal(controller.Options) || m.isIncompatible(state, controller.Resource) || controller.Pruner != m.preservedBy(controller.Resource) {
+			state.stopController(group)
+			// What is no longer published is to be reported.
+			m.observer.Changed(state.currentTarget().UID)
+		}
+	}
+	state.updatePrimaries(wanted)
+	m.updateCRDs(state, wanted)
+	// What must go first is started first, so that the others can wait for it.
+	slices.SortStableFunc(wanted, func(a, b objectsync.Resource) int {
+		return int(waves.Of(a.GroupResource()) - waves.Of(b.GroupResource()))
+	})
+	var unstarted []schema.GroupResource
+	for _, resource := range wanted {
+		group := resource.GroupResource()
+		switch {
+		case !state.lacksController(resource) || m.isIncompatible(state, resource):
+		case forms[group].unknown:
+			unstarted = append(unstarted, group)
+		default:
+			m.startController(state, resource, forms[group])
+		}
+	}
+	if state.markApplied(publication, unstarted) {
+		m.observer.Changed(state.currentTarget().UID)
+	}
+	m.reportStates(state)
+	return errors.Join(errs...)
+}
+
+// desiredResources returns the published resources that are selected, or recorded and not yet emptied on the target. One of which
+// that cannot be told is wanted too, and does not hold up the others; the error says why.
+func desiredResources(state *targetState, published []objectsync.Resource, forms map[schema.GroupResource]targetForms, emptied func(objectsync.Resource) (bool, error)) ([]objectsync.Resource, error) {
+	var chosen []objectsync.Resource
+	var errs []error
+	for _, resource := range published {
+		if resource.Unpublishing {
+			continue
+		}
+		if isSelected(state.matcher, resource, forms[resource.GroupResource()].apis) {
+			chosen = append(chosen, resource)
+		}
+	}
+	chosen = withRelated(chosen, published)
+	for _, resource := range published {
+		if resource.Unpublishing || slices.Contains(chosen, resource) || !state.isInInventory(resource.GroupResource()) {
+			state.emptinessChecks.forget(resource.GroupResource())
+			continue
+		}
+		empty, err := emptied(resource)
+		errs = append(errs, err)
+		if err != nil || !empty {
+			chosen = append(chosen, resource)
+		}
+	}
+	return withRelated(chosen, published), errors.Join(errs...)
+}
+
+// isSelected tells whether anything asks for the resource for its own sake, in either direction.
+func isSelected(matcher *selection.Matcher, resource objectsync.Resource, targets []objectsync.TargetAPI) bool {
+	if resource.RelatedOnly {
+		return false
+	}
+	return resource.SelectAll || matcher.SelectsDown(resource.GroupResource(), resource.Kind) ||
+		slices.ContainsFunc(targets, func(target objectsync.TargetAPI) bool { return matcher.SelectsUp(target.GroupResource(), target.Kind) })
+}
+
+// isEmptied tells whether a pair that nothing selects has left nothing on the target and in the mailbox: the caches are
+// empty, and a list on the target, which does not depend on them, says so too.
+func (m *Manager) isEmptied(state *targetState, resource objectsync.Resource) (bool, error) {
+	running, ok := state.syncControllers[resource.GroupResource()]
+	if !ok {
+		return m.isIncompatibleEmpty(state, resource)
+	}
+	// Objects of an API that is not served would come back with it.
+	if !running.controller.IsEmpty() || !running.controller.IsServed() {
+		state.emptinessChecks.forget(resource.GroupResource())
+		return false, nil
+	}
+	return m.isListedEmpty(state, resource)
+}
+
+// storeInventory writes down what the hub may write to, and whether objects fit there, if that changed. What belongs to a resource that is
+// no longer published stays recorded: what was placed is still there.
+func (m *Manager) storeInventory(ctx context.Context, state *targetState, wanted, published []objectsync.Resource, forms map[schema.GroupResource]targetForms) error {
+	next := map[schema.GroupResource]InventoryEntry{}
+	for _, resource := range wanted {
+		group := resource.GroupResource()
+		for _, target := range forms[group].apis {
+			if target.GroupResource() == group {
+				next[group] = InventoryEntry{Version: target.Version, Direct: true, ConvertedFrom: next[group].ConvertedFrom}
+			} else {
+				next[target.GroupResource()] = next[target.GroupResource()].withSource(group, target.Version)
+			}
+		}
+	}
+	isPublished := func(group schema.GroupResource) bool {
+		return slices.ContainsFunc(published, func(r objectsync.Resource) bool { return !r.Unpublishing && r.GroupResource() == group })
+	}
+	for group, record := range state.resourceInventory {
+		if record.Direct && !isPublished(group) {
+			kept := next[group]
+			kept.Direct, kept.Version = true, record.Version
+			next[group] = kept
+		}
+		for _, source := range record.ConvertedFrom {
+			if !isPublished(source) {
+				next[group] = next[group].withSource(source, record.Version)
+			}
+		}
+	}
+	state.addCompatibility(next)
+	if maps.EqualFunc(next, state.resourceInventory, InventoryEntry.equal) {
+		return nil
+	}
+	if err := m.InventoryStore.StoreInventory(ctx, state.currentTarget(), next); err != nil {
+		return fmt.Errorf("cannot record the synced resources: %w", err)
+	}
+	state.resourceInventory = next
+	if m.OnStatesChanged != nil {
+		m.OnStatesChanged(state.currentTarget().UID)
+	}
+	return nil
+}
+
+// addCompatibility adds to the records whether objects fit, where that is known.
+func (t *targetState) addCompatibility(records map[schema.GroupResource]InventoryEntry) {
+	for group, record := range records {
+		if fit := t.compatibilityStates[group]; record.Direct && fit.SyncedResourceState != edgev2alpha1.SyncedResourcePending {
+			record.Compatibility = fit
+			records[group] = record
+		}
+	}
+}
+
+func (m *Manager) startController(state *targetState, resource objectsync.Resource, forms targetForms) {
+	m.lock.Lock()
+	owner := m.ctx
+	m.lock.Unlock()
+	target := state.currentTarget()
+	log := m.Log.WithValues("syncTarget", target.Name, "resource", resource.GroupResource().String())
+	controller := objectsync.New(objectsync.Options{
+		Resource:            resource,
+		TargetAPIs:          forms.apis,
+		UnresolvedKinds:     forms.unresolved,
+		Mailbox:             target.Mailbox,
+		Mailboxes:           m.Mailboxes,
+		Connection:          target.Connection,
+		Owner:               m.Owner(target.UID),
+		Hasher:              m.Hasher,
+		SyncTarget:          target.Name,
+		Registry:            state.register,
+		Relations:           forms.relations,
+		Pruner:              m.preservedBy(resource),
+		Cordoned:            state.cordoned.Load,
+		Adoption:            func() synchubv1alpha1.AdoptionPolicy { return state.adoption.Load().(synchubv1alpha1.AdoptionPolicy) },
+		NamespacePolicy:     state.namespaces.Load,
+		IsPublished:         m.isPublished,
+		RequestCompleteness: func(answered func() bool) { state.requestCompleteness(resource, answered) },
+		RequeueRelated:      func() { state.requeueRelated(resource) },
+		WaitFor:             append(state.predecessors(resource), m.unblockedChannels(state, resource)...),
+		OnChange:            func() { m.onObjectsChanged(target.UID) },
+		Clock:               m.Clock,
+		Log:                 log,
+	}, state.matcher)
+	ctx, cancel := context.WithCancel(owner)
+	started := &syncController{controller: controller, startedAt: m.Clock.Now(), cancel: cancel, done: make(chan struct{})}
+	state.lock.Lock()
+	state.syncControllers[resource.GroupResource()] = started
+	state.lock.Unlock()
+	state.forwardCompletenessRequests(controller)
+	go func() {
+		defer close(started.done)
+		if err := controller.Run(ctx); err != nil {
+			log.Error(err, "the sync controller ended")
+		}
+	}()
+}
+
+// predecessors returns what tells that all has been tried that must go to the target before the resource.
+func (t *targetState) predecessors(resource objectsync.Resource) []<-chan struct{} {
+	var before []<-chan struct{}
+	for group, pair := range t.syncControllers {
+		if waves.Of(group) < waves.Of(resource.GroupResource()) {
+			before = append(before, pair.controller.FirstPassDone())
+		}
+	}
+	return before
+}
+
+// onObjectsChanged is called by a sync controller when something happened to its objects.
+func (m *Manager) onObjectsChanged(syncTarget types.UID) {
+	m.observer.Changed(syncTarget)
+	m.enqueueAfter(requeueDelay, syncTarget)
+}

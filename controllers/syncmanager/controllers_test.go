@@ -1,0 +1,287 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
+)
+
+// setMatcher tells the manager the configs of a mailbox, as if it had read them.
+func setMatcher(manager *Manager, matcher *selection.Matcher) { setMatcherOf(manager, florin, matcher) }
+
+func setMatcherOf(manager *Manager, syncTarget types.UID, matcher *selection.Matcher) {
+	state, _ := manager.get(syncTarget)
+	manager.lock.Lock()
+	state.configsStale = false
+	manager.lock.Unlock()
+	state.lock.Lock()
+	state.configsKnown, state.matcher = true, matcher
+	state.lock.Unlock()
+}
+
+// fixture is a manager with one SyncTarget, whose target is away.
+type fixture struct {
+	t       *testing.T
+	manager *Manager
+	store   *fakeInventoryStore
+	target  Target
+}
+
+// newFixture publishes three resources and assigns a SyncTarget that has recorded one of them.
+func newFixture(t *testing.T) *fixture {
+	manager, notes := newManager(t)
+	manager.Publish(resources("configmaps", "secrets", "deployments.apps"))
+	target := Target{UID: florin, Name: "florin", InventoryWorkspace: "i", Mailbox: "m", Connection: connection(t), ResourceInventory: parseInventory("secrets/v1")}
+	manager.Assign(target)
+	return &fixture{t, manager, notes, target}
+}
+
+// expectReconciled looks at the SyncTarget, and fails the test unless that ends well with these pairs running and these records
+// written.
+func (f *fixture) expectReconciled(running []string, records ...string) {
+	f.t.Helper()
+	if result, err := f.manager.Reconcile(f.t.Context(), florin); err != nil || result.RequeueAfter != 0 {
+		f.t.Errorf("%v, %v", result, err)
+	}
+	if got := f.manager.running(florin); !slices.Equal(got, running) {
+		f.t.Errorf("want %v running, got %v", running, got)
+	}
+	if !slices.Equal(f.store.records, records) {
+		f.t.Errorf("want the records %q, got %q", records, f.store.records)
+	}
+	f.store.records = nil
+}
+
+// controllers are those that run, by the names of their resources.
+func (f *fixture) controllers() map[string]*objectsync.Controller {
+	found, _ := f.manager.get(florin)
+	all := map[string]*objectsync.Controller{}
+	for _, controller := range found.controllers() {
+		all[controller.Resource.GroupResource().String()] = controller
+	}
+	return all
+}
+
+func TestNothingRunsForAnUnknownMailbox(t *testing.T) {
+	f := newFixture(t)
+	f.expectReconciled([]string{})
+	if _, ok := f.manager.View(florin); ok || f.manager.ConfigsKnown(florin) {
+		t.Error("there is a view of a mailbox that cannot be seen")
+	}
+}
+
+// What a pair may leave on a target must be on record before it starts.
+func TestNothingRunsWithoutAnInventoryEntry(t *testing.T) {
+	f := newFixture(t)
+	setMatcher(f.manager, selecting("configmaps"))
+	f.store.fail = errors.New("no")
+	if _, err := f.manager.Reconcile(t.Context(), florin); !errors.Is(err, f.store.fail) || !strings.Contains(err.Error(), "florin") {
+		t.Errorf("a record that fails: %v", err)
+	}
+	f.store.fail = apierrors.NewConflict(schema.GroupResource{Resource: "synctargets"}, "florin", errors.New("no"))
+	if result, err := f.manager.Reconcile(t.Context(), florin); err != nil || result.RequeueAfter == 0 {
+		t.Errorf("a record that lost a race: %v, %v", result, err)
+	}
+	if running := f.manager.running(florin); len(running) > 0 {
+		t.Errorf("%v run without a record", running)
+	}
+	f.store.fail = nil
+	f.expectReconciled([]string{"configmaps", "secrets"}, "configmaps/v1 secrets/v1")
+	if len(f.store.controllersWhileStored) > 0 {
+		t.Errorf("%v ran before they were recorded", f.store.controllersWhileStored)
+	}
+}
+
+func TestControllersFollowTheConfigs(t *testing.T) {
+	f := newFixture(t)
+	setMatcher(f.manager, selecting("configmaps"))
+	f.expectReconciled([]string{"configmaps", "secrets"}, "configmaps/v1 secrets/v1")
+	if view, ok := f.manager.View(florin); !ok || view.Mailbox != "m" || len(view.Controllers) != 2 || len(view.Published) != 3 || !f.manager.ConfigsKnown(florin) {
+		t.Errorf("the view is %+v, %v", view, ok)
+	}
+	before := f.controllers()
+	f.expectReconciled([]string{"configmaps", "secrets"})
+	if !reflect.DeepEqual(f.controllers(), before) {
+		t.Error("controllers were started anew for nothing")
+	}
+	// Nothing is known to be empty while the target is away.
+	setMatcher(f.manager, selecting("deployments.apps"))
+	f.expectReconciled([]string{"configmaps", "deployments.apps", "secrets"}, "configmaps/v1 deployments.apps/v1 secrets/v1")
+}
+
+func TestControllersFollowPublications(t *testing.T) {
+	f := newFixture(t)
+	setMatcher(f.manager, selecting("configmaps"))
+	f.expectReconciled([]string{"configmaps", "secrets"}, "configmaps/v1 secrets/v1")
+
+	published := slices.Clone(f.manager.Published())
+	published[0].Orphan = true
+	f.manager.Publish(published)
+	before := f.controllers()
+	f.expectReconciled([]string{"configmaps", "secrets"})
+	after := f.controllers()
+	if after["configmaps"] == before["configmaps"] || !after["configmaps"].Resource.Orphan || after["secrets"] != before["secrets"] {
+		t.Error("not exactly the controller with another policy was started anew")
+	}
+
+	f.manager.Publish(published[1:])
+	f.expectReconciled([]string{"secrets"})
+	f.manager.Publish(published)
+	f.expectReconciled([]string{"configmaps", "secrets"})
+}
+
+func TestControllersFollowTheConnection(t *testing.T) {
+	f := newFixture(t)
+	setMatcher(f.manager, selecting("configmaps"))
+	f.expectReconciled([]string{"configmaps", "secrets"}, "configmaps/v1 secrets/v1")
+	f.target.Connection = connection(t)
+	f.manager.Assign(f.target)
+	before := f.controllers()
+	f.expectReconciled([]string{"configmaps", "secrets"})
+	for name, controller := range f.controllers() {
+		if controller.Connection != f.target.Connection || controller == before[name] {
+			t.Errorf("%s keeps its former connection", name)
+		}
+	}
+}
+
+func TestCount(t *testing.T) {
+	f := newFixture(t)
+	setMatcher(f.manager, selecting("deployments.apps"))
+	f.expectReconciled([]string{"deployments.apps", "secrets"}, "deployments.apps/v1 secrets/v1")
+	for name, test := range map[string]struct {
+		resource schema.GroupResource
+		want     Counts
+	}{
+		"synced":                    {schema.GroupResource{Resource: "secrets"}, Counts{Mailboxes: 1, Targets: 1}},
+		"of a group":                {schema.GroupResource{Group: "apps", Resource: "deployments"}, Counts{Mailboxes: 1, Targets: 1}},
+		"of another group":          {schema.GroupResource{Resource: "deployments"}, Counts{Mailboxes: 1}},
+		"published, but not synced": {schema.GroupResource{Resource: "configmaps"}, Counts{Mailboxes: 1}},
+	} {
+		if got, _ := f.manager.Count(test.resource); got != test.want {
+			t.Errorf("%s: want %+v, got %+v", name, test.want, got)
+		}
+	}
+}
+
+// A hub that has just begun counts from zero: that is no count.
+func TestCountsAreKnownOnceAllIsObserved(t *testing.T) {
+	secrets, configMaps := schema.GroupResource{Resource: "secrets"}, schema.GroupResource{Resource: "configmaps"}
+	manager, notes := newManager(t)
+	clock := manager.Clock.(*testclock.FakeClock)
+	var remembered []types.UID
+	loaded := false
+	manager.KnownSyncTargets = func() ([]types.UID, bool) { return remembered, loaded }
+	manager.Publish(resources("configmaps", "secrets"))
+	is := func(what string, resource schema.GroupResource, want bool) {
+		t.Helper()
+		if _, known := manager.Count(resource); known != want {
+			t.Errorf("%s: want the counts of %s known: %v", what, resource, want)
+		}
+	}
+	isSummed := func(what string, want bool) {
+		t.Helper()
+		if _, known := manager.Sum(florin); known != want {
+			t.Errorf("%s: want the sum known: %v", what, want)
+		}
+	}
+	is("nothing was read", secrets, false)
+	loaded, remembered = true, []types.UID{florin, "guilder"}
+	is("nothing is assigned", secrets, false)
+	manager.Unassign("guilder")
+	is("one is not synced, the other not assigned", secrets, false)
+	f := &fixture{t, manager, notes, Target{UID: florin, Name: "florin", InventoryWorkspace: "i", Mailbox: "m", Connection: connection(t), ResourceInventory: parseInventory("secrets/v1")}}
+	manager.Assign(f.target)
+	is("the mailbox has not been seen", configMaps, false)
+	isSummed("the mailbox has not been seen", false)
+	setMatcher(manager, selecting("secrets"))
+	f.expectReconciled([]string{"secrets"})
+	is("it is not known what the mailbox lacks", configMaps, false)
+	found, _ := manager.get(florin)
+	manager.setMissingAPIs(found, MissingAPIs{})
+	is("nothing of it is synced", configMaps, true)
+	is("the target has not said what it holds", secrets, false)
+	isSummed("the target has not said what it holds", false)
+	manager.Publish(resources("configmaps", "secrets"))
+	is("what is published now has not been settled", configMaps, false)
+	f.expectReconciled([]string{"secrets"})
+	is("it has", configMaps, true)
+
+	clock.Step(countTimeout)
+	is("the target stays away", secrets, true)
+	isSummed("the target stays away", true)
+	f.target.Connection = connection(t)
+	manager.Assign(f.target)
+	f.expectReconciled([]string{"secrets"})
+	is("by another connection the target has not said what it holds", secrets, false)
+	clock.Step(countTimeout)
+	is("it stays away", secrets, true)
+}
+
+// A SyncTarget that the hub remembers and does not see any more is not waited for without end.
+func TestCountsDoNotWaitForMissingSyncTargets(t *testing.T) {
+	manager, _ := newManager(t)
+	manager.KnownSyncTargets = func() ([]types.UID, bool) { return []types.UID{florin}, true }
+	manager.startedAt = manager.Clock.Now()
+	manager.Clock.(*testclock.FakeClock).Step(countTimeout)
+	if _, known := manager.Count(schema.GroupResource{Resource: "secrets"}); !known {
+		t.Error("the counts are not known")
+	}
+	manager.Assign(Target{UID: florin, Name: "florin", Mailbox: "m", Connection: connection(t)})
+}
+
+func TestUnassignEndsAll(t *testing.T) {
+	f := newFixture(t)
+	setMatcher(f.manager, selecting("configmaps"))
+	f.expectReconciled([]string{"configmaps", "secrets"}, "configmaps/v1 secrets/v1")
+	held, _ := f.manager.get(florin)
+	f.manager.Unassign(florin)
+	f.manager.Unassign(florin)
+	f.expectReconciled([]string{})
+	if err := f.manager.reconcileGone(t.Context(), held); err != nil || f.manager.ConfigsKnown(florin) {
+		t.Errorf("what was unassigned goes on: %v", err)
+	}
+}
+
+// reconcileGone is what a worker does that was about to look at a target when it was unassigned.
+func (m *Manager) reconcileGone(ctx context.Context, held *targetState) error {
+	m.lock.Lock()
+	m.targets[florin] = held
+	m.lock.Unlock()
+	_, err := m.Reconcile(ctx, florin)
+	m.lock.Lock()
+	delete(m.targets, florin)
+	m.lock.Unlock()
+	if running := len(held.syncControllers); err == nil && running > 0 {
+		return fmt.Errorf("%d controllers run", running)
+	}
+	return err
+}

@@ -1,0 +1,107 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/controllers/crd"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// crdController keeps definitions on a target as long as one connection to it lasts.
+type crdController struct {
+	*crd.Controller
+	connection *targets.Connection
+	cancel     context.CancelFunc
+	done       chan struct{}
+}
+
+func (k *crdController) stop() {
+	k.cancel()
+	<-k.done
+}
+
+// SetCRDs sets the definitions that targets are given, each with the resources that it is for.
+func (m *Manager) SetCRDs(definitions []crd.Installation) {
+	m.lock.Lock()
+	m.crds = definitions
+	m.lock.Unlock()
+	m.enqueueAll()
+}
+
+// updateCRDs makes the target have the definitions of what is synced with it. The caller holds turn.
+func (m *Manager) updateCRDs(state *targetState, wanted []objectsync.Resource) {
+	m.lock.Lock()
+	owner, all := m.ctx, m.crds
+	m.lock.Unlock()
+	var needed []crd.Installation
+	for _, one := range all {
+		index := slices.IndexFunc(wanted, func(r objectsync.Resource) bool { return r.PublishedResource == one.PublishedResource })
+		if index < 0 {
+			continue
+		}
+		one.Version = cmp.Or(wanted[index].TargetVersion, one.Version)
+		needed = append(needed, one)
+	}
+	target := state.currentTarget()
+	if state.crdController != nil && state.crdController.connection != target.Connection {
+		state.setCRDController(nil)
+	}
+	if state.crdController == nil {
+		if len(needed) == 0 {
+			return
+		}
+		ctx, cancel := context.WithCancel(owner)
+		started := &crdController{connection: target.Connection, cancel: cancel, done: make(chan struct{}), Controller: crd.New(crd.Options{
+			Connection: target.Connection,
+			Owner:      m.Owner(target.UID),
+			OnChange:   func() { m.observer.Changed(target.UID) },
+			Clock:      m.Clock,
+			Log:        m.Log.WithValues("syncTarget", target.Name),
+		})}
+		state.setCRDController(started)
+		go func() {
+			defer close(started.done)
+			started.Run(ctx)
+		}()
+	}
+	state.crdController.SetInstallations(needed)
+}
+
+// setCRDController replaces the keeper, after it has ended.
+func (t *targetState) setCRDController(next *crdController) {
+	if t.crdController != nil {
+		t.crdController.stop()
+	}
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	t.crdController = next
+}
+
+// crdStates returns what is known of the definitions that the target is given. The caller holds the lock.
+func (t *targetState) crdStates() map[schema.GroupResource]crd.State {
+	if t.crdController == nil {
+		return nil
+	}
+	return t.crdController.States()
+}

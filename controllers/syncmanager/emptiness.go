@@ -1,0 +1,104 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	"context"
+	gosync "sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// emptinessChecks are requests to a target for what is left of resources that nothing selects. Nobody waits for them.
+type emptinessChecks struct {
+	lock gosync.Mutex
+	all  map[schema.GroupResource]*emptinessCheck
+}
+
+// emptinessCheck is one request. It counts as long as nothing is written of the resource.
+type emptinessCheck struct {
+	connection *targets.Connection
+	done       bool
+	empty      bool
+	err        error
+}
+
+// isListedEmpty tells whether a list on the target is known to have found nothing of a resource. While that is not known one is
+// made, and the SyncTarget looked at again. The caller holds turn.
+func (m *Manager) isListedEmpty(state *targetState, resource objectsync.Resource) (bool, error) {
+	target := state.currentTarget()
+	if !target.Connection.IsUp() {
+		state.emptinessChecks.forget(resource.GroupResource())
+		return false, nil
+	}
+	owner := m.Owner(target.UID)
+	known, started := state.emptinessChecks.resultOrNew(resource.GroupResource(), target.Connection)
+	if started != nil {
+		target.Connection.RunInBackground(func(ctx context.Context) {
+			var placed []string
+			if resource.Namespaced {
+				placed = target.WrittenNamespaces
+			}
+			empty, err := target.Connection.HasNoObjects(requestmetrics.WithClass(ctx, requestmetrics.Background), resource.TargetAPI().GroupVersionResource, objectsync.Selector(owner), placed...)
+			if apierrors.IsForbidden(err) && len(placed) > 0 {
+				// Where the hub may not look any more something may be left for ever. That is told by the SyncTarget.
+				err = nil
+			}
+			state.emptinessChecks.finish(started, empty, err)
+			m.enqueue(target.UID)
+		})
+	}
+	return known.empty, known.err
+}
+
+// resultOrNew returns what a list has found, once. If there is none, it returns one that is to be made.
+func (l *emptinessChecks) resultOrNew(resource schema.GroupResource, connection *targets.Connection) (known emptinessCheck, started *emptinessCheck) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	found, ok := l.all[resource]
+	if ok && found.connection == connection {
+		if found.done {
+			delete(l.all, resource)
+			return *found, nil
+		}
+		return emptinessCheck{}, nil
+	}
+	if l.all == nil {
+		l.all = map[schema.GroupResource]*emptinessCheck{}
+	}
+	started = &emptinessCheck{connection: connection}
+	l.all[resource] = started
+	return emptinessCheck{}, started
+}
+
+func (l *emptinessChecks) finish(made *emptinessCheck, empty bool, err error) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	made.done, made.empty, made.err = true, empty, err
+}
+
+// forget drops what was found of a resource, and what is being made.
+func (l *emptinessChecks) forget(resource schema.GroupResource) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	delete(l.all, resource)
+}

@@ -1,0 +1,133 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	"context"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// unresponsiveTarget is a target that says that it is up, and then never answers. It notes when it is asked.
+func unresponsiveTarget(t *testing.T) (connection *targets.Connection, asked <-chan string) {
+	t.Helper()
+	paths := make(chan string, 1000)
+	end := make(chan struct{})
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path == "/version" {
+			_, _ = w.Write([]byte(`{"gitVersion": "v1.35.4"}`))
+			return
+		}
+		if strings.HasSuffix(r.URL.Path, "/kube-system") || strings.Contains(r.URL.Path, "/logicalclusters/") {
+			// It does not say which cluster it is.
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		paths <- r.URL.Path
+		select {
+		case <-end:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(end) })
+	connection = connectionTo(t, server.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})...)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := connection.WaitUntilUp(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return connection, paths
+}
+
+// However many targets never answer, and whatever there is to ask them, the workers are free for a healthy one.
+func TestTargetsThatNeverAnswerHoldUpNoWorker(t *testing.T) {
+	manager, _ := newManager(t)
+	manager.Publish(append(resources("configmaps"), widgets()))
+	connection, asked := unresponsiveTarget(t)
+	kinds := make([]string, 256)
+	for i := range kinds {
+		kinds[i] = fmt.Sprintf("Widget.g%d", i)
+	}
+	looked := make(chan types.UID, workers+2)
+	look := func(syncTarget types.UID) {
+		if _, err := manager.Reconcile(t.Context(), syncTarget); err != nil {
+			t.Error(err)
+		}
+		looked <- syncTarget
+	}
+	for i := range workers + 1 {
+		uid := types.UID(fmt.Sprintf("slow-%d", i))
+		// Something of a former config is on record, and all kinds must be asked for.
+		manager.Assign(Target{UID: uid, Name: string(uid), Connection: connection, ResourceInventory: parseInventory("configmaps/v1")})
+		setMatcherOf(manager, uid, convertingTo(kinds...))
+		look(uid)
+	}
+	manager.Assign(Target{UID: florin, Name: "florin", Connection: connectionTo(t, "https://127.0.0.1:1")})
+	setMatcherOf(manager, florin, selecting("configmaps"))
+	look(florin)
+	if len(looked) != workers+2 {
+		t.Errorf("%d of %d looks have ended", len(looked), workers+2)
+	}
+	if running := manager.running(florin); len(running) != 1 {
+		t.Errorf("of the healthy one %v run", running)
+	}
+	select {
+	case <-asked:
+	case <-time.After(time.Minute):
+		t.Error("the silent target was not asked at all")
+	}
+}
+
+// A list counts once, and not when something may have been written since.
+func TestEmptinessChecksCountOnce(t *testing.T) {
+	var l emptinessChecks
+	secrets := schema.GroupResource{Resource: "secrets"}
+	first := &targets.Connection{}
+	known, made := l.resultOrNew(secrets, first)
+	if made == nil || known.empty {
+		t.Fatal("no list is made")
+	}
+	if known, again := l.resultOrNew(secrets, first); again != nil || known.empty {
+		t.Error("one is made twice, or counts before it has ended")
+	}
+	l.finish(made, true, nil)
+	if known, again := l.resultOrNew(secrets, first); again != nil || !known.empty {
+		t.Error("what was found is not told")
+	}
+	_, made = l.resultOrNew(secrets, first)
+	l.forget(secrets)
+	l.finish(made, true, nil)
+	known, again := l.resultOrNew(secrets, first)
+	if again == nil || known.empty {
+		t.Error("it counts though something may have been written since")
+	}
+	if _, other := l.resultOrNew(secrets, &targets.Connection{}); other == nil {
+		t.Error("what was asked through another connection is waited for")
+	}
+}

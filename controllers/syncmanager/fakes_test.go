@@ -1,0 +1,117 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/test/framework"
+)
+
+const florin = types.UID("florin-uid")
+
+// fakeInventoryStore is a double of the controller of SyncTargets and of the reports: it notes what the manager has recorded instead
+// of writing it to a SyncTarget, and fails when it is told to.
+type fakeInventoryStore struct {
+	manager *Manager
+	records []string
+	// controllersWhileStored are the pairs that ran while the last record was written.
+	controllersWhileStored []string
+	fail                   error
+}
+
+func (n *fakeInventoryStore) StoreInventory(_ context.Context, target Target, resources map[schema.GroupResource]InventoryEntry) error {
+	n.controllersWhileStored = n.manager.running(target.UID)
+	if n.fail != nil {
+		return n.fail
+	}
+	n.records = append(n.records, formatInventory(resources))
+	return nil
+}
+
+func (n *fakeInventoryStore) Changed(types.UID) {}
+
+// running returns the names of the pairs that run.
+func (m *Manager) running(syncTarget types.UID) []string {
+	names := []string{}
+	found, ok := m.get(syncTarget)
+	if !ok {
+		return names
+	}
+	for _, controller := range found.controllers() {
+		names = append(names, controller.Resource.GroupResource().String())
+	}
+	slices.Sort(names)
+	return names
+}
+
+// newManager returns a manager that sees no mailbox, and knows only what a test tells it.
+func newManager(t *testing.T) (*Manager, *fakeInventoryStore) {
+	t.Helper()
+	clock := testclock.NewFakeClock(time.Unix(1000, 0))
+	notes := &fakeInventoryStore{}
+	manager := New(Options{
+		Mailboxes:      mailboxes.New(nil, "root:synchub", "mailbox", ConfigResources, clock, logr.Discard()),
+		InventoryStore: notes, Hub: "hub", Hasher: ownership.NewHasher([]byte("key")), OnConfigsKnown: func(types.UID) {}, Clock: clock, Log: logr.Discard(),
+	})
+	manager.SetObserver(notes)
+	notes.manager = manager
+	// What Start would do, without a queue: the tests decide what is looked at when.
+	manager.ctx = t.Context()
+	t.Cleanup(manager.stopAll)
+	return manager, notes
+}
+
+// connection returns a connection to a target that is away.
+func connection(t *testing.T) *targets.Connection {
+	t.Helper()
+	return connectionTo(t, "https://127.0.0.1:1")
+}
+
+// connectionTo returns a connection to a server, whose certificate nobody knows unless it is given.
+func connectionTo(t *testing.T, server string, certificate ...byte) (connection *targets.Connection) {
+	t.Helper()
+	registry := targets.NewRegistry(targets.Options{FieldManager: "test", Clock: testclock.NewFakeClock(time.Unix(1000, 0)), Log: logr.Discard(), OnChange: func(types.UID) {}})
+	framework.RunInTest(t, registry.Start)
+	kubeconfig := fmt.Appendf(nil, `{"apiVersion": "v1", "kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+		"clusters": [{"name": "c", "cluster": {"server": %q, "certificate-authority-data": %q}}], "users": [{"name": "u", "user": {"token": "none"}}]}`,
+		server, base64.StdEncoding.EncodeToString(certificate))
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		connection, last = registry.Connect(florin, kubeconfig, kcp.Limits{})
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("%v: %v", err, last)
+	}
+	return connection
+}

@@ -1,0 +1,97 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/transport"
+)
+
+// finalizerPageSize is how many objects are listed at once that may have to be let go.
+const finalizerPageSize = 500
+
+// errMailboxUnreachable means that a mailbox cannot be reached.
+var errMailboxUnreachable = errors.New("the mailbox cannot be reached")
+
+// AllowsCascade tells whether objects that came from a resource of the mailboxes may be removed with all they hold.
+func (m *Manager) AllowsCascade(resource schema.GroupResource) bool {
+	return slices.ContainsFunc(m.Published(), func(r objectsync.Resource) bool {
+		return r.GroupResource() == resource && !r.RelatedOnly && r.Container && !r.Retain
+	})
+}
+
+// RemoveFinalizers lets go of all objects of a mailbox that wait there for their target, which is not synced any more. The mailbox could
+// not be deleted else. Only APIs that the hub exports itself have such objects.
+func (m *Manager) RemoveFinalizers(ctx context.Context, mailbox logicalcluster.Name) error {
+	var errs []error
+	for _, resource := range m.Published() {
+		if resource.Exported {
+			errs = append(errs, m.removeFinalizersOf(ctx, mailbox, resource))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (m *Manager) removeFinalizersOf(ctx context.Context, mailbox logicalcluster.Name, resource objectsync.Resource) error {
+	client, ok := m.Mailboxes.Client(mailbox)
+	switch {
+	case !ok && m.Mailboxes.HasSynced():
+		// Nothing binds the mailbox to the hub any more.
+		return nil
+	case !ok:
+		return errMailboxUnreachable
+	}
+	objects := client.Resource(resource.GroupVersionResource)
+	// The cache may be behind, and what it misses would never go.
+	ctx = requestmetrics.WithClass(ctx, requestmetrics.Extra)
+	options := metav1.ListOptions{Limit: finalizerPageSize}
+	var errs []error
+	for {
+		list, err := transport.ListPage(ctx, &options, objects.List)
+		if apierrors.IsNotFound(err) {
+			return errors.Join(errs...)
+		}
+		if apierrors.IsForbidden(err) && m.Mailboxes.IsKnownNotServed(mailbox, resource.GroupResource()) {
+			// What the mailbox never had holds nothing there.
+			m.Log.Info("the mailbox does not have the API, so nothing of it is freed", "mailbox", mailbox, "resource", resource.GroupResource().String())
+			return nil
+		}
+		if err != nil {
+			return errors.Join(append(errs, fmt.Errorf("cannot list %s of the mailbox: %w", resource.GroupResource(), err))...)
+		}
+		for i := range list.Items {
+			object := &list.Items[i]
+			if objectsync.HasFinalizer(object) {
+				errs = append(errs, objectsync.RemoveFinalizer(ctx, objects.Namespace(object.GetNamespace()), object))
+			}
+		}
+		if options.Continue = list.GetContinue(); options.Continue == "" {
+			return errors.Join(errs...)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/schemacheck"
+	"github.com/synchub-dev/synchub/provider/ledger"
+)
+
+// InventoryEntry says what the hub may have written of one resource of a target.
+type InventoryEntry struct {
+	// Version is the one that the hub uses.
+	Version string
+	// Direct is true if the mailbox's objects of the same resource go there.
+	Direct bool
+	// ConvertedFrom are the mailbox's resources whose objects conversions turn into this one, sorted.
+	ConvertedFrom []schema.GroupResource
+	// Compatibility tells whether the mailbox's objects fit; the zero value if that is not known.
+	Compatibility schemacheck.State
+}
+
+func (r InventoryEntry) equal(other InventoryEntry) bool {
+	return r.Version == other.Version && r.Direct == other.Direct && slices.Equal(r.ConvertedFrom, other.ConvertedFrom) && r.Compatibility == other.Compatibility
+}
+
+// LedgerInventoryStore records the pairs of SyncTargets in the ledger.
+type LedgerInventoryStore struct{ *ledger.Store }
+
+var _ InventoryStore = LedgerInventoryStore{}
+
+// StoreInventory implements [InventoryStore].
+func (l LedgerInventoryStore) StoreInventory(ctx context.Context, target Target, resources map[schema.GroupResource]InventoryEntry) error {
+	return l.Update(ctx, target.UID, func(entry *ledger.Entry) { entry.Resources = inventoryToLedger(resources) })
+}
+
+func inventoryToLedger(records map[schema.GroupResource]InventoryEntry) []ledger.Resource {
+	resources := make([]ledger.Resource, 0, len(records))
+	for group, record := range records {
+		resource := ledger.Resource{
+			GroupResource: metav1.GroupResource(group), Version: record.Version, Direct: record.Direct,
+			State: string(record.Compatibility.SyncedResourceState), Reason: record.Compatibility.Reason, Message: record.Compatibility.Message, Schema: record.Compatibility.Schema,
+		}
+		for _, source := range record.ConvertedFrom {
+			resource.ConvertedFrom = append(resource.ConvertedFrom, metav1.GroupResource(source))
+		}
+		resources = append(resources, resource)
+	}
+	slices.SortFunc(resources, func(a, b ledger.Resource) int {
+		return strings.Compare(a.Group+"/"+a.Resource, b.Group+"/"+b.Resource)
+	})
+	return resources
+}
+
+// InventoryFromLedger returns what the ledger says of the pairs of a SyncTarget.
+func InventoryFromLedger(resources []ledger.Resource) map[schema.GroupResource]InventoryEntry {
+	records := make(map[schema.GroupResource]InventoryEntry, len(resources))
+	for _, resource := range resources {
+		record := InventoryEntry{
+			Version: resource.Version, Direct: resource.Direct,
+			Compatibility: schemacheck.State{SyncedResourceState: edgev2alpha1.SyncedResourceState(resource.State), Reason: resource.Reason, Message: resource.Message, Schema: resource.Schema},
+		}
+		for _, source := range resource.ConvertedFrom {
+			record.ConvertedFrom = append(record.ConvertedFrom, schema.GroupResource(source))
+		}
+		records[schema.GroupResource(resource.GroupResource)] = record
+	}
+	return records
+}
+
+// compatibilityStatesOf returns whether objects fit, by the resources of the target of which that is known.
+func compatibilityStatesOf(records map[schema.GroupResource]InventoryEntry) map[schema.GroupResource]schemacheck.State {
+	fits := map[schema.GroupResource]schemacheck.State{}
+	for group, record := range records {
+		if record.Direct && record.Compatibility.SyncedResourceState != "" {
+			fits[group] = record.Compatibility
+		}
+	}
+	return fits
+}
+
+// withSource returns the record with one more source.
+func (r InventoryEntry) withSource(source schema.GroupResource, version string) InventoryEntry {
+	if !slices.Contains(r.ConvertedFrom, source) {
+		r.ConvertedFrom = append(slices.Clone(r.ConvertedFrom), source)
+		slices.SortFunc(r.ConvertedFrom, compareResources)
+	}
+	if !r.Direct {
+		r.Version = version
+	}
+	return r
+}
+
+func compareResources(a, b schema.GroupResource) int { return strings.Compare(a.String(), b.String()) }
+
+// isInInventory tells whether the hub may have written objects of a mailbox's resource, as whatever resource.
+func (t *targetState) isInInventory(resource schema.GroupResource) bool {
+	if t.resourceInventory[resource].Direct {
+		return true
+	}
+	for _, record := range t.resourceInventory {
+		if slices.Contains(record.ConvertedFrom, resource) {
+			return true
+		}
+	}
+	return false
+}

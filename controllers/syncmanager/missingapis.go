@@ -1,0 +1,208 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/namelock"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+)
+
+const (
+	// clearNamesInterval is how often it is looked whether names of a mailbox can be freed, while some are in conflict.
+	clearNamesInterval = 15 * time.Second
+	// maxRebindInterval is how rarely kcp is made to bind again at the least. The first time is after clearInterval, then each time
+	// twice as late: a changed binding has all objects of the mailbox looked at.
+	maxRebindInterval = 10 * time.Minute
+	// maxNamedAPIs is how many APIs that a mailbox lacks are named.
+	maxNamedAPIs = 20
+)
+
+// MissingAPIs are those that a mailbox does not have although they are published, because kcp does not bind them. The zero value
+// is none.
+type MissingAPIs struct {
+	Resources []schema.GroupResource
+	// Message says which, why, and what to do.
+	Message string
+}
+
+// Has tells whether a resource is among those that are missing.
+func (a MissingAPIs) Has(resource schema.GroupResource) bool {
+	return slices.Contains(a.Resources, resource)
+}
+
+// NameClearer frees names of APIs in mailboxes.
+type NameClearer interface {
+	Clear(ctx context.Context, mailbox logicalcluster.Name, missing []schema.GroupResource) (namelock.ClearResult, error)
+	RetryBinding(ctx context.Context, mailbox logicalcluster.Name, binding string, now time.Time) error
+}
+
+var _ NameClearer = &namelock.Clearer{}
+
+// nameClearing is what was done last about the conflicts of a mailbox.
+type nameClearing struct {
+	finding namelock.ClearResult
+	// forbidden is why the hub may not free the names, empty if it may.
+	forbidden string
+	// nextCheck is when to look again, bindAgain when to make kcp try again, and wait how long that was put off.
+	nextCheck, rebindAt time.Time
+	rebindBackoff       time.Duration
+}
+
+// MissingAPIs returns the APIs that the mailbox of a SyncTarget does not have; known is false until that was looked at.
+func (m *Manager) MissingAPIs(syncTarget types.UID) (missing MissingAPIs, known bool) {
+	found, ok := m.get(syncTarget)
+	if !ok {
+		return MissingAPIs{}, false
+	}
+	found.lock.Lock()
+	defer found.lock.Unlock()
+	return found.missingAPIs, found.missingAPIsKnown
+}
+
+// updateMissingAPIs takes over which APIs the mailbox does not have, has their names freed where that is safe, and returns when to
+// look again; zero if only after a change. The caller holds turn.
+func (m *Manager) updateMissingAPIs(ctx context.Context, state *targetState, published []objectsync.Resource) (requeueAfter time.Duration) {
+	mailbox := state.currentTarget().Mailbox
+	conflict, known := m.Mailboxes.NamingConflict(mailbox)
+	if !known || !m.HasPublished() {
+		return 0
+	}
+	var resources []schema.GroupResource
+	if conflict != nil {
+		for _, resource := range published {
+			if resource.Exported && !resource.Unpublishing && m.Mailboxes.IsKnownNotServed(mailbox, resource.GroupResource()) {
+				resources = append(resources, resource.GroupResource())
+			}
+		}
+	}
+	if len(resources) == 0 {
+		state.nameClearing = nameClearing{}
+		m.setMissingAPIs(state, MissingAPIs{})
+		return 0
+	}
+	requeueAfter = m.clearNames(ctx, state, resources, conflict)
+	m.setMissingAPIs(state, MissingAPIs{Resources: resources, Message: missingAPIsMessage(resources, conflict.Message, state.nameClearing)})
+	return requeueAfter
+}
+
+// WasRebound tells whether nothing is removed from a SyncTarget's target, since its mailbox was bound again.
+func (m *Manager) WasRebound(syncTarget types.UID) bool {
+	found, ok := m.get(syncTarget)
+	return ok && m.Mailboxes.WasRebound(found.currentTarget().Mailbox)
+}
+
+// HiddenObjects returns what kcp hides of a SyncTarget's mailbox.
+func (m *Manager) HiddenObjects(syncTarget types.UID) mailboxes.HiddenObjects {
+	found, ok := m.get(syncTarget)
+	if !ok {
+		return mailboxes.HiddenObjects{}
+	}
+	return m.Mailboxes.HiddenObjects(found.currentTarget().Mailbox)
+}
+
+// updateRebound tells of a mailbox that was bound again, or has become another one. The caller holds turn.
+func (m *Manager) updateRebound(state *targetState) {
+	target := state.currentTarget()
+	before := state.rebound
+	state.rebound = m.Mailboxes.WasRebound(target.Mailbox)
+	if state.rebound != before && m.OnStatesChanged != nil {
+		m.OnStatesChanged(target.UID)
+	}
+}
+
+// clearNames has names freed if it is time for that, and returns when it is again. The caller holds turn.
+func (m *Manager) clearNames(ctx context.Context, managed *targetState, missing []schema.GroupResource, conflict *mailboxes.NamingConflict) (requeueAfter time.Duration) {
+	now, state := m.Clock.Now(), &managed.nameClearing
+	if wait := state.nextCheck.Sub(now); wait > 0 || m.NameClearer == nil {
+		return wait
+	}
+	target := managed.currentTarget()
+	found, err := m.NameClearer.Clear(ctx, target.Mailbox, missing)
+	isFree := err == nil && len(found.BlockingCRDs) == 0 && !found.Freed
+	switch wasInTheWay := len(state.finding.BlockingCRDs) > 0; {
+	case isFree && (wasInTheWay || !state.rebindAt.IsZero() && !now.Before(state.rebindAt)):
+		err = m.NameClearer.RetryBinding(ctx, target.Mailbox, conflict.Binding, now)
+		state.rebindBackoff = min(max(2*state.rebindBackoff, clearNamesInterval), maxRebindInterval)
+		state.rebindAt = now.Add(state.rebindBackoff)
+	case isFree && state.rebindAt.IsZero():
+		state.rebindAt = now.Add(clearNamesInterval)
+	case !isFree:
+		state.rebindAt, state.rebindBackoff = time.Time{}, 0
+	}
+	state.nextCheck, state.finding, state.forbidden = now.Add(clearNamesInterval), found, ""
+	if apierrors.IsForbidden(err) {
+		state.forbidden = err.Error()
+	}
+	if err != nil {
+		m.Log.Info("cannot free the names of APIs in a mailbox, this is tried again", "syncTarget", target.Name, "mailbox", target.Mailbox, "error", err.Error())
+	}
+	if found.Freed {
+		m.Log.Info("freed names of APIs that kcp kept in a mailbox", "syncTarget", target.Name, "mailbox", target.Mailbox, "resources", missing)
+	}
+	return clearNamesInterval
+}
+
+// setMissingAPIs takes over what a mailbox lacks, and tells of a change.
+func (m *Manager) setMissingAPIs(state *targetState, missing MissingAPIs) {
+	state.lock.Lock()
+	changed := !state.missingAPIsKnown || state.missingAPIs.Message != missing.Message || !slices.Equal(state.missingAPIs.Resources, missing.Resources)
+	state.missingAPIs, state.missingAPIsKnown = missing, true
+	syncTarget := state.target.UID
+	state.lock.Unlock()
+	if !changed {
+		return
+	}
+	m.observer.Changed(syncTarget)
+	if m.OnStatesChanged != nil {
+		m.OnStatesChanged(syncTarget)
+	}
+}
+
+// missingAPIsMessage says which APIs a mailbox does not have, why, and what to do.
+func missingAPIsMessage(resources []schema.GroupResource, conflict string, state nameClearing) string {
+	var names []string
+	for _, resource := range resources {
+		names = append(names, resource.String())
+	}
+	slices.Sort(names)
+	if more := len(names) - maxNamedAPIs; more > 0 {
+		names = append(names[:maxNamedAPIs], fmt.Sprintf("%d more", more))
+	}
+	text := fmt.Sprintf("The mailbox does not have %s: kcp does not bind what has a name that is taken there.", strings.Join(names, ", "))
+	definitions := strings.Join(state.finding.BlockingCRDs, ", ")
+	switch {
+	case state.forbidden != "":
+		return text + fmt.Sprintf(" The hub may not free the name: %s. Delete the CustomResourceDefinition of that name in the mailbox; then remove the name from the annotation %s "+
+			"of the LogicalCluster \"cluster\" there.", objectsync.Truncate(state.forbidden), namelock.Annotation)
+	case definitions != "":
+		return text + fmt.Sprintf(" Delete the CustomResourceDefinition %s in the mailbox, after saving its objects, which go with it. The hub then frees the name.", definitions)
+	default:
+		return text + fmt.Sprintf(" kcp says: %s. Delete in the mailbox what has that name; the hub has kcp try again.", objectsync.Truncate(strings.TrimSuffix(conflict, ".")))
+	}
+}

@@ -1,0 +1,151 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/synchub-dev/synchub/controllers/namelock"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+)
+
+// fakeNameClearer says what stands in the way, and notes what is asked of it. What it stands for is tried on a real kcp in test/e2e.
+type fakeNameClearer struct {
+	finding namelock.ClearResult
+	err     error
+	asked   []string
+}
+
+func (n *fakeNameClearer) Clear(context.Context, logicalcluster.Name, []schema.GroupResource) (namelock.ClearResult, error) {
+	n.asked = append(n.asked, "clear")
+	return n.finding, n.err
+}
+
+func (n *fakeNameClearer) RetryBinding(context.Context, logicalcluster.Name, string, time.Time) error {
+	n.asked = append(n.asked, "bind again")
+	return nil
+}
+
+var taken = []schema.GroupResource{{Group: "acme.io", Resource: "gizmos"}}
+
+// clearsAsExpected returns what is asked in each interval of so many, if the finding is that of the same place.
+func clearsAsExpected(t *testing.T, findings ...namelock.ClearResult) (asked []string) {
+	t.Helper()
+	manager, _ := newManager(t)
+	clock := testclock.NewFakeClock(time.Unix(1000, 0))
+	manager.Clock = clock
+	held := &targetState{}
+	for _, finding := range findings {
+		names := &fakeNameClearer{finding: finding}
+		manager.NameClearer = names
+		if again := manager.clearNames(t.Context(), held, taken, &mailboxes.NamingConflict{}); again != clearNamesInterval {
+			t.Errorf("looks again after %s", again)
+		}
+		asked = append(asked, strings.Join(names.asked, ", "))
+		clock.Step(clearNamesInterval)
+	}
+	return asked
+}
+
+func TestClearNames(t *testing.T) {
+	inTheWay, freed, free := namelock.ClearResult{BlockingCRDs: []string{"gizmos.acme.io"}}, namelock.ClearResult{Freed: true}, namelock.ClearResult{}
+	const looks, binds = "clear", "clear, bind again"
+	for name, test := range map[string]struct {
+		findings []namelock.ClearResult
+		want     []string
+	}{
+		"in the way":                 {[]namelock.ClearResult{inTheWay, inTheWay, inTheWay}, []string{looks, looks, looks}},
+		"gone":                       {[]namelock.ClearResult{inTheWay, free}, []string{looks, binds}},
+		"gone, and freed":            {[]namelock.ClearResult{inTheWay, freed}, []string{looks, looks}},
+		"something else, ever rarer": {[]namelock.ClearResult{free, free, free, free, free, free}, []string{looks, binds, binds, looks, binds, looks}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := clearsAsExpected(t, test.findings...); !slices.Equal(got, test.want) {
+				t.Errorf("want %q, got %q", test.want, got)
+			}
+		})
+	}
+}
+
+func TestClearNamesWaitsForItsInterval(t *testing.T) {
+	manager, _ := newManager(t)
+	names := &fakeNameClearer{}
+	manager.NameClearer = names
+	held := &targetState{}
+	for range 5 {
+		manager.clearNames(t.Context(), held, taken, &mailboxes.NamingConflict{})
+	}
+	if len(names.asked) != 1 {
+		t.Errorf("kcp was asked: %q", names.asked)
+	}
+}
+
+func TestMissingAPIsMessage(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "logicalclusters"}, "cluster", errors.New("no")).Error()
+	for name, test := range map[string]struct {
+		state nameClearing
+		want  []string
+	}{
+		"a definition is in the way": {nameClearing{finding: namelock.ClearResult{BlockingCRDs: []string{"gizmos.acme.io"}}}, []string{"Delete the CustomResourceDefinition gizmos.acme.io"}},
+		"something else":             {nameClearing{}, []string{"kcp says: a conflict. Delete"}},
+		"the hub may not":            {nameClearing{forbidden: forbidden}, []string{"may not free", namelock.Annotation, "LogicalCluster"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := missingAPIsMessage(taken, "a conflict.", test.state)
+			for _, want := range append(test.want, "The mailbox does not have gizmos.acme.io:") {
+				if !strings.Contains(got, want) {
+					t.Errorf("%q is not in %q", want, got)
+				}
+			}
+		})
+	}
+	many := make([]schema.GroupResource, 100)
+	if got := missingAPIsMessage(many, "", nameClearing{}); !strings.Contains(got, "80 more:") {
+		t.Errorf("of many: %s", got)
+	}
+}
+
+func TestStoppableContext(t *testing.T) {
+	held := &targetState{}
+	before, cancel := held.stoppableContext(t.Context())
+	defer cancel()
+	if before.Err() != nil {
+		t.Error("it ends although nothing is stopped")
+	}
+	held.reconcileMutex.Lock()
+	stopped := make(chan struct{})
+	go func() { defer close(stopped); held.stop() }()
+	// Who holds turn is not waited for without being told.
+	<-before.Done()
+	held.reconcileMutex.Unlock()
+	<-stopped
+	if after, cancel := held.stoppableContext(t.Context()); after.Err() == nil {
+		t.Error("it does not end although all is stopped")
+	} else {
+		cancel()
+	}
+}

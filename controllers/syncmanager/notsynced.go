@@ -1,0 +1,53 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// NotSynced says why nothing is synced with a SyncTarget now. The zero value says that it is synced.
+type NotSynced struct {
+	// SyncTarget is its name, Mailbox the logical cluster of its mailbox.
+	SyncTarget string
+	Mailbox    logicalcluster.Name
+	// Reason is that of its condition SyncerReady.
+	Reason string
+}
+
+// SetNotSynced takes over why a SyncTarget is not synced, and tells of a change: nobody may say of its configs then that all is in sync.
+func (m *Manager) SetNotSynced(syncTarget types.UID, halt NotSynced) {
+	m.lock.Lock()
+	changed := m.notSynced[syncTarget] != halt
+	if halt == (NotSynced{}) {
+		delete(m.notSynced, syncTarget)
+	} else {
+		m.notSynced[syncTarget] = halt
+	}
+	m.lock.Unlock()
+	if changed {
+		m.observer.Changed(syncTarget)
+	}
+}
+
+// NotSynced returns why a SyncTarget is not synced.
+func (m *Manager) NotSynced(syncTarget types.UID) NotSynced {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	return m.notSynced[syncTarget]
+}

@@ -1,0 +1,234 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/controllers/schemacheck"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// schemaCheck compares what is synced with one target, as long as one connection to it lasts.
+type schemaCheck struct {
+	*schemacheck.Controller
+	connection *targets.Connection
+	cancel     context.CancelFunc
+	done       chan struct{}
+}
+
+// SetSchemas sets what mailboxes have from the hub, by their names there.
+func (m *Manager) SetSchemas(schemas map[schema.GroupResource]schemacheck.Schema) {
+	m.lock.Lock()
+	m.schemas = schemas
+	m.lock.Unlock()
+	m.enqueueAll()
+}
+
+func (m *Manager) schemaFor(resource objectsync.Resource) (found schemacheck.Schema, ok bool) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	found, ok = m.schemas[resource.GroupResource()]
+	return found, ok && m.Checker != nil && resource.PublishedResource != ""
+}
+
+// preservedBy returns what the schema that mailboxes have from the hub keeps, nil if they have none.
+func (m *Manager) preservedBy(resource objectsync.Resource) *transform.Pruner {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	if resource.PublishedResource == "" {
+		return nil
+	}
+	return m.schemas[resource.GroupResource()].Kept
+}
+
+// updateSchemaCheck has compared what is wanted on the target. The caller holds turn.
+func (m *Manager) updateSchemaCheck(state *targetState, wanted []objectsync.Resource) {
+	if m.Checker == nil {
+		return
+	}
+	target := state.currentTarget()
+	needed := map[schema.GroupResource]schemacheck.Resource{}
+	for _, resource := range wanted {
+		if known, ok := m.schemaFor(resource); ok {
+			onTarget := resource.TargetAPI()
+			needed[resource.GroupResource()] = schemacheck.Resource{Schema: known, Target: onTarget.GroupVersionResource, Kind: onTarget.Kind, TrustedUntil: state.trustedUntil(resource, known)}
+		}
+	}
+	if state.schemaCheck == nil || state.schemaCheck.connection != target.Connection {
+		m.lock.Lock()
+		owner := m.ctx
+		m.lock.Unlock()
+		ctx, cancel := context.WithCancel(owner)
+		started := &schemaCheck{connection: target.Connection, cancel: cancel, done: make(chan struct{}), Controller: schemacheck.New(schemacheck.Options{
+			Connection: target.Connection,
+			Checker:    m.Checker,
+			OnChange:   func() { m.enqueue(target.UID) },
+			Clock:      m.Clock,
+			Log:        m.Log.WithValues("syncTarget", target.Name),
+		})}
+		state.setSchemaCheck(started)
+		go func() {
+			defer close(started.done)
+			started.Run(ctx)
+		}()
+	}
+	state.schemaCheck.SetResources(needed)
+	m.updateCompatibility(state, wanted)
+}
+
+// setSchemaCheck replaces what compares, after it has ended.
+func (t *targetState) setSchemaCheck(next *schemaCheck) {
+	if t.schemaCheck != nil {
+		t.schemaCheck.cancel()
+		<-t.schemaCheck.done
+	}
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	t.schemaCheck = next
+}
+
+// updateCompatibility takes over what is known of the resources that are wanted. What is not known anew is as it was before, also
+// before a restart: so that nothing flaps, and nothing is written to what refused it while the target cannot be asked.
+func (m *Manager) updateCompatibility(managed *targetState, wanted []objectsync.Resource) {
+	next := maps.Clone(managed.compatibilityStates)
+	maps.DeleteFunc(next, func(target schema.GroupResource, _ schemacheck.State) bool {
+		return !managed.resourceInventory[target].Direct
+	})
+	if next == nil {
+		next = map[schema.GroupResource]schemacheck.State{}
+	}
+	for _, resource := range wanted {
+		target := resource.TargetAPI().GroupResource()
+		before, known := managed.compatibilityStates[target]
+		if _, ok := m.schemaFor(resource); !ok {
+			next[target] = schemacheck.NotCompared(resource.Native || resource.RelatedOnly)
+			continue
+		}
+		compat, ok := managed.schemaCheck.State(resource.GroupResource())
+		switch {
+		case ok && (compat.SyncedResourceState != edgev2alpha1.SyncedResourcePending || !known):
+			next[target] = compat
+		case known:
+			next[target] = before
+		}
+	}
+	managed.lock.Lock()
+	managed.compatibilityStates = next
+	managed.lock.Unlock()
+}
+
+// isIncompatible tells whether nothing of a resource is to be written to the target, and nothing removed there, because objects of
+// the mailbox do not fit. The caller holds turn.
+func (m *Manager) isIncompatible(state *targetState, resource objectsync.Resource) bool {
+	known, ok := m.schemaFor(resource)
+	return ok && !known.WarnOnly && state.compatibilityStates[resource.TargetAPI().GroupResource()].IsSchemaIncompatible()
+}
+
+// isAccepted tells whether objects of a resource are known to fit. The caller holds turn.
+func (t *targetState) isAccepted(resource objectsync.Resource) bool {
+	return t.compatibilityStates[resource.TargetAPI().GroupResource()].SyncedResourceState == edgev2alpha1.SyncedResourceAccepted
+}
+
+// trustedUntil returns until when it need not be asked whether objects of a resource fit; zero if it must. The caller holds turn.
+func (t *targetState) trustedUntil(resource objectsync.Resource, schema schemacheck.Schema) time.Time {
+	if t.isAccepted(resource) && t.compatibilityStates[resource.TargetAPI().GroupResource()].Schema == schema.ID() {
+		return t.currentTarget().Trusted.Until
+	}
+	return time.Time{}
+}
+
+// unblockedChannels returns what is closed once objects of a resource may be written of which it was not known before whether they fit.
+func (m *Manager) unblockedChannels(state *targetState, resource objectsync.Resource) []<-chan struct{} {
+	known, ok := m.schemaFor(resource)
+	if !ok || known.WarnOnly || state.isAccepted(resource) {
+		return nil
+	}
+	if fits := state.schemaCheck.Unblocked(resource.GroupResource()); fits != nil {
+		return []<-chan struct{}{fits}
+	}
+	return nil
+}
+
+// isIncompatibleEmpty asks the target whether anything is left of a frozen resource that nothing selects any more.
+func (m *Manager) isIncompatibleEmpty(state *targetState, resource objectsync.Resource) (bool, error) {
+	if !m.isIncompatible(state, resource) {
+		state.emptinessChecks.forget(resource.GroupResource())
+		return false, nil
+	}
+	empty, err := m.isListedEmpty(state, resource)
+	if apierrors.IsNotFound(err) {
+		return false, nil // it is compared again, and not frozen then
+	}
+	return empty, err
+}
+
+// reportStates reports the states if they are not what was reported last.
+func (m *Manager) reportStates(state *targetState) {
+	syncTarget := state.currentTarget().UID
+	states := m.States(syncTarget)
+	if m.OnStatesChanged != nil && !maps.Equal(states, state.reportedStates) {
+		state.reportedStates = states
+		m.OnStatesChanged(syncTarget)
+		m.observer.Changed(syncTarget)
+	}
+}
+
+// States tells of each resource of a SyncTarget's target whether objects of the mailbox fit, and whether it can be used at all.
+// What is not known is not in it.
+func (m *Manager) States(syncTarget types.UID) map[schema.GroupResource]schemacheck.State {
+	found, ok := m.get(syncTarget)
+	if !ok {
+		return nil
+	}
+	found.lock.Lock()
+	states := maps.Clone(found.compatibilityStates)
+	found.lock.Unlock()
+	for _, controller := range found.controllers() {
+		target := controller.Resource.TargetAPI().GroupResource()
+		unavailable := controller.UnavailableResources()
+		missing := slices.IndexFunc(unavailable, func(one objectsync.UnavailableResource) bool { return one.GroupResource == target })
+		compat, known := states[target]
+		if missing >= 0 && known && compat.SyncedResourceState != edgev2alpha1.SyncedResourceIncompatible {
+			states[target] = schemacheck.State{
+				SyncedResourceState: edgev2alpha1.SyncedResourceIncompatible, Reason: unavailable[missing].Reason, Message: unavailable[missing].Message,
+			}
+		}
+	}
+	return states
+}
+
+// incompatibleResources returns the resources of which nothing is written, with why. The caller holds the lock.
+func (m *Manager) incompatibleResources(state *targetState, published []objectsync.Resource) map[schema.GroupResource]schemacheck.State {
+	frozen := map[schema.GroupResource]schemacheck.State{}
+	for _, resource := range published {
+		if _, runs := state.syncControllers[resource.GroupResource()]; !runs && m.isIncompatible(state, resource) {
+			frozen[resource.GroupResource()] = state.compatibilityStates[resource.TargetAPI().GroupResource()]
+		}
+	}
+	return frozen
+}

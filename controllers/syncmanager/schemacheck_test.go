@@ -1,0 +1,145 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/schemacheck"
+)
+
+var deployments = schema.GroupResource{Group: "apps", Resource: "deployments"}
+
+// newSchemaCheckFixture is a fixture in which deployments come from the hub, and of which is known of before whether they fit.
+func newSchemaCheckFixture(t *testing.T, before schemacheck.State) *fixture {
+	f := newFixture(t)
+	f.manager.Checker = schemacheck.NewChecker(clock.RealClock{})
+	published := f.manager.Published()
+	for i := range published {
+		published[i].PublishedResource = published[i].Resource
+	}
+	f.manager.SetSchemas(schemasOf(false))
+	found, _ := f.manager.get(florin)
+	if before != (schemacheck.State{}) {
+		found.compatibilityStates = map[schema.GroupResource]schemacheck.State{deployments: before}
+		found.resourceInventory[deployments] = InventoryEntry{Version: "v1", Direct: true, Compatibility: before}
+		for resource, record := range found.resourceInventory {
+			if resource != deployments {
+				record.Compatibility = schemacheck.NotCompared(false)
+				found.resourceInventory[resource] = record
+			}
+		}
+	}
+	setMatcher(f.manager, selecting("deployments.apps"))
+	return f
+}
+
+func schemasOf(warn bool) map[schema.GroupResource]schemacheck.Schema {
+	return map[schema.GroupResource]schemacheck.Schema{deployments: {Name: "v1.deployments.apps", Version: "v1", OpenAPI: &apiextensionsv1.JSONSchemaProps{}, WarnOnly: warn}}
+}
+
+func incompatibleState() schemacheck.State {
+	return schemacheck.State{SyncedResourceState: edgev2alpha1.SyncedResourceIncompatible, Reason: schemacheck.ReasonSchemaIncompatible, Message: "No."}
+}
+
+// What is known not to fit is not synced, whether or not the target can be asked, unless the PublishedResource says so. It
+// stays on record.
+func TestIncompatibleResourcesAreNotSynced(t *testing.T) {
+	f := newSchemaCheckFixture(t, incompatibleState())
+	f.expectReconciled([]string{"secrets"})
+	if view, _ := f.manager.View(florin); view.Incompatible[deployments] != incompatibleState() {
+		t.Errorf("the view does not say so: %+v", view.Incompatible)
+	}
+	if states := f.manager.States(florin); states[deployments] != incompatibleState() {
+		t.Errorf("the states are %+v", states)
+	}
+	f.manager.SetSchemas(schemasOf(true))
+	f.expectReconciled([]string{"deployments.apps", "secrets"})
+	f.manager.SetSchemas(schemasOf(false))
+	f.expectReconciled([]string{"secrets"})
+	// Nobody can tell that nothing is left of it.
+	setMatcher(f.manager, selecting("configmaps"))
+	f.expectReconciled([]string{"configmaps", "secrets"}, "configmaps/v1 deployments.apps/v1 secrets/v1")
+}
+
+// A pair runs while it is not known whether objects fit, but a new one writes nothing before that is known.
+func TestPossiblyCompatibleResourcesAreSynced(t *testing.T) {
+	for name, test := range map[string]struct {
+		before schemacheck.State
+		waits  bool
+	}{
+		"nothing is known":       {schemacheck.State{}, true},
+		"it fitted":              {schemacheck.State{SyncedResourceState: edgev2alpha1.SyncedResourceAccepted, Reason: schemacheck.ReasonCompatible}, false},
+		"it was not served":      {schemacheck.State{SyncedResourceState: edgev2alpha1.SyncedResourceIncompatible, Reason: schemacheck.ReasonNotServed}, true},
+		"the target is an older": {schemacheck.State{SyncedResourceState: edgev2alpha1.SyncedResourceAccepted, Reason: schemacheck.ReasonOlderAPI}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newSchemaCheckFixture(t, test.before)
+			if test.before == (schemacheck.State{}) {
+				f.expectReconciled([]string{"deployments.apps", "secrets"}, "deployments.apps/v1 secrets/v1")
+			} else {
+				f.expectReconciled([]string{"deployments.apps", "secrets"})
+			}
+			found, _ := f.manager.get(florin)
+			fits := found.schemaCheck.Unblocked(deployments)
+			if waits := slices.Contains(f.controllers()["deployments.apps"].WaitFor, fits); waits != test.waits {
+				t.Errorf("it waits: %v, want %v", waits, test.waits)
+			}
+			if state := f.manager.States(florin)[schema.GroupResource{Resource: "secrets"}]; state.Reason != schemacheck.ReasonNotCompared {
+				t.Errorf("secrets are %+v", state)
+			}
+		})
+	}
+}
+
+// What the hub before has compared with the same schema need not be compared at once.
+func TestCompatibleResourcesAreTrusted(t *testing.T) {
+	published := schemacheck.Schema{Name: "v1.deployments.apps", Version: "v1"}
+	trust := Trust{Until: time.Unix(1000, 0)}
+	fitted := schemacheck.State{SyncedResourceState: edgev2alpha1.SyncedResourceAccepted, Reason: schemacheck.ReasonCompatible, Schema: published.ID()}
+	other, older, refused := fitted, fitted, incompatibleState()
+	other.Schema, older.Schema, refused.Schema = "v2.deployments.apps/v1", "", published.ID()
+	for name, test := range map[string]struct {
+		before schemacheck.State
+		trust  Trust
+		want   time.Time
+	}{
+		"it fitted":                                {fitted, trust, trust.Until},
+		"it fitted, with another schema":           {other, trust, time.Time{}},
+		"it fitted, with nobody knows what schema": {older, trust, time.Time{}},
+		"it fitted, but that is long ago":          {fitted, Trust{}, time.Time{}},
+		"it did not fit":                           {refused, trust, time.Time{}},
+		"nothing is known":                         {schemacheck.State{}, trust, time.Time{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := &targetState{target: Target{Trusted: test.trust}, compatibilityStates: map[schema.GroupResource]schemacheck.State{}}
+			if test.before != (schemacheck.State{}) {
+				state.compatibilityStates[deployments] = test.before
+			}
+			if got := state.trustedUntil(resources("deployments.apps")[0], published); !got.Equal(test.want) {
+				t.Errorf("want %v, got %v", test.want, got)
+			}
+		})
+	}
+}

@@ -1,0 +1,159 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// targetForms are what objects of a resource of the mailbox can be on a target.
+type targetForms struct {
+	// apis begin with the resource itself; others are what conversions make of it, or have made.
+	apis []objectsync.TargetAPI
+	// unresolved are kinds that conversions and relations speak of and the target does not serve, or that are refused.
+	unresolved []objectsync.UnavailableResource
+	// relations are those by which objects of the resource travel with others.
+	relations []*related.Relation
+	// unknown is true if it cannot be found out now what more there is.
+	unknown bool
+}
+
+func (f targetForms) has(group schema.GroupResource) bool {
+	return slices.ContainsFunc(f.apis, func(target objectsync.TargetAPI) bool { return target.GroupResource() == group })
+}
+
+func (f targetForms) equal(options objectsync.Options) bool {
+	return slices.Equal(f.apis, options.TargetAPIs) && slices.Equal(f.unresolved, options.UnresolvedKinds) && slices.Equal(f.relations, options.Relations)
+}
+
+// targetFormsOf returns the forms of a resource. Where they cannot be found out now, those of before hold on.
+func (m *Manager) targetFormsOf(state *targetState, resource objectsync.Resource, relations []*related.Relation, published []objectsync.Resource) (targetForms, error) {
+	result := targetForms{apis: []objectsync.TargetAPI{resource.TargetAPI()}, relations: relations}
+	var errs []error
+	var refused []objectsync.UnavailableResource
+	for _, kind := range state.matcher.DownstreamKinds(schema.GroupKind{Group: resource.Group, Kind: resource.Kind}) {
+		allows, err := resource.CheckConversion(published, kind)
+		if refusal, ok := errors.AsType[*policy.DeniedError](err); ok {
+			refused = append(refused, objectsync.UnavailableResource{GroupResource: schema.GroupResource{Group: kind.Group}, Kind: kind.Kind, Reason: refusal.Reason, Message: refusal.Message})
+			continue
+		}
+		if kind.Version == "" && kind.Group == resource.Group {
+			kind.Version = writtenVersion(published, kind.GroupKind(), resource.Version)
+		}
+		served, err := resolveKind(state.currentTarget().Connection, kind)
+		result, err = result.with(objectsync.TargetAPI{GroupVersionResource: served, Kind: kind.Kind, Allowed: allows}, kind.GroupVersion().WithResource(""), err)
+		errs = append(errs, err)
+	}
+	for _, related := range relations {
+		if resource.HasMultipleTargetVersions() && result.has(related.OnTarget.GroupResource()) {
+			// Whatever the relation names, it is written in one version.
+			continue
+		}
+		kind, err := resolveResource(state.currentTarget().Connection, related.OnTarget)
+		result, err = result.with(objectsync.TargetAPI{GroupVersionResource: related.OnTarget, Kind: kind, Allowed: resource.Allowed}, related.OnTarget, err)
+		errs = append(errs, err)
+	}
+	if running, ok := state.syncControllers[resource.GroupResource()]; ok && result.unknown {
+		return targetForms{apis: running.controller.TargetAPIs, unresolved: running.controller.UnresolvedKinds, relations: relations}, errors.Join(errs...)
+	}
+	if len(result.unresolved) > 0 {
+		state.hasUnresolved.Store(true)
+	}
+	result.unresolved = append(result.unresolved, refused...)
+	result.apis = append(result.apis, state.formerTargets(resource, result)...)
+	return result, errors.Join(errs...)
+}
+
+// writtenVersion returns the version in which objects of a kind of the target are written, if a PublishedResource has a choice; else
+// the other one.
+func writtenVersion(published []objectsync.Resource, kind schema.GroupKind, otherwise string) string {
+	for _, resource := range published {
+		target := resource.TargetAPI()
+		if resource.HasMultipleTargetVersions() && !resource.Unpublishing && target.GroupVersion().WithKind(target.Kind).GroupKind() == kind {
+			return target.Version
+		}
+	}
+	return otherwise
+}
+
+// with returns the forms with one more that was asked for, or with why it cannot be added. The error is for the log.
+func (f targetForms) with(found objectsync.TargetAPI, asked schema.GroupVersionResource, err error) (targetForms, error) {
+	switch {
+	case errors.Is(err, targets.ErrNotServed):
+		missing := objectsync.UnavailableResource{GroupResource: asked.GroupResource(), Kind: found.Kind, Reason: objectsync.ReasonNotServed, Message: err.Error()}
+		if !slices.Contains(f.unresolved, missing) {
+			f.unresolved = append(f.unresolved, missing)
+		}
+	case errors.Is(err, errTargetDown), errors.Is(err, targets.ErrPending):
+		f.unknown = true
+	case err != nil:
+		f.unknown = true
+		return f, fmt.Errorf("cannot find out what %s %s is on the target: %w", asked.GroupResource(), found.Kind, err)
+	case !f.has(found.GroupResource()):
+		f.apis = append(f.apis, found)
+	}
+	return f, nil
+}
+
+// errTargetDown means that a target cannot be asked now; the manager is told when it can.
+var errTargetDown = errors.New("the target is away")
+
+func resolveKind(connection *targets.Connection, kind schema.GroupVersionKind) (schema.GroupVersionResource, error) {
+	if !connection.IsUp() {
+		return schema.GroupVersionResource{}, errTargetDown
+	}
+	return connection.ResolveAsync(kind)
+}
+
+func resolveResource(connection *targets.Connection, resource schema.GroupVersionResource) (kind string, err error) {
+	if !connection.IsUp() {
+		return "", errTargetDown
+	}
+	return connection.ResolveResourceAsync(resource)
+}
+
+// formerTargets returns what conversions of former times have made of a resource, as long as it is not known that nothing is
+// left of it.
+func (t *targetState) formerTargets(resource objectsync.Resource, current targetForms) []objectsync.TargetAPI {
+	var left []objectsync.TargetAPI
+	for group, record := range t.resourceInventory {
+		wasItself := record.Direct && group == resource.GroupResource()
+		if current.has(group) || !wasItself && !slices.Contains(record.ConvertedFrom, resource.GroupResource()) {
+			continue
+		}
+		running, ok := t.syncControllers[resource.GroupResource()]
+		if ok && running.controller.IsEmptyFor(group) {
+			continue
+		}
+		kind := ""
+		if ok {
+			kind = running.controller.TargetKind(group)
+		}
+		left = append(left, objectsync.TargetAPI{GroupVersionResource: group.WithVersion(record.Version), Kind: kind})
+	}
+	slices.SortFunc(left, func(a, b objectsync.TargetAPI) int { return compareResources(a.GroupResource(), b.GroupResource()) })
+	return left
+}

@@ -1,0 +1,263 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	"context"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// convertingTo compiles a config that selects all objects of widgets.new and turns them into the kinds, which are given as
+// "Kind.group" or, with a version, "Kind.version.group".
+func convertingTo(kinds ...string) *selection.Matcher {
+	config := &edgev2alpha1.EdgeSyncConfig{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
+	config.Spec.DownSyncedResources = []edgev2alpha1.EdgeSyncConfigResource{{Group: "new", Kind: "Widget", Namespace: "*", Name: "*"}}
+	for index, kind := range kinds {
+		name := fmt.Sprintf("w%d", index)
+		parts := strings.Split(kind, ".")
+		downstream := edgev2alpha1.EdgeSyncConfigResource{Kind: parts[0], Group: parts[len(parts)-1], Name: name}
+		if len(parts) == 3 {
+			downstream.Version = parts[1]
+		}
+		config.Spec.Conversions = append(config.Spec.Conversions, edgev2alpha1.Conversion{
+			Upstream: edgev2alpha1.EdgeSyncConfigResource{Group: "new", Kind: "Widget", Name: name}, Downstream: downstream,
+		})
+	}
+	return selection.Compile(nil, []*edgev2alpha1.EdgeSyncConfig{config})
+}
+
+// publishing are PublishedResources for kinds that are given as to convertingTo, under the names of the target.
+func publishing(kinds ...string) []objectsync.Resource {
+	var published []objectsync.Resource
+	for _, kind := range kinds {
+		parts := strings.Split(kind, ".")
+		published = append(published, objectsync.Resource{
+			PublishedResource:    strings.ToLower(kind),
+			GroupVersionResource: schema.GroupVersionResource{Group: parts[len(parts)-1], Version: "v2", Resource: strings.ToLower(parts[0]) + "s"}, Kind: parts[0],
+			Namespaced: true, Rules: &objectsync.Rules{Versions: []string{"v1", "v2", "v3"}},
+		})
+	}
+	return published
+}
+
+// discovery is a target that answers what it serves, and nothing else: group old has Widgets in v1 and v2, and Gadgets in v2,
+// and there are Secrets and ConfigMaps.
+func discovery(t *testing.T) *targets.Connection {
+	t.Helper()
+	answers := map[string]string{
+		"/version":     `{"gitVersion": "v1.35.4"}`,
+		"/api/v1":      `{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "v1", "resources": [{"name": "secrets", "kind": "Secret", "namespaced": true, "verbs": ["list"]}, {"name": "configmaps", "kind": "ConfigMap", "namespaced": true, "verbs": ["list"]}]}`,
+		"/apis/old":    `{"kind": "APIGroup", "apiVersion": "v1", "name": "old", "versions": [{"groupVersion": "old/v2", "version": "v2"}, {"groupVersion": "old/v1", "version": "v1"}], "preferredVersion": {"groupVersion": "old/v2", "version": "v2"}}`,
+		"/apis/old/v1": `{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "old/v1", "resources": [{"name": "widgets", "kind": "Widget", "namespaced": true, "verbs": ["list"]}]}`,
+		"/apis/old/v2": `{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "old/v2", "resources": [
+			{"name": "widgets/status", "kind": "Widget", "namespaced": true, "verbs": ["get"]},
+			{"name": "widgets", "kind": "Widget", "namespaced": true, "verbs": ["list"]}, {"name": "gadgets", "kind": "Gadget", "namespaced": true, "verbs": ["list"]}
+		]}`,
+	}
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		answer, ok := answers[r.URL.Path]
+		if !ok {
+			w.WriteHeader(http.StatusNotFound)
+			answer = `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`
+		}
+		if _, err := w.Write([]byte(answer)); err != nil {
+			t.Log(err)
+		}
+	}))
+	t.Cleanup(server.Close)
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	connection := connectionTo(t, server.URL, certificate...)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := connection.WaitUntilUp(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return connection
+}
+
+func widgets() objectsync.Resource {
+	return objectsync.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "new", Version: "v1", Resource: "widgets"}, Kind: "Widget", Namespaced: true}
+}
+
+// described are forms as text: what the targets are, then what is not served.
+func described(forms targetForms) (served, unresolved []string) {
+	for _, target := range forms.apis {
+		served = append(served, target.GroupResource().String()+"/"+target.Version+" "+target.Kind)
+	}
+	for _, missing := range forms.unresolved {
+		unresolved = append(unresolved, missing.Kind+"."+missing.GroupResource.Group+" "+missing.Reason)
+	}
+	return served, unresolved
+}
+
+// resolvedForms returns the forms of a resource when the target has said what they are.
+func resolvedForms(t *testing.T, manager *Manager, state *targetState, resource objectsync.Resource, published []objectsync.Resource, relations ...*related.Relation) (found targetForms) {
+	t.Helper()
+	heard := make(chan struct{}, 1)
+	defer state.target.Connection.Subscribe(targets.Listener{OnLookup: func() {
+		select {
+		case heard <- struct{}{}:
+		default:
+		}
+	}})()
+	for {
+		found, err := manager.targetFormsOf(state, resource, relations, published)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !found.unknown {
+			return found
+		}
+		select {
+		case <-heard:
+		case <-time.After(time.Minute):
+			t.Fatal("the target did not answer")
+		}
+	}
+}
+
+func TestForms(t *testing.T) {
+	type names = []string
+	itself := "widgets.new/v1 Widget"
+	connection := discovery(t)
+	for name, test := range map[string]struct {
+		kinds              names
+		recorded           string
+		served, unresolved names
+	}{
+		"no conversion":                      {nil, "", names{itself}, nil},
+		"another group":                      {names{"Widget.old"}, "", names{itself, "widgets.old/v2 Widget"}, nil},
+		"another group, in a version":        {names{"Widget.v1.old"}, "", names{itself, "widgets.old/v1 Widget"}, nil},
+		"two kinds":                          {names{"Widget.old", "Gadget.old"}, "", names{itself, "gadgets.old/v2 Gadget", "widgets.old/v2 Widget"}, nil},
+		"one kind twice":                     {names{"Widget.old", "Widget.old"}, "", names{itself, "widgets.old/v2 Widget"}, nil},
+		"a kind that is not served":          {names{"Valve.old"}, "", names{itself}, names{"Valve.old NotServed"}},
+		"a version that is not served":       {names{"Widget.v3.old"}, "", names{itself}, names{"Widget.old NotServed"}},
+		"a group that is not served":         {names{"Widget.older"}, "", names{itself}, names{"Widget.older NotServed"}},
+		"one of two is not served":           {names{"Valve.old", "Gadget.old"}, "", names{itself, "gadgets.old/v2 Gadget"}, names{"Valve.old NotServed"}},
+		"a conversion of former times":       {nil, "widgets.old/v2<widgets.new", names{itself, "widgets.old/v2 "}, nil},
+		"two of former times":                {nil, "widgets.old/v2<widgets.new gadgets.old/v1<widgets.new", names{itself, "gadgets.old/v1 ", "widgets.old/v2 "}, nil},
+		"of former times, that of another":   {nil, "widgets.old/v2<valves.new", names{itself}, nil},
+		"of former times, and one of now":    {names{"Gadget.old"}, "widgets.old/v2<widgets.new", names{itself, "gadgets.old/v2 Gadget", "widgets.old/v2 "}, nil},
+		"of former times and of now":         {names{"Widget.old"}, "widgets.old/v2<widgets.new", names{itself, "widgets.old/v2 Widget"}, nil},
+		"of former times in another version": {names{"Widget.old"}, "widgets.old/v1<widgets.new", names{itself, "widgets.old/v2 Widget"}, nil},
+		"of former times, not served now":    {names{"Valve.old"}, "valves.old/v2<widgets.new", names{itself, "valves.old/v2 "}, names{"Valve.old NotServed"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			manager, _ := newManager(t)
+			state := &targetState{target: Target{Connection: connection}, matcher: convertingTo(test.kinds...), resourceInventory: parseInventory(test.recorded)}
+			for range 2 {
+				forms := resolvedForms(t, manager, state, widgets(), publishing(test.kinds...))
+				served, unresolved := described(forms)
+				if !slices.Equal(served, test.served) || !slices.Equal(unresolved, test.unresolved) || state.hasUnresolved.Load() != (len(test.unresolved) > 0) {
+					t.Errorf("want %q without %q\ngot  %q without %q", test.served, test.unresolved, served, unresolved)
+				}
+				// A controller is started anew only if they differ.
+				again, err := manager.targetFormsOf(state, widgets(), nil, publishing(test.kinds...))
+				if err != nil || !again.equal(objectsync.Options{TargetAPIs: forms.apis, UnresolvedKinds: forms.unresolved}) {
+					t.Errorf("first %v, then %v, %v", forms, again, err)
+				}
+			}
+		})
+	}
+}
+
+// Two conversions may speak of one kind in different versions; its objects are the same, and there is one form for them.
+func TestFormsAreOfDifferentResources(t *testing.T) {
+	manager, _ := newManager(t)
+	state := &targetState{target: Target{Connection: discovery(t)}, matcher: convertingTo("Widget.old", "Widget.v1.old", "Widget.v2.old"), resourceInventory: parseInventory("widgets.old/v1<widgets.new")}
+	forms := resolvedForms(t, manager, state, widgets(), publishing("Widget.old"))
+	if served, _ := described(forms); len(served) != 2 || !strings.HasPrefix(served[1], "widgets.old/") {
+		t.Errorf("got %q", served)
+	}
+}
+
+// While a target is away nothing can be found out about kinds, and nothing that is on record may be forgotten for that.
+func TestFormsOfATargetThatIsAway(t *testing.T) {
+	f := newFixture(t)
+	published := append(append(resources("configmaps"), widgets()), publishing("Widget.old")...)
+	f.manager.Publish(published)
+	state, _ := f.manager.get(florin)
+	state.resourceInventory = parseInventory("configmaps/v1 widgets.new/v1 gadgets.old/v2<widgets.new")
+	setMatcher(f.manager, convertingTo("Widget.old"))
+	// The target's return is an event; nothing is to be tried until then.
+	if result, err := f.manager.Reconcile(t.Context(), florin); err != nil || !result.IsZero() {
+		t.Errorf("got %+v, %v", result, err)
+	}
+	if got, want := formatInventory(state.resourceInventory), "configmaps/v1 gadgets.old/v2<widgets.new widgets.new/v1"; got != want {
+		t.Errorf("recorded was %s, now it is %s", want, got)
+	}
+	// Others are not held up.
+	if running := f.manager.running(florin); !slices.Equal(running, []string{"configmaps"}) {
+		t.Errorf("only %v run", running)
+	}
+}
+
+func TestFormsEqual(t *testing.T) {
+	missing := []objectsync.UnavailableResource{{Kind: "Valve", Reason: objectsync.ReasonNotServed, Message: "m"}}
+	one := targetForms{apis: targetsOf("widgets.new/v1", "widgets.old/v2"), unresolved: missing}
+	for name, test := range map[string]struct {
+		other targetForms
+		want  bool
+	}{
+		"the same":          {targetForms{apis: slices.Clone(one.apis), unresolved: slices.Clone(missing)}, true},
+		"another version":   {targetForms{apis: targetsOf("widgets.new/v1", "widgets.old/v3"), unresolved: missing}, false},
+		"one less":          {targetForms{apis: one.apis[:1], unresolved: missing}, false},
+		"all is served now": {targetForms{apis: one.apis}, false},
+		"nothing is known":  {targetForms{}, false},
+	} {
+		if got := one.equal(objectsync.Options{TargetAPIs: test.other.apis, UnresolvedKinds: test.other.unresolved}); got != test.want {
+			t.Errorf("%s: want %v, got %v", name, test.want, got)
+		}
+	}
+}
+
+// What a running controller knows of a form of former times is kept; that nothing is left there it must have seen.
+func TestLeftoversOfARunningController(t *testing.T) {
+	f := newFixture(t)
+	state, _ := f.manager.get(florin)
+	state.resourceInventory = parseInventory("widgets.old/v2<widgets.new gadgets.old/v2<widgets.new")
+	known := []objectsync.TargetAPI{
+		{GroupVersionResource: widgets().GroupVersionResource, Kind: "Widget"},
+		{GroupVersionResource: schema.GroupVersionResource{Group: "old", Version: "v2", Resource: "widgets"}, Kind: "Widget"},
+	}
+	f.manager.startController(state, widgets(), targetForms{apis: known})
+	left := state.formerTargets(widgets(), targetForms{apis: known[:1]})
+	want := []objectsync.TargetAPI{
+		{GroupVersionResource: schema.GroupVersionResource{Group: "old", Version: "v2", Resource: "gadgets"}},
+		known[1],
+	}
+	if !slices.Equal(left, want) {
+		t.Errorf("want %v, got %v", want, left)
+	}
+}

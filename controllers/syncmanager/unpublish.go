@@ -1,0 +1,67 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+)
+
+// unpublishing returns the resources that are about to be unpublished and of which objects in the mailbox still wait for the
+// target.
+func (m *Manager) unpublishing(state *targetState, published []objectsync.Resource) []objectsync.Resource {
+	mailbox := state.currentTarget().Mailbox
+	var leaving []objectsync.Resource
+	for _, resource := range published {
+		if !resource.Unpublishing {
+			continue
+		}
+		if objects, _ := m.Mailboxes.List(resource.GroupVersionResource, mailbox); slices.ContainsFunc(objects, objectsync.HasFinalizer) {
+			leaving = append(leaving, resource)
+		}
+	}
+	return leaving
+}
+
+// IsUnpublished tells whether no object of a resource that is published as leaving waits in any mailbox for its target, and none
+// will. Mailboxes that cannot be seen do not count.
+func (m *Manager) IsUnpublished(resource schema.GroupResource) bool {
+	m.lock.Lock()
+	all := make([]*targetState, 0, len(m.targets))
+	for _, state := range m.targets {
+		all = append(all, state)
+	}
+	published := m.published
+	m.lock.Unlock()
+	index := slices.IndexFunc(published, func(r objectsync.Resource) bool { return r.Unpublishing && r.GroupResource() == resource })
+	if index < 0 {
+		return false
+	}
+	for _, state := range all {
+		state.lock.Lock()
+		running, runs := state.syncControllers[resource]
+		busy := runs && !running.controller.Resource.Unpublishing
+		state.lock.Unlock()
+		if busy || len(m.unpublishing(state, published[index:index+1])) > 0 {
+			return false
+		}
+	}
+	return true
+}

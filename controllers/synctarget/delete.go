@@ -1,0 +1,233 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package synctarget
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/events"
+	"github.com/synchub-dev/synchub/controllers/internal/patch"
+	"github.com/synchub-dev/synchub/controllers/mailbox"
+	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/controllers/synctarget/drain"
+	"github.com/synchub-dev/synchub/provider/ledger"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+const (
+	// forceGracePeriod is how long a forced removal gives a target that answers to let things go.
+	forceGracePeriod = 30 * time.Second
+	// pingTimeout is how long a target that is to be let go by force may take to show that it answers.
+	pingTimeout = 3 * time.Second
+	// reconcileTimeout bounds what kcp and a target may take for one look at a SyncTarget.
+	reconcileTimeout = 2 * time.Minute
+)
+
+// reconcileDelete brings the target of a SyncTarget that is being deleted to its end, or says what that waits for. Then the mailbox
+// goes, and with it the SyncTarget.
+func (c *Controller) reconcileDelete(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
+	uid := syncTarget.UID
+	if !controllerutil.ContainsFinalizer(syncTarget, mailbox.Finalizer) {
+		c.Stop(uid)
+		return reconcile.Result{}, nil
+	}
+	if c.IsCleanedUp(uid) {
+		return reconcile.Result{}, nil
+	}
+	terminatingReason, err := mailbox.InventoryTerminating(ctx, inventory)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("cannot tell whether the inventory workspace itself is going: %w", err)
+	}
+	if terminatingReason != "" {
+		// Nobody asked for the end of this target's workload.
+		c.Stop(uid)
+		return reconcile.Result{}, nil
+	}
+	c.track(request, uid)
+	c.sync.Unassign(uid)
+	c.sync.SetNotSynced(uid, syncmanager.NotSynced{SyncTarget: syncTarget.Name, Mailbox: logicalcluster.Name(c.ledger.Get(uid).Mailbox), Reason: ReasonCleaningUp})
+	if c.quotaState(request, uid) != mailbox.QuotaGranted {
+		return c.finishCleanup(ctx, inventory, syncTarget, ReasonCleanedUp, "It had no mailbox.")
+	}
+	state := c.stateOf(uid)
+	c.expectCluster(syncTarget, state)
+	connection, problem, err := c.connect(ctx, inventory, syncTarget, state)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if connection == nil || !connection.IsUp() {
+		return c.waitForTarget(ctx, inventory, syncTarget, connection, problem)
+	}
+	running, err := c.startDrain(ctx, request, inventory, syncTarget, connection, drainModeOf(syncTarget))
+	switch {
+	case err != nil:
+		return reconcile.Result{}, err
+	case running == nil:
+		return reconcile.Result{RequeueAfter: time.Second}, nil
+	case running.isFinished():
+		return c.finishCleanup(ctx, inventory, syncTarget, ReasonCleanedUp, "Nothing is left to be done on the target.")
+	case !isForced(syncTarget):
+		return c.updateDeletingStatus(ctx, inventory, syncTarget, ReasonCleaningUp, "The SyncTarget is being deleted. "+running.progressMessage(), heartbeatCondition(connection.Health(), nil))
+	}
+	if remaining := forceGracePeriod - c.clock.Since(running.startedAt); remaining > 0 && isResponding(ctx, connection) {
+		return reconcile.Result{RequeueAfter: remaining}, nil
+	}
+	return c.forceRemoval(ctx, inventory, syncTarget, running.progressMessage())
+}
+
+// isResponding tells whether the target is there now: one that hangs counts as up until some probes have failed.
+func isResponding(ctx context.Context, connection *targets.Connection) bool {
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	return connection.Ping(ctx)
+}
+
+// waitForTarget is for a target that cannot be reached: what may be left there is not forgotten unless somebody says so.
+func (c *Controller) waitForTarget(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, problem *credentialsError) (reconcile.Result, error) {
+	fresh, err := c.getFromServer(ctx, inventory, syncTarget)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	var health targets.Health
+	if connection != nil {
+		health = connection.Health()
+	}
+	why := health.Message
+	if problem != nil {
+		why = problem.message
+	}
+	remaining := remainingMessage(c.ledger.Get(syncTarget.UID).Resources, fresh.Status.Cleanup)
+	switch {
+	case remaining == "":
+		return c.finishCleanup(ctx, inventory, syncTarget, ReasonCleanedUp, "Nothing was left on the target.")
+	case isForced(syncTarget):
+		return c.forceRemoval(ctx, inventory, syncTarget, remaining)
+	default:
+		return c.updateDeletingStatus(ctx, inventory, syncTarget, ReasonCleanupBlocked, fmt.Sprintf("%s The target cannot be reached: %s The hub waits until it can, or until the annotation %s=true is set.",
+			remaining, why, edgev2alpha1.AnnotationForceRemoval), heartbeatCondition(health, problem))
+	}
+}
+
+// forceRemoval lets a SyncTarget go although something may be left, and says what.
+func (c *Controller) forceRemoval(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, remaining string) (reconcile.Result, error) {
+	c.stopDrain(syncTarget.UID)
+	if err := events.WarnSyncTarget(ctx, inventory.GetClient(), c.clock, syncTarget, ReasonRemovalForced, "The SyncTarget is let go. "+remaining); err != nil {
+		return reconcile.Result{}, err
+	}
+	return c.finishCleanup(ctx, inventory, syncTarget, ReasonRemovalForced, "The SyncTarget is let go by force. "+remaining)
+}
+
+// finishCleanup lets the mailbox go.
+func (c *Controller) finishCleanup(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, reason, message string) (reconcile.Result, error) {
+	c.lock.Lock()
+	c.cleanedUp[syncTarget.UID] = true
+	c.lock.Unlock()
+	return c.updateDeletingStatus(ctx, inventory, syncTarget, reason, message)
+}
+
+// updateDeletingStatus writes why a SyncTarget that is being deleted is not ready, with other conditions.
+func (c *Controller) updateDeletingStatus(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, reason, message string, conditions ...metav1.Condition) (reconcile.Result, error) {
+	stored := syncTarget.DeepCopy()
+	for _, kind := range []string{edgev2alpha1.ConditionReady, edgev2alpha1.ConditionSyncerReady} {
+		conditions = append(conditions, metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message})
+	}
+	changed := false
+	for _, condition := range conditions {
+		condition.ObservedGeneration = syncTarget.Generation
+		changed = meta.SetStatusCondition(&syncTarget.Status.Conditions, condition) || changed
+	}
+	if !changed {
+		return reconcile.Result{}, nil
+	}
+	return patch.Status(ctx, inventory.GetClient(), stored, syncTarget)
+}
+
+// IsCleanedUp tells whether a SyncTarget that is being deleted has nothing more to do on its target.
+func (c *Controller) IsCleanedUp(syncTarget types.UID) bool {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	return c.cleanedUp[syncTarget]
+}
+
+func drainModeOf(syncTarget *edgev2alpha1.SyncTarget) drain.Mode {
+	if syncTarget.Spec.DeletionPolicy == edgev2alpha1.DeletionPolicyDelete {
+		return drain.ModeDelete
+	}
+	return drain.ModeOrphan
+}
+
+func isForced(syncTarget *edgev2alpha1.SyncTarget) bool {
+	return syncTarget.Annotations[edgev2alpha1.AnnotationForceRemoval] == "true"
+}
+
+// maxNamed is how many resources or objects a message names.
+const maxNamed = 5
+
+// remainingMessage says what may be left on a target that cannot be asked, empty if nothing.
+func remainingMessage(recorded []ledger.Resource, departure *edgev2alpha1.CleanupStatus) string {
+	if len(recorded) == 0 {
+		return ""
+	}
+	var resources []string
+	for _, resource := range recorded {
+		resources = append(resources, schema.GroupResource(resource.GroupResource).String())
+	}
+	slices.Sort(resources)
+	text := fmt.Sprintf("Objects of %d resources may be left on the target: %s.", len(resources), joinFirst(resources))
+	if departure != nil {
+		text = cleanupMessage(*departure) + " " + text
+	}
+	return text
+}
+
+// cleanupMessage says how far a departure is.
+func cleanupMessage(report edgev2alpha1.CleanupStatus) string {
+	text := "How many objects are still to go cannot be told."
+	if report.Remaining != nil {
+		text = fmt.Sprintf("%d objects are still to go, %d are gone.", *report.Remaining, report.Removed)
+	}
+	if len(report.Left) == 0 {
+		return text
+	}
+	var remaining []string
+	for _, object := range report.Left {
+		remaining = append(remaining, fmt.Sprintf("%s %s (%s)", object.Resource, types.NamespacedName{Namespace: object.Namespace, Name: object.Name}, object.Reason))
+	}
+	return fmt.Sprintf("%s %d stay: %s.", text, len(report.Left)+int(report.LeftMore), joinFirst(remaining))
+}
+
+func joinFirst(all []string) string {
+	if len(all) > maxNamed {
+		return strings.Join(all[:maxNamed], ", ") + fmt.Sprintf(" and %d more", len(all)-maxNamed)
+	}
+	return strings.Join(all, ", ")
+}

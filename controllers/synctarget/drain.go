@@ -1,0 +1,217 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package synctarget
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	gosync "sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/synctarget/drain"
+	"github.com/synchub-dev/synchub/provider/ledger"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// drainRun is a departure under way, or at its end.
+type drainRun struct {
+	mode       drain.Mode
+	connection *targets.Connection
+	startedAt  time.Time
+	cancel     context.CancelFunc
+	// done is closed when it does nothing any more.
+	done chan struct{}
+
+	lock     gosync.Mutex
+	status   *edgev2alpha1.CleanupStatus
+	finished bool
+}
+
+// isFinished tells whether nothing is left to be done.
+func (d *drainRun) isFinished() bool {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	return d.finished
+}
+
+// progressMessage says how far it is.
+func (d *drainRun) progressMessage() string {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	if d.status == nil {
+		return "The hub looks for what it placed on the target."
+	}
+	return cleanupMessage(*d.status)
+}
+
+// startDrain begins a departure unless it is under way or at its end. It returns nil as long as not all is known that is needed
+// to decide.
+func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget,
+	connection *targets.Connection, mode drain.Mode,
+) (*drainRun, error) {
+	c.lock.Lock()
+	running, owner := c.drains[syncTarget.UID], c.runContext
+	c.lock.Unlock()
+	if running != nil && running.mode == mode && running.connection == connection {
+		return running, nil
+	}
+	c.stopDrain(syncTarget.UID)
+	// Whether a namespace may go with all it holds is for its PublishedResource to say.
+	if owner == nil || !c.sync.HasPublished() {
+		return nil, nil
+	}
+	// The report that a hub before has written last may not be in the cache yet.
+	current, err := c.getFromServer(ctx, inventory, syncTarget)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(owner)
+	started := &drainRun{mode: mode, connection: connection, startedAt: c.clock.Now(), cancel: cancel, done: make(chan struct{})}
+	c.lock.Lock()
+	c.drains[syncTarget.UID] = started
+	c.lock.Unlock()
+	// The caller goes on writing to its copy of the SyncTarget.
+	name, uid := syncTarget.Name, syncTarget.UID
+	known := c.ledger.Get(syncTarget.UID)
+	options := drain.Options{
+		Target:             connection,
+		Owner:              c.sync.Owner(syncTarget.UID),
+		Mode:               mode,
+		Resources:          inventoryResources(known.Resources),
+		ReadableNamespaces: connection.Namespaces(),
+		WrittenNamespaces:  writtenNamespaces(known),
+		AllowsCascade:      c.sync.AllowsCascade,
+		PreviousStatus:     current.Status.Cleanup,
+		StoreStatus: func(ctx context.Context, report edgev2alpha1.CleanupStatus) error {
+			return c.storeCleanupStatus(ctx, inventory, name, uid, started, report)
+		},
+		Clock: c.clock,
+		Log:   log.FromContext(ctx).WithValues("syncTarget", request.String(), "mode", mode),
+	}
+	go func() {
+		defer close(started.done)
+		if drain.Run(ctx, options) == nil {
+			started.lock.Lock()
+			started.finished = true
+			started.lock.Unlock()
+			c.TargetChanged(uid)
+		}
+	}()
+	return started, nil
+}
+
+// stopDrain ends what is under way, and returns when it does nothing any more.
+func (c *Controller) stopDrain(syncTarget types.UID) {
+	c.lock.Lock()
+	running := c.drains[syncTarget]
+	delete(c.drains, syncTarget)
+	c.lock.Unlock()
+	if running != nil {
+		running.cancel()
+		<-running.done
+	}
+}
+
+// getFromServer reads a SyncTarget from kcp, not from a cache.
+func (c *Controller) getFromServer(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (*edgev2alpha1.SyncTarget, error) {
+	direct, err := dynamic.NewForConfigAndClient(inventory.GetConfig(), inventory.GetHTTPClient())
+	if err != nil {
+		return nil, err
+	}
+	object, err := direct.Resource(edgev2alpha1.SchemeGroupVersion.WithResource("synctargets")).Get(ctx, syncTarget.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the SyncTarget %s: %w", syncTarget.Name, err)
+	}
+	if object.GetUID() != syncTarget.UID {
+		return nil, fmt.Errorf("the SyncTarget %s was replaced", syncTarget.Name)
+	}
+	current := &edgev2alpha1.SyncTarget{}
+	return current, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, current)
+}
+
+// inventoryResources are the resources of the target that the hub may have written objects of.
+func inventoryResources(recorded []ledger.Resource) []schema.GroupVersionResource {
+	var resources []schema.GroupVersionResource
+	for _, entry := range recorded {
+		resources = append(resources, schema.GroupResource(entry.GroupResource).WithVersion(entry.Version))
+	}
+	return resources
+}
+
+// storeCleanupStatus writes the report into the status.
+func (c *Controller) storeCleanupStatus(ctx context.Context, inventory cluster.Cluster, name string, uid types.UID, running *drainRun, report edgev2alpha1.CleanupStatus) error {
+	// Only the departure writes this field. A field that is absent from a merge patch would stay.
+	fields := map[string]any{"remaining": nil, "removed": nil, "left": nil, "leftMore": nil}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&report)
+	if err != nil {
+		return err
+	}
+	maps.Copy(fields, content)
+	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid}, "status": map[string]any{"cleanup": fields}})
+	if err != nil {
+		return err
+	}
+	syncTarget := &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if err := inventory.GetClient().Status().Patch(ctx, syncTarget, client.RawPatch(types.MergePatchType, data)); err != nil {
+		return err
+	}
+	running.lock.Lock()
+	running.status = &report
+	running.lock.Unlock()
+	c.TargetChanged(uid)
+	return nil
+}
+
+// setDrainedCondition sets the condition Drained of a SyncTarget that is not being deleted.
+func setDrainedCondition(syncTarget *edgev2alpha1.SyncTarget, health targets.Health, found observedState) {
+	status := &syncTarget.Status
+	if !syncTarget.Spec.Drain {
+		meta.RemoveStatusCondition(&status.Conditions, edgev2alpha1.ConditionDrained)
+		status.Cleanup = nil
+		return
+	}
+	condition := metav1.Condition{Type: edgev2alpha1.ConditionDrained, Status: metav1.ConditionFalse, Reason: ReasonDraining, ObservedGeneration: syncTarget.Generation}
+	switch {
+	case syncTarget.Spec.Suspend:
+		condition.Reason, condition.Message = ReasonSuspended, "Nothing is removed while spec.suspend is true."
+	case found.problem != nil:
+		condition.Reason, condition.Message = found.problem.reason, found.problem.message
+	case found.drain != nil && found.drain.isFinished():
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonDrained, found.drain.progressMessage()
+	case !health.Up:
+		condition.Reason, condition.Message = health.Reason, health.Message
+	case found.drain != nil:
+		condition.Message = found.drain.progressMessage()
+	default:
+		condition.Message = "The hub looks for what it placed on the target."
+	}
+	meta.SetStatusCondition(&status.Conditions, condition)
+}

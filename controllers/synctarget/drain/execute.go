@@ -1,0 +1,118 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package drain
+
+import (
+	"context"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+)
+
+// failures are the objects of one pass that the target did not let the hub remove or let go, by UID.
+type failures struct {
+	lock     sync.Mutex
+	items    map[types.UID]failure
+	fatalErr error
+}
+
+type failure struct {
+	item   item
+	reason string
+}
+
+func newFailures() *failures { return &failures{items: map[types.UID]failure{}} }
+
+// add notes that an object failed. An answer of the target concerns that object alone; without one there is no use in going
+// on now.
+func (f *failures) add(item item, err error) {
+	if err == nil {
+		return
+	}
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	reason := apierrors.ReasonForError(err)
+	if reason == metav1.StatusReasonUnknown {
+		reason = "Failed"
+		if f.fatalErr == nil && !isAPIStatus(err) {
+			f.fatalErr = err
+		}
+	}
+	f.items[item.UID] = failure{item: item, reason: string(reason)}
+}
+
+// isAPIStatus tells whether the error is what an API server said.
+func isAPIStatus(err error) bool {
+	_, ok := err.(apierrors.APIStatus)
+	return ok
+}
+
+// fatal returns why there is no use in going on.
+func (f *failures) fatal() error {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	return f.fatalErr
+}
+
+// without returns the items that have not failed.
+func (f *failures) without(items []item) []item {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	var rest []item
+	for _, item := range items {
+		if _, failed := f.items[item.UID]; !failed {
+			rest = append(rest, item)
+		}
+	}
+	return rest
+}
+
+func (r *drainer) deleteAll(ctx context.Context, items []item, failed *failures) {
+	forEach(items, func(item item) {
+		if ctx.Err() == nil && failed.fatal() == nil {
+			failed.add(item, r.Target.Delete(requestmetrics.WithClass(ctx, requestmetrics.Object), item.resource, item.key(), item.UID))
+		}
+	})
+}
+
+func (r *drainer) releaseAll(ctx context.Context, items []item, failed *failures) {
+	forEach(items, func(item item) {
+		if ctx.Err() == nil && failed.fatal() == nil {
+			labels, annotations := MarkKeys(r.Owner, item.Object)
+			failed.add(item, r.Target.RemoveMetadata(requestmetrics.WithClass(ctx, requestmetrics.Object), item.resource, item.key(), item.UID, labels, annotations))
+		}
+	})
+}
+
+// forEach works on some items at once.
+func forEach(items []item, work func(item)) {
+	var group errgroup.Group
+	group.SetLimit(workers)
+	for _, item := range items {
+		group.Go(func() error {
+			work(item)
+			return nil
+		})
+	}
+	_ = group.Wait()
+}

@@ -1,0 +1,228 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package drain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// item is an object that something is to be done about, or to be said of.
+type item struct {
+	Object
+	Decision
+	resource schema.GroupVersionResource
+}
+
+func (i item) key() types.NamespacedName {
+	return types.NamespacedName{Namespace: i.Namespace, Name: i.Name}
+}
+
+// listing is what a target holds that is, or may be, the hub's.
+type listing struct {
+	items []item
+	// forbidden are resources whose objects the target does not show to the hub, and abandoned those that it is not meant to see
+	// any more.
+	forbidden, outOfScope []location
+	// pages is how many pages were read, and size about how many bytes the items take.
+	pages, size int64
+}
+
+const (
+	// maxListPages and maxSize bound a survey: a page has 500 objects as a rule, of which most are not the hub's where lists are of
+	// namespaces and definitions.
+	maxListPages = 10_000
+	maxListBytes = 128 << 20
+)
+
+// errListTooLarge means that a target shows more than a survey takes.
+var errListTooLarge = errors.New("the target shows more than the hub takes")
+
+// location is where objects of a resource may be: in a namespace, or anywhere.
+type location struct {
+	schema.GroupResource
+	namespace string
+}
+
+func (s listing) withAction(action Action) []item {
+	var some []item
+	for _, item := range s.items {
+		if item.Action == action {
+			some = append(some, item)
+		}
+	}
+	return some
+}
+
+// listRequest is a list to make.
+type listRequest struct {
+	resource schema.GroupVersionResource
+	selector string
+	// optional is true if it does no harm that the target does not let the hub see it: what it would show stays anyway.
+	optional bool
+}
+
+func allResources(schema.GroupResource) bool { return true }
+
+// listRequests returns what there is to list. Namespaces that were made for their contents, definitions that were installed, and
+// those of both that the hub let go of do not carry the label of the owner.
+func (r *drainer) listRequests() []listRequest {
+	label := r.Owner.LabelValue()
+	var all []listRequest
+	for _, resource := range r.Resources {
+		all = append(all, listRequest{resource: resource, selector: ownership.OwnerLabel + "=" + label})
+	}
+	all = append(all, listRequest{resource: namespaces.WithVersion("v1"), optional: true})
+	return append(all, listRequest{resource: crds.WithVersion("v1"), optional: true})
+}
+
+// listObjects lists what there is of some resources.
+func (r *drainer) listObjects(ctx context.Context, included func(schema.GroupResource) bool) (listing, error) {
+	ctx = requestmetrics.WithClass(ctx, requestmetrics.Extra)
+	var result listing
+	seen := map[types.UID]bool{}
+	for _, scope := range r.listRequests() {
+		if !included(scope.resource.GroupResource()) {
+			continue
+		}
+		items, err := r.listEverywhere(ctx, scope, &result)
+		if err != nil {
+			return listing{}, err
+		}
+		for _, item := range items {
+			if !seen[item.UID] {
+				seen[item.UID] = true
+				result.items = append(result.items, item)
+			}
+		}
+	}
+	return result, nil
+}
+
+// listEverywhere returns the objects of a scope that are the hub's, wherever they may be, and notes in the survey where it cannot see them.
+func (r *drainer) listEverywhere(ctx context.Context, scope listRequest, result *listing) ([]item, error) {
+	resource, kind, namespaced, err := r.resolve(ctx, scope.resource)
+	switch {
+	case errors.Is(err, targets.ErrNotServed):
+		// Its objects went with the API.
+		return nil, nil
+	case apierrors.IsForbidden(err):
+		if !scope.optional {
+			result.forbidden = append(result.forbidden, location{scope.resource.GroupResource(), ""})
+		}
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	scope.resource = resource
+	var items []item
+	for _, namespace := range r.namespacesFor(namespaced) {
+		found, err := r.listNamespace(ctx, scope, kind, namespace, result)
+		if err := r.recordForbidden(ctx, scope, namespace, err, result); err != nil {
+			return nil, err
+		}
+		items = append(items, found...)
+	}
+	return items, nil
+}
+
+// recordForbidden returns the error of a list, unless that says that the target does not show the objects, which is noted.
+func (r *drainer) recordForbidden(ctx context.Context, scope listRequest, namespace string, err error, result *listing) error {
+	at := location{scope.resource.GroupResource(), namespace}
+	switch {
+	case errors.Is(err, targets.ErrNotServed):
+	case !apierrors.IsForbidden(err):
+		return err
+	case scope.optional:
+	case namespace != "" && r.Target.IsNamespaceMissing(ctx, namespace):
+		// The rights went with it, and so did its objects.
+	case !r.isReadable(namespace):
+		result.outOfScope = append(result.outOfScope, at)
+	default:
+		result.forbidden = append(result.forbidden, at)
+	}
+	return nil
+}
+
+// namespacesFor returns where objects of a resource are looked for, the empty namespace for the whole cluster.
+func (r *drainer) namespacesFor(namespaced bool) []string {
+	if !namespaced || len(r.ReadableNamespaces) == 0 {
+		return []string{""}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.ReadableNamespaces, r.WrittenNamespaces))))
+}
+
+// isReadable tells whether the hub is meant to read there.
+func (r *drainer) isReadable(namespace string) bool {
+	return len(r.ReadableNamespaces) == 0 || slices.Contains(r.ReadableNamespaces, namespace)
+}
+
+// listNamespace returns the objects of a scope in a namespace, or in all if that is empty, that are the hub's, and counts them to the survey.
+func (r *drainer) listNamespace(ctx context.Context, scope listRequest, kind, namespace string, result *listing) ([]item, error) {
+	var items []item
+	for next, more := "", true; more; more = next != "" {
+		page, err := r.Target.ListMetadata(ctx, scope.resource, namespace, scope.selector, next)
+		if apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("%w: %w", targets.ErrNotServed, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Items {
+			object := Object{Resource: scope.resource.GroupResource(), Kind: kind, PartialObjectMetadata: &page.Items[i]}
+			if decision := Plan(r.Mode, r.Owner, object, r.AllowsCascade); decision.Action != ActionIgnore {
+				// The rest of the page goes.
+				object.PartialObjectMetadata = &metav1.PartialObjectMetadata{ObjectMeta: object.ObjectMeta}
+				object.ManagedFields = nil
+				items = append(items, item{Object: object, Decision: decision, resource: scope.resource})
+				result.size += cachesize.SizeOf(object.PartialObjectMetadata)
+			}
+		}
+		if result.pages++; result.pages > maxListPages || result.size > maxListBytes {
+			r.Target.Quarantine(fmt.Sprintf("there seems to be no end of %s that may be the hub's", scope.resource.GroupResource()))
+			return nil, errListTooLarge
+		}
+		next = page.Continue
+	}
+	return slices.Clip(items), nil
+}
+
+// resolve returns the version of a resource that the target serves, the kind, and whether its objects are in namespaces. The
+// version that was written once may not be served any more.
+func (r *drainer) resolve(ctx context.Context, resource schema.GroupVersionResource) (schema.GroupVersionResource, string, bool, error) {
+	kind, namespaced, err := r.Target.ResolveResource(ctx, resource)
+	if resource.Version != "" && !errors.Is(err, targets.ErrNotServed) {
+		return resource, kind, namespaced, err
+	}
+	if kind, namespaced, err = r.Target.ResolveResource(ctx, resource.GroupResource().WithVersion("")); err != nil {
+		return resource, "", namespaced, err
+	}
+	resource, _, err = r.Target.Resolve(ctx, schema.GroupVersionKind{Group: resource.Group, Kind: kind})
+	return resource, kind, namespaced, err
+}

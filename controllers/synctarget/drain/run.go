@@ -1,0 +1,221 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package drain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/waves"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+const (
+	// workers is how many objects are written to at once.
+	workers = 8
+	// maxDeletionWait is for how long an object that is being deleted holds up those that go after it: it may need them, but it
+	// may also wait for somebody who never comes.
+	maxDeletionWait = time.Minute
+	// reportInterval is how often progress is reported.
+	reportInterval = 5 * time.Second
+	// What is not gone yet is looked at again after firstPause, then each time twice as late, up to lastPause.
+	minPause = 250 * time.Millisecond
+	maxPause = 30 * time.Second
+)
+
+// Target is what a departure needs of a [targets.Connection].
+type Target interface {
+	ListMetadata(ctx context.Context, resource schema.GroupVersionResource, namespace, selector, next string) (*metav1.PartialObjectMetadataList, error)
+	ResolveResource(ctx context.Context, resource schema.GroupVersionResource) (kind string, namespaced bool, err error)
+	Resolve(ctx context.Context, kind schema.GroupVersionKind) (resource schema.GroupVersionResource, namespaced bool, err error)
+	Delete(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName, uid types.UID) error
+	RemoveMetadata(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName, uid types.UID, labels, annotations []string) error
+	IsNamespaceMissing(ctx context.Context, name string) bool
+	WaitUntilUp(ctx context.Context) error
+	ProbeNow()
+	ClockSkew() time.Duration
+	Quarantine(what string)
+}
+
+var _ Target = &targets.Connection{}
+
+// Options are what a departure needs.
+type Options struct {
+	Target Target
+	Owner  ownership.Owner
+	Mode   Mode
+	// Resources are those of the target that the hub may have written objects of.
+	Resources []schema.GroupVersionResource
+	// ReadableNamespaces are the only namespaces in which the hub is meant to read; none stands for the whole cluster. Placed are those in
+	// which it may have written, the empty one for the whole cluster. Where it may not read beyond the readable ones, what may be
+	// left is listed, and holds nothing up: nobody means to let the hub there again.
+	ReadableNamespaces, WrittenNamespaces []string
+	// AllowsCascade tells whether objects that came from a resource of the mailbox may be removed with all they hold.
+	AllowsCascade func(schema.GroupResource) bool
+	// PreviousStatus is the report of an earlier run, nil if there was none.
+	PreviousStatus *edgev2alpha1.CleanupStatus
+	// StoreStatus stores the report. What is let go is let go only after a report that lists it was stored.
+	StoreStatus func(ctx context.Context, report edgev2alpha1.CleanupStatus) error
+	Clock       clock.Clock
+	Log         logr.Logger
+}
+
+// drainer is a departure under way.
+type drainer struct {
+	Options
+	report     *report
+	lastStored time.Time
+}
+
+// Run works until nothing is left to do, or ctx ends: then it returns ctx's error.
+func Run(ctx context.Context, options Options) error {
+	r := &drainer{Options: options, report: newReport(options.Mode, options.PreviousStatus)}
+	pause := minPause
+	for {
+		// A connection that leads to another cluster by now is not up.
+		if err := r.Target.WaitUntilUp(ctx); err != nil {
+			return err
+		}
+		before := r.report.removed
+		done, err := r.pass(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			r.Log.Info("the departure from the target is held up", "error", err.Error())
+			r.Target.ProbeNow()
+		case done:
+			return nil
+		}
+		if r.report.removed > before {
+			pause = minPause
+		}
+		if err := r.wait(ctx, pause); err != nil {
+			return err
+		}
+		pause = min(2*pause, maxPause)
+	}
+}
+
+// pass looks at all that is left, and does what can be done about it now.
+func (r *drainer) pass(ctx context.Context) (done bool, err error) {
+	all, err := r.listObjects(ctx, allResources)
+	if err != nil {
+		return false, err
+	}
+	r.report.observeAll(all)
+	if err := r.storeReport(ctx); err != nil {
+		return false, err
+	}
+	if r.report.isDone() {
+		return true, nil
+	}
+	failed := newFailures()
+	released := all.withAction(ActionRelease)
+	r.releaseAll(ctx, released, failed)
+	r.report.excludeReleased(failed.without(released))
+	if err := errors.Join(ctx.Err(), failed.fatal()); err != nil {
+		return false, err
+	}
+	for wave := waves.Webhooks; wave >= waves.Namespaces; wave-- {
+		if err := r.deleteWave(ctx, wave, failed); err != nil {
+			return false, err
+		}
+	}
+	// Whether nothing is left is for the next pass to say, which looks at everything.
+	r.report.setFailing(failed)
+	return false, r.storeReportIfDue(ctx)
+}
+
+// deleteWave removes what is to be removed of one wave. It returns when nothing of it holds up the next one.
+func (r *drainer) deleteWave(ctx context.Context, wave waves.Wave, failed *failures) error {
+	pause := minPause
+	for {
+		found, err := r.listObjects(ctx, func(resource schema.GroupResource) bool { return waves.Of(resource) == wave })
+		if err != nil {
+			return err
+		}
+		r.report.observeWave(wave, found)
+		toDelete := failed.without(found.withAction(ActionDelete))
+		r.deleteAll(ctx, toDelete, failed)
+		if err := errors.Join(ctx.Err(), failed.fatal()); err != nil {
+			return err
+		}
+		if len(toDelete) == 0 && !r.isDeletionPending(found) {
+			return nil
+		}
+		if err := r.storeReportIfDue(ctx); err != nil {
+			return err
+		}
+		if len(toDelete) > 0 {
+			// Most are gone at once.
+			pause = minPause
+			continue
+		}
+		if err := r.wait(ctx, pause); err != nil {
+			return err
+		}
+		pause = min(2*pause, maxPause)
+	}
+}
+
+// isDeletionPending tells whether something that is being deleted may still need what goes after it.
+func (r *drainer) isDeletionPending(found listing) bool {
+	for _, item := range found.withAction(ActionWait) {
+		// The target has set that time.
+		if r.Clock.Since(item.DeletionTimestamp.Time)+r.Target.ClockSkew() < maxDeletionWait {
+			return true
+		}
+	}
+	return false
+}
+
+// storeReport stores the report.
+func (r *drainer) storeReport(ctx context.Context) error {
+	if err := r.StoreStatus(ctx, r.report.status()); err != nil {
+		return fmt.Errorf("cannot store the report of the departure: %w", err)
+	}
+	r.lastStored = r.Clock.Now()
+	return nil
+}
+
+// storeReportIfDue stores the report if the last one is old.
+func (r *drainer) storeReportIfDue(ctx context.Context) error {
+	if r.Clock.Since(r.lastStored) < reportInterval {
+		return nil
+	}
+	return r.storeReport(ctx)
+}
+
+func (r *drainer) wait(ctx context.Context, pause time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-r.Clock.After(pause):
+		return nil
+	}
+}

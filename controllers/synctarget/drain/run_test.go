@@ -1,0 +1,111 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package drain
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+)
+
+// downTarget is a double of a target that is not up, as one is behind which another cluster answers. Any request to it fails the test by
+// a nil pointer.
+type downTarget struct{ Target }
+
+func (downTarget) WaitUntilUp(context.Context) error { return context.DeadlineExceeded }
+
+// A departure asks nothing of a target, and removes nothing there, before that is up.
+func TestRunWaitsForTheTarget(t *testing.T) {
+	err := Run(t.Context(), Options{Target: downTarget{}, Resources: []schema.GroupVersionResource{{Version: "v1", Resource: "configmaps"}}, Clock: clock.RealClock{}, Log: logr.Discard()})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// endlessTarget is a double of a target that has as many pages as anybody asks for.
+type endlessTarget struct {
+	Target
+	page             metav1.PartialObjectMetadataList
+	pages            int
+	quarantineReason string
+}
+
+func (e *endlessTarget) ResolveResource(context.Context, schema.GroupVersionResource) (string, bool, error) {
+	return "ConfigMap", true, nil
+}
+
+func (e *endlessTarget) ListMetadata(context.Context, schema.GroupVersionResource, string, string, string) (*metav1.PartialObjectMetadataList, error) {
+	e.pages++
+	return e.page.DeepCopy(), nil
+}
+
+func (e *endlessTarget) Quarantine(what string) { e.quarantineReason = what }
+
+// A target whose pages have no end, or that says of endless objects that they are the hub's, is left alone, and the survey ends.
+func TestListsAreBounded(t *testing.T) {
+	owner := ownership.Owner{Hub: "hub", SyncTarget: "target", Sealer: ownership.NewSealer([]byte("key"))}
+	forged := metav1.ObjectMeta{Name: "a", Labels: map[string]string{ownership.OwnerLabel: owner.LabelValue()}, Annotations: map[string]string{ownership.MarkAnnotation: `{"v":99,"x":"` + strings.Repeat("x", 1<<20) + `"}`}}
+	for name, test := range map[string]struct {
+		items []metav1.PartialObjectMetadata
+		pages int
+	}{
+		"pages of nothing":        {nil, maxListPages + 1},
+		"pages of forged objects": {[]metav1.PartialObjectMetadata{{ObjectMeta: forged}}, maxListBytes>>20 + 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target := &endlessTarget{page: metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{Continue: "more"}, Items: test.items}}
+			r := &drainer{Options: Options{Target: target, Owner: owner, Resources: []schema.GroupVersionResource{{Version: "v1", Resource: "configmaps"}}}}
+			_, err := r.listObjects(t.Context(), allResources)
+			if !errors.Is(err, errListTooLarge) || target.pages > test.pages || !strings.Contains(target.quarantineReason, "configmaps") {
+				t.Errorf("got %v after %d pages, and left alone since %q", err, target.pages, target.quarantineReason)
+			}
+		})
+	}
+}
+
+// skewedTarget is a double of a target whose clock is ahead of the hub's.
+type skewedTarget struct {
+	Target
+	ahead time.Duration
+}
+
+func (s skewedTarget) ClockSkew() time.Duration { return s.ahead }
+
+// How long an object has been held up is told by the clock of the target, which said when its deletion began.
+func TestDeletionWaitByTheTargetsClock(t *testing.T) {
+	now := clocktesting.NewFakeClock(time.Now())
+	for _, ahead := range []time.Duration{0, 3 * time.Hour, -3 * time.Hour} {
+		for passed, want := range map[time.Duration]bool{maxDeletionWait - time.Second: true, maxDeletionWait + time.Second: false} {
+			r := &drainer{Options: Options{Target: skewedTarget{ahead: ahead}, Clock: now}}
+			begun := metav1.NewTime(now.Now().Add(ahead - passed))
+			held := item{Object: Object{PartialObjectMetadata: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &begun}}}, Decision: Decision{Action: ActionWait}}
+			if got := r.isDeletionPending(listing{items: []item{held}}); got != want {
+				t.Errorf("%s after it began, with a clock that is %s ahead: want %v, got %v", passed, ahead, want, got)
+			}
+		}
+	}
+}

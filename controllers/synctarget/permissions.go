@@ -1,0 +1,115 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package synctarget
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/provider/ledger"
+	"github.com/synchub-dev/synchub/provider/rbac"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// Reasons of the condition SyncerAuthorized, beside those of [targets.Health] and of credentials.
+const (
+	ReasonAuthorized         = "Authorized"
+	ReasonMissingPermissions = "MissingPermissions"
+	ReasonUnknownPermissions = "UnknownPermissions"
+)
+
+// maxListedResources is how many resources a message lists whose rights are missing.
+const maxListedResources = 20
+
+// authorizedCondition tells whether the credentials may do what the synced resources need. Missing rights do not make a
+// SyncTarget unready: what is allowed is synced.
+func authorizedCondition(access targets.Permissions, health targets.Health, problem *credentialsError) metav1.Condition {
+	condition := metav1.Condition{Type: edgev2alpha1.ConditionSyncerAuthorized, Status: metav1.ConditionUnknown}
+	switch {
+	case problem != nil:
+		condition.Reason, condition.Message = problem.reason, problem.message
+	case !health.Up:
+		condition.Reason, condition.Message = health.Reason, health.Message
+	case access.Problem != "":
+		condition.Reason, condition.Message = ReasonUnknownPermissions, access.Problem
+	case !access.Known:
+		condition.Reason, condition.Message = ReasonUnknownPermissions, "The target has not said yet what the hub may do there."
+	case len(access.Missing) > 0:
+		condition.Status, condition.Reason = metav1.ConditionFalse, ReasonMissingPermissions
+		condition.Message = "On the target the hub may not use: " + rbac.DescribeAttributes(access.Missing, maxListedResources) +
+			". What configs in the mailbox ask for is among it. If the mailbox's users are meant to have it there, grant it: " +
+			"`kubectl synchub register NAME --target-kubeconfig FILE --add-resources RESOURCES`."
+	default:
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonAuthorized, "The hub may do on the target what the synced resources need."
+	}
+	return condition
+}
+
+// neededResources returns what the hub works with on a target: what is recorded, which comes before the first write. The view, if
+// there is one, tells what of it only comes up, and which definitions the hub brings.
+func neededResources(recorded []ledger.Resource, view *syncmanager.View) []rbac.Resource {
+	var resources []rbac.Resource
+	for _, entry := range recorded {
+		name := schema.GroupResource{Group: entry.Group, Resource: entry.Resource}
+		resource := rbac.Resource{Group: entry.Group, Resource: entry.Resource, Down: true, Up: true}
+		if view != nil {
+			resource.Down, resource.ClusterScoped = !isUpsyncOnly(entry, name, view), isClusterScoped(entry, view)
+			if state, ok := view.CRDs[name]; ok {
+				resource.InstallsCRD = state.Installed || !state.Ready
+			}
+		}
+		resources = append(resources, resource)
+	}
+	return rbac.MergeResources(resources)
+}
+
+// isClusterScoped tells whether objects of a resource are known to be in no namespace. What conversions make is so if what they
+// make it of is.
+func isClusterScoped(entry ledger.Resource, view *syncmanager.View) bool {
+	return slices.ContainsFunc(view.Published, func(resource objectsync.Resource) bool {
+		group := metav1.GroupResource(resource.GroupResource())
+		return !resource.Namespaced && (entry.GroupResource == group || slices.Contains(entry.ConvertedFrom, group))
+	})
+}
+
+// isUpsyncOnly tells whether configs select a resource for coming up and nothing else.
+func isUpsyncOnly(entry ledger.Resource, name schema.GroupResource, view *syncmanager.View) bool {
+	position := slices.IndexFunc(view.Published, func(resource objectsync.Resource) bool { return resource.GroupResource() == name })
+	if position < 0 || len(entry.ConvertedFrom) > 0 {
+		return false
+	}
+	published := view.Published[position]
+	return !published.SelectAll && !published.RelatedOnly && !view.Matcher.SelectsDown(name, published.Kind) && view.Matcher.SelectsUp(name, published.Kind)
+}
+
+// permissions asks for what is known of the rights on a target.
+func (c *Controller) permissions(syncTarget *edgev2alpha1.SyncTarget, found observedState) targets.Permissions {
+	if found.connection == nil {
+		return targets.Permissions{}
+	}
+	var known *syncmanager.View
+	if view, ok := c.sync.View(syncTarget.UID); ok {
+		known = &view
+	}
+	needed := rbac.RequiredAttributes(neededResources(c.ledger.Get(syncTarget.UID).Resources, known), found.connection.Namespaces()...)
+	return found.connection.Permissions(needed, found.trust.Until)
+}

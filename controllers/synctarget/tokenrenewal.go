@@ -1,0 +1,151 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package synctarget
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
+)
+
+const (
+	// renewalRetryInterval is when a renewal that failed is tried again, shifted by up to a fifth, or sooner if the token would end
+	// before that.
+	renewalRetryInterval = 10 * time.Minute
+	// renewalCooldown is how long no other is made after one that succeeded; by then the new token is in use.
+	renewalCooldown = time.Minute
+	dateFormat      = time.RFC3339
+)
+
+// renewal is how the last attempt to renew a token went.
+type renewal struct {
+	// nextAttempt is when another may be made.
+	nextAttempt time.Time
+	// renewedAt is when one succeeded.
+	renewedAt time.Time
+	// problem says why the last one did not.
+	problem string
+}
+
+// hashJitter is a number in [0, 1) that stays the same for a SyncTarget, and differs between many.
+func hashJitter(syncTarget types.UID, purpose string) float64 {
+	sum := fnv.New64a()
+	fmt.Fprint(sum, syncTarget, purpose)
+	return float64(sum.Sum64()>>11) / (1 << 53)
+}
+
+// renewalDue is when a token is to be renewed: when a third of its life is left, or up to a fifteenth of its life earlier,
+// so that those of a fleet that was registered together are not renewed together.
+func renewalDue(token targets.Token, syncTarget types.UID) time.Time {
+	left := float64(token.Lifetime()) / 3 * (1 + hashJitter(syncTarget, "renewal")/5)
+	return token.ExpiresAt.Add(-time.Duration(left))
+}
+
+// retryAfter is how long a renewal waits for its next attempt.
+func retryAfter(syncTarget types.UID, left time.Duration) time.Duration {
+	wait := time.Duration(float64(renewalRetryInterval) * (1 + (hashJitter(syncTarget, "retry")-0.5)/2.5))
+	return max(min(wait, left/4), 10*time.Second)
+}
+
+// renewToken replaces the token of the SyncTarget's kubeconfig if that is due and the target can be asked. The change of the
+// Secret brings its use, as any change of it does.
+func (c *Controller) renewToken(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, state *targetState) {
+	if connection == nil {
+		return
+	}
+	token, ok := connection.Token()
+	now := c.clock.Now()
+	// The target has set when the token ends, and will have ended it, by its own clock.
+	there := now.Add(connection.ClockSkew())
+	if !ok || there.Before(renewalDue(token, syncTarget.UID)) {
+		state.renewal.problem = ""
+		return
+	}
+	if !connection.IsUp() || now.Before(state.renewal.nextAttempt) {
+		return
+	}
+	err := c.replaceToken(requestmetrics.WithClass(ctx, requestmetrics.Background), inventory, syncTarget, connection, state)
+	if errors.Is(err, targets.ErrPending) {
+		// The target is not waited for here; its answer brings the SyncTarget here again.
+		return
+	}
+	state.renewal.nextAttempt = now.Add(retryAfter(syncTarget.UID, token.ExpiresAt.Sub(there)))
+	switch {
+	case apierrors.IsConflict(err) || errors.Is(err, targets.ErrKubeconfigChanged):
+		// Somebody else has just changed the Secret, perhaps for the same end.
+		state.renewal.nextAttempt = now.Add(time.Second)
+	case err != nil:
+		state.renewal.problem = renewalFailureMessage(token, syncTarget.Name, err, connection.RedactError(err))
+		log.FromContext(ctx).Info("the token was not renewed", "syncTarget", syncTarget.Name, "expiresAt", token.ExpiresAt, "error", connection.RedactError(err))
+	default:
+		state.renewal = renewal{nextAttempt: now.Add(renewalCooldown), renewedAt: now}
+		log.FromContext(ctx).Info("the token was renewed", "syncTarget", syncTarget.Name)
+	}
+}
+
+// replaceToken writes a new token into the Secret unless that has changed since it was read. The error is [targets.ErrAsked] until
+// the target has answered.
+func (c *Controller) replaceToken(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, state *targetState) error {
+	reference := secretReferenceOf(syncTarget)
+	key := types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name}
+	stored, err := c.getSecret(ctx, inventory, reference, state)
+	if err != nil {
+		return fmt.Errorf("cannot read the Secret %s: %w", key, err)
+	}
+	if !kubeconfig.Allows(stored, syncTarget.Name, syncTarget.UID) {
+		// Somebody has just taken the permission away; the change of the Secret ends the connection.
+		return fmt.Errorf("the Secret %s does not allow this SyncTarget any more: %w", key, targets.ErrKubeconfigChanged)
+	}
+	kubeconfig, err := connection.RenewTokenAsync(stored.Data[reference.Key])
+	if err != nil {
+		return err
+	}
+	changed := stored.DeepCopy()
+	changed.Data[reference.Key] = kubeconfig
+	if err := inventory.GetClient().Patch(ctx, changed, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
+		return &writeError{fmt.Errorf("cannot write it into the Secret %s: %w", key, err)}
+	}
+	return nil
+}
+
+// writeError is an error of kcp, and no refusal by the target.
+type writeError struct{ error }
+
+func (e *writeError) Unwrap() error { return e.error }
+
+// renewalFailureMessage says when the token ends, why it was not renewed, and what to do.
+func renewalFailureMessage(token targets.Token, syncTarget string, err error, described string) string {
+	ends := token.ExpiresAt.Format(dateFormat)
+	if _, inventory := errors.AsType[*writeError](err); apierrors.IsForbidden(err) && !inventory {
+		return fmt.Sprintf("The hub's token for the target ends at %s and cannot be renewed: allow its ServiceAccount %s/%s to create serviceaccounts/token for itself, "+
+			"or run `kubectl synchub rotate %s --target-kubeconfig FILE`.", ends, token.Namespace, token.ServiceAccount, syncTarget)
+	}
+	return fmt.Sprintf("The hub's token for the target ends at %s and was not renewed yet: %s. This is tried again; `kubectl synchub rotate %s --target-kubeconfig FILE` gives another.", ends, described, syncTarget)
+}

@@ -1,0 +1,83 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package fastjson
+
+import (
+	"net/http"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+// NewDynamicClient is [dynamic.NewForConfigAndClient] for a client that decodes once.
+func NewDynamicClient(config *rest.Config, client *http.Client) (dynamic.Interface, error) {
+	config = dynamic.ConfigFor(config)
+	config.NegotiatedSerializer = withFastDecoders(config.NegotiatedSerializer)
+	config.GroupVersion = nil
+	// The client writes each path itself.
+	config.APIPath = "/unused"
+	direct, err := rest.UnversionedRESTClientForConfigAndClient(config, client)
+	if err != nil {
+		return nil, err
+	}
+	return dynamic.New(direct), nil
+}
+
+// negotiatedSerializer is the dynamic client's serializer with other media types.
+type negotiatedSerializer struct {
+	runtime.NegotiatedSerializer
+	mediaTypes []runtime.SerializerInfo
+}
+
+// SupportedMediaTypes is asked by each request.
+func (n negotiatedSerializer) SupportedMediaTypes() []runtime.SerializerInfo { return n.mediaTypes }
+
+// withFastDecoders returns the same with another decoder of JSON.
+func withFastDecoders(serializer runtime.NegotiatedSerializer) runtime.NegotiatedSerializer {
+	types := slices.Clone(serializer.SupportedMediaTypes())
+	for i := range types {
+		if types[i].MediaType == runtime.ContentTypeJSON {
+			types[i].Serializer = fastSerializer{types[i].Serializer}
+			stream := *types[i].StreamSerializer
+			stream.Serializer, stream.Framer = watchEventSerializer{stream.Serializer}, framer{stream.Framer}
+			types[i].StreamSerializer = &stream
+		}
+	}
+	return negotiatedSerializer{serializer, types}
+}
+
+// fastSerializer decodes objects and lists by itself, and leaves all else, and what is wrong, to the serializer that it stands for.
+type fastSerializer struct{ runtime.Serializer }
+
+// Decode decodes an object. Into is nil for what a watch tells, and for answers that may be errors.
+func (o fastSerializer) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	object := into
+	if into == nil {
+		object = &unstructured.Unstructured{}
+	}
+	if _, ok := object.(runtime.Unstructured); ok {
+		_, kind, err := unstructured.UnstructuredJSONScheme.Decode(data, defaults, object)
+		if err == nil && kind.Version != "" && (into != nil || kind.Kind != "Status") {
+			return object, kind, nil
+		}
+	}
+	return o.Serializer.Decode(data, defaults, into)
+}

@@ -1,0 +1,170 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package inventories
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/transport"
+)
+
+func syncTarget(change func(*edgev2alpha1.SyncTarget)) *edgev2alpha1.SyncTarget {
+	made := &edgev2alpha1.SyncTarget{}
+	made.Name, made.UID, made.ResourceVersion, made.Generation = "florin", "uid", "1", 7
+	made.Annotations = map[string]string{logicalcluster.AnnotationKey: "abc"}
+	made.Finalizers = []string{"synchub.dev/mailbox"}
+	made.Spec.KubeconfigSecretRef = &edgev2alpha1.SecretReference{Name: "s"}
+	made.Status.ClusterID = "id"
+	change(made)
+	return made
+}
+
+func TestWhatIsHeldOfASyncTarget(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	for name, test := range map[string]struct {
+		given func(*edgev2alpha1.SyncTarget)
+		// held is what differs from the one that has nothing large.
+		held func(*edgev2alpha1.SyncTarget)
+	}{
+		"nothing large": {given: func(*edgev2alpha1.SyncTarget) {}},
+		"what nobody reads": {given: func(s *edgev2alpha1.SyncTarget) {
+			s.Annotations["kubectl.kubernetes.io/last-applied-configuration"], s.Labels = long, map[string]string{"a": "b"}
+			s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: long}}
+			s.OwnerReferences = []metav1.OwnerReference{{Name: long}}
+		}},
+		"annotations that are read": {
+			given: func(s *edgev2alpha1.SyncTarget) {
+				s.Annotations[edgev2alpha1.AnnotationForceRemoval], s.Annotations[edgev2alpha1.AnnotationConfirmedCluster] = "true", long
+			},
+			held: func(s *edgev2alpha1.SyncTarget) { s.Annotations[edgev2alpha1.AnnotationForceRemoval] = "true" },
+		},
+		"fields without effect": {
+			given: func(s *edgev2alpha1.SyncTarget) {
+				s.Spec.Cells = map[string]string{"a": long, "b": long}                                                    //nolint:staticcheck // they are accepted
+				s.Spec.SupportedAPIExports = []edgev2alpha1.APIExportReference{{Export: long}, {Path: long, Export: "x"}} //nolint:staticcheck // as above
+			},
+			held: func(s *edgev2alpha1.SyncTarget) {
+				s.Spec.Cells = map[string]string{"": ""}                                //nolint:staticcheck // as above
+				s.Spec.SupportedAPIExports = make([]edgev2alpha1.APIExportReference, 1) //nolint:staticcheck // as above
+			},
+		},
+		"a status that the hub did not write": {
+			given: func(s *edgev2alpha1.SyncTarget) { s.Status.Conditions = []metav1.Condition{{Message: long}} },
+			held:  func(s *edgev2alpha1.SyncTarget) { s.Status = edgev2alpha1.SyncTargetStatus{} },
+		},
+		"finalizers": {
+			given: func(s *edgev2alpha1.SyncTarget) { s.Finalizers = append(s.Finalizers, long) },
+			held: func(s *edgev2alpha1.SyncTarget) {
+				s.Finalizers, s.Spec = nil, edgev2alpha1.SyncTargetSpec{}
+				s.Annotations[annotationTooLarge] = "its finalizers have more than 4096 bytes"
+			},
+		},
+		"a spec that the schema does not allow any more": {
+			given: func(s *edgev2alpha1.SyncTarget) {
+				s.Spec.MailboxAccess = []edgev2alpha1.MailboxAccess{{ClusterRole: "view", Subjects: []rbacv1.Subject{{Kind: "User", Name: long}}}}
+			},
+			held: func(s *edgev2alpha1.SyncTarget) {
+				s.Finalizers, s.Spec = nil, edgev2alpha1.SyncTargetSpec{}
+				s.Annotations[annotationTooLarge] = "its spec has more than 262144 bytes"
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if test.held == nil {
+				test.held = func(*edgev2alpha1.SyncTarget) {}
+			}
+			given, want := syncTarget(test.given), syncTarget(test.held)
+			for range 2 {
+				if _, err := stripObject(given); err != nil || !apiequality.Semantic.DeepEqual(given, want) {
+					t.Fatalf("got %+v, want %+v, %v", given, want, err)
+				}
+			}
+			if TooLarge(given) != want.Annotations[annotationTooLarge] {
+				t.Errorf("it says %q", TooLarge(given))
+			}
+		})
+	}
+}
+
+func TestWhatIsHeldOfASecret(t *testing.T) {
+	secret := SecretMetadata()
+	secret.Name, secret.ResourceVersion = "s", "1"
+	secret.Annotations = map[string]string{logicalcluster.AnnotationKey: "abc", edgev2alpha1.AnnotationAllowedSyncTargets: "florin", "other": "x"}
+	secret.Labels, secret.Finalizers = map[string]string{"a": "b"}, []string{"x"}
+	want := SecretMetadata()
+	want.Name, want.ResourceVersion = "s", "1"
+	want.Annotations = map[string]string{logicalcluster.AnnotationKey: "abc", edgev2alpha1.AnnotationAllowedSyncTargets: "florin"}
+	if _, err := stripObject(secret); err != nil || !apiequality.Semantic.DeepEqual(secret, want) {
+		t.Errorf("got %+v, want %+v, %v", secret, want, err)
+	}
+}
+
+// A list is read in pages, which are smaller where they would be too large, and of each no more is kept than the cache holds.
+func TestListsAreReadInPages(t *testing.T) {
+	const count, most = 250, 20
+	var asked []int64
+	read, err := paginate(func(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		if options.ResourceVersion != "" {
+			return nil, fmt.Errorf("the version %s is asked for, for which a server ignores the limit", options.ResourceVersion)
+		}
+		asked = append(asked, options.Limit)
+		if options.Limit > most {
+			return nil, &transport.ExceededError{Divisible: true}
+		}
+		begin, _ := strconv.Atoi(options.Continue)
+		page := &edgev2alpha1.SyncTargetList{}
+		for number := begin; number < min(begin+int(options.Limit), count); number++ {
+			page.Items = append(page.Items, *syncTarget(func(s *edgev2alpha1.SyncTarget) {
+				s.Name, s.Labels = fmt.Sprint(number), map[string]string{"a": "b"}
+			}))
+		}
+		if next := begin + int(options.Limit); next < count {
+			page.Continue = strconv.Itoa(next)
+		}
+		return page, nil
+	})(t.Context(), metav1.ListOptions{Limit: 500, ResourceVersion: "0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := read.(*edgev2alpha1.SyncTargetList)
+	if len(list.Items) != count || asked[0] != pageSize {
+		t.Fatalf("%d objects of %d came by pages of %v", len(list.Items), count, asked)
+	}
+	for i := range list.Items {
+		if list.Items[i].Name != fmt.Sprint(i) || list.Items[i].Labels != nil {
+			t.Fatalf("the object %d is %+v", i, list.Items[i])
+		}
+	}
+	failure := errors.New("kcp does not answer")
+	_, err = paginate(func(context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, failure })(t.Context(), metav1.ListOptions{})
+	if !errors.Is(err, failure) {
+		t.Error(err)
+	}
+}

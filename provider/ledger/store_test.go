@@ -1,0 +1,437 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// fakeStore is a double of the provider workspace that counts writes. The rights and the real server are tested end to end.
+type fakeStore struct {
+	client.WithWatch
+	writes atomic.Int32
+	fail   error
+}
+
+func newFakeStore(objects ...client.Object) *fakeStore {
+	s := &fakeStore{}
+	count := func() error { s.writes.Add(1); return s.fail }
+	s.WithWatch = interceptor.NewClient(fake.NewClientBuilder().WithObjects(objects...).Build(), interceptor.Funcs{
+		Create: func(ctx context.Context, next client.WithWatch, object client.Object, options ...client.CreateOption) error {
+			if err := count(); err != nil {
+				return err
+			}
+			return next.Create(ctx, object, options...)
+		},
+		Update: func(ctx context.Context, next client.WithWatch, object client.Object, options ...client.UpdateOption) error {
+			if err := count(); err != nil {
+				return err
+			}
+			return next.Update(ctx, object, options...)
+		},
+	})
+	return s
+}
+
+// loaded returns a ledger that has read what the store has.
+func (s *fakeStore) loaded(t *testing.T) *Store {
+	t.Helper()
+	l := New(Options{Client: s, Reader: s, Clock: testclock.NewFakeClock(noon), Log: logr.Discard()})
+	if err := l.load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func (s *fakeStore) update(t *testing.T, l *Store, change func(*Entry)) {
+	t.Helper()
+	if err := l.Update(t.Context(), "florin", change); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var fullEntry = Entry{
+	Name: "florin", Inventory: "i", Mailbox: "m", MailboxBindings: true, Cluster: Cluster{ID: "c", Server: "s"}, ClusterConflict: true, VerifiedGeneration: 7,
+	FormerClusters: []FormerCluster{{Cluster: Cluster{ID: "b"}, Until: noon, Resources: []metav1.GroupResource{{Resource: "secrets"}}}},
+	Resources: []Resource{
+		{GroupResource: metav1.GroupResource{Group: "apps", Resource: "deployments"}, Version: "v1", Direct: true, State: "Accepted", Reason: "R", Message: "M"},
+		{GroupResource: metav1.GroupResource{Resource: "pods"}, ConvertedFrom: []metav1.GroupResource{{Group: "x", Resource: "y"}}},
+	},
+}
+
+// What one hub remembers, the next one knows; what is the same again is not written.
+func TestTheNextHubReadsTheEntries(t *testing.T) {
+	s := newFakeStore()
+	l := s.loaded(t)
+	if got := l.Get("florin"); !reflect.DeepEqual(got, Entry{}) {
+		t.Errorf("of an empty ledger: %+v", got)
+	}
+	s.update(t, l, func(*Entry) {})
+	if s.writes.Load() != 0 {
+		t.Errorf("no change took %d writes", s.writes.Load())
+	}
+	for range 3 {
+		s.update(t, l, func(entry *Entry) { *entry = fullEntry })
+	}
+	if s.writes.Load() != 1 {
+		t.Errorf("one change took %d writes", s.writes.Load())
+	}
+	if got := s.loaded(t).Get("florin"); !reflect.DeepEqual(got, fullEntry) {
+		t.Errorf("want %+v\ngot  %+v", fullEntry, got)
+	}
+	if err := l.Delete(t.Context(), "florin"); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []*Store{l, s.loaded(t)} {
+		if got := l.Get("florin"); !reflect.DeepEqual(got, Entry{}) {
+			t.Errorf("of what was forgotten: %+v", got)
+		}
+	}
+}
+
+// What could not be stored does not count, and a change does not reach into what others have read.
+func TestOnlyWhatIsStoredCounts(t *testing.T) {
+	s := newFakeStore()
+	l := s.loaded(t)
+	s.update(t, l, func(entry *Entry) { *entry = fullEntry })
+	before := l.Get("florin")
+	s.fail = errors.New("no")
+	if err := l.Update(t.Context(), "florin", func(entry *Entry) { entry.Resources[1].ConvertedFrom[0].Group = "z" }); !errors.Is(err, s.fail) {
+		t.Errorf("got %v", err)
+	}
+	if !reflect.DeepEqual(before, fullEntry) || !reflect.DeepEqual(l.Get("florin"), fullEntry) {
+		t.Errorf("got %+v", before)
+	}
+}
+
+// A hub that led before, and still writes, loses nothing that the next one has written.
+func TestTwoHubsLoseNothing(t *testing.T) {
+	s := newFakeStore()
+	one, other := s.loaded(t), s.loaded(t)
+	s.update(t, one, func(entry *Entry) { entry.Mailbox = "m" })
+	s.update(t, other, func(entry *Entry) { entry.VerifiedGeneration = 3 })
+	s.update(t, one, func(entry *Entry) { entry.ClusterConflict = true })
+	want := Entry{Mailbox: "m", VerifiedGeneration: 3, ClusterConflict: true}
+	for _, l := range []*Store{one, s.loaded(t)} {
+		if got := l.Get("florin"); !reflect.DeepEqual(got, want) {
+			t.Errorf("got %+v", got)
+		}
+	}
+}
+
+// What somebody deletes in the provider workspace the hub still knows, and writes again with the next change; so does a hub
+// whose namespace was deleted, once it is there again.
+func TestWhatIsDeletedIsWrittenAgain(t *testing.T) {
+	s := newFakeStore()
+	l := s.loaded(t)
+	s.update(t, l, func(entry *Entry) { *entry = fullEntry })
+	remove := func() {
+		t.Helper()
+		if err := s.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "florin"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := fullEntry
+	for want.VerifiedGeneration = 8; want.VerifiedGeneration < 10; want.VerifiedGeneration++ {
+		remove()
+		s.update(t, l, func(entry *Entry) { entry.VerifiedGeneration = want.VerifiedGeneration })
+		for _, l := range []*Store{l, s.loaded(t)} {
+			if got := l.Get("florin"); !reflect.DeepEqual(got, want) {
+				t.Errorf("want %+v\ngot  %+v", want, got)
+			}
+		}
+	}
+	remove()
+	s.fail = apierrors.NewNotFound(corev1.Resource("namespaces"), Namespace)
+	for range 2 {
+		if err := l.Update(t.Context(), "florin", func(entry *Entry) { entry.VerifiedGeneration = 0 }); err == nil {
+			t.Error("it is stored nowhere")
+		}
+	}
+	s.fail = nil
+	want.VerifiedGeneration = 9
+	s.update(t, l, func(*Entry) {})
+	if got := s.loaded(t).Get("florin"); !reflect.DeepEqual(got, want) {
+		t.Errorf("want %+v\ngot  %+v", want, got)
+	}
+}
+
+// Several controllers change one entry at a time.
+func TestChangesAtATime(t *testing.T) {
+	s := newFakeStore()
+	l := s.loaded(t)
+	var all sync.WaitGroup
+	for i := range 50 {
+		all.Go(func() {
+			err := l.Update(t.Context(), types.UID(fmt.Sprint("target-", i%5)), func(entry *Entry) { entry.VerifiedGeneration++ })
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for i := range 5 {
+		if got := s.loaded(t).Get(types.UID(fmt.Sprint("target-", i))).VerifiedGeneration; got != 10 {
+			t.Errorf("of ten changes %d are there", got)
+		}
+	}
+}
+
+func TestLoad(t *testing.T) {
+	entry := func(name, text string, labels map[string]string) client.Object {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name, Labels: labels}, Data: map[string]string{entryKey: text}}
+	}
+	ours := map[string]string{syncTargetLabel: "true"}
+	renewTime := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: leaderConfigMap}, Data: map[string]string{renewTimeKey: noon.Format(time.RFC3339)}}
+	l := newFakeStore(entry("florin", `{"mailbox": "m", "later": "field"}`, ours), entry("guilder", `{"mailbox": "n"}`, nil), renewTime).loaded(t)
+	if l.Get("florin").Mailbox != "m" || l.Get("guilder").Mailbox != "" || !l.PreviousRenewTime().Equal(noon) {
+		t.Errorf("got %+v, %+v, %v", l.Get("florin"), l.Get("guilder"), l.PreviousRenewTime())
+	}
+	// A hub that has lost its memory must not begin anew as if nothing had been.
+	torn := newFakeStore(entry("florin", `{"mailbox": `, ours))
+	if err := New(Options{Client: torn, Reader: torn, Clock: testclock.NewFakeClock(noon)}).load(t.Context()); err == nil {
+		t.Error("a torn entry is taken for an empty one")
+	}
+}
+
+// A hub writes once a minute that it leads, whatever the number of SyncTargets, and ends with its context.
+func TestStart(t *testing.T) {
+	s, clock := newFakeStore(), testclock.NewFakeClock(noon)
+	l := New(Options{Client: s, Reader: s, Clock: clock, Log: logr.Discard()})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- l.Start(ctx) }()
+	if err := l.WaitForLoad(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if err := New(Options{}).WaitForLoad(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Of two hubs that lead in two hosting clusters only one works with a provider workspace; replicas share a Lease.
+func TestOnlyOneHubWorks(t *testing.T) {
+	s, clock := newFakeStore(), testclock.NewFakeClock(noon)
+	hub := func(lease string) *Store {
+		return New(Options{Client: s, Reader: s, Clock: clock, Log: logr.Discard(), LeaseUID: func(context.Context) (string, error) { return lease, nil }})
+	}
+	begin := func(l *Store) error {
+		if err := l.load(t.Context()); err != nil {
+			return err
+		}
+		return l.renewLeader(t.Context())
+	}
+	first, atOnce := hub("one"), hub("other")
+	if err := errors.Join(first.load(t.Context()), atOnce.load(t.Context()), first.renewLeader(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if err := atOnce.renewLeader(t.Context()); !errors.Is(err, ErrOtherHubActive) {
+		t.Errorf("one that began at once: %v", err)
+	}
+	for name, test := range map[string]struct {
+		lease   string
+		refused bool
+	}{"another": {"other", true}, "a replica": {"one", false}, "one without a Lease": {"", false}} {
+		if err := begin(hub(test.lease)); errors.Is(err, ErrOtherHubActive) != test.refused || err != nil && !test.refused {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := first.renewLeader(t.Context()); err != nil {
+			t.Errorf("after %s the first does not go on: %v", name, err)
+		}
+	}
+	if err := s.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: leaderConfigMap}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.renewLeader(t.Context()); err != nil {
+		t.Errorf("after it was deleted: %v", err)
+	}
+	clock.Step(3 * time.Minute)
+	if err := begin(hub("one")); err != nil {
+		t.Errorf("a replica after a long time: %v", err)
+	}
+	if err := first.renewLeader(t.Context()); err != nil {
+		t.Errorf("two replicas of one Lease: %v", err)
+	}
+	clock.Step(3 * time.Minute)
+	began := make(chan error)
+	go func() { began <- begin(hub("other")) }()
+	awaitWaiter(clock)
+	clock.Step(otherHubTimeout)
+	if err := <-began; err != nil {
+		t.Errorf("after the first has ended: %v", err)
+	}
+	if err := first.renewLeader(t.Context()); !errors.Is(err, ErrOtherHubActive) {
+		t.Errorf("the first comes back: %v", err)
+	}
+}
+
+// awaitWaiter returns when somebody waits for the clock.
+func awaitWaiter(clock *testclock.FakeClock) {
+	for !clock.HasWaiters() {
+		runtime.Gosched()
+	}
+}
+
+// Hubs whose clocks differ, by whatever, find each other; only what they write counts.
+func TestOnlyOneHubWorksWhateverClocksSay(t *testing.T) {
+	for _, ahead := range []time.Duration{-24 * time.Hour, -10 * time.Minute, -3 * time.Minute, 0, 3 * time.Minute, 10 * time.Minute, 24 * time.Hour} {
+		t.Run(ahead.String(), func(t *testing.T) {
+			s := newFakeStore()
+			hub := func(lease string, ahead time.Duration) (*Store, *testclock.FakeClock) {
+				clock := testclock.NewFakeClock(noon.Add(ahead))
+				return New(Options{Client: s, Reader: s, Clock: clock, Log: logr.Discard(), LeaseUID: func(context.Context) (string, error) { return lease, nil }}), clock
+			}
+			first, _ := hub("one", 0)
+			if err := errors.Join(first.load(t.Context()), first.renewLeader(t.Context())); err != nil {
+				t.Fatal(err)
+			}
+			// load starts a hub by another Lease and returns its answer; meanwhile is done while it waits, if it does.
+			load := func(meanwhile func()) (*Store, error) {
+				other, clock := hub("other", ahead)
+				loaded := make(chan error, 1)
+				go func() { loaded <- other.load(t.Context()) }()
+				if ahead.Abs() >= otherHubTimeout {
+					awaitWaiter(clock)
+					meanwhile()
+					clock.Step(otherHubTimeout)
+				}
+				return other, <-loaded
+			}
+			lead := func() {
+				if err := first.renewLeader(t.Context()); err != nil {
+					t.Errorf("the first does not go on: %v", err)
+				}
+			}
+			if _, err := load(lead); !errors.Is(err, ErrOtherHubActive) {
+				t.Fatalf("beside one that writes: %v", err)
+			}
+			if ahead.Abs() < otherHubTimeout {
+				return
+			}
+			other, err := load(func() {})
+			if err != nil {
+				t.Fatalf("after one that has ended: %v", err)
+			}
+			// The first was only slow: it writes between what the other reads and what it writes, or after that.
+			lead()
+			if err := other.renewLeader(t.Context()); !errors.Is(err, ErrOtherHubActive) {
+				t.Fatalf("the first was quicker: %v", err)
+			}
+			if other, err = load(func() {}); err != nil {
+				t.Fatal(err)
+			}
+			if err := other.renewLeader(t.Context()); err != nil {
+				t.Fatalf("the other was quicker: %v", err)
+			}
+			if err := first.renewLeader(t.Context()); !errors.Is(err, ErrOtherHubActive) {
+				t.Fatalf("the first comes back: %v", err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			third, clock := hub("third", 100*time.Hour)
+			ended := make(chan error)
+			go func() { ended <- third.load(ctx) }()
+			awaitWaiter(clock)
+			cancel()
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				t.Fatalf("a hub that is stopped while it waits: %v", err)
+			}
+		})
+	}
+}
+
+func TestConfirm(t *testing.T) {
+	a, b := Cluster{ID: "a", Server: "x"}, Cluster{ID: "b", Server: "y"}
+	entry := Entry{Cluster: a, VerifiedGeneration: 3, Resources: []Resource{{GroupResource: metav1.GroupResource{Resource: "secrets"}}}}
+	entry.ConfirmCluster(b, noon)
+	want := []FormerCluster{{Cluster: a, Until: noon, Resources: []metav1.GroupResource{{Resource: "secrets"}}}}
+	if entry.Cluster != b || entry.VerifiedGeneration != 0 || !reflect.DeepEqual(entry.FormerClusters, want) {
+		t.Errorf("got %+v", entry)
+	}
+	entry.ConfirmCluster(a, noon)
+	if entry.Cluster != a || len(entry.FormerClusters) != 1 || entry.FormerClusters[0].ID != "b" {
+		t.Errorf("back again: %+v", entry)
+	}
+	for i := range 2 * maxFormerClusters {
+		entry.ConfirmCluster(Cluster{ID: fmt.Sprint(i)}, noon)
+	}
+	if last := entry.FormerClusters[len(entry.FormerClusters)-1].ID; len(entry.FormerClusters) != maxFormerClusters || last != fmt.Sprint(2*maxFormerClusters-2) {
+		t.Errorf("%d are remembered, the last %s", len(entry.FormerClusters), last)
+	}
+	empty := Entry{Cluster: a}
+	if empty.ConfirmCluster(b, noon); len(empty.FormerClusters) != 0 {
+		t.Errorf("nothing was placed there: %+v", empty)
+	}
+}
+
+func TestUnreadable(t *testing.T) {
+	forbidden := apierrors.NewForbidden(corev1.Resource("configmaps"), "", errors.New("no"))
+	if err := readError(forbidden); !errors.Is(err, forbidden) || !apierrors.IsForbidden(err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Whatever stands in the ledger is refused, or means the same when it is written again.
+func FuzzDecode(f *testing.F) {
+	for _, text := range []string{
+		"", "null", `{"name":"florin","mailbox":"1abc","cluster":{"id":"u"},"verified":3,"resources":[{"group":"apps","resource":"deployments","own":true}]}`,
+		`{"formerClusters":[{"id":"u","until":"2026-01-01T00:00:00+01:00","resources":[{"resource":"pods"}]}]}`,
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		entry, err := decode(text)
+		if err != nil {
+			return
+		}
+		copied := entry.clone()
+		written, err := copied.encode()
+		if err != nil {
+			t.Fatalf("%q was read and cannot be written: %v", text, err)
+		}
+		again, err := decode(written)
+		if err != nil {
+			t.Fatalf("%q was written as %q, which cannot be read: %v", text, written, err)
+		}
+		if rewritten, err := again.encode(); err != nil || rewritten != written {
+			t.Errorf("%q became %q at first and %q then: %v", text, written, rewritten, err)
+		}
+	})
+}

@@ -1,0 +1,269 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailboxes
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// batchPeriod is how long a round waits for suspects that come with the first one.
+	batchPeriod = 50 * time.Millisecond
+	// bindingSettlePeriod is how long a binding must have been unchanged before a list through it counts. When a claim is
+	// rejected and accepted again, kcp takes labels off all objects and puts them back one by one, and until it is done
+	// the binding's status still speaks of the time before.
+	bindingSettlePeriod = 10 * time.Second
+	// massDeletionDelay is how long many suspects wait until they are proven again.
+	massDeletionDelay = 10 * time.Second
+	// retryInterval is when a mailbox that proves nothing now is asked again. A change of its binding asks at once.
+	retryInterval = 30 * time.Second
+	// reboundRetryInterval is the same for a mailbox of which nothing is proven as long as it has the binding that it has.
+	reboundRetryInterval = time.Hour
+	// passTimeout bounds one round's requests.
+	passTimeout = time.Minute
+
+	// massDeletionCount, and manyOf with at least someSuspects, is how many suspects in one mailbox are too many to be
+	// believed at once. The floor keeps a mailbox of five objects from holding up each single deletion.
+	massDeletionCount   = 50
+	massDeletionDivisor = 5
+	massDeletionMinimum = 5
+)
+
+// AbsenceCandidate is an object that is to be removed from a target because of something not seen in its mailbox.
+type AbsenceCandidate struct {
+	Resource schema.GroupVersionResource
+	Key      types.NamespacedName
+	// Missing is true if the object itself is not seen any more, and false if what was seen is a reason by itself: a
+	// deletionTimestamp, or configs none of which selects it. Then only the binding has to be proven.
+	Missing bool
+}
+
+// AllObjects is the key of no object. The proof that it vanished says that the cache holds all that the mailbox has of a resource.
+var AllObjects = types.NamespacedName{Name: "(all)"}
+
+func missingCandidate(resource schema.GroupVersionResource, object *unstructured.Unstructured) AbsenceCandidate {
+	return AbsenceCandidate{Resource: resource, Key: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, Missing: true}
+}
+
+// VerifyAbsence asks for the proof of a suspicion. The subscribers' OnProven is called when it is decided, either way. Before
+// [Mailboxes.Start] the suspicion is only noted; the first one after it has all of the mailbox decided. Of a resource that
+// is not watched nothing can be proven.
+func (m *Mailboxes) VerifyAbsence(mailbox logicalcluster.Name, candidate AbsenceCandidate) {
+	// Under the lock, so that a resource that is let go takes its suspects along.
+	m.lock.RLock()
+	defer m.lock.RUnlock()
+	if slices.Contains(m.resources, candidate.Resource) {
+		m.absence.verify(m.ctx, mailbox, candidate)
+	}
+}
+
+// TakeVerifiedAbsence tells whether the suspicion has been proven since the object was last seen, and forgets the proof.
+func (m *Mailboxes) TakeVerifiedAbsence(mailbox logicalcluster.Name, candidate AbsenceCandidate) bool {
+	return m.absence.takeVerified(mailbox, candidate)
+}
+
+// WasRebound tells whether nothing that the mailbox lacks is taken for deleted, since it was bound again. That is found out when
+// something is suspected.
+func (m *Mailboxes) WasRebound(mailbox logicalcluster.Name) bool {
+	m.absence.lock.Lock()
+	defer m.absence.lock.Unlock()
+	state, ok := m.absence.states[mailbox]
+	return ok && state.rebound
+}
+
+// HiddenObjects are objects of a mailbox that kcp does not show to the hub although their claim is accepted.
+type HiddenObjects struct {
+	Count int
+	// Example is one of them.
+	Example AbsenceCandidate
+}
+
+// HiddenObjects returns what kcp hides of a mailbox, as far as it was shown before. Their copies stay as they are.
+func (m *Mailboxes) HiddenObjects(mailbox logicalcluster.Name) HiddenObjects {
+	m.absence.lock.Lock()
+	defer m.absence.lock.Unlock()
+	state, ok := m.absence.states[mailbox]
+	if !ok {
+		return HiddenObjects{}
+	}
+	return state.hiddenObjects
+}
+
+// setHidden takes down what a round has found.
+func (p *absenceVerifier) setHidden(mailbox logicalcluster.Name, hidden []AbsenceCandidate) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	found := HiddenObjects{Count: len(hidden)}
+	for i, candidate := range hidden {
+		if i == 0 || candidate.compare(found.Example) < 0 {
+			found.Example = candidate
+		}
+	}
+	p.stateLocked(mailbox).hiddenObjects = found
+}
+
+// compare orders suspects of a mailbox.
+func (s AbsenceCandidate) compare(other AbsenceCandidate) int {
+	return cmp.Or(cmp.Compare(s.Resource.Resource, other.Resource.Resource), cmp.Compare(s.Key.String(), other.Key.String()))
+}
+
+// absenceVerifier decides suspicions, all of one mailbox together.
+type absenceVerifier struct {
+	mailboxes *Mailboxes
+	// workspaceClient is that of the mailboxes.
+	workspaceClient func(logicalcluster.Name) (dynamic.Interface, error)
+	clock           clock.Clock
+	log             logr.Logger
+	running         sync.WaitGroup
+
+	lock   sync.Mutex
+	states map[logicalcluster.Name]*absenceState
+}
+
+func newAbsenceVerifier(mailboxes *Mailboxes, clock clock.Clock, log logr.Logger) *absenceVerifier {
+	return &absenceVerifier{mailboxes: mailboxes, workspaceClient: mailboxes.workspaceClient, clock: clock, log: log.WithName("proof"), states: map[logicalcluster.Name]*absenceState{}}
+}
+
+func (p *absenceVerifier) verify(ctx context.Context, mailbox logicalcluster.Name, candidate AbsenceCandidate) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	state := p.stateLocked(mailbox)
+	if _, ok := state.pending[candidate]; ok && state.running {
+		return
+	}
+	state.pending[candidate] = struct{}{}
+	if state.running {
+		state.notify()
+		return
+	}
+	if ctx == nil || ctx.Err() != nil {
+		return
+	}
+	state.running = true
+	p.running.Go(func() { p.run(ctx, mailbox) })
+}
+
+func (p *absenceVerifier) takeVerified(mailbox logicalcluster.Name, candidate AbsenceCandidate) bool {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	state, ok := p.states[mailbox]
+	if !ok {
+		return false
+	}
+	_, ok = state.verified[candidate]
+	delete(state.verified, candidate)
+	return ok
+}
+
+func (p *absenceVerifier) wait() { p.running.Wait() }
+
+// run holds rounds until nothing is pending.
+func (p *absenceVerifier) run(ctx context.Context, mailbox logicalcluster.Name) {
+	p.lock.Lock()
+	wake := p.stateLocked(mailbox).wake
+	p.lock.Unlock()
+	var delay time.Duration
+	for {
+		p.waitForPass(ctx, delay, wake)
+		candidates := p.pendingCandidates(ctx, mailbox)
+		if len(candidates) == 0 {
+			return
+		}
+		var result passResult
+		result, delay = p.runPass(ctx, mailbox, candidates)
+		p.applyResult(mailbox, result)
+	}
+}
+
+// waitForPass waits for delay or until it is woken, and then for a moment more, so that what comes together is decided together.
+func (p *absenceVerifier) waitForPass(ctx context.Context, delay time.Duration, wake <-chan struct{}) {
+	select {
+	case <-ctx.Done():
+	case <-wake:
+	case <-p.clock.After(delay):
+	}
+	select {
+	case <-ctx.Done():
+	case <-p.clock.After(batchPeriod):
+	}
+}
+
+// pendingCandidates returns what is pending, and ends the run if nothing is.
+func (p *absenceVerifier) pendingCandidates(ctx context.Context, mailbox logicalcluster.Name) []AbsenceCandidate {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	state := p.stateLocked(mailbox)
+	if ctx.Err() != nil || len(state.pending) == 0 {
+		state.running, state.hiddenObjects = false, HiddenObjects{}
+		if state.bindingVersion == "" {
+			delete(p.states, mailbox)
+		}
+		return nil
+	}
+	candidates := make([]AbsenceCandidate, 0, len(state.pending))
+	for candidate := range state.pending {
+		candidates = append(candidates, candidate)
+	}
+	return candidates
+}
+
+// passResult is what a round decided; suspects that are neither proven nor cleared stay pending. Those hidden are there, and not shown to
+// the hub.
+type passResult struct{ verified, cleared, hidden []AbsenceCandidate }
+
+func (v *passResult) add(candidate AbsenceCandidate, exists bool) {
+	if exists {
+		v.cleared = append(v.cleared, candidate)
+		return
+	}
+	v.verified = append(v.verified, candidate)
+}
+
+// applyResult keeps proofs for [Mailboxes.TakeVerifiedAbsence] unless the object was seen again meanwhile.
+func (p *absenceVerifier) applyResult(mailbox logicalcluster.Name, result passResult) {
+	p.lock.Lock()
+	state := p.stateLocked(mailbox)
+	var decided []AbsenceCandidate
+	for _, candidate := range result.verified {
+		if _, ok := state.pending[candidate]; ok {
+			delete(state.pending, candidate)
+			state.verified[candidate] = struct{}{}
+			decided = append(decided, candidate)
+		}
+	}
+	for _, candidate := range result.cleared {
+		delete(state.pending, candidate)
+	}
+	p.lock.Unlock()
+	for _, candidate := range append(decided, result.cleared...) {
+		for _, subscription := range p.mailboxes.subscribers.get(subscriptionKey{candidate.Resource, mailbox}) {
+			subscription.OnAbsenceDecided(candidate.Key)
+		}
+	}
+}

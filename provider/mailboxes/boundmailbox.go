@@ -1,0 +1,164 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailboxes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
+	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
+	"github.com/kcp-dev/sdk/apis/third_party/conditions/util/conditions"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+)
+
+var logicalClustersResource = corev1alpha1.SchemeGroupVersion.WithResource("logicalclusters")
+
+// boundMailbox is a mailbox that is bound and not going away.
+type boundMailbox struct {
+	endpoint *endpoint
+	client   dynamic.Interface
+	binding  *apisv1alpha2.APIBinding
+}
+
+var (
+	errNotLocated = errors.New("no endpoint, or more than one, shows the mailbox")
+	// errRebound is why nothing that a mailbox lacks counts as deleted: with a binding kcp deletes all that it stores of the
+	// export's own APIs, the configs too.
+	errRebound = errors.New("the mailbox was bound again, after what kcp had stored for its former binding was deleted with that")
+)
+
+// readBoundMailbox reads the mailbox's binding now, and fails unless the mailbox stands.
+func (p *absenceVerifier) readBoundMailbox(ctx context.Context, mailbox logicalcluster.Name) (*boundMailbox, error) {
+	endpoint := p.mailboxes.endpointFor(mailbox)
+	if endpoint == nil {
+		return nil, errNotLocated
+	}
+	cached := endpoint.binding(mailbox)
+	if cached == nil {
+		return nil, errNotLocated
+	}
+	client := endpoint.clientFor(mailbox)
+	var binding apisv1alpha2.APIBinding
+	if err := getInto(ctx, client, bindingsResource, cached.GetName(), &binding); err != nil {
+		return nil, err
+	}
+	var logicalCluster corev1alpha1.LogicalCluster
+	if err := getInto(ctx, client, logicalClustersResource, corev1alpha1.LogicalClusterName, &logicalCluster); err != nil {
+		return nil, err
+	}
+	switch {
+	case binding.DeletionTimestamp != nil:
+		return nil, fmt.Errorf("the binding %s is being deleted", binding.Name)
+	case binding.Status.Phase != apisv1alpha2.APIBindingPhaseBound:
+		return nil, fmt.Errorf("the binding %s is in phase %q", binding.Name, binding.Status.Phase)
+	case logicalCluster.DeletionTimestamp != nil:
+		return nil, fmt.Errorf("the mailbox is being deleted")
+	case logicalCluster.Status.Phase != corev1alpha1.LogicalClusterPhaseReady:
+		return nil, fmt.Errorf("the mailbox is in phase %q", logicalCluster.Status.Phase)
+	case isRebound(&binding, &logicalCluster):
+		return nil, errRebound
+	}
+	return &boundMailbox{endpoint: endpoint, client: client, binding: &binding}, nil
+}
+
+// isRebound tells whether the binding is not the one that the mailbox was made with: kcp binds what a workspace's type says
+// before it takes the workspace for initialized.
+func isRebound(binding *apisv1alpha2.APIBinding, logicalCluster *corev1alpha1.LogicalCluster) bool {
+	initialized := conditions.Get(logicalCluster, tenancyv1alpha1.WorkspaceInitialized)
+	return initialized != nil && initialized.Status == corev1.ConditionTrue && binding.CreationTimestamp.After(initialized.LastTransitionTime.Time)
+}
+
+// checkUnchanged fails if the mailbox's binding is not what it was, or is seen elsewhere.
+func (p *absenceVerifier) checkUnchanged(ctx context.Context, mailbox logicalcluster.Name, before *boundMailbox) error {
+	now, err := p.readBoundMailbox(ctx, mailbox)
+	if err == nil && (now.endpoint != before.endpoint || now.binding.ResourceVersion != before.binding.ResourceVersion) {
+		err = fmt.Errorf("the binding %s changed meanwhile", before.binding.Name)
+	}
+	return err
+}
+
+func getInto(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, name string, into any) error {
+	found, err := client.Resource(resource).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("cannot get %s %s: %w", resource.Resource, name, err)
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, into); err != nil {
+		return fmt.Errorf("cannot read %s %s: %w", resource.Resource, name, err)
+	}
+	return nil
+}
+
+// servesResource tells whether a resource is in force in a mailbox: bound with the export, or claimed, accepted and applied.
+func servesResource(binding *apisv1alpha2.APIBinding, resource schema.GroupResource) bool {
+	for _, bound := range binding.Status.BoundResources {
+		if bound.Group == resource.Group && bound.Resource == resource.Resource {
+			return true
+		}
+	}
+	// The list of applied claims names one again before all its objects are back, the condition does not (tried).
+	if !conditions.IsTrue(binding, apisv1alpha2.PermissionClaimsApplied) {
+		return false
+	}
+	accepted := false
+	for _, claim := range binding.Spec.PermissionClaims {
+		if claim.Group == resource.Group && claim.Resource == resource.Resource {
+			accepted = claim.State == apisv1alpha2.ClaimAccepted
+		}
+	}
+	for _, claim := range binding.Status.AppliedPermissionClaims {
+		if claim.Group == resource.Group && claim.Resource == resource.Resource {
+			return accepted
+		}
+	}
+	return false
+}
+
+// appliedClaim returns the claim by which the hub sees a resource in a mailbox, nil if it is bound with the export.
+func appliedClaim(binding *apisv1alpha2.APIBinding, resource schema.GroupResource) *apisv1alpha2.ScopedPermissionClaim {
+	for _, bound := range binding.Status.BoundResources {
+		if bound.Group == resource.Group && bound.Resource == resource.Resource {
+			return nil
+		}
+	}
+	for i := range binding.Status.AppliedPermissionClaims {
+		claim := &binding.Status.AppliedPermissionClaims[i]
+		if claim.Group == resource.Group && claim.Resource == resource.Resource {
+			return claim
+		}
+	}
+	return nil
+}
+
+// claimSelector returns which objects a claim is about, as a label selector; "" is all.
+func claimSelector(claim *apisv1alpha2.ScopedPermissionClaim) (string, error) {
+	if claim.Selector.MatchAll {
+		return "", nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(&claim.Selector.LabelSelector)
+	if err != nil {
+		return "", fmt.Errorf("cannot read the selector of the claim on %s: %w", claim.Resource, err)
+	}
+	return selector.String(), nil
+}

@@ -1,0 +1,233 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailboxes
+
+import (
+	"sync/atomic"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
+)
+
+// Projection is how much of an object the hub holds.
+type Projection int
+
+const (
+	// FullObject: all but the managedFields.
+	FullObject Projection = iota
+	// MetadataOnly: as much as selection needs. No config of the mailbox selects the object.
+	MetadataOnly
+	// IdentityOnly: only which object it is. It is beyond a limit; whether a config selects the object is unknown.
+	IdentityOnly
+)
+
+// exceededLimit says whose limits leave no room for more of an object than its [IdentityOnly].
+type exceededLimit int
+
+const (
+	withinLimits exceededLimit = iota
+	mailboxLimit
+	resourceLimit
+)
+
+// projectionField marks an object that is not held whole. Transformation removes the field from objects of a server.
+const projectionField = "synchub.dev/projection"
+
+// Values of the extentField. That of an identity says by whose limits no more is held.
+const (
+	projectionMetadata           = "Metadata"
+	projectionIdentity           = "Identity"
+	projectionIdentityByResource = "IdentityByResource"
+)
+
+// ProjectionOf returns how much of an object of a cache is held.
+func ProjectionOf(object *unstructured.Unstructured) Projection {
+	switch object.Object[projectionField] {
+	case nil:
+		return FullObject
+	case projectionMetadata:
+		return MetadataOnly
+	default:
+		return IdentityOnly
+	}
+}
+
+// exceededLimitOf returns by whose limits no more is held of an object of a cache than its identity.
+func exceededLimitOf(object *unstructured.Unstructured) exceededLimit {
+	switch {
+	case ProjectionOf(object) != IdentityOnly:
+		return withinLimits
+	case object.Object[projectionField] == projectionIdentityByResource:
+		return resourceLimit
+	default:
+		return mailboxLimit
+	}
+}
+
+const (
+	// lastAppliedAnnotation holds all of an object once more.
+	lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
+	// maxIdentityText is how many bytes one annotation or all finalizers may have that are held of an [IdentityOnly].
+	maxIdentityText = 4 << 10
+)
+
+// toMetadataOnly returns what selection needs of an object.
+func toMetadataOnly(object *unstructured.Unstructured) *unstructured.Unstructured {
+	kept := newPartialObject(object, projectionMetadata)
+	from, to := metadataFields(object), metadataFields(kept)
+	for _, field := range []string{"labels", "ownerReferences", "finalizers", "generation"} {
+		if value, ok := from[field]; ok {
+			to[field] = value
+		}
+	}
+	annotations, _ := from["annotations"].(map[string]any)
+	if _, ok := annotations[lastAppliedAnnotation]; !ok {
+		to["annotations"] = annotations
+		return kept
+	}
+	others := make(map[string]any, len(annotations)-1)
+	for key, value := range annotations {
+		if key != lastAppliedAnnotation {
+			others[key] = value
+		}
+	}
+	to["annotations"] = others
+	return kept
+}
+
+// toIdentityOnly returns which object it is, with those of the annotations given that are not long, and what keeps it from
+// being deleted.
+func toIdentityOnly(object *unstructured.Unstructured, annotations []string) *unstructured.Unstructured {
+	kept := newPartialObject(object, projectionIdentity)
+	from, to := metadataFields(object), metadataFields(kept)
+	all, _ := from["annotations"].(map[string]any)
+	few := map[string]any{}
+	for _, key := range append(annotations, logicalcluster.AnnotationKey) {
+		if text, ok := all[key].(string); ok && len(text) <= maxIdentityText {
+			few[key] = text
+		}
+	}
+	to["annotations"] = few
+	if finalizers := object.GetFinalizers(); len(finalizers) > 0 && totalLength(finalizers) <= maxIdentityText {
+		to["finalizers"] = from["finalizers"]
+	}
+	return kept
+}
+
+func newPartialObject(object *unstructured.Unstructured, projection string) *unstructured.Unstructured {
+	metadata := map[string]any{}
+	for _, field := range []string{"name", "namespace", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp"} {
+		if value, ok := metadataFields(object)[field]; ok {
+			metadata[field] = value
+		}
+	}
+	kept := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": object.Object["apiVersion"], "kind": object.Object["kind"], "metadata": metadata, projectionField: projection,
+	}}
+	// Whether a Secret is a ServiceAccount's token, which no config selects.
+	if kind, ok := object.Object["type"].(string); ok && len(kind) <= maxIdentityText {
+		kept.Object["type"] = kind
+	}
+	return kept
+}
+
+func metadataFields(object *unstructured.Unstructured) map[string]any {
+	metadata, _ := object.Object["metadata"].(map[string]any)
+	return metadata
+}
+
+func totalLength(texts []string) (length int) {
+	for _, text := range texts {
+		length += len(text)
+	}
+	return length
+}
+
+// cachedObject is what the cache of a resource holds of one object.
+type cachedObject struct {
+	current atomic.Pointer[unstructured.Unstructured]
+	// fullSize is what the whole object takes.
+	fullSize atomic.Int64
+	// identityBytes is what the object takes as an [IdentityOnly]; zero before a review asks.
+	identityBytes atomic.Int64
+	// listNumber is the number of the initial list that the object came with, zero if it came by an event.
+	listNumber uint32
+	// requested is true if a reader needs the whole object although no config selects it.
+	requested atomic.Bool
+
+	// selectionUnknown is true if the object is held whole because the mailbox's configs were unknown.
+	selectionUnknown bool
+	// What follows is guarded by the lock of the mailbox's account. charged is what the object counts for there; counted is
+	// false before it does and after it has left the cache.
+	countedBytes int64
+	counted      bool
+
+	// isPlaceholder is true of what stands for all objects of a closed mailbox.
+	isPlaceholder bool
+}
+
+var (
+	_ metav1.ObjectMetaAccessor = &cachedObject{}
+	_ runtime.Object            = &cachedObject{}
+)
+
+// GetObjectMeta makes indexes and keys of the object that is held.
+func (i *cachedObject) GetObjectMeta() metav1.Object { return i.current.Load() }
+
+// GetObjectKind implements [runtime.Object], so that an item can stand in a list.
+func (i *cachedObject) GetObjectKind() schema.ObjectKind { return i.current.Load() }
+
+// DeepCopyObject implements [runtime.Object].
+func (i *cachedObject) DeepCopyObject() runtime.Object {
+	copied := newCachedObject(i.current.Load().DeepCopy(), i.fullSize.Load())
+	copied.listNumber = i.listNumber
+	return copied
+}
+
+func newCachedObject(object *unstructured.Unstructured, size int64) *cachedObject {
+	made := &cachedObject{}
+	made.fullSize.Store(size)
+	made.current.Store(object)
+	return made
+}
+
+// currentSize is what the item's object takes now.
+func (i *cachedObject) currentSize() int64 {
+	object := i.current.Load()
+	if ProjectionOf(object) == FullObject {
+		return i.fullSize.Load()
+	}
+	return cachesize.SizeOf(object)
+}
+
+// toObject returns the object that an entry of a cache, or a tombstone of one, stands for.
+func toObject(entry any) *unstructured.Unstructured {
+	switch known := entry.(type) {
+	case cache.DeletedFinalStateUnknown:
+		return toObject(known.Obj)
+	case *cachedObject:
+		return known.current.Load()
+	default:
+		return entry.(*unstructured.Unstructured)
+	}
+}

@@ -1,0 +1,122 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailboxes
+
+import (
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+)
+
+// eventHandler routes the events of a resource to the subscribers of their mailboxes.
+func (e *endpoint) eventHandler(resource schema.GroupVersionResource) cache.ResourceEventHandler {
+	if resource == bindingsResource {
+		return cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(object any) { e.onBindingChanged(nil, object) },
+			UpdateFunc: func(old, object any) { e.onBindingChanged(old, object) },
+			DeleteFunc: func(object any) { e.onBindingDeleted(object) },
+		}
+	}
+	hand := func(object *unstructured.Unstructured, event Event) {
+		event.Key = types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+		for _, subscription := range e.owner.subscribers.get(subscriptionKey{resource, mailboxOf(object)}) {
+			subscription.OnEvent(event)
+		}
+	}
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(obj any, initial bool) {
+			object := toObject(obj)
+			e.owner.absence.clear(mailboxOf(object), missingCandidate(resource, object))
+			hand(object, Event{New: object, Initial: initial})
+		},
+		UpdateFunc: func(oldObj, obj any) {
+			old, object := toObject(oldObj), toObject(obj)
+			if old.GetResourceVersion() != object.GetResourceVersion() {
+				hand(object, Event{Old: old, New: object})
+			}
+		},
+		DeleteFunc: func(obj any) {
+			object := toObject(obj)
+			if _, unseen := obj.(cache.DeletedFinalStateUnknown); unseen {
+				// The deletion itself was not seen: the object was missing from a list, which may have been partial.
+				e.owner.absence.requireRelist(mailboxOf(object), resource)
+			}
+			hand(object, Event{Old: object})
+		},
+	}
+}
+
+// mailboxOf returns the mailbox that an object is in. [logicalcluster.From] does so too, and copies all annotations for it.
+func mailboxOf(object *unstructured.Unstructured) logicalcluster.Name {
+	name, _, _ := unstructured.NestedString(object.Object, "metadata", "annotations", logicalcluster.AnnotationKey)
+	return logicalcluster.Name(name)
+}
+
+func (e *endpoint) onBindingChanged(old, object any) {
+	binding := object.(*unstructured.Unstructured)
+	if old != nil && old.(*unstructured.Unstructured).GetResourceVersion() == binding.GetResourceVersion() {
+		return
+	}
+	mailbox := logicalcluster.From(binding)
+	e.owner.absence.observeBinding(mailbox, binding.GetResourceVersion())
+	e.owner.notifyMailboxReset(mailbox)
+	e.owner.EnqueueReview(mailbox)
+	before, _ := old.(*unstructured.Unstructured)
+	e.onSchemasChanged(e.schemas.update(before, binding))
+}
+
+// onSchemasChanged watches anew what all mailboxes have by another schema now.
+func (e *endpoint) onSchemasChanged(resources []schema.GroupResource) {
+	if len(resources) > 0 {
+		e.log.Info("mailboxes have changed schemas", "resources", resources)
+		// It waits for handlers, of which this is one.
+		e.restarting.Go(func() { e.restartInformers(resources) })
+	}
+}
+
+// onBindingDeleted drops what was known about a mailbox that is unbound or deleted. Its objects have become Unknown.
+func (e *endpoint) onBindingDeleted(object any) {
+	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = tombstone.Obj
+	}
+	binding := object.(*unstructured.Unstructured)
+	e.owner.releaseMailbox(logicalcluster.From(binding))
+	e.clients.Evict(logicalcluster.From(binding).Path())
+	e.onSchemasChanged(e.schemas.update(binding, nil))
+}
+
+// releaseMailbox drops what was known about a mailbox that an endpoint does not show any more. Where it is seen by another one,
+// it is looked at anew.
+func (m *Mailboxes) releaseMailbox(mailbox logicalcluster.Name) {
+	m.absence.forgetMailbox(mailbox)
+	for _, configs := range []bool{true, false} {
+		if m.usageOf(mailbox, configs).evicted.Swap(false) {
+			m.evictedCount.Add(-1)
+		}
+	}
+	if m.awaitingRelist.Load() > 0 {
+		for _, informer := range append(m.limitedInformers(true), m.limitedInformers(false)...) {
+			informer.relistDone(mailbox, 0)
+		}
+	}
+	m.deleteUnusedUsage(mailbox)
+	if m.endpointFor(mailbox) != nil {
+		m.notifyMailboxReset(mailbox)
+	}
+}

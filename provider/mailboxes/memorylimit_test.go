@@ -1,0 +1,277 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailboxes
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	testclock "k8s.io/utils/clock/testing"
+)
+
+// configMapIn returns a selected ConfigMap of about so many bytes in a mailbox.
+func configMapIn(mailbox logicalcluster.Name, name string, size int) *unstructured.Unstructured {
+	made := configMapOf(name, size/2, selectedLabel)
+	made.SetUID(types.UID(mailbox.String() + "/" + name))
+	annotations := made.GetAnnotations()
+	annotations[logicalcluster.AnnotationKey] = mailbox.String()
+	made.SetAnnotations(annotations)
+	return made
+}
+
+// newTotal returns a cache of mailboxes that may take so many bytes together.
+func newTotal(t *testing.T, policy CachePolicy, limit int64, all ...logicalcluster.Name) *testInformer {
+	t.Helper()
+	c := newTestInformer(t, policy)
+	owner := c.endpoint.owner
+	owner.memory.limit = limit
+	c.informer = filled(t, nil)
+	c.cached.AddToParent(&owner.memory.cached)
+	c.endpoint.informers[bindingsResource] = &wildcardInformer{endpoint: c.endpoint, resource: bindingsResource, informer: filled(t, bindings(all...)), cancel: func() {}}
+	owner.endpoints["https://one"] = c.endpoint
+	return c
+}
+
+// runReviews reviews what is to be reviewed, and returns of how many mailboxes.
+func (c *testInformer) runReviews(t *testing.T) (count int) {
+	t.Helper()
+	owner := c.endpoint.owner
+	for ; owner.reviewQueue.Len() > 0; count++ {
+		mailbox, _ := owner.reviewQueue.Get()
+		if _, err := owner.review(t.Context(), mailbox); err != nil {
+			t.Fatal(err)
+		}
+		owner.reviewQueue.Forget(mailbox)
+		owner.reviewQueue.Done(mailbox)
+	}
+	return count
+}
+
+// The largest mailboxes are cut first, down to a common level, and those that are small notice nothing. When one of the largest
+// is emptied, those that were cut are reviewed, to be fetched.
+func TestTheTotalIsShared(t *testing.T) {
+	g := NewWithT(t)
+	const limit, size = 1_000_000, 20_000
+	c := newTotal(t, &labelPolicy{}, limit, "small", "large", "huge")
+	owner := c.endpoint.owner
+	g.Expect(ProjectionOf(c.update(t, configMapIn("small", "first", size)))).To(Equal(FullObject))
+	for number := range 22 {
+		c.update(t, configMapIn("large", fmt.Sprint("object-", number), size))
+	}
+	g.Expect(owner.memory.isAboveSoftLimit()).To(BeFalse())
+	for number := range 100 {
+		c.update(t, configMapIn("huge", fmt.Sprint("object-", number), size))
+	}
+	g.Expect(owner.memory.cached.Bytes()).To(BeNumerically("<=", limit+100*2_000), "no more is held than fits, and which objects the others are")
+	g.Expect(owner.MailboxLimitError("huge")).To(MatchError(ContainSubstring("all mailboxes together have more than the hub's 1000000 bytes")))
+	g.Expect(owner.MailboxLimitError("small").IdentityOnly).To(BeZero())
+
+	owner.updateFairShare()
+	for c.runReviews(t) > 0 {
+	}
+	level := owner.memory.fairShare.Load()
+	g.Expect(level).To(And(BeNumerically(">", limit/4), BeNumerically("<", limit/2)))
+	g.Expect(owner.memory.cached.Bytes()).To(BeNumerically("<=", owner.memory.softLimit()))
+	for _, mailbox := range []logicalcluster.Name{"large", "huge"} {
+		usage := owner.usage(mailbox)
+		g.Expect(usage.bytes).To(And(BeNumerically("<=", level), BeNumerically(">", level-2*size)), mailbox.String())
+		g.Expect(owner.MailboxLimitError(mailbox)).To(MatchError(And(ContainSubstring(fmt.Sprint(level)), ContainSubstring("--mailboxes-max-bytes"))))
+	}
+	g.Expect(ProjectionOf(c.update(t, configMapIn("small", "second", size)))).To(Equal(FullObject), "a small mailbox may grow")
+	owner.updateFairShare()
+	g.Expect(owner.memory.fairShare.Load()).To(Equal(level), "nothing has changed by much")
+	g.Expect(c.runReviews(t)).To(BeZero())
+
+	for number := range 100 {
+		c.remove(t, configMapIn("huge", fmt.Sprint("object-", number), size))
+	}
+	for owner.reviewQueue.Len() > 0 {
+		mailbox, _ := owner.reviewQueue.Get()
+		g.Expect(mailbox).To(BeEquivalentTo("huge"))
+		owner.reviewQueue.Done(mailbox)
+	}
+	owner.updateFairShare()
+	g.Expect(owner.memory.fairShare.Load()).To(BeZero())
+	mailbox, _ := owner.reviewQueue.Get()
+	g.Expect(mailbox).To(BeEquivalentTo("large"))
+	g.Expect(owner.reviewQueue.Len()).To(BeZero())
+}
+
+// While a first list comes in nothing is counted yet, and still no more is held than fits.
+func TestAFirstListFitsTheTotal(t *testing.T) {
+	g := NewWithT(t)
+	const limit, size, count = 1_000_000, 20_000, 300
+	c := newTotal(t, &labelPolicy{}, limit)
+	owner := c.endpoint.owner
+	c.beginList()
+	var bytes int64
+	for number := range count {
+		listed, _ := c.transform(configMapIn(logicalcluster.Name(fmt.Sprint("mailbox-", number/10)), fmt.Sprint(number), size))
+		bytes += listed.(*cachedObject).currentSize()
+		g.Expect(owner.memory.pending.Load()).To(Equal(bytes))
+	}
+	g.Expect(bytes).To(BeNumerically("<=", limit+count*2_000))
+	g.Expect(owner.memory.wake).To(Receive(), "the level is set")
+	c.beginList()
+	g.Expect(owner.memory.pending.Load()).To(BeZero(), "the list has failed, and is asked for again")
+}
+
+// However many mailboxes come, change and go, the total is what they take, each by itself.
+func TestTheTotalIsTheSumOfTheUsages(t *testing.T) {
+	g := NewWithT(t)
+	random := rand.New(rand.NewPCG(9, 10)) //nolint:gosec // a test that can be repeated
+	var all []logicalcluster.Name
+	for number := range 40 {
+		all = append(all, logicalcluster.Name(fmt.Sprint("mailbox-", number)))
+	}
+	c := newTotal(t, &labelPolicy{}, 300_000, all...)
+	owner := c.endpoint.owner
+	for step := range 2_000 {
+		made := configMapIn(all[random.IntN(len(all))>>random.IntN(5)], fmt.Sprint(random.IntN(6)), random.IntN(12_000))
+		if random.IntN(5) == 0 {
+			c.remove(t, made)
+		} else {
+			c.update(t, made)
+		}
+		if step%50 == 0 {
+			owner.updateFairShare()
+		}
+		var sum int64
+		owner.forEachUsage(func(_ logicalcluster.Name, account *usage, _ bool) { sum += account.bytes })
+		g.Expect(owner.memory.cached.Bytes()).To(Equal(sum), "step %d", step)
+		g.Expect(sum).To(BeNumerically("<=", owner.memory.limit+240*2_000))
+	}
+}
+
+// Of a mailbox with more objects than can be known nothing is held: it is Unknown, nothing is proven of it, and what the watch
+// tells of it is dropped. When it is opened its objects are listed, and until then nothing that is missing is believed to be gone.
+func TestAMailboxIsEvicted(t *testing.T) {
+	g := NewWithT(t)
+	c := newTotal(t, &labelPolicy{limits: Limits{Bytes: 20_000}}, 0, here, there)
+	owner := c.endpoint.owner
+	c.update(t, configMapIn(there, "other", 100))
+	gone := AbsenceCandidate{Resource: configMaps, Key: key("gone"), Missing: true}
+	doubtful := func() bool {
+		docket := owner.absence.stateLocked(here)
+		isDoubtful := len(docket.verified) == 0 && docket.verifiedCaches[configMaps] == ""
+		docket.verified[gone], docket.verifiedCaches[configMaps] = struct{}{}, "1"
+		return isDoubtful
+	}
+	g.Expect(doubtful()).To(BeTrue())
+	var last *unstructured.Unstructured
+	for number := 0; !owner.isEvicted(here, false); number++ {
+		g.Expect(number).To(BeNumerically("<", 30))
+		last = configMapIn(here, fmt.Sprint("object-", number), 10_000)
+		c.update(t, last)
+		c.runReviews(t)
+	}
+	g.Expect(owner.evictionSignal).To(Receive())
+	g.Expect(owner.MailboxLimitError(here)).To(MatchError(And(ContainSubstring("or more"), ContainSubstring("20000 bytes"))))
+	_, state := owner.Get(configMaps, here, key(last.GetName()))
+	g.Expect(state).To(Equal(Unknown))
+	_, known := owner.List(configMaps, here)
+	g.Expect(known).To(BeFalse())
+	_, state = owner.Get(configMaps, there, key("other"))
+	g.Expect(state).To(Equal(Present), "others notice nothing")
+	g.Expect(doubtful()).To(BeTrue(), "what was proven of it is forgotten")
+	result, _ := owner.absence.runPass(t.Context(), here, []AbsenceCandidate{{Resource: configMaps, Key: key(last.GetName())}, {Resource: configMaps, Key: key(last.GetName()), Missing: true}})
+	g.Expect(result.verified).To(BeEmpty())
+	g.Expect(result.cleared).To(BeEmpty())
+
+	held := len(c.informer.GetStore().ListKeys())
+	for number := range 50 {
+		c.update(t, configMapIn(here, fmt.Sprint("more-", number), 10))
+	}
+	g.Expect(c.informer.GetStore().ListKeys()).To(HaveLen(held+1), "what comes is dropped but for a placeholder")
+
+	owner.dropFromCaches(evictionKey{here, false})
+	g.Expect(c.informer.GetStore().ListKeys()).To(HaveLen(2), "that of the other mailbox, and the placeholder")
+	g.Expect(c.countedObjects).To(HaveLen(1))
+	g.Expect([]int64{owner.usage(here).objects, owner.usage(here).bytes}).To(Equal([]int64{0, 0}))
+	g.Expect(owner.MailboxLimitError(here).Objects).To(BeNumerically(">", 10), "it is still told")
+
+	owner.readmit(here, false)
+	stateOf := func() State {
+		_, state := owner.Get(configMaps, here, key(last.GetName()))
+		return state
+	}
+	g.Expect(stateOf()).To(Equal(Unknown), "it is not listed yet")
+	_, state = owner.Get(configMaps, there, key("other"))
+	g.Expect(state).To(Equal(Present), "others notice nothing")
+	former := c.endOfListMarkers()[0]
+	owner.evict(here, false, 1)
+	owner.readmit(here, false)
+	c.handler.OnAdd(former, false)
+	g.Expect(stateOf()).To(Equal(Unknown), "a list that began before does not count")
+	g.Expect(c.informer.GetIndexer().Add(c.endOfListMarkers()[0])).To(Succeed())
+	c.handler.OnUpdate(former, c.endOfListMarkers()[0])
+	g.Expect(stateOf()).To(Equal(Absent))
+	g.Expect(owner.awaitingRelist.Load()).To(BeZero())
+	g.Expect(c.informer.GetStore().ListKeys()).To(HaveLen(2), "what ended the list is gone")
+	owner.evict(here, false, 1)
+	owner.readmit(here, false)
+	owner.releaseMailbox(here)
+	g.Expect(owner.awaitingRelist.Load()).To(BeZero(), "nobody waits for what is gone")
+	g.Expect(doubtful()).To(BeTrue(), "what the caches do not hold yet must not be taken for gone")
+	g.Expect(ProjectionOf(c.update(t, configMapIn(here, "again", 100)))).To(Equal(FullObject))
+}
+
+// A mailbox that is closed again and again is counted less and less often.
+func TestReadmissionsBecomeRarer(t *testing.T) {
+	g := NewWithT(t)
+	now := testclock.NewFakeClock(time.Unix(1_000, 0))
+	var evicted evictionState
+	var waits []time.Duration
+	for range 12 {
+		evicted.recordFailure(now.Now())
+		waits = append(waits, evicted.nextAttempt().Sub(now.Now()))
+		now.SetTime(evicted.nextAttempt())
+	}
+	g.Expect(waits[:3]).To(Equal([]time.Duration{readmitAfter, 2 * readmitAfter, 4 * readmitAfter}))
+	g.Expect(waits[11]).To(Equal(maxReadmitDelay))
+	now.Step(3 * maxReadmitDelay)
+	evicted.recordFailure(now.Now())
+	g.Expect(evicted.nextAttempt().Sub(now.Now())).To(Equal(readmitAfter))
+}
+
+// What bounds the total costs an event no allocation.
+func TestTheTotalCostsNoAllocation(t *testing.T) {
+	g := NewWithT(t)
+	allocations := func(limit int64) float64 {
+		c := newTotal(t, &labelPolicy{limits: Limits{Bytes: 1 << 20}}, limit)
+		before := cachedItem(t, c, configMapIn(here, "object", 1_000))
+		return testing.AllocsPerRun(200, func() {
+			made, _ := c.transform(configMapIn(here, "object", 1_000))
+			c.handler.OnUpdate(before, made)
+			before = made.(*cachedObject)
+		})
+	}
+	g.Expect(allocations(1 << 30)).To(Equal(allocations(0)))
+}
+
+// cachedItem returns the item by which the cache holds an object.
+func cachedItem(t *testing.T, c *testInformer, object *unstructured.Unstructured) *cachedObject {
+	t.Helper()
+	c.update(t, object)
+	return c.informer.GetIndexer().List()[0].(*cachedObject)
+}

@@ -1,0 +1,91 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailboxes
+
+import (
+	"github.com/kcp-dev/logicalcluster/v3"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// NamingConflict is why kcp does not bind all of the export in a mailbox.
+type NamingConflict struct {
+	// Binding is the name of the mailbox's APIBinding, Message what kcp says there.
+	Binding, Message string
+}
+
+// NamingConflict returns the conflict that kcp reports on the mailbox's APIBinding, nil if there is none. It is not known for a
+// mailbox that no endpoint shows, or more than one.
+func (m *Mailboxes) NamingConflict(mailbox logicalcluster.Name) (conflict *NamingConflict, known bool) {
+	binding := m.bindingOf(mailbox)
+	if binding == nil {
+		return nil, false
+	}
+	condition := findCondition(binding, string(apisv1alpha2.BindingUpToDate))
+	if condition["status"] != "False" || condition["reason"] != apisv1alpha2.NamingConflictsReason {
+		return nil, true
+	}
+	message, _ := condition["message"].(string)
+	return &NamingConflict{Binding: binding.GetName(), Message: message}, true
+}
+
+// IsKnownNotServed tells whether the mailbox is known not to serve a resource, which is neither bound there nor claimed and accepted.
+func (m *Mailboxes) IsKnownNotServed(mailbox logicalcluster.Name, resource schema.GroupResource) bool {
+	binding := m.bindingOf(mailbox)
+	return binding != nil && !listsResource(binding, resource, "status", "boundResources") && !listsResource(binding, resource, "status", "appliedPermissionClaims")
+}
+
+// bindingOf returns the mailbox's binding as the only endpoint that has one shows it, or nil.
+func (m *Mailboxes) bindingOf(mailbox logicalcluster.Name) *unstructured.Unstructured {
+	endpoint := m.endpointFor(mailbox)
+	if endpoint == nil {
+		return nil
+	}
+	return endpoint.binding(mailbox)
+}
+
+// listsResource tells whether a list of a binding has the resource.
+func listsResource(binding *unstructured.Unstructured, resource schema.GroupResource, path ...string) bool {
+	for _, item := range nestedMaps(binding, path...) {
+		group, _ := item["group"].(string)
+		if item["resource"] == resource.Resource && group == resource.Group {
+			return true
+		}
+	}
+	return false
+}
+
+func findCondition(binding *unstructured.Unstructured, kind string) map[string]any {
+	for _, condition := range nestedMaps(binding, "status", "conditions") {
+		if condition["type"] == kind {
+			return condition
+		}
+	}
+	return nil
+}
+
+func nestedMaps(binding *unstructured.Unstructured, path ...string) (items []map[string]any) {
+	found, _, _ := unstructured.NestedFieldNoCopy(binding.Object, path...)
+	all, _ := found.([]any)
+	for _, item := range all {
+		if fields, ok := item.(map[string]any); ok {
+			items = append(items, fields)
+		}
+	}
+	return items
+}

@@ -1,0 +1,64 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailboxes
+
+import (
+	"testing"
+
+	"github.com/go-logr/logr"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestLists(t *testing.T) {
+	binding := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{
+		"boundResources":          []any{"odd", map[string]any{"group": "acme.io", "resource": "gizmos"}},
+		"appliedPermissionClaims": []any{map[string]any{"resource": "configmaps"}},
+		"conditions":              []any{map[string]any{"type": "BindingUpToDate", "status": "False", "reason": "NamingConflicts"}},
+	}}}
+	gizmos, configMaps := schema.GroupResource{Group: "acme.io", Resource: "gizmos"}, schema.GroupResource{Resource: "configmaps"}
+	for _, test := range []struct {
+		resource schema.GroupResource
+		path     string
+		want     bool
+	}{
+		{gizmos, "boundResources", true}, {gizmos, "appliedPermissionClaims", false}, {configMaps, "appliedPermissionClaims", true},
+		{schema.GroupResource{Resource: "gizmos"}, "boundResources", false}, {schema.GroupResource{Group: "acme.io", Resource: "configmaps"}, "appliedPermissionClaims", false},
+		{gizmos, "absent", false},
+	} {
+		if got := listsResource(binding, test.resource, "status", test.path); got != test.want {
+			t.Errorf("lists(%s, %s) = %t", test.resource, test.path, got)
+		}
+	}
+	if got := findCondition(binding, "BindingUpToDate"); got["reason"] != "NamingConflicts" {
+		t.Errorf("conditionOf: %v", got)
+	}
+	if got := findCondition(binding, "Ready"); got["status"] != nil {
+		t.Errorf("conditionOf: %v", got)
+	}
+}
+
+func TestAMailboxThatNobodyShowsLacksNothing(t *testing.T) {
+	boxes := New(nil, "root:synchub", "mailbox", nil, nil, logr.Discard())
+	if conflict, known := boxes.NamingConflict("nowhere"); conflict != nil || known {
+		t.Errorf("NamingConflict: %v, %t", conflict, known)
+	}
+	if boxes.IsKnownNotServed("nowhere", schema.GroupResource{Resource: "configmaps"}) {
+		t.Error("Lacks says so of a mailbox of which nothing is known")
+	}
+}

@@ -1,0 +1,110 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailboxes
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// schemaTracker counts by which schemas the mailboxes of an endpoint have their resources.
+//
+// kcp serves a wildcard watch by the schema that one of the bindings has at that moment. A watch that began before all had
+// moved to a changed schema goes on without the fields that are new, and shows objects without them.
+type schemaTracker struct {
+	lock sync.Mutex
+	// counts holds, by resource, how many bindings have each schema; agreed is the last that all had.
+	counts        map[schema.GroupResource]map[string]int
+	agreedSchemas map[schema.GroupResource]string
+}
+
+func newSchemaTracker() *schemaTracker {
+	return &schemaTracker{counts: map[schema.GroupResource]map[string]int{}, agreedSchemas: map[schema.GroupResource]string{}}
+}
+
+// update notes that a binding changed, from nil if it is new and to nil if it is gone, and returns the resources of which
+// all bindings have another schema now than all had before.
+func (b *schemaTracker) update(before, after *unstructured.Unstructured) (changed []schema.GroupResource) {
+	if b == nil {
+		return nil
+	}
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	touched := map[schema.GroupResource]bool{}
+	for resource, uid := range schemasOf(before) {
+		touched[resource] = true
+		if b.counts[resource][uid]--; b.counts[resource][uid] <= 0 {
+			delete(b.counts[resource], uid)
+		}
+	}
+	for resource, uid := range schemasOf(after) {
+		touched[resource] = true
+		if b.counts[resource] == nil {
+			b.counts[resource] = map[string]int{}
+		}
+		b.counts[resource][uid]++
+	}
+	for resource := range touched {
+		if len(b.counts[resource]) != 1 {
+			continue
+		}
+		for uid := range b.counts[resource] {
+			if former := b.agreedSchemas[resource]; former != "" && former != uid {
+				changed = append(changed, resource)
+			}
+			b.agreedSchemas[resource] = uid
+		}
+	}
+	return changed
+}
+
+// schemasOf returns, by resource, the UID of the schema by which a binding has it.
+func schemasOf(binding *unstructured.Unstructured) map[schema.GroupResource]string {
+	if binding == nil {
+		return nil
+	}
+	found := map[schema.GroupResource]string{}
+	all, _, _ := unstructured.NestedSlice(binding.Object, "status", "boundResources")
+	for _, item := range all {
+		fields, _ := item.(map[string]any)
+		group, _ := fields["group"].(string)
+		resource, _ := fields["resource"].(string)
+		if uid, _, _ := unstructured.NestedString(fields, "schema", "UID"); uid != "" {
+			found[schema.GroupResource{Group: group, Resource: resource}] = uid
+		}
+	}
+	return found
+}
+
+// restartInformers watches the resources from the beginning. Until their caches are filled nothing is known of their objects.
+func (e *endpoint) restartInformers(resources []schema.GroupResource) {
+	var ended []*wildcardInformer
+	e.lock.Lock()
+	for _, resource := range resources {
+		for watched, informer := range e.informers {
+			if watched.GroupResource() == resource && e.ctx.Err() == nil {
+				ended = append(ended, informer)
+				e.informers[watched] = startWildcardInformer(e, watched)
+				e.owner.absence.forgetResource(watched)
+			}
+		}
+	}
+	e.lock.Unlock()
+	stopWildcardInformers(ended)
+}

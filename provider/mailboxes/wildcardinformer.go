@@ -1,0 +1,384 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailboxes
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	kcpcache "github.com/kcp-dev/apimachinery/v2/pkg/cache"
+	kcpinformers "github.com/kcp-dev/apimachinery/v2/third_party/informers"
+	"github.com/kcp-dev/logicalcluster/v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
+	"github.com/synchub-dev/synchub/provider/transport"
+)
+
+const (
+	// wildcardPageSize is how many objects one page of a wildcard list has at most.
+	wildcardPageSize = 100
+	// maxConcurrentPages is how many pages of lists an endpoint is asked for at once: before an object is counted it takes memory, too.
+	maxConcurrentPages = 4
+)
+
+// wildcardInformer is the wildcard list and watch of one resource at one endpoint.
+type wildcardInformer struct {
+	endpoint *endpoint
+	resource schema.GroupVersionResource
+	informer kcpcache.ScopeableSharedIndexInformer
+	log      logr.Logger
+	cached   cachesize.Counter
+	// configs is true if the objects are configs.
+	configs bool
+	// items are those that count in the accounts of their mailboxes.
+	countedLock    sync.Mutex
+	countedObjects map[types.UID]*cachedObject
+	// initialList is the list that is being read, and delivered the number of the last one of which something has come to the
+	// handler. The fill is the reflector's.
+	initialList       initialList
+	lastDeliveredList atomic.Uint32
+	// pendingBytes is how much the list brings that is not counted yet; ended is set when the informer is stopped.
+	pendingBytes atomic.Int64
+	ended        atomic.Bool
+	// unlisted are the mailboxes that were opened, and when, and of which no list has come since.
+	awaitingRelistLock sync.Mutex
+	awaitingRelist     map[logicalcluster.Name]uint64
+	// attempted is closed when the cache is filled, or an attempt to fill it has failed.
+	attempted     chan struct{}
+	markAttempted func()
+	// failed is set when an attempt to fill the cache fails. Attempts go on.
+	failed atomic.Bool
+
+	ctx     context.Context
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+}
+
+// startWildcardInformer starts the wildcard watch of a resource, until stopWatching or the end of the endpoint.
+func startWildcardInformer(endpoint *endpoint, resource schema.GroupVersionResource) *wildcardInformer {
+	w := &wildcardInformer{
+		endpoint: endpoint, resource: resource, log: endpoint.log.WithValues("resource", resource.String()),
+		countedObjects: map[types.UID]*cachedObject{}, attempted: make(chan struct{}), configs: endpoint.owner.isConfig(resource),
+	}
+	w.cached.AddToParent(&endpoint.owner.memory.cached)
+	w.markAttempted = sync.OnceFunc(func() { close(w.attempted) })
+	w.ctx, w.cancel = context.WithCancel(endpoint.ctx)
+	w.informer = kcpinformers.NewSharedIndexInformer(
+		&cache.ListWatch{ListWithContextFunc: w.list, WatchFuncWithContext: w.watch},
+		&unstructured.Unstructured{},
+		0,
+		cache.Indexers{kcpcache.ClusterIndexName: kcpcache.ClusterIndexFunc},
+	)
+	// All of these fail only on an informer that has been started.
+	_ = w.informer.SetTransform(w.transform)
+	_ = w.informer.SetIgnoreFunc(kcp.NewUnlistedDeleter(w.informer))
+	_ = w.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
+		w.log.V(1).Info("the watch ended and will be taken up again", "error", err.Error())
+	})
+	handled, _ := w.informer.AddEventHandler(w.countingHandler(endpoint.eventHandler(resource)))
+	w.running.Go(func() {
+		w.informer.RunWithContext(w.ctx)
+		w.releaseUsage()
+		w.ended.Store(true)
+		w.releasePending()
+		w.cancelRelists()
+	})
+	w.running.Go(func() {
+		select {
+		case <-w.ctx.Done():
+		case <-handled.HasSyncedChecker().Done():
+			w.log.V(1).Info("the cache is filled", "objects", len(w.informer.GetStore().ListKeys()))
+			w.markAttempted()
+			endpoint.onCacheFilled(resource)
+		}
+	})
+	return w
+}
+
+// stopWildcardInformers returns when nothing of the watches is left.
+func stopWildcardInformers(all []*wildcardInformer) {
+	for _, informer := range all {
+		informer.cancel()
+	}
+	for _, informer := range all {
+		informer.running.Wait()
+	}
+}
+
+// isSyncing tells whether the cache is not filled yet and nothing is known that prevents it.
+func (w *wildcardInformer) isSyncing() bool { return !w.informer.HasSynced() && !w.failed.Load() }
+
+// list lists as soon as the virtual workspace serves the resource, which takes it up to a few seconds after the first
+// mailbox was bound or the resource was published. A failed list would make the reflector wait for half a minute before
+// long.
+func (w *wildcardInformer) list(ctx context.Context, options metav1.ListOptions) (list runtime.Object, err error) {
+	w.waitForConfigs(ctx)
+	untilServed := wait.Backoff{Duration: 250 * time.Millisecond, Factor: 1.2, Steps: 20, Cap: 5 * time.Second}.DelayFunc()
+	err = untilServed.Until(ctx, true, true, func(ctx context.Context) (bool, error) {
+		list, err = w.listPages(ctx, options)
+		w.recordResult(err)
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	return list, err
+}
+
+func (w *wildcardInformer) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	if options.SendInitialEvents != nil && *options.SendInitialEvents {
+		if w.endpoint.owner.awaitingRelist.Load() > 0 && len(w.endOfListMarkers()) > 0 {
+			return nil, errInOrder
+		}
+		w.waitForConfigs(ctx)
+		w.beginList()
+	}
+	stream, err := w.endpoint.clients.ClusterOrDie(logicalcluster.Wildcard).Resource(w.resource).Watch(ctx, options)
+	// A server that refuses a watch, perhaps because it does not list by watches, is asked for a list next.
+	if _, isRefused := errors.AsType[*apierrors.StatusError](err); !isRefused {
+		w.recordResult(err)
+	}
+	return stream, err
+}
+
+// recordResult takes down how a request was answered.
+func (w *wildcardInformer) recordResult(err error) {
+	if w.ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		w.log.V(1).Info("cannot list or watch", "error", err.Error())
+		w.failed.Store(true)
+		w.markAttempted()
+	}
+	w.endpoint.recordResult(w.resource, err)
+}
+
+// waitForConfigs waits until the configs of the mailboxes are known, as far as they can be: by them it is decided how much is
+// held of an object that a list brings.
+func (w *wildcardInformer) waitForConfigs(ctx context.Context) {
+	if w.isAlwaysWatched() || w.endpoint.owner.policy == nil {
+		return
+	}
+	for _, resource := range w.endpoint.owner.alwaysWatched {
+		w.endpoint.lock.RLock()
+		configs := w.endpoint.informers[resource]
+		w.endpoint.lock.RUnlock()
+		if configs == nil {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-configs.attempted:
+		}
+	}
+}
+
+// isAlwaysWatched tells whether the resource is one of those by which the hub works: bindings and configs.
+func (w *wildcardInformer) isAlwaysWatched() bool { return w.configs || w.resource == bindingsResource }
+
+// cachedObjectList are a list that holds no more of each object than the cache will.
+type cachedObjectList struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+	Items []runtime.Object
+}
+
+// DeepCopyObject implements [runtime.Object].
+func (l *cachedObjectList) DeepCopyObject() runtime.Object {
+	return &cachedObjectList{l.TypeMeta, *l.ListMeta.DeepCopy(), slices.Clone(l.Items)} //nolint:staticcheck // whose copy it is should be said
+}
+
+// errInOrder makes the reflector list by pages.
+var errInOrder = errors.New("what a watch lists has no order, and so no end that could be told")
+
+// listPages reads a list in pages, of which only as much is kept as the cache will hold.
+func (w *wildcardInformer) listPages(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	w.beginList()
+	ends := w.endOfListMarkers()
+	client := w.endpoint.clients.ClusterOrDie(logicalcluster.Wildcard).Resource(w.resource)
+	options.Limit = wildcardPageSize
+	if options.ResourceVersion == "0" {
+		// From its cache a server answers with all at once.
+		options.ResourceVersion = ""
+	}
+	all := &cachedObjectList{}
+	for {
+		if err := w.addPage(ctx, client, &options, all); err != nil {
+			return nil, err
+		}
+		if options.Continue = all.Continue; options.Continue == "" {
+			all.Items = slices.DeleteFunc(all.Items, w.isEvicted)
+			for _, end := range ends {
+				all.Items = append(all.Items, end)
+			}
+			return all, nil
+		}
+		options.ResourceVersion, options.ResourceVersionMatch = "", ""
+		options.Limit = min(2*options.Limit, wildcardPageSize)
+	}
+}
+
+func (w *wildcardInformer) addPage(ctx context.Context, client dynamic.ResourceInterface, options *metav1.ListOptions, to *cachedObjectList) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case w.endpoint.pageSemaphore <- struct{}{}:
+		defer func() { <-w.endpoint.pageSemaphore }()
+	}
+	page, err := transport.ListPage(ctx, options, client.List)
+	if err != nil {
+		return err
+	}
+	for i := range page.Items {
+		object, _ := w.transform(&page.Items[i])
+		if !isPlaceholder(object) {
+			to.Items = append(to.Items, object.(runtime.Object))
+		}
+	}
+	to.ResourceVersion, to.Continue = page.GetResourceVersion(), page.GetContinue()
+	return nil
+}
+
+// transform makes of an object that a server sent what the cache holds. What it has made already it leaves as it is.
+func (w *wildcardInformer) transform(obj any) (any, error) {
+	object, ok := obj.(*unstructured.Unstructured)
+	switch {
+	case !ok:
+		return obj, nil
+	case w.resource == bindingsResource:
+		return stripMetadata(object), nil
+	case w.isEvicted(object):
+		return newPlaceholder(mailboxOf(object)), nil
+	default:
+		return w.toCachedObject(object), nil
+	}
+}
+
+// isEvicted tells whether an object, or an item, is of a closed mailbox.
+func (w *wildcardInformer) isEvicted(object runtime.Object) bool {
+	owner := w.endpoint.owner
+	return owner.evictedCount.Load() > 0 && owner.isEvicted(mailboxOf(toObject(object)), w.configs)
+}
+
+// countingHandler returns a handler that counts what the cache holds, and passes on what it is told.
+func (w *wildcardInformer) countingHandler(handler cache.ResourceEventHandler) cache.ResourceEventHandler {
+	if w.resource == bindingsResource {
+		return w.cached.CountingHandler(handler)
+	}
+	counting := cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(obj any, initial bool) {
+			w.updateUsage(nil, obj.(*cachedObject))
+			handler.OnAdd(obj, initial)
+		},
+		UpdateFunc: func(old, obj any) {
+			w.updateUsage(old.(*cachedObject), obj.(*cachedObject))
+			handler.OnUpdate(old, obj)
+		},
+		DeleteFunc: func(obj any) {
+			object := toObject(obj)
+			// The last state of an object is another item than the cache held.
+			w.updateUsage(w.countedObject(object.GetUID()), nil)
+			if !w.isEvicted(object) {
+				// A list lacks the objects of a closed mailbox because listPages and transform leave them out.
+				handler.OnDelete(obj)
+			}
+		},
+	}
+	return placeholderFilter{counting, w}
+}
+
+// countedObject returns the item of an object that counts; nil if none does.
+func (w *wildcardInformer) countedObject(uid types.UID) *cachedObject {
+	w.countedLock.Lock()
+	defer w.countedLock.Unlock()
+	return w.countedObjects[uid]
+}
+
+// replaceCounted puts an item in the place of another among those that count.
+func (w *wildcardInformer) replaceCounted(before, after *cachedObject) {
+	w.countedLock.Lock()
+	defer w.countedLock.Unlock()
+	if before != nil {
+		delete(w.countedObjects, before.current.Load().GetUID())
+	}
+	if after != nil {
+		w.countedObjects[after.current.Load().GetUID()] = after
+	}
+}
+
+// updateUsage counts an item of the cache instead of another; either may be nil.
+func (w *wildcardInformer) updateUsage(before, after *cachedObject) {
+	mailboxes, of := w.endpoint.owner, after
+	if after != nil {
+		w.lastDeliveredList.Store(after.listNumber)
+		if w.isEvicted(after) {
+			// It is about to be taken out.
+			after = nil
+		}
+	}
+	w.replaceCounted(before, after)
+	if before != nil {
+		of = before
+	}
+	if of == nil {
+		return
+	}
+	mailbox := mailboxOf(of.current.Load())
+	usage := mailboxes.lockUsage(mailbox, w.configs)
+	objects, bytes := usage.replace(w.resource, before, after)
+	isEmpty := usage.objects == 0
+	usage.lock.Unlock()
+	w.cached.Add(objects, bytes)
+	if isEmpty {
+		mailboxes.deleteUnusedUsage(mailbox)
+	}
+	if mailboxes.policy == nil {
+		return
+	}
+	if usage.needsReview(w.limits(mailbox), w.resource, mailboxes.resourceLimitsFor(w.resource), before != nil) {
+		mailboxes.EnqueueReview(mailbox)
+	}
+	mailboxes.memory.onGrowth()
+}
+
+// releaseUsage takes all items out of the accounts of their mailboxes.
+func (w *wildcardInformer) releaseUsage() {
+	w.countedLock.Lock()
+	all := slices.Collect(maps.Values(w.countedObjects))
+	w.countedLock.Unlock()
+	for _, counted := range all {
+		w.updateUsage(counted, nil)
+	}
+}

@@ -1,0 +1,152 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package requestmetrics
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Class is what a request is made for.
+type Class string
+
+const (
+	// Object requests carry out a change of one object: the only ones a change may cost as a rule.
+	Object Class = "object"
+	// Extra requests happen only when their cause does: a missing namespace, a refused write, a proof of absence, an
+	// event.
+	Extra Class = "extra"
+	// Background requests are bounded per minute, whatever changes: watches, leases, health, status of SyncTargets.
+	Background Class = "background"
+)
+
+// Destination is where a request goes.
+type Destination string
+
+const (
+	// Mailbox is kcp, through the mailbox export's virtual workspace.
+	Mailbox Destination = "mailbox"
+	// Target is a target cluster.
+	Target Destination = "target"
+	// Control is everything else in kcp: inventory and provider workspace.
+	Control Destination = "control"
+)
+
+var requestsTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
+	Name: "synchub_requests_total",
+	Help: "Requests sent, by destination (mailbox, target, control), class (object, extra, background), verb, resource and status code.",
+}, []string{"destination", "class", "verb", "resource", "code"})
+
+// Collectors returns the package's metrics, to be registered once.
+func Collectors() []prometheus.Collector { return []prometheus.Collector{requestsTotal} }
+
+type classKey struct{}
+
+// WithClass returns a context whose requests count as class. Requests of contexts without a class count as [Background].
+func WithClass(ctx context.Context, class Class) context.Context {
+	return context.WithValue(ctx, classKey{}, class)
+}
+
+// InstrumentRoundTripper returns a wrapper for transports that counts what passes for the side.
+func InstrumentRoundTripper(side Destination) func(http.RoundTripper) http.RoundTripper {
+	return func(next http.RoundTripper) http.RoundTripper {
+		return roundTripperFunc(func(request *http.Request) (*http.Response, error) {
+			response, err := next.RoundTrip(request)
+			code := "error"
+			if err == nil {
+				code = CodeLabel(response.StatusCode)
+			}
+			class, ok := request.Context().Value(classKey{}).(Class)
+			if !ok {
+				class = Background
+			}
+			verb, resource := VerbAndResource(request)
+			if side == Target {
+				resource = ResourceLabel(resource)
+			}
+			requestsTotal.WithLabelValues(string(side), string(class), verb, resource, code).Inc()
+			return response, err
+		})
+	}
+}
+
+type roundTripperFunc func(*http.Request) (*http.Response, error)
+
+func (r roundTripperFunc) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
+
+// VerbAndResource returns the verb and the resource (with its subresource) of a Kubernetes API request, read off its path:
+// [/clusters/x]/api/v1/… or [/clusters/x]/apis/<group>/<version>/…, then [namespaces/<ns>/]<resource>[/<name>[/<subresource>]].
+func VerbAndResource(request *http.Request) (verb, resource string) {
+	parts := resourcePath(request.URL.Path)
+	if len(parts) > 2 && parts[0] == "namespaces" && !isNamespaceSubresource(parts[2]) {
+		parts = parts[2:]
+	}
+	switch len(parts) {
+	case 0:
+		resource = "none"
+	case 1, 2:
+		resource = parts[0]
+	default:
+		resource = parts[0] + "/" + parts[2]
+	}
+	query := request.URL.Query()
+	switch request.Method {
+	case http.MethodGet:
+		switch {
+		case query.Get("watch") == "true" || query.Get("watch") == "1":
+			verb = "watch"
+		case len(parts) == 1:
+			verb = "list"
+		default:
+			verb = "get"
+		}
+	case http.MethodPost:
+		verb = "create"
+	case http.MethodPut:
+		verb = "update"
+	case http.MethodPatch:
+		verb = "patch"
+		if strings.HasPrefix(request.Header.Get("Content-Type"), "application/apply-patch") {
+			verb = "apply"
+		}
+	default:
+		verb = strings.ToLower(request.Method)
+	}
+	if query.Has("dryRun") {
+		verb += " (dry run)"
+	}
+	return verb, resource
+}
+
+func isNamespaceSubresource(part string) bool { return part == "status" || part == "finalize" }
+
+// resourcePath cuts everything up to and including the API version.
+func resourcePath(path string) []string {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	for i, part := range parts {
+		switch {
+		case part == "api" && len(parts) > i+1:
+			return parts[i+2:]
+		case part == "apis" && len(parts) > i+2:
+			return parts[i+3:]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package registration
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// AdminConfig is an administrator's way to a target.
+type AdminConfig struct {
+	// Config is how the administrator reaches it.
+	Config *rest.Config
+
+	cluster *clientcmdapi.Cluster
+}
+
+// LoadAdminConfig reads an administrator's kubeconfig, of which another context than the current one may be named. The operator
+// runs this himself, so programs and files that it names are used as kubectl uses them. What the hub would refuse in its own
+// kubeconfig of this cluster is refused here, before anything is made.
+func LoadAdminConfig(file, context string) (*AdminConfig, error) {
+	loaded, err := clientcmd.LoadFromFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the target's kubeconfig: %w", err)
+	}
+	if err := clientcmd.ResolveLocalPaths(loaded); err != nil {
+		return nil, fmt.Errorf("cannot resolve the files that the target's kubeconfig %s names: %w", file, err)
+	}
+	if context != "" {
+		loaded.CurrentContext = context
+	}
+	if err := clientcmdapi.MinifyConfig(loaded); err != nil {
+		return nil, fmt.Errorf("cannot use the target's kubeconfig %s: %w", file, err)
+	}
+	used := loaded.Contexts[loaded.CurrentContext]
+	config, err := clientcmd.NewDefaultClientConfig(*loaded, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("cannot use the target's kubeconfig %s: %w", file, err)
+	}
+	// As kubectl does, so that a first run is not slowed down.
+	config.QPS, config.Burst = 50, 300
+	only := &clientcmdapi.Config{Clusters: map[string]*clientcmdapi.Cluster{used.Cluster: loaded.Clusters[used.Cluster]}, Contexts: loaded.Contexts, CurrentContext: loaded.CurrentContext}
+	if err := clientcmdapi.FlattenConfig(only); err != nil {
+		return nil, fmt.Errorf("cannot read a file that the target's kubeconfig %s names: %w", file, err)
+	}
+	admin := &AdminConfig{Config: config, cluster: only.Clusters[used.Cluster]}
+	if _, err := admin.kubeconfig("none yet"); err != nil {
+		return nil, fmt.Errorf("the hub could not reach the cluster as %s says: %w", file, err)
+	}
+	return admin, nil
+}
+
+// kubeconfig returns a kubeconfig of the cluster for the token, which needs no file.
+func (a *AdminConfig) kubeconfig(token string) ([]byte, error) {
+	const name = "target"
+	config := clientcmdapi.NewConfig()
+	config.Clusters[name] = &clientcmdapi.Cluster{
+		Server: a.cluster.Server, TLSServerName: a.cluster.TLSServerName, CertificateAuthorityData: a.cluster.CertificateAuthorityData,
+		InsecureSkipTLSVerify: a.cluster.InsecureSkipTLSVerify, ProxyURL: a.cluster.ProxyURL,
+	}
+	config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: token}
+	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	config.CurrentContext = name
+	written, err := clientcmd.Write(*config)
+	if err != nil {
+		return nil, fmt.Errorf("cannot write a kubeconfig: %w", err)
+	}
+	if _, err := targets.ParseKubeconfig(written); err != nil {
+		return nil, err
+	}
+	return written, nil
+}
+
+// isKubeconfigCurrent tells whether a kubeconfig leads to the cluster with a token of this ServiceAccount that has more than half of its
+// life before it. That rests on what the token says of itself: it only tells whether the token is worth keeping.
+func (a *AdminConfig) isKubeconfigCurrent(kubeconfig []byte, account *corev1.ServiceAccount, now time.Time) bool {
+	config, err := targets.ParseKubeconfig(kubeconfig)
+	if err != nil || config.Host != a.cluster.Server || config.ServerName != a.cluster.TLSServerName || string(config.CAData) != string(a.cluster.CertificateAuthorityData) {
+		return false
+	}
+	token, ok := targets.ParseToken(config.BearerToken)
+	if !ok || token.Namespace != account.Namespace || token.ServiceAccount != account.Name || token.UID != account.UID {
+		return false
+	}
+	return now.Before(token.IssuedAt.Add(token.Lifetime() / 2))
+}

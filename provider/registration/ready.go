@@ -1,0 +1,111 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package registration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	toolswatch "k8s.io/client-go/tools/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+)
+
+// ReadyConditions are the conditions on the way to Ready, in the order in which they come true.
+var ReadyConditions = []string{
+	edgev2alpha1.ConditionMailboxReady, edgev2alpha1.ConditionHeartbeatHealthy,
+	edgev2alpha1.ConditionSyncerAuthorized, edgev2alpha1.ConditionSyncerReady,
+}
+
+// ErrReplaced says that the SyncTarget that was waited for is gone, and another one has its name.
+var ErrReplaced = errors.New("the SyncTarget was replaced by another one")
+
+// WatchSyncTarget shows each state of a SyncTarget to done, nil once it is gone, until that returns true or ctx ends. What it showed
+// last is returned in both cases.
+func WatchSyncTarget(ctx context.Context, inventory client.WithWatch, syncTarget *edgev2alpha1.SyncTarget, done func(*edgev2alpha1.SyncTarget) bool) (*edgev2alpha1.SyncTarget, error) {
+	last := syncTarget
+	only := &client.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, syncTarget.Name)}
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			list := &edgev2alpha1.SyncTargetList{}
+			return list, inventory.List(ctx, list, only, &client.ListOptions{Raw: &options})
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return inventory.Watch(ctx, &edgev2alpha1.SyncTargetList{}, only, &client.ListOptions{Raw: &options})
+		},
+	}
+	look := func(seen *edgev2alpha1.SyncTarget) (bool, error) {
+		if seen != nil && seen.UID != syncTarget.UID {
+			return false, ErrReplaced
+		}
+		last = seen
+		return done(seen), nil
+	}
+	_, err := toolswatch.UntilWithSync(ctx, source, &edgev2alpha1.SyncTarget{}, func(store cache.Store) (bool, error) {
+		if len(store.List()) == 0 {
+			return look(nil)
+		}
+		return false, nil
+	}, func(event watch.Event) (bool, error) {
+		seen, ok := event.Object.(*edgev2alpha1.SyncTarget)
+		if !ok {
+			return false, apierrors.FromObject(event.Object)
+		}
+		if event.Type == watch.Deleted {
+			seen = nil
+		}
+		return look(seen)
+	})
+	return last, err
+}
+
+// DescribeNotReady says which conditions keep a SyncTarget from being ready, one a line.
+func DescribeNotReady(syncTarget *edgev2alpha1.SyncTarget) string {
+	var lines []string
+	for _, step := range append(ReadyConditions, edgev2alpha1.ConditionReady) {
+		condition := meta.FindStatusCondition(syncTarget.Status.Conditions, step)
+		switch {
+		case condition == nil:
+			lines = append(lines, step+": the hub has not said anything yet")
+		case condition.Status != metav1.ConditionTrue:
+			lines = append(lines, fmt.Sprintf("%s is %s, %s: %s", step, condition.Status, condition.Reason, condition.Message))
+		}
+	}
+	if len(lines) > len(ReadyConditions) {
+		lines = append(lines, "Is a hub running, and does this workspace bind its export? See `kubectl get apibindings`.")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// IsReady tells whether the hub says that all is well, the rights included. Without these a SyncTarget is ready for a part.
+func IsReady(syncTarget *edgev2alpha1.SyncTarget) bool {
+	if syncTarget == nil || !meta.IsStatusConditionTrue(syncTarget.Status.Conditions, edgev2alpha1.ConditionReady) {
+		return false
+	}
+	authorized := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionSyncerAuthorized)
+	return authorized == nil || authorized.Status == metav1.ConditionTrue
+}

@@ -1,0 +1,94 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestHealthState plays probes: each letter is one, x failed and o succeeded, and a digit lets so many minutes pass. The
+// answer to each is U or D, for what is thought of the target then, in small letters if the next probe is due soon.
+func TestHealthState(t *testing.T) {
+	for name, test := range map[string]struct{ probes, want string }{
+		"it comes up at once":                       {"ooo", "UUU"},
+		"it comes up whenever it first answers":     {"xxxxxo", "DDDDDU"},
+		"one failure changes nothing":               {"oxo", "UuU"},
+		"nor do two":                                {"oxxoxxo", "UuuUuuU"},
+		"three in a row do":                         {"oxxx", "UuuD"},
+		"a target that is down is not asked often":  {"oxxxxxx", "UuuDDDD"},
+		"it must answer twice to be back":           {"oxxxoo", "UuuDdU"},
+		"twice in a row":                            {"oxxxoxoxoo", "UuuDdDdDdU"},
+		"once, if it was away for longer":           {"oxxx5o", "UuuDU"},
+		"twice, if it was not":                      {"oxxx4oo", "UuuDdU"},
+		"after a return it takes three again":       {"oxxxooxxx", "UuuDdUuuD"},
+		"each time that it went down counts anew":   {"oxxx5oxxxoo", "UuuDUuuDdU"},
+		"a long failure counts from its beginning":  {"oxxx3x3o", "UuuDDU"},
+		"it does not flap with every other failure": {"oxoxoxoxox", "UuUuUuUuUu"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now, state, got := time.Unix(1_000_000, 0), healthState{}, ""
+			for _, event := range test.probes {
+				if event != 'x' && event != 'o' {
+					now = now.Add(time.Duration(event-'0') * time.Minute)
+					continue
+				}
+				var wait time.Duration
+				state, wait = state.observe(event == 'o', now)
+				letter := map[bool]string{true: "U", false: "D"}[state.up]
+				switch wait {
+				case uncertainProbeInterval:
+					letter = strings.ToLower(letter)
+				case probeInterval:
+				default:
+					t.Fatalf("the next probe is due in %v", wait)
+				}
+				got += letter
+				now = now.Add(time.Second)
+			}
+			if got != test.want {
+				t.Errorf("%s: want %s, got %s", test.probes, test.want, got)
+			}
+		})
+	}
+}
+
+func TestHealthStateAfterTheClockWasSetBack(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	state, _ := healthState{downSince: now.Add(time.Hour), failures: failuresUntilDown}.observe(true, now)
+	if !state.up {
+		t.Error("it is kept down until the clock has caught up")
+	}
+}
+
+func TestAlignToProbes(t *testing.T) {
+	second := time.Date(2026, 1, 1, 0, 0, 5, 0, time.UTC)
+	for name, test := range map[string]struct {
+		now        time.Time
+		wait, want time.Duration
+	}{
+		"on one":        {second, 9 * time.Second, 9 * time.Second},
+		"off one":       {second.Add(200 * time.Millisecond), 9 * time.Second, 9800 * time.Millisecond},
+		"just after it": {second.Add(time.Nanosecond), 9 * time.Second, 10*time.Second - time.Nanosecond},
+		"jittered":      {second, 9300 * time.Millisecond, 10 * time.Second},
+	} {
+		if got := alignToProbes(test.now, test.wait); got != test.want {
+			t.Errorf("%s: want %s, got %s", name, test.want, got)
+		}
+	}
+}

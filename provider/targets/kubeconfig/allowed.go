@@ -1,0 +1,106 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package kubeconfig
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+)
+
+// Entries of the annotation are separated by commas; in each, a UID may follow the name.
+const (
+	entrySeparator = ","
+	uidSeparator   = "/"
+)
+
+// parseEntries returns the entries of a Secret's annotation.
+func parseEntries(secret metav1.Object) []string {
+	var entries []string
+	for entry := range strings.SplitSeq(secret.GetAnnotations()[edgev2alpha1.AnnotationAllowedSyncTargets], entrySeparator) {
+		if entry = strings.TrimSpace(entry); entry != "" {
+			entries = append(entries, entry)
+		}
+	}
+	return entries
+}
+
+// formatEntry returns the entry that allows one SyncTarget; without a UID, every SyncTarget of that name.
+func formatEntry(name string, uid types.UID) string {
+	if uid == "" {
+		return name
+	}
+	return name + uidSeparator + string(uid)
+}
+
+// isEntryFor tells whether an entry is about SyncTargets of a name.
+func isEntryFor(entry, name string) bool {
+	named, _, _ := strings.Cut(entry, uidSeparator)
+	return named == name
+}
+
+// Allows tells whether a Secret lets a SyncTarget of its workspace use it: by its UID, or by its name alone.
+func Allows(secret metav1.Object, name string, uid types.UID) bool {
+	return slices.ContainsFunc(parseEntries(secret), func(one string) bool {
+		return one == name || uid != "" && one == formatEntry(name, uid)
+	})
+}
+
+// HasEntryFor tells whether a Secret allows, or once allowed, a SyncTarget of this name.
+func HasEntryFor(secret metav1.Object, name string) bool {
+	return slices.ContainsFunc(parseEntries(secret), func(one string) bool { return isEntryFor(one, name) })
+}
+
+// HasEntriesForOthers tells whether a Secret allows SyncTargets of other names.
+func HasEntriesForOthers(secret metav1.Object, name string) bool {
+	return slices.ContainsFunc(parseEntries(secret), func(one string) bool { return !isEntryFor(one, name) })
+}
+
+// Allow lets a SyncTarget use a Secret. It replaces what the Secret says of others of the same name, which are gone, and keeps
+// all else. What an operator allowed by name alone stays so.
+func Allow(secret metav1.Object, name string, uid types.UID) {
+	if Allows(secret, name, uid) {
+		return
+	}
+	others := slices.DeleteFunc(parseEntries(secret), func(one string) bool { return isEntryFor(one, name) })
+	annotations := secret.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[edgev2alpha1.AnnotationAllowedSyncTargets] = strings.Join(append(others, formatEntry(name, uid)), entrySeparator)
+	secret.SetAnnotations(annotations)
+}
+
+// AllowCommand returns the command by which somebody who may change a Secret lets a SyncTarget use it. It does not tell which
+// others may: the text is read by whoever may read SyncTargets.
+func AllowCommand(secret metav1.Object, name string, uid types.UID) string {
+	annotated := parseEntries(secret)
+	value, overwrite, explained := formatEntry(name, uid), "", ""
+	if len(annotated) > 0 {
+		overwrite = "--overwrite "
+	}
+	if HasEntriesForOthers(secret, name) {
+		value, explained = "OTHERS"+entrySeparator+value, ", with the entries of others, which the annotation has already, for OTHERS"
+	}
+	return fmt.Sprintf("`kubectl annotate secret %s --namespace %s %s%s=%s`%s",
+		secret.GetName(), secret.GetNamespace(), overwrite, edgev2alpha1.AnnotationAllowedSyncTargets, value, explained)
+}

@@ -1,0 +1,100 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// MetadataPatch are changes to an object's metadata, made together or not at all.
+type MetadataPatch struct {
+	SetLabels, SetAnnotations map[string]string
+	// RemoveLabels and RemoveAnnotations are keys; that one is not there is no error.
+	RemoveLabels, RemoveAnnotations []string
+	// ManagedFields take the place of all there are, unless they are nil.
+	ManagedFields []metav1.ManagedFieldsEntry
+	// ResourceVersion, when it is set, is the only one that is edited; any other is a Conflict error. ManagedFields
+	// require it, since whatever was written meanwhile would be recorded wrongly.
+	ResourceVersion string
+}
+
+// PatchMetadata changes the metadata of the object that has the UID, in one request, and returns the object as it is then. It
+// fails with a NotFound error if the object is gone, and with an Invalid or Conflict error if it was replaced.
+func (c *Connection) PatchMetadata(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName, uid types.UID, edits MetadataPatch) (*unstructured.Unstructured, error) {
+	patch, err := edits.MergePatch(uid)
+	if err != nil {
+		return nil, fmt.Errorf("cannot edit %s: %w", key, err)
+	}
+	ctx, done := withTimeout(ctx, requestTimeout)
+	defer done()
+	return c.resourceClient(resource, key.Namespace).
+		Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: c.fieldManager})
+}
+
+// RemoveMetadata removes labels and annotations from the object that has the UID. That it is gone already is no error.
+func (c *Connection) RemoveMetadata(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName, uid types.UID, labels, annotations []string) error {
+	_, err := c.PatchMetadata(ctx, resource, key, uid, MetadataPatch{RemoveLabels: labels, RemoveAnnotations: annotations})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// MergePatch returns a merge patch that makes the edits to the object that has the UID. An apply without the marks would give up all our fields; a JSON patch fails where a map
+// or a key is missing. The UID in the patch cannot be changed by it, so any other object refuses it.
+func (e MetadataPatch) MergePatch(uid types.UID) ([]byte, error) {
+	switch {
+	case uid == "":
+		return nil, fmt.Errorf("an edit needs the UID of its object")
+	case e.ManagedFields != nil && e.ResourceVersion == "":
+		return nil, fmt.Errorf("an edit of managed fields needs the resourceVersion they belong to")
+	}
+	metadata := map[string]any{"uid": uid}
+	if labels := mapPatch(e.SetLabels, e.RemoveLabels); len(labels) > 0 {
+		metadata["labels"] = labels
+	}
+	if annotations := mapPatch(e.SetAnnotations, e.RemoveAnnotations); len(annotations) > 0 {
+		metadata["annotations"] = annotations
+	}
+	if e.ManagedFields != nil {
+		metadata["managedFields"] = e.ManagedFields
+	}
+	if e.ResourceVersion != "" {
+		metadata["resourceVersion"] = e.ResourceVersion
+	}
+	return json.Marshal(map[string]any{"metadata": metadata})
+}
+
+// mapPatch is a merge patch for a map: null removes a key. What is both set and removed is set.
+func mapPatch(set map[string]string, remove []string) map[string]any {
+	patch := make(map[string]any, len(set)+len(remove))
+	for _, key := range remove {
+		patch[key] = nil
+	}
+	for key, value := range set {
+		patch[key] = value
+	}
+	return patch
+}

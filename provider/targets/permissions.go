@@ -1,0 +1,282 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"hash/maphash"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/rbac"
+)
+
+const (
+	// permissionCheckInterval is how often a target is asked what the hub may do, if nothing gives reason to ask sooner; up to a
+	// fifth of it is added at random.
+	permissionCheckInterval = 10 * time.Minute
+	// forbiddenCheckInterval is how soon it is asked again after it has refused a request.
+	forbiddenCheckInterval = 30 * time.Second
+	// missingCheckInterval is how soon it is asked again when it has just begun to forbid something: somebody is likely to grant
+	// that now. As long as the answer stays the same, it is asked half as often each time.
+	missingCheckInterval = 10 * time.Second
+	// onChangeInterval is how often OnChange is called for a target of which nothing is new, by others.
+	onChangeInterval = time.Minute
+	// unansweredCheckInterval is how soon it is asked again when it did not answer.
+	unansweredCheckInterval = time.Minute
+	// noNamespace is asked about instead of a namespace. None can be called so, and so nothing is granted there but what is
+	// granted in all.
+	noNamespace = "_"
+)
+
+// Permissions is what is known of the hub's rights on a target. The zero value knows nothing.
+type Permissions struct {
+	// Known is true once the target has said what it allows.
+	Known bool
+	// Missing is what is needed and not allowed.
+	Missing []authorizationv1.ResourceAttributes
+	// Problem is why the target has not said it.
+	Problem string
+}
+
+func (a Permissions) equal(other Permissions) bool {
+	return a.Known == other.Known && a.Problem == other.Problem && slices.Equal(a.Missing, other.Missing)
+}
+
+// permissionChecker remembers what the target said, and when to ask again.
+type permissionChecker struct {
+	// forbiddenCount counts the requests of all kinds that the target has forbidden.
+	forbiddenCount atomic.Int64
+
+	lock     sync.Mutex
+	known    Permissions
+	checking bool
+	// requested stands for what was asked, or trusted, last, at a time and after so many refusals; next is when to ask again.
+	requested            uint64
+	checkedAt, nextCheck time.Time
+	forbiddenAtCheck     int64
+	// backoff is how long the target was not asked the last time that it forbade something.
+	backoff time.Duration
+}
+
+// Permissions returns what is known of the rights that are needed, at once. If there is reason to, it has the target asked, and
+// OnChange called when that shows something new. Who knows it already, without this connection, has the same question asked
+// only after he has ceased to trust that.
+func (c *Connection) Permissions(needed []authorizationv1.ResourceAttributes, trusted time.Time) Permissions {
+	up := c.IsUp()
+	c.permissions.lock.Lock()
+	defer c.permissions.lock.Unlock()
+	now, hash := c.clock.Now(), hashAttributes(needed)
+	if c.permissions.checkedAt.IsZero() && now.Before(trusted) {
+		c.permissions.checkedAt, c.permissions.nextCheck, c.permissions.requested = now, trusted, hash
+	}
+	if up && c.permissions.isCheckDue(hash, now) {
+		c.permissions.checking, c.permissions.checkedAt, c.permissions.requested = true, now, hash
+		c.run(func(ctx context.Context) {
+			c.checkPermissions(requestmetrics.WithClass(ctx, requestmetrics.Background), needed)
+		})
+	}
+	return c.permissions.known
+}
+
+var hashSeed = maphash.MakeSeed()
+
+// hashAttributes returns what tells these rights from others. A connection that kept the rights themselves would hold 128 bytes
+// for each of a resource's six verbs.
+func hashAttributes(needed []authorizationv1.ResourceAttributes) uint64 {
+	var hash maphash.Hash
+	hash.SetSeed(hashSeed)
+	for _, one := range needed {
+		maphash.WriteComparable(&hash, one)
+	}
+	return hash.Sum64()
+}
+
+// isCheckDue is called with the lock held.
+func (a *permissionChecker) isCheckDue(hash uint64, now time.Time) bool {
+	switch {
+	case a.checking:
+		return false
+	case a.checkedAt.IsZero(), hash != a.requested:
+		return true
+	case a.forbiddenCount.Load() != a.forbiddenAtCheck && now.Sub(a.checkedAt) >= forbiddenCheckInterval:
+		return true
+	default:
+		return !now.Before(a.nextCheck)
+	}
+}
+
+// checkPermissions asks the target and remembers the answer.
+func (c *Connection) checkPermissions(ctx context.Context, needed []authorizationv1.ResourceAttributes) {
+	missing, err := c.missingPermissions(ctx, needed)
+	found, next := Permissions{Known: true, Missing: missing}, permissionCheckInterval+time.Duration(rand.Float64()*0.2*float64(permissionCheckInterval)) //nolint:gosec // jitter needs no secrecy
+	if err != nil {
+		found, next = Permissions{Problem: c.RedactError(err)}, unansweredCheckInterval
+	}
+	c.permissions.lock.Lock()
+	changed := !c.permissions.known.equal(found)
+	if len(missing) > 0 {
+		next = min(c.permissions.nextBackoff(changed), next)
+	}
+	c.permissions.known, c.permissions.checking = found, false
+	c.permissions.nextCheck = c.clock.Now().Add(next)
+	c.permissions.forbiddenAtCheck = c.permissions.forbiddenCount.Load()
+	c.permissions.lock.Unlock()
+	if changed && ctx.Err() == nil {
+		c.onChange(c.SyncTarget)
+	}
+	if next < onChangeInterval {
+		c.run(func(ctx context.Context) { c.notifyAfter(ctx, next) })
+	}
+}
+
+// nextBackoff returns how soon to ask again. It is called with the lock held.
+func (a *permissionChecker) nextBackoff(changed bool) time.Duration {
+	if changed || a.backoff == 0 {
+		a.backoff = missingCheckInterval
+	} else {
+		a.backoff = min(2*a.backoff, permissionCheckInterval)
+	}
+	return a.backoff
+}
+
+// notifyAfter has Access called when it is time to ask again.
+func (c *Connection) notifyAfter(ctx context.Context, after time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-c.clock.After(after):
+		c.onChange(c.SyncTarget)
+	}
+}
+
+// missingPermissions returns what of the needed, which is sorted by namespace, the target does not allow. One question for each answers that where all comes from roles; for the
+// rest, which other authorizers may allow, it asks resource by resource.
+func (c *Connection) missingPermissions(ctx context.Context, needed []authorizationv1.ResourceAttributes) ([]authorizationv1.ResourceAttributes, error) {
+	var missing []authorizationv1.ResourceAttributes
+	for len(needed) > 0 {
+		end := slices.IndexFunc(needed, func(one authorizationv1.ResourceAttributes) bool { return one.Namespace != needed[0].Namespace })
+		if end < 0 {
+			end = len(needed)
+		}
+		lacks, err := c.missingPermissionsIn(ctx, needed[0].Namespace, needed[:end])
+		if err != nil {
+			return nil, err
+		}
+		missing, needed = append(missing, lacks...), needed[end:]
+	}
+	return missing, nil
+}
+
+// missingPermissionsIn is missing for a namespace, or for all if that is empty.
+func (c *Connection) missingPermissionsIn(ctx context.Context, namespace string, needed []authorizationv1.ResourceAttributes) ([]authorizationv1.ResourceAttributes, error) {
+	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: cmp.Or(namespace, noNamespace)}}
+	err := c.createReview(ctx, "selfsubjectrulesreviews", "SelfSubjectRulesReview", review)
+	switch {
+	case err == nil && !review.Status.Incomplete:
+		return rbac.MissingAttributes(needed, review.Status.ResourceRules), nil
+	case err != nil && !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) && !apierrors.IsBadRequest(err) && !apierrors.IsInvalid(err):
+		return nil, err
+	}
+	unverified := rbac.MissingAttributes(needed, review.Status.ResourceRules)
+	var missing []authorizationv1.ResourceAttributes
+	for len(unverified) > 0 {
+		end := slices.IndexFunc(unverified, func(one authorizationv1.ResourceAttributes) bool {
+			return one.Group != unverified[0].Group || one.Resource != unverified[0].Resource
+		})
+		if end < 0 {
+			end = len(unverified)
+		}
+		denied, err := c.deniedVerbs(ctx, unverified[:end])
+		if err != nil {
+			return nil, err
+		}
+		missing, unverified = append(missing, denied...), unverified[end:]
+	}
+	return missing, nil
+}
+
+// deniedVerbs returns which verbs on one resource are not allowed.
+func (c *Connection) deniedVerbs(ctx context.Context, verbs []authorizationv1.ResourceAttributes) ([]authorizationv1.ResourceAttributes, error) {
+	all := verbs[0]
+	all.Verb = rbacv1.VerbAll
+	if allowed, err := c.isAllowed(ctx, all); allowed || err != nil {
+		return nil, err
+	}
+	var denied []authorizationv1.ResourceAttributes
+	for _, one := range verbs {
+		allowed, err := c.isAllowed(ctx, one)
+		if err != nil {
+			return nil, err
+		}
+		if !allowed {
+			denied = append(denied, one)
+		}
+	}
+	return denied, nil
+}
+
+func (c *Connection) isAllowed(ctx context.Context, attributes authorizationv1.ResourceAttributes) (bool, error) {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &attributes}}
+	err := c.createReview(ctx, "selfsubjectaccessreviews", "SelfSubjectAccessReview", review)
+	return review.Status.Allowed, err
+}
+
+// createReview lets the target fill in a review of the hub's own rights.
+func (c *Connection) createReview(ctx context.Context, resource, kind string, review any) error {
+	ctx, done := withTimeout(ctx, requestTimeout)
+	defer done()
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(review)
+	if err != nil {
+		return fmt.Errorf("cannot write a %s: %w", kind, err)
+	}
+	hash := &unstructured.Unstructured{Object: content}
+	hash.SetGroupVersionKind(authorizationv1.SchemeGroupVersion.WithKind(kind))
+	answer, err := c.client.Resource(authorizationv1.SchemeGroupVersion.WithResource(resource)).Create(ctx, hash, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("the target does not say what the hub may do there: %w", err)
+	}
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(answer.Object, review)
+}
+
+// countForbidden notes what the target forbids.
+func (a *permissionChecker) countForbidden(next http.RoundTripper) http.RoundTripper {
+	return roundTripperFunc(func(request *http.Request) (*http.Response, error) {
+		response, err := next.RoundTrip(request)
+		if err == nil && response.StatusCode == http.StatusForbidden {
+			a.forbiddenCount.Add(1)
+		}
+		return response, err
+	})
+}
+
+type roundTripperFunc func(*http.Request) (*http.Response, error)
+
+func (r roundTripperFunc) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }

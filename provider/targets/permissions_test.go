@@ -1,0 +1,271 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/rbac"
+	"github.com/synchub-dev/synchub/test/framework"
+)
+
+var widgetPermissions = rbac.RequiredAttributes([]rbac.Resource{{Group: "example.org", Resource: "widgets", Down: true, Up: true}})
+
+// What is granted in one namespace only is missing, and what is granted later is noticed when the target is asked again.
+func TestPermissions(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ctx := t.Context()
+	target := startTarget(t, steady)
+	namespace := newNamespace(t, target)
+	g.Expect(framework.Apply(ctx, target.Config, `
+{apiVersion: v1, kind: ServiceAccount, metadata: {name: asking, namespace: `+namespace+`}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: `+namespace+`}
+rules:
+- {apiGroups: [example.org], resources: [widgets], verbs: [get, list, watch, create, patch]}
+- {apiGroups: [""], resources: [namespaces], verbs: ["*"]}
+- {apiGroups: [apiextensions.k8s.io], resources: ["*"], verbs: [get, list, watch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: `+namespace+`}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: `+namespace+`}
+subjects: [{kind: ServiceAccount, name: asking, namespace: `+namespace+`}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: more, namespace: `+namespace+`}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
+subjects: [{kind: ServiceAccount, name: asking, namespace: `+namespace+`}]
+`)).To(Succeed())
+	kubeconfig, err := target.ServiceAccountKubeconfig(ctx, namespace, "asking")
+	g.Expect(err).NotTo(HaveOccurred())
+	now := clocktesting.NewFakeClock(time.Now())
+	registry := newRegistry(ctx, t, now)
+	connection, err := registry.Connect(syncTarget, kubeconfig, kcp.Limits{})
+	g.Expect(err).NotTo(HaveOccurred())
+	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+	missing := func() string {
+		access := connection.Permissions(widgetPermissions, time.Time{})
+		if !access.Known {
+			return "unknown " + access.Problem
+		}
+		return rbac.DescribeAttributes(access.Missing, 9)
+	}
+	eventually(t, func(g Gomega) { g.Expect(missing()).To(Equal("widgets.example.org (delete)")) })
+
+	g.Expect(framework.Apply(ctx, target.Config, `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: `+namespace+`}
+rules:
+- {apiGroups: [example.org], resources: [widgets], verbs: [get, list, watch, create, patch, delete]}
+- {apiGroups: [""], resources: [namespaces], verbs: ["*"]}
+- {apiGroups: [apiextensions.k8s.io], resources: ["*"], verbs: [get, list, watch]}
+`)).To(Succeed())
+	eventually(t, func(g Gomega) {
+		now.Step(2 * permissionCheckInterval)
+		g.Expect(missing()).To(BeEmpty())
+	})
+}
+
+// reviewServer is a server that answers access reviews, and counts them.
+type reviewServer struct {
+	rules  authorizationv1.SubjectRulesReviewStatus
+	refuse int
+	allow  func(authorizationv1.ResourceAttributes) bool
+
+	rulesReviews, accessReviews atomic.Int64
+}
+
+func (r *reviewServer) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
+	answer := func(review any) { _ = json.NewEncoder(writer).Encode(review) }
+	writer.Header().Set("Content-Type", "application/json")
+	switch request.URL.Path {
+	case "/version":
+		answer(map[string]string{"gitVersion": "v1.35.4"})
+	case "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews":
+		r.rulesReviews.Add(1)
+		if r.refuse != 0 {
+			writer.WriteHeader(r.refuse)
+			return
+		}
+		review := &authorizationv1.SelfSubjectRulesReview{Status: r.rules}
+		review.SetGroupVersionKind(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectRulesReview"))
+		answer(review)
+	case "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":
+		r.accessReviews.Add(1)
+		review := &authorizationv1.SelfSubjectAccessReview{}
+		_ = json.NewDecoder(request.Body).Decode(review)
+		review.Status.Allowed = r.allow(*review.Spec.ResourceAttributes)
+		answer(review)
+	default:
+		writer.WriteHeader(http.StatusForbidden)
+	}
+}
+
+func TestWhoIsAskedAboutPermissions(t *testing.T) {
+	everything := []authorizationv1.ResourceRule{{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}}
+	all := func(authorizationv1.ResourceAttributes) bool { return true }
+	onlyReading := func(asked authorizationv1.ResourceAttributes) bool {
+		return asked.Verb == "get" || asked.Verb == "list" || asked.Verb == "watch"
+	}
+	for name, test := range map[string]struct {
+		reviewer *reviewServer
+		missing  string
+		problem  bool
+		// reviews is how many single questions there were.
+		reviews int
+	}{
+		"all is allowed by roles": {reviewer: &reviewServer{rules: authorizationv1.SubjectRulesReviewStatus{ResourceRules: everything}}},
+		"the roles may not be all, but are enough": {
+			reviewer: &reviewServer{rules: authorizationv1.SubjectRulesReviewStatus{ResourceRules: everything, Incomplete: true}},
+		},
+		"the roles are all there is": {
+			reviewer: &reviewServer{},
+			missing:  "namespaces (create, get, list, patch, watch), customresourcedefinitions.apiextensions.k8s.io (get, list, watch), widgets.example.org (create, delete, get, list, patch, watch)",
+		},
+		"another authorizer allows everything": {
+			reviewer: &reviewServer{rules: authorizationv1.SubjectRulesReviewStatus{Incomplete: true}, allow: all}, reviews: 3,
+		},
+		"another authorizer allows a part": {
+			reviewer: &reviewServer{rules: authorizationv1.SubjectRulesReviewStatus{Incomplete: true}, allow: onlyReading}, reviews: 3 + len(widgetPermissions),
+			missing: "namespaces (create, patch), widgets.example.org (create, delete, patch)",
+		},
+		"rules are not told": {reviewer: &reviewServer{refuse: http.StatusForbidden, allow: all}, reviews: 3},
+		"no answer":          {reviewer: &reviewServer{refuse: http.StatusInternalServerError}, problem: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			server := httptest.NewTLSServer(test.reviewer)
+			t.Cleanup(server.Close)
+			connection := connectTo(t, kubeconfigFor(t, server))
+			eventually(t, func(g Gomega) {
+				access := connection.Permissions(widgetPermissions, time.Time{})
+				g.Expect(access.Known).To(Equal(!test.problem))
+				if test.problem {
+					g.Expect(access.Problem).NotTo(BeEmpty())
+				} else {
+					g.Expect(access.Problem).To(BeEmpty())
+				}
+				g.Expect(rbac.DescribeAttributes(access.Missing, 9)).To(Equal(test.missing))
+			})
+			g.Expect(test.reviewer.rulesReviews.Load()).To(BeEquivalentTo(1))
+			g.Expect(test.reviewer.accessReviews.Load()).To(BeEquivalentTo(test.reviews))
+		})
+	}
+}
+
+func TestWhenPermissionsAreChecked(t *testing.T) {
+	key := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	other := rbac.RequiredAttributes([]rbac.Resource{{Resource: "secrets", Down: true}})
+	for name, test := range map[string]struct {
+		asking, never bool
+		needed        []authorizationv1.ResourceAttributes
+		refusals      int64
+		after         time.Duration
+		due           bool
+	}{
+		"never yet":               {never: true, due: true},
+		"just now":                {after: time.Second},
+		"a while ago":             {after: permissionCheckInterval - time.Second},
+		"long ago":                {after: permissionCheckInterval, due: true},
+		"long ago, under way":     {after: permissionCheckInterval, asking: true},
+		"something else":          {after: time.Second, needed: other, due: true},
+		"refused just now":        {after: time.Second, refusals: 3},
+		"refused a while ago":     {after: forbiddenCheckInterval, refusals: 3, due: true},
+		"not refused, a while on": {after: forbiddenCheckInterval},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := &permissionChecker{checking: test.asking, requested: hashAttributes(widgetPermissions), checkedAt: key, nextCheck: key.Add(permissionCheckInterval)}
+			if test.never {
+				a.checkedAt = time.Time{}
+			}
+			a.forbiddenCount.Add(test.refusals)
+			needed := test.needed
+			if needed == nil {
+				needed = widgetPermissions
+			}
+			if due := a.isCheckDue(hashAttributes(needed), key.Add(test.after)); due != test.due {
+				t.Errorf("it is due: %v", due)
+			}
+		})
+	}
+}
+
+func TestWhatIsMissingIsAskedForSoonAndThenEverMoreSeldom(t *testing.T) {
+	a := &permissionChecker{}
+	for i, want := range []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second} {
+		if pause := a.nextBackoff(i == 0); pause != want {
+			t.Errorf("the pause is %s, want %s", pause, want)
+		}
+	}
+	for range 10 {
+		a.nextBackoff(false)
+	}
+	if pause := a.nextBackoff(false); pause != permissionCheckInterval {
+		t.Errorf("it grows to %s", pause)
+	}
+	if pause := a.nextBackoff(true); pause != missingCheckInterval {
+		t.Errorf("after a change it is %s", pause)
+	}
+}
+
+// What is known without this connection is asked for only later, unless it is another question, or the target refuses something.
+func TestWhatIsTrustedIsNotAskedFor(t *testing.T) {
+	begun := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	other := rbac.RequiredAttributes([]rbac.Resource{{Resource: "secrets", Down: true}})
+	for name, test := range map[string]struct {
+		needed   []authorizationv1.ResourceAttributes
+		refusals int64
+		after    time.Duration
+		asks     bool
+	}{
+		"the same":                {needed: widgetPermissions, after: 59 * time.Second},
+		"the same, a while later": {needed: widgetPermissions, after: time.Minute, asks: true},
+		"something else":          {needed: other, asks: true},
+		"it refuses something":    {needed: widgetPermissions, refusals: 1, after: forbiddenCheckInterval, asks: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := clocktesting.NewFakeClock(begun)
+			connection := &Connection{clock: now}
+			trusted := begun.Add(time.Minute)
+			if got := connection.Permissions(widgetPermissions, trusted); got.Known {
+				t.Error("it knows what it has not asked")
+			}
+			connection.permissions.forbiddenCount.Add(test.refusals)
+			now.Step(test.after)
+			connection.Permissions(test.needed, trusted)
+			if asks := connection.permissions.isCheckDue(hashAttributes(test.needed), now.Now()); asks != test.asks {
+				t.Errorf("it asks: %v, want %v", asks, test.asks)
+			}
+		})
+	}
+}

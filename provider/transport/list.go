@@ -1,0 +1,40 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transport
+
+import (
+	"context"
+	"errors"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// pageDivisor is how much smaller a page is that takes the place of one that was too large.
+const pageDivisor = 8
+
+// ListPage lists a page of as many objects as the options say, which must be some. One that is larger than an answer may be is asked for
+// in smaller parts, down to one object; the options say then how many there were at most.
+func ListPage[L any](ctx context.Context, options *metav1.ListOptions, list func(context.Context, metav1.ListOptions) (L, error)) (L, error) {
+	for {
+		found, err := list(ctx, *options)
+		exceeded, ok := errors.AsType[*ExceededError](err)
+		if !ok || !exceeded.Divisible {
+			return found, err
+		}
+		options.Limit = max(options.Limit/pageDivisor, 1)
+	}
+}

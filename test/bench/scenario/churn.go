@@ -1,0 +1,242 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/synchub-dev/synchub/test/bench/report"
+	"github.com/synchub-dev/synchub/test/framework/fleet"
+)
+
+const (
+	// churnTargets is how many targets come and go, most how many of them are away at once.
+	churnTargets, maxDisconnected = 8, 3
+	// maxConfigMaps is how many ConfigMaps each of their mailboxes has at most.
+	maxConfigMaps = 50
+	// changeInterval is the time between two changes, each change of a target's being there among so many.
+	changeInterval, disconnectOdds = 50 * time.Millisecond, 100
+	// workerIdleTimeout is after how long idle workers have ended; see docs/design/0012-at-rest.md.
+	workerIdleTimeout = 75 * time.Second
+
+	longNamespace = "hub-long"
+)
+
+// churnTarget is a place that the hub can be kept from.
+type churnTarget struct {
+	*testTarget
+	proxy          *fleet.CountingProxy
+	isDisconnected bool
+	// directClient is a client for the target past the gate.
+	directClient dynamic.Interface
+}
+
+// long changes what mailboxes have at random while targets come and go, and measures from time to time what the hub holds
+// when all targets are there, have the same objects, and nothing happens.
+func long(ctx context.Context, w *Env) ([]report.Row, error) {
+	comers, err := w.newChurnTargets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// The same changes in each run.
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // nothing is kept secret by it
+	what := fmt.Sprintf("%s of changes while targets come and go, looked at %d times, against the beginning: ", w.Long, w.Parts)
+	heap := report.Row{What: what + "heap", Unit: "MiB", Limit: new(1.1)}
+	goroutines := report.Row{What: what + "goroutines", Limit: new(1.05)}
+	watches := report.Row{What: what + "watches of these targets", Limit: new(1.0)}
+	// What is made once and stays, such as a series of a metric, is made before the beginning.
+	if err := w.churn(ctx, random, comers, w.Long/time.Duration(2*w.Parts)); err != nil {
+		return nil, err
+	}
+	beginning, err := w.measureSteady(ctx, comers)
+	if err != nil {
+		return nil, err
+	}
+	for part := range w.Parts {
+		if err := w.churn(ctx, random, comers, w.Long/time.Duration(w.Parts)); err != nil {
+			return nil, err
+		}
+		now, err := w.measureSteady(ctx, comers)
+		if err != nil {
+			return nil, err
+		}
+		w.progress("part %d of %d: heap %.1f MiB, %.0f goroutines, %.0f watches; at the beginning %.1f MiB, %.0f, %.0f", part+1, w.Parts,
+			now.heap/mebi, now.goroutines, now.watches, beginning.heap/mebi, beginning.goroutines, beginning.watches)
+		heap.Hub, heap.Direct = append(heap.Hub, now.heap/mebi), append(heap.Direct, beginning.heap/mebi)
+		goroutines.Hub, goroutines.Direct = append(goroutines.Hub, now.goroutines), append(goroutines.Direct, beginning.goroutines)
+		watches.Hub, watches.Direct = append(watches.Hub, now.watches), append(watches.Direct, beginning.watches)
+	}
+	return []report.Row{heap, goroutines, watches}, nil
+}
+
+// newChurnTargets registers targets that can be shut.
+func (w *Env) newChurnTargets(ctx context.Context) ([]*churnTarget, error) {
+	members, err := w.Fleet.Grow(ctx, churnTargets)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*churnTarget, len(members))
+	places := make([]*testTarget, len(members))
+	for i, member := range members {
+		places[i] = &testTarget{name: member.Name, kubeconfig: member.Kubeconfig}
+		all[i] = &churnTarget{testTarget: places[i], proxy: member.CountingProxy}
+		if all[i].directClient, err = client(member.Config); err != nil {
+			return nil, err
+		}
+	}
+	return all, w.each(ctx, places, func(ctx context.Context, at *testTarget) error {
+		if err := w.register(ctx, at); err != nil {
+			return err
+		}
+		if err := at.prepare(ctx, longNamespace); err != nil {
+			return err
+		}
+		return at.configure(ctx, config(longNamespace, false, configMaps))
+	})
+}
+
+// churn makes one change after the other.
+func (w *Env) churn(ctx context.Context, random *rand.Rand, comers []*churnTarget, duration time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, duration+limit)
+	defer cancel()
+	ticker := time.NewTicker(changeInterval)
+	defer ticker.Stop()
+	for end := time.Now().Add(duration); time.Now().Before(end); {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+		one := comers[random.IntN(len(comers))]
+		change := one.changeObject
+		if random.IntN(disconnectOdds) == 0 {
+			if !one.isDisconnected && countDisconnected(comers) >= maxDisconnected {
+				continue
+			}
+			change = one.toggleConnection
+		}
+		if err := change(ctx, random); err != nil {
+			return fmt.Errorf("%s: %w", one.name, err)
+		}
+	}
+	return nil
+}
+
+func countDisconnected(comers []*churnTarget) (count int) {
+	for _, one := range comers {
+		if one.isDisconnected {
+			count++
+		}
+	}
+	return count
+}
+
+// toggleConnection shuts or opens the way to a target.
+func (c *churnTarget) toggleConnection(ctx context.Context, _ *rand.Rand) error {
+	if c.isDisconnected {
+		c.isDisconnected = false
+		return c.proxy.Open(ctx)
+	}
+	c.isDisconnected = true
+	return c.proxy.Close()
+}
+
+// changeObject makes, changes or deletes an object of the mailbox, or has it drift on the target.
+func (c *churnTarget) changeObject(ctx context.Context, random *rand.Rand) error {
+	name := fmt.Sprintf("object-%d", random.IntN(maxConfigMaps))
+	mailbox, target := c.mailbox.Resource(configMaps).Namespace(longNamespace), c.directClient.Resource(configMaps).Namespace(longNamespace)
+	entry := fmt.Appendf(nil, `{"data": {"entry": "%d"}}`, random.IntN(1_000_000))
+	var err error
+	switch random.IntN(4) {
+	case 0:
+		err = mailbox.Delete(ctx, name, metav1.DeleteOptions{})
+	case 1:
+		_, err = target.Patch(ctx, name, types.MergePatchType, entry, metav1.PatchOptions{})
+	default:
+		_, err = mailbox.Patch(ctx, name, types.MergePatchType, entry, metav1.PatchOptions{})
+		if apierrors.IsNotFound(err) {
+			_, err = mailbox.Create(ctx, configMap(longNamespace, name), metav1.CreateOptions{})
+		}
+	}
+	return ignoreNotFound(err)
+}
+
+// steadyState is what is held while nothing happens.
+type steadyState struct{ heap, goroutines, watches float64 }
+
+// measureSteady brings all targets back and all mailboxes to the same content, waits until the targets have it and the hub has
+// been at rest long enough for its workers to end, and measures.
+func (w *Env) measureSteady(ctx context.Context, comers []*churnTarget) (now steadyState, err error) {
+	for _, one := range comers {
+		if one.isDisconnected {
+			if err := one.toggleConnection(ctx, nil); err != nil {
+				return now, err
+			}
+		}
+	}
+	for _, one := range comers {
+		if err := one.restoreObjects(ctx); err != nil {
+			return now, fmt.Errorf("%s: %w", one.name, err)
+		}
+	}
+	restful, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if err := w.Hub.WaitIdle(restful, workerIdleTimeout); err != nil {
+		return now, err
+	}
+	held, err := w.footprint(ctx)
+	if err != nil {
+		return now, err
+	}
+	for _, one := range comers {
+		now.watches += float64(one.proxy.Watches())
+	}
+	now.heap, now.goroutines = held.heap, held.goroutines
+	return now, nil
+}
+
+// restoreObjects has the mailbox hold all objects, with one content, and returns when the target has the same.
+func (c *churnTarget) restoreObjects(ctx context.Context) error {
+	mailbox, target := c.mailbox.Resource(configMaps).Namespace(longNamespace), c.directClient.Resource(configMaps).Namespace(longNamespace)
+	for i := range maxConfigMaps {
+		object := configMap(longNamespace, fmt.Sprintf("object-%d", i))
+		_, err := mailbox.Create(ctx, object, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			_, err = mailbox.Patch(ctx, object.GetName(), types.MergePatchType, []byte(edit.patch(0)), metav1.PatchOptions{})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return poll(ctx, time.Second, func() (bool, error) {
+		for i := range maxConfigMaps {
+			object, err := target.Get(ctx, fmt.Sprintf("object-%d", i), metav1.GetOptions{})
+			if err != nil || edit.shows(object) != "0" {
+				return false, ignoreNotFound(err)
+			}
+		}
+		return true, nil
+	})
+}

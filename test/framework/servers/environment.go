@@ -1,0 +1,98 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package servers
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Environment is one kcp and any number of targets that share one etcd.
+type Environment struct {
+	KCP *KCP
+	// Targets by their names.
+	Targets map[string]*Target
+
+	etcd *Etcd
+	mu   sync.Mutex
+}
+
+// StartEnvironment starts a kcp, with more users for hubs if given, and the named targets at the same time. After an error
+// nothing runs.
+func StartEnvironment(ctx context.Context, opts Options, targets map[string]TargetOptions, moreHubUsers ...string) (*Environment, error) {
+	w := &Environment{Targets: map[string]*Target{}}
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		w.KCP, err = StartKCP(groupCtx, opts, moreHubUsers...)
+		return err
+	})
+	group.Go(func() error { return w.startTargets(groupCtx, opts, targets) })
+	if err := group.Wait(); err != nil {
+		return nil, errors.Join(err, w.Stop())
+	}
+	return w, nil
+}
+
+func (w *Environment) startTargets(ctx context.Context, opts Options, targets map[string]TargetOptions) (err error) {
+	if w.etcd, err = StartEtcd(ctx, opts, "etcd"); err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for name, options := range targets {
+		if options.Etcd == nil {
+			options.Etcd = w.etcd
+		}
+		group.Go(func() error {
+			target, err := StartTarget(ctx, opts, name, options)
+			if err != nil {
+				return err
+			}
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.Targets[name] = target
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// Servers lists everything that the world started, in the order in which it is stopped.
+func (w *Environment) Servers() []*Server {
+	var all []*Server
+	for _, target := range w.Targets {
+		all = append(all, target.allServers()...)
+	}
+	if w.KCP != nil {
+		all = append(all, w.KCP.Server)
+	}
+	if w.etcd != nil {
+		all = append(all, w.etcd.Server)
+	}
+	return all
+}
+
+// Stop ends all servers, those that need others before those others. Stopping twice does no harm.
+func (w *Environment) Stop() error {
+	var errs []error
+	for _, server := range w.Servers() {
+		errs = append(errs, server.Stop())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,98 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package scale
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/synchub-dev/synchub/test/framework"
+)
+
+// Measurements are what a run has measured. Steps that were not reached are zero.
+type Measurements struct {
+	Targets, Objects, Resources int
+	// How long each step took, from the end of the one before.
+	Workspaces, Registered, Mailboxes, Ready, Filled, Synced, Settled time.Duration
+	// IdleCPU is the part of one processor that the hub takes while nothing happens.
+	IdleCPU float64
+	// ResidentBytes and Heap are in bytes.
+	ResidentBytes, HeapBytes float64
+	Goroutines, Files        float64
+	// Connections is how many connections to targets there are, Connected how many there have been.
+	Connections, Connected int
+	// Requests and Kinds are the hub's requests per minute at rest, by side, and by side, verb and resource.
+	Requests, RequestsByKind map[string]float64
+	// Isolated is true once targets have come and gone while no other target was asked anything.
+	Isolated bool
+}
+
+// StatusWrites returns how many statuses of SyncTargets were written per minute at rest.
+func (f Measurements) StatusWrites() float64 {
+	return f.RequestsByKind["control patch synctargets/status"]
+}
+
+// rows are the figures in the order of the report.
+func (f Measurements) rows() [][2]string {
+	seconds := func(d time.Duration) string {
+		if d == 0 {
+			return "not reached"
+		}
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	rows := [][2]string{
+		{"targets, objects on each, resources that are synced", fmt.Sprintf("%d, %d, %d", f.Targets, f.Objects, f.Resources)},
+		{"making the targets' workspaces (not the hub's work)", seconds(f.Workspaces)},
+		{"creating all Secrets and SyncTargets", seconds(f.Registered)},
+		{"then until all mailboxes are there", seconds(f.Mailboxes)},
+		{"then until all SyncTargets are Ready", seconds(f.Ready)},
+		{"creating all objects in the mailboxes", seconds(f.Filled)},
+		{"then until all are on their targets", seconds(f.Synced)},
+		{"then until the hub is at rest", seconds(f.Settled)},
+		{"hub at rest: processor", fmt.Sprintf("%.2f %% of a core", 100*f.IdleCPU)},
+		{"hub at rest: resident memory, heap in use", fmt.Sprintf("%.0f MiB, %.0f MiB", f.ResidentBytes/mebi, f.HeapBytes/mebi)},
+		{"hub at rest: goroutines, open files", fmt.Sprintf("%.0f, %.0f", f.Goroutines, f.Files)},
+		{"connections to targets, and how many were ever made", fmt.Sprintf("%d, %d", f.Connections, f.Connected)},
+	}
+	for _, side := range slices.Sorted(maps.Keys(f.Requests)) {
+		rows = append(rows, [2]string{"requests per minute at rest: " + side, fmt.Sprintf("%.0f", f.Requests[side])})
+	}
+	return append(rows,
+		[2]string{"of these, statuses of SyncTargets written", fmt.Sprintf("%.0f", f.StatusWrites())},
+		[2]string{"one target started, lost, back and removed without a request to another", map[bool]string{true: "yes", false: "no, or not reached"}[f.Isolated]})
+}
+
+const mebi = 1 << 20
+
+// Report writes the figures as a table, with the commit that was tested and the machine.
+func (f Measurements) Report(to io.Writer, commit string) error {
+	out := tabwriter.NewWriter(to, 0, 0, 1, ' ', 0)
+	fmt.Fprintf(out, "| figure\t| value\t|\n| ---\t| ---\t|\n")
+	fmt.Fprintf(out, "| commit\t| %s\t|\n| machine\t| %s\t|\n", commit, framework.Machine())
+	for _, row := range f.rows() {
+		fmt.Fprintf(out, "| %s\t| %s\t|\n", row[0], row[1])
+	}
+	fmt.Fprintln(out)
+	for _, kind := range slices.Sorted(maps.Keys(f.RequestsByKind)) {
+		fmt.Fprintf(out, "    %.1f a minute:\t%s\n", f.RequestsByKind[kind], kind)
+	}
+	return out.Flush()
+}
