@@ -35,7 +35,7 @@ import (
 
 // reclaim takes back the object that has taken the name if it is ours, adopts it if it may be, and reports a conflict
 // otherwise.
-func (c *Controller) reclaim(ctx context.Context, current observedTarget, desired *transform.Desired, refused error) error {
+func (c *Controller) reclaim(ctx context.Context, current targetCopy, desired *transform.Desired, refused error) error {
 	object, err := c.Connection.Get(ctx, current.target.GroupVersionResource, current.key)
 	if err != nil {
 		return fmt.Errorf("the target refused to create the object: %w; and reading it failed: %w", refused, err)
@@ -65,10 +65,10 @@ func (c *Controller) reclaim(ctx context.Context, current observedTarget, desire
 }
 
 // applyFunc brings in sync the object that has the UID.
-type applyFunc func(ctx context.Context, here observedTarget, desired *transform.Desired, uid types.UID) error
+type applyFunc func(ctx context.Context, here targetCopy, desired *transform.Desired, uid types.UID) error
 
 // reapplyOwned brings in sync an object that the hub wrote.
-func (c *Controller) reapplyOwned(ctx context.Context, current observedTarget, desired *transform.Desired, observed *plan.TargetObject, write applyFunc) error {
+func (c *Controller) reapplyOwned(ctx context.Context, current targetCopy, desired *transform.Desired, observed *plan.TargetObject, write applyFunc) error {
 	switch {
 	case desired.Mark.Policy == ownership.PolicyCreateOnly:
 		return c.updateMark(ctx, current, desired, observed)
@@ -99,7 +99,7 @@ func (c *Controller) isEnsured(object *unstructured.Unstructured, reason error) 
 
 // mayAdopt tells whether the PublishedResource or the SyncTarget lets the hub take over an object. One with a mark of another
 // hub, or that cannot be read, is never taken over.
-func (c *Controller) mayAdopt(ctx context.Context, current observedTarget, object *unstructured.Unstructured, desired *transform.Desired, reason error) (bool, error) {
+func (c *Controller) mayAdopt(ctx context.Context, current targetCopy, object *unstructured.Unstructured, desired *transform.Desired, reason error) (bool, error) {
 	if !ownership.IsAdoptable(reason) {
 		return false, nil
 	}
@@ -153,7 +153,7 @@ func nilIfEmpty(entries map[string]string) map[string]string {
 
 // adopt makes an object ours, and alone ours in what we apply: a field that is removed in the mailbox later must
 // disappear, though who made the object holds it too. What else it holds is left to it.
-func (c *Controller) adopt(ctx context.Context, current observedTarget, object *unstructured.Unstructured, desired *transform.Desired) error {
+func (c *Controller) adopt(ctx context.Context, current targetCopy, object *unstructured.Unstructured, desired *transform.Desired) error {
 	if desired.Mark.Policy == ownership.PolicyCreateOnly {
 		mark := desired.Mark
 		mark.Hash = "" // nothing was applied

@@ -211,7 +211,7 @@ func TestReclaimByOtherMarks(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := hand.get(first)
-			err = hand.createOnTarget(t.Context(), observedTarget{target: hand.target, key: keyOf(first)}, hand.desired(configMap(t, name, test.source), ownership.PolicyDelete))
+			err = hand.createOnTarget(t.Context(), targetCopy{target: hand.target, key: keyOf(first)}, hand.desired(configMap(t, name, test.source), ownership.PolicyDelete))
 			after := hand.get(first)
 			if test.taken {
 				if _, unverified := hand.observeObject(after); err != nil || unverified != nil || after.GetUID() != first.GetUID() {
@@ -252,7 +252,7 @@ func TestReclaimsReleasedObjects(t *testing.T) {
 			if test.adopted {
 				desired = desired.AsAdopted()
 			}
-			if err := hand.createOnTarget(t.Context(), observedTarget{target: hand.target, key: keyOf(source)}, desired); err != nil {
+			if err := hand.createOnTarget(t.Context(), targetCopy{target: hand.target, key: keyOf(source)}, desired); err != nil {
 				t.Fatal(err)
 			}
 			first := hand.observeTarget(hand.get(source))
@@ -295,7 +295,7 @@ func TestReclaimsNothingOfAnotherSource(t *testing.T) {
 	}
 	desired := hand.desired(source, ownership.PolicyDelete)
 	desired.Mark.Source.Name = "another"
-	err := hand.createOnTarget(t.Context(), observedTarget{target: hand.target, key: keyOf(source)}, desired)
+	err := hand.createOnTarget(t.Context(), targetCopy{target: hand.target, key: keyOf(source)}, desired)
 	var taken *nameTakenError
 	if !errors.As(err, &taken) || taken.ref != hand.target.ref(keyOf(source)) {
 		t.Errorf("got %v", err)

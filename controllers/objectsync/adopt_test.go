@@ -83,7 +83,7 @@ func TestMayAdopt(t *testing.T) {
 				if reason == nil {
 					t.Fatal("the object is ours")
 				}
-				got, err := controller.mayAdopt(t.Context(), observedTarget{}, object, nil, reason)
+				got, err := controller.mayAdopt(t.Context(), targetCopy{}, object, nil, reason)
 				if err != nil || got != want {
 					t.Errorf("%q: want %v, got %v, %v", policy, want, got, err)
 				}
@@ -91,7 +91,7 @@ func TestMayAdopt(t *testing.T) {
 			if !test.always {
 				controller := newObserver(Resource{Adoption: synchubv1alpha1.AdoptionIfIdentical})
 				_, reason := controller.observeObject(object)
-				if got, err := controller.mayAdopt(t.Context(), observedTarget{}, object, nil, reason); err != nil || got {
+				if got, err := controller.mayAdopt(t.Context(), targetCopy{}, object, nil, reason); err != nil || got {
 					t.Errorf("if it is identical: got %v, %v", got, err)
 				}
 			}
@@ -103,7 +103,7 @@ func TestMayAdopt(t *testing.T) {
 func TestMayNotAdoptForAnyReason(t *testing.T) {
 	controller := newObserver(Resource{Adoption: synchubv1alpha1.AdoptionAlways})
 	for _, reason := range []error{errors.New("no"), ownership.ErrForeign, fmt.Errorf("x: %w", ownership.ErrUnknownVersion)} {
-		if got, err := controller.mayAdopt(t.Context(), observedTarget{}, unowned(t, nil), nil, reason); err != nil || got {
+		if got, err := controller.mayAdopt(t.Context(), targetCopy{}, unowned(t, nil), nil, reason); err != nil || got {
 			t.Errorf("%v: got %v, %v", reason, got, err)
 		}
 	}

@@ -61,7 +61,8 @@ func steps(tb testing.TB, kind fixtures.Fixture) map[string]func() {
 		Version: kind.Resource.Version, Kind: kind.Kind, Hasher: down.Hasher,
 	}
 	controller := &Controller{
-		Options: Options{Resource: resource, Owner: testOwner, Mailbox: "mailbox", Clock: clock.RealClock{}}, fieldManager: testFieldManager, down: down,
+		Options: Options{Resource: resource, Owner: testOwner, Mailbox: "mailbox", Clock: clock.RealClock{}}, fieldManager: testFieldManager,
+		planner: planner{resource: resource, owner: testOwner, down: down},
 	}
 	matcher := matcherOf(tb, selectingFixtures)
 	source := kind.MailboxObject(tb)

@@ -100,8 +100,7 @@ type Options struct {
 // it with [Controller.Run].
 type Controller struct {
 	Options
-	down            transform.Down
-	up              transform.Up
+	planner
 	selector        string
 	fieldManager    string
 	matcher         atomic.Pointer[selection.Matcher]
@@ -149,15 +148,14 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 	}
 	c := &Controller{
 		Options: options,
-		down: transform.Down{
+		planner: planner{resource: options.Resource, owner: options.Owner, down: transform.Down{
 			Owner: options.Owner, Hasher: options.Hasher, Mailbox: options.Mailbox.String(), SyncTarget: options.SyncTarget,
 			Resource: options.Resource.GroupResource(), Namespaced: options.Resource.Namespaced,
-		},
-		up: transform.Up{
+		}, up: transform.Up{
 			Owner: options.Owner, Hasher: options.Hasher, Mailbox: options.Mailbox.String(), SyncTarget: options.SyncTarget,
 			Resource: options.Resource.GroupResource(), Namespaced: options.Resource.Namespaced,
 			Version: options.Resource.Version, Kind: options.Resource.Kind, Pruner: options.Pruner,
-		},
+		}},
 		selector:       Selector(options.Owner),
 		fieldManager:   ownership.FieldManager(options.Owner.Hub),
 		upsyncIndex:    newUpsyncIndex(),

@@ -34,7 +34,7 @@ import (
 
 // createOnTarget makes the desired object. A namespace that is missing is ensured first. If the name is taken, the object there
 // is read once: it may be ours, without its label, or one that may be adopted.
-func (c *Controller) createOnTarget(ctx context.Context, current observedTarget, desired *transform.Desired) error {
+func (c *Controller) createOnTarget(ctx context.Context, current targetCopy, desired *transform.Desired) error {
 	if c.isCordoned() {
 		return errCordoned
 	}
@@ -61,7 +61,7 @@ func (c *Controller) createOnTarget(ctx context.Context, current observedTarget,
 }
 
 // applyToTarget brings an object of ours, which has the UID, in sync. One that cannot be changed is replaced where that is allowed.
-func (c *Controller) applyToTarget(ctx context.Context, current observedTarget, desired *transform.Desired, uid types.UID) error {
+func (c *Controller) applyToTarget(ctx context.Context, current targetCopy, desired *transform.Desired, uid types.UID) error {
 	err := c.applyInPlace(ctx, current, desired, uid)
 	if refused, ok := errors.AsType[*immutableError](err); ok {
 		return c.replaceOnTarget(ctx, current, desired, uid, refused)
@@ -70,7 +70,7 @@ func (c *Controller) applyToTarget(ctx context.Context, current observedTarget, 
 }
 
 // applyInPlace applies to the object that has the UID, and never replaces it: it need not be ours yet.
-func (c *Controller) applyInPlace(ctx context.Context, current observedTarget, desired *transform.Desired, uid types.UID) error {
+func (c *Controller) applyInPlace(ctx context.Context, current targetCopy, desired *transform.Desired, uid types.UID) error {
 	if err := c.relinquishFields(ctx, current, desired, uid); err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (c *Controller) applyInPlace(ctx context.Context, current observedTarget, d
 
 // replaceOnTarget deletes an object of which a field cannot be changed, so that it is created anew when it is gone. The target
 // must first have said that the new one is valid.
-func (c *Controller) replaceOnTarget(ctx context.Context, current observedTarget, desired *transform.Desired, uid types.UID, refused *immutableError) error {
+func (c *Controller) replaceOnTarget(ctx context.Context, current targetCopy, desired *transform.Desired, uid types.UID, refused *immutableError) error {
 	if !c.Resource.Replace || c.Resource.Container {
 		return refused
 	}
@@ -102,7 +102,7 @@ func (c *Controller) replaceOnTarget(ctx context.Context, current observedTarget
 
 // updateMark brings the marks of an object in sync that is to be left alone otherwise. They keep the hash of what was last
 // applied.
-func (c *Controller) updateMark(ctx context.Context, current observedTarget, desired *transform.Desired, observed *plan.TargetObject) error {
+func (c *Controller) updateMark(ctx context.Context, current targetCopy, desired *transform.Desired, observed *plan.TargetObject) error {
 	mark := desired.Mark
 	mark.Hash, mark.Adopted = observed.Mark.Hash, observed.Mark.Adopted
 	return c.editTarget(ctx, current, observed.UID, targets.MetadataPatch{
@@ -113,7 +113,7 @@ func (c *Controller) updateMark(ctx context.Context, current observedTarget, des
 
 // removeOverwriteAnnotation takes off what remark said on an object that is not to be left alone any more: an apply without the annotation does
 // not remove it, since it was not applied.
-func (c *Controller) removeOverwriteAnnotation(ctx context.Context, current observedTarget, desired *transform.Desired) error {
+func (c *Controller) removeOverwriteAnnotation(ctx context.Context, current targetCopy, desired *transform.Desired) error {
 	if _, ok := desired.Object.GetAnnotations()[ownership.OverwriteAnnotation]; ok {
 		return nil
 	}
@@ -121,7 +121,7 @@ func (c *Controller) removeOverwriteAnnotation(ctx context.Context, current obse
 	return c.Connection.RemoveMetadata(extra, current.target.GroupVersionResource, current.key, current.observed.UID, nil, []string{ownership.OverwriteAnnotation})
 }
 
-func (c *Controller) editTarget(ctx context.Context, current observedTarget, uid types.UID, edits targets.MetadataPatch) error {
+func (c *Controller) editTarget(ctx context.Context, current targetCopy, uid types.UID, edits targets.MetadataPatch) error {
 	ref := current.ref()
 	c.targetExpectations.writeStarted(ref)
 	edited, err := c.Connection.PatchMetadata(ctx, current.target.GroupVersionResource, current.key, uid, edits)
@@ -150,7 +150,7 @@ func (c *Controller) recordTargetWrite(ref targetRef, answer, desired *unstructu
 	return nil
 }
 
-func (c *Controller) deleteFromTarget(ctx context.Context, current observedTarget, uid types.UID) error {
+func (c *Controller) deleteFromTarget(ctx context.Context, current targetCopy, uid types.UID) error {
 	ref := current.ref()
 	c.targetExpectations.writeStarted(ref)
 	if err := c.Connection.Delete(ctx, current.target.GroupVersionResource, current.key, uid); err != nil {
@@ -162,7 +162,7 @@ func (c *Controller) deleteFromTarget(ctx context.Context, current observedTarge
 }
 
 // releaseOnTarget takes the marks off an object, which stays.
-func (c *Controller) releaseOnTarget(ctx context.Context, current observedTarget) error {
+func (c *Controller) releaseOnTarget(ctx context.Context, current targetCopy) error {
 	ref, observed := current.ref(), current.observed
 	labels, annotations := c.Owner.MarkKeys(current.object.GetLabels(), current.object.GetAnnotations())
 	edits := targets.MetadataPatch{RemoveLabels: labels, RemoveAnnotations: annotations}

@@ -29,7 +29,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
@@ -54,12 +57,13 @@ func (c *Controller) mailboxClient(namespace string) (dynamic.ResourceInterface,
 }
 
 // createInMailbox creates what an object of the target is in the mailbox. A namespace that is missing there is ensured first.
-func (c *Controller) createInMailbox(ctx context.Context, key types.NamespacedName, desired *transform.Desired, object *unstructured.Unstructured) error {
+func (c *Controller) createInMailbox(ctx context.Context, s *snapshot, desired *transform.Desired) error {
+	key := s.key
 	client, err := c.mailboxClient(key.Namespace)
 	if err != nil {
 		return err
 	}
-	toWrite := c.withStatus(desired.Object, object)
+	toWrite := c.withStatus(desired.Object, s.up.object)
 	c.mailboxExpectations.writeStarted(key)
 	created, err := client.Create(ctx, toWrite, metav1.CreateOptions{FieldManager: c.fieldManager})
 	if isMissingNamespace(err, key.Namespace) {
@@ -73,7 +77,7 @@ func (c *Controller) createInMailbox(ctx context.Context, key types.NamespacedNa
 	if apierrors.IsAlreadyExists(err) {
 		return c.readConflictInMailbox(requestmetrics.WithClass(ctx, requestmetrics.Extra), client, key)
 	}
-	return c.recordMailboxWrite(ctx, key, created, desired, object, err)
+	return c.recordMailboxWrite(ctx, s, created, desired, err)
 }
 
 // readConflictInMailbox reads an object that the cache of the mailbox does not show yet, so that it is known whose it is.
@@ -108,21 +112,23 @@ func (c *Controller) ensureMailboxNamespace(ctx context.Context, name string) er
 }
 
 // updateInMailbox writes the desired object over what the mailbox holds, if that is still as it was seen.
-func (c *Controller) updateInMailbox(ctx context.Context, key types.NamespacedName, inMailbox *unstructured.Unstructured, desired *transform.Desired, object *unstructured.Unstructured) error {
+func (c *Controller) updateInMailbox(ctx context.Context, s *snapshot, desired *transform.Desired) error {
+	key := s.key
 	client, err := c.mailboxClient(key.Namespace)
 	if err != nil {
 		return err
 	}
 	c.mailboxExpectations.writeStarted(key)
-	updated, err := client.Update(ctx, mergeIntoMailboxObject(inMailbox, c.withStatus(desired.Object, object)), metav1.UpdateOptions{FieldManager: c.fieldManager})
+	updated, err := client.Update(ctx, mergeIntoMailboxObject(s.source, c.withStatus(desired.Object, s.up.object)), metav1.UpdateOptions{FieldManager: c.fieldManager})
 	if apierrors.IsConflict(err) {
 		err = errStale
 	}
-	return c.recordMailboxWrite(ctx, key, updated, desired, object, err)
+	return c.recordMailboxWrite(ctx, s, updated, desired, err)
 }
 
 // recordMailboxWrite keeps the mailbox's answer until the cache shows it, and goes on with the status.
-func (c *Controller) recordMailboxWrite(ctx context.Context, key types.NamespacedName, answer *unstructured.Unstructured, desired *transform.Desired, object *unstructured.Unstructured, err error) error {
+func (c *Controller) recordMailboxWrite(ctx context.Context, s *snapshot, answer *unstructured.Unstructured, desired *transform.Desired, err error) error {
+	key := s.key
 	if err != nil {
 		c.mailboxExpectations.writeFinished(key, nil)
 		return fmt.Errorf("%w: %w", errMailboxRefused, err)
@@ -131,7 +137,7 @@ func (c *Controller) recordMailboxWrite(ctx context.Context, key types.Namespace
 	c.mailboxExpectations.writeFinished(key, answer)
 	c.mailboxExpectations.setDroppedPaths(key, transform.MissingPaths(desired.Object.Object, answer.Object))
 	c.OnChange()
-	_, err = c.writeUpsyncedStatus(ctx, key, answer, object)
+	_, err = c.writeUpsyncedStatus(ctx, s, answer)
 	return err
 }
 
@@ -227,4 +233,121 @@ func (c *Controller) forgetSourceDeletion(inMailbox *unstructured.Unstructured) 
 	if mark, err := mailboxMark(c.Owner, inMailbox); err == nil {
 		c.upsyncIndex.forgetDeleted(upsyncSourceRef(mark))
 	}
+}
+
+// executeUp carries out the plan for the mailbox object that an object of the target is upsynced as.
+func (c *Controller) executeUp(ctx context.Context, s *snapshot, p syncPlan) (outcome, error) {
+	u := s.up
+	result := outcome{decision: p.decision, up: true, requeueAfter: p.requeueAfter}
+	c.recordDroppedFields(u.selection.Configs, p.droppedFields)
+	if p.err != nil {
+		return result, p.err
+	}
+	if p.repair {
+		if wait := c.failures.driftBackoff(s.key); wait > 0 {
+			result.requeueAfter = wait
+			return result, fmt.Errorf("%w: somebody in the mailbox, or spec.mutation.up of the PublishedResource, keeps changing it %v", errFieldConflict, p.decision.Fields)
+		}
+	}
+	log.FromContext(ctx).V(1).Info("decided about an upsync", "decision", p.decision.String())
+	err := c.writeToMailbox(ctx, s, p, &result)
+	if err == nil && c.upsyncReadsMailbox && p.decision.Action == plan.Update {
+		c.failures.recordWrite(s.key, u.object.GetResourceVersion())
+	}
+	return requeueIfStale(result, err)
+}
+
+// writeToMailbox makes the write of a plan, or what the plan has instead of one.
+func (c *Controller) writeToMailbox(ctx context.Context, s *snapshot, p syncPlan, result *outcome) error {
+	switch p.decision.Action {
+	case plan.None:
+		if p.decision.Cause != plan.InSync {
+			return nil
+		}
+		returned, err := c.writeUpsyncedStatus(ctx, s, s.source)
+		result.statusReturned = returned
+		return errors.Join(err, c.updateUpsyncedRelated(s), c.nameConflict(s.up))
+	case plan.Create:
+		return c.createInMailbox(ctx, s, p.desired)
+	case plan.Update:
+		return c.updateInMailbox(ctx, s, p.desired)
+	case plan.Conflict:
+		return c.resolveMailboxConflict(ctx, s, p.desired)
+	case plan.VerifyAbsence:
+		c.Mailboxes.VerifyAbsence(c.Mailbox, c.absenceCandidate(s.key, p.verifyAbsence))
+		return nil
+	case plan.Delete:
+		return c.deleteFromMailbox(ctx, s.key, s.source)
+	case plan.Release:
+		return c.releaseInMailbox(ctx, s.key, s.source)
+	default:
+		return fmt.Errorf("%s is no decision about an object of the mailbox", p.decision)
+	}
+}
+
+// confirmMissingSource asks the target about an object whose end nobody saw: it may have ended while the hub was away. The answer goes into
+// the snapshot.
+func (c *Controller) confirmMissingSource(ctx context.Context, s *snapshot) {
+	u, asked := s.up, s.up.unconfirmed
+	u.unconfirmed = nil
+	object, err := c.Connection.Get(requestmetrics.WithClass(ctx, requestmetrics.Extra), asked.target.GroupVersionResource, asked.ref.key)
+	var status apierrors.APIStatus
+	switch {
+	case err == nil:
+		if name, ok := c.upsyncKey(asked.target, s.matcher, object); ok && name == s.key {
+			// The upsync cache is about to show it.
+			return
+		}
+		if IsNeverUpsynced(c.Owner, object) || c.isUnrelatedOnTarget(s.matcher, asked.target, object) {
+			u.state, u.absenceVerified = plan.Deselected, true
+		}
+	case apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Name == asked.ref.key.Name:
+		u.state, u.absenceVerified = plan.SourceNotFound, true
+	default:
+		// That an API is not served says nothing about its objects.
+		u.err = fmt.Errorf("cannot find out whether %s %s is gone from the target: %w", asked.ref.resource, asked.ref.key, err)
+	}
+}
+
+// nameConflict reports that another object of the target would have the same name in the mailbox.
+func (c *Controller) nameConflict(u *upSnapshot) error {
+	if u.rival == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %s %s of the target would have the same name", errNameTakenInMailbox, u.rival.resource, u.rival.key)
+}
+
+// resolveMailboxConflict takes over the object of the mailbox that has the name, if it is a namespace that the hub made for what came
+// up, or if KubeStellar's syncer brought it up and the PublishedResource allows that; else it reports it.
+func (c *Controller) resolveMailboxConflict(ctx context.Context, s *snapshot, desired *transform.Desired) error {
+	inMailbox := s.source
+	ctx = requestmetrics.WithClass(ctx, requestmetrics.Extra)
+	_, reason := mailboxMark(c.Owner, inMailbox)
+	if mark, proven := c.unsealedMark(inMailbox, ownership.DirectionUp, desired, reason); proven {
+		if mark.Adopted {
+			desired = desired.AsAdopted()
+		}
+		return c.updateInMailbox(ctx, s, desired)
+	}
+	switch {
+	case c.isEnsured(inMailbox, reason):
+		return c.updateInMailbox(ctx, s, desired)
+	case c.mayAdoptInMailbox(inMailbox, reason):
+		return c.updateInMailbox(ctx, s, desired.AsAdopted())
+	case isKubeStellarUpsynced(inMailbox, reason):
+		return fmt.Errorf("%w, or let spec.adoption of the PublishedResource be KubeStellar, whose syncer brought it up", errNameTakenInMailbox)
+	default:
+		return errNameTakenInMailbox
+	}
+}
+
+// mayAdoptInMailbox tells whether an object of the mailbox may be taken over. One with a mark of another hub never is.
+func (c *Controller) mayAdoptInMailbox(inMailbox *unstructured.Unstructured, reason error) bool {
+	return c.Resource.Adoption == synchubv1alpha1.AdoptionKubeStellar && isKubeStellarUpsynced(inMailbox, reason)
+}
+
+// isKubeStellarUpsynced tells whether KubeStellar's syncer, and no hub, brought up an object of the mailbox.
+func isKubeStellarUpsynced(inMailbox *unstructured.Unstructured, reason error) bool {
+	return ownership.IsAdoptable(reason) &&
+		ownership.IsFromKubeStellar(inMailbox.GetAnnotations(), ownership.KubeStellarUpsynced, transform.SelfOf(inMailbox))
 }

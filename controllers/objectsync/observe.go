@@ -120,13 +120,13 @@ func subset(all map[string]any, keys ...string) map[string]any {
 
 // observeNamed returns where an object of that name belongs on the target, with what is there of ours. What was seen already is
 // not looked at again.
-func (c *Controller) observeNamed(name conversion.Name, existing []observedTarget) (observedTarget, error) {
+func (c *Controller) observeNamed(name conversion.Name, existing []targetCopy) (targetCopy, error) {
 	if err := c.checkConvertedKind(name.GVK.GroupKind()); err != nil {
-		return observedTarget{}, err
+		return targetCopy{}, err
 	}
 	target := c.targetResourceForKind(name.GVK.GroupKind())
 	if target == nil {
-		return observedTarget{}, fmt.Errorf("%w: %s, which the object is to be there", errNotServed, name.GVK.GroupKind())
+		return targetCopy{}, fmt.Errorf("%w: %s, which the object is to be there", errNotServed, name.GVK.GroupKind())
 	}
 	key := types.NamespacedName{Namespace: name.Namespace, Name: name.Name}
 	for _, placed := range existing {
@@ -134,15 +134,15 @@ func (c *Controller) observeNamed(name conversion.Name, existing []observedTarge
 			return placed, nil
 		}
 	}
-	return c.observe(target, key), nil
+	return c.observeCopy(target, key), nil
 }
 
 // observeTargetsOf returns all that came from an object of the mailbox.
-func (c *Controller) observeTargetsOf(source types.NamespacedName) []observedTarget {
-	var all []observedTarget
+func (c *Controller) observeTargetsOf(source types.NamespacedName) []targetCopy {
+	var all []targetCopy
 	for _, target := range c.targetResources {
 		for _, object := range target.cache.ByIndex(bySource, source.String()) {
-			if found := c.observe(target, keyOf(object)); found.observed != nil && sourceKey(found.observed.Mark) == source {
+			if found := c.observeCopy(target, keyOf(object)); found.observed != nil && sourceKey(found.observed.Mark) == source {
 				all = append(all, found)
 			}
 		}
@@ -180,10 +180,10 @@ func sourceKey(mark ownership.Mark) types.NamespacedName {
 	return types.NamespacedName{Namespace: mark.Source.Namespace, Name: mark.Source.Name}
 }
 
-// observe returns what the target holds of ours under a name: the object, and what there is to decide by. Both are nil if
+// observeCopy returns what the target holds of ours under a name: the object, and what there is to decide by. Both are nil if
 // it holds nothing of ours. What was written a moment ago counts even if the cache does not show it yet.
-func (c *Controller) observe(target *targetResource, key types.NamespacedName) observedTarget {
-	found := observedTarget{target: target, key: key}
+func (c *Controller) observeCopy(target *targetResource, key types.NamespacedName) targetCopy {
+	found := targetCopy{target: target, key: key}
 	cached := target.cache.Get(key)
 	object, deleted := c.targetExpectations.current(found.ref(), cached)
 	if object == nil {
@@ -194,7 +194,7 @@ func (c *Controller) observe(target *targetResource, key types.NamespacedName) o
 		return found
 	}
 	observed.Terminating = observed.Terminating || deleted
-	found.object, found.observed, found.awaitsCache = object, observed, cached == nil
+	found.object, found.observed, found.uncached = object, observed, cached == nil
 	return found
 }
 

@@ -46,7 +46,7 @@ var (
 // newObserver is a controller as far as it looks at the target's objects.
 func newObserver(resource Resource) *Controller {
 	resource.GroupVersionResource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	return &Controller{Options: Options{Resource: resource, Owner: testOwner, Mailbox: "mailbox"}, fieldManager: testFieldManager}
+	return &Controller{Options: Options{Resource: resource, Owner: testOwner, Mailbox: "mailbox"}, planner: planner{resource: resource, owner: testOwner}, fieldManager: testFieldManager}
 }
 
 // fromTarget is an object as a target shows it, with much that does not concern us.

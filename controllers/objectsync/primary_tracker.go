@@ -237,31 +237,12 @@ func (c *Controller) primaryProcessed(key types.NamespacedName) {
 	}
 }
 
-// updateRelated says what travels with a primary that is on the target, or is going there.
-func (c *Controller) updateRelated(key types.NamespacedName, selected objectSelection, source *unstructured.Unstructured, current observedTarget) error {
-	inMailbox := primaryObject{object: source, sourceNamespace: source.GetNamespace(), destinationNamespace: current.key.Namespace}
-	onTarget := primaryObject{object: current.object, sourceNamespace: current.key.Namespace, destinationNamespace: source.GetNamespace()}
-	return c.updateClaims(key, selected, inMailbox, onTarget)
-}
-
-// updateSuspendedRelated does the same for a primary that is to be left as it is, as are all that travel with it.
-func (c *Controller) updateSuspendedRelated(key types.NamespacedName, source *unstructured.Unstructured, selected objectSelection, existing []observedTarget) error {
-	var current observedTarget
-	err := errNotReadable
-	switch {
-	case source == nil:
-	case len(existing) > 0:
-		current, err = existing[0], nil
-	default:
-		current, _, err = c.observeDestination(source, selected, nil)
-	}
-	if err != nil {
-		c.primaryTracker.markUnresolved(key)
-		c.primaryProcessed(key)
-		return nil //nolint:nilerr // it is suspended: nobody waits for it
-	}
-	selected.Suspended = true
-	return c.updateRelated(key, selected, source, current)
+// updateRelated resolves the relations of a primary that is on the target, or is going there.
+func (c *Controller) updateRelated(s *snapshot) error {
+	destination := s.down.destination
+	inMailbox := primaryObject{object: s.source, sourceNamespace: s.source.GetNamespace(), destinationNamespace: destination.key.Namespace}
+	onTarget := primaryObject{object: destination.object, sourceNamespace: destination.key.Namespace, destinationNamespace: s.source.GetNamespace()}
+	return c.updateClaims(s, s.down.selection, inMailbox, onTarget)
 }
 
 // EnqueueRelated looks again at all that is left and came by a relation.
@@ -278,7 +259,8 @@ type primaryObject struct {
 	sourceNamespace, destinationNamespace string
 }
 
-func (c *Controller) updateClaims(key types.NamespacedName, selected objectSelection, inMailbox, onTarget primaryObject) error {
+func (c *Controller) updateClaims(s *snapshot, selected objectSelection, inMailbox, onTarget primaryObject) error {
+	key := s.key
 	var errs []error
 	for i, relation := range c.primaryTracker.relations {
 		on := inMailbox
@@ -291,7 +273,7 @@ func (c *Controller) updateClaims(key types.NamespacedName, selected objectSelec
 			c.Registry.MarkUnresolved(c.Resource.PublishedResource, key, relation)
 			continue
 		}
-		if err := c.updateClaim(key, selected, relation, on); err != nil {
+		if err := c.updateClaim(s, selected, relation, on); err != nil {
 			errs = append(errs, &ruleError{field: fmt.Sprintf("spec.related[%d] (%s)", i, relation.Identifier), err: err})
 		}
 	}
@@ -299,7 +281,8 @@ func (c *Controller) updateClaims(key types.NamespacedName, selected objectSelec
 	return errors.Join(errs...)
 }
 
-func (c *Controller) updateClaim(key types.NamespacedName, selected objectSelection, relation *related.Relation, on primaryObject) error {
+func (c *Controller) updateClaim(s *snapshot, selected objectSelection, relation *related.Relation, on primaryObject) error {
+	key := s.key
 	wanted, err := relation.Resolve(on.object, related.Environment{Mailbox: c.Mailbox.String(), SyncTarget: c.SyncTarget})
 	if err != nil {
 		c.Registry.MarkUnresolved(c.Resource.PublishedResource, key, relation)
@@ -311,22 +294,21 @@ func (c *Controller) updateClaim(key types.NamespacedName, selected objectSelect
 	}
 	c.primaryTracker.markClaiming(key)
 	c.Registry.SetClaim(c.Resource.PublishedResource, key, relation, wanted)
-	matcher := c.matcher.Load()
 	for _, name := range wanted.Names {
-		if name.Namespace != on.sourceNamespace && !matcher.SelectsInNamespace(name.Namespace) {
+		if name.Namespace != on.sourceNamespace && !s.matcher.SelectsInNamespace(name.Namespace) {
 			return fmt.Errorf("the namespace %s is neither that of the object nor selected by a SyncerConfig: %s is left out", name.Namespace, name)
 		}
 	}
 	return nil
 }
 
-// updateUpsyncedRelated says what travels with a primary that came up.
-func (c *Controller) updateUpsyncedRelated(key types.NamespacedName, inMailbox, object *unstructured.Unstructured) error {
+// updateUpsyncedRelated resolves the relations of a primary that was upsynced.
+func (c *Controller) updateUpsyncedRelated(s *snapshot) error {
 	if len(c.primaryTracker.relations) == 0 {
 		return nil
 	}
-	selected := c.selectUpsyncSource(key, inMailbox, object)
-	above := primaryObject{object: inMailbox, sourceNamespace: key.Namespace, destinationNamespace: object.GetNamespace()}
-	onTarget := primaryObject{object: object, sourceNamespace: object.GetNamespace(), destinationNamespace: key.Namespace}
-	return c.updateClaims(key, selected, above, onTarget)
+	object := s.up.object
+	inMailbox := primaryObject{object: s.source, sourceNamespace: s.key.Namespace, destinationNamespace: object.GetNamespace()}
+	onTarget := primaryObject{object: object, sourceNamespace: object.GetNamespace(), destinationNamespace: s.key.Namespace}
+	return c.updateClaims(s, s.up.selection, inMailbox, onTarget)
 }

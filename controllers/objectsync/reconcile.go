@@ -138,23 +138,43 @@ func retryAfter(failure Failure, outcome outcome) time.Duration {
 	}
 }
 
-// reconcile decides in which direction an object goes, and brings it in sync. What came up never goes down again.
+// reconcile makes one pass: it observes both sides of the key, plans, and executes the plan. The error is why the object fails.
 func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (outcome, error) {
-	object, known := c.mailboxObject(key)
-	if !known {
+	s := c.observe(key)
+	switch {
+	case !s.readable:
 		return outcome{decision: plan.Decision{Action: plan.None, Cause: plan.Unknown}}, nil
+	case c.Resource.Unpublishing:
+		return requeueIfStale(outcome{decision: plan.Decision{Action: plan.None, Cause: plan.Suspended}}, c.removeFinalizer(ctx, key, s.source))
 	}
-	if c.Resource.Unpublishing {
-		return requeueIfStale(outcome{decision: plan.Decision{Action: plan.None, Cause: plan.Suspended}}, c.removeFinalizer(ctx, key, object))
+	var result outcome
+	if s.down != nil {
+		var err error
+		if result, err = c.executeDown(ctx, s, c.planDown(s.down, s)); err != nil || s.up == nil {
+			return result, err
+		}
 	}
-	if c.isUpsynced(object) {
-		return c.reconcileUp(ctx, key, object)
+	if s.up.unconfirmed != nil {
+		c.confirmMissingSource(ctx, s)
 	}
-	result, err := c.reconcileDown(ctx, key, object)
-	if err != nil || len(c.upsyncIndex.refsOf(key)) == 0 {
-		return result, err
+	return c.executeUp(ctx, s, c.planUp(s.up, s))
+}
+
+// observe reads everything that one pass needs to know about a key.
+func (c *Controller) observe(key types.NamespacedName) *snapshot {
+	s := &snapshot{key: key, matcher: c.matcher.Load()}
+	s.source, s.readable = c.mailboxObject(key)
+	switch {
+	case !s.readable, c.Resource.Unpublishing:
+	case c.isUpsynced(s.source):
+		s.up = c.observeUp(s)
+	default:
+		if len(c.upsyncIndex.refsOf(key)) > 0 {
+			s.up = c.observeUp(s)
+		}
+		s.down = c.observeDown(s)
 	}
-	return c.reconcileUp(ctx, key, object)
+	return s
 }
 
 // mailboxObject returns the object of the mailbox, nil if there is none; known is false if the mailbox cannot be read
@@ -212,5 +232,12 @@ func (c *Controller) watchName(ref targetRef, wanted bool) {
 		c.runNameWatch(target)
 	default:
 		target.takenNames.Remove(ref.key)
+	}
+}
+
+// renameCompleted has what came up under a former name looked at, now that it is there under this one.
+func (c *Controller) renameCompleted(to types.NamespacedName) {
+	if from, waits := c.pendingRenames.complete(to); waits {
+		c.enqueue(changePriority, from)
 	}
 }

@@ -121,8 +121,8 @@ func relatedSpec(selected objectSelection, object *unstructured.Unstructured) tr
 
 // mayBeRelated tells whether a primary that has not spoken may want an object, so that nothing may be concluded from
 // nobody's wanting it. Then it has it found out.
-func (c *Controller) mayBeRelated(matcher *selection.Matcher, source *unstructured.Unstructured, existing []observedTarget) bool {
-	if slices.ContainsFunc(existing, func(p observedTarget) bool { return c.hasUnpublishedRelation(p.observed.Mark) }) {
+func (c *Controller) mayBeRelated(matcher *selection.Matcher, source *unstructured.Unstructured, existing []targetCopy) bool {
+	if slices.ContainsFunc(existing, func(p targetCopy) bool { return c.hasUnpublishedRelation(p.observed.Mark) }) {
 		return true
 	}
 	if c.Registry.IsUnrelated(synchubv1alpha1.RelatedOriginMailbox, c.Resource.GroupResource(), c.relatedObjectInMailbox(matcher, source)) {
@@ -136,15 +136,15 @@ func (c *Controller) mayBeRelated(matcher *selection.Matcher, source *unstructur
 }
 
 // isRelatedSuspended tells whether an object that is gone travelled with suspended primaries.
-func (c *Controller) isRelatedSuspended(key types.NamespacedName, existing []observedTarget) bool {
+func (c *Controller) isRelatedSuspended(matcher *selection.Matcher, key types.NamespacedName, existing []targetCopy) bool {
 	found, ok := c.Registry.Find(synchubv1alpha1.RelatedOriginMailbox, c.Resource.GroupResource(), related.Object{
-		Key: key, NamespaceSelected: c.matcher.Load().SelectsInNamespace(key.Namespace),
+		Key: key, NamespaceSelected: matcher.SelectsInNamespace(key.Namespace),
 	})
 	if ok {
 		return found.Query.PrimaryInfo.Suspended
 	}
 	// What it was related by cannot be told of what is gone: labels, owners.
-	return slices.ContainsFunc(existing, func(p observedTarget) bool {
+	return slices.ContainsFunc(existing, func(p targetCopy) bool {
 		contributor, identifier, related := strings.Cut(p.observed.Mark.Relation, "/")
 		return related && c.Registry.HasSuspended(contributor, identifier)
 	})

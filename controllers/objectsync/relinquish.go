@@ -32,7 +32,7 @@ import (
 
 // relinquishFields gives up fields that are left to the target from now on and that the hub has applied before: when it was told
 // to set them once, or before it was told to ignore them. An apply that only left them out would remove them.
-func (c *Controller) relinquishFields(ctx context.Context, current observedTarget, desired *transform.Desired, uid types.UID) error {
+func (c *Controller) relinquishFields(ctx context.Context, current targetCopy, desired *transform.Desired, uid types.UID) error {
 	if current.object == nil || len(desired.IgnoredFields) == 0 {
 		return nil
 	}

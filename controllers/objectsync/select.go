@@ -167,13 +167,3 @@ func (c *Controller) targetKind(resource schema.GroupResource) schema.GroupVersi
 	}
 	return target.GroupVersion().WithKind(target.Kind)
 }
-
-// selectUpsyncSource returns how the object of the target comes up that has a name in the mailbox.
-func (c *Controller) selectUpsyncSource(key types.NamespacedName, inMailbox, object *unstructured.Unstructured) objectSelection {
-	target, _ := c.upsyncSource(key, inMailbox)
-	if target == nil {
-		return objectSelection{}
-	}
-	selected, _ := c.selectUp(c.matcher.Load(), target, object)
-	return selected
-}

@@ -350,11 +350,11 @@ func (c *selectionHarness) observeDownState(situation string, object *unstructur
 	case "present":
 		source = object
 	}
-	var seen []observedTarget
+	var seen []targetCopy
 	if there == "placed" {
-		seen = []observedTarget{{target: c.targetResources[0], key: keyOf(object), observed: &plan.TargetObject{Mark: mark}}}
+		seen = []targetCopy{{target: c.targetResources[0], key: keyOf(object), observed: &plan.TargetObject{Mark: mark}}}
 	}
-	cause, _, err := c.downState(keyOf(object), source, seen)
+	cause, _, err := c.downState(&snapshot{key: keyOf(object), matcher: c.matcher.Load(), source: source}, seen)
 	return cause, err
 }
 

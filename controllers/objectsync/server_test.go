@@ -186,15 +186,15 @@ func newTargetHarness(t *testing.T, connection *targets.Connection, resource sch
 	controller := &Controller{
 		Options:            Options{Resource: policies, Owner: testOwner, Mailbox: "mailbox", Connection: connection, OnChange: func() {}},
 		fieldManager:       testFieldManager,
-		down:               transform.Down{Owner: testOwner, Mailbox: "mailbox", Resource: resource.GroupResource(), Hasher: ownership.NewHasher([]byte("key"))},
+		planner:            planner{resource: policies, owner: testOwner, down: transform.Down{Owner: testOwner, Mailbox: "mailbox", Resource: resource.GroupResource(), Hasher: ownership.NewHasher([]byte("key"))}},
 		targetExpectations: newExpectations(clock.RealClock{}, reached[targetRef]),
 	}
 	return &targetHarness{controller, t, &targetResource{TargetAPI: TargetAPI{GroupVersionResource: resource, Kind: kind}}}
 }
 
 // observeTarget returns where an object is, with what there is to decide by.
-func (h *targetHarness) observeTarget(object *unstructured.Unstructured) observedTarget {
-	here := observedTarget{target: h.target, key: keyOf(object), object: object}
+func (h *targetHarness) observeTarget(object *unstructured.Unstructured) targetCopy {
+	here := targetCopy{target: h.target, key: keyOf(object), object: object}
 	here.observed, _ = h.observeObject(object)
 	return here
 }
@@ -203,7 +203,7 @@ func (h *targetHarness) observeTarget(object *unstructured.Unstructured) observe
 func (h *targetHarness) applySource(source *unstructured.Unstructured, policy ownership.Policy) error {
 	h.t.Helper()
 	desired := h.desired(source, policy)
-	return h.createOnTarget(h.t.Context(), observedTarget{target: h.target, key: keyOf(desired.Object)}, desired)
+	return h.createOnTarget(h.t.Context(), targetCopy{target: h.target, key: keyOf(desired.Object)}, desired)
 }
 
 // desired returns what the target must hold for a source in the mailbox.

@@ -33,15 +33,16 @@ import (
 )
 
 // returnStatus writes the status of the target's object to its source, if it is to and they differ.
-func (c *Controller) returnStatus(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured, current observedTarget, desired *transform.Desired, selected objectSelection) (written bool, err error) {
-	if !selected.StatusReturn || !c.Resource.StatusReturn {
+func (c *Controller) returnStatus(ctx context.Context, s *snapshot, desired *transform.Desired) (written bool, err error) {
+	d := s.down
+	if !d.selection.StatusReturn || !c.Resource.StatusReturn {
 		return false, nil
 	}
-	onTarget, err := c.mutatedStatus(current.object, source, selected)
+	onTarget, err := c.mutatedStatus(d.destination.object, s.source, d.selection)
 	if err != nil {
 		return false, err
 	}
-	return c.writeStatus(ctx, key, source, onTarget, current.observed.Mark.Hash == desired.Mark.Hash, selected.Configs)
+	return c.writeStatus(ctx, s.key, s.source, onTarget, d.destination.observed.Mark.Hash == desired.Mark.Hash, d.selection.Configs)
 }
 
 // mutatedStatus returns the target's object with the status that it has on its way up.
@@ -65,16 +66,15 @@ func (c *Controller) mutatedStatus(onTarget, inMailbox *unstructured.Unstructure
 func (c *Controller) upMutation() *mutation.Program { return c.Resource.rules().Up }
 
 // writeUpsyncedStatus writes the status of the target's object to what came up of it, if they differ.
-func (c *Controller) writeUpsyncedStatus(ctx context.Context, key types.NamespacedName, inMailbox, object *unstructured.Unstructured) (written bool, err error) {
+func (c *Controller) writeUpsyncedStatus(ctx context.Context, s *snapshot, inMailbox *unstructured.Unstructured) (written bool, err error) {
 	if c.Resource.Native {
 		return false, nil
 	}
-	selected := c.selectUpsyncSource(key, inMailbox, object)
-	onTarget, err := c.mutatedStatus(object, inMailbox, selected)
+	onTarget, err := c.mutatedStatus(s.up.object, inMailbox, s.up.selection)
 	if err != nil {
 		return false, err
 	}
-	return c.writeStatus(ctx, key, inMailbox, onTarget, true, selected.Configs)
+	return c.writeStatus(ctx, s.key, inMailbox, onTarget, true, s.up.selection.Configs)
 }
 
 // writeStatus makes the status of a mailbox object that of the target's; applied tells whether the target's object is

@@ -140,13 +140,14 @@ func (c *Controller) countDown(tallies map[string]*ConfigSummary, source *unstru
 
 // selectionExcludedByUpsync tells whether an object is left out since one of its name is selected for coming up.
 func (c *Controller) selectionExcludedByUpsync(source *unstructured.Unstructured, selected objectSelection) bool {
-	here, _, err := c.observeDestination(source, selected, nil)
-	return err == nil && c.isExcludedByUpsync(source, here)
+	matcher := c.matcher.Load()
+	destination, _, err := c.destinationOf(matcher, source, selected, nil)
+	return err == nil && c.isExcludedByUpsync(matcher, source, destination)
 }
 
 func (c *Controller) countUp(tallies map[string]*ConfigSummary, matcher *selection.Matcher, key types.NamespacedName, known knownStates) {
 	inMailbox, _ := c.mailboxObject(key)
-	target, object := c.upsyncSource(key, inMailbox)
+	target, object := c.upsyncSource(key, c.upsyncMark(inMailbox))
 	if object == nil {
 		return
 	}

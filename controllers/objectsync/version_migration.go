@@ -57,7 +57,7 @@ func removedVersion(err error, in schema.GroupVersion) string {
 
 // applyMigratingVersion applies to the object that has the UID. Where fields are still held in a version that has vanished from the
 // definition, they are held in the one that is used from then on: until then nobody can apply anything.
-func (c *Controller) applyMigratingVersion(ctx context.Context, current observedTarget, desired *transform.Desired, uid types.UID) (*unstructured.Unstructured, error) {
+func (c *Controller) applyMigratingVersion(ctx context.Context, current targetCopy, desired *transform.Desired, uid types.UID) (*unstructured.Unstructured, error) {
 	resource := current.target.GroupVersionResource
 	applied, err := c.Connection.Apply(ctx, resource, desired.Object, uid)
 	vanished := removedVersion(err, resource.GroupVersion())
