@@ -145,6 +145,13 @@ fmt: ## Format the code
 headers: ## Check that every Go file starts with the licence header
 	go run ./hack/verifyheaders
 
+.PHONY: words
+words: ## Check names for words that hack/verifywords lists, and documentation and comments by the rules in hack/vale
+	go run ./hack/verifywords
+	go run ./hack/buildtools vale
+	bin/vale --no-global --minAlertLevel=error README.md CONTRIBUTING.md docs
+	git ls-files -z '*.go' | xargs -0 bin/vale --no-global --minAlertLevel=error
+
 .PHONY: licences
 licences: ## Check the licences of all code that goes into the programs
 	go run ./hack/verifylicences
@@ -155,12 +162,13 @@ vulnerabilities: ## Check that the programs call nothing that is known to be vul
 	go run ./hack/verifyvulnerabilities
 
 .PHONY: verify
-verify: ## Regenerate, tidy, format, lint, check licences and vulnerabilities; fail if that finds or changes anything
+verify: ## Regenerate, tidy, format, lint, check words, licences and vulnerabilities; fail if that finds or changes anything
 	@$(MAKE) --no-print-directory generate
 	go mod tidy
 	@$(MAKE) --no-print-directory fmt
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory headers
+	@$(MAKE) --no-print-directory words
 	@$(MAKE) --no-print-directory licences
 	@$(MAKE) --no-print-directory vulnerabilities
 	@if [ -n "$$(git status --porcelain)" ]; then \

@@ -61,32 +61,32 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// Options are what the hub needs beside the hosting cluster's manager.
+// Options configure the hub beside the hosting cluster's manager.
 type Options struct {
 	Access *kcp.ConfigProvider
 	// Workspace is the path of the provider workspace.
 	Workspace string
-	// Lease is the one of the hosting cluster by which the hub leads; without a name it leads without one.
+	// Lease names the Lease in the hosting cluster for leader election. With an empty name the hub leads without a Lease.
 	Lease types.NamespacedName
-	// Namespace is where the hosting cluster's ConfigMaps with schemas are.
+	// Namespace in the hosting cluster holds the ConfigMaps with schemas.
 	Namespace    string
 	TargetLimits kcp.Limits
-	// MailboxLimits bound what is held of one mailbox, and MailboxesBytes what of all together.
+	// MailboxLimits bound the cache of one mailbox, and MailboxesBytes bounds the caches of all mailboxes together.
 	MailboxLimits  mailboxes.Limits
 	MailboxesBytes int64
-	// TargetCacheLimits bound what is held of each target, and TargetsBytes what of all together.
+	// TargetCacheLimits bound the cache of one target, and TargetsBytes bounds the caches of all targets together.
 	TargetCacheLimits targets.CacheLimits
 	TargetsBytes      int64
-	// MaxMailboxes is how many mailboxes the SyncTargets of one inventory workspace get.
+	// MaxMailboxes is how many mailboxes the hub creates for the SyncTargets of one inventory workspace.
 	MaxMailboxes int
-	// DeniedNetworks are networks that no connection to a target leads to.
+	// DeniedNetworks are networks that the hub never connects to as a target.
 	DeniedNetworks targets.DeniedNetworks
-	// ProtectedNamespaces are the namespaces that nothing goes to or comes from unless that is allowed.
+	// ProtectedNamespaces are the namespaces that the hub syncs nothing to or from, unless a rule allows the namespace.
 	ProtectedNamespaces policy.NamespacePatterns
 	Log                 logr.Logger
 }
 
-// Scheme knows every kind that the hub reads or writes as a Go type.
+// Scheme returns a scheme with every kind that the hub reads or writes as a Go type.
 func Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -108,7 +108,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 		return nil, err
 	}
 
-	// Where clusters come from.
+	// Clusters: provider workspace, inventories, mailboxes, targets.
 	provider, err := cluster.New(options.Access.WorkspaceConfig(options.Workspace), func(o *cluster.Options) { o.Scheme = hosting.GetScheme() })
 	if err != nil {
 		return nil, fmt.Errorf("cannot reach the provider workspace %s: %w", options.Workspace, err)
@@ -151,7 +151,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 		TotalBytes:     options.TargetsBytes,
 	})
 
-	// What is done with them.
+	// Controllers on these clusters.
 	sync := syncmanager.New(syncmanager.Options{
 		Mailboxes:           boxes,
 		InventoryStore:      syncmanager.LedgerInventoryStore{Store: ledgerStore},
@@ -221,7 +221,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 	)
 }
 
-// desiredCRDs are the definitions that targets must have, as the sync manager takes them.
+// desiredCRDs converts the CRDs that targets must have to the type of the sync manager.
 func desiredCRDs(all []publishedresource.CRDInstallation) []crd.Installation {
 	wanted := make([]crd.Installation, 0, len(all))
 	for _, one := range all {
@@ -230,7 +230,8 @@ func desiredCRDs(all []publishedresource.CRDInstallation) []crd.Installation {
 	return wanted
 }
 
-// leaseUIDReader returns what reads the UID of a Lease of the hosting cluster.
+// leaseUIDReader returns a function that reads the UID of a Lease in the hosting cluster; the UID is empty if the Lease has
+// no name.
 func leaseUIDReader(hosting manager.Manager, name types.NamespacedName) func(ctx context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		if name.Name == "" {
@@ -243,7 +244,7 @@ func leaseUIDReader(hosting manager.Manager, name types.NamespacedName) func(ctx
 	}
 }
 
-// kubeconfigWatcher re-reads the kcp kubeconfig, on standby too.
+// kubeconfigWatcher reloads the kcp kubeconfig, on replicas that do not lead too.
 type kubeconfigWatcher struct {
 	access *kcp.ConfigProvider
 	log    logr.Logger
@@ -253,8 +254,8 @@ func (w kubeconfigWatcher) Start(ctx context.Context) error { return w.access.Wa
 
 func (w kubeconfigWatcher) NeedLeaderElection() bool { return false }
 
-// cachesReadyCheck is ready when the kcp caches are, or while another replica leads. Targets never count: a hub is not broken
-// because one of its clusters is.
+// cachesReadyCheck returns a readiness check that fails while the caches of the mailboxes are not synced. The check passes
+// while another replica leads. Targets never count: one broken cluster does not make the hub unready.
 func cachesReadyCheck(hosting manager.Manager, boxes *mailboxes.Mailboxes) func(*http.Request) error {
 	return func(*http.Request) error {
 		select {

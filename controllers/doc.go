@@ -14,6 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package controllers puts the hub together; [Setup] reads as its table of contents. Each controller has a package of its
-// own below this one.
+// Package controllers wires the hub together. [Setup] creates the caches, the registries and every controller, adds them to
+// the manager of the hosting cluster, and returns the multicluster manager that cmd/synchub starts. [Scheme] lists the Go
+// types that clients of the hub can read and write.
+//
+// The package contains no reconcile logic: each controller is in a package of its own below this directory.
 package controllers

@@ -14,8 +14,8 @@ fi
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
 
-# fuzz runs one test. At the end of -fuzztime Go reports a failure now and then that is none (Go issue 75804): "context deadline
-# exceeded", without an input that fails.
+# fuzz runs one test. At the end of -fuzztime Go sometimes reports a false failure (Go issue 75804): "context deadline exceeded"
+# without a failing input.
 fuzz() {
 	local package=$1 name=$2
 	echo "$package $name"

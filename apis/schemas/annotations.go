@@ -25,27 +25,28 @@ import (
 	"github.com/synchub-dev/synchub/apis/schemas/structural"
 )
 
-// Annotations that the definition of a mailbox's API carries until it is an APIResourceSchema.
+// Annotations of the CRD of a mailbox's API, before FromCRD converts it to an APIResourceSchema.
 const (
-	// NamesAnnotation is the validation of object names, in the terms of an APIResourceSchema. Absent means that of
-	// definitions.
+	// NamesAnnotation is the validation of object names, with a value of spec.nameValidation of an APIResourceSchema.
+	// Absent means the validation that CRDs have.
 	NamesAnnotation = "synchub.dev/name-validation"
 
-	// NotesAnnotation says, one line each, what of the original schema could not be kept.
+	// NotesAnnotation lists the parts of the original schema that were not kept, one per line.
 	NotesAnnotation = "synchub.dev/schema-notes"
 )
 
-// AnyName is the value of NamesAnnotation for kinds whose names may be all that fits into a URL, such as those of roles
-// and of IPAddresses.
+// AnyName is the value of NamesAnnotation for kinds whose names may be any path segment of a URL, such as roles and
+// IPAddresses.
 const AnyName = "PathSegmentName"
 
-// subdomainName is the validation of names that definitions have.
+// subdomainName is the validation of object names that CRDs have.
 const subdomainName = "DNS1123Subdomain"
 
-// maxNotesLength bounds the annotation. The first notes are the ones that matter.
+// maxNotesLength bounds the annotation, in bytes. The first notes are the important ones.
 const maxNotesLength = 16 << 10
 
-// AddNotes adds to the annotation NotesAnnotation of a definition. The version is empty for what concerns all.
+// AddNotes appends notes to the annotation NotesAnnotation of a CRD. The version is empty for notes about all
+// versions. AddNotes drops the notes that no longer fit into maxNotesLength.
 func AddNotes(crd *apiextensionsv1.CustomResourceDefinition, version string, notes []structural.Note) {
 	for _, note := range notes {
 		line := strings.TrimSpace(version + " " + note.String())
@@ -60,7 +61,7 @@ func AddNotes(crd *apiextensionsv1.CustomResourceDefinition, version string, not
 	}
 }
 
-// annotationsOf returns those annotations of a definition that count for its APIResourceSchema.
+// annotationsOf returns the annotations of a CRD that FromCRD reads.
 func annotationsOf(crd *apiextensionsv1.CustomResourceDefinition) map[string]string {
 	annotations := maps.Clone(crd.Annotations)
 	maps.DeleteFunc(annotations, func(key, _ string) bool {
@@ -69,7 +70,7 @@ func annotationsOf(crd *apiextensionsv1.CustomResourceDefinition) map[string]str
 	return annotations
 }
 
-// nameValidation returns how the names of a definition's objects are validated.
+// nameValidation returns spec.nameValidation of the APIResourceSchema for a CRD.
 func nameValidation(crd *apiextensionsv1.CustomResourceDefinition) string {
 	if crd.Annotations[NamesAnnotation] == AnyName {
 		return AnyName

@@ -26,8 +26,8 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 )
 
-// The validation is that of an API server for a new definition: names, structural schema, defaults that fit it, CEL
-// rules that compile and stay within the cost limits for the largest objects the schema allows.
+// The test uses the validation of an API server for new CRDs: names, structural schemas, defaults that fit, and CEL
+// rules that compile and stay within the cost limits for the largest objects that the schema allows.
 func TestCRDsAreAcceptedByAnAPIServer(t *testing.T) {
 	for name := range crds() {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestCRDsAreAcceptedByAnAPIServer(t *testing.T) {
 	}
 }
 
-// The same holds for the schemas that kcp gets, turned back into definitions.
+// The test converts the schemas for kcp back to CRDs and validates them in the same way.
 func TestAPIResourceSchemasAreAcceptedByAnAPIServer(t *testing.T) {
 	for name, schema := range apiResourceSchemas() {
 		t.Run(name, func(t *testing.T) {

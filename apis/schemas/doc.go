@@ -14,8 +14,11 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package schemas holds the schemas of the project's own kinds in the two forms that servers take them:
-// CustomResourceDefinitions for clusters, and APIResourceSchemas for kcp. Both are generated from the Go types by
-// "go run ./hack/generate" and embedded here. For other kinds, Project makes of a CustomResourceDefinition the one that
-// mailboxes have, and FromCRD turns any definition into an APIResourceSchema.
+// Package schemas embeds the schemas of the project's own kinds, in the two forms that servers accept:
+// CustomResourceDefinitions for clusters, and APIResourceSchemas for kcp. "go run ./hack/generate" generates both
+// from the Go types.
+//
+// For other kinds, the package converts CustomResourceDefinitions without access to a server. [Project] returns the
+// CRD that mailboxes get for a published CRD, and [FromCRD] converts any CRD to an APIResourceSchema. The controllers
+// that publish APIs, the init command and the kubectl plugin call them.
 package schemas

@@ -147,8 +147,8 @@ func TestEdgeDefaults(t *testing.T) {
 	requireValue(t, config, true, "spec", "statusReturn")
 }
 
-// What users of KubeStellar 0.14 have applies as it is, field by field as its placement translator, its setup scripts
-// and its users wrote it.
+// Objects of KubeStellar 0.14 apply unchanged. The test has every field that its placement translator, its setup
+// scripts and its users wrote.
 func TestKubeStellarObjectsApply(t *testing.T) {
 	for name, test := range map[string]struct{ crd, manifest string }{
 		"SyncTarget": {crd: "synctargets.edge.kubestellar.io", manifest: `

@@ -29,22 +29,23 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// coreGroup stands for the core group in the names of APIResourceSchemas, where an empty part is not allowed.
+// coreGroup represents the core group in the names of APIResourceSchemas, which do not allow an empty part.
 const coreGroup = "core"
 
-// hashLength is how many hexadecimal digits of the content's hash make up the name of an APIResourceSchema.
+// hashLength is the number of hexadecimal digits of the content hash in the name of an APIResourceSchema.
 const hashLength = 8
 
-// unapproved is the value kcp, like Kubernetes, asks for on a schema of a *.k8s.io group that is not the original.
+// unapproved is the value of the approval annotation. kcp, like Kubernetes, requires it on a schema of a *.k8s.io
+// group that is not the original.
 const unapproved = "unapproved, a copy of the API that a cluster serves"
 
-// FromCRD converts a CustomResourceDefinition to an APIResourceSchema named v<hash>.<plural>.<group>. The hash is that
-// of the resulting spec, so the same content always gets the same name, whether it comes from a file or from a server
-// that has filled in the defaults, and other content gets another. The name and status of the definition do not count:
-// its group may be empty, which no server would accept in a definition.
+// FromCRD converts a CustomResourceDefinition to an APIResourceSchema named v<hash>.<plural>.<group>. The hash covers
+// the resulting spec. Equal content therefore gets the same name, whether it comes from a file or from a server that
+// has defaulted fields, and different content gets another name. FromCRD ignores the name and status of the CRD: its
+// group may be empty, which no server accepts in a CRD.
 //
-// Versions are not converted into each other, because kcp could not reach the webhook of a cluster. It is an error if
-// the definition has no plural, kind or versions, or a version without a schema.
+// The result has no conversion between versions, because kcp could not reach the webhook of a cluster. FromCRD
+// returns an error if the CRD has no plural, kind or versions, or a version without a schema.
 func FromCRD(crd *apiextensionsv1.CustomResourceDefinition) (*apisv1alpha1.APIResourceSchema, error) {
 	name, err := resourceName(crd)
 	if err != nil {
@@ -59,7 +60,7 @@ func FromCRD(crd *apiextensionsv1.CustomResourceDefinition) (*apisv1alpha1.APIRe
 		return nil, err
 	}
 
-	// The prefix is replaced as soon as there is a content to take it from.
+	// The real prefix replaces v0 below, when the content to hash exists.
 	schema, err := apisv1alpha1.CRDToAPIResourceSchema(normal, "v0")
 	if err != nil {
 		return nil, fmt.Errorf("converting the definition of %s to an APIResourceSchema: %w", name, err)
@@ -100,7 +101,8 @@ func requireSchemas(crd *apiextensionsv1.CustomResourceDefinition) error {
 	return errors.Join(errs...)
 }
 
-// contentPrefix hashes the spec by value: raw JSON within it, such as defaults, may come with its keys in any order.
+// contentPrefix returns "v" and the hash of the spec. It hashes by value, because raw JSON in the spec, such as
+// defaults, may have its keys in any order.
 func contentPrefix(spec *apisv1alpha1.APIResourceSchemaSpec) (string, error) {
 	raw, err := json.Marshal(spec)
 	if err != nil {
@@ -118,7 +120,7 @@ func contentPrefix(spec *apisv1alpha1.APIResourceSchemaSpec) (string, error) {
 	return "v" + hex.EncodeToString(sum[:])[:hashLength], nil
 }
 
-// approvalAnnotations is the annotation without which kcp refuses schemas of the groups that belong to Kubernetes.
+// approvalAnnotations returns the annotation without which kcp refuses schemas in groups that belong to Kubernetes.
 func approvalAnnotations(crd *apiextensionsv1.CustomResourceDefinition) map[string]string {
 	if !apihelpers.IsProtectedCommunityGroup(crd.Spec.Group) {
 		return nil

@@ -33,7 +33,7 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 )
 
-// The fields of a PublishedResource that errors speak of.
+// The fields of a PublishedResource that errors name.
 const (
 	fieldVersion   = "spec.resource.version"
 	fieldGroup     = "spec.projection.group"
@@ -44,11 +44,12 @@ const (
 // coreVersion is the only version of the core group.
 const coreVersion = "v1"
 
-// dotlessGroups are the groups without a dot that kcp allows.
+// dotlessGroups are the groups without a dot in which kcp allows APIs.
 var dotlessGroups = []string{"", "apps", "autoscaling", "batch", "extensions", "policy"}
 
-// PreferredVersion returns the version that clients are given who ask for none, and that is synced unless another is named: of
-// the served ones the highest, stable before beta before alpha. It is empty if none is served.
+// PreferredVersion returns the version that a server returns to clients that ask for none, and that the hub syncs
+// unless another version is named. Of the served versions it is the highest, stable before beta before alpha. It is
+// empty if the CRD serves no version.
 func PreferredVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
 	names := servedVersions(crd)
 	if len(names) == 0 {
@@ -66,9 +67,10 @@ func servedVersions(crd *apiextensionsv1.CustomResourceDefinition) (names []stri
 	return names
 }
 
-// Project returns the definition as mailboxes have it: all versions that are served, or only the one named, under the
-// names that the projection gives, with schemas that kcp accepts. What the schemas had to give up is in the annotation
-// NotesAnnotation. Errors begin with the field of the PublishedResource that can cure them.
+// Project returns the CRD as mailboxes have it: with all served versions, or only the given one if it is not empty,
+// under the names of the projection, and with schemas that kcp accepts. The annotation NotesAnnotation lists the
+// parts of the schemas that Project removed. Errors start with the field of the PublishedResource that can solve
+// them.
 func Project(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, version string, projection *synchubv1alpha1.Projection) (*apiextensionsv1.CustomResourceDefinition, error) {
 	if err := structural.CheckDefinition(crd); err != nil {
 		return nil, fmt.Errorf("spec.resource: the definition of %s is too large: %w", crd.Name, err)
@@ -92,7 +94,7 @@ func Project(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition,
 	return projected, nil
 }
 
-// selectVersions leaves the versions that mailboxes get.
+// selectVersions removes the versions that mailboxes do not get.
 func selectVersions(projected, crd *apiextensionsv1.CustomResourceDefinition, version string) error {
 	projected.Spec.Versions = slices.DeleteFunc(projected.Spec.Versions, func(candidate apiextensionsv1.CustomResourceDefinitionVersion) bool {
 		return !candidate.Served || version != "" && candidate.Name != version
@@ -144,7 +146,7 @@ func applyProjection(projected *apiextensionsv1.CustomResourceDefinition, projec
 	return nil
 }
 
-// requireGroup refuses groups that kcp has no schemas in.
+// requireGroup returns an error for a group in which kcp allows no schemas.
 func requireGroup(group string, projected bool) error {
 	if strings.Contains(group, ".") && len(validation.IsDNS1123Subdomain(group)) == 0 || slices.Contains(dotlessGroups, group) {
 		return nil
@@ -155,7 +157,8 @@ func requireGroup(group string, projected bool) error {
 	return fmt.Errorf("%s: kcp has no APIs in the group %q: give mailboxes a domain with at least one dot", fieldGroup, group)
 }
 
-// chooseStorageVersion chooses the version in which objects are stored, and says what the others lose by it.
+// chooseStorageVersion makes the preferred version the storage version, and notes the fields that the other versions
+// lose.
 func chooseStorageVersion(projected *apiextensionsv1.CustomResourceDefinition) {
 	preferred := PreferredVersion(projected)
 	storage := slices.IndexFunc(projected.Spec.Versions, func(version apiextensionsv1.CustomResourceDefinitionVersion) bool {
@@ -170,7 +173,7 @@ func chooseStorageVersion(projected *apiextensionsv1.CustomResourceDefinition) {
 	}
 }
 
-// sanitizeSchemas makes the schemas such that kcp accepts them.
+// sanitizeSchemas changes the schemas of all versions such that kcp accepts them.
 func sanitizeSchemas(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
 	var errs []error
 	for i := range crd.Spec.Versions {

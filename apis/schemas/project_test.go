@@ -29,7 +29,7 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 )
 
-// gadgetManifest is a definition as a cluster has it.
+// gadgetManifest is a CRD as a cluster returns it.
 const gadgetManifest = `
 metadata:
   name: gadgets.example.com

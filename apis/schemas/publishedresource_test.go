@@ -298,22 +298,22 @@ func publishedResource(t *testing.T, spec string) map[string]any {
 	return object(t, "synchub.dev/v1alpha1", "PublishedResource", spec)
 }
 
-// with is the spec of a plain PublishedResource with these fields as well.
+// with returns the spec of a minimal PublishedResource with additional fields.
 func with(fields ...string) string {
 	return strings.Join(append([]string{"resource: {group: example.com, resource: widgets}"}, fields...), "\n")
 }
 
-// foreign is the spec of a PublishedResource for what another export provides, with these fields as well.
+// foreign returns the spec of a PublishedResource for a resource of another export, with additional fields.
 func foreign(fields ...string) string {
 	return strings.Join(append([]string{"resource: {group: a.io, resource: as, version: v1}", "api: {identityHash: " + identityHash + "}"}, fields...), "\n")
 }
 
-// related is the spec of a plain PublishedResource with these entries under related.
+// related returns the spec of a minimal PublishedResource with these entries under related.
 func related(entries ...string) string {
 	return with("related:\n- " + strings.Join(entries, "\n- "))
 }
 
-// entry is an entry under related, from the target, with these fields as well.
+// entry returns an entry under related with origin Target and additional fields.
 func entry(fields ...string) string {
 	return "{identifier: a, origin: Target, resource: {version: v1, resource: secrets}, " + strings.Join(fields, ", ") + "}"
 }

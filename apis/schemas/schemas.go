@@ -29,16 +29,16 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// EdgeGroup is the API group of the kinds that kcp workspaces bind. It is not taken from the package of the types,
-// because the generator needs this package while the generated half of that one may not compile.
+// EdgeGroup is the API group of the kinds that kcp workspaces bind. It is not imported from the package of the types:
+// the generator needs this package even while the generated part of that package does not compile.
 const EdgeGroup = "edge.kubestellar.io"
 
-// The directories of the generated files, relative to this package.
+// Directories of the generated files, relative to this package.
 const (
-	// CRDDirectory holds one CustomResourceDefinition per file, for every kind.
+	// CRDDirectory contains one CustomResourceDefinition per file, for every kind.
 	CRDDirectory = "crds"
 
-	// APIResourceSchemaDirectory holds one APIResourceSchema per file, for the kinds that kcp workspaces bind.
+	// APIResourceSchemaDirectory contains one APIResourceSchema per file, for the kinds that kcp workspaces bind.
 	APIResourceSchemaDirectory = "apiresourceschemas"
 )
 
@@ -57,7 +57,7 @@ var (
 )
 
 // CRD returns a copy of the CustomResourceDefinition with the given name, for example
-// "synctargets.edge.kubestellar.io". It is an error if the project has no such kind.
+// "synctargets.edge.kubestellar.io". It returns an error if the project has no such kind.
 func CRD(name string) (*apiextensionsv1.CustomResourceDefinition, error) {
 	crd, ok := crds()[name]
 	if !ok {
@@ -71,8 +71,8 @@ func PublishedResourceCRD() *apiextensionsv1.CustomResourceDefinition {
 	return crds()["publishedresources.synchub.dev"].DeepCopy()
 }
 
-// MailboxSchemas returns copies of the APIResourceSchemas of our own kinds that mailbox workspaces bind: SyncerConfig and
-// EdgeSyncConfig.
+// MailboxSchemas returns copies of the APIResourceSchemas of the project's kinds that mailbox workspaces bind:
+// SyncerConfig and EdgeSyncConfig.
 func MailboxSchemas() []*apisv1alpha1.APIResourceSchema {
 	return copies("syncerconfigs", "edgesyncconfigs")
 }
@@ -90,7 +90,8 @@ func copies(resources ...string) []*apisv1alpha1.APIResourceSchema {
 	return all
 }
 
-// load panics on a broken file, since what is embedded is part of the program and its tests read all of it.
+// load decodes the embedded files of a directory. It panics on a broken file, because the files are part of the
+// program and tests read all of them.
 func load[T any](directory string, key func(*T) string) map[string]*T {
 	files, err := fs.Glob(generated, path.Join(directory, "*.yaml"))
 	if err != nil {

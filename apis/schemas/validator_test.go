@@ -34,7 +34,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// validator judges objects as an API server does that serves a CustomResourceDefinition.
+// validator validates objects as an API server that serves a CustomResourceDefinition does.
 type validator struct {
 	structural *schema.Structural
 	openAPI    validation.SchemaValidator
@@ -69,7 +69,7 @@ func newValidator(t *testing.T, crdName string) *validator {
 	}
 }
 
-// create fills in the defaults of the object and returns what is wrong with it; a field that would be dropped counts.
+// create defaults the object and returns its errors. A field that the server would prune is an error too.
 func (v *validator) create(t *testing.T, object map[string]any) field.ErrorList {
 	t.Helper()
 	errs := v.admit(object)
@@ -79,7 +79,7 @@ func (v *validator) create(t *testing.T, object map[string]any) field.ErrorList 
 	return append(errs, celErrs...)
 }
 
-// update is create for a change of an object that was there before.
+// update is create for a change of an existing object.
 func (v *validator) update(t *testing.T, object, old map[string]any) field.ErrorList {
 	t.Helper()
 	v.admit(old)
@@ -109,7 +109,7 @@ func decode(t *testing.T, manifest string) map[string]any {
 	if err := yaml.UnmarshalStrict([]byte(manifest), &object); err != nil {
 		t.Fatalf("decoding the test's manifest: %v\n%s", err, manifest)
 	}
-	// Numbers become int64, as an API server's decoder makes them.
+	// Numbers become int64, as in the decoder of an API server.
 	return runtime.DeepCopyJSON(normalize(object).(map[string]any))
 }
 
@@ -131,7 +131,7 @@ func normalize(value any) any {
 	return value
 }
 
-// requireOneError fails the test unless exactly the wanted field is wrong; an empty wanted field means none is.
+// requireOneError fails the test unless the error is about the wanted field only. An empty field means no error.
 func requireOneError(t *testing.T, errs field.ErrorList, wantedField string) {
 	t.Helper()
 	if wantedField == "" {

@@ -45,7 +45,7 @@ import (
 type reader struct {
 	config  *rest.Config
 	objects dynamic.Interface
-	// metadata is a way to labels and annotations alone.
+	// metadata reads only labels and annotations.
 	metadata metadata.Interface
 	apis     discovery.CachedDiscoveryInterface
 	mapper   meta.RESTMapper
@@ -56,7 +56,7 @@ func newReader(config *rest.Config) (*reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Credentials are for this server alone.
+	// Credentials are for this server only, so the client follows no redirects.
 	requests.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	objects, err := dynamic.NewForConfigAndClient(config, requests)
 	if err != nil {
@@ -75,7 +75,7 @@ func newReader(config *rest.Config) (*reader, error) {
 	return &reader{config: config, objects: objects, metadata: metadataOnly, apis: apis, mapper: mapper}, nil
 }
 
-// find returns the resource that is meant by what kubectl takes for one, such as deploy or deployments.v1.apps.
+// find returns the resource for an argument that kubectl accepts, such as deploy or deployments.v1.apps.
 func (r *reader) find(resource string) (schema.GroupVersionResource, error) {
 	full, group := schema.ParseResourceArg(strings.ToLower(resource))
 	if full != nil {
@@ -86,7 +86,8 @@ func (r *reader) find(resource string) (schema.GroupVersionResource, error) {
 	return r.mapper.ResourceFor(group.WithVersion(""))
 }
 
-// served returns the API of a resource as it is served, with the version that Kubernetes prefers; nil if it is not.
+// served returns the served API of a resource, in the version that Kubernetes prefers. It returns nil if the resource
+// is not served.
 func (r *reader) served(resource schema.GroupResource) (*publishedresource.API, error) {
 	_, lists, err := r.apis.ServerGroupsAndResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
@@ -118,10 +119,10 @@ func (r *reader) served(resource schema.GroupResource) (*publishedresource.API, 
 	return &api, nil
 }
 
-// errNotServed means that there is no such API.
+// errNotServed means that the cluster does not serve the API.
 var errNotServed = errors.New("it is not served there")
 
-// get returns an object, nil if there is none.
+// get returns an object, or nil if it does not exist.
 func (r *reader) get(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName) (*unstructured.Unstructured, error) {
 	object, err := r.objects.Resource(resource).Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	var status apierrors.APIStatus

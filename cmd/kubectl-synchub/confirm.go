@@ -54,7 +54,8 @@ func newConfirmClusterCommand(streams genericiooptions.IOStreams) *cobra.Command
 	return command
 }
 
-// confirmCluster confirms the cluster that the hub has seen, and no other one that might follow.
+// confirmCluster confirms the cluster that the hub has observed. It writes the observed ID, so that it does not
+// confirm a cluster that the kubeconfig reaches later.
 func (o *inventoryOptions) confirmCluster(ctx context.Context, name string) error {
 	if err := o.complete(); err != nil {
 		return err

@@ -75,7 +75,7 @@ func describeTarget(ctx context.Context, options readOptions, name string) error
 		return err
 	}
 	var events corev1.EventList
-	// Without a right to see events all else is still told.
+	// A user without the right to list events still gets the rest of the description.
 	eventsError := workspace.List(ctx, &events, client.MatchingFields{"involvedObject.name": name, "involvedObject.kind": "SyncTarget"})
 	description := &description{tabwriter.NewWriter(options.Out, 0, 0, 2, ' ', 0), time.Now()}
 	description.target(&list.Items[0])
@@ -85,7 +85,7 @@ func describeTarget(ctx context.Context, options readOptions, name string) error
 	return description.writer.Flush()
 }
 
-// description writes in the manner of kubectl describe.
+// description formats text like kubectl describe.
 type description struct {
 	writer *tabwriter.Writer
 	now    time.Time
@@ -95,7 +95,7 @@ func (d *description) line(format string, values ...any) {
 	fmt.Fprintln(d.writer, sanitizeLine(fmt.Sprintf(format, values...)))
 }
 
-// field leaves out what is empty.
+// field writes a line, unless the value is empty.
 func (d *description) field(name, value string) {
 	if value != "" {
 		d.line("%s:\t%s", name, value)
@@ -143,7 +143,7 @@ func (d *description) target(of *edgev2alpha1.SyncTarget) {
 	}
 }
 
-// otherCluster says that the kubeconfig leads to another cluster than the one that is expected.
+// otherCluster writes that the kubeconfig reaches an unexpected cluster.
 func (d *description) otherCluster(of *edgev2alpha1.SyncTarget) {
 	if of.Status.ObservedClusterID == "" {
 		return
@@ -243,7 +243,7 @@ func (d *description) events(of *edgev2alpha1.SyncTarget, events []corev1.Event)
 	}
 }
 
-// staleness says why an event tells nothing of how the SyncTarget is now; empty if it may.
+// staleness says why an event no longer describes the SyncTarget. It is empty if the event may still do.
 func staleness(of *edgev2alpha1.SyncTarget, about types.UID, when metav1.Time) string {
 	ready := meta.FindStatusCondition(of.Status.Conditions, edgev2alpha1.ConditionReady)
 	switch {

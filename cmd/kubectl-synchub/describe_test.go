@@ -28,7 +28,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 )
 
-// described returns the description of a SyncTarget, with one space between words.
+// described returns the description of a SyncTarget, with words separated by one space.
 func described(t *testing.T, of *edgev2alpha1.SyncTarget, now time.Time) string {
 	t.Helper()
 	var out bytes.Buffer

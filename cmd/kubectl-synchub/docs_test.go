@@ -35,7 +35,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/expression"
 )
 
-// docsPage is the documentation that these tests check.
+// docsPage returns the documentation page that these tests check.
 func docsPage(t *testing.T) string {
 	t.Helper()
 	content, err := os.ReadFile("../../docs/publishedresource.md")
@@ -45,7 +45,7 @@ func docsPage(t *testing.T) string {
 	return string(content)
 }
 
-// blocks returns the fenced blocks of one kind.
+// blocks returns the fenced code blocks of one kind.
 func blocks(t *testing.T, kind string) []string {
 	t.Helper()
 	var found []string
@@ -88,7 +88,7 @@ func TestDocumentedCommandPrintsWhatThePageShows(t *testing.T) {
 
 var indentedCommand = regexp.MustCompile(`(?m)^    kubectl synchub (.*)$`)
 
-// Each command that stands on a line of its own on the pages for operators is understood.
+// The plugin accepts each command that stands on its own line in the pages for operators.
 func TestDocumentedCommandsAreUnderstood(t *testing.T) {
 	for _, name := range []string{"operations.md", "registration.md"} {
 		content, err := os.ReadFile("../../docs/" + name) //nolint:gosec // a file of the repository
@@ -122,7 +122,7 @@ var (
 	verb          = regexp.MustCompile(`%[a-z]`)
 )
 
-// Each command that a message, a comment or a page names exists, and one that it tells to run is complete.
+// Each command that a message, a comment or a page names exists. Commands to run are complete.
 func TestAdvisedCommandsWork(t *testing.T) {
 	advised := 0
 	for name, text := range readTexts(t) {
@@ -163,7 +163,7 @@ func readTexts(t *testing.T) map[string]string {
 	return found
 }
 
-// isComplete checks a command line. One that only names a command may lack its arguments.
+// isComplete returns an error for an invalid command line. A line that only names a command may lack its arguments.
 func isComplete(line []string) error {
 	command, left, err := newCommand(genericiooptions.NewTestIOStreamsDiscard()).Find(line)
 	if err != nil || len(left) == 0 {
@@ -182,7 +182,7 @@ func isComplete(line []string) error {
 	return command.ValidateArgs(flags.Args())
 }
 
-// Each example is a PublishedResource, or a part of the spec of one.
+// Each example is a valid PublishedResource, or a part of the spec of one.
 func TestDocumentedExamplesAreUnderstood(t *testing.T) {
 	withCluster(t, http.NotFound)
 	for i, example := range blocks(t, "yaml") {
@@ -199,7 +199,7 @@ func TestDocumentedExamplesAreUnderstood(t *testing.T) {
 	}
 }
 
-// withResource completes a part of a spec, which is mostly that of the page's databases.
+// withResource completes a part of a spec, which mostly belongs to the databases of the page.
 func withResource(t *testing.T, spec string) string {
 	t.Helper()
 	var fields map[string]any
@@ -212,7 +212,7 @@ func withResource(t *testing.T, spec string) string {
 	return "resource: {group: db.example.com, resource: databases, kind: Database, version: v1}\n" + spec
 }
 
-// definitionFor returns a definition of what a PublishedResource publishes.
+// definitionFor returns a CRD for the API of a PublishedResource.
 func definitionFor(t *testing.T, input string) string {
 	t.Helper()
 	var published struct {
@@ -235,7 +235,7 @@ spec:
 `, resource.Resource, resource.Group, cmp.Or(resource.Kind, "Thing"))
 }
 
-// The example that the page shows is that of the file which its command names.
+// The example on the page equals the file that its command names.
 func TestDocumentedExampleIsThatOfTheFile(t *testing.T) {
 	file, err := os.ReadFile(examples + "databases.yaml")
 	if err != nil {
@@ -269,7 +269,7 @@ var (
 	noSlug  = regexp.MustCompile(`[^-_ a-z0-9]`)
 )
 
-// Links within the repository lead somewhere, on this page and on all others.
+// Links within the repository work, on all pages.
 func TestDocumentedLinksLeadSomewhere(t *testing.T) {
 	repository := os.DirFS("../..")
 	pages, err := fs.Glob(repository, "docs/*.md")
@@ -298,7 +298,7 @@ func TestDocumentedLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// anchors returns what the headings of a page can be linked by.
+// anchors returns the anchors of the headings of a page.
 func anchors(t *testing.T, repository fs.FS, file string) (found []string) {
 	t.Helper()
 	content, err := fs.ReadFile(repository, file)

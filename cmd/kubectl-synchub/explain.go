@@ -52,7 +52,7 @@ const explainExample = `  kubectl synchub explain florin deployments shop/web
   # An object in no namespace, for a program
   kubectl synchub explain florin clusterroles viewer -o json`
 
-// explainOptions are what explain was asked for.
+// explainOptions are the flags of explain.
 type explainOptions struct {
 	readOptions
 	output  string
@@ -95,7 +95,7 @@ func targetResourceAndName(command *cobra.Command, args []string) error {
 	return withAdvice(command, errors.New("give the name of a SyncTarget, a resource, and the name of an object"))
 }
 
-// completeArgument offers SyncTargets, then the resources that are synced with the one that was chosen.
+// completeArgument completes SyncTargets, then the resources that are synced with the chosen SyncTarget.
 func (o *explainOptions) completeArgument(command *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) != 1 {
 		return (&inventoryOptions{IOStreams: o.IOStreams, cluster: o.cluster}).completeName(command, args, prefix)
@@ -118,7 +118,7 @@ func (o *explainOptions) completeArgument(command *cobra.Command, args []string,
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// readKey reads [NAMESPACE/]NAME.
+// readKey parses [NAMESPACE/]NAME.
 func readKey(name string) (types.NamespacedName, error) {
 	namespace, short, hasNamespace := strings.Cut(name, "/")
 	if !hasNamespace {

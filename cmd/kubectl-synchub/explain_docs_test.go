@@ -37,7 +37,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
-// explainSection is what the page for operators says of explain.
+// explainSection returns the section about explain on the page for operators.
 func explainSection(t *testing.T) string {
 	t.Helper()
 	content, err := os.ReadFile("../../docs/operations.md")
@@ -52,7 +52,7 @@ func explainSection(t *testing.T) string {
 	return section
 }
 
-// documented are the facts of the page's example.
+// documented returns the facts of the page's example.
 func documented() *explain.Facts {
 	syncTarget := &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "florin", UID: "florin"}}
 	for _, kind := range []string{edgev2alpha1.ConditionReady, edgev2alpha1.ConditionHeartbeatHealthy, edgev2alpha1.ConditionSyncerReady, edgev2alpha1.ConditionMailboxReady} {
@@ -95,7 +95,7 @@ func TestDocumentedExplanationIsWhatIsPrinted(t *testing.T) {
 	}
 }
 
-// The command that the page shows is understood.
+// The plugin accepts the command on the page.
 func TestDocumentedExplanationCanBeAskedFor(t *testing.T) {
 	_, command, _ := strings.Cut(explainSection(t), "```sh\n")
 	command, _, _ = strings.Cut(command, "```")

@@ -36,7 +36,7 @@ var (
 	logicalClustersResource = schema.GroupVersionResource{Group: "core.kcp.io", Version: "v1alpha1", Resource: "logicalclusters"}
 )
 
-// readMailbox reads what the mailbox has. The error says why it cannot be looked into.
+// readMailbox reads the facts in the mailbox. The error says why the mailbox is not readable.
 func (o *explainOptions) readMailbox(ctx context.Context, facts *explain.Facts, resource string) error {
 	status := facts.SyncTarget.Status.Mailbox
 	if status == nil || status.Cluster == "" {
@@ -62,7 +62,7 @@ func (o *explainOptions) readMailbox(ctx context.Context, facts *explain.Facts, 
 		return err
 	}
 	if facts.Served.Value.Namespaced && facts.Key.Namespace == "" {
-		// As in kubectl, the flag says where it is not said.
+		// As in kubectl, the flag sets the namespace if the argument has none.
 		facts.Key.Namespace = *o.cluster.Namespace
 	}
 	facts.Hub = o.hub(ctx, status.Workspace)
@@ -73,7 +73,8 @@ func (o *explainOptions) readMailbox(ctx context.Context, facts *explain.Facts, 
 	return nil
 }
 
-// hub returns the UID of the provider workspace, in which the mailboxes are, if the user may see that.
+// hub returns the UID of the LogicalCluster of the provider workspace, which is the parent of the mailbox. It is
+// empty if the user may not read that workspace.
 func (o *explainOptions) hub(ctx context.Context, mailbox string) types.UID {
 	end := strings.LastIndex(mailbox, ":")
 	if end < 0 {
@@ -99,7 +100,7 @@ func (r *reader) configs(ctx context.Context) (seen explain.Observed[explain.Con
 	var syncerConfigs edgev2alpha1.SyncerConfigList
 	var edgeSyncConfigs edgev2alpha1.EdgeSyncConfigList
 	seen.Err = errors.Join(workspace.List(ctx, &syncerConfigs), workspace.List(ctx, &edgeSyncConfigs))
-	// One that is being deleted is not in force.
+	// A config that is being deleted is not in force.
 	for i := range syncerConfigs.Items {
 		if config := &syncerConfigs.Items[i]; config.DeletionTimestamp == nil {
 			seen.Value.SyncerConfigs = append(seen.Value.SyncerConfigs, config)
@@ -113,7 +114,7 @@ func (r *reader) configs(ctx context.Context) (seen explain.Observed[explain.Con
 	return seen
 }
 
-// readObject reads the object in the mailbox, with its namespace and the events about it.
+// readObject reads the object in the mailbox, its namespace and the events about it.
 func (r *reader) readObject(ctx context.Context, facts *explain.Facts) {
 	facts.Object.Value, facts.Object.Err = r.get(ctx, facts.API(), facts.Key)
 	namespace := corev1.NamespaceDefault
@@ -121,7 +122,7 @@ func (r *reader) readObject(ctx context.Context, facts *explain.Facts) {
 		namespace = facts.Key.Namespace
 		facts.Namespace.Value, facts.Namespace.Err = r.get(ctx, namespacesResource, types.NamespacedName{Name: namespace})
 	}
-	// Without a right to see events all else is still told.
+	// A user without the right to list events still gets the other facts.
 	if workspace, err := clientOf(r.config); err == nil {
 		var events corev1.EventList
 		if workspace.List(ctx, &events, client.InNamespace(namespace), client.MatchingFields{"involvedObject.name": facts.Key.Name}) == nil {

@@ -39,10 +39,10 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// targetTimeout is how long a cluster that may be away is waited for.
+// targetTimeout bounds the requests to a target, which may be unreachable.
 const targetTimeout = 15 * time.Second
 
-// facts reads all that can be read. The error says that the question makes no sense.
+// facts reads all facts that are readable. It returns an error only if the question makes no sense.
 func (o *explainOptions) facts(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, resource string, key types.NamespacedName) (*explain.Facts, error) {
 	facts := &explain.Facts{Now: time.Now(), SyncTarget: syncTarget, Key: key}
 	var err error
@@ -69,7 +69,8 @@ func (o *explainOptions) facts(ctx context.Context, syncTarget *edgev2alpha1.Syn
 	return facts, nil
 }
 
-// published returns the PublishedResources of the files, or of the hosting cluster. What the user names must be there.
+// published returns the PublishedResources of the files, or of the hosting cluster. A source that the user names must
+// be readable.
 func (o *explainOptions) published(ctx context.Context) (seen explain.Observed[[]synchubv1alpha1.PublishedResource], err error) {
 	if len(o.files) > 0 {
 		found, err := readManifests(o.In, o.files)
@@ -101,7 +102,7 @@ func (o *explainOptions) published(ctx context.Context) (seen explain.Observed[[
 	return seen, nil
 }
 
-// targetReader returns the cluster, by the kubeconfig that the user named, or else by the hub's.
+// targetReader returns a reader for the cluster, with the kubeconfig that the user named or else with the hub's.
 func (o *explainOptions) targetReader(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) (*reader, error) {
 	if o.target.kubeconfig != "" {
 		admin, err := registration.LoadAdminConfig(o.target.kubeconfig, o.target.context)
@@ -117,7 +118,7 @@ func (o *explainOptions) targetReader(ctx context.Context, syncTarget *edgev2alp
 	return readerByCredentials(ctx, workspace, syncTarget)
 }
 
-// readerByCredentials returns a SyncTarget's cluster, by the kubeconfig that the hub has.
+// readerByCredentials returns a reader for the cluster of a SyncTarget, with the hub's kubeconfig.
 func readerByCredentials(ctx context.Context, workspace client.Client, syncTarget *edgev2alpha1.SyncTarget) (*reader, error) {
 	inventory := &registration.Inventory{Client: workspace}
 	kubeconfig, err := inventory.Kubeconfig(ctx, syncTarget)
@@ -139,7 +140,7 @@ func newTargetReader(config *rest.Config) (*reader, error) {
 	return newReader(config)
 }
 
-// workspaceReader returns another workspace of the kcp that serves the inventory workspace.
+// workspaceReader returns a reader for another workspace of the kcp that serves the inventory workspace.
 func (o *explainOptions) workspaceReader(workspace string) (*reader, error) {
 	config, err := o.cluster.ToRESTConfig()
 	if err != nil {
@@ -159,7 +160,8 @@ func (o *explainOptions) workspaceReader(workspace string) (*reader, error) {
 	return newReader(config)
 }
 
-// guessResource returns which resource is meant if the mailbox cannot tell: what the target calls so, or else what it says literally.
+// guessResource returns the resource of an argument when the mailbox cannot resolve it. It asks the target, or else
+// parses the argument literally.
 func guessResource(target *reader, resource string) schema.GroupResource {
 	if target != nil {
 		if found, err := target.find(resource); err == nil {
@@ -171,7 +173,7 @@ func guessResource(target *reader, resource string) schema.GroupResource {
 
 var isVersion = regexp.MustCompile(`^v[0-9]`)
 
-// parseResource is what the name of a resource says if nobody can be asked: deployments.v1.apps, or deployments.apps.
+// parseResource parses the name of a resource without a server: deployments.v1.apps, or deployments.apps.
 func parseResource(resource string) schema.GroupResource {
 	full, group := schema.ParseResourceArg(strings.ToLower(resource))
 	if full != nil && isVersion.MatchString(full.Version) {
@@ -180,7 +182,7 @@ func parseResource(resource string) schema.GroupResource {
 	return group
 }
 
-// readTarget reads what the target has where the object belongs.
+// readTarget reads the object at the location on the target to which the mailbox object belongs.
 func (r *reader) readTarget(ctx context.Context, facts *explain.Facts) (seen explain.Observed[*unstructured.Unstructured]) {
 	place, err := facts.TargetRef()
 	if err != nil {

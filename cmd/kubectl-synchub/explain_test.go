@@ -48,7 +48,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
-// renamed publishes ConfigMaps under another name on targets, so that one cluster can be the mailbox and the target.
+// renamed publishes ConfigMaps under another name on targets, so that one cluster can be both mailbox and target.
 const renamed = `
 apiVersion: synchub.dev/v1alpha1
 kind: PublishedResource
@@ -78,7 +78,7 @@ metadata: {name: ducat}
 spec: {namespacedObjects: [{resource: configmaps, apiVersion: v1, objectsByNamespace: [{namespace: bakery, names: [settings, absent]}]}]}
 `
 
-// workspaces are a kcp of which the cluster is every workspace that may be entered.
+// workspaces starts a kcp double in which the cluster is every accessible workspace.
 func (f *testFleet) workspaces(t *testing.T) {
 	t.Helper()
 	behind, err := url.Parse(f.Config.Host)
@@ -111,7 +111,7 @@ func (f *testFleet) workspaces(t *testing.T) {
 	t.Setenv("KUBECONFIG", file)
 }
 
-// make creates an object for as long as the test runs.
+// make creates an object and deletes it at the end of the test.
 func (f *testFleet) make(t *testing.T, object client.Object) {
 	t.Helper()
 	if err := f.admin.Create(t.Context(), object); err != nil {
@@ -126,7 +126,7 @@ func (f *testFleet) make(t *testing.T, object client.Object) {
 	})
 }
 
-// ducat makes a SyncTarget of the cluster, with its credentials and what a hub says of it.
+// ducat creates a SyncTarget for the cluster, with its credentials and a status.
 func (f *testFleet) ducat(t *testing.T) *edgev2alpha1.SyncTarget {
 	t.Helper()
 	made := f.place(t, "ducat", metav1.ConditionTrue, "Ready", 0)
@@ -149,7 +149,7 @@ func (f *testFleet) ducat(t *testing.T) *edgev2alpha1.SyncTarget {
 	return made
 }
 
-// bring puts on the target what a hub would make of an object of the mailbox.
+// bring creates on the target the copy that a hub would make of a mailbox object.
 func (f *testFleet) bring(t *testing.T, syncTarget *edgev2alpha1.SyncTarget, name string) *unstructured.Unstructured {
 	t.Helper()
 	source := &unstructured.Unstructured{}
@@ -181,7 +181,7 @@ func (f *testFleet) bring(t *testing.T, syncTarget *edgev2alpha1.SyncTarget, nam
 	return made
 }
 
-// answer runs explain and returns what it says to a program.
+// answer runs explain and returns its output in the format for programs.
 func answer(t *testing.T, args ...string) explain.Explanation {
 	t.Helper()
 	var explained explain.Explanation
@@ -192,7 +192,7 @@ func answer(t *testing.T, args ...string) explain.Explanation {
 	return explained
 }
 
-// newExplained makes a SyncTarget and a mailbox with objects, of which none is on the target yet.
+// newExplained creates a SyncTarget and a mailbox with objects, none of which is on the target yet.
 func newExplained(t *testing.T) (f *testFleet, ducat *edgev2alpha1.SyncTarget) {
 	t.Helper()
 	f = newFleet(t)
@@ -215,7 +215,7 @@ func newExplained(t *testing.T) (f *testFleet, ducat *edgev2alpha1.SyncTarget) {
 	return f, ducat
 }
 
-// asker asks with the PublishedResource from a file.
+// asker runs explain with a PublishedResource from a file.
 type asker func(args ...string) []string
 
 func TestExplain(t *testing.T) {
@@ -303,7 +303,7 @@ func asksTheHostingCluster(t *testing.T, f *testFleet) {
 	if got.Result.OnTarget != explain.Present || !strings.Contains(stepOf(got, explain.StepPublished).What, "PublishedResource configmaps publishes it") {
 		t.Errorf("got %+v", got)
 	}
-	// Without the PublishedResource the object would keep its name, under which there is another.
+	// Without the PublishedResource the object would keep its name, which another object has.
 	if got := answer(t, "ducat", "cm", "bakery/settings"); stepOf(got, explain.StepPublished).State != explain.Unknown {
 		t.Errorf("got %+v", got)
 	}

@@ -72,14 +72,14 @@ func fail(t *testing.T, message string, args ...string) {
 	}
 }
 
-// testFleet is a cluster that is both an inventory and a target.
+// testFleet is a cluster that is both an inventory workspace and a target.
 type testFleet struct {
 	*servers.Target
 	admin client.WithWatch
-	// name is that of the identity of florin.
+	// name of florin's identity on the target.
 	name string
 
-	// What the first registration made.
+	// Results of the first registration.
 	uid   types.UID
 	first kubernetes.Interface
 	token string
@@ -109,7 +109,7 @@ func newFleet(t *testing.T) *testFleet {
 	return &testFleet{Target: hosting, admin: admin, name: registration.Identity{SyncTarget: "florin", Inventory: inventory}.Name()}
 }
 
-// made are all objects of the registration, without content.
+// made returns the keys of all objects of the registration.
 func (f *testFleet) made() []client.Object {
 	inside := metav1.ObjectMeta{Namespace: registration.Namespace, Name: f.name}
 	return []client.Object{
@@ -123,7 +123,7 @@ func (f *testFleet) made() []client.Object {
 	}
 }
 
-// versions are the resourceVersions of those objects that there are.
+// versions returns the resourceVersions of the existing ones of those objects.
 func (f *testFleet) versions(t *testing.T) []string {
 	t.Helper()
 	var versions []string
@@ -149,7 +149,7 @@ func (f *testFleet) account(t *testing.T) types.UID {
 	return account.UID
 }
 
-// hub is what the hub has become on the target.
+// hub returns a client with the hub's credentials on the target.
 func (f *testFleet) hub(t *testing.T) (kubernetes.Interface, string) {
 	t.Helper()
 	var secret corev1.Secret
@@ -190,7 +190,7 @@ func (f *testFleet) syncTarget(t *testing.T) *edgev2alpha1.SyncTarget {
 	return &syncTarget
 }
 
-// says makes the hub's part of the SyncTarget say that conditions are as given.
+// says sets conditions in the status of the SyncTarget, as the hub does.
 func (f *testFleet) says(t *testing.T, status metav1.ConditionStatus, conditions ...string) {
 	t.Helper()
 	syncTarget := f.syncTarget(t)

@@ -47,7 +47,7 @@ answered.
 
 READY is Unknown where it cannot be known: the cluster was not asked yet, or no hub has written anything for minutes.`
 
-// readOptions are what the commands have in common that only read SyncTargets.
+// readOptions are the flags of all commands that only read SyncTargets.
 type readOptions struct {
 	genericiooptions.IOStreams
 	cluster  *genericclioptions.ConfigFlags
@@ -75,7 +75,7 @@ func (o *readOptions) client() (client.WithWatch, error) {
 	return clientOf(config)
 }
 
-// listOptions says which SyncTargets are asked for.
+// listOptions returns the list options for the requested SyncTargets.
 func (o *readOptions) listOptions() (*client.ListOptions, error) {
 	selector, err := labels.Parse(o.selector)
 	if err != nil {
@@ -84,7 +84,7 @@ func (o *readOptions) listOptions() (*client.ListOptions, error) {
 	return &client.ListOptions{LabelSelector: selector}, nil
 }
 
-// list returns the SyncTargets of these names, or all; each name must be there.
+// list returns the SyncTargets of the given names, or all SyncTargets. It returns an error if a name does not exist.
 func (o *readOptions) list(ctx context.Context, from client.Client, names []string) (*edgev2alpha1.SyncTargetList, error) {
 	options, err := o.listOptions()
 	if err != nil {
@@ -106,7 +106,7 @@ func (o *readOptions) list(ctx context.Context, from client.Client, names []stri
 	return list, nil
 }
 
-// getOptions are what get was asked for.
+// getOptions are the flags of get.
 type getOptions struct {
 	readOptions
 	output    *genericclioptions.PrintFlags
@@ -174,7 +174,7 @@ func (o *getOptions) run(ctx context.Context, names []string) error {
 	return o.follow(ctx, workspace, names, list.ResourceVersion, show)
 }
 
-// follow prints each SyncTarget that changes, until the user has had enough.
+// follow prints each SyncTarget that changes, until the context ends.
 func (o *getOptions) follow(ctx context.Context, workspace client.WithWatch, names []string, since string, show func(*edgev2alpha1.SyncTargetList) error) error {
 	options, err := o.listOptions()
 	if err != nil {
@@ -205,7 +205,7 @@ func (o *getOptions) follow(ctx context.Context, workspace client.WithWatch, nam
 	return errors.New("the server has ended the watch; run the command again")
 }
 
-// printer returns what prints SyncTargets in the format that was asked for.
+// printer returns a function that prints SyncTargets in the requested format.
 func (o *getOptions) printer() (func(*edgev2alpha1.SyncTargetList) error, error) {
 	format := *o.output.OutputFormat
 	if format != "" && format != wide {
@@ -222,7 +222,7 @@ func (o *getOptions) printer() (func(*edgev2alpha1.SyncTargetList) error, error)
 	}, nil
 }
 
-// printObjects prints names one by one, and manifests as a list, unless only one was asked for.
+// printObjects prints names one by one, and manifests as a list unless the user asked for a single one.
 func (o *getOptions) printObjects(printer printers.ResourcePrinter, list *edgev2alpha1.SyncTargetList) error {
 	gvk := edgev2alpha1.SchemeGroupVersion.WithKind("SyncTarget")
 	for i := range list.Items {

@@ -32,7 +32,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 )
 
-// place creates a SyncTarget that says this of itself.
+// place creates a SyncTarget with the given status.
 func (f *testFleet) place(t *testing.T, name string, ready metav1.ConditionStatus, reason string, failed int32) *edgev2alpha1.SyncTarget {
 	t.Helper()
 	made := &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"fleet": "test"}}}
@@ -60,7 +60,7 @@ func (f *testFleet) tell(t *testing.T, of *edgev2alpha1.SyncTarget, ready metav1
 	}
 }
 
-// firstWords are the first words of lines.
+// firstWords returns the first word of each line.
 func firstWords(text string) (words []string) {
 	for line := range strings.Lines(text) {
 		if fields := strings.Fields(line); len(fields) > 0 {

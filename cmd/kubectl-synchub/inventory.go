@@ -41,7 +41,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/registration"
 )
 
-// The ways of a dry run.
+// Values of --dry-run.
 const (
 	dryRunNone   = "none"
 	dryRunClient = "client"
@@ -58,14 +58,14 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-// inventoryOptions are what all commands about SyncTargets have in common. The current context is the inventory workspace.
+// inventoryOptions are the flags of all commands about SyncTargets. The current context is the inventory workspace.
 type inventoryOptions struct {
 	genericiooptions.IOStreams
 	cluster *genericclioptions.ConfigFlags
 	output  *genericclioptions.PrintFlags
 	dryRun  string
 
-	// manifests prints objects as a whole; nil if they are only named.
+	// manifests prints whole objects. It is nil if the command only prints names.
 	manifests printers.ResourcePrinter
 }
 
@@ -95,7 +95,7 @@ func oneSyncTarget(command *cobra.Command, args []string) error {
 	return withAdvice(command, errors.New("give the name of one SyncTarget"))
 }
 
-// completeName offers the SyncTargets that there are. Whoever asks waits for it, so it says nothing rather than much.
+// completeName completes the names of SyncTargets. The user waits for it, so on any problem it returns nothing.
 func (o *inventoryOptions) completeName(command *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -117,7 +117,7 @@ func (o *inventoryOptions) completeName(command *cobra.Command, args []string, p
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// complete checks the flags. It must be called first.
+// complete validates the flags. Callers must call it before any other method.
 func (o *inventoryOptions) complete() error {
 	switch o.dryRun {
 	case dryRunNone, dryRunClient, dryRunServer:
@@ -146,7 +146,7 @@ func clientOf(config *rest.Config) (client.WithWatch, error) {
 	return client.NewWithWatch(config, client.Options{Scheme: scheme})
 }
 
-// inventory returns the inventory workspace, which writes nothing in a dry run.
+// inventory returns a client for the inventory workspace, which writes nothing in a dry run.
 func (o *inventoryOptions) inventory() (*registration.Inventory, error) {
 	workspace, err := o.client()
 	if err != nil {
@@ -159,7 +159,7 @@ func (o *inventoryOptions) inventory() (*registration.Inventory, error) {
 	return &registration.Inventory{Client: o.withDryRun(workspace), DryRun: o.dryRun != dryRunNone, Namespace: namespace, Report: o.report}, nil
 }
 
-// withDryRun makes a client write nothing in a dry run.
+// withDryRun returns a client that writes nothing in a dry run.
 func (o *inventoryOptions) withDryRun(writes client.Client) client.Client {
 	if o.dryRun == dryRunNone {
 		return writes
@@ -167,7 +167,7 @@ func (o *inventoryOptions) withDryRun(writes client.Client) client.Client {
 	return client.NewDryRunClient(writes)
 }
 
-// report prints what became of an object.
+// report prints the change of an object.
 func (o *inventoryOptions) report(change registration.Change) {
 	if err := o.print(change.Object, string(change.Result)); err != nil {
 		fmt.Fprintln(o.ErrOut, "error:", sanitizeLines(err.Error()))
@@ -189,10 +189,11 @@ func (o *inventoryOptions) print(object client.Object, done string) error {
 	return printer.PrintObj(object, o.Out)
 }
 
-// note tells a person something that is no result.
+// note prints a message that is not a result, to standard error.
 func (o *inventoryOptions) note(text string) { fmt.Fprintln(o.ErrOut, sanitizeLines(text)) }
 
-// confirmFunc returns what asks the operator whether to go on, if there is somebody to ask; said is true if he said so already.
+// confirmFunc returns a function that asks the operator to confirm. With said, or in a dry run, the function only
+// prints the question. Without a terminal it returns an error.
 func (o *inventoryOptions) confirmFunc(said bool) func(context.Context, string) error {
 	return func(ctx context.Context, question string) error {
 		o.note(question)
@@ -220,14 +221,14 @@ func (o *inventoryOptions) confirmFunc(said bool) func(context.Context, string) 
 	}
 }
 
-// progress tells a person who watches how far it is.
+// progress prints the progress for a person who watches.
 func (o *inventoryOptions) progress(format string, values ...any) {
 	if printers.IsTerminal(o.ErrOut) {
 		fmt.Fprintln(o.ErrOut, sanitizeLine(fmt.Sprintf(format, values...)))
 	}
 }
 
-// getSyncTarget returns the SyncTarget that a command is about.
+// getSyncTarget returns the SyncTarget of the given name.
 func getSyncTarget(ctx context.Context, inventory *registration.Inventory, name string) (*edgev2alpha1.SyncTarget, error) {
 	syncTarget, err := inventory.SyncTarget(ctx, name)
 	if err == nil && syncTarget == nil {

@@ -14,7 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Command kubectl-synchub is the kubectl plugin of synchub: `kubectl synchub`.
+// Command kubectl-synchub is the kubectl plugin of synchub: `kubectl synchub`. Operators register clusters with it,
+// read the state of SyncTargets, and find out why an object is or is not synced. It talks only to API servers, never
+// to the hub.
 package main
 
 import (
@@ -51,7 +53,7 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Short: "Work with synchub",
 		Long:  "Work with synchub, the hub that keeps many Kubernetes clusters in step with kcp.",
 		Annotations: map[string]string{
-			// kubectl runs it under this name.
+			// kubectl runs the plugin under this name.
 			cobra.CommandDisplayNameAnnotation: "kubectl synchub",
 		},
 		Args:                  onlyCommands,
@@ -86,7 +88,7 @@ func noArguments(command *cobra.Command, args []string) error {
 	return withAdvice(command, fmt.Errorf("unexpected argument %q", args[0]))
 }
 
-// withAdvice says where the right use is described.
+// withAdvice adds to an error the command that prints the usage.
 func withAdvice(command *cobra.Command, err error) error {
 	return fmt.Errorf("%w; see `%s --help`", err, command.CommandPath())
 }

@@ -34,18 +34,18 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 )
 
-// manifests are what files hold.
+// manifests are the objects in the files.
 type manifests struct {
 	published   []synchubv1alpha1.PublishedResource
 	definitions []*apiextensionsv1.CustomResourceDefinition
 	configMaps  []*corev1.ConfigMap
-	// namespaces are the labels of namespaces.
+	// namespaces are the labels of namespaces, by name.
 	namespaces map[string]map[string]string
-	// others are all objects, as they stand in the files.
+	// others are all objects, unchanged.
 	others []*unstructured.Unstructured
 }
 
-// readManifests reads all documents of all files; the name - stands for standard input.
+// readManifests reads all documents of all files. The name - is standard input.
 func readManifests(stdin io.Reader, files []string) (*manifests, error) {
 	found := &manifests{namespaces: map[string]map[string]string{}}
 	for _, file := range files {
@@ -78,7 +78,7 @@ func readFile(stdin io.Reader, file string) ([]byte, error) {
 	return os.ReadFile(file) //nolint:gosec // whoever runs the command names the file
 }
 
-// addAll adds an object, or all that are in a list, as kubectl get prints it.
+// addAll adds an object, or all items of a list, which kubectl get prints.
 func (m *manifests) addAll(object *unstructured.Unstructured) error {
 	if !object.IsList() {
 		return m.add(object)
@@ -120,7 +120,7 @@ func convert(object *unstructured.Unstructured, into any) error {
 	return nil
 }
 
-// definitionOf returns the definition of a PublishedResource's API, nil if the files do not say it.
+// definitionOf returns the CRD of a PublishedResource's API, or nil if the files do not contain it.
 func (m *manifests) definitionOf(resource *synchubv1alpha1.PublishedResource) (*apiextensionsv1.CustomResourceDefinition, error) {
 	if from := resource.Spec.API.SchemaFrom; from != nil && from.ConfigMap != nil {
 		for _, configMap := range m.configMaps {

@@ -27,7 +27,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// bounds is the life of a registration for namespaces: from the whole cluster into one, to another, back, and to its end.
+// bounds tests a registration for namespaces: from the whole cluster to one namespace, to another, back, and its
+// removal.
 func (f *testFleet) bounds(t *testing.T) {
 	t.Helper()
 	apply(t, f.Target, "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: till}}")
@@ -92,7 +93,7 @@ func (f *testFleet) bounds(t *testing.T) {
 	}
 	if versions := f.versions(t); len(versions) > 0 {
 		t.Errorf("%d objects are left", len(versions))
-	} // Other tests make the namespace of the identities anew.
+	} // Other tests create the namespace of the identities again.
 	f.endNamespace(t)
 	f.awaitRefusal(t)
 }

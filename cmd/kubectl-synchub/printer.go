@@ -32,7 +32,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/publishedresource/render"
 )
 
-// printer collects what is to be printed, as one list or one YAML document after the other. What is no object goes to
+// printer collects output and prints it as one list, or as YAML documents. Text that is not an object goes to
 // standard error.
 type printer struct {
 	streams genericiooptions.IOStreams
@@ -40,7 +40,7 @@ type printer struct {
 	items   []any
 }
 
-// api prints how mailboxes get an API.
+// api prints the objects by which mailboxes get an API.
 func (p *printer) api(made *render.Rendering) {
 	if versions := made.TargetVersions(); len(versions) > 1 {
 		p.note("Targets are given the first of these versions that they serve: %s. An entry of a config that names another by apiVersion comes before.", strings.Join(versions, ", "))
@@ -57,10 +57,10 @@ func (p *printer) api(made *render.Rendering) {
 	p.items = append(p.items, export)
 }
 
-// renderedObject prints what becomes of an object.
+// renderedObject prints the copy that the hub makes of an object.
 func (p *printer) renderedObject(made *render.Rendering, object *unstructured.Unstructured, namespaceLabels map[string]string) error {
 	if object.GetKind() == "Namespace" && object.GetAPIVersion() == "v1" && !made.Matches(object) {
-		// It was given for its labels.
+		// The Namespace was passed for its labels only.
 		return nil
 	}
 	arrival, err := made.Down(object, namespaceLabels)
@@ -86,7 +86,7 @@ func nameOf(object *unstructured.Unstructured) string {
 	return strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")
 }
 
-// describe says which objects a primary wants.
+// describe describes the objects that a primary selects.
 func describe(wanted related.Query) string {
 	var parts []string
 	for _, name := range wanted.Names {
@@ -111,7 +111,7 @@ func describe(wanted related.Query) string {
 	return strings.Join(parts, "; ")
 }
 
-// flush prints what was collected.
+// flush prints the collected objects.
 func (p *printer) flush() error {
 	if p.json {
 		encoder := json.NewEncoder(p.streams.Out)

@@ -41,7 +41,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/registration"
 )
 
-// hostingFlags say which cluster hosts the hub, and with it the PublishedResources.
+// hostingFlags select the cluster that hosts the hub and its PublishedResources.
 type hostingFlags struct{ kubeconfig, context string }
 
 func (f *hostingFlags) addFlags(command *cobra.Command) {
@@ -52,7 +52,7 @@ func (f *hostingFlags) addFlags(command *cobra.Command) {
 
 func (f *hostingFlags) isSet() bool { return f.kubeconfig != "" || f.context != "" }
 
-// client returns the hosting cluster. The kubeconfig in use is that of the command.
+// client returns a client for the hosting cluster. Without a kubeconfig flag it uses the kubeconfig of the command.
 func (f *hostingFlags) client(inUse *genericclioptions.ConfigFlags) (client.WithWatch, error) {
 	flags := genericclioptions.NewConfigFlags(false)
 	flags.KubeConfig = inUse.KubeConfig
@@ -70,16 +70,16 @@ func (f *hostingFlags) client(inUse *genericclioptions.ConfigFlags) (client.With
 	return nil, fmt.Errorf("cannot reach the hosting cluster: %w", err)
 }
 
-// publishing brings the APIs that were asked for to mailboxes.
+// publishing creates PublishedResources for the requested APIs.
 type publishing struct {
 	*registerOptions
 	hosting      client.WithWatch
 	publications []publish.Publication
-	// forbidden is what the hosting cluster does not let the user do.
+	// forbidden is the error of a write that the hosting cluster forbids to the user.
 	forbidden error
 }
 
-// planPublishing decides what is to be brought to mailboxes, nil if nothing is. Nothing is made yet.
+// planPublishing decides which APIs to publish. It returns nil if there are none. It creates nothing.
 func (o *registerOptions) planPublishing(ctx context.Context, plan *registration.Registrar) (*publishing, error) {
 	if !o.hosting.isSet() {
 		if len(plan.Requested.Resources)+len(plan.Requested.Additional) > 0 {
@@ -126,7 +126,7 @@ func (o *registerOptions) planPublishing(ctx context.Context, plan *registration
 	return importing, nil
 }
 
-// addPublishedRules has the hub get rights for what operators publish, unless --resources says otherwise.
+// addPublishedRules grants the hub rights for all published resources, unless --resources says otherwise.
 func (o *registerOptions) addPublishedRules(plan *registration.Registrar, existing []synchubv1alpha1.PublishedResource) error {
 	published, unserved, err := registration.PublishedResources(existing, plan.TargetClient.RESTMapper())
 	if err != nil {
@@ -139,7 +139,7 @@ func (o *registerOptions) addPublishedRules(plan *registration.Registrar, existi
 	return nil
 }
 
-// desired are the PublishedResources to make.
+// desired returns the PublishedResources to create.
 func (i *publishing) desired() (wanted []*synchubv1alpha1.PublishedResource) {
 	if i == nil {
 		return nil
@@ -152,7 +152,7 @@ func (i *publishing) desired() (wanted []*synchubv1alpha1.PublishedResource) {
 	return wanted
 }
 
-// publish makes the PublishedResources. What the user may not do ends nothing: see advice.
+// publish creates the PublishedResources. A forbidden write is no error here: remainingSteps reports it.
 func (i *publishing) publish(ctx context.Context) error {
 	if i == nil {
 		return nil
@@ -183,7 +183,7 @@ func (i *publishing) publish(ctx context.Context) error {
 	return nil
 }
 
-// remainingSteps is the error that says what somebody else must do for the user, nil if nothing.
+// remainingSteps returns an error that says which manifests somebody else must apply for the user, or nil.
 func (i *publishing) remainingSteps() error {
 	if i == nil || i.forbidden == nil {
 		return nil
@@ -199,7 +199,7 @@ func (i *publishing) remainingSteps() error {
 	return fmt.Errorf("the target is registered, but the hosting cluster does not let you publish what it serves: %w\nHave this applied there, unless it is published already:\n%s", i.forbidden, strings.Join(manifests, "---\n"))
 }
 
-// manifestOf returns a PublishedResource as one writes it.
+// manifestOf returns the YAML of a PublishedResource, as a user would write it.
 func manifestOf(resource *synchubv1alpha1.PublishedResource) (string, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(resource)
 	if err != nil {
@@ -252,7 +252,7 @@ func (i *publishing) waitPublished(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// updateUnready notes what keeps a PublishedResource from being ready, among those that are not.
+// updateUnready records in unready why a PublishedResource is not ready.
 func (i *publishing) updateUnready(seen *synchubv1alpha1.PublishedResource, unready map[string]string) {
 	if _, ok := unready[seen.Name]; !ok {
 		return

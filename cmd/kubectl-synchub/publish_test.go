@@ -33,7 +33,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/registration"
 )
 
-// imports brings to mailboxes what the cluster serves as a target; it is also the hosting cluster.
+// imports tests that register publishes APIs of the target. The cluster is also the hosting cluster.
 func (f *testFleet) imports(t *testing.T) {
 	t.Helper()
 	f.hosts(t)
@@ -105,7 +105,7 @@ func (f *testFleet) published(t *testing.T) (names []string) {
 	return names
 }
 
-// advises has somebody register who may not write in the hosting cluster.
+// advises tests a registration by a user who may not write in the hosting cluster.
 func (f *testFleet) advises(t *testing.T) {
 	t.Helper()
 	if err := f.admin.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "nobody"}}); err != nil {
@@ -124,14 +124,14 @@ func (f *testFleet) advises(t *testing.T) {
 	if len(f.published(t)) > 0 {
 		t.Error("something was published")
 	}
-	// It can be used as it stands.
+	// The printed manifest applies unchanged.
 	apply(t, f.Target, manifest)
 	if err := f.admin.Delete(t.Context(), &synchubv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: "deployments.apps"}}); err != nil {
 		t.Errorf("what was printed was not applied: %v", err)
 	}
 }
 
-// awaits waits until mailboxes have what was asked for.
+// awaits tests that register waits until mailboxes have the APIs.
 func (f *testFleet) awaits(t *testing.T) {
 	t.Helper()
 	f.says(t, metav1.ConditionTrue, append(registration.ReadyConditions, edgev2alpha1.ConditionReady)...)
@@ -142,7 +142,7 @@ func (f *testFleet) awaits(t *testing.T) {
 	f.saysOfJobs(t, metav1.ConditionTrue)
 	succeed(t, append(register, "--timeout", "20s")...)
 
-	// Other tests begin anew.
+	// Reset the condition for other tests.
 	f.says(t, metav1.ConditionUnknown, edgev2alpha1.ConditionReady)
 	if err := f.admin.DeleteAllOf(t.Context(), &synchubv1alpha1.PublishedResource{}); err != nil {
 		t.Fatal(err)

@@ -65,7 +65,7 @@ func newPublishedResourceCommand(streams genericiooptions.IOStreams) *cobra.Comm
 	return command
 }
 
-// renderOptions are what render was asked for.
+// renderOptions are the flags of render.
 type renderOptions struct {
 	genericiooptions.IOStreams
 	cluster        *genericclioptions.ConfigFlags
@@ -144,7 +144,7 @@ func (o *renderOptions) render(ctx context.Context, resource *synchubv1alpha1.Pu
 	return nil
 }
 
-// readDefinition asks a cluster for what the files do not say.
+// readDefinition reads the CRD from a cluster if the files do not contain it.
 func (o *renderOptions) readDefinition(ctx context.Context, resource *synchubv1alpha1.PublishedResource) (*apiextensionsv1.CustomResourceDefinition, error) {
 	config, err := o.cluster.ToRESTConfig()
 	if err != nil {
@@ -184,7 +184,7 @@ func (o *renderOptions) readConfigMap(ctx context.Context, from *synchubv1alpha1
 	return parseDefinition(found.Data[cmp.Or(from.Key, defaultKey)], from)
 }
 
-// defaultKey is the key of a ConfigMap that holds a definition, unless the PublishedResource names another.
+// defaultKey is the key of a CRD in a ConfigMap, unless the PublishedResource names another.
 const defaultKey = "crd.yaml"
 
 func parseDefinition(text string, from *synchubv1alpha1.ConfigMapSchema) (*apiextensionsv1.CustomResourceDefinition, error) {

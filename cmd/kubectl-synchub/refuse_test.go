@@ -25,7 +25,7 @@ import (
 func TestRenderRefuses(t *testing.T) {
 	cases := map[string]struct {
 		input, object string
-		// args replace those that name the input.
+		// args replace the arguments that name the input.
 		args []string
 		want []string
 	}{

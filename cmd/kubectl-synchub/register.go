@@ -86,7 +86,7 @@ const registerExample = `  # Register the cluster of another kubeconfig
   # With a kubeconfig for the hub that the cluster's administrator made
   kubectl synchub register florin --kubeconfig-only for-the-hub.kubeconfig`
 
-// targetFlags say which cluster is meant and how its administrator reaches it.
+// targetFlags select the target cluster and the kubeconfig of its administrator.
 type targetFlags struct{ kubeconfig, context string }
 
 func (f *targetFlags) addFlags(command *cobra.Command) {
@@ -102,12 +102,12 @@ func (f *targetFlags) required() error {
 	return nil
 }
 
-// adoptNever takes back what --adopt allowed before.
+// adoptNever revokes the adoption that --adopt allowed before.
 const adoptNever = "Never"
 
 var adoptions = []string{"", string(edgev2alpha1.AdoptionIfIdentical), string(edgev2alpha1.AdoptionAlways), adoptNever}
 
-// registerOptions are what register and rotate were asked for.
+// registerOptions are the flags of register and rotate.
 type registerOptions struct {
 	*inventoryOptions
 	target                  targetFlags
@@ -175,7 +175,7 @@ func (o *registerOptions) check() error {
 	return o.checkLifetime()
 }
 
-// checkNamespaces returns an error unless the names can be those of namespaces, or stand for all.
+// checkNamespaces returns an error unless each name is valid for a namespace, or is "*".
 func checkNamespaces(names []string) error {
 	if slices.Equal(names, []string{registration.AllNamespaces}) {
 		return nil
@@ -198,7 +198,7 @@ func (o *registerOptions) checkLifetime() error {
 	return nil
 }
 
-// plan returns what is to be brought about. It reads files, and asks nobody yet.
+// plan returns the planned registration. It reads files but sends no requests.
 func (o *registerOptions) plan(name string) (*registration.Registrar, error) {
 	plan := &registration.Registrar{
 		Name: name, Labels: o.labels, RBACOptions: rbac.Options{Escalate: o.escalate}, Lifetime: o.lifetime,
@@ -269,7 +269,7 @@ func (o *registerOptions) register(ctx context.Context, name string) error {
 	return errors.Join(err, imports.remainingSteps())
 }
 
-// show prints what would be made.
+// show prints the objects that a registration would create.
 func (o *registerOptions) show(ctx context.Context, plan *registration.Registrar, imports *publishing) error {
 	if err := plan.Preflight(ctx); err != nil {
 		return err

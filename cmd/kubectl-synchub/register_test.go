@@ -68,7 +68,7 @@ func TestRegistration(t *testing.T) {
 	t.Run("rights in namespaces", f.bounds)
 }
 
-// with is the command that registers the cluster, and does not wait for a hub, which there is not.
+// with returns the command that registers the cluster without waiting, because no hub runs.
 func (f *testFleet) with(more ...string) []string {
 	return append([]string{"register", "florin", "--target-kubeconfig", f.Kubeconfig, "--no-wait"}, more...)
 }
@@ -170,7 +170,7 @@ func (f *testFleet) extends(t *testing.T) {
 	}
 }
 
-// ignoresStatus has a status, and an annotation on the target, say what nobody granted.
+// ignoresStatus tests that a status, and an annotation on the target, grant nothing.
 func (f *testFleet) ignoresStatus(t *testing.T) {
 	t.Helper()
 	syncTarget := f.syncTarget(t)
@@ -198,7 +198,7 @@ func (f *testFleet) ignoresStatus(t *testing.T) {
 	}
 }
 
-// leavesSecrets has a SyncTarget name the Secret of another one.
+// leavesSecrets tests that a SyncTarget cannot use the Secret of another one.
 func (f *testFleet) leavesSecrets(t *testing.T) {
 	t.Helper()
 	thief := &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "thief"}}
@@ -230,7 +230,7 @@ func (f *testFleet) leavesSecrets(t *testing.T) {
 	}
 }
 
-// findsOut has a dry run that writes nothing meet what a registration would.
+// findsOut tests that a dry run, which writes nothing, finds the problems of a registration.
 func (f *testFleet) findsOut(t *testing.T) {
 	t.Helper()
 	dry := []string{"--dry-run=client", "--dry-run=server"}
@@ -259,7 +259,7 @@ func (f *testFleet) findsOut(t *testing.T) {
 	}
 }
 
-// as returns a kubeconfig of somebody who has a role in the cluster.
+// as returns the kubeconfig of a user who has a role in the cluster.
 func (f *testFleet) as(t *testing.T, name, role string) string {
 	t.Helper()
 	apply(t, f.Target, "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: admin-of-roles}, rules: ["+
@@ -354,8 +354,8 @@ func (f *testFleet) removes(t *testing.T) {
 	fail(t, "there is no SyncTarget", "cordon", "florin")
 }
 
-// outlasts has a registration meet a namespace that is being removed. Nothing in this cluster brings that to its end but the
-// test.
+// outlasts tests a registration while the namespace is terminating. No controller in this cluster finishes the
+// termination, so the test does.
 func (f *testFleet) outlasts(t *testing.T) {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: registration.Namespace}}
@@ -379,7 +379,7 @@ func (f *testFleet) outlasts(t *testing.T) {
 	succeed(t, "unregister", "florin", "--target-kubeconfig", f.Kubeconfig)
 }
 
-// endNamespace brings a namespace that is being removed to its end.
+// endNamespace finishes the termination of the namespace.
 func (f *testFleet) endNamespace(t *testing.T) {
 	t.Helper()
 	var namespace corev1.Namespace
@@ -392,8 +392,8 @@ func (f *testFleet) endNamespace(t *testing.T) {
 	}
 }
 
-// awaitRefusal returns when the server has noticed everywhere that the namespace is gone. A moment before, it says that it is
-// being removed.
+// awaitRefusal waits until all caches of the server know that the namespace is gone. Before that, the server reports
+// that it is terminating.
 func (f *testFleet) awaitRefusal(t *testing.T) {
 	t.Helper()
 	probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: registration.Namespace, Name: "probe"}}
@@ -404,7 +404,7 @@ func (f *testFleet) awaitRefusal(t *testing.T) {
 	}
 }
 
-// remakes has the namespace end between the look at it and the first object that is made in it.
+// remakes tests that the namespace ends between the check and the first create in it.
 func (f *testFleet) remakes(t *testing.T) {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: registration.Namespace}}
@@ -440,7 +440,7 @@ func (f *testFleet) remakes(t *testing.T) {
 	if err := target.Remove(t.Context()); err != nil {
 		t.Error(err)
 	}
-	// Nothing is left in it, so it goes, for which other tests need it gone.
+	// The namespace is empty, so it terminates. Other tests need it gone.
 	f.endNamespace(t)
 	f.awaitRefusal(t)
 }

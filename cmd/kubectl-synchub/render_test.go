@@ -37,7 +37,7 @@ import (
 
 const examples = "../../docs/examples/publishedresource/"
 
-// printed is what a command has printed, and how it ended.
+// printed is the output of a command, and its error.
 type printed struct {
 	out, errs string
 	err       error
@@ -58,7 +58,7 @@ func runRender(t *testing.T, stdin string, args ...string) printed {
 	return execute(t, stdin, append([]string{"published-resource", "render"}, args...)...)
 }
 
-// withCluster makes a server the current cluster, and counts the requests that it gets.
+// withCluster makes a server the current cluster and counts its requests.
 func withCluster(t *testing.T, answer http.HandlerFunc) *atomic.Int64 {
 	t.Helper()
 	var requests atomic.Int64
@@ -79,7 +79,7 @@ func withCluster(t *testing.T, answer http.HandlerFunc) *atomic.Int64 {
 	return &requests
 }
 
-// write puts files into a directory and returns their paths, in the order of their names.
+// write writes files into a directory and returns their paths, sorted by name.
 func write(t *testing.T, files map[string]string) []string {
 	t.Helper()
 	dir := t.TempDir()
@@ -94,13 +94,13 @@ func write(t *testing.T, files map[string]string) []string {
 	return paths
 }
 
-// publishedResource returns a PublishedResource.
+// publishedResource returns the YAML of a PublishedResource.
 func publishedResource(name, spec string) string {
 	return "apiVersion: synchub.dev/v1alpha1\nkind: PublishedResource\nmetadata: {name: " + name + "}\nspec:\n  " +
 		strings.ReplaceAll(strings.TrimSpace(spec), "\n", "\n  ") + "\n"
 }
 
-// objects returns the kinds and names of what was printed.
+// objects returns the kinds and names of the printed objects.
 func objects(t *testing.T, output string) (names []string) {
 	t.Helper()
 	for document := range strings.SplitSeq(output, "\n---\n") {

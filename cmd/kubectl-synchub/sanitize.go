@@ -22,8 +22,9 @@ import (
 	"github.com/synchub-dev/synchub/provider/redact"
 )
 
-// sanitizeLine makes what is written on one line fit for a terminal. Conditions, events and names are from people and servers, and could
-// move the cursor, look like something else, or begin a line of their own. Tabs part columns.
+// sanitizeLine returns a text that is safe to print on one line of a terminal. People and servers write conditions,
+// events and names. These could move the cursor, imitate other output, or start a new line. Tabs stay, because they
+// separate columns.
 func sanitizeLine(text string) string {
 	columns := strings.Split(text, "\t")
 	for i := range columns {
@@ -32,7 +33,7 @@ func sanitizeLine(text string) string {
 	return strings.Join(columns, "\t")
 }
 
-// sanitizeLines is the same for a text that has several.
+// sanitizeLines is sanitizeLine for a text with several lines.
 func sanitizeLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {

@@ -30,7 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/overview"
 )
 
-// What others can write into conditions, failures and names moves no cursor, and makes no line of its own.
+// Texts that others can write into conditions, failures and names cannot move the cursor or start a new line.
 func TestOutputIsSanitized(t *testing.T) {
 	const hostile = "\x1b[2J\x1b[H\u202eok\r\nReady:  True\x07\u009b31m"
 	now := time.Now()

@@ -39,12 +39,12 @@ import (
 
 const (
 	startLimit = 5 * time.Minute
-	// patience is how long a test waits for what must happen.
+	// patience is the maximum time that a test waits for an expected event.
 	patience = 3 * time.Minute
 	pollEach = 50 * time.Millisecond
 )
 
-// asPlugin, in the environment, makes the test binary the plugin.
+// asPlugin is an environment variable that makes the test binary run the plugin.
 const asPlugin = "SYNCHUB_TEST_AS_PLUGIN"
 
 func TestMain(m *testing.M) {
@@ -63,7 +63,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// sharedServers is the one cluster of this package, started by the first test that needs it.
+// sharedServers is the only cluster of this package. The first test that needs it starts it.
 var sharedServers struct {
 	*servers.Target
 	dir string
@@ -141,7 +141,7 @@ func TestRenderWithACluster(t *testing.T) {
 	})
 }
 
-// takesExamples creates every example of the page, as a dry run.
+// takesExamples creates every example of the page in a dry run.
 func takesExamples(t *testing.T, hosting *servers.Target) {
 	t.Helper()
 	crd, err := os.ReadFile("../../apis/schemas/crds/synchub.dev_publishedresources.yaml")

@@ -63,7 +63,7 @@ const staleObjectsExample = `  # List what is left on a former cluster
   # The SyncTarget was removed by force
   kubectl synchub stale-objects --uid 5f0e8f6e-3a3b-4a63-9d6e-0d7a52f7c1b9 --target-kubeconfig former.kubeconfig`
 
-// staleObjectsOptions are the arguments of stale-objects.
+// staleObjectsOptions are the flags of stale-objects.
 type staleObjectsOptions struct {
 	*inventoryOptions
 	target               targetFlags
@@ -144,10 +144,10 @@ func (o *staleObjectsOptions) run(ctx context.Context, name string) error {
 	return found.complete()
 }
 
-// mayChange tells whether more was asked for than a list.
+// mayChange reports whether the command does more than list.
 func (o *staleObjectsOptions) mayChange() bool { return o.remove || o.release }
 
-// mode is the way of a departure that does the same. A list shows the consequences of --delete.
+// mode returns the drain mode for the flags. A list shows the consequences of --delete.
 func (o *staleObjectsOptions) mode() drain.Mode {
 	if o.release {
 		return drain.ModeOrphan
@@ -155,7 +155,8 @@ func (o *staleObjectsOptions) mode() drain.Mode {
 	return drain.ModeDelete
 }
 
-// formerSyncTarget returns the SyncTarget, which must not stand for the cluster; nil if it does not exist any more.
+// formerSyncTarget returns the SyncTarget, or nil if --uid names one that no longer exists. It returns an error if a
+// name without --uid does not exist, or if the SyncTarget stands for the cluster.
 func (o *staleObjectsOptions) formerSyncTarget(ctx context.Context, name, clusterID string) (*edgev2alpha1.SyncTarget, error) {
 	if clusterID == "" {
 		return nil, errors.New("the cluster does not tell its ID, the UID of its namespace kube-system: it cannot be told from the one that the SyncTarget stands for")
@@ -187,8 +188,8 @@ func (o *staleObjectsOptions) formerSyncTarget(ctx context.Context, name, cluste
 	return syncTarget, nil
 }
 
-// checkOtherCluster fails unless the SyncTarget's own kubeconfig leads to another cluster. Its status may have been written by somebody
-// who would like to see objects of the present cluster deleted.
+// checkOtherCluster returns an error unless the kubeconfig of the SyncTarget reaches another cluster. The status
+// alone is not enough: an attacker who can write it could make this command delete objects of the present cluster.
 func (o *staleObjectsOptions) checkOtherCluster(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, clusterID string) error {
 	fail := func(err error) error {
 		return fmt.Errorf("the cluster to which the kubeconfig of the SyncTarget %s leads cannot be asked whether it is this one, so run the command where it can: %w", syncTarget.Name, redact.Error(err))
@@ -212,7 +213,7 @@ func (o *staleObjectsOptions) checkOtherCluster(ctx context.Context, syncTarget 
 	return nil
 }
 
-// checkStillFormer fails if the SyncTarget stands for the cluster by now.
+// checkStillFormer returns an error if the SyncTarget now stands for the cluster.
 func (o *staleObjectsOptions) checkStillFormer(ctx context.Context, name, clusterID string) error {
 	syncTarget, err := o.formerSyncTarget(ctx, name, clusterID)
 	if err != nil || syncTarget == nil {
@@ -221,7 +222,7 @@ func (o *staleObjectsOptions) checkStillFormer(ctx context.Context, name, cluste
 	return o.checkOtherCluster(ctx, syncTarget, clusterID)
 }
 
-// describeCluster says how the SyncTarget and the cluster are related.
+// describeCluster describes the relation between the SyncTarget and the cluster.
 func describeCluster(syncTarget *edgev2alpha1.SyncTarget, clusterID string) string {
 	if syncTarget == nil {
 		return fmt.Sprintf("No SyncTarget of this workspace has the UID. The cluster is %s.", clusterID)
@@ -235,8 +236,8 @@ func describeCluster(syncTarget *edgev2alpha1.SyncTarget, clusterID string) stri
 	return text + ", which its status does not list as a former one."
 }
 
-// execute shows the stale objects, and does what was asked about them. Whether the cluster is still no present one is asked again after the
-// operator has thought about it.
+// execute lists the stale objects, and deletes or releases them as requested. After the operator's confirmation it
+// checks again that the SyncTarget does not stand for the cluster.
 func (o *staleObjectsOptions) execute(ctx context.Context, cluster *reader, objects []staleObject, stillFormer func() error) error {
 	if !o.mayChange() {
 		return o.list(objects)

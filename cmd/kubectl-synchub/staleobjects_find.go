@@ -39,7 +39,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// staleObject is an object that bears the marks of a SyncTarget, on a cluster that this does not stand for.
+// staleObject is an object with the marks of a SyncTarget, on a cluster that the SyncTarget does not stand for.
 type staleObject struct {
 	drain.Object
 	drain.Decision
@@ -48,14 +48,14 @@ type staleObject struct {
 	mode     drain.Mode
 }
 
-// staleObjectList is a cluster's share of the stale objects.
+// staleObjectList contains the stale objects of a cluster.
 type staleObjectList struct {
 	objects []staleObject
-	// unlisted says of which resources, and why, the cluster does not show the objects.
+	// unlisted lists the resources whose objects could not be listed, with the reasons.
 	unlisted []string
 }
 
-// complete fails unless the cluster showed all.
+// complete returns an error unless all resources could be listed.
 func (s staleObjectList) complete() error {
 	if len(s.unlisted) > 0 {
 		return errors.New("not everything could be looked at: more may be there")
@@ -63,13 +63,14 @@ func (s staleObjectList) complete() error {
 	return nil
 }
 
-// containers may be the hub's without its label: see departure.
+// containers are resources whose objects can belong to the hub without the owner label: the hub ensured, installed or
+// released them. See package drain.
 var containers = []schema.GroupResource{
 	{Resource: "namespaces"},
 	{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"},
 }
 
-// staleObjects returns the objects with marks of the SyncTarget that has the UID, in the order in which they are to go.
+// staleObjects returns the objects with marks of the SyncTarget with the given UID, in the order of their removal.
 func (r *reader) staleObjects(ctx context.Context, uid types.UID, mode drain.Mode, only []string) (staleObjectList, error) {
 	var found staleObjectList
 	served, err := r.listableAPIs(only)
@@ -119,8 +120,8 @@ type listableAPI struct {
 	kind     string
 }
 
-// listableAPIs returns the resources that the cluster serves and whose objects can be listed and changed, or those of them that were
-// named. The error may be that of a part of the APIs.
+// listableAPIs returns the served resources whose objects can be listed and changed. With only, it returns the named
+// ones among them. The error may concern only some API groups; the result then contains the others.
 func (r *reader) listableAPIs(only []string) ([]listableAPI, error) {
 	named := map[schema.GroupResource]bool{}
 	for _, name := range only {
@@ -144,7 +145,7 @@ func (r *reader) listableAPIs(only []string) ([]listableAPI, error) {
 	return all, err
 }
 
-// candidates returns the objects of a resource that may be the SyncTarget's.
+// candidates returns the objects of a resource that may belong to the SyncTarget.
 func (r *reader) candidates(ctx context.Context, api listableAPI, uid types.UID) (found []staleObject, err error) {
 	resource := api.resource.GroupResource()
 	isContainer := slices.Contains(containers, resource)
@@ -168,16 +169,16 @@ func (r *reader) candidates(ctx context.Context, api listableAPI, uid types.UID)
 	return found, err
 }
 
-// decide says what is to be done about the object as it is now. Nothing is deleted that takes others with it.
+// decide returns the action for the object in its current state. It never deletes an object that contains others.
 func (s staleObject) decide(now *metav1.PartialObjectMetadata) drain.Decision {
 	never := func(schema.GroupResource) bool { return false }
 	return drain.Plan(s.mode, s.owner, drain.Object{Resource: s.Resource, Kind: s.Kind, PartialObjectMetadata: now}, never)
 }
 
-// errChanged is why an object stays that is not any more as it was listed.
+// errChanged means that an object was changed after it was listed, and was left alone.
 var errChanged = errors.New("it was changed meanwhile, and left alone: run the command again")
 
-// deleteOrRelease deletes or releases a stray, if it is still the object that was listed and still to be dealt with in this way.
+// deleteOrRelease deletes or releases a stale object, if it is still the listed object and its action is unchanged.
 func (r *reader) deleteOrRelease(ctx context.Context, one staleObject, dryRun string) error {
 	if dryRun == dryRunClient {
 		return nil
@@ -223,7 +224,7 @@ func (r *reader) deleteOrRelease(ctx context.Context, one staleObject, dryRun st
 	})
 }
 
-// pastTense says what was done about a stray.
+// pastTense describes the completed action.
 func (s staleObject) pastTense() string {
 	if s.Action == drain.ActionDelete {
 		return "deleted"
@@ -231,7 +232,7 @@ func (s staleObject) pastTense() string {
 	return "released"
 }
 
-// staleObjectsTable shows stale objects, and what becomes of them.
+// staleObjectsTable returns a table of the stale objects and their actions.
 func staleObjectsTable(objects []staleObject) *metav1.Table {
 	table := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{
 		{Name: "Resource", Type: "string"}, {Name: "Namespace", Type: "string"}, {Name: "Name", Type: "string"}, {Name: "Then", Type: "string"}, {Name: "Reason", Type: "string"},

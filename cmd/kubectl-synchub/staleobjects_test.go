@@ -42,15 +42,15 @@ import (
 	"github.com/synchub-dev/synchub/controllers/synctarget/drain"
 )
 
-// replacedCluster is a cluster that a SyncTarget stood for, with objects of it and of others.
+// replacedCluster is a cluster that a SyncTarget stood for, with its objects and objects of others.
 type replacedCluster struct {
 	*testFleet
 	former    *edgev2alpha1.SyncTarget
 	clusterID string
-	// credentials are the Secret with the SyncTarget's kubeconfig.
+	// credentials is the Secret with the SyncTarget's kubeconfig.
 	credentials *corev1.Secret
 	owner       ownership.Owner
-	// others must never change.
+	// others are objects that must never change.
 	others []client.Object
 }
 
@@ -106,7 +106,7 @@ func newReplacedCluster(t *testing.T) *replacedCluster {
 	return s
 }
 
-// standsFor makes the status say which cluster the SyncTarget stands for.
+// standsFor sets in the status which cluster the SyncTarget stands for.
 func (s *replacedCluster) standsFor(t *testing.T, clusterID string) {
 	t.Helper()
 	s.former.Status.ClusterID = clusterID
@@ -116,7 +116,7 @@ func (s *replacedCluster) standsFor(t *testing.T, clusterID string) {
 	}
 }
 
-// leadsTo makes the SyncTarget's kubeconfig lead to a cluster.
+// leadsTo replaces the SyncTarget's kubeconfig.
 func (s *replacedCluster) leadsTo(t *testing.T, kubeconfig []byte) {
 	t.Helper()
 	s.credentials.Data = map[string][]byte{edgev2alpha1.DefaultCredentialKey: kubeconfig}
@@ -125,7 +125,7 @@ func (s *replacedCluster) leadsTo(t *testing.T, kubeconfig []byte) {
 	}
 }
 
-// elsewhere returns the kubeconfig of a double of another cluster, which tells its ID and nothing else.
+// elsewhere returns the kubeconfig of another cluster, a double that serves only its ID.
 func elsewhere(t *testing.T) []byte {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
@@ -174,7 +174,7 @@ func (s *replacedCluster) marked(owner ownership.Owner, object *unstructured.Uns
 	return object
 }
 
-// now returns an object as it is, nil if it is gone.
+// now returns the current object, or nil if it is gone.
 func (s *replacedCluster) now(t *testing.T, kind, namespace, name string) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": kind}}
@@ -191,7 +191,7 @@ func (s *replacedCluster) now(t *testing.T, kind, namespace, name string) *unstr
 	return object
 }
 
-// own are the SyncTarget's objects as they are.
+// own returns the current objects of the SyncTarget.
 func (s *replacedCluster) own(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
 	return []*unstructured.Unstructured{
@@ -200,7 +200,7 @@ func (s *replacedCluster) own(t *testing.T) []*unstructured.Unstructured {
 	}
 }
 
-// versions are those of the SyncTarget's objects.
+// versions returns the resourceVersions of the SyncTarget's objects.
 func (s *replacedCluster) versions(t *testing.T) (versions []string) {
 	t.Helper()
 	for _, object := range s.own(t) {
@@ -228,7 +228,7 @@ func (s *replacedCluster) othersAreUntouched(t *testing.T) {
 	}
 }
 
-// with is the command.
+// with returns the command line.
 func (s *replacedCluster) with(more ...string) []string {
 	return append([]string{"stale-objects", "swapped", "--target-kubeconfig", s.Kubeconfig}, more...)
 }
@@ -243,7 +243,7 @@ func (s *replacedCluster) refuses(t *testing.T) {
 	fail(t, "is none of none, client and server", s.with("--dry-run", "maybe")...)
 }
 
-// rows are the lines of a table below its head, with one space between cells.
+// rowsIn returns the lines of a table below its header, with cells separated by one space.
 func rowsIn(text string) (rows []string) {
 	for line := range strings.Lines(text) {
 		if row := strings.Join(strings.Fields(line), " "); row != "" && !strings.HasPrefix(row, "RESOURCE ") {
@@ -298,7 +298,7 @@ func (s *replacedCluster) refusesPresent(t *testing.T) {
 		}
 	}
 	s.standsFor(t, "elsewhere")
-	// Whoever may write the status may have written that.
+	// Everybody who can write the status can have written that.
 	there := s.credentials.Data[edgev2alpha1.DefaultCredentialKey]
 	here, err := os.ReadFile(s.Kubeconfig)
 	if err != nil {
@@ -353,7 +353,7 @@ func (s *replacedCluster) releases(t *testing.T) {
 	s.othersAreUntouched(t)
 }
 
-// looksAgain has objects change after they were listed.
+// looksAgain tests objects that change after the list.
 func (s *replacedCluster) looksAgain(t *testing.T) {
 	cluster, err := newTargetReader(s.Config)
 	if err != nil {

@@ -35,7 +35,7 @@ import (
 // stateCommand is a command that only changes the spec of a SyncTarget.
 type stateCommand struct {
 	name, short, long string
-	// done is what a SyncTarget is then.
+	// done is the resulting state of the SyncTarget, in messages.
 	done   string
 	change func(*edgev2alpha1.SyncTargetSpec)
 }
@@ -114,7 +114,7 @@ func newDrainCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	return command
 }
 
-// setState changes a SyncTarget, if it is not as it must be.
+// setState changes a SyncTarget, unless it already is in the state.
 func (o *inventoryOptions) setState(ctx context.Context, name string, state stateCommand) (*edgev2alpha1.SyncTarget, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func (o *inventoryOptions) setState(ctx context.Context, name string, state stat
 	return syncTarget, o.print(syncTarget, state.done)
 }
 
-// awaitDrained waits until the hub says that nothing is left, and prints what stays.
+// awaitDrained waits until the hub reports that nothing is left, and prints the objects that stay.
 func (o *inventoryOptions) awaitDrained(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, timeout time.Duration) error {
 	workspace, err := o.client()
 	if err != nil {
@@ -179,7 +179,7 @@ func (o *inventoryOptions) awaitDrained(ctx context.Context, syncTarget *edgev2a
 	return fmt.Errorf("the SyncTarget %s was not drained after %s: %s", syncTarget.Name, timeout, notDrained(last))
 }
 
-// isDrained tells whether the hub says so of the SyncTarget as it is now.
+// isDrained reports whether the hub has set Drained for the current generation of the SyncTarget.
 func isDrained(syncTarget *edgev2alpha1.SyncTarget) bool {
 	condition := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionDrained)
 	return condition != nil && condition.Status == "True" && condition.ObservedGeneration >= syncTarget.Generation

@@ -31,14 +31,15 @@ import (
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/overview"
 )
 
-// maxStatusRows is how many clusters are shown of those that need somebody: what fits on a terminal with what stands around it.
+// maxStatusRows is the maximum number of unhealthy clusters in the output. With the surrounding text they fit on a
+// terminal.
 const maxStatusRows = 18
 
 const statusLong = `Show the SyncTargets of the current workspace on one screen, the worst first: those that are not ready, those with
 objects that could not be brought in sync, those that wait longest. Of those that are well only the number is told.
 The failed objects are named below, as the hub counted them with its last heartbeat.`
 
-// statusOptions are what status was asked for.
+// statusOptions are the flags of status.
 type statusOptions struct {
 	readOptions
 	all bool
@@ -97,7 +98,8 @@ func (o *statusOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// worstRows returns the first of those that are not well, and how many are left of either sort.
+// worstRows returns the first unhealthy rows. It also returns how many healthy and how many unhealthy rows it left
+// out.
 func worstRows(rows []overview.Row) (shown []overview.Row, wellLeft, worseLeft int) {
 	for _, row := range rows {
 		switch {
@@ -112,7 +114,8 @@ func worstRows(rows []overview.Row) (shown []overview.Row, wellLeft, worseLeft i
 	return shown, wellLeft, worseLeft
 }
 
-// reasons says below the table why clusters are not ready, what the hub may not do there, or what of a mailbox it does not sync.
+// reasons prints, below the table, why clusters are not ready, which rights the hub lacks there, and which objects it
+// does not sync because of limits.
 func (o *statusOptions) reasons(rows []overview.Row) error {
 	writer := tabwriter.NewWriter(o.Out, 0, 0, 3, ' ', 0)
 	first := true
@@ -133,7 +136,7 @@ func (o *statusOptions) reasons(rows []overview.Row) error {
 	return writer.Flush()
 }
 
-// failures names the objects that failed on each cluster.
+// failures prints the failed objects of each cluster.
 func (o *statusOptions) failures(rows []overview.Row) {
 	for _, row := range rows {
 		lines := row.FailureLines()

@@ -109,7 +109,7 @@ func (o *unregisterOptions) run(ctx context.Context, name string) error {
 	return o.removeIdentity(ctx, inventory, admin, name)
 }
 
-// remove deletes the SyncTarget, and then its Secret, which the hub needs until then.
+// remove deletes the SyncTarget, and then its Secret. The hub needs the Secret until the SyncTarget is gone.
 func (o *unregisterOptions) remove(ctx context.Context, inventory *registration.Inventory, syncTarget *edgev2alpha1.SyncTarget) error {
 	if err := o.setDeletionOptions(ctx, inventory.Client, syncTarget); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (o *unregisterOptions) remove(ctx context.Context, inventory *registration.
 	return inventory.DeleteSecret(ctx, syncTarget)
 }
 
-// setDeletionOptions says on the SyncTarget how it is to go.
+// setDeletionOptions sets on the SyncTarget how the hub must delete it.
 func (o *unregisterOptions) setDeletionOptions(ctx context.Context, workspace client.Client, syncTarget *edgev2alpha1.SyncTarget) error {
 	before := syncTarget.DeepCopy()
 	if o.orphan {
@@ -191,7 +191,7 @@ func (o *unregisterOptions) awaitGone(ctx context.Context, syncTarget *edgev2alp
 		syncTarget.Name, o.timeout, cleanupText(last), registration.DescribeNotReady(last))
 }
 
-// removeIdentity takes the hub's identity from the cluster, or says that it is still there.
+// removeIdentity removes the hub's identity from the cluster, or reports that it is still there.
 func (o *unregisterOptions) removeIdentity(ctx context.Context, inventory *registration.Inventory, admin *registration.AdminConfig, name string) error {
 	if admin == nil {
 		o.note(fmt.Sprintf("If the cluster was registered with --target-kubeconfig, the hub's ServiceAccount and its rights are still there. They go with `kubectl synchub unregister %s --target-kubeconfig FILE`.", name))
@@ -212,7 +212,7 @@ func (o *unregisterOptions) removeIdentity(ctx context.Context, inventory *regis
 	return target.Remove(ctx)
 }
 
-// waitMessage says what keeps a SyncTarget that is being deleted.
+// waitMessage says why a SyncTarget that is being deleted still exists.
 func waitMessage(syncTarget *edgev2alpha1.SyncTarget) string {
 	report := syncTarget.Status.Cleanup
 	switch {
@@ -225,7 +225,7 @@ func waitMessage(syncTarget *edgev2alpha1.SyncTarget) string {
 	}
 }
 
-// cleanupText says in one line how far a cluster has been left.
+// cleanupText summarizes status.cleanup on one line.
 func cleanupText(syncTarget *edgev2alpha1.SyncTarget) string {
 	report := syncTarget.Status.Cleanup
 	if report == nil {

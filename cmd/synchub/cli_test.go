@@ -22,7 +22,7 @@ import (
 	"testing"
 )
 
-// execute runs the command line and returns what it printed and its error, which main prints after the program's name.
+// execute runs the command line and returns its output and its error. main prints the error after the program's name.
 func execute(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	var output bytes.Buffer
@@ -50,7 +50,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// The process that serves the tests is no Pod.
+// The test process does not run in a Pod.
 func TestNamespaceOutsideACluster(t *testing.T) {
 	options := runOptions{kcpKubeconfig: "x", workspace: "x", leaseDuration: 3, renewDeadline: 2, retryPeriod: 1, logs: logOptions{"info", "json"}}
 	options.kcpLimits.QPS, options.kcpLimits.Burst, options.targetLimits.QPS, options.targetLimits.Burst = 1, 1, 1, 1

@@ -27,8 +27,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
-// boundClientMetrics bounds the labels of client-go's own metric of requests, which controller-runtime registers: hosts that
-// tenants type, and codes that targets answer with, would each make a series that stays.
+// boundClientMetrics bounds the labels of client-go's request metric, which controller-runtime registers. Tenants
+// choose hosts and targets choose response codes, and each new value would create a series that stays.
 func boundClientMetrics(hosts ...string) {
 	bounded := boundedResults{ResultMetric: metrics.RequestResult}
 	for _, host := range hosts {
@@ -39,10 +39,10 @@ func boundClientMetrics(hosts ...string) {
 	metrics.RequestResult = bounded
 }
 
-// boundedResults passes on results with labels of which there are few.
+// boundedResults forwards results with a bounded set of label values.
 type boundedResults struct {
 	metrics.ResultMetric
-	// hosts have their own names; all others are one.
+	// hosts keep their own label value. All other hosts share one.
 	hosts []string
 }
 

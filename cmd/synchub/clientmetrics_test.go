@@ -22,7 +22,7 @@ import (
 	"testing"
 )
 
-// series counts what client-go would have made.
+// series records the series that client-go would create.
 type series map[string]bool
 
 func (s series) Increment(_ context.Context, code, method, host string) { s[code+method+host] = true }

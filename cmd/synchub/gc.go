@@ -22,12 +22,13 @@ import (
 	"runtime/debug"
 )
 
-// gcPercent is how much garbage may come up beside 100 bytes that are kept before it is collected. A hub reads much and keeps
-// little of it: with Go's own 100 it collected garbage for a fifth of the processor time of a burst.
+// gcPercent is the GOGC value of the hub. The hub reads much and keeps little of it: with Go's default of 100,
+// garbage collection took a fifth of the processor time of a burst.
 const gcPercent = 200
 
-// configureGC has garbage collected seldom while there is memory, and more often near nine tenths of the limit, in bytes: the
-// rest is for what Go does not count. What GOGC and GOMEMLIMIT say stays as it is; a limit of zero is none.
+// configureGC makes the garbage collector run rarely while memory is free, and more often near nine tenths of the
+// limit, in bytes. The remaining tenth is for memory that Go does not count. configureGC leaves values from GOGC and
+// GOMEMLIMIT unchanged. A limit of zero means no limit.
 func configureGC(memoryLimit int64) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
@@ -37,18 +38,19 @@ func configureGC(memoryLimit int64) {
 	}
 }
 
-// defaultMemory is how much Go may take in the container of the chart's defaults.
+// defaultMemory is the memory, in bytes, that Go may use in a container with the chart's defaults.
 const defaultMemory = 1 << 30 / 10 * 9
 
-// defaultMailboxesBytes returns how much of the memory that Go may take is for objects of mailboxes, a fifth: what they cause besides takes
-// as much once more, in the caches of targets and in queues, and while a list is read; the rest is for connections and garbage.
+// defaultMailboxesBytes returns the default memory for objects of mailboxes: a fifth of the memory that Go may use.
+// These objects cause the same amount again in the caches of targets and in queues, and while the hub reads a list.
+// The rest is for connections and garbage.
 func defaultMailboxesBytes() int64 { return goMemoryLimit() / 5 }
 
-// defaultTargetsBytes returns how much of it is for what is held of targets, a quarter: what goes down takes about as much there as in the
-// mailboxes, and some is always kept free.
+// defaultTargetsBytes returns the default memory for the caches of targets: a quarter of the memory that Go may use.
+// Downsynced objects take about as much there as in the mailboxes, and some memory always stays free.
 func defaultTargetsBytes() int64 { return goMemoryLimit() / 4 }
 
-// goMemoryLimit returns how many bytes Go may take.
+// goMemoryLimit returns the number of bytes that Go may use.
 func goMemoryLimit() int64 {
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
 		return limit

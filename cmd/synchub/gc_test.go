@@ -28,7 +28,7 @@ func TestConfigureGC(t *testing.T) {
 		limit            int64
 		percent          int
 		want             int64
-		// share is what the mailboxes may take of it.
+		// share is the share of the mailboxes.
 		share int64
 	}{
 		"without a limit":          {limit: 0, percent: gcPercent, want: math.MaxInt64, share: 193_273_527},
@@ -39,7 +39,7 @@ func TestConfigureGC(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("GOGC", test.gogc)
 			t.Setenv("GOMEMLIMIT", test.gomemlimit)
-			// What Go makes of the environment when it starts.
+			// The runtime's limit from the environment at start.
 			started := int64(math.MaxInt64)
 			if test.gomemlimit != "" {
 				started = 8 << 30

@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/kcp"
 )
 
-// initLimits are enough for a dozen requests.
+// initLimits suffice for the dozen requests of init.
 var initLimits = kcp.Limits{QPS: 50, Burst: 100}
 
 func newInitCommand() *cobra.Command {

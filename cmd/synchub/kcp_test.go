@@ -35,7 +35,7 @@ import (
 
 const startLimit = 5 * time.Minute
 
-// shared is the kcp of this package, started by the first test that needs it.
+// shared is the kcp of this package. The first test that needs it starts it.
 var shared struct {
 	dir string
 	kcp *servers.KCP
@@ -55,7 +55,7 @@ var startKCP = sync.OnceValue(func() error {
 	return err
 })
 
-// stopKCP stops it. After a failure its files stay.
+// stopKCP stops kcp. After a failure its files stay.
 func stopKCP(passed bool) error {
 	var err error
 	if shared.kcp != nil {
@@ -68,14 +68,14 @@ func stopKCP(passed bool) error {
 	return errors.Join(err, os.RemoveAll(shared.dir))
 }
 
-// The way of an operator who begins with the wrong command.
+// An operator who starts with the wrong command is told to run init.
 func TestInitComesBeforeRun(t *testing.T) {
 	g := NewWithT(t)
 	if err := startKCP(); err != nil {
 		t.Fatal(err)
 	}
 	kcp := shared.kcp
-	// A kcp workspace is hosting cluster enough.
+	// A kcp workspace suffices as hosting cluster.
 	hosting, err := kcp.WorkspaceKubeconfig("root")
 	g.Expect(err).NotTo(HaveOccurred())
 	run := func(arguments ...string) outcome {
@@ -109,7 +109,7 @@ func TestInitComesBeforeRun(t *testing.T) {
 		g.Expect(line).To(HavePrefix("unchanged "))
 	}
 
-	// What is wrong otherwise is not taken for a workspace without preparation.
+	// The hub does not mistake other errors for an unprepared workspace.
 	content, err := os.ReadFile(kcp.HubKubeconfig)
 	g.Expect(err).NotTo(HaveOccurred())
 	elsewhere := file(t, strings.ReplaceAll(string(content), kcp.Config.Host, "https://127.0.0.1:1"))
@@ -121,7 +121,7 @@ func TestInitComesBeforeRun(t *testing.T) {
 	expectError(t, got, "kcp does not accept the credentials", "root:hub")
 	g.Expect(got.stderr).NotTo(ContainSubstring("5ecret"))
 
-	// An address that cannot be served is no failure of the hosting cluster.
+	// An address that the hub cannot listen on is not a failure of the hosting cluster.
 	expectError(t, run("--health-probe-bind-address", "127.0.0.1:no-port"), "set --health-probe-bind-address", "no-port")
 	nowhere := file(t, goodKubeconfig)
 	expectError(t, run("--hosting-kubeconfig", nowhere), "check --hosting-kubeconfig", "127.0.0.1:1")

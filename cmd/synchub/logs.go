@@ -31,12 +31,12 @@ import (
 	"github.com/synchub-dev/synchub/provider/redact"
 )
 
-// logOptions are the flags about logging.
+// logOptions are the flags for logging.
 type logOptions struct {
 	level, format string
 }
 
-// levels maps the values of --log-level to those of zap; debug and trace are logr's V(1) and V(2).
+// levels maps the values of --log-level to levels of zap; debug and trace are V(1) and V(2) of logr.
 var levels = map[string]zapcore.Level{"error": zapcore.ErrorLevel, "info": zapcore.InfoLevel, "debug": -1, "trace": -2}
 
 func (o *logOptions) addFlags(flags *pflag.FlagSet) {
@@ -63,14 +63,14 @@ func (o *logOptions) logger(to io.Writer) logr.Logger {
 	return zap.New(encoder, zap.WriteTo(to), zap.Level(levels[o.level]), zap.StacktraceLevel(zapcore.PanicLevel), redacting)
 }
 
-// redactingCore puts what a logger was given into words when that says something. Each reconcile has a logger of its own, and
-// hardly any says a word.
+// redactingCore redacts messages and fields when an entry is written. It formats fields lazily, because each
+// reconcile has its own logger and most of these loggers write nothing.
 type redactingCore struct{ zapcore.Core }
 
-// maxLoggedText is how much of one text is logged: most of it is the hub's own.
+// maxLoggedText is the maximum length of one logged text, in bytes. Most texts are the hub's own.
 const maxLoggedText = 4 << 10
 
-// Check has the entry written by reticent itself.
+// Check adds redactingCore itself to the entry, so that Write receives the entry.
 func (r redactingCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
 	if r.Enabled(entry.Level) {
 		return checked.AddCore(entry, r)
@@ -78,7 +78,7 @@ func (r redactingCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry)
 	return checked
 }
 
-// Write makes texts fit to be shown: that is done where they come from, and here once more, for any that came another way.
+// Write truncates and redacts all texts. Their sources redact them as well; Write also covers texts from elsewhere.
 func (r redactingCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 	entry.Message = redact.Truncate(entry.Message, maxLoggedText)
 	shown := slices.Clone(fields)
@@ -95,7 +95,8 @@ func (r redactingCore) Write(entry zapcore.Entry, fields []zapcore.Field) error 
 	return r.Core.Write(entry, shown)
 }
 
-// redirectStandardLog has net/http, which quotes what servers send, log as all else does.
+// redirectStandardLog sends the standard library's log to the hub's log. net/http writes there and quotes what
+// servers send.
 func redirectStandardLog(to logr.Logger) {
 	log.SetFlags(0)
 	log.SetOutput(standardLogWriter{to.WithName("net")})

@@ -22,7 +22,7 @@ import (
 	"testing"
 )
 
-// countingStringer counts how often it is put into words.
+// countingStringer counts how often it is formatted.
 type countingStringer struct{ times int }
 
 func (s *countingStringer) String() string {

@@ -14,7 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Command synchub is the hub: it keeps many Kubernetes clusters in step with their kcp mailbox workspaces.
+// Command synchub is the hub, which keeps many Kubernetes clusters in sync with their kcp mailbox workspaces.
+// "synchub run" runs the controllers, and "synchub init" prepares the provider workspace in kcp. The package parses
+// flags and wires them; package controllers contains the hub itself.
 package main
 
 import (
@@ -35,7 +37,7 @@ var (
 )
 
 func main() {
-	// The second signal ends the process at once.
+	// A second signal ends the process immediately.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	if err := newCommand().ExecuteContext(ctx); err != nil {
@@ -50,7 +52,7 @@ func newCommand() *cobra.Command {
 		Short: "Keep many Kubernetes clusters in step with kcp",
 		Long: "synchub is one hub that keeps many Kubernetes clusters in step with kcp. Each cluster has a mailbox workspace:\n" +
 			"what users put there goes down to the cluster, and status comes back up. Nothing is installed in the clusters.",
-		// A command of its own, so that it can say in one sentence that it does not know another.
+		// The root command has its own RunE and Args, so that it can report an unknown command in one sentence.
 		Args:                  onlyCommands,
 		RunE:                  func(command *cobra.Command, _ []string) error { return command.Help() },
 		DisableFlagsInUseLine: true,
@@ -76,7 +78,7 @@ func noArguments(command *cobra.Command, args []string) error {
 	return withAdvice(command, fmt.Errorf("unexpected argument %q", args[0]))
 }
 
-// withAdvice says where the right use is described.
+// withAdvice adds to an error the command that prints the usage.
 func withAdvice(command *cobra.Command, err error) error {
 	return fmt.Errorf("%w; see `%s --help`", err, command.CommandPath())
 }

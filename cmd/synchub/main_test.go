@@ -33,10 +33,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// The test binary plays the hub when this variable is set.
+// runVariable is an environment variable that makes the test binary run the hub.
 const runVariable = "SYNCHUB_TEST_PLAY"
 
-// runLimit is how long a command may take that is to fail.
+// runLimit bounds a command that must fail.
 const runLimit = 2 * time.Minute
 
 func TestMain(m *testing.M) {
@@ -52,19 +52,19 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// outcome is what a command printed, and its exit status.
+// outcome is the output of a command, and its exit status.
 type outcome struct {
 	code           int
 	stdout, stderr string
 }
 
-// synchub runs the program outside of any cluster.
+// synchub runs the program outside any cluster.
 func synchub(t *testing.T, args ...string) outcome {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), runLimit)
 	defer cancel()
 	command := exec.CommandContext(ctx, os.Args[0], args...) //nolint:gosec // the test binary itself
-	// A program with the race detector would sleep for a second at its end.
+	// With the race detector, a program would sleep for a second at exit.
 	command.Env = append(os.Environ(), runVariable+"=1", "GORACE=atexit_sleep_ms=0", "KUBERNETES_SERVICE_HOST=", "KUBERNETES_SERVICE_PORT=", "KUBECONFIG=", "HOME="+t.TempDir())
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
@@ -76,7 +76,7 @@ func synchub(t *testing.T, args ...string) outcome {
 	return outcome{command.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// expectError fails unless the program ended with status 1 and one sentence, which contains the words.
+// expectError fails unless the program ended with status 1 and one sentence that contains the words.
 func expectError(t *testing.T, got outcome, words ...string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -116,7 +116,7 @@ func TestWrongUse(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing")
 	good, malformed := file(t, goodKubeconfig), file(t, "users: [{name: me, user: {token: [5ecret]}}]")
 	insecure := file(t, strings.Replace(goodKubeconfig, "https:", "http:", 1))
-	// run and init return arguments that are right but for those given.
+	// run and init return valid arguments, followed by the given ones.
 	run := func(args ...string) []string { return append([]string{"run", "--kcp-kubeconfig", good}, args...) }
 	initialize := func(args ...string) []string {
 		return append([]string{"init", "--kcp-kubeconfig", good, "--hub-user", "hub"}, args...)
@@ -198,7 +198,7 @@ func TestHelpListsEachFlag(t *testing.T) {
 		}
 	}
 
-	// The defaults that the manual promises.
+	// Defaults that the documentation promises.
 	for name, want := range map[string]struct {
 		command  *cobra.Command
 		defaults map[string]string
@@ -247,7 +247,7 @@ func lineWith(text, part string) string {
 	return ""
 }
 
-// Whatever the operator protects, the hub's own namespace is, unless it is one that everybody uses.
+// The hub's own namespace is always protected, unless it is the namespace default.
 func TestTheHubsOwnNamespaceIsProtected(t *testing.T) {
 	for namespace, want := range map[string]bool{"hub-of-ours": true, "default": false} {
 		options := &runOptions{}

@@ -29,13 +29,13 @@ import (
 )
 
 var (
-	// documented is a row of a table in docs/metrics.md.
+	// documented matches a row of a table in docs/metrics.md.
 	documented = regexp.MustCompile("(?m)^\\| `(synchub_\\w+)` \\| (\\w+) \\| ([^|]*) \\| [^|]+ \\|$")
-	// described is a description as client_golang prints it.
+	// described matches a description as client_golang prints it.
 	described = regexp.MustCompile(`^Desc\{fqName: "(\w+)", help: "([^"]+)", constLabels: \{\}, variableLabels: \{([^}]*)\}\}$`)
 )
 
-// registered returns kind and labels of all metrics of the hub, by name.
+// registered returns the kind and labels of all metrics of the hub, by name.
 func registered(t *testing.T) map[string]string {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -62,8 +62,8 @@ func registered(t *testing.T) map[string]string {
 	return all
 }
 
-// kindOf returns the kind of a metric. Of those that are read at each scrape the name tells it, as the tests beside them
-// see to.
+// kindOf returns the kind of a metric. For metrics that are read at each scrape, the name tells the kind; the tests
+// of those metrics check that.
 func kindOf(collector prometheus.Collector, name string) string {
 	switch collector.(type) {
 	case *prometheus.CounterVec:
@@ -106,7 +106,7 @@ func TestThePageListsTheMetrics(t *testing.T) {
 	}
 }
 
-// No metric is labelled by an object: there may be any number of those.
+// No metric has a label with names of objects, whose number is unbounded.
 func TestLabelsAreBounded(t *testing.T) {
 	bounded := []string{"sync_target", "resource", "direction", "action", "cause", "result", "reason", "destination", "class", "verb", "code", "endpoint", "name", "inventory", "none"}
 	for name, metric := range registered(t) {

@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	// mutexProfileFraction and blockedEach are how much of what goroutines wait for is in the profiles: one of so many contended locks, and
-	// one wait for so long that was waited in all. A hub of which profiles are taken is to be as fast as one of which none are.
+	// mutexProfileFraction and blockProfileRate are the sampling rates of the profiles: one of so many contended
+	// locks, and one sample per so much waiting time. Both are low, so that profiling does not slow down the hub.
 	mutexProfileFraction = 100
 	blockProfileRate     = 100 * time.Millisecond
 )
 
-// enableContentionProfiles fills the profiles "mutex" and "block", which Go leaves empty unless it is asked.
+// enableContentionProfiles enables the profiles "mutex" and "block", which Go leaves empty by default.
 func enableContentionProfiles() {
 	runtime.SetMutexProfileFraction(mutexProfileFraction)
 	runtime.SetBlockProfileRate(int(blockProfileRate.Nanoseconds()))

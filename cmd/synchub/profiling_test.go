@@ -34,6 +34,6 @@ func TestEnableContentionProfiles(t *testing.T) {
 	})
 	enableContentionProfiles()
 	g.Expect(runtime.SetMutexProfileFraction(-1)).To(Equal(mutexProfileFraction))
-	// To wait for the profile is to be blocked.
+	// Waiting for the profile is a blocking event itself.
 	g.Eventually(pprof.Lookup("block").Count).WithTimeout(time.Minute).Should(BeNumerically(">", 0))
 }

@@ -59,9 +59,9 @@ import (
 const (
 	// leaseName is the Lease that the leader holds.
 	leaseName = "synchub"
-	// startTimeout bounds the first requests, so that wrong configuration ends at once.
+	// startTimeout bounds the first requests, so that a wrong configuration fails early.
 	startTimeout = 30 * time.Second
-	// drainTimeout is how long what is under way may take after SIGTERM.
+	// drainTimeout is the time that running reconciles have after SIGTERM.
 	drainTimeout = 20 * time.Second
 )
 
@@ -80,30 +80,31 @@ type runOptions struct {
 
 	metricsAddress string
 	healthAddress  string
-	// profilingAddress is empty unless profiles are served.
+	// profilingAddress is empty unless the hub serves profiles.
 	profilingAddress string
 
 	kcpLimits    kcp.Limits
 	targetLimits kcp.Limits
-	// mailboxLimits bound what the hub holds of each mailbox.
+	// mailboxLimits bound the objects that the hub caches of each mailbox.
 	mailboxLimits mailboxes.Limits
-	// maxMailboxes bounds how many there are of each inventory workspace.
+	// maxMailboxes is the maximum number of mailboxes per inventory workspace.
 	maxMailboxes int
-	// mailboxesBytes bounds what it holds of all together, zero for a share of the memory.
+	// mailboxesBytes bounds the cached objects of all mailboxes together, in bytes. Zero means a share of the memory.
 	mailboxesBytes int64
-	// cacheLimits bound what the hub holds of each target, targetsBytes what of all together, zero for a share of the memory.
+	// cacheLimits bound the objects that the hub caches of each target. targetsBytes bounds the caches of all targets
+	// together; zero means a share of the memory.
 	cacheLimits  targets.CacheLimits
 	targetsBytes int64
 
-	// memoryLimit is in bytes, zero for none.
+	// memoryLimit is in bytes. Zero means no limit.
 	memoryLimit int64
 
 	protectedNamespaces []string
-	// protectedPatterns is made of them by validate.
+	// protectedPatterns are the parsed protectedNamespaces and the hub's own namespace; validate sets them.
 	protectedPatterns policy.NamespacePatterns
 
 	deniedNetworks []string
-	// parsedDeniedNetworks is made of them by validate.
+	// parsedDeniedNetworks are the parsed deniedNetworks; validate sets them.
 	parsedDeniedNetworks targets.DeniedNetworks
 
 	logs logOptions
@@ -186,7 +187,7 @@ func (o *runOptions) validate() error {
 	if o.protectedPatterns, err = policy.ParseNamespacePatterns(o.protectedNamespaces); err != nil {
 		return fmt.Errorf("set --protected-namespaces to names of namespaces: %w", err)
 	}
-	// Where the hub does not run in a cluster, this says nothing.
+	// Outside a cluster the namespace is "default", which is not the hub's own.
 	if o.namespace != corev1.NamespaceDefault {
 		o.protectedPatterns = append(slices.Clone(o.protectedPatterns), o.namespace)
 	}
@@ -222,10 +223,10 @@ func isLoopback(address string) bool {
 	return err == nil && parsed.Addr().IsLoopback()
 }
 
-// isPositive is false for NaN too.
+// isPositive reports whether both limits are positive. NaN is not.
 func isPositive(limits kcp.Limits) bool { return limits.QPS > 0 && limits.Burst > 0 }
 
-// podNamespace is the namespace of the Pod that the hub runs in, else default.
+// podNamespace returns the namespace of the hub's Pod, or "default" outside a cluster.
 func podNamespace() string {
 	content, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 	if err != nil || len(content) == 0 {
@@ -274,9 +275,9 @@ func (o *runOptions) run(ctx context.Context) error {
 		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddress},
 		HealthProbeBindAddress:        o.healthAddress,
 		PprofBindAddress:              o.profilingAddress,
-		// Its queues may stop for ever at the end (kubernetes-sigs/controller-runtime issue 3538).
+		// The priority queue may block forever during shutdown (kubernetes-sigs/controller-runtime issue 3538).
 		Controller: config.Controller{UsePriorityQueue: new(false)},
-		// The hub may read ConfigMaps of its own namespace only.
+		// The hub may read ConfigMaps only in its own namespace.
 		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
 			&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{o.namespace: {}}},
 		}},
@@ -329,12 +330,12 @@ func (o *runOptions) hostingConfig() (*rest.Config, error) {
 	} else if config, err = clientcmd.BuildConfigFromFlags("", o.hostingKubeconfig); err != nil {
 		return nil, fmt.Errorf("cannot use the hosting kubeconfig %s: %w", o.hostingKubeconfig, err)
 	}
-	// client-go's default of 5 requests a second is for people.
+	// client-go's default of 5 requests per second is meant for interactive clients.
 	config.QPS, config.Burst = o.kcpLimits.QPS, o.kcpLimits.Burst
 	return config, nil
 }
 
-// collectors returns the hub's own metrics.
+// collectors returns the collectors of the hub's own metrics.
 func collectors() []prometheus.Collector {
 	return slices.Concat(requestmetrics.Collectors(), inventories.Collectors(), mailbox.Collectors(), mailboxes.Collectors(), targets.Collectors(), synctarget.Collectors(), objectsync.Collectors())
 }

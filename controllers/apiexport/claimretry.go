@@ -26,29 +26,33 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// annotationClaimsRetriedAt is on the mailbox export: when kcp was last made to look at the bindings of all mailboxes again.
+// annotationClaimsRetriedAt on the mailbox export is the last time at which the hub made kcp process the bindings of all
+// mailboxes again.
 const annotationClaimsRetriedAt = "synchub.dev/claims-retried-at"
 
 const (
-	// minClaimRetryInterval is how long kcp may take to accept the claims of the export in all mailboxes before it is reminded. Each
-	// further reminder of the same claims waits twice as long, up to lastReminder: kcp looks at every logical cluster each time.
+	// minClaimRetryInterval is how long kcp may take to accept the export's claims in all mailboxes before the first retry.
+	// Each further retry for the same claims waits twice as long, up to maxClaimRetryInterval: kcp processes every logical
+	// cluster each time.
 	minClaimRetryInterval = 5 * time.Second
 	maxClaimRetryInterval = time.Hour
 )
 
-// claimRetrier decides when kcp is to be reminded of the claims that it has not accepted in every mailbox.
+// claimRetrier decides when the hub retries claims that kcp has not accepted in every mailbox.
 //
-// kcp accepts claims in default bindings once per change of the export. If a binding changes at the same moment, kcp logs the
-// conflict and does not try again (kcp v0.31.2, pkg/reconciler/tenancy/defaultapibindinglifecycle). That mailbox would not have
-// the API until the export changes for another reason.
+// kcp accepts claims in default bindings once per change of the export. If a binding changes at the same moment, kcp logs
+// the conflict and does not try again (kcp v0.31.2, pkg/reconciler/tenancy/defaultapibindinglifecycle). That mailbox would
+// not have the API until the export changes for another reason.
 type claimRetrier struct {
-	// generation is the export's of which the reminder speaks, pause how long to wait before next.
+	// generation is the generation of the export that is being retried. No retry is due before next, and pause is the
+	// current interval.
 	generation int64
 	pause      time.Duration
 	next       time.Time
 }
 
-// isDue tells whether kcp is to be reminded now of the claims of a generation, and when to ask again.
+// isDue reports whether a retry for the given generation of the export is due, and after how long to ask again. A new
+// generation starts with minClaimRetryInterval.
 func (r *claimRetrier) isDue(generation int64, now time.Time) (isDue bool, requeueAfter time.Duration) {
 	switch {
 	case r.generation != generation:
@@ -62,8 +66,8 @@ func (r *claimRetrier) isDue(generation int64, now time.Time) (isDue bool, reque
 	return isDue, r.pause
 }
 
-// retryClaims makes kcp accept the export's claims in the mailboxes in which it has not, and returns when to look again; zero if they
-// are accepted, or rejected, in all that can be seen.
+// retryClaims annotates the export if some mailboxes have claims that kcp neither accepted nor rejected, which makes kcp
+// process all bindings again. It returns when to check again, or zero if no cached mailbox has such a claim.
 func (c *Controller) retryClaims(ctx context.Context, export *apisv1alpha2.APIExport) (requeueAfter time.Duration, err error) {
 	unclaimed := c.Mailboxes.CountPendingClaims(export.Spec.PermissionClaims)
 	if unclaimed == 0 {

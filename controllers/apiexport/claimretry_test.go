@@ -43,7 +43,7 @@ func TestClaimRetriesBackOff(t *testing.T) {
 		ask(1, true, maxClaimRetryInterval)
 		now = now.Add(maxClaimRetryInterval)
 	}
-	// Other claims are accepted sooner.
+	// A new generation starts with the shortest interval.
 	ask(2, false, minClaimRetryInterval)
 	now = now.Add(minClaimRetryInterval)
 	ask(2, true, 2*minClaimRetryInterval)

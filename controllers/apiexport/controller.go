@@ -49,43 +49,46 @@ import (
 )
 
 const (
-	// statusInterval is how often the counts in the status of PublishedResources are brought up to date.
+	// statusInterval is how often the controller updates the counts in the status of PublishedResources.
 	statusInterval = time.Minute
-	// pollInterval is how often mailboxes are asked for what they do not serve yet, and counted while the counts are not known.
+	// pollInterval is how often the controller discovers APIs that mailboxes do not serve yet, and counts again while the
+	// counts are not known.
 	pollInterval = 5 * time.Second
-	// unpublishInterval is how often it is looked whether the last object of a mailbox is let go.
+	// unpublishInterval is how often the controller checks whether the finalizer is off the last mailbox object.
 	unpublishInterval = time.Second
 )
 
-// exportRequest is the one request there is: the export is one object.
+// exportRequest is the only request of the controller, since there is only one export.
 var exportRequest = reconcile.Request{NamespacedName: types.NamespacedName{Name: "all"}}
 
-// Mailboxes are the workspaces that have what is published.
+// Mailboxes is the part of [mailboxes.Mailboxes] that the controller uses.
 type Mailboxes interface {
-	// SetResourceLimits sets how much is held of some resources in each mailbox.
+	// SetResourceLimits sets limits of single resources for the cache of each mailbox.
 	SetResourceLimits(limits map[schema.GroupVersionResource]mailboxes.Limits)
-	// SetResources makes exactly these the resources that are watched.
+	// SetResources replaces the list of watched resources.
 	SetResources(all []schema.GroupVersionResource)
-	// Discover returns what mailboxes have. The error may be [mailboxes.ErrNotServed].
+	// Discover returns the API resource that mailboxes serve. The error may be [mailboxes.ErrNotServed].
 	Discover(ctx context.Context, group schema.GroupVersion, resource, kind string) (metav1.APIResource, error)
-	// CountPendingClaims returns how many mailboxes there are in which one of these claims is neither accepted nor rejected.
+	// CountPendingClaims returns how many mailboxes have one of these claims neither accepted nor rejected.
 	CountPendingClaims(claims []apisv1alpha2.PermissionClaim) int
 }
 
-// Syncer syncs what is published.
+// Syncer is the part of [syncmanager.Manager] that the controller uses.
 type Syncer interface {
-	// Publish sets what is synced, Published returns it.
+	// Publish replaces the list of synced resources, and Published returns the list.
 	Publish(resources []objectsync.Resource)
 	Published() []objectsync.Resource
-	// SetSchemas sets what mailboxes have from the hub.
+	// SetSchemas replaces the schemas that the hub exports to mailboxes, by resource.
 	SetSchemas(schemas map[schema.GroupResource]schemacheck.Schema)
-	// HasPublished tells whether that was ever set.
+	// HasPublished reports whether Publish was ever called.
 	HasPublished() bool
-	// IsUnpublished tells whether nothing in mailboxes waits any more for a resource that is published as leaving.
+	// IsUnpublished reports whether no mailbox object of a resource that is published with Unpublishing carries the
+	// finalizer any more.
 	IsUnpublished(resource schema.GroupResource) bool
-	// Count returns how widely a resource of mailboxes is synced; known is false as long as not all of that has been observed.
+	// Count returns in how many mailboxes and on how many targets a resource is synced, and how many objects; known is false
+	// until all of them are observed.
 	Count(resource schema.GroupResource) (counts syncmanager.Counts, known bool)
-	// SyncTargetsMissingAPI returns the SyncTargets whose mailboxes do not have a resource because its name is taken there.
+	// SyncTargetsMissingAPI returns the SyncTargets whose mailboxes lack a resource because its name is taken there.
 	SyncTargetsMissingAPI(resource schema.GroupResource) []string
 }
 
@@ -94,13 +97,13 @@ var (
 	_ Syncer    = &syncmanager.Manager{}
 )
 
-// Options are what a controller needs.
+// Options configure a [Controller].
 type Options struct {
-	// Hosting is the cluster of the PublishedResources.
+	// Hosting is the cluster that holds the PublishedResources.
 	Hosting client.Client
-	// Hub is whose PublishedResources they are.
+	// Hub is the owner of the PublishedResources to reconcile; the controller ignores those of other hubs.
 	Hub publishedresource.Hub
-	// Provider is the workspace of the export, and Export its name.
+	// Provider is the workspace that holds the export, and Export is the export's name.
 	Provider  cluster.Cluster
 	Export    string
 	Mailboxes Mailboxes
@@ -109,7 +112,7 @@ type Options struct {
 	Clock     clock.PassiveClock
 }
 
-// Controller keeps the mailbox export in sync.
+// Controller reconciles the mailbox export and the status of all PublishedResources.
 type Controller struct {
 	Options
 	planner      *planner
@@ -163,7 +166,7 @@ func (c *Controller) discover(ctx context.Context, resource schema.GroupVersionR
 	}, nil
 }
 
-// Reconcile brings the export and the conditions of all PublishedResources in sync.
+// Reconcile reconciles the export, the synced resources and the status of all PublishedResources.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	var list synchubv1alpha1.PublishedResourceList
 	if err := c.Hosting.List(ctx, &list); err != nil {
@@ -216,7 +219,8 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	return result, errors.Join(errs...)
 }
 
-// updateExport writes the export if the entries change it. What kcp refuses does not keep out the others.
+// updateExport adds the entries to the export with one patch. If kcp refuses that patch, each entry is patched alone, so
+// that one refused entry does not block the others. It returns the refused entries.
 func (c *Controller) updateExport(ctx context.Context, export *apisv1alpha2.APIExport, entries []exportEntry) (refused map[exportEntry]error, err error) {
 	err = c.addEntries(ctx, export, entries...)
 	if !isRefusal(err) {
@@ -233,7 +237,7 @@ func (c *Controller) updateExport(ctx context.Context, export *apisv1alpha2.APIE
 	return refused, nil
 }
 
-// addEntries adds the entries to the export, which shows them afterwards if that worked.
+// addEntries patches the entries into the export; on success export is the changed object.
 func (c *Controller) addEntries(ctx context.Context, export *apisv1alpha2.APIExport, entries ...exportEntry) error {
 	changed := export.DeepCopy()
 	for _, entry := range entries {
@@ -249,12 +253,12 @@ func (c *Controller) addEntries(ctx context.Context, export *apisv1alpha2.APIExp
 	return nil
 }
 
-// isRefusal tells whether the server will say the same to another try.
+// isRefusal reports whether the server would answer a retry with the same error.
 func isRefusal(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err)
 }
 
-// applyPlan has the mailboxes watched and their objects synced.
+// applyPlan sets the watched resources of the mailboxes and publishes the synced resources.
 func (c *Controller) applyPlan(made *plan) {
 	c.Mailboxes.SetResourceLimits(made.resourceLimits())
 	c.Mailboxes.SetResources(made.watchedResources())
@@ -263,7 +267,7 @@ func (c *Controller) applyPlan(made *plan) {
 	}
 }
 
-// rememberPlan keeps what is in force for the next plan.
+// rememberPlan keeps the published states for the next plan.
 func (c *Controller) rememberPlan(made *plan) {
 	c.planner.previous = made.publishedStates()
 	names := map[string]bool{}

@@ -14,13 +14,14 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package apiexport keeps the mailbox export in sync with the PublishedResources: its schemas, its claims, and through them
-// mailboxes' watches and the sync manager what is published.
+// Package apiexport reconciles the mailbox APIExport with the PublishedResources: resource schemas and permission claims.
+// From the same plan it sets the resources that the mailbox caches watch and the resources that the sync manager syncs. It
+// also writes the conditions Exported and Ready, and the counts, into the status of each PublishedResource.
 //
-// What to do is one plan over all PublishedResources, made by the [planner], which only asks; the controller carries it
-// out. A PublishedResource that cannot work stops nothing but itself: what mailboxes have of it stays, and its objects are
-// left alone until it is mended.
+// [NewController] returns the controller; it has one request for the whole export. The planner computes one plan over all
+// PublishedResources and only reads; the controller executes the plan. A PublishedResource that is not valid affects no
+// other: the API that mailboxes have from it stays, and its objects are left alone until the PublishedResource is fixed.
 //
-// Nothing is ever taken out of the export: kcp would drop the objects of that API in every mailbox. Entries made by others
-// stay.
+// The controller never removes an entry from the export: kcp would drop the objects of that API in every mailbox. Entries
+// that somebody else added stay too. Package apiresourceschema makes the schemas.
 package apiexport

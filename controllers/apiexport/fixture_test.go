@@ -40,15 +40,15 @@ import (
 
 const identity = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-// fixture is what a planner asks.
+// fixture is a planner with fake schemas and fake discovery.
 type fixture struct {
 	t       *testing.T
 	planner *planner
 	export  apisv1alpha2.APIExportSpec
-	// schemas are those of the provider workspace, served what mailboxes have from other exports.
+	// schemas are the schemas in the provider workspace. served are the APIs that mailboxes have from other exports.
 	schemas map[string]*apisv1alpha1.APIResourceSchema
 	served  map[string]publishedresource.API
-	// blind is true if mailboxes cannot be seen.
+	// blind is true if discovery in mailboxes fails.
 	blind bool
 }
 
@@ -94,14 +94,14 @@ func (w *fixture) schema(resource, kind string, namespaced bool, versions ...str
 	w.schemas[plan.Name] = plan
 }
 
-// serve makes mailboxes serve v1 of what another export provides.
+// serve makes mailboxes serve version v1 of an API from another export.
 func (w *fixture) serve(resource, kind string, namespaced bool) {
 	w.served[resource] = publishedresource.API{
 		GroupVersionResource: schema.ParseGroupResource(resource).WithVersion("v1"), Kind: kind, Namespaced: namespaced, StatusSubresource: true,
 	}
 }
 
-// resource is a PublishedResource of a name, as old as its generation in seconds before all others of higher ones.
+// resource returns a PublishedResource. Higher generations are younger by one second each.
 func resource(t *testing.T, name, schemaName, spec string) synchubv1alpha1.PublishedResource {
 	t.Helper()
 	plan := synchubv1alpha1.PublishedResource{}
@@ -120,18 +120,18 @@ func schemaReady(resource *synchubv1alpha1.PublishedResource, generation int64, 
 	})
 }
 
-// outcome is what a plan comes to, as text.
+// outcome is a plan as text.
 type outcome struct {
 	// said is "name Exported-reason/Ready-reason" of each PublishedResource.
 	said []string
-	// messages are those of the conditions Ready.
+	// messages are the messages of the conditions Ready.
 	messages map[string]string
-	// export is what is in the export afterwards, watched and synced are resources; a companion has a +.
+	// export holds the entries of the export after the plan. watched and synced are resources; a related API has a +.
 	export, watched, synced []string
 	waits                   bool
 }
 
-// plan makes and carries out a plan. Those named first are oldest.
+// plan makes and executes a plan. The first arguments are the oldest.
 func (w *fixture) plan(resources ...synchubv1alpha1.PublishedResource) outcome {
 	w.t.Helper()
 	for i := range resources {
@@ -184,7 +184,7 @@ func (w *fixture) execute(made *plan) outcome {
 	return got
 }
 
-// want compares what a plan comes to; each text has words in order.
+// want compares an outcome; each text is a list of words in order.
 func (w *fixture) want(got outcome, said, export, watched, synced string) {
 	w.t.Helper()
 	for what, pair := range map[string][2]string{
@@ -199,7 +199,7 @@ func (w *fixture) want(got outcome, said, export, watched, synced string) {
 	}
 }
 
-// says checks that a message has all the parts.
+// says checks that a message contains all the parts.
 func (w *fixture) says(got outcome, name string, parts ...string) {
 	w.t.Helper()
 	for _, part := range parts {

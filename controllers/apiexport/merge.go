@@ -23,16 +23,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// exportEntry is what the export must carry for an API.
+// exportEntry is a resource schema or a permission claim in the export.
 type exportEntry struct {
 	schema.GroupResource
 	// schema is the name of the APIResourceSchema; empty for a claim.
 	schema string
-	// identity is that of the export which provides what is claimed; empty for what kcp serves by itself.
+	// identity is the identity hash of the export that provides the claimed API; empty for an API that kcp itself serves.
 	identity string
 }
 
-// String says what the export has of the entry.
+// String returns the entry in words, as messages name the entry.
 func (e exportEntry) String() string {
 	if e.schema != "" {
 		return "the schema " + e.schema
@@ -40,7 +40,7 @@ func (e exportEntry) String() string {
 	return "the claim on " + e.GroupResource.String()
 }
 
-// conflictMessage says why the export cannot carry the entry beside what it has; it is empty if it can.
+// conflictMessage returns why the export cannot carry the entry beside its present entries, or an empty string.
 func conflictMessage(spec *apisv1alpha2.APIExportSpec, entry exportEntry) string {
 	exported, claimed := findResourceSchema(spec, entry.GroupResource), findClaim(spec, entry.GroupResource)
 	switch {
@@ -55,7 +55,7 @@ func conflictMessage(spec *apisv1alpha2.APIExportSpec, entry exportEntry) string
 	}
 }
 
-// addEntry adds the entry to the export's spec; a resource that is exported already moves to the entry's schema.
+// addEntry adds the entry to the export's spec. A resource that the export already has changes to the entry's schema.
 func addEntry(spec *apisv1alpha2.APIExportSpec, entry exportEntry) {
 	if entry.schema == "" {
 		addClaim(spec, entry)

@@ -31,12 +31,12 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 )
 
-// entryFor is a claim, or with a schema an export, of "resource" or "resource.group".
+// entryFor returns a claim on "resource" or "resource.group", or an export entry if a schema is named.
 func entryFor(resource, schemaName string) exportEntry {
 	return exportEntry{GroupResource: schema.ParseGroupResource(resource), schema: schemaName}
 }
 
-// mergeAll merges one entry after the other.
+// mergeAll adds the entries to the spec in order.
 func mergeAll(spec *apisv1alpha2.APIExportSpec, entries []exportEntry) {
 	for _, entry := range entries {
 		addEntry(spec, entry)
@@ -155,8 +155,7 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// Whatever is in an export and whatever is published: nothing is taken out or moved, all that is published is there, once,
-// and looking again changes nothing.
+// Merging removes and moves no entry of the export, adds each published entry once, and changes nothing the second time.
 func TestMergeOfAnything(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // repeatable exports
 	for range 3000 {
@@ -204,7 +203,7 @@ func randomEntries(random *rand.Rand) (entries []exportEntry) {
 	return entries
 }
 
-// checkKept fails unless all that was in the export is there as it was, but for the schemas that are published now.
+// checkKept fails if an entry of the export changed, other than the schemas that are published now.
 func checkKept(t *testing.T, previous, after apisv1alpha2.APIExportSpec, entries []exportEntry) {
 	t.Helper()
 	if kept := after.PermissionClaims[:len(previous.PermissionClaims)]; !slices.EqualFunc(kept, previous.PermissionClaims, func(a, b apisv1alpha2.PermissionClaim) bool { return reflect.DeepEqual(a, b) }) {
@@ -222,7 +221,7 @@ func checkKept(t *testing.T, previous, after apisv1alpha2.APIExportSpec, entries
 	}
 }
 
-// count returns how often an export has what is published.
+// count returns how many times the export has the entry.
 func count(spec apisv1alpha2.APIExportSpec, entry exportEntry) (found int) {
 	if entry.schema == "" {
 		for _, claim := range spec.PermissionClaims {

@@ -34,39 +34,40 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
-// namespaces are always watched in mailboxes: filters and relations ask for their labels.
+// namespaces are always watched in mailboxes: filters and relations read the labels of namespaces.
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// planner makes plans of PublishedResources. It asks, and changes nothing.
+// planner computes plans from PublishedResources. It only reads.
 type planner struct {
 	compiler *publishedresource.Compiler
-	// getSchema returns a schema of the provider workspace, nil if there is none of that name.
+	// getSchema returns a schema of the provider workspace, or nil if there is none of that name.
 	getSchema func(ctx context.Context, name string) (*apisv1alpha1.APIResourceSchema, error)
-	// discover returns what mailboxes have of an API that another export provides. The error may be [mailboxes.ErrNotServed].
+	// discover returns the API that another export provides to mailboxes. The error may be [mailboxes.ErrNotServed].
 	discover func(ctx context.Context, resource schema.GroupVersionResource) (publishedresource.API, error)
-	// previous is what was in force by the plan that was carried out last.
+	// previous holds the published states of the last plan that the controller executed, by the UID of the
+	// PublishedResource.
 	previous map[types.UID]publishedState
 }
 
-// publishedState is what is remembered of a PublishedResource in force.
+// publishedState is the part of a resourcePlan that the next plan needs.
 type publishedState struct {
 	name  string
 	group schema.GroupResource
 	entry exportEntry
-	// api is what mailboxes had, synced how its objects were synced; nil for not at all.
+	// api is the API that mailboxes had. synced is nil if the objects were not synced.
 	api    *publishedresource.API
 	synced *objectsync.Resource
 }
 
-// plan is what is to be done, and to be said.
+// plan holds the entries of the export and the resources to sync, and the problems to report.
 type plan struct {
 	resources   []*resourcePlan
 	relatedAPIs []*relatedAPI
-	// needsPolling is true if something is missing that may come without an event.
+	// needsPolling is true if something is missing whose arrival may cause no event.
 	needsPolling bool
 }
 
-// newPlan returns the plan for all PublishedResources and the export as it is, of which nothing is changed.
+// newPlan returns the plan for all PublishedResources on top of the export's present spec, which it does not change.
 func (p *planner) newPlan(ctx context.Context, resources []synchubv1alpha1.PublishedResource, export *apisv1alpha2.APIExportSpec) (*plan, error) {
 	slices.SortFunc(resources, oldestFirst)
 	made := &plan{}
@@ -104,7 +105,7 @@ func (p *planner) newPlan(ctx context.Context, resources []synchubv1alpha1.Publi
 	return made, nil
 }
 
-// addToExport adds what the export must carry for the candidate.
+// addToExport adds the entry of the PublishedResource to the draft, or records a conflict.
 func (c *resourcePlan) addToExport(draft *apisv1alpha2.APIExportSpec) {
 	if c.entry == nil {
 		return
@@ -116,7 +117,7 @@ func (c *resourcePlan) addToExport(draft *apisv1alpha2.APIExportSpec) {
 	addEntry(draft, *c.entry)
 }
 
-// planResource finds out what becomes of one PublishedResource by itself.
+// planResource plans one PublishedResource without regard to the others.
 func (p *planner) planResource(ctx context.Context, resource *synchubv1alpha1.PublishedResource, draft *apisv1alpha2.APIExportSpec) (*resourcePlan, error) {
 	c := newResourcePlan(resource)
 	way, err := publishedresource.APISourceOf(&resource.Spec)
@@ -139,7 +140,7 @@ func (p *planner) planResource(ctx context.Context, resource *synchubv1alpha1.Pu
 	return c, nil
 }
 
-// planInvalid leaves what mailboxes have of a PublishedResource that says nothing sensible.
+// planInvalid keeps the API that mailboxes already have from a PublishedResource with an invalid spec.
 func (p *planner) planInvalid(c *resourcePlan, err error, draft *apisv1alpha2.APIExportSpec) {
 	previous, ok := p.previous[c.published.UID]
 	switch {
@@ -153,14 +154,14 @@ func (p *planner) planInvalid(c *resourcePlan, err error, draft *apisv1alpha2.AP
 	}
 }
 
-// planForeignClaim finds out about what another export provides.
+// planForeignClaim plans the claim on an API that another export provides.
 func (p *planner) planForeignClaim(ctx context.Context, c *resourcePlan) {
 	spec := &c.published.Spec
 	named := publishedresource.ForeignAPI(spec)
 	c.entry = &exportEntry{GroupResource: named.GroupResource(), identity: spec.API.IdentityHash}
 	api, err := p.discover(ctx, named)
 	if previous := p.previous[c.published.UID]; err != nil && previous.api != nil && previous.api.GroupVersionResource == named {
-		// What was there is not gone because it cannot be seen now.
+		// A failed discovery does not mean that the API is gone.
 		api, err = *previous.api, nil
 	}
 	c.discoveryFailed = isDiscoveryFailure(err)
@@ -177,12 +178,12 @@ func (p *planner) planForeignClaim(ctx context.Context, c *resourcePlan) {
 	}
 }
 
-// isDiscoveryFailure tells whether discovery has failed, and not found that something is not served.
+// isDiscoveryFailure reports whether discovery failed, as opposed to a mailbox that answered without the API.
 func isDiscoveryFailure(err error) bool {
 	return err != nil && (errors.Is(err, mailboxes.ErrNoEndpoint) || !errors.Is(err, mailboxes.ErrNotServed))
 }
 
-// planOwnSchema finds out about what the hub exports.
+// planOwnSchema plans an API that the hub exports with a schema of its own.
 func (p *planner) planOwnSchema(ctx context.Context, c *resourcePlan) error {
 	name := c.published.Status.SchemaName
 	if name == "" {
@@ -213,7 +214,7 @@ func (p *planner) planOwnSchema(ctx context.Context, c *resourcePlan) error {
 	return nil
 }
 
-// compile makes of what mailboxes have what is to be synced.
+// compile compiles the spec against the mailbox API and sets synced, or records the spec as invalid.
 func (p *planner) compile(c *resourcePlan) {
 	compiled, err := p.compiler.CompileObject(c.published, *c.api)
 	if err != nil {

@@ -89,7 +89,7 @@ func TestOldestWins(t *testing.T) {
 	}
 }
 
-// What is wrong stops the objects, and takes nothing away from mailboxes.
+// An invalid PublishedResource stops the sync of its objects, and mailboxes keep its API.
 func TestInvalidRules(t *testing.T) {
 	w := newFixture(t)
 	got := w.plan(
@@ -107,18 +107,18 @@ func TestInvalidSpec(t *testing.T) {
 	w.want(got, "a Invalid/Invalid", "", "", "")
 	w.says(got, "a", "spec.resource.version: kcp serves configmaps in version v1 only")
 
-	// One that made sense before keeps what it has.
+	// A PublishedResource that was valid before keeps its entry and its watch.
 	w.plan(resource(t, "a", "", nativeSpec))
 	w.want(w.plan(resource(t, "a", "", nonsense)), "a Exported/Invalid", "configmaps", "configmaps/v1", "")
 	w.want(w.plan(resource(t, "a", "", nonsense)), "a Exported/Invalid", "configmaps", "configmaps/v1", "")
 	w.want(w.plan(resource(t, "a", "", nativeSpec)), "a Exported/Ready", "configmaps", "configmaps/v1", "configmaps")
 
-	// A hub that has just started sees it in the export.
+	// A hub that has just started finds the entry in the export.
 	w.planner.previous = nil
 	w.want(w.plan(resource(t, "a", "", nonsense)), "a Exported/Invalid", "configmaps", "", "")
 }
 
-// While the schema for a changed spec is being made, all stays as it is.
+// The plan stays as it is while the schema for a changed spec is being made.
 func TestChangedVersion(t *testing.T) {
 	w := newFixture(t)
 	w.plan(resource(t, "a", "s-as.a.io", aSpec))
@@ -127,19 +127,19 @@ func TestChangedVersion(t *testing.T) {
 	w.want(w.plan(changed), "a Exported/SchemaMissing", "s-as.a.io", "as.a.io/v2", "as.a.io")
 	w.want(w.plan(changed), "a Exported/SchemaMissing", "s-as.a.io", "as.a.io/v2", "as.a.io")
 
-	// The source has no such version.
+	// The source does not have the version.
 	schemaReady(&changed, 2, metav1.ConditionFalse, "Invalid")
 	got := w.plan(changed)
 	w.want(got, "a Exported/Invalid", "s-as.a.io", "as.a.io/v2", "")
 	w.says(got, "a", "spec.resource.version: ")
 
-	// It has it later.
+	// The source has the version later.
 	w.schema("as.a.io", "A", true, "v3")
 	schemaReady(&changed, 2, metav1.ConditionTrue, "Created")
 	w.want(w.plan(changed), "a Exported/Ready", "s-as.a.io", "as.a.io/v3", "as.a.io")
 }
 
-// A definition that cannot be read takes nothing away.
+// A CRD that cannot be read does not change the plan.
 func TestSchemaOutOfDate(t *testing.T) {
 	for reason, ready := range map[string]string{"SourceUnreachable": "Ready", "Forbidden": "Ready", "NotServed": "Ready", "SchemaMissing": "Ready", "Invalid": "Invalid"} {
 		w := newFixture(t)
@@ -165,7 +165,7 @@ func TestForeign(t *testing.T) {
 	w.serve("fs.f.io", "F", true)
 	w.want(w.plan(resource(t, "f", "", foreignSpec)), "f Exported/Ready", "fs.f.io@0123", "fs.f.io/v1", "fs.f.io")
 
-	// What cannot be seen now is not gone.
+	// A failed discovery does not mean that the API is gone.
 	w.blind = true
 	w.want(w.plan(resource(t, "f", "", foreignSpec)), "f Exported/Ready", "fs.f.io@0123", "fs.f.io/v1", "fs.f.io")
 	w.blind = false
@@ -186,7 +186,7 @@ func TestConflictWithTheExport(t *testing.T) {
 	w.want(got, "g Conflict/Conflict, a Exported/Ready", "s-as.a.io fs.f.io@0123", "as.a.io/v2", "as.a.io")
 }
 
-// What kcp refuses keeps out nothing else.
+// An entry that kcp refuses does not block the others.
 func TestRefused(t *testing.T) {
 	w := newFixture(t)
 	resources := []synchubv1alpha1.PublishedResource{
@@ -205,7 +205,7 @@ func TestRefused(t *testing.T) {
 	w.says(got, "b", "kcp refuses the schema s-bs.b.io", "no; way")
 }
 
-// Nothing is started anew because a plan is made again.
+// A second plan over the same input equals the first, so that no controller restarts.
 func TestPlansAreStable(t *testing.T) {
 	w := newFixture(t)
 	resources := []synchubv1alpha1.PublishedResource{
@@ -226,7 +226,7 @@ func TestPlansAreStable(t *testing.T) {
 	}
 }
 
-// Limits hold for what mailboxes have, also while something else is wrong with the PublishedResource.
+// Limits apply to the API in mailboxes even while the PublishedResource has another problem.
 func TestLimits(t *testing.T) {
 	w := newFixture(t)
 	limit := func(plan synchubv1alpha1.PublishedResource, objects int64) synchubv1alpha1.PublishedResource {

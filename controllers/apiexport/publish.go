@@ -25,7 +25,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
-// exportEntries are what the export must carry.
+// exportEntries returns the entries that the export must have.
 func (p *plan) exportEntries() []exportEntry {
 	var entries []exportEntry
 	for _, resource := range p.resources {
@@ -39,7 +39,7 @@ func (p *plan) exportEntries() []exportEntry {
 	return entries
 }
 
-// markRefused takes back what the export does not carry.
+// markRefused records the refused entries as problems, and drops what depends on them from the plan.
 func (p *plan) markRefused(refused map[exportEntry]error) {
 	for _, resource := range p.resources {
 		if resource.entry == nil {
@@ -61,8 +61,8 @@ func (p *plan) markRefused(refused map[exportEntry]error) {
 	}
 }
 
-// watchedResources are the resources of mailboxes that must be watched: of a PublishedResource that must be mended too, so that it
-// costs no new list when it is.
+// watchedResources returns the resources to watch in mailboxes. The resource of an invalid PublishedResource stays watched,
+// so that fixing the PublishedResource costs no new list.
 func (p *plan) watchedResources() []schema.GroupVersionResource {
 	watched := []schema.GroupVersionResource{namespaces}
 	add := func(resource schema.GroupVersionResource) {
@@ -83,7 +83,7 @@ func (p *plan) watchedResources() []schema.GroupVersionResource {
 	return watched
 }
 
-// resourceLimits are those of the resources of which no mailbox may have more.
+// resourceLimits returns the limits that PublishedResources set for the cache of each mailbox.
 func (p *plan) resourceLimits() map[schema.GroupVersionResource]mailboxes.Limits {
 	limits := map[schema.GroupVersionResource]mailboxes.Limits{}
 	for _, resource := range p.resources {
@@ -95,7 +95,7 @@ func (p *plan) resourceLimits() map[schema.GroupVersionResource]mailboxes.Limits
 	return limits
 }
 
-// syncedResources are the resources that are to be synced.
+// syncedResources returns the resources to sync.
 func (p *plan) syncedResources() []objectsync.Resource {
 	var synced []objectsync.Resource
 	for _, resource := range p.resources {
@@ -111,7 +111,7 @@ func (p *plan) syncedResources() []objectsync.Resource {
 	return synced
 }
 
-// publishedStates are what the next plan is to know of this one.
+// publishedStates returns the states that the next plan needs, by the UID of the PublishedResource.
 func (p *plan) publishedStates() map[types.UID]publishedState {
 	memories := map[types.UID]publishedState{}
 	for _, resource := range p.resources {

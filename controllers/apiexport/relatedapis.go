@@ -30,25 +30,25 @@ import (
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
-// relatedAPI is an API that nobody publishes and that travels with others.
+// relatedAPI is an API that no PublishedResource publishes and that the hub syncs for related objects.
 type relatedAPI struct {
 	entry exportEntry
-	// resource is how it is synced, nil while it is not known what mailboxes have.
+	// resource is nil while it is not known which API mailboxes serve.
 	resource *objectsync.Resource
-	// discoveryFailed is true if nobody can tell now.
+	// discoveryFailed is true if discovery failed, so that it is unknown whether mailboxes serve the API.
 	discoveryFailed bool
-	// refs are who needs it.
+	// refs are the entries of PublishedResources that need the API.
 	refs []relatedRef
 }
 
-// relatedRef is an entry under related of a PublishedResource.
+// relatedRef is an entry of spec.related of a PublishedResource.
 type relatedRef struct {
 	*resourcePlan
 	field    string
 	relation *related.Relation
 }
 
-// planRelated has what is related to a candidate's objects claimed and synced, and says what cannot be.
+// planRelated adds the APIs of the related objects of a PublishedResource to the plan, or records why that is not possible.
 func (p *planner) planRelated(ctx context.Context, made *plan, c *resourcePlan, owners map[schema.GroupResource]*resourcePlan, draft *apisv1alpha2.APIExportSpec) {
 	for i, related := range c.synced.Related() {
 		ref := relatedRef{c, fmt.Sprintf("spec.related[%d]", i), related}
@@ -60,7 +60,7 @@ func (p *planner) planRelated(ctx context.Context, made *plan, c *resourcePlan, 
 	}
 }
 
-// checkPublisher says what is wrong with relying on another PublishedResource.
+// checkPublisher records a problem if the PublishedResource that publishes the related API does not work.
 func (s relatedRef) checkPublisher(owner *resourcePlan) {
 	if owner.isInForce() {
 		s.checkNamespace(owner.synced)
@@ -71,7 +71,7 @@ func (s relatedRef) checkPublisher(owner *resourcePlan) {
 		s.field, owner.published.Name, owner.group)
 }
 
-// checkNamespace says what is wrong with a relation to objects that are synced like this.
+// checkNamespace records a problem if the relation needs a namespace to find objects of the resource and has none.
 func (s relatedRef) checkNamespace(resource *objectsync.Resource) {
 	if resource.Namespaced && !s.synced.Namespaced && s.relation.LacksNamespace() {
 		s.setProblem(ReasonRelatedInvalid, "%s.namespace: required, because objects of %s are in namespaces and those of %s are not.",
@@ -79,7 +79,7 @@ func (s relatedRef) checkNamespace(resource *objectsync.Resource) {
 	}
 }
 
-// addRelatedAPI adds the companion for a relation to the plan, or says why there can be none.
+// addRelatedAPI adds the related API to the plan, or records why mailboxes cannot have it.
 func (p *planner) addRelatedAPI(ctx context.Context, made *plan, ref relatedRef, draft *apisv1alpha2.APIExportSpec) {
 	mailboxResource := ref.relation.InMailbox
 	claim := exportEntry{GroupResource: mailboxResource.GroupResource(), identity: ref.relation.IdentityHash}
@@ -117,7 +117,7 @@ func (p *planner) addRelatedAPI(ctx context.Context, made *plan, ref relatedRef,
 	ref.checkNamespace(found.resource)
 }
 
-// relatedAPIFor returns the companion for a claim; a new one is synced as found says.
+// relatedAPIFor returns the plan's related API for a claim. For a new claim it calls found to get the resource.
 func (p *plan) relatedAPIFor(claim exportEntry, found func() (*objectsync.Resource, error)) *relatedAPI {
 	known := slices.IndexFunc(p.relatedAPIs, func(other *relatedAPI) bool { return other.entry == claim })
 	if known >= 0 {

@@ -26,7 +26,7 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 )
 
-// specWithRelated is the spec of as.a.io with objects related to it.
+// specWithRelated returns the spec of as.a.io with entries under related.
 func specWithRelated(entries ...string) string {
 	spec := aSpec + "\nrelated:"
 	for i, entry := range entries {
@@ -42,7 +42,7 @@ func TestRelated(t *testing.T) {
 		spec                          string
 		others                        []synchubv1alpha1.PublishedResource
 		said, export, watched, synced string
-		// message is part of that of the primary.
+		// message is a part of the message on the primary's PublishedResource.
 		message string
 	}{
 		"native":           {specWithRelated(kept), nil, "a Exported/Ready", "s-as.a.io secrets", "as.a.io/v2 secrets/v1", "as.a.io secrets+", ""},
@@ -85,7 +85,7 @@ func TestRelated(t *testing.T) {
 	}
 }
 
-// Two that need the same share it, whoever comes first.
+// Two PublishedResources that need the same related API share it, in any order.
 func TestSharedRelatedAPI(t *testing.T) {
 	w := newFixture(t)
 	got := w.plan(
@@ -103,7 +103,7 @@ func TestSharedRelatedAPI(t *testing.T) {
 	}
 }
 
-// Where cluster-scoped objects have related ones in namespaces, it must be said in which.
+// A relation from cluster-scoped primaries to namespaced objects must set the namespace.
 func TestRelatedOfClusterScoped(t *testing.T) {
 	cluster := func() synchubv1alpha1.PublishedResource { return resource(t, "c", "s-clusters.c.io", clusterSpec) }
 	for name, test := range map[string]struct {
@@ -132,7 +132,7 @@ func TestRelatedOfClusterScoped(t *testing.T) {
 	}
 }
 
-// Names that a mutation changes are warned of, which stops nothing.
+// A mutation that changes the names of related objects causes a warning and stops nothing.
 func TestMutatedReference(t *testing.T) {
 	const mutated = aSpec + `
 mutation: {down: [{regex: {path: spec.secretName, pattern: "^", replacement: "acme-"}}]}

@@ -38,15 +38,15 @@ import (
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 )
 
-// ReasonUnpublished is the reason of the event that tells of a PublishedResource that went.
+// ReasonUnpublished is the reason of the event on a PublishedResource that was deleted.
 const ReasonUnpublished = "Unpublished"
 
-// maxNamed is how many SyncTargets a message names.
+// maxNamed limits how many SyncTargets a message names.
 const maxNamed = 5
 
-// updateStatus writes what there is to say of a candidate if that changed, and returns when to try again. What has been said of the spec as
-// it is stands while nobody can tell what mailboxes serve, and so do the counts as long as they are not known: a hub that has just begun
-// to lead must not take back what the one before has said, only to say it again.
+// updateStatus writes the conditions and counts of a PublishedResource if they changed, and returns when to try again. It
+// keeps the status of the same generation while discovery fails, and the counts while they are not known. Otherwise a hub
+// that has just become the leader would replace the report of the previous leader and soon restore it.
 func (c *Controller) updateStatus(ctx context.Context, candidate *resourcePlan) (requeueAfter time.Duration, err error) {
 	resource := candidate.published
 	if candidate.notExported == nil && candidate.discoveryFailed && resource.Status.ObservedGeneration == resource.Generation {
@@ -77,7 +77,8 @@ func (c *Controller) updateStatus(ctx context.Context, candidate *resourcePlan) 
 	return requeueAfter, nil
 }
 
-// updateCounts takes over the counts, and which mailboxes do not have the API, if they are known. It returns when to count again if not.
+// updateCounts sets the counts and the condition APIsMissing if the counts are known. Otherwise it returns when to count
+// again.
 func (c *Controller) updateCounts(candidate *resourcePlan) (requeueAfter time.Duration) {
 	var counts syncmanager.Counts
 	var without []string
@@ -94,7 +95,7 @@ func (c *Controller) updateCounts(candidate *resourcePlan) (requeueAfter time.Du
 	return 0
 }
 
-// setAPIsMissing sets the condition APIsMissing, which names SyncTargets whose mailboxes do not have the API.
+// setAPIsMissing sets or removes the condition APIsMissing, which names SyncTargets whose mailboxes lack the API.
 func setAPIsMissing(resource *synchubv1alpha1.PublishedResource, group schema.GroupResource, without []string) {
 	if len(without) == 0 {
 		meta.RemoveStatusCondition(&resource.Status.Conditions, synchubv1alpha1.ConditionAPIsMissing)
@@ -111,16 +112,17 @@ func setAPIsMissing(resource *synchubv1alpha1.PublishedResource, group schema.Gr
 	})
 }
 
-// unpublished is what a PublishedResource that went leaves behind.
+// unpublished is a deleted PublishedResource with the counts of the objects that stay behind.
 type unpublished struct {
 	publishedState
 	uid    types.UID
 	counts syncmanager.Counts
-	// successor is the PublishedResource that gives mailboxes the same API now, empty for none.
+	// successor is the PublishedResource that now publishes the same API, or empty.
 	successor string
 }
 
-// findUnpublished returns what is not published any more. It counts what is left, so it must be called before the controllers stop.
+// findUnpublished returns the PublishedResources that are in the last plan but not in this one. Call it before the sync
+// controllers stop, since it counts the objects that stay.
 func (c *Controller) findUnpublished(made *plan) []unpublished {
 	here := map[types.UID]bool{}
 	for _, resource := range made.resources {
@@ -143,7 +145,8 @@ func (c *Controller) findUnpublished(made *plan) []unpublished {
 	return gone
 }
 
-// recordEvent says what is left, in an event and in the log: whoever looks for the object finds nothing else.
+// recordEvent records the remaining objects in an event and in the log: the object itself is gone, so there is no status to
+// read.
 func (d unpublished) recordEvent(ctx context.Context, recorder clientevents.EventRecorder) {
 	message := fmt.Sprintf("%s is published no more. Nothing was deleted: the export keeps %s, mailboxes their objects, and %d targets the %d objects that were placed there.",
 		d.group, d.entry, d.counts.Targets, d.counts.Objects)

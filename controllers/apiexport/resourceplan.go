@@ -32,46 +32,48 @@ import (
 
 // Reasons of the conditions Exported and Ready.
 const (
-	// ReasonExported and ReasonReady are those of success.
+	// ReasonExported and ReasonReady are the reasons of conditions that are True.
 	ReasonExported = "Exported"
 	ReasonReady    = "Ready"
-	// ReasonInvalid: a field of the PublishedResource, or its definition, must be changed.
+	// ReasonInvalid: the user must change a field of the PublishedResource, or the CRD.
 	ReasonInvalid = "Invalid"
 	// ReasonSchemaMissing: there is no schema; the condition SchemaReady says why.
 	ReasonSchemaMissing = "SchemaMissing"
-	// ReasonDuplicate: an older PublishedResource gives mailboxes the same API.
+	// ReasonDuplicate: an older PublishedResource publishes the same API.
 	ReasonDuplicate = "Duplicate"
-	// ReasonConflict: the export has something that excludes it.
+	// ReasonConflict: the entry contradicts an entry that the export already has.
 	ReasonConflict = "Conflict"
-	// ReasonRefused: kcp refuses it.
+	// ReasonRefused: kcp refuses the entry in the export.
 	ReasonRefused = "Refused"
-	// ReasonNotServed: it is claimed, but mailboxes do not have it.
+	// ReasonNotServed: the export claims the API, but mailboxes do not serve it.
 	ReasonNotServed = "NotServed"
-	// ReasonRelatedNotPublished: mailboxes do not have what is related, or its objects are not synced.
+	// ReasonRelatedNotPublished: mailboxes do not serve the related API, or the hub does not sync its objects.
 	ReasonRelatedNotPublished = "RelatedNotPublished"
 	// ReasonRelatedInvalid: an entry of spec.related cannot work with the API it names.
 	ReasonRelatedInvalid = "RelatedInvalid"
-	// ReasonNamingMissing: a mutation changes the names of what is related, and no naming gives the copies the same.
+	// ReasonNamingMissing: a mutation changes the names of related objects, and no naming gives their copies the same
+	// names.
 	ReasonNamingMissing = "NamingMissing"
 )
 
-// problem is why something is not as it should be.
+// problem is a reason and a message for a condition.
 type problem struct{ reason, message string }
 
-// resourcePlan is a PublishedResource on its way into force.
+// resourcePlan is the plan for one PublishedResource.
 type resourcePlan struct {
 	published *synchubv1alpha1.PublishedResource
-	// group is what mailboxes call it; zero while that is unknown.
+	// group is the name of the API in mailboxes; zero while unknown.
 	group schema.GroupResource
-	// entry is what the export must carry for it, nil for nothing.
+	// entry is the entry that the export must have, or nil.
 	entry *exportEntry
-	// api is what mailboxes have, nil while that is unknown.
+	// api is the API that mailboxes have, or nil while unknown.
 	api *publishedresource.API
-	// synced is how its objects are to be synced, nil for not at all.
+	// synced is the resource to sync, or nil if the objects must not be synced.
 	synced *objectsync.Resource
-	// notExported is why mailboxes do not have the API from it, flaw what else is wrong; nil for nothing.
+	// notExported is why mailboxes do not have the API from this PublishedResource. problem is any other problem. Both may
+	// be nil.
 	notExported, problem *problem
-	// discoveryFailed is true if the flaw is only that nobody can tell now what mailboxes serve.
+	// discoveryFailed is true if the only problem is that discovery in mailboxes failed.
 	discoveryFailed bool
 }
 
@@ -86,33 +88,33 @@ func newResourcePlan(resource *synchubv1alpha1.PublishedResource) *resourcePlan 
 	return c
 }
 
-// isNamed tells whether it is known what mailboxes call it.
+// isNamed reports whether the name of the API in mailboxes is known.
 func (c *resourcePlan) isNamed() bool { return c.group != schema.GroupResource{} }
 
-// setNotExported says why mailboxes do not get the API from it.
+// setNotExported records why mailboxes do not get the API from this PublishedResource.
 func (c *resourcePlan) setNotExported(reason, format string, args ...any) {
 	c.notExported = &problem{reason, fmt.Sprintf(format, args...)}
 	c.entry, c.synced = nil, nil
 }
 
-// setProblem says what is wrong although mailboxes have the API. The first that is wrong counts.
+// setProblem records a problem with an API that mailboxes do have. The first problem wins.
 func (c *resourcePlan) setProblem(reason, format string, args ...any) {
 	if c.problem == nil {
 		c.problem = &problem{reason, fmt.Sprintf(format, args...)}
 	}
 }
 
-// setInvalid says that the PublishedResource must be changed before its objects are synced.
+// setInvalid records that the user must change the PublishedResource before the hub syncs its objects.
 func (c *resourcePlan) setInvalid(err error) {
 	c.setProblem(ReasonInvalid, "%s. Its objects are left as they are until this is mended.", inOneLine(err))
 }
 
 func inOneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// isInForce tells whether objects are synced by it.
+// isInForce reports whether the hub syncs objects by this PublishedResource.
 func (c *resourcePlan) isInForce() bool { return c.notExported == nil && c.synced != nil }
 
-// conditions are what there is to say.
+// conditions returns the conditions Exported and Ready.
 func (c *resourcePlan) conditions() (exported, ready metav1.Condition) {
 	exported = metav1.Condition{Status: metav1.ConditionTrue, Reason: ReasonExported, Message: fmt.Sprintf("Mailboxes have %s.", c.group)}
 	ready = metav1.Condition{Status: metav1.ConditionTrue, Reason: ReasonReady, Message: "The API is published."}
@@ -127,8 +129,8 @@ func (c *resourcePlan) conditions() (exported, ready metav1.Condition) {
 	return exported, ready
 }
 
-// mutatedReferenceCondition returns the condition that warns of relations whose objects a mutation of the primary misses; ok is false if
-// there are none.
+// mutatedReferenceCondition returns a warning about relations that look up objects by a field that a mutation of the
+// primary changes; ok is false if there are none.
 func (c *resourcePlan) mutatedReferenceCondition() (condition metav1.Condition, ok bool) {
 	if c.synced == nil || c.synced.Rules == nil {
 		return condition, false
@@ -146,13 +148,13 @@ func (c *resourcePlan) mutatedReferenceCondition() (condition metav1.Condition, 
 	}, len(missed) > 0
 }
 
-// isReportedElsewhere tells whether the condition SchemaReady says the same, so that one event is enough.
+// isReportedElsewhere reports whether the condition SchemaReady already reports the same, so that one event is enough.
 func (c *resourcePlan) isReportedElsewhere(ready metav1.Condition) bool {
 	other := c.schemaReadyCondition()
 	return ready.Reason == ReasonSchemaMissing || other != nil && other.Status == ready.Status && other.Reason == ready.Reason
 }
 
-// schemaReadyCondition returns the condition, nil if it does not speak of the spec as it is now.
+// schemaReadyCondition returns the condition SchemaReady, or nil if the condition is about an older generation of the spec.
 func (c *resourcePlan) schemaReadyCondition() *metav1.Condition {
 	condition := meta.FindStatusCondition(c.published.Status.Conditions, synchubv1alpha1.ConditionSchemaReady)
 	if condition == nil || condition.ObservedGeneration != c.published.Generation {
@@ -161,7 +163,7 @@ func (c *resourcePlan) schemaReadyCondition() *metav1.Condition {
 	return condition
 }
 
-// oldestFirst orders PublishedResources by their age, and those that are as old by their names.
+// oldestFirst compares PublishedResources by creation time, then by name.
 func oldestFirst(a, b synchubv1alpha1.PublishedResource) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
 }

@@ -29,10 +29,11 @@ import (
 	"github.com/synchub-dev/synchub/controllers/schemacheck"
 )
 
-// schemas are what mailboxes have of each API from the hub, by its name there.
+// schemas holds the schemas that the hub exports to mailboxes, by resource.
 type schemas map[schema.GroupResource]schemacheck.Schema
 
-// updateSchemas hands on what mailboxes have of what is in force, to be compared with what targets serve.
+// updateSchemas passes the schemas of the synced resources to the sync manager, which compares them with the APIs of
+// targets.
 func (c *Controller) updateSchemas(ctx context.Context, made *plan) error {
 	next := schemas{}
 	for _, resource := range made.resources {
@@ -66,7 +67,7 @@ func (c *Controller) updateSchemas(ctx context.Context, made *plan) error {
 	return nil
 }
 
-// openAPISchema returns the schema of one version, nil if there is none.
+// openAPISchema returns the schema of one version, or nil if there is none.
 func (c *Controller) openAPISchema(ctx context.Context, name, version string) (*apiextensionsv1.JSONSchemaProps, error) {
 	exported, err := c.planner.getSchema(ctx, name)
 	if err != nil || exported == nil {
@@ -76,7 +77,7 @@ func (c *Controller) openAPISchema(ctx context.Context, name, version string) (*
 		if exported.Spec.Versions[i].Name == version {
 			read, err := exported.Spec.Versions[i].GetSchema()
 			if err != nil {
-				// It must not keep the others out.
+				// A schema that cannot be parsed must not block the others.
 				log.FromContext(ctx).Error(err, "a schema cannot be compared with those of targets", "schema", name)
 				return nil, nil
 			}

@@ -30,7 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 )
 
-// schemaSink is a double of the sync manager that only takes schemas.
+// schemaSink is a fake sync manager that only takes schemas.
 type schemaSink struct {
 	*syncmanager.Manager
 	taken []map[schema.GroupResource]schemacheck.Schema
@@ -42,7 +42,7 @@ func (s *schemaSink) SetSchemas(schemas map[schema.GroupResource]schemacheck.Sch
 
 func (s *schemaSink) Published() []objectsync.Resource { return nil }
 
-// describe gives each version of each schema a description of its own.
+// describe gives each version of each schema its own description.
 func (w *fixture) describe() {
 	for name, plan := range w.schemas {
 		for i := range plan.Spec.Versions {
@@ -53,7 +53,7 @@ func (w *fixture) describe() {
 	}
 }
 
-// What is exported and in force is handed on to be compared, once for each change; claims are not.
+// The schemas of the synced resources are passed to the sync manager once for each change; claims are not.
 func TestSetSchemas(t *testing.T) {
 	w := newFixture(t)
 	w.describe()

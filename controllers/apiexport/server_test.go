@@ -44,14 +44,14 @@ import (
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 )
 
-// gadgets is a definition of that name in a group.
+// gadgets returns the manifest of the CRD gadgets in a group.
 func gadgets(group string) string {
 	return fmt.Sprintf(`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: gadgets.%[1]s},
 spec: {group: %[1]s, scope: Namespaced, names: {plural: gadgets, singular: gadget, kind: Gadget, listKind: GadgetList},
   versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}`, group)
 }
 
-// publish makes PublishedResources by their names and specs.
+// publish creates PublishedResources by name and spec.
 func (w *testEnv) publish(t *testing.T, specs map[string]string) {
 	t.Helper()
 	for name, spec := range specs {
@@ -65,7 +65,7 @@ func (w *testEnv) publish(t *testing.T, specs map[string]string) {
 	}
 }
 
-// becomes waits for the reason of a condition, and for a part of its message.
+// becomes waits for the reason of a condition and for a part of its message.
 func (w *testEnv) becomes(t *testing.T, name, conditionType, reason, part string) {
 	t.Helper()
 	eventually(t, func(g Gomega) {
@@ -77,7 +77,7 @@ func (w *testEnv) becomes(t *testing.T, name, conditionType, reason, part string
 	})
 }
 
-// inExport returns what the export has: schemas without their hash, and claims.
+// inExport returns the entries of the export: schemas without their hash, and claims.
 func (w *testEnv) inExport(ctx context.Context, g Gomega) (found []string) {
 	var export apisv1alpha2.APIExport
 	g.Expect(w.provider.Get(ctx, types.NamespacedName{Name: bootstrap.MailboxExport}, &export)).To(Succeed())
@@ -100,7 +100,7 @@ func (w *testEnv) synced() (names []string) {
 	return names
 }
 
-// hasEvent waits for an event on a PublishedResource, and returns how many there are of its reason.
+// hasEvent waits for an event on a PublishedResource, and returns how many events have that reason.
 func (w *testEnv) hasEvent(t *testing.T, name, reason, part string) (count int) {
 	t.Helper()
 	eventually(t, func(g Gomega) {
@@ -118,7 +118,7 @@ func (w *testEnv) hasEvent(t *testing.T, name, reason, part string) (count int) 
 	return count
 }
 
-// One kcp has all that is needed: a workspace is the hosting cluster, one the provider workspace, one belongs to a vendor
+// All tests share one kcp: one workspace is the hosting cluster, one is the provider workspace, and one belongs to a vendor
 // whose export mailboxes bind too.
 func TestOnAServer(t *testing.T) {
 	w := newTestEnv(t)
@@ -127,7 +127,7 @@ func TestOnAServer(t *testing.T) {
 	t.Run("a restart", w.testRestart)
 }
 
-// A schema for anything that every workspace has would hide it in mailboxes, so none is ever made.
+// A schema for an API that every workspace has would hide that API in mailboxes, so the hub never makes one.
 func (w *testEnv) testServedByKCP(t *testing.T) {
 	asked, err := discovery.NewDiscoveryClientForConfig(w.kcp.Workspace(vendorPath))
 	if err != nil {
@@ -171,7 +171,7 @@ func (w *testEnv) testExport(t *testing.T) {
 		"configmaps": "{resource: {resource: configmaps}}",
 		"gadgets":    "{resource: {group: export.example.com, resource: gadgets}, api: {schemaFrom: {configMap: {name: gadgets}}}, related: [{identifier: secret, origin: Target, resource: {version: v1, resource: secrets}, object: {template: x}}]}",
 		"gizmos":     "{resource: {group: vendor.example.com, resource: gizmos, version: v1}, api: {identityHash: " + identity + "}}",
-		// kcp takes no claim on a group whose first part has one letter only.
+		// kcp refuses claims on a group whose first part has only one letter.
 		"refused": "{resource: {group: a.example.com, resource: as, version: v1}, api: {identityHash: " + identity + "}}",
 		"invalid": "{resource: {resource: serviceaccounts}, filter: {cel: '('}}",
 	})
@@ -186,7 +186,7 @@ func (w *testEnv) testExport(t *testing.T) {
 	eventually(t, func(g Gomega) {
 		g.Expect(w.inExport(t.Context(), g)).To(ConsistOf(append(previous, "gadgets.export.example.com", "configmaps", "gizmos.vendor.example.com@"+identity, "serviceaccounts", "secrets")))
 		g.Expect(w.synced()).To(Equal([]string{"", "configmaps", "gadgets", "gizmos"}))
-		// What another export provides is as that says.
+		// An API that another export provides has the kind and scope that discovery returns.
 		for _, resource := range w.sync.Published() {
 			if resource.Resource == "gizmos" {
 				g.Expect(resource.Kind).To(Equal("Gizmo"))
@@ -196,10 +196,10 @@ func (w *testEnv) testExport(t *testing.T) {
 			}
 		}
 	})
-	// All of it is seen in mailboxes.
+	// The mailbox caches can list and watch all of these resources.
 	eventually(t, func(g Gomega) { g.Expect(w.boxes.HasSynced()).To(BeTrue()) })
 
-	// Somebody takes something out of the export: it comes back.
+	// If somebody removes an entry from the export, the controller adds the entry again.
 	eventually(t, func(g Gomega) {
 		var export apisv1alpha2.APIExport
 		g.Expect(w.provider.Get(t.Context(), types.NamespacedName{Name: bootstrap.MailboxExport}, &export)).To(Succeed())
@@ -210,14 +210,14 @@ func (w *testEnv) testExport(t *testing.T) {
 
 	w.testClaimRetries(t)
 
-	// One goes: its objects are synced no more, and nothing else is taken away.
+	// A deleted PublishedResource stops the sync of its objects and changes nothing else.
 	after := w.inExport(t.Context(), g)
 	g.Expect(w.hosting.Delete(t.Context(), &synchubv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: "gadgets"}})).To(Succeed())
 	w.hasEvent(t, "gadgets", apiexport.ReasonUnpublished, "gadgets.export.example.com is published no more")
 	g.Expect(w.synced()).To(Equal([]string{"configmaps", "gizmos"}))
 	g.Expect(w.inExport(t.Context(), g)).To(ConsistOf(after))
 
-	// Another of the same API takes over.
+	// Another PublishedResource of the same API takes over.
 	w.publish(t, map[string]string{"more-configmaps": "{resource: {resource: configmaps}}"})
 	w.becomes(t, "more-configmaps", synchubv1alpha1.ConditionReady, apiexport.ReasonDuplicate, "configmaps is published by the older PublishedResource configmaps.")
 	g.Expect(w.hosting.Delete(t.Context(), &synchubv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: "configmaps"}})).To(Succeed())
@@ -225,12 +225,12 @@ func (w *testEnv) testExport(t *testing.T) {
 	w.becomes(t, "more-configmaps", synchubv1alpha1.ConditionReady, apiexport.ReasonReady, "")
 	g.Expect(w.synced()).To(Equal([]string{"gizmos", "more-configmaps"}))
 
-	// A reason is told once.
+	// Each reason causes one event.
 	g.Expect(w.hasEvent(t, "refused", apiexport.ReasonRefused, "")).To(Equal(1))
 	g.Expect(w.hasEvent(t, "gizmos", apiexport.ReasonReady, "")).To(Equal(1))
 }
 
-// kcp accepts claims when the export changes, and does not try again if that fails. What it has not accepted it is reminded of.
+// kcp accepts claims when the export changes, and does not try again if that fails. The controller makes kcp retry.
 func (w *testEnv) testClaimRetries(t *testing.T) {
 	mailbox, err := client.New(w.kcp.Workspace(w.mailbox), client.Options{Scheme: scheme})
 	if err != nil {
@@ -246,7 +246,7 @@ func (w *testEnv) testClaimRetries(t *testing.T) {
 		return &all.Items[at]
 	}
 	isConfigMaps := func(claim apisv1alpha2.AcceptablePermissionClaim) bool { return claim.Resource == "configmaps" }
-	// kcp may still be at work on an earlier change of the export.
+	// kcp may still be processing an earlier change of the export.
 	taken := 0
 	NewWithT(t).Eventually(func(g Gomega) {
 		found := binding(g)
@@ -259,14 +259,14 @@ func (w *testEnv) testClaimRetries(t *testing.T) {
 		}
 		g.Expect(taken).To(BeNumerically(">=", 3))
 	}).WithContext(t.Context()).WithTimeout(patience).WithPolling(500 * time.Millisecond).Should(Succeed())
-	// Each minute all is looked at, and when something is told of a PublishedResource.
+	// The controller reconciles every minute and at each event of a PublishedResource.
 	NewWithT(t).Eventually(func(g Gomega) {
 		w.annotate(t, g, "configmaps")
 		g.Expect(slices.ContainsFunc(binding(g).Spec.PermissionClaims, isConfigMaps)).To(BeTrue())
 	}).WithContext(t.Context()).WithTimeout(patience).WithPolling(time.Second).Should(Succeed())
 }
 
-// annotate changes a PublishedResource in nothing that matters.
+// annotate updates a PublishedResource without an effect on the plan.
 func (w *testEnv) annotate(t *testing.T, g Gomega, name string) {
 	var resource synchubv1alpha1.PublishedResource
 	g.Expect(w.hosting.Get(t.Context(), types.NamespacedName{Name: name}, &resource)).To(Succeed())
@@ -275,7 +275,7 @@ func (w *testEnv) annotate(t *testing.T, g Gomega, name string) {
 	g.Expect(w.hosting.Patch(t.Context(), &resource, client.MergeFrom(previous))).To(Succeed())
 }
 
-// A hub that has just begun sees no endpoint, and so nothing that another export provides.
+// A hub that has just started knows no endpoint, so discovery finds no API of another export.
 func (w *testEnv) testRestart(t *testing.T) {
 	g := NewWithT(t)
 	w.becomes(t, "gizmos", synchubv1alpha1.ConditionReady, apiexport.ReasonReady, "")
@@ -295,13 +295,13 @@ func (w *testEnv) testRestart(t *testing.T) {
 		g.Expect(w.boxes.HasSynced()).To(BeTrue())
 		g.Expect(w.synced()).To(Equal([]string{"gizmos", "more-configmaps"}))
 	})
-	// What is published last is reported after all that were there before.
+	// The controller reports the last PublishedResource after all earlier ones.
 	w.publish(t, map[string]string{"zz-last": "{resource: {resource: secrets}, filter: {cel: '('}}"})
 	w.becomes(t, "zz-last", synchubv1alpha1.ConditionReady, apiexport.ReasonInvalid, "")
 	g.Expect(patches.Load()).To(BeZero())
 }
 
-// roundTripper makes a RoundTripper of a function.
+// roundTripper makes an http.RoundTripper of a function.
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }

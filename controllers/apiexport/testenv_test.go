@@ -60,18 +60,18 @@ import (
 
 const (
 	startLimit = 5 * time.Minute
-	// patience is how long a test waits for what must happen.
+	// patience is the timeout of waits in these tests.
 	patience = 3 * time.Minute
 )
 
-// The workspaces of the test.
+// Paths of the workspaces in the test.
 const (
 	hostingPath  = "root:hosting"
 	providerPath = "root:synchub"
 	vendorPath   = "root:vendor"
 )
 
-// testEnv is one kcp, with one mailbox, and the controllers at work.
+// testEnv is one kcp with one mailbox, and the running controllers.
 type testEnv struct {
 	kcp               *servers.KCP
 	hosting, provider client.Client
@@ -79,7 +79,7 @@ type testEnv struct {
 	mailbox string
 	boxes   *mailboxes.Mailboxes
 	sync    *syncmanager.Manager
-	// stop ends the controllers.
+	// stop stops the controllers.
 	stop func()
 }
 
@@ -122,7 +122,7 @@ func newTestEnv(t *testing.T) *testEnv {
 	return w
 }
 
-// prepare makes the workspaces.
+// prepare creates the workspaces.
 func (w *testEnv) prepare(ctx context.Context) error {
 	for _, path := range []string{hostingPath, vendorPath} {
 		if _, err := framework.CreateWorkspace(ctx, w.kcp.Config, "root", strings.TrimPrefix(path, "root:"), ""); err != nil {
@@ -154,7 +154,7 @@ func (w *testEnv) prepare(ctx context.Context) error {
 	return err
 }
 
-// work runs the controllers, which reach the hosting cluster like this, until they are stopped.
+// work runs the controllers, with a client config for the hosting cluster, until stop is called.
 func (w *testEnv) work(t *testing.T, hosting *rest.Config) error {
 	t.Helper()
 	manager, err := ctrl.NewManager(hosting, ctrl.Options{
@@ -205,8 +205,8 @@ func (w *testEnv) work(t *testing.T, hosting *rest.Config) error {
 	return nil
 }
 
-// vendorExport makes another export with a cluster-scoped API, which has a status, and has the mailbox bind it. It returns
-// the identity of the export.
+// vendorExport creates another export with a cluster-scoped API that has a status, binds it in the mailbox, and returns the
+// identity hash of the export.
 func (w *testEnv) vendorExport(t *testing.T, resource string) (identity string) {
 	t.Helper()
 	plural, group, _ := strings.Cut(resource, ".")
@@ -247,7 +247,7 @@ func (w *testEnv) apply(t *testing.T, workspace, manifest string) {
 	}
 }
 
-// eventually waits with the package's patience.
+// eventually waits for at most patience.
 func eventually(t *testing.T, what func(g Gomega)) {
 	t.Helper()
 	NewWithT(t).Eventually(what).WithContext(t.Context()).WithTimeout(patience).WithPolling(50 * time.Millisecond).Should(Succeed())

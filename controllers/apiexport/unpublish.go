@@ -27,19 +27,20 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 )
 
-// Finalizer keeps a PublishedResource whose objects in mailboxes wait for their targets until none of them does: without
-// it nobody would let them go.
+// Finalizer keeps a terminating PublishedResource while mailbox objects carry the hub's finalizer for it: after the
+// PublishedResource is gone, no controller would remove those finalizers.
 const Finalizer = "synchub.dev/published"
 
-// isUnpublished tells whether a PublishedResource is not in force any more.
+// isUnpublished reports whether a PublishedResource is terminating without our finalizer, so that the plan ignores it.
 func isUnpublished(resource *synchubv1alpha1.PublishedResource) bool {
 	return resource.DeletionTimestamp != nil && !controllerutil.ContainsFinalizer(resource, Finalizer)
 }
 
-// isUnpublishing tells whether a PublishedResource is going, and is still needed to let objects of mailboxes go.
+// isUnpublishing reports whether the PublishedResource is terminating and the hub still removes finalizers from mailbox
+// objects.
 func (c *resourcePlan) isUnpublishing() bool { return c.published.DeletionTimestamp != nil }
 
-// setUnpublishing makes of a candidate one that only lets objects of mailboxes go.
+// setUnpublishing changes the plan so that the hub only removes finalizers from mailbox objects.
 func (c *resourcePlan) setUnpublishing() {
 	c.synced, c.problem = nil, nil
 	if c.api != nil && c.notExported == nil {
@@ -50,13 +51,14 @@ func (c *resourcePlan) setUnpublishing() {
 	}
 }
 
-// hasNoWaitingObjects tells whether no object waits because of a candidate: mailboxes never had its API, or have it from another.
+// hasNoWaitingObjects reports whether no mailbox object carries the finalizer for this PublishedResource: mailboxes never
+// had its schema, or an older PublishedResource publishes the API.
 func (c *resourcePlan) hasNoWaitingObjects() bool {
 	return c.published.Status.SchemaName == "" || c.notExported != nil && c.notExported.reason == ReasonDuplicate
 }
 
-// reconcileFinalizer puts the finalizer on a PublishedResource whose objects wait for their targets, and takes it off one that goes and
-// for which none waits any more.
+// reconcileFinalizer adds the finalizer to a PublishedResource whose mailbox objects wait for their targets. It removes the
+// finalizer from a terminating one when no object waits any more.
 func (c *Controller) reconcileFinalizer(ctx context.Context, candidate *resourcePlan) error {
 	resource := candidate.published
 	has := controllerutil.ContainsFinalizer(resource, Finalizer)

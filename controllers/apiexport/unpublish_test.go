@@ -24,7 +24,7 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 )
 
-// One that goes while objects of mailboxes wait for it lets them go, and does nothing else any more.
+// A terminating PublishedResource whose mailbox objects wait for their targets only removes finalizers.
 func TestPlanOfUnpublishing(t *testing.T) {
 	spec := specWithRelated("resource: {version: v1, resource: secrets}") + "\ndeletion: {waitForTarget: true}"
 	for name, test := range map[string]struct {

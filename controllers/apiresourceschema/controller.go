@@ -52,36 +52,37 @@ import (
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
-// workers is how many PublishedResources are looked at together: the hosting cluster may take a while to answer. None of
-// them waits for a target.
+// workers is the number of concurrent reconciles: a request to the hosting cluster may take a while. No worker waits for a
+// target.
 const workers = 4
 
-// Options are what a controller needs.
+// Options configure a [Controller].
 type Options struct {
-	// Hub is whose PublishedResources are looked at.
+	// Hub is the owner of the PublishedResources to reconcile; the controller ignores those of other hubs.
 	Hub publishedresource.Hub
-	// Hosting is the cluster of the PublishedResources; HostingREST asks what it serves.
+	// Hosting is the cluster that holds the PublishedResources, and HostingREST discovers the APIs that the cluster serves.
 	Hosting     client.Client
 	HostingREST rest.Interface
-	// Namespace is where the hosting cluster's ConfigMaps with schemas are.
+	// Namespace in the hosting cluster holds the ConfigMaps with schemas.
 	Namespace string
-	// Provider is the workspace of the schemas.
+	// Provider is the workspace that holds the schemas.
 	Provider cluster.Cluster
 	Targets  Targets
-	// CRDs is told which definitions targets are to be given.
+	// CRDs receives the CRDs to install on targets.
 	CRDs     *publishedresource.CRDStore
 	Recorder clientevents.EventRecorder
 	Clock    clock.Clock
 }
 
-// Controller makes APIResourceSchemas.
+// Controller creates an APIResourceSchema for each PublishedResource that needs one, and reports the condition SchemaReady.
 type Controller struct {
 	Options
 	watches definitionWatches
-	// foreignReported are PublishedResources of other hubs, by their names, of which was told.
+	// foreignReported holds the UID of the owning hub by name, for PublishedResources of other hubs that have been
+	// reported.
 	foreignReported sync.Map
 
-	// begun is when this hub began to look, which begin sets.
+	// startedAt is the time of the first Reconcile on this hub; startOnce sets it.
 	startOnce sync.Once
 	startedAt time.Time
 }
@@ -91,7 +92,7 @@ func NewController(options Options) *Controller {
 	return &Controller{Options: options, watches: definitionWatches{clock: options.Clock, byName: map[string]*definitionWatch{}}}
 }
 
-// crdMetadata stands for the hosting cluster's CustomResourceDefinitions, of which only the metadata is watched.
+// crdMetadata returns the object to watch the metadata of the hosting cluster's CRDs with.
 func crdMetadata() client.Object {
 	definition := &metav1.PartialObjectMetadata{}
 	definition.APIVersion, definition.Kind = "apiextensions.k8s.io/v1", "CustomResourceDefinition"
@@ -107,8 +108,8 @@ func (c *Controller) Register(hosting manager.Manager) error {
 	schemas := crsource.Kind(c.Provider.GetCache(), client.Object(&apisv1alpha1.APIResourceSchema{}), handler.EnqueueRequestsFromMapFunc(c.requestsForSchema), onlyGone)
 	return builder.ControllerManagedBy(hosting).
 		Named("apiresourceschema").
-		// A schema follows from the spec, and from whose the resource is: what else others write into the status, such as
-		// counts, is no reason to make it again.
+		// A schema depends on the spec and on the hub that owns the PublishedResource. Other status changes, such as
+		// counts, need no reconcile.
 		For(&synchubv1alpha1.PublishedResource{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, hubChanged))).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(c.requestsForConfigMap)).
 		WatchesMetadata(crdMetadata(), handler.EnqueueRequestsFromMapFunc(c.requestsForCRD)).
@@ -118,7 +119,7 @@ func (c *Controller) Register(hosting manager.Manager) error {
 		Complete(c)
 }
 
-// hubChanged passes changes of the hub that publishes a resource.
+// hubChanged selects updates that change the hub which owns a PublishedResource.
 var hubChanged = predicate.Funcs{
 	UpdateFunc: func(changed event.UpdateEvent) bool {
 		before, isResource := changed.ObjectOld.(*synchubv1alpha1.PublishedResource)
@@ -127,7 +128,7 @@ var hubChanged = predicate.Funcs{
 	},
 }
 
-// requestsFor returns the PublishedResources that something concerns.
+// requestsFor returns requests for the PublishedResources for which concerned returns true.
 func (c *Controller) requestsFor(ctx context.Context, concerned func(*synchubv1alpha1.PublishedResource) bool) []reconcile.Request {
 	var all synchubv1alpha1.PublishedResourceList
 	if err := c.Hosting.List(ctx, &all); err != nil {
@@ -142,7 +143,7 @@ func (c *Controller) requestsFor(ctx context.Context, concerned func(*synchubv1a
 	return requests
 }
 
-// requestsForConfigMap returns the PublishedResources whose definition a ConfigMap holds.
+// requestsForConfigMap returns requests for the PublishedResources that read their CRD from the ConfigMap.
 func (c *Controller) requestsForConfigMap(ctx context.Context, configMap client.Object) []reconcile.Request {
 	return c.requestsFor(ctx, func(resource *synchubv1alpha1.PublishedResource) bool {
 		from := resource.Spec.API.SchemaFrom
@@ -150,7 +151,7 @@ func (c *Controller) requestsForConfigMap(ctx context.Context, configMap client.
 	})
 }
 
-// requestsForCRD returns the PublishedResources that a definition of the hosting cluster may be about.
+// requestsForCRD returns requests for the PublishedResources that may read the CRD from the hosting cluster.
 func (c *Controller) requestsForCRD(ctx context.Context, definition client.Object) []reconcile.Request {
 	defined := schema.ParseGroupResource(definition.GetName())
 	return c.requestsFor(ctx, func(resource *synchubv1alpha1.PublishedResource) bool {
@@ -159,14 +160,14 @@ func (c *Controller) requestsForCRD(ctx context.Context, definition client.Objec
 	})
 }
 
-// requestsForSchema returns the PublishedResources that a schema of the provider workspace is for.
+// requestsForSchema returns requests for the PublishedResources that use the schema.
 func (c *Controller) requestsForSchema(ctx context.Context, schema client.Object) []reconcile.Request {
 	return c.requestsFor(ctx, func(resource *synchubv1alpha1.PublishedResource) bool {
 		return resource.Status.SchemaName == schema.GetName()
 	})
 }
 
-// Reconcile makes the schema of one PublishedResource.
+// Reconcile creates the schema of one PublishedResource, and writes the condition SchemaReady and status.schemaName.
 func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	var resource synchubv1alpha1.PublishedResource
 	if err := c.Hosting.Get(ctx, request.NamespacedName, &resource); err != nil {
@@ -193,7 +194,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	// A hub that has just begun to lead must not take back what the one before has said, only to say it again.
+	// A hub that has just become the leader would otherwise replace the report of the previous leader and soon restore it.
 	if wait := c.startedAt.Add(discoveryGracePeriod).Sub(c.Clock.Now()); found.targetUnobserved && wait > 0 && isReported(&resource) {
 		return reconcile.Result{RequeueAfter: min(wait, retryInterval)}, nil
 	}
@@ -211,13 +212,13 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: found.requeueAfter}, nil
 }
 
-// forget ends what is done for a PublishedResource that is gone, or another hub's.
+// forget ends the target watch and the CRD installation of a PublishedResource that is deleted or belongs to another hub.
 func (c *Controller) forget(name string) {
 	c.watches.forget(name)
 	c.CRDs.Delete(name)
 }
 
-// reportForeign tells once that a PublishedResource is left alone.
+// reportForeign reports once, in an event and in the log, that another hub owns the PublishedResource.
 func (c *Controller) reportForeign(ctx context.Context, resource *synchubv1alpha1.PublishedResource) {
 	if owner, _ := c.foreignReported.Swap(resource.Name, resource.Status.Hub.UID); owner == resource.Status.Hub.UID {
 		return
@@ -227,15 +228,14 @@ func (c *Controller) reportForeign(ctx context.Context, resource *synchubv1alpha
 	events.Record(c.Recorder, resource, corev1.EventTypeWarning, publishedresource.ReasonAnotherHub, message)
 }
 
-// isUpToDate tells whether a schema has been made and nothing but what it is made from can have changed since, and whether no target
-// waits for the definition.
+// isUpToDate reports whether the schema is made, only its source can have changed since, and no target waits for the CRD.
 func isUpToDate(resource *synchubv1alpha1.PublishedResource) bool {
 	ready := meta.FindStatusCondition(resource.Status.Conditions, synchubv1alpha1.ConditionSchemaReady)
 	return ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == resource.Generation &&
 		resource.Status.Hub != nil && resource.Status.SchemaName != "" && !resource.Spec.InstallCRD
 }
 
-// recordEvents tells of another schema, or else of what else changed.
+// recordEvents records an event for a changed schema, or else for a changed condition SchemaReady.
 func (c *Controller) recordEvents(before, after *synchubv1alpha1.PublishedResource) {
 	old, now := before.Status.SchemaName, after.Status.SchemaName
 	if old != "" && now != "" && old != now {

@@ -33,13 +33,14 @@ import (
 )
 
 const (
-	// A definition is announced a little before its API is served: for announcedLimit after it was, the target is asked
-	// for it each announcedInterval.
+	// A target reports the event of a CRD a little before it serves the API. For announcedTimeout after that event the
+	// controller reads the CRD every announcedPollInterval.
 	announcedPollInterval = 500 * time.Millisecond
 	announcedTimeout      = 10 * time.Second
 )
 
-// definitionWatches listen to targets that PublishedResources have their definitions from.
+// definitionWatches holds the subscriptions to the targets from which PublishedResources read their CRDs. It is safe for
+// concurrent use.
 type definitionWatches struct {
 	clock clock.Clock
 
@@ -48,29 +49,29 @@ type definitionWatches struct {
 	byName map[string]*definitionWatch
 }
 
-// definitionWatch is the target of one PublishedResource.
+// definitionWatch is the subscription of one PublishedResource.
 type definitionWatch struct {
-	// resource is what the PublishedResource is about.
+	// resource is spec.resource of the PublishedResource.
 	resource synchubv1alpha1.ResourceDescriptor
-	// target is nil while the hub knows none. Reached is true once it has been up.
+	// target is nil while the hub has no connection. wasUp is true once the target has been up.
 	target *targets.Connection
 	wasUp  bool
-	// unsubscribe ends the listening. It is used by the reconciler of the PublishedResource only.
+	// unsubscribe ends the subscription. Only the reconciler of the PublishedResource calls it.
 	unsubscribe func()
-	// announcedAt is when the target last told of a definition that may be the one.
+	// announcedAt is the time of the target's last event of a matching CRD.
 	announcedAt time.Time
-	// install is true if the definition is to be installed elsewhere.
+	// install is true if targets must get the CRD.
 	install bool
-	// inFlight is true while the target is being asked, outdated if it must be asked once more then. found is what it said, nil
-	// once that was taken.
+	// inFlight is true while a read from the target is running, and stale if the controller must read once more after that.
+	// result is the last result, or nil after resultOf returned it.
 	inFlight, stale bool
 	result          *definitionResult
 }
 
-// definitionResult is what a target said of a definition.
+// definitionResult is the result of reading a CRD from a target.
 type definitionResult struct {
 	definition *apiextensionsv1.CustomResourceDefinition
-	// err is why there is none, undefined why it cannot be installed elsewhere.
+	// err is why the CRD could not be read. notInstallable is why it cannot be installed on other targets.
 	err, notInstallable error
 }
 
@@ -78,12 +79,12 @@ func requestFor(name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
 }
 
-// mayMatch tells whether a resource, which may be named by its kind only, can be the one that a definition defines.
+// mayMatch reports whether the resource, of which the plural name may be unknown, may be the one that a CRD defines.
 func mayMatch(resource synchubv1alpha1.ResourceDescriptor, defined schema.GroupResource) bool {
 	return resource.Group == defined.Group && (resource.Resource == "" || resource.Resource == defined.Resource)
 }
 
-// setQueue takes over the queue of the controller.
+// setQueue keeps the queue of the controller, for enqueue. It implements a source function.
 func (e *definitionWatches) setQueue(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	e.lock.Lock()
 	defer e.lock.Unlock()
@@ -91,7 +92,8 @@ func (e *definitionWatches) setQueue(_ context.Context, queue workqueue.TypedRat
 	return nil
 }
 
-// watch listens to the target of a PublishedResource, nil for one that is not known yet, instead of the one before.
+// watch subscribes to the target of a PublishedResource in place of the previous target. target is nil while the hub has no
+// connection.
 func (e *definitionWatches) watch(resource *synchubv1alpha1.PublishedResource, target *targets.Connection) {
 	name, now := resource.Name, &definitionWatch{resource: resource.Spec.Resource, install: resource.Spec.InstallCRD, target: target, unsubscribe: func() {}}
 	e.lock.Lock()
@@ -118,7 +120,7 @@ func (e *definitionWatches) watch(resource *synchubv1alpha1.PublishedResource, t
 	}
 }
 
-// markUp notes whether the target of a PublishedResource is up, and tells whether it has been since this hub listens for it.
+// markUp records whether the target of a PublishedResource is up, and reports whether it was ever up since the first watch.
 func (e *definitionWatches) markUp(name string, isUp bool) bool {
 	e.lock.Lock()
 	defer e.lock.Unlock()
@@ -127,8 +129,8 @@ func (e *definitionWatches) markUp(name string, isUp bool) bool {
 	return watch.wasUp
 }
 
-// resultOf returns what the target of a PublishedResource says, nil as long as it is being asked: the PublishedResource is looked
-// at again when it has answered. A target that answers slowly holds up nobody but those who ask it.
+// resultOf returns the result of the last read, or nil if a read is running or has just been started. After the read the
+// PublishedResource is enqueued. A slow target therefore blocks no worker, only the PublishedResources that read from it.
 func (e *definitionWatches) resultOf(name string, read func(ctx context.Context) definitionResult) *definitionResult {
 	e.lock.Lock()
 	defer e.lock.Unlock()
@@ -150,7 +152,7 @@ func (e *definitionWatches) resultOf(name string, read func(ctx context.Context)
 	return answer
 }
 
-// forget stops listening for a PublishedResource.
+// forget ends the subscription of a PublishedResource.
 func (e *definitionWatches) forget(name string) {
 	e.lock.Lock()
 	before, ok := e.byName[name]
@@ -161,7 +163,7 @@ func (e *definitionWatches) forget(name string) {
 	}
 }
 
-// markAnnounced notes that a target told of a definition.
+// markAnnounced records the event of a CRD and enqueues the PublishedResource.
 func (e *definitionWatches) markAnnounced(name string, by *definitionWatch) {
 	e.lock.Lock()
 	by.announcedAt = e.clock.Now()
@@ -169,7 +171,7 @@ func (e *definitionWatches) markAnnounced(name string, by *definitionWatch) {
 	e.enqueue(name)
 }
 
-// isAnnounced tells whether a definition was announced that may be served soon.
+// isAnnounced reports whether the target reported a matching CRD within the last announcedTimeout.
 func (e *definitionWatches) isAnnounced(name string, now time.Time) bool {
 	e.lock.Lock()
 	defer e.lock.Unlock()
@@ -177,7 +179,7 @@ func (e *definitionWatches) isAnnounced(name string, now time.Time) bool {
 	return ok && now.Sub(watch.announcedAt) < announcedTimeout
 }
 
-// enqueue has a PublishedResource looked at.
+// enqueue enqueues PublishedResources by name. Before the controller starts, it does nothing.
 func (e *definitionWatches) enqueue(names ...string) {
 	e.lock.Lock()
 	queue := e.queue
@@ -189,7 +191,8 @@ func (e *definitionWatches) enqueue(names ...string) {
 	}
 }
 
-// TargetChanged is called when the target of a SyncTarget was connected, came up or went down.
+// TargetChanged enqueues the PublishedResources that read from the target. Call it when a target gets a connection, comes
+// up or goes down.
 func (c *Controller) TargetChanged(syncTarget types.UID) {
 	c.watches.lock.Lock()
 	var names []string

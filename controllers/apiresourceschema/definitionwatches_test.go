@@ -38,7 +38,7 @@ import (
 
 var now = time.Unix(1000, 0)
 
-// registry connects to targets that never answer.
+// registry returns a registry whose targets never answer.
 func registry(t *testing.T) *targets.Registry {
 	t.Helper()
 	registry := targets.NewRegistry(targets.Options{Clock: clock.RealClock{}, Log: logr.Discard(), OnChange: func(types.UID) {}})
@@ -55,7 +55,7 @@ func registry(t *testing.T) *targets.Registry {
 	return registry
 }
 
-// connect returns a connection that leads nowhere.
+// connect returns a connection to an address that nothing listens on.
 func connect(t *testing.T, registry *targets.Registry, syncTarget types.UID) (connection *targets.Connection) {
 	t.Helper()
 	const kubeconfig = `{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}],
@@ -71,7 +71,7 @@ func connect(t *testing.T, registry *targets.Registry, syncTarget types.UID) (co
 	return connection
 }
 
-// queuedNames are the names that are to be looked at, sorted.
+// queuedNames removes and returns the names in the queue, sorted.
 func queuedNames(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) (names []string) {
 	for queue.Len() > 0 {
 		request, _ := queue.Get()
@@ -119,7 +119,7 @@ func TestDefinitionWatchSubscribers(t *testing.T) {
 	check("two", "of one")
 }
 
-// Soon after a definition was announced its API is expected, but not for ever.
+// After the event of a CRD its API is expected for a limited time.
 func TestAnnouncedDefinitions(t *testing.T) {
 	c := newTestController(t)
 	clock := c.Clock.(*clocktesting.FakeClock)

@@ -14,12 +14,13 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package apiresourceschema makes, for every PublishedResource that is not a claim, the APIResourceSchema in the provider
-// workspace by which mailboxes get its API. Schemas are immutable and named by their content: a changed one is a new one,
-// and none is ever removed.
+// Package apiresourceschema creates the APIResourceSchema in the provider workspace for every PublishedResource that is not
+// a permission claim. Package apiexport then adds the schema to the mailbox export. Schemas are immutable and named by
+// their content: a changed CRD leads to a new schema, and the controller never deletes one.
 //
-// The definition behind a schema comes from the hosting cluster, from the target of a SyncTarget or from a ConfigMap. What
-// tells of a change is watched; built-in kinds change unannounced, so clusters are asked again every few minutes. A
-// definition that cannot be read takes nothing away: the schema that mailboxes have stays, and the condition SchemaReady
-// says why it may be out of date.
+// [NewController] returns the controller. It reads the CRD from the hosting cluster, from the target of a SyncTarget, or
+// from a ConfigMap. It watches CRDs, ConfigMaps and targets; built-in kinds change without an event, so the controller also
+// reads the source every few minutes. If the CRD cannot be read, mailboxes keep their schema, and the condition SchemaReady
+// says why the schema may be out of date. For PublishedResources with spec.installCRD, it also passes the CRD on to be
+// installed on targets.
 package apiresourceschema

@@ -46,14 +46,14 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-// connect makes the SyncTarget of florin and connects it.
+// connect creates the SyncTarget florin and connects it.
 func (w *testEnv) connect(ctx context.Context, registry *targets.Registry) error {
 	kubeconfig, err := os.ReadFile(w.Targets[florin].Kubeconfig)
 	if err != nil {
 		return err
 	}
 	syncTarget := &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: florin}}
-	// The kind is served a moment after its definition was made, and the registry begins with the manager.
+	// The API server serves the kind a moment after its CRD was created, and the registry starts with the manager.
 	err = wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		err := w.hosting.Create(ctx, syncTarget)
 		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
@@ -70,14 +70,14 @@ func (w *testEnv) connect(ctx context.Context, registry *targets.Registry) error
 	})
 }
 
-// setInstallations takes over the definitions to install.
+// setInstallations stores the CRDs to install.
 func (w *testEnv) setInstallations(all []publishedresource.CRDInstallation) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	w.definitions = all
 }
 
-// installed returns the definition to install for a PublishedResource, nil for none.
+// installed returns the CRD to install for a PublishedResource, or nil.
 func (w *testEnv) installed(name string) *publishedresource.CRDInstallation {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -89,7 +89,7 @@ func (w *testEnv) installed(name string) *publishedresource.CRDInstallation {
 	return nil
 }
 
-// The only inventory workspace, whose SyncTargets are in the hosting cluster.
+// The only inventory workspace; its SyncTargets are in the hosting cluster.
 const (
 	inventoryCluster = "2lofxgqp6hq5v8rn"
 	inventoryPath    = "root:org:inventory"
@@ -111,7 +111,7 @@ type fakeInventory struct {
 
 func (i fakeInventory) GetClient() client.Client { return i.client }
 
-// fakeBindings are those that kcp would show of the inventory workspace.
+// fakeBindings lists the binding that kcp would show of the inventory workspace.
 type fakeBindings struct{}
 
 func (fakeBindings) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
@@ -121,7 +121,7 @@ func (fakeBindings) List(_ context.Context, list client.ObjectList, _ ...client.
 	return nil
 }
 
-// publish makes a PublishedResource, of which nothing is left when the test ends.
+// publish creates a PublishedResource, and deletes it when the test ends.
 func (w *testEnv) publish(t *testing.T, name, spec string) {
 	t.Helper()
 	resource := &synchubv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -142,7 +142,7 @@ func (w *testEnv) get(g Gomega, t *testing.T, name string) *synchubv1alpha1.Publ
 	return resource
 }
 
-// setHub writes which hub publishes a PublishedResource.
+// setHub writes status.hub of a PublishedResource.
 func (w *testEnv) setHub(t *testing.T, name string, hub *synchubv1alpha1.HubReference) {
 	t.Helper()
 	eventually(t, func(g Gomega) {
@@ -152,7 +152,7 @@ func (w *testEnv) setHub(t *testing.T, name string, hub *synchubv1alpha1.HubRefe
 	})
 }
 
-// becomes waits until the condition SchemaReady has a reason and a message with a part, and returns the schema's name.
+// becomes waits until the condition SchemaReady has a reason and a part of a message, and returns the schema's name.
 func (w *testEnv) becomes(t *testing.T, name, reason, part string) (schema string) {
 	t.Helper()
 	eventually(t, func(g Gomega) {
@@ -166,7 +166,7 @@ func (w *testEnv) becomes(t *testing.T, name, reason, part string) (schema strin
 	return schema
 }
 
-// changes waits for a schema other than the one named.
+// changes waits until the schema's name differs from before.
 func (w *testEnv) changes(t *testing.T, name, before string) (schema string) {
 	t.Helper()
 	eventually(t, func(g Gomega) {
@@ -207,7 +207,7 @@ func (w *testEnv) apply(t *testing.T, cluster, manifest string) {
 	}
 }
 
-// eventually waits with the package's patience.
+// eventually waits for at most patience.
 func eventually(t *testing.T, what func(g Gomega)) {
 	t.Helper()
 	NewWithT(t).Eventually(what).WithContext(t.Context()).WithTimeout(patience).WithPolling(20 * time.Millisecond).Should(Succeed())

@@ -32,8 +32,9 @@ import (
 
 const crdPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-// updateInstallation hands the definition on to be installed on targets, if the PublishedResource says so. It must be a real one: what
-// is made of an OpenAPI document is for mailboxes only. undefined says why it is not one.
+// updateInstallation stores the CRD to be installed on targets, if spec.installCRD is set, and removes the stored CRD
+// otherwise. Only a CRD that a cluster really has can be installed: one that is built from an OpenAPI document fits only
+// mailboxes. notInstallable is why the CRD is not a real one.
 func (c *Controller) updateInstallation(resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition, notInstallable error) error {
 	if !resource.Spec.InstallCRD {
 		c.CRDs.Delete(resource.Name)
@@ -52,7 +53,7 @@ func (c *Controller) updateInstallation(resource *synchubv1alpha1.PublishedResou
 	return nil
 }
 
-// checkInstallable asks a cluster whether it has a definition of its own, if it is to be installed elsewhere.
+// checkInstallable returns an error if spec.installCRD is set and the cluster has no CRD of its own for the API.
 func checkInstallable(ctx context.Context, cluster rest.Interface, resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition) error {
 	if !resource.Spec.InstallCRD {
 		return nil

@@ -35,27 +35,27 @@ import (
 
 // Reasons of the condition SchemaReady.
 const (
-	// ReasonClaimed and ReasonCreated are those of success.
+	// ReasonClaimed and ReasonCreated are the reasons if the condition is True.
 	ReasonClaimed = "Claimed"
 	ReasonCreated = "Created"
-	// ReasonInvalid: the PublishedResource or the definition must be changed.
+	// ReasonInvalid: the user must change the PublishedResource or the CRD.
 	ReasonInvalid = "Invalid"
-	// ReasonSchemaTooLarge: the definition is beyond a limit, so that no schema is made of it.
+	// ReasonSchemaTooLarge: the CRD exceeds a limit, so the hub makes no schema from it.
 	ReasonSchemaTooLarge = "SchemaTooLarge"
-	// ReasonSchemaMissing: the ConfigMap or the SyncTarget that is named does not exist.
+	// ReasonSchemaMissing: the ConfigMap or the SyncTarget in spec.api.schemaFrom does not exist.
 	ReasonSchemaMissing = "SchemaMissing"
-	// ReasonSourceUnreachable: the cluster that is named cannot be asked now.
+	// ReasonSourceUnreachable: the source cluster does not answer.
 	ReasonSourceUnreachable = "SourceUnreachable"
-	// ReasonForbidden: the cluster that is named does not let the hub read the definition.
+	// ReasonForbidden: the source cluster does not let the hub read the CRD.
 	ReasonForbidden = "Forbidden"
-	// ReasonNotServed: the cluster that is named does not serve the resource.
+	// ReasonNotServed: the source cluster does not serve the resource.
 	ReasonNotServed = "NotServed"
 )
 
-// ReasonSchemaChanged is the reason of an event.
+// ReasonSchemaChanged is the reason of the event that a new schema replaces another.
 const ReasonSchemaChanged = "SchemaChanged"
 
-// problem is why there is no schema, or none that is known to be up to date, for the condition.
+// problem is an error with a reason for the condition SchemaReady: there is no schema, or it may be out of date.
 type problem struct {
 	reason string
 	err    error
@@ -64,7 +64,7 @@ type problem struct {
 func (p *problem) Error() string { return p.err.Error() }
 func (p *problem) Unwrap() error { return p.err }
 
-// invalidProblem tells what it means that no schema can be made of a definition.
+// invalidProblem returns the problem for a CRD from which no schema can be made.
 func invalidProblem(err error) error {
 	if _, tooLarge := errors.AsType[*structural.TooLargeError](err); tooLarge {
 		return &problem{ReasonSchemaTooLarge, err}
@@ -72,8 +72,8 @@ func invalidProblem(err error) error {
 	return &problem{ReasonInvalid, err}
 }
 
-// sourceProblem tells what it means that the definition could not be read from a cluster, which is called as the field
-// of the PublishedResource says.
+// sourceProblem returns the problem for a CRD that could not be read. field is the field of the PublishedResource that
+// names the cluster.
 func sourceProblem(field, cluster string, err error) *problem {
 	var unusable *discovery.UnusableError
 	var tooLarge *structural.TooLargeError
@@ -91,8 +91,8 @@ func sourceProblem(field, cluster string, err error) *problem {
 	}
 }
 
-// serverMessage is what a server said, or why the request did not get there. It names no address, of which a part may change with
-// each try.
+// serverMessage returns the message of the server, or why the request failed. It leaves out addresses, which may differ
+// with each try.
 func serverMessage(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Message != "" {
@@ -101,27 +101,27 @@ func serverMessage(err error) string {
 	return requestmetrics.SafeMessage(err)
 }
 
-// outcome is what there is to say about the schema of a PublishedResource.
+// outcome is the result of reconciling the schema of a PublishedResource.
 type outcome struct {
 	// schema is the name of the schema; empty for a claim.
 	schema string
-	// notes is how many parts of the definition the schema cannot express.
+	// notes is the number of parts of the CRD that the schema cannot express.
 	notes int
-	// problem is why nothing is known about the schema, nil if all is well.
+	// problem is why the schema is missing or may be out of date; nil if neither.
 	problem *problem
-	// targetUnobserved is true if the problem may only be that this hub has not found the SyncTarget, or its target, yet.
+	// targetUnobserved is true if the cause may be that this hub has not observed the SyncTarget or its target yet.
 	targetUnobserved bool
-	// requeueAfter is when to look again, if nothing happens before.
+	// requeueAfter is when to reconcile again without an event; zero for never.
 	requeueAfter time.Duration
 }
 
-// isReported tells whether the condition speaks of the spec as it is.
+// isReported reports whether the condition SchemaReady is about the present generation.
 func isReported(resource *synchubv1alpha1.PublishedResource) bool {
 	ready := meta.FindStatusCondition(resource.Status.Conditions, synchubv1alpha1.ConditionSchemaReady)
 	return ready != nil && ready.ObservedGeneration == resource.Generation
 }
 
-// updateStatus puts the outcome into the status. What cannot be known now takes nothing away.
+// updateStatus sets the condition SchemaReady. On a problem status.schemaName stays as it is.
 func (o outcome) updateStatus(resource *synchubv1alpha1.PublishedResource) {
 	condition := metav1.Condition{Type: synchubv1alpha1.ConditionSchemaReady, Status: metav1.ConditionTrue, ObservedGeneration: resource.Generation}
 	switch {

@@ -40,7 +40,7 @@ func TestUpdateStatus(t *testing.T) {
 	for name, test := range map[string]struct {
 		before  string
 		outcome outcome
-		// want is the name of the schema afterwards, and of the condition its status, reason and message.
+		// want is status.schemaName afterwards, then the status, reason and message of the condition.
 		want string
 	}{
 		"a claim":            {"", outcome{}, " True Claimed Mailboxes do not have the API from the hub; their objects are claimed."},

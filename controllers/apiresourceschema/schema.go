@@ -42,26 +42,27 @@ import (
 )
 
 const (
-	// startDelay is for how long after its start the hub leaves schemas alone that the one before has made: what is to be synced
-	// comes first.
+	// startDelay is how long after its start the hub trusts the schemas of the previous leader. Syncing objects has
+	// priority in that time.
 	startDelay = 10 * time.Second
-	// discoveryGracePeriod is for how long after its start the hub may not have found every SyncTarget and its target yet: what the one before
-	// has said of the spec as it is stands for so long.
+	// discoveryGracePeriod is how long after its start the hub may not have observed every SyncTarget and its target. In
+	// that time the report of the previous leader about the same generation stays.
 	discoveryGracePeriod = 2 * time.Minute
-	// resyncInterval is how often a cluster is asked for a definition when nothing tells of a change, give or take
-	// lookJitter of it; what built-in kinds are changes with an upgrade only.
+	// resyncInterval is how often the controller reads the CRD from a cluster without an event, plus up to resyncJitter of
+	// it. Built-in kinds change only with an upgrade of the cluster.
 	resyncInterval = 5 * time.Minute
 	resyncJitter   = 0.2
-	// retryInterval is how soon a cluster is asked again that did not answer. A target that is down tells when it is back.
+	// retryInterval is when to read again from a cluster that did not answer. A target that is down causes an event when it
+	// is up again.
 	retryInterval = 10 * time.Second
-	// sourceTimeout bounds all requests for one definition.
+	// sourceTimeout is the timeout of all requests for one CRD together.
 	sourceTimeout = 30 * time.Second
 )
 
-// defaultKey is the key of a ConfigMap that holds a definition, unless the PublishedResource names another.
+// defaultKey is the key in the ConfigMap if the PublishedResource names none.
 const defaultKey = "crd.yaml"
 
-// What messages call the fields of a source.
+// Names of the fields in messages.
 const (
 	fieldHosting    = "spec.api.schemaFrom.hostingCluster"
 	fieldSyncTarget = "spec.api.schemaFrom.syncTarget"
@@ -69,7 +70,8 @@ const (
 	fieldInstall    = "spec.installCRD"
 )
 
-// reconcileSchema makes the schema if one is needed, and tells what is known of it.
+// reconcileSchema creates the schema if the PublishedResource needs one, and returns the outcome. A problem is part of the
+// outcome; the error is for a retry.
 func (c *Controller) reconcileSchema(ctx context.Context, resource *synchubv1alpha1.PublishedResource) (outcome, error) {
 	var found outcome
 	var problem *problem
@@ -85,7 +87,7 @@ func (c *Controller) reconcileSchema(ctx context.Context, resource *synchubv1alp
 	return found, nil
 }
 
-// ensureSchema fills in the outcome. What the operator must cure, or wait for, is a [*problem].
+// ensureSchema fills in the outcome. The error is a [*problem] if the operator must act or wait.
 func (c *Controller) ensureSchema(ctx context.Context, resource *synchubv1alpha1.PublishedResource, found *outcome) error {
 	source, err := publishedresource.APISourceOf(&resource.Spec)
 	if err != nil || source != publishedresource.OwnSchema {
@@ -119,7 +121,8 @@ func (c *Controller) ensureSchema(ctx context.Context, resource *synchubv1alpha1
 	return nil
 }
 
-// createSchema makes sure that the schema exists. One that does is as it should be: its name says what is in it.
+// createSchema creates the schema unless it exists. An existing schema is never compared: its name is a hash of its
+// content.
 func (c *Controller) createSchema(ctx context.Context, schema *apisv1alpha1.APIResourceSchema) error {
 	provider := c.Provider.GetClient()
 	err := provider.Get(ctx, types.NamespacedName{Name: schema.Name}, &apisv1alpha1.APIResourceSchema{})
@@ -137,11 +140,11 @@ func (c *Controller) createSchema(ctx context.Context, schema *apisv1alpha1.APIR
 	return nil
 }
 
-// errReadPending means that the target is being asked.
+// errReadPending means that a read of the CRD from the target is running.
 var errReadPending = errors.New("the target is being asked for the definition")
 
-// getDefinition returns the definition, under the names of the targets, with why it cannot be installed elsewhere. It says when to
-// look again.
+// getDefinition returns the CRD with the names that targets use, and why it cannot be installed on other targets. It sets
+// requeueAfter of the outcome.
 func (c *Controller) getDefinition(ctx context.Context, resource *synchubv1alpha1.PublishedResource, found *outcome) (definition *apiextensionsv1.CustomResourceDefinition, notInstallable, err error) {
 	from := resource.Spec.API.SchemaFrom
 	if from != nil && from.SyncTarget != nil {
@@ -191,7 +194,7 @@ func (c *Controller) fromConfigMap(ctx context.Context, from *synchubv1alpha1.Co
 	return definition, nil
 }
 
-// fromTarget asks the target of a SyncTarget, and listens for changes there.
+// fromTarget reads the CRD from the target of a SyncTarget and subscribes to changes there.
 func (c *Controller) fromTarget(ctx context.Context, resource *synchubv1alpha1.PublishedResource, from *synchubv1alpha1.SyncTargetSchema, outcome *outcome) (definition *apiextensionsv1.CustomResourceDefinition, notInstallable, err error) {
 	outcome.requeueAfter = resyncInterval
 	name := fmt.Sprintf("the target of SyncTarget %s in %s", from.Name, from.Cluster)

@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
-// newTestController is one that asks nobody.
+// newTestController returns a controller without clients.
 func newTestController(t *testing.T) *Controller {
 	t.Helper()
 	return NewController(Options{
@@ -38,14 +38,14 @@ func newTestController(t *testing.T) *Controller {
 	})
 }
 
-// What can be decided without looking anywhere.
+// Some outcomes need no request to any cluster.
 func TestEnsureWithoutReading(t *testing.T) {
 	type resource = synchubv1alpha1.ResourceDescriptor
 	type source = synchubv1alpha1.APISource
 	for name, test := range map[string]struct {
 		resource resource
 		api      source
-		// field is what the problem is about; empty for a claim.
+		// field is the field that the problem names; empty for a claim.
 		field string
 	}{
 		"a claim":              {resource{Resource: "configmaps"}, source{}, ""},
@@ -92,7 +92,7 @@ func TestMayMatch(t *testing.T) {
 	}
 }
 
-// A schema that stands is left alone at first, so that what is to be synced comes first.
+// For startDelay a hub leaves an up-to-date schema alone, so that syncing objects has priority.
 func TestUpToDateSchemasAreLeftAlone(t *testing.T) {
 	ready := metav1.Condition{Type: synchubv1alpha1.ConditionSchemaReady, Status: metav1.ConditionTrue, ObservedGeneration: 2}
 	for name, test := range map[string]struct {

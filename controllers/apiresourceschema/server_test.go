@@ -32,7 +32,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-// definition is that of gadgets.<group>, whose spec has a field.
+// definition returns the manifest of the CRD gadgets.<group>, whose spec has one field.
 func definition(group, field string) string {
 	return fmt.Sprintf(`
 apiVersion: apiextensions.k8s.io/v1
@@ -48,7 +48,7 @@ spec:
 `, group, field)
 }
 
-// configMap holds a text under a key.
+// configMap returns the manifest of a ConfigMap with one key.
 func configMap(name, key, text string) string {
 	return fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: default}, data: {%s: %q}}", name, key, text)
 }
@@ -62,7 +62,7 @@ func TestSchemaFromTheHostingCluster(t *testing.T) {
 	w.becomes(t, "gadgets-here", apiresourceschema.ReasonNotServed, "spec.resource: the hosting cluster does not serve it")
 	w.hasEvent(t, "gadgets-here", apiresourceschema.ReasonNotServed)
 
-	// It comes, and is seen by its event.
+	// The event of a new CRD leads to a schema.
 	w.apply(t, hosting, definition(group, "first"))
 	first := w.becomes(t, "gadgets-here", apiresourceschema.ReasonCreated, "The APIResourceSchema is v")
 	w.hasEvent(t, "gadgets-here", apiresourceschema.ReasonCreated, first)
@@ -70,19 +70,19 @@ func TestSchemaFromTheHostingCluster(t *testing.T) {
 		t.Errorf("got %+v", versions)
 	}
 
-	// It changes: a new schema, and the old one is kept.
+	// A changed CRD leads to a new schema, and the old one is kept.
 	w.apply(t, hosting, definition(group, "second"))
 	second := w.changes(t, "gadgets-here", first)
 	w.hasEvent(t, "gadgets-here", apiresourceschema.ReasonSchemaChanged, first, second)
 	w.schemaNamed(t, first)
 
-	// It changes back: the old one serves again.
+	// If the CRD changes back, the first schema is used again.
 	w.apply(t, hosting, definition(group, "first"))
 	if third := w.changes(t, "gadgets-here", second); third != first {
 		t.Errorf("want %s, got %s", first, third)
 	}
 
-	// It goes: nothing is taken away.
+	// A deleted CRD changes nothing.
 	if err := framework.Delete(t.Context(), w.Targets[hosting].Config, definitions, "", "gadgets."+group); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestSchemaFromTheHostingCluster(t *testing.T) {
 	w.hasEvent(t, "gadgets-here", apiresourceschema.ReasonNotServed, first)
 }
 
-// What another hub publishes is left alone, until it is handed over.
+// The controller leaves a PublishedResource of another hub alone until status.hub is handed over.
 func TestResourceOfAnotherHub(t *testing.T) {
 	w := sharedTestEnv(t)
 	const group = "hubs.example.com"
@@ -127,7 +127,7 @@ func TestSchemaOfBuiltInKinds(t *testing.T) {
 			t.Errorf("%s: %s", name, schema)
 		}
 	}
-	// Only a real definition can be installed.
+	// Only an API with a CRD of its own can be installed.
 	w.publish(t, "jobs", "{resource: {group: batch, resource: jobs}, installCRD: true}")
 	w.publish(t, "leases", "{resource: {group: networking.k8s.io, resource: ingresses}, installCRD: true}")
 	w.becomes(t, "jobs", apiresourceschema.ReasonInvalid, "spec.installCRD: ")
@@ -150,7 +150,7 @@ func TestSchemaFromATarget(t *testing.T) {
 	if versions := w.schemaNamed(t, first).Spec.Versions; len(versions) != 1 || versions[0].Name != "v1" {
 		t.Errorf("got %+v", versions)
 	}
-	// What is to be installed is whole, and under its own name.
+	// The CRD to install is complete and has its own name.
 	eventually(t, func(g Gomega) {
 		installed := w.installed("by-path")
 		g.Expect(installed).NotTo(BeNil())
@@ -169,11 +169,11 @@ func TestSchemaFromATarget(t *testing.T) {
 		w.becomes(t, name, apiresourceschema.ReasonSchemaMissing, "spec.api.schemaFrom.syncTarget: the hub sees no SyncTarget")
 	}
 
-	// A change there is seen by its event.
+	// The event of a changed CRD on the target leads to a new schema.
 	w.apply(t, florin, definition(group, "second"))
 	second := w.changes(t, "by-path", first)
 
-	// The target goes away, and nothing else.
+	// If the target goes down, mailboxes keep the schema.
 	if err := w.Targets[florin].Kill9(); err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestSchemaFromATarget(t *testing.T) {
 	if kept != second || w.installed("by-path") == nil {
 		t.Errorf("want %s, got %s", second, kept)
 	}
-	// It comes back, and is asked again.
+	// After the target is up again, the controller reads from it again.
 	if err := w.Targets[florin].Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestSchemaFromAConfigMap(t *testing.T) {
 	}
 }
 
-// A schema that somebody removed is made again.
+// A schema that somebody deleted is created again.
 func TestSchemaThatWasRemoved(t *testing.T) {
 	w := sharedTestEnv(t)
 	const group = "removed.example.com"
@@ -234,7 +234,7 @@ func TestSchemaThatWasRemoved(t *testing.T) {
 	})
 }
 
-// What targets are given goes with the wish, not with the schema.
+// The CRD to install is removed with spec.installCRD, not with the schema.
 func TestDefinitionToInstall(t *testing.T) {
 	w := sharedTestEnv(t)
 	const group = "installed.example.com"

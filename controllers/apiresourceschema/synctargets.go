@@ -35,28 +35,28 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// ErrNoSyncTarget means that the hub sees no SyncTarget of that name.
+// ErrNoSyncTarget means that no inventory workspace shows a SyncTarget of that name.
 var ErrNoSyncTarget = errors.New("there is no such SyncTarget")
 
-// Targets find the targets of SyncTargets.
+// Targets looks up connections by SyncTarget.
 type Targets interface {
-	// Find returns the connection of a SyncTarget, which is nil while there is none. The workspace is given by its path or
-	// by the name of its logical cluster. The error is [ErrNoSyncTarget] if the hub sees none.
+	// Find returns the connection of a SyncTarget, or nil while the hub has none. workspace is a path or the name of a
+	// logical cluster. The error is [ErrNoSyncTarget] if the hub does not find the SyncTarget.
 	Find(ctx context.Context, workspace, name string) (*targets.Connection, error)
 }
 
-// Inventories are the workspaces that bind the inventory export.
+// Inventories provides the clusters of the workspaces that bind the inventory export.
 type Inventories interface {
-	// GetCluster returns one by the name of its logical cluster.
+	// GetCluster returns an inventory by the name of its logical cluster.
 	GetCluster(ctx context.Context, name multicluster.ClusterName) (cluster.Cluster, error)
 }
 
-// Bindings list what all workspaces have bound of the inventory export.
+// Bindings lists the APIBindings of all workspaces to the inventory export.
 type Bindings interface {
 	List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error
 }
 
-// SyncTargets find targets by what the inventory export shows.
+// SyncTargets implements [Targets] with the inventory caches and the registry of connections.
 type SyncTargets struct {
 	Inventories Inventories
 	Bindings    Bindings
@@ -65,7 +65,7 @@ type SyncTargets struct {
 
 var _ Targets = &SyncTargets{}
 
-// Find returns the connection of a SyncTarget.
+// Find implements [Targets].
 func (s *SyncTargets) Find(ctx context.Context, workspace, name string) (*targets.Connection, error) {
 	logicalCluster, err := s.resolve(ctx, workspace)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *SyncTargets) Find(ctx context.Context, workspace, name string) (*target
 	return connection, nil
 }
 
-// resolve returns the name of a workspace's logical cluster. kcp writes the path of a workspace on each of its bindings.
+// resolve returns the logical cluster of a workspace path. kcp annotates each APIBinding with the path of its workspace.
 func (s *SyncTargets) resolve(ctx context.Context, workspace string) (logicalcluster.Name, error) {
 	if !strings.Contains(workspace, ":") {
 		return logicalcluster.Name(workspace), nil

@@ -56,17 +56,17 @@ import (
 
 const (
 	startLimit = 5 * time.Minute
-	// patience is how long a test waits for what must happen.
+	// patience is the timeout of waits in these tests.
 	patience = 3 * time.Minute
 )
 
-// The clusters of this package: PublishedResources are in hosting, SyncTargets stand for the others.
+// The clusters of this package: hosting holds the PublishedResources, the others are targets of SyncTargets.
 const (
 	hosting = "hosting"
 	florin  = "florin"
 )
 
-// testEnv are the servers of this package, and the controller that works there.
+// testEnv holds the servers of this package and the running controller.
 type testEnv struct {
 	*servers.Environment
 	dir     string
@@ -79,7 +79,7 @@ type testEnv struct {
 	definitions []publishedresource.CRDInstallation
 }
 
-// shared is the world of this package, made by the first test that needs it.
+// shared is the environment of this package, created by the first test that needs it.
 var shared = struct {
 	sync.Mutex
 	*testEnv
@@ -107,7 +107,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// sharedTestEnv returns the world, with the controller at work.
+// sharedTestEnv returns the environment with the running controller.
 func sharedTestEnv(t *testing.T) *testEnv {
 	t.Helper()
 	shared.Lock()
@@ -155,7 +155,7 @@ func (w *testEnv) start(ctx context.Context) error {
 	return w.work()
 }
 
-// work runs the controller until the world is stopped.
+// work runs the controller until the environment is stopped.
 func (w *testEnv) work() error {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, eventsv1.AddToScheme, apisv1alpha1.AddToScheme, edgev2alpha1.AddToScheme, synchubv1alpha1.AddToScheme} {

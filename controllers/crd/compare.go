@@ -30,8 +30,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
 
-// missingVersions returns, each once and in order, the versions of observed that desired lacks and that must not be taken away: those
-// that are served, those that objects are stored in, and those that are newer than all of desired.
+// missingVersions returns the versions of observed that desired lacks and the hub must not remove: served versions, stored versions,
+// and versions newer than all of desired. The result is sorted, without duplicates.
 func missingVersions(observed, desired *apiextensionsv1.CustomResourceDefinition) []string {
 	var known []string
 	for _, v := range desired.Spec.Versions {
@@ -53,7 +53,7 @@ func missingVersions(observed, desired *apiextensionsv1.CustomResourceDefinition
 	return slices.SortedFunc(maps.Keys(missing), version.CompareKubeAwareVersionStrings)
 }
 
-// newestVersion returns the version that Kubernetes prefers; empty for none.
+// newestVersion returns the version that Kubernetes prefers, empty if there are no versions.
 func newestVersion(versions []string) string {
 	if len(versions) == 0 {
 		return ""
@@ -61,8 +61,8 @@ func newestVersion(versions []string) string {
 	return slices.MaxFunc(versions, version.CompareKubeAwareVersionStrings)
 }
 
-// isUpToDate tells whether observed holds all that desired says, and no more where that matters. Of labels and annotations only
-// ours count.
+// isUpToDate reports whether observed equals desired in spec and in the hub's own labels and annotations. It ignores all other
+// labels and annotations.
 func isUpToDate(desired, observed *apiextensionsv1.CustomResourceDefinition) bool {
 	ours, err := canonicalContent(desired)
 	if err != nil {
@@ -72,7 +72,7 @@ func isUpToDate(desired, observed *apiextensionsv1.CustomResourceDefinition) boo
 	return err == nil && bytes.Equal(ours, theirs)
 }
 
-// canonicalContent is what of a definition is the hub's business. Equal contents are equal byte by byte.
+// canonicalContent returns the parts of a CRD that the hub manages. Equal contents are equal byte by byte.
 func canonicalContent(crd *apiextensionsv1.CustomResourceDefinition) ([]byte, error) {
 	spec, err := canonicalSpec(&crd.Spec)
 	if err != nil {
@@ -86,7 +86,7 @@ func canonicalContent(crd *apiextensionsv1.CustomResourceDefinition) ([]byte, er
 	return append(head, spec...), err
 }
 
-// fingerprint stands for a content.
+// fingerprint is the hash of a canonical content.
 type fingerprint [sha256.Size]byte
 
 func fingerprintOf(crd *apiextensionsv1.CustomResourceDefinition) fingerprint {
@@ -97,8 +97,8 @@ func fingerprintOf(crd *apiextensionsv1.CustomResourceDefinition) fingerprint {
 	return sha256.Sum256(text)
 }
 
-// canonicalSpec returns the spec as JSON by value: what is raw in it, such as defaults, may have been written with its keys in
-// any order, and a number in several ways.
+// canonicalSpec returns the spec as canonical JSON. Raw values in it, such as defaults, may have been written with their keys in any
+// order, and with numbers in several notations.
 func canonicalSpec(spec *apiextensionsv1.CustomResourceDefinitionSpec) ([]byte, error) {
 	defaulted := *spec
 	apiextensionsv1.SetDefaults_CustomResourceDefinitionSpec(&defaulted)

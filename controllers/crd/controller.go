@@ -31,29 +31,29 @@ import (
 )
 
 const (
-	// maxConcurrentReconciles is how many definitions of one target are looked at together.
+	// maxConcurrentReconciles is how many CRDs of one target are reconciled concurrently.
 	maxConcurrentReconciles = 4
-	// What failed is tried again after firstRetry, then each time twice as late, up to lastRetry.
+	// A failed reconcile is retried after minRetryDelay. The delay doubles each time, up to maxRetryDelay.
 	minRetryDelay = 100 * time.Millisecond
 	maxRetryDelay = 5 * time.Minute
-	// debounceDelay is how long a definition that changes is left alone before it is looked at: API servers change one several
-	// times before they serve it.
+	// debounceDelay is the delay from an event of a CRD to its reconcile: API servers change a CRD several times before they
+	// serve it.
 	debounceDelay = 100 * time.Millisecond
 )
 
-// Options are what a keeper needs.
+// Options are the dependencies of a [Controller].
 type Options struct {
 	Connection *targets.Connection
 	Owner      ownership.Owner
-	// OnChange is called when a state changed, other than by [Keeper.SetInstallations]. It must return at once.
+	// OnChange is called when a state changed, except by [Controller.SetInstallations]. It must not block.
 	OnChange func()
 	Clock    clock.Clock
 	Log      logr.Logger
 }
 
-// Controller keeps all definitions in sync that one target must have. It looks at one once when it is wanted, and then when the
-// target says that it changed; what failed is tried again with growing waits. While the target is away it does nothing.
-// Create it with [New] and run it with [Keeper.Run].
+// Controller keeps all CRDs in sync that one target must have. It reconciles a CRD when it is first desired and when the target
+// reports a change of it, and retries failures with backoff. While the target is down it does nothing. Create it with [New] and
+// run it with [Controller.Run].
 type Controller struct {
 	Options
 	installer *Installer
@@ -62,22 +62,22 @@ type Controller struct {
 
 	lock    sync.Mutex
 	entries map[schema.GroupResource]*entry
-	// activeReconciles is how many are being looked at now.
+	// activeReconciles is the number of running reconciles.
 	activeReconciles int
 }
 
-// entry is a definition that is, or was, wanted.
+// entry is the state of a CRD that is, or was, desired.
 type entry struct {
-	// desired is nil if it is not any more.
+	// desired is nil if the CRD is no longer desired.
 	desired *Installation
 	state   State
-	// due is when to look at it; zero for never, unless something happens.
+	// due is when to reconcile the CRD; zero for never without an event.
 	due time.Time
-	// failing is true if the last look ended with an error, looking while one is under way.
+	// failing is true if the last reconcile returned an error. reconciling is true while a reconcile is running.
 	failing, reconciling bool
 }
 
-// New returns a keeper for which the target need not have anything yet.
+// New returns a controller without any desired CRD.
 func New(options Options) *Controller {
 	return &Controller{
 		Options:   options,
@@ -88,8 +88,8 @@ func New(options Options) *Controller {
 	}
 }
 
-// SetInstallations makes exactly these the definitions that the target must have; of two for one resource the first counts. What is not
-// wanted any more stays on the target. It may be called at any time, and costs nothing for what is as it was.
+// SetInstallations replaces the set of CRDs that the target must have. If two are for the same resource, the first counts. CRDs that
+// are no longer desired stay on the target. It may be called at any time, and does no work for unchanged installations.
 func (k *Controller) SetInstallations(all []Installation) {
 	k.lock.Lock()
 	defer k.lock.Unlock()
@@ -111,7 +111,7 @@ func (k *Controller) SetInstallations(all []Installation) {
 	k.alarm.Ring()
 }
 
-// addInstallation makes one definition wanted. The caller holds the lock.
+// addInstallation makes one CRD desired. The caller holds the lock.
 func (k *Controller) addInstallation(resource schema.GroupResource, desired *Installation) {
 	found, ok := k.entries[resource]
 	switch {
@@ -127,13 +127,13 @@ func (k *Controller) addInstallation(resource schema.GroupResource, desired *Ins
 	k.limiter.Forget(resource)
 }
 
-// stopManaging leaves a definition on the target that nobody wants any more. The caller holds the lock.
+// stopManaging leaves a CRD that is no longer desired on the target. The caller holds the lock.
 func (k *Controller) stopManaging(resource schema.GroupResource, entry *entry) {
 	entry.due, entry.failing = time.Time{}, false
 	k.limiter.Forget(resource)
 	switch {
 	case entry.reconciling:
-		// What becomes of it is seen when that has ended.
+		// recordResult calls stopManaging again when the reconcile has ended.
 	case entry.state.Installed:
 		k.installer.forget(resource)
 		entry.state = State{
@@ -150,7 +150,7 @@ func pendingState() State {
 	return State{Reason: ReasonPending, Message: "The target was not looked at yet."}
 }
 
-// States returns what is known of each definition that is wanted, and of those that were and that the hub has left.
+// States returns the states of the desired CRDs, and of those that the hub installed and no longer manages.
 func (k *Controller) States() map[schema.GroupResource]State {
 	k.lock.Lock()
 	defer k.lock.Unlock()

@@ -32,7 +32,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/crd"
 )
 
-// It runs before the tests that run in parallel, since it looks at what the whole process does.
+// A stopped controller leaves no goroutine behind. The test runs before the parallel ones, because it inspects the whole process.
 func TestControllerLeaksNothing(t *testing.T) {
 	g, way := NewWithT(t), newConnectedTarget(t)
 	source, slow := unique("v1"), unique("v1")
@@ -41,7 +41,7 @@ func TestControllerLeaksNothing(t *testing.T) {
 	keeper.waitForReason(t, source, crd.ReasonInSync)
 	g.Expect(goroutines(t)).To(BeNumerically(">", 0), "else this test shows nothing")
 
-	// It ends in the middle of a request too.
+	// The controller stops in the middle of a request, too.
 	arrived := make(chan struct{})
 	var once sync.Once
 	way.interfere.Store(new(func(_ http.ResponseWriter, request *http.Request) bool {
@@ -60,7 +60,7 @@ func TestControllerLeaksNothing(t *testing.T) {
 	g.Expect(keeper.state(slow).Reason).To(Equal(crd.ReasonPending), "that it ended is no failure")
 	g.Expect(keeper.changes.Load()).To(Equal(changes))
 
-	// And while the target is away.
+	// It also stops while the target is down.
 	far := newConnectedTarget(t)
 	far.interfere.Store(new(func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) }))
 	eventually(t, func(g Gomega) {
@@ -74,7 +74,7 @@ func TestControllerLeaksNothing(t *testing.T) {
 	g.Expect(goroutines(t)).To(BeZero())
 	g.Expect(far.reads(source.Name)).To(BeEmpty())
 
-	// Nobody listens any more.
+	// The stopped controllers have no subscriptions left.
 	witness := startController(t, way)
 	witness.SetInstallations([]crd.Installation{installationOf(source)})
 	witness.waitForReason(t, source, crd.ReasonInSync)
@@ -86,7 +86,7 @@ func TestControllerLeaksNothing(t *testing.T) {
 	g.Expect(goroutines(t)).To(BeZero())
 }
 
-// goroutines counts those that are in code of a keeper.
+// goroutines counts the goroutines that run code of a controller.
 func goroutines(t *testing.T) int {
 	t.Helper()
 	var text strings.Builder
@@ -96,7 +96,7 @@ func goroutines(t *testing.T) int {
 	return strings.Count(text.String(), "crd.(*Controller).")
 }
 
-// waitForProbe returns when the target was probed a few times more.
+// waitForProbe returns after a few more probes of the target.
 func waitForProbe(t *testing.T, way *testTarget) {
 	t.Helper()
 	before := way.probes()
@@ -106,8 +106,8 @@ func waitForProbe(t *testing.T, way *testTarget) {
 	})
 }
 
-// What the target's discovery says just after a definition went is not believed for long. Definitions of other tests would
-// make the connection forget it anyway, so it runs before them.
+// Discovery results from the moment after a CRD was deleted are checked again soon. CRDs of other tests would invalidate the
+// connection's discovery cache anyway, so this test runs before them.
 func TestControllerRechecksDiscovery(t *testing.T) {
 	g, ctx, way := NewWithT(t), t.Context(), newConnectedTarget(t)
 	source := unique("v1")
@@ -131,7 +131,7 @@ func TestControllerRechecksDiscovery(t *testing.T) {
 	g.Expect(getCRD(ctx, g, t, source.Name).UID).NotTo(Equal(before.UID))
 }
 
-// What happens before changes are told, but after it was looked at, is not missed.
+// A change between the first read and the start of the watch is not missed.
 func TestControllerRechecksOnceTheWatchHasSynced(t *testing.T) {
 	t.Parallel()
 	g, ctx, way := NewWithT(t), t.Context(), newConnectedTarget(t)
@@ -159,7 +159,7 @@ func TestControllerRechecksOnceTheWatchHasSynced(t *testing.T) {
 	g.Expect(keeper.waitForReason(t, source, crd.ReasonInSync).Installed).To(BeTrue())
 }
 
-// A few are looked at together, so that one slow answer holds up nothing and many do not fill the target.
+// A few CRDs are reconciled concurrently. So one slow response delays nothing, and many CRDs do not overload the target.
 func TestControllerBoundsConcurrency(t *testing.T) {
 	t.Parallel()
 	const limit = 4
@@ -188,7 +188,7 @@ func TestControllerBoundsConcurrency(t *testing.T) {
 	keeper := startController(t, way)
 	keeper.SetInstallations(all)
 	eventually(t, func(g Gomega) { g.Expect(now.Load()).To(BeEquivalentTo(limit)) })
-	// Whatever else were to come would come while others come and go.
+	// A further request would have come by the time of some more probes.
 	waitForProbe(t, way)
 	release()
 	eventually(t, func(g Gomega) {
@@ -199,11 +199,11 @@ func TestControllerBoundsConcurrency(t *testing.T) {
 	g.Expect(most.Load()).To(BeEquivalentTo(limit))
 }
 
-// Nothing is tried while the target is away, and everything when it comes.
+// The controller tries nothing while the target is down, and everything when it is up again.
 func TestControllerWaitsForTheTarget(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	// By this clock the target is probed only when somebody doubts it.
+	// With this clock the target is probed only when a caller asks for a probe.
 	way := newTestTarget(t, clocktesting.NewFakeClock(time.Now()))
 	source, second := unique("v1"), unique("v1")
 	var away atomic.Bool
@@ -235,7 +235,7 @@ func TestControllerWaitsForTheTarget(t *testing.T) {
 	keeper.waitForReason(t, source, crd.ReasonInSync)
 	keeper.waitForReason(t, second, crd.ReasonInSync)
 
-	// It goes away when something must be written.
+	// The target goes down when the controller must write.
 	changed := source.DeepCopy()
 	changed.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties = nil
 	away.Store(true)
@@ -246,6 +246,6 @@ func TestControllerWaitsForTheTarget(t *testing.T) {
 	comesBack()
 	keeper.waitForReason(t, source, crd.ReasonInSync)
 	g.Expect(getCRD(t.Context(), g, t, source.Name).Spec.Versions[0].Schema.OpenAPIV3Schema.Properties).To(BeEmpty())
-	// A look at the other one may have been under way, or due, when the target went away.
+	// A reconcile of the other CRD may have been running, or due, when the target went down.
 	keeper.waitForReason(t, second, crd.ReasonInSync)
 }

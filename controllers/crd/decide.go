@@ -28,57 +28,56 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
 
-// Action is what to do about one definition on a target.
+// Action is the decision about one CRD on a target.
 type Action string
 
 const (
-	// ActionNone: it is in sync.
+	// ActionNone: the CRD is in sync.
 	ActionNone Action = "None"
-	// ActionInstall creates it.
+	// ActionInstall creates the CRD.
 	ActionInstall Action = "Install"
-	// ActionUpdate applies the desired one to the one observed, fenced by its UID.
+	// ActionUpdate applies the desired CRD to the observed one. The request carries the UID of the observed CRD.
 	ActionUpdate Action = "Update"
-	// ActionWait leaves it alone until it changes: it is being deleted, or not established yet.
+	// ActionWait leaves the CRD alone until it changes: it is being deleted, or is not established yet.
 	ActionWait Action = "Wait"
-	// ActionForeign leaves it alone: it is somebody else's.
+	// ActionForeign leaves the CRD alone: the hub does not own it.
 	ActionForeign Action = "Foreign"
-	// ActionNewer leaves it alone: it has versions that the desired one lacks.
+	// ActionNewer leaves the CRD alone: it has versions that the desired one lacks.
 	ActionNewer Action = "Newer"
 )
 
-// Reasons of a [Decision] and a [State], in the form of condition reasons. Those of failures are with [Installer].
+// Reasons of a [Decision] and a [State], in the form of condition reasons. The reasons of failures are declared in errors.go.
 const (
-	// ReasonMissing: the target does not have the definition.
+	// ReasonMissing: the target does not have the CRD.
 	ReasonMissing = "Missing"
-	// ReasonInSync: the target has the definition as it must, and serves it.
+	// ReasonInSync: the CRD on the target equals the desired one, and the target serves it.
 	ReasonInSync = "InSync"
-	// ReasonChanged: the definition on the target is not as it must be.
+	// ReasonChanged: the CRD on the target differs from the desired one.
 	ReasonChanged = "Changed"
-	// ReasonNotEstablished: the API server does not serve the definition yet, or cannot.
+	// ReasonNotEstablished: the API server does not serve the CRD yet, or cannot.
 	ReasonNotEstablished = "NotEstablished"
-	// ReasonTerminating: the definition is being deleted.
+	// ReasonTerminating: the CRD is being deleted.
 	ReasonTerminating = "Terminating"
-	// ReasonNotOwned: the definition is somebody else's and used as it is.
+	// ReasonNotOwned: the hub does not own the CRD, and uses it as it is.
 	ReasonNotOwned = "NotOwned"
-	// ReasonNewer: the definition has versions that the hub would take away.
+	// ReasonNewer: the CRD has versions that the hub would remove.
 	ReasonNewer = "Newer"
-	// ReasonVersionNotServed: the definition does not serve the version that objects are written in.
+	// ReasonVersionNotServed: the CRD does not serve the version in which the hub writes objects.
 	ReasonVersionNotServed = "VersionNotServed"
 )
 
-// Decision is what to do about one definition on a target, and why.
+// Decision is the action for one CRD on a target, and the reason.
 type Decision struct {
 	Action Action
-	// Reason is one of the Reason constants; Message is a sentence for people.
+	// Reason is one of the Reason constants. Message is a sentence for users.
 	Reason, Message string
-	// Usable is true if the target serves the version that objects are written in by the definition observed.
+	// Usable is true if the observed CRD serves the version in which the hub writes objects.
 	Usable bool
-	// Installed is true if the definition observed is the hub's.
+	// Installed is true if the hub owns the observed CRD.
 	Installed bool
 }
 
-// Decide compares what a target must have, as [Desired] returns it, with what it has; nil stands for none. The version is
-// the one that objects are written in.
+// Decide compares the CRD that a target must have, as [Desired] returns it, with the observed one, nil if there is none. version is the version in which the hub writes objects.
 func Decide(desired, observed *apiextensionsv1.CustomResourceDefinition, owner ownership.Owner, version string) Decision {
 	if observed == nil {
 		return Decision{Action: ActionInstall, Reason: ReasonMissing, Message: "The target does not have the definition."}
@@ -102,11 +101,11 @@ func Decide(desired, observed *apiextensionsv1.CustomResourceDefinition, owner o
 	return decision
 }
 
-// leaveAlone makes of a decision one that leaves the definition alone, though it may be of use.
+// leaveAlone returns the decision with an action that does not touch the CRD. The CRD may be usable all the same.
 func (d Decision) leaveAlone(action Action, reason, why string) Decision {
 	d.Action = action
 	if !d.Usable {
-		// What is wrong with it comes first.
+		// The reason why the CRD is unusable takes precedence.
 		d.Message = why + ". " + d.Message
 		return d
 	}
@@ -114,7 +113,7 @@ func (d Decision) leaveAlone(action Action, reason, why string) Decision {
 	return d
 }
 
-// usability tells whether a definition can be used for objects in the version.
+// usability returns ReasonInSync if a CRD can be used for objects in the version, else the reason why not.
 func usability(observed *apiextensionsv1.CustomResourceDefinition, version string) (reason, message string) {
 	switch {
 	case observed.DeletionTimestamp != nil:
@@ -128,7 +127,7 @@ func usability(observed *apiextensionsv1.CustomResourceDefinition, version strin
 	}
 }
 
-// namesProblem says which of the definition's names are taken by another one.
+// namesProblem says which names of the CRD are taken by another CRD, empty if none are.
 func namesProblem(observed *apiextensionsv1.CustomResourceDefinition) string {
 	condition := apihelpers.FindCRDCondition(observed, apiextensionsv1.NamesAccepted)
 	if condition == nil || condition.Status != apiextensionsv1.ConditionFalse {
@@ -137,14 +136,14 @@ func namesProblem(observed *apiextensionsv1.CustomResourceDefinition) string {
 	return fmt.Sprintf(" Its names are not accepted: %s (%s).", condition.Message, condition.Reason)
 }
 
-// Why a definition with our mark is not ours.
+// Reasons why the hub does not own a CRD that has its mark.
 var (
 	errForeign      = errors.New("somebody else installed it")
 	errNotInstalled = errors.New("it came from a mailbox, as an object")
 	errNotLabelled  = errors.New("somebody has taken the hub's label " + InstalledByLabel + " off it")
 )
 
-// checkOwned tells why the definition is not one that the owner installed; nil if it is.
+// checkOwned returns nil if the owner installed the CRD, else an error that says why not.
 func checkOwned(observed *apiextensionsv1.CustomResourceDefinition, owner ownership.Owner) error {
 	mark, err := owner.Verify(observed.Annotations, ownership.Self{Group: apiextensionsv1.GroupName, Kind: crdKind, Name: observed.Name})
 	switch {

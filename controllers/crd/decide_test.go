@@ -30,9 +30,9 @@ import (
 )
 
 type decideCase struct {
-	// version is v2 unless said.
+	// version defaults to v2.
 	version string
-	// wanted changes the source, observed what the target has of it.
+	// wanted changes the source, observed the CRD that the target has of it.
 	wanted, observed func(*apiextensionsv1.CustomResourceDefinition)
 
 	action            crd.Action
@@ -40,7 +40,7 @@ type decideCase struct {
 	usable, installed bool
 }
 
-// withMark returns what puts a mark on a definition that differs from ours.
+// withMark returns a function that changes the mark of a CRD and seals it again.
 func withMark(change func(*ownership.Mark)) func(*apiextensionsv1.CustomResourceDefinition) {
 	return func(object *apiextensionsv1.CustomResourceDefinition) {
 		mark, err := ownership.ParseMark(object.Annotations[ownership.MarkAnnotation])
@@ -251,7 +251,7 @@ func TestDecide(t *testing.T) {
 	g.Expect(missing.Usable || missing.Installed).To(BeFalse())
 }
 
-// However the same is written, it is the same.
+// Equal specs are equal in whatever notation.
 func TestDecideComparesByValue(t *testing.T) {
 	t.Parallel()
 	const manifest = `

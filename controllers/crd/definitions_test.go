@@ -29,7 +29,7 @@ import (
 
 var testOwner = ownership.Owner{Hub: "hub", SyncTarget: "sync-target", Sealer: ownership.NewSealer([]byte("key"))}
 
-// parse returns the definition of a manifest.
+// parse returns the CRD of a manifest.
 func parse(t *testing.T, manifest string) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{}
@@ -39,7 +39,7 @@ func parse(t *testing.T, manifest string) *apiextensionsv1.CustomResourceDefinit
 	return crd
 }
 
-// newCRD returns a definition of the plural with the versions, each of which is served. The last one is stored.
+// newCRD returns a CRD of the plural with the versions, all of them served. The last one is the storage version.
 func newCRD(plural, kind string, versions ...string) *apiextensionsv1.CustomResourceDefinition {
 	result := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group},
@@ -60,15 +60,15 @@ func newCRD(plural, kind string, versions ...string) *apiextensionsv1.CustomReso
 	return result
 }
 
-// group is that of the definitions which tests make up.
+// group is the API group of the CRDs that tests make up.
 const group = "tests.example.org"
 
-// installationOf returns what a PublishedResource asks for.
+// installationOf returns the installation that a PublishedResource asks for.
 func installationOf(object *apiextensionsv1.CustomResourceDefinition) crd.Installation {
 	return crd.Installation{PublishedResource: "published", UID: "published-uid", CRD: object}
 }
 
-// desired returns what a target of ours must have.
+// desired returns the CRD that a target of testOwner must have.
 func desired(t *testing.T, object *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	result, err := crd.Desired(installationOf(object), testOwner)
@@ -78,7 +78,7 @@ func desired(t *testing.T, object *apiextensionsv1.CustomResourceDefinition) *ap
 	return result
 }
 
-// established returns the definition as a target has it that serves it.
+// established returns the CRD in the form that a serving target has.
 func established(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	result := crd.DeepCopy()
 	result.UID, result.ResourceVersion, result.Generation = "uid", "7", 3

@@ -34,36 +34,36 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
 
-// InstalledByLabel is on each definition that the hub installed; its value is [ownership.Owner.LabelValue]. It is not the
-// label of objects that came from a mailbox, so that nobody takes the definition for one of them.
+// InstalledByLabel is the label of each CRD that the hub installed. Its value is [ownership.Owner.LabelValue]. It differs from the label
+// of downsynced objects, so that such a CRD is not mistaken for one.
 const InstalledByLabel = "synchub.dev/installed-by"
 
-// unapproved is what API servers ask for on a definition of a group that belongs to Kubernetes, if it is not the original.
+// unapproved is a value of the annotation that API servers require on CRDs of a protected Kubernetes group that are not the originals.
 const unapproved = "unapproved, installed for the API of the mailboxes"
 
 const (
 	crdKind = "CustomResourceDefinition"
-	// publishedResources is what definitions are marked to come from.
+	// publishedResources is the source resource in the marks of installed CRDs.
 	publishedResources = "publishedresources"
 )
 
-// Installation is a definition that a target must have.
+// Installation is a CRD that a target must have.
 type Installation struct {
-	// PublishedResource and UID are of the PublishedResource that asks for it.
+	// PublishedResource and UID are those of the PublishedResource that asks for the CRD.
 	PublishedResource string
 	UID               types.UID
-	// CRD is the definition as its source has it. It must not change any more.
+	// CRD is the CRD of the source. It must not be changed any more.
 	CRD *apiextensionsv1.CustomResourceDefinition
-	// Version is the one that objects are written in. Empty stands for the preferred one.
+	// Version is the version in which the hub writes objects. Empty stands for the preferred one.
 	Version string
 }
 
-// resource is what the definition defines.
+// resource returns the resource that the CRD defines.
 func (w Installation) resource() schema.GroupResource {
 	return schema.GroupResource{Group: w.CRD.Spec.Group, Resource: w.CRD.Spec.Names.Plural}
 }
 
-// version is the one that the target must serve; empty if the definition serves none.
+// version returns the version that the target must serve, empty if the CRD serves none.
 func (w Installation) version() string {
 	if w.Version != "" {
 		return w.Version
@@ -71,7 +71,7 @@ func (w Installation) version() string {
 	return schemas.PreferredVersion(w.CRD)
 }
 
-// equal tells whether two ask for the same. That is cheap where they share the definition.
+// equal reports whether both installations ask for the same. That is cheap if they share the CRD.
 func (w Installation) equal(other Installation) bool {
 	if w.PublishedResource != other.PublishedResource || w.UID != other.UID || w.Version != other.Version {
 		return false
@@ -81,9 +81,9 @@ func (w Installation) equal(other Installation) bool {
 		w.CRD.Annotations[approved] == other.CRD.Annotations[approved] && apiequality.Semantic.DeepEqual(w.CRD.Spec, other.CRD.Spec)
 }
 
-// Desired returns the definition as the owner's target must have it: of the source's the spec alone, in the form in which
-// an API server stores it. Versions are not converted into each other, because the target could not reach the source's
-// webhook. The error says why no target could accept the definition.
+// Desired returns the CRD that the owner's target must have. Of the source it takes only the spec, in the form in which an API server
+// stores it. It drops the conversion between versions, because the target could not reach the source's webhook. The error says why no
+// target could accept the CRD.
 func Desired(desired Installation, owner ownership.Owner) (*apiextensionsv1.CustomResourceDefinition, error) {
 	name := desired.resource().String()
 	if desired.CRD.Spec.Group == "" || desired.CRD.Spec.Names.Plural == "" {
@@ -108,9 +108,9 @@ func Desired(desired Installation, owner ownership.Owner) (*apiextensionsv1.Cust
 	}, nil
 }
 
-// normalizeSpec returns a copy of the spec without what only the source's cluster can use.
+// normalizeSpec returns a copy of the spec without the parts that only the source's cluster can use.
 func normalizeSpec(source *apiextensionsv1.CustomResourceDefinitionSpec) (*apiextensionsv1.CustomResourceDefinitionSpec, error) {
-	// By way of JSON, which says some things in one form only that Go can say in two.
+	// The round trip through JSON unifies values that have several representations in Go.
 	text, err := json.Marshal(source)
 	if err != nil {
 		return nil, fmt.Errorf("spec: %w", err)
@@ -130,8 +130,8 @@ func normalizeSpec(source *apiextensionsv1.CustomResourceDefinitionSpec) (*apiex
 	return spec, nil
 }
 
-// moveToSchemas says in the schemas what spec.preserveUnknownFields says in definitions that once were v1beta1's. New
-// ones must not have it.
+// moveToSchemas moves spec.preserveUnknownFields, which CRDs that once were v1beta1 may have, into the schemas. API servers refuse
+// the field in new CRDs.
 func moveToSchemas(spec *apiextensionsv1.CustomResourceDefinitionSpec) {
 	spec.PreserveUnknownFields = false
 	for i := range spec.Versions {

@@ -26,7 +26,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
 
-// legacy is a definition that was v1beta1's once, with all that only its own cluster can use.
+// legacy is a CRD that once was v1beta1, with all the fields that only its own cluster can use.
 const legacy = `
 metadata:
   name: widgets.tests.example.org

@@ -14,13 +14,13 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package crd installs CustomResourceDefinitions on targets and keeps them in sync, for PublishedResources that say
-// installCRD.
+// Package crd installs CustomResourceDefinitions on targets and keeps them in sync, for PublishedResources with installCRD.
 //
-// What to do about a definition is decided by [Decide], which is pure. An [Installer] carries it out on one target, one
-// definition at a time; a [Controller] does so for all that one target must have, when something has happened.
+// A [Controller] does so for all CRDs that one target must have. It calls an [Installer], which reads one CRD, carries out the
+// decision of [Decide], and returns the resulting [State]. [Decide] and [Desired] are pure. Package syncmanager runs one
+// Controller per connection to a target and calls [Controller.SetInstallations].
 //
-// A definition is the hub's if it carries the hub's label and a mark that names the PublishedResource it was installed for.
-// Any other is used as it is. The hub never takes one over, never takes a version away that a target has, and never
-// deletes a definition, since all objects would go with it.
+// A CRD is the hub's if it has the hub's label and a mark that names the PublishedResource for which it was installed. The hub
+// uses any other CRD as it is, and never takes it over. The hub never removes a version that a target has. It never deletes a CRD,
+// because all its custom resources would be deleted, too.
 package crd

@@ -30,23 +30,23 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
-// More reasons of a [State].
+// Further reasons of a [State].
 const (
-	// ReasonPending: the target was not looked at yet.
+	// ReasonPending: the hub has not read the CRD yet.
 	ReasonPending = "Pending"
-	// ReasonNotNeeded: the target serves the API by itself.
+	// ReasonNotNeeded: the target serves the API without a CRD.
 	ReasonNotNeeded = "NotNeeded"
-	// ReasonKept: nobody wants the definition any more; it is left on the target.
+	// ReasonKept: the CRD is no longer desired, and stays on the target.
 	ReasonKept = "Kept"
-	// ReasonContended: another writer keeps changing the definition.
+	// ReasonContended: another writer keeps changing the CRD.
 	ReasonContended = "Contended"
-	// ReasonInvalid: no target accepts the definition, or this one does not.
+	// ReasonInvalid: no target accepts the CRD, or this one does not.
 	ReasonInvalid = "Invalid"
-	// ReasonForbidden: the target does not let the hub read or write definitions.
+	// ReasonForbidden: the target does not let the hub read or write CRDs.
 	ReasonForbidden = "Forbidden"
-	// ReasonTargetUnreachable: the request did not get through.
+	// ReasonTargetUnreachable: the request did not reach the target.
 	ReasonTargetUnreachable = "TargetUnreachable"
-	// ReasonFailed: anything else went wrong.
+	// ReasonFailed: any other failure.
 	ReasonFailed = "Failed"
 )
 
@@ -54,14 +54,14 @@ func stateForDecision(decision Decision) State {
 	return State{Reason: decision.Reason, Message: decision.Message, Ready: decision.Usable, Installed: decision.Installed}
 }
 
-// backoffState is the state of a definition that must not be written for a while.
+// backoffState returns the state of a CRD that the hub must not write before wait has passed.
 func backoffState(decision Decision, wait time.Duration) State {
 	state := stateForDecision(decision)
 	state.Reason, state.RequeueAfter = ReasonContended, wait
 	return state
 }
 
-// failedState returns how a request failed, as a state and as an error. What was decided tells what is there all the same.
+// failedState returns the failure of an attempt, as a state and as an error. decision supplies the other fields of the state.
 func failedState(decision Decision, attempt string, err error) (State, error) {
 	state := stateForDecision(decision)
 	state.Reason, state.Message = errorReason(err), fmt.Sprintf("Cannot %s: %s.", attempt, strings.TrimSuffix(requestmetrics.SafeMessage(err), "."))
@@ -85,14 +85,14 @@ func errorReason(err error) string {
 	}
 }
 
-// isReplaced tells whether a write was refused because the definition is not the one that was looked at.
+// isReplaced reports whether the target refused a write because the CRD has another UID than the observed one.
 func isReplaced(err error) bool {
 	const field = "metadata.uid"
 	cause, ok := apierrors.StatusCause(err, metav1.CauseTypeFieldValueInvalid)
 	return ok && cause.Field == field
 }
 
-// sentence returns an error as a sentence for people.
+// sentence returns the text of an error as a sentence for users.
 func sentence(err error) string {
 	text := err.Error()
 	return strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."

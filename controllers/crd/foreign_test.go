@@ -34,7 +34,7 @@ import (
 func TestForeign(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		// change makes of what we would have installed what somebody else has.
+		// change turns the CRD that the hub would install into a foreign one.
 		change  func(*apiextensionsv1.CustomResourceDefinition)
 		version string
 		reason  string
@@ -78,7 +78,7 @@ func TestForeign(t *testing.T) {
 			g.Expect(found.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties).To(BeEmpty())
 			g.Expect(way.writes(source.Name)).To(BeEmpty())
 
-			// Once it has made room, ours is installed.
+			// Once the foreign CRD is deleted, the hub installs its own.
 			deleteCRD(t, source.Name)
 			eventually(t, func(g Gomega) {
 				g.Expect(getCRD(ctx, g, t, source.Name).Spec.Versions[0].Schema.OpenAPIV3Schema.Properties).NotTo(BeEmpty())
@@ -88,7 +88,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// What comes between a look and a write is neither overwritten nor taken for ours.
+// A change between a read and a write is neither overwritten nor taken for the hub's.
 func TestRaces(t *testing.T) {
 	t.Parallel()
 	t.Run("somebody else installs it first", func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestRaces(t *testing.T) {
 		changed.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties = nil
 		way.beforeWriting(source.Name, func() {
 			deleteCRD(t, source.Name)
-			// The API server makes it go in the background.
+			// The API server deletes it in the background.
 			eventually(t, func(g Gomega) {
 				_, err := administrator(t).Resource(definitions).Get(ctx, source.Name, metav1.GetOptions{})
 				g.Expect(err).To(HaveOccurred())
@@ -149,7 +149,7 @@ func TestRaces(t *testing.T) {
 	})
 }
 
-// Two that fight over a definition do so less and less often, and the loser says with whom.
+// Two writers that fight over a CRD write less and less often, and the state names the other writer.
 func TestContended(t *testing.T) {
 	t.Parallel()
 	g, ctx, way, now := NewWithT(t), t.Context(), newConnectedTarget(t), clocktesting.NewFakePassiveClock(time.Now())
@@ -191,13 +191,13 @@ func TestContended(t *testing.T) {
 	g.Expect(ensure().Reason).To(Equal(crd.ReasonInSync))
 	g.Expect(repaired()).To(BeTrue())
 
-	// What must be has changed: that is no fight.
+	// A write because the desired CRD changed does not count as a repair.
 	vandalise()
 	source.Spec.Names.ShortNames = []string{source.Spec.Names.Plural + "s"}
 	g.Expect(ensure().Reason).To(Equal(crd.ReasonInSync))
 	g.Expect(repaired()).To(BeTrue())
 
-	// Whoever removes it again and again is a rival too.
+	// A writer that deletes the CRD again and again is contention, too.
 	for range 3 {
 		deleteCRD(t, source.Name)
 		eventually(t, func(g Gomega) {

@@ -77,7 +77,7 @@ func TestInstall(t *testing.T) {
 			g.Expect(installed.Spec.Conversion.Strategy).To(Equal(apiextensionsv1.NoneConverter))
 			keeper.stop()
 
-			// A hub that starts finds all in sync.
+			// A hub that starts finds everything in sync.
 			second := newConnectedTarget(t)
 			again := startController(t, second)
 			again.SetInstallations([]crd.Installation{installationOf(source)})
@@ -89,7 +89,7 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// expectClasses looks at what this package's tests have asked all targets for.
+// expectClasses checks the classes of all requests that this package's tests have made to targets.
 func expectClasses(t *testing.T) {
 	t.Helper()
 	seen := map[string]int{}
@@ -131,7 +131,7 @@ func TestUpdate(t *testing.T) {
 	keeper.waitForReason(t, first, crd.ReasonInSync)
 	g.Expect(way.writes(first.Name)).To(HaveLen(2))
 
-	// What somebody else does to it is undone.
+	// The hub undoes a change by another client.
 	_, err := administrator(t).Resource(definitions).Patch(ctx, first.Name, types.MergePatchType,
 		[]byte(`{"spec": {"names": {"shortNames": ["`+first.Spec.Names.Plural+`x"]}, "versions": [`+
 			`{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}]}}`),
@@ -141,11 +141,11 @@ func TestUpdate(t *testing.T) {
 		g.Expect(getCRD(ctx, g, t, first.Name).Spec.Versions).To(HaveLen(2))
 		g.Expect(way.writes(first.Name)).To(HaveLen(3))
 	})
-	// What is another's and not in our way stays, and is not fought against.
+	// Fields of other clients that do not conflict stay, and the hub does not fight them.
 	state := keeper.waitForReason(t, first, crd.ReasonInSync)
 	g.Expect(state.Ready).To(BeTrue())
 	g.Expect(getCRD(ctx, g, t, first.Name).Spec.Names.ShortNames).NotTo(BeEmpty())
-	// The second look begins when the first has ended.
+	// The second reconcile starts after the first has ended.
 	for range 2 {
 		reads := len(way.reads(first.Name))
 		touch(t, first.Name)
@@ -155,7 +155,7 @@ func TestUpdate(t *testing.T) {
 	g.Expect(way.writes(first.Name)).To(HaveLen(3))
 }
 
-// touch changes a definition in a way that is not the hub's business.
+// touch changes a part of a CRD that the hub does not manage.
 func touch(t *testing.T, name string) {
 	t.Helper()
 	_, err := administrator(t).Resource(definitions).Patch(t.Context(), name, types.MergePatchType,
@@ -185,7 +185,7 @@ func TestNeverDowngrades(t *testing.T) {
 	g.Expect(way.writes(newer.Name)).To(HaveLen(1))
 	g.Expect(getCRD(ctx, g, t, newer.Name).ResourceVersion).To(Equal(before.ResourceVersion))
 
-	// Who must have it older removes what is newer himself.
+	// A user who needs the older versions must remove the newer ones.
 	admin := administrator(t).Resource(definitions)
 	_, err := admin.Patch(ctx, newer.Name, types.MergePatchType, []byte(`{"spec": {"versions": [`+
 		`{"name": "v2", "served": false, "storage": false, "schema": {"openAPIV3Schema": {"type": "object"}}},`+
@@ -200,7 +200,7 @@ func TestNeverDowngrades(t *testing.T) {
 	g.Expect(getCRD(ctx, g, t, newer.Name).Spec.Versions[0].Schema.OpenAPIV3Schema.Properties).To(HaveKey("size"))
 }
 
-// One that goes is waited for, with all that it takes along, and installed anew.
+// The hub waits for a terminating CRD with all its custom resources, and then installs it again.
 func TestInstallsAgain(t *testing.T) {
 	t.Parallel()
 	g, ctx, way := NewWithT(t), t.Context(), newConnectedTarget(t)
@@ -238,7 +238,7 @@ func TestInstallsAgain(t *testing.T) {
 	g.Expect(way.writes(source.Name)).To(HaveLen(3))
 }
 
-// What the target serves by itself needs no definition.
+// An API that the target serves itself needs no CRD.
 func TestInstallsOnlyWhatIsNeeded(t *testing.T) {
 	t.Parallel()
 	g, way := NewWithT(t), newConnectedTarget(t)

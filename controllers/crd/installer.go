@@ -36,20 +36,20 @@ import (
 
 var crdResource = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 
-// State is what is known of a definition on a target.
+// State is the known state of a CRD on a target.
 type State struct {
-	// Reason is one of the Reason constants; Message is a sentence for people.
+	// Reason is one of the Reason constants. Message is a sentence for users.
 	Reason, Message string
-	// Ready is true if the target serves the API, whoever installed its definition.
+	// Ready is true if the target serves the API, with or without a CRD of the hub.
 	Ready bool
-	// Installed is true if the definition on the target is the hub's. It stays there when nobody wants it any more.
+	// Installed is true if the hub owns the CRD on the target. The CRD stays there when it is no longer desired.
 	Installed bool
-	// RequeueAfter is when to look again though nothing happens; zero for never.
+	// RequeueAfter is when to reconcile again without an event; zero for never.
 	RequeueAfter time.Duration
 }
 
-// Installer installs definitions on one target and keeps them in sync. It remembers what it wrote, so that what a target
-// does not keep is not written again and again. It is safe for concurrent use, but not for two calls about one definition.
+// Installer installs CRDs on one target and keeps them in sync. It remembers its writes, so that it does not repeat a write of which
+// the target does not keep everything. It is safe for concurrent use, except for two calls about the same CRD.
 type Installer struct {
 	connection *targets.Connection
 	owner      ownership.Owner
@@ -59,13 +59,13 @@ type Installer struct {
 	histories map[string]*writeHistory
 }
 
-// NewInstaller returns an installer that has not written anything yet.
+// NewInstaller returns an installer without any history.
 func NewInstaller(connection *targets.Connection, owner ownership.Owner, clock clock.PassiveClock) *Installer {
 	return &Installer{connection: connection, owner: owner, clock: clock, histories: map[string]*writeHistory{}}
 }
 
-// Ensure reads the definition from the target and does what is to be done about it. What it did takes effect on the target
-// a little later: look again when the definition changes. After an error it must be tried again; the state tells of it too.
+// Ensure reads the CRD from the target and brings it in sync. A write takes effect on the target a little later, so the caller must
+// call Ensure again when the CRD changes. After an error the caller must retry; the state describes the error, too.
 func (i *Installer) Ensure(ctx context.Context, wanted Installation) (State, error) {
 	desired, err := Desired(wanted, i.owner)
 	if err != nil {
@@ -89,7 +89,7 @@ func (i *Installer) historyOf(name string) *writeHistory {
 	return found
 }
 
-// forget drops what is remembered of a definition that nobody wants any more.
+// forget drops the history of a CRD that is no longer desired.
 func (i *Installer) forget(resource schema.GroupResource) {
 	i.lock.Lock()
 	defer i.lock.Unlock()
@@ -108,13 +108,13 @@ type task struct {
 func (t *task) run(ctx context.Context) (State, error) {
 	observed, err := t.get(requestmetrics.WithClass(ctx, requestmetrics.Background))
 	if err != nil {
-		// What was known of it may still be so.
+		// The last known state may still hold.
 		return failedState(Decision{Usable: t.history.ready, Installed: t.history.installed}, "read the definition", err)
 	}
 	return t.execute(requestmetrics.WithClass(ctx, requestmetrics.Extra), observed, t.install)
 }
 
-// execute does what is to be done about the definition observed. What to do if there is none is up to the caller.
+// execute carries out the decision about the observed CRD. The caller decides what install does if there is no CRD.
 func (t *task) execute(ctx context.Context, observed *observedCRD, install func(context.Context, Decision) (State, error)) (State, error) {
 	decision := Decide(t.desired, observed.crd(), t.owner, t.version)
 	switch decision.Action {
@@ -127,7 +127,7 @@ func (t *task) execute(ctx context.Context, observed *observedCRD, install func(
 	}
 }
 
-// install creates the definition, unless the target serves the API without one.
+// install creates the CRD, unless the target serves the API without one.
 func (t *task) install(ctx context.Context, decision Decision) (State, error) {
 	served, err := t.isServed(ctx)
 	switch {
@@ -154,7 +154,7 @@ func (t *task) install(ctx context.Context, decision Decision) (State, error) {
 	return t.stateAfterWrite(created)
 }
 
-// retryAfterConflict looks at the definition that has come since there was none.
+// retryAfterConflict decides again about a CRD that another client created after the read.
 func (t *task) retryAfterConflict(ctx context.Context, refused error) (State, error) {
 	observed, err := t.get(ctx)
 	if err != nil {
@@ -165,7 +165,7 @@ func (t *task) retryAfterConflict(ctx context.Context, refused error) (State, er
 	})
 }
 
-// isServed tells whether the target serves the API. It may still seem so just after the definition has gone.
+// isServed reports whether the target serves the API. Just after a CRD was deleted, it may still return true.
 func (t *task) isServed(ctx context.Context) (bool, error) {
 	resource := t.wanted.resource()
 	_, _, err := t.connection.ResolveResource(ctx, resource.WithVersion(t.version))
@@ -175,7 +175,7 @@ func (t *task) isServed(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// update brings the definition observed, which is ours, in sync.
+// update brings the observed CRD, which the hub owns, in sync.
 func (t *task) update(ctx context.Context, decision Decision, observed *observedCRD) (State, error) {
 	ours := fingerprintOf(t.desired)
 	if t.history.isKnownResponse(ours, fingerprintOf(observed.typed)) {
@@ -196,7 +196,7 @@ func (t *task) update(ctx context.Context, decision Decision, observed *observed
 	return t.stateAfterWrite(applied)
 }
 
-// stateAfterWrite judges by the target's answer.
+// stateAfterWrite derives the state from the target's response to a write.
 func (t *task) stateAfterWrite(answer *unstructured.Unstructured) (State, error) {
 	observed, err := newObservedCRD(answer)
 	if err != nil {
@@ -210,7 +210,8 @@ func (t *task) stateAfterWrite(answer *unstructured.Unstructured) (State, error)
 	return stateForDecision(decision), nil
 }
 
-// partiallyAppliedState is the state of a definition of which the target does not keep all, or others hold more.
+// partiallyAppliedState returns the state of a CRD that differs from the desired one even after a write. Either the target does not
+// keep everything, or other managers own more of it.
 func (t *task) partiallyAppliedState(observed *observedCRD) State {
 	reason, message := usability(observed.typed, t.version)
 	return State{

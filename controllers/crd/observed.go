@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
 
-// observedCRD is a definition on the target, in both forms. The nil value stands for none.
+// observedCRD is a CRD of the target, typed and unstructured. Nil means that there is none.
 type observedCRD struct {
 	typed  *apiextensionsv1.CustomResourceDefinition
 	object *unstructured.Unstructured
@@ -50,7 +50,7 @@ func newObservedCRD(object *unstructured.Unstructured) (*observedCRD, error) {
 	return &observedCRD{typed: typed, object: object}, nil
 }
 
-// toUnstructured returns what is applied: without the parts of a definition that belong to the API server.
+// toUnstructured returns the object to apply, without the fields that belong to the API server.
 func toUnstructured(desired *apiextensionsv1.CustomResourceDefinition) (*unstructured.Unstructured, error) {
 	text, err := json.Marshal(desired)
 	if err != nil {
@@ -65,7 +65,7 @@ func toUnstructured(desired *apiextensionsv1.CustomResourceDefinition) (*unstruc
 	return object, nil
 }
 
-// contentionMessage says who changes the definition, and what of it.
+// contentionMessage says which managers keep changing the CRD, and which fields.
 func (t *task) contentionMessage(observed *observedCRD) string {
 	const unknown = "Somebody keeps changing the definition; the hub repairs it less and less often."
 	desired, err := toUnstructured(t.desired)

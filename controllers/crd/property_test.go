@@ -28,7 +28,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
 
-// anyDefinition returns a definition with some of a few versions, one of which is stored.
+// anyDefinition returns a CRD with a random subset of a few versions, one of which is the storage version.
 func anyDefinition(random *rand.Rand) *apiextensionsv1.CustomResourceDefinition {
 	names := []string{"v1alpha1", "v1beta1", "v1", "v2", "v10", "edge"}
 	random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
@@ -43,7 +43,7 @@ func anyDefinition(random *rand.Rand) *apiextensionsv1.CustomResourceDefinition 
 	return result
 }
 
-// anyObserved returns what a target may have: of this source, of another, changed, marked in any way, in any state.
+// anyObserved returns a CRD that a target may have: of this source or another, changed, with any mark, in any state.
 func anyObserved(t *testing.T, random *rand.Rand, ours *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	observed := established(ours)
@@ -65,14 +65,14 @@ func anyObserved(t *testing.T, random *rand.Rand, ours *apiextensionsv1.CustomRe
 	return observed
 }
 
-// isOwned is what must hold before anything is written over a definition.
+// isOwned is the condition for overwriting a CRD.
 func isOwned(object *apiextensionsv1.CustomResourceDefinition) bool {
 	mark, err := ownership.ParseMark(object.Annotations[ownership.MarkAnnotation])
 	return err == nil && mark.Hub == testOwner.Hub && mark.SyncTarget == testOwner.SyncTarget && mark.Self.Name == object.Name &&
 		mark.Source.Resource == "publishedresources" && object.Labels[crd.InstalledByLabel] == testOwner.LabelValue()
 }
 
-// expectNothingLost is what must hold of what is written over a definition.
+// expectNothingLost checks a CRD that overwrites another one.
 func expectNothingLost(t *testing.T, before, after *apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
 	has := func(name string) bool {

@@ -27,7 +27,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/crd"
 )
 
-// A name that is taken is reported, and the definition established once it is free.
+// A name conflict is reported, and the CRD is established once the name is free.
 func TestNamesConflict(t *testing.T) {
 	t.Parallel()
 	g, way := NewWithT(t), newConnectedTarget(t)
@@ -51,7 +51,7 @@ func TestNamesConflict(t *testing.T) {
 	g.Expect(way.writes(source.Name)).To(HaveLen(1))
 }
 
-// What no target accepts is said as the API server says it, and holds up nothing else.
+// For a CRD that no target accepts, the state has the API server's message. Other CRDs are not delayed.
 func TestInvalid(t *testing.T) {
 	t.Parallel()
 	g, way := NewWithT(t), newConnectedTarget(t)
@@ -74,7 +74,7 @@ func TestInvalid(t *testing.T) {
 	keeper.waitForReason(t, mended, crd.ReasonInSync)
 	g.Expect(keeper.States()).To(HaveLen(2))
 
-	// A change that is refused leaves what is there in use.
+	// After a refused change the existing CRD stays in use.
 	keeper.SetInstallations([]crd.Installation{installationOf(bad), installationOf(good)})
 	state = keeper.waitForReason(t, bad, crd.ReasonInvalid)
 	g.Expect(state.Message).To(HavePrefix("Cannot change the definition: "))
@@ -82,7 +82,7 @@ func TestInvalid(t *testing.T) {
 	g.Expect(way.writes(good.Name)).To(HaveLen(1))
 }
 
-// What the target refuses is told by its answer, and tried again.
+// A refusal by the target is reported with its reason, and retried.
 func TestForbidden(t *testing.T) {
 	t.Parallel()
 	g, way := NewWithT(t), newConnectedTarget(t)
@@ -104,7 +104,7 @@ func TestForbidden(t *testing.T) {
 	state := keeper.waitForReason(t, source, crd.ReasonForbidden)
 	g.Expect(state.Message).To(Equal("Cannot install the definition: not for you."))
 	g.Expect(state.Ready || state.Installed).To(BeFalse())
-	// The beginning of the watch makes the keeper look again too, once.
+	// The start of the watch also causes one reconcile.
 	eventually(t, func(g Gomega) { g.Expect(refused.Load()).To(BeNumerically(">", 3)) })
 	allowed.Store(true)
 	keeper.waitForReason(t, source, crd.ReasonInSync)

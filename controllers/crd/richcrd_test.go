@@ -16,7 +16,7 @@ limitations under the License.
 
 package crd_test
 
-// rich says in a definition what definitions can say.
+// rich is a CRD that uses every feature of CRDs.
 const rich = `
 metadata: {name: engines.rich.example.org}
 spec:

@@ -25,7 +25,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/crd"
 )
 
-// What is no longer wanted stays, and says so; the hub goes on with it when it is wanted again.
+// A CRD that is no longer desired stays with ReasonKept. The hub manages it again when it is desired again.
 func TestControllerKeepsUnwantedCRDs(t *testing.T) {
 	t.Parallel()
 	g, ctx, way := NewWithT(t), t.Context(), newConnectedTarget(t)
@@ -49,7 +49,7 @@ func TestControllerKeepsUnwantedCRDs(t *testing.T) {
 		g.Expect(state.Installed).To(BeTrue())
 	})
 	g.Expect(getCRD(ctx, g, t, source.Name).ResourceVersion).To(Equal(before.ResourceVersion))
-	// It is nobody's business now.
+	// The hub no longer reacts to its changes.
 	reads := len(way.reads(source.Name))
 	touch(t, source.Name)
 	keeper.SetInstallations(all)
@@ -58,7 +58,7 @@ func TestControllerKeepsUnwantedCRDs(t *testing.T) {
 	g.Expect(way.writes(source.Name)).To(HaveLen(1), "it is what it was")
 }
 
-// What is set again as it was costs nothing.
+// Setting equal installations again causes no requests.
 func TestControllerIgnoresEqualInstallations(t *testing.T) {
 	t.Parallel()
 	g, way := NewWithT(t), newConnectedTarget(t)
@@ -82,7 +82,7 @@ func TestControllerIgnoresEqualInstallations(t *testing.T) {
 	g.Expect(way.reads(source.Name)).To(Equal(reads))
 	g.Expect(way.writes(source.Name)).To(HaveLen(1), "the first of two counts")
 
-	// Who asks for it is written on it.
+	// The mark names the PublishedResource, so the CRD is written again.
 	keeper.SetInstallations([]crd.Installation{second})
 	eventually(t, func(g Gomega) {
 		g.Expect(getCRD(t.Context(), g, t, source.Name).Annotations).To(ContainElement(ContainSubstring(`"name":"second"`)))
@@ -90,7 +90,7 @@ func TestControllerIgnoresEqualInstallations(t *testing.T) {
 	g.Expect(way.writes(source.Name)).To(HaveLen(2))
 }
 
-// Set may be called while it does something else about the same definition.
+// SetInstallations may be called while a reconcile of the same CRD is running.
 func TestControllerFollowsChangedInstallations(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*runningController, crd.Installation){

@@ -30,16 +30,16 @@ import (
 	"github.com/synchub-dev/synchub/controllers/crd"
 )
 
-// runningController is a keeper that runs.
+// runningController is a running controller.
 type runningController struct {
 	*crd.Controller
-	// changes counts the calls of Changed.
+	// changes counts the calls of OnChange.
 	changes atomic.Int64
-	// stop ends it, and returns when it has ended.
+	// stop stops the controller, and returns when it has ended.
 	stop func()
 }
 
-// startController runs a keeper for the way's target while the test lasts.
+// startController runs a controller for the target until the test ends.
 func startController(t *testing.T, w *testTarget) *runningController {
 	t.Helper()
 	r := &runningController{}
@@ -60,7 +60,7 @@ func startController(t *testing.T, w *testTarget) *runningController {
 	return r
 }
 
-// waitForReason waits until the keeper says something of the definition.
+// waitForReason waits until the controller has the CRD in a state with the reason.
 func (r *runningController) waitForReason(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition, reason string) (state crd.State) {
 	t.Helper()
 	eventually(t, func(g Gomega) {

@@ -42,14 +42,14 @@ import (
 
 const (
 	startLimit = 5 * time.Minute
-	// patience is how long a test waits for what must happen.
+	// patience is how long a test waits for an expected event.
 	patience = 3 * time.Minute
 	pollEach = 20 * time.Millisecond
 )
 
 var definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 
-// shared is the cluster of this package, started by the first test that needs it.
+// shared is the cluster of this package. The first test that needs it starts it.
 var shared struct {
 	sync.Mutex
 	dir    string
@@ -65,7 +65,7 @@ func TestMain(m *testing.M) {
 	os.Exit(result)
 }
 
-// cleanUp stops the servers. After a failure their files stay.
+// cleanUp stops the servers. After a failure it keeps their files.
 func cleanUp(passed bool) error {
 	shared.Lock()
 	defer shared.Unlock()
@@ -93,7 +93,7 @@ func startTarget(t *testing.T) *servers.Target {
 	return shared.target
 }
 
-// startShared starts the cluster, which outlives the test that needs it first.
+// startShared starts the cluster, which outlives the test that starts it.
 func startShared(ctx context.Context) error {
 	root, err := framework.RepositoryRoot()
 	if err != nil {
@@ -109,7 +109,7 @@ func startShared(ctx context.Context) error {
 	return err
 }
 
-// createCRD applies a definition as somebody who is not the hub.
+// createCRD applies a CRD with a client that is not the hub's.
 func createCRD(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
 	typed := apiextensionsv1.CustomResourceDefinition{Spec: crd.Spec}
@@ -124,7 +124,7 @@ func createCRD(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) {
 	}
 }
 
-// getCRD reads a definition as somebody who is not the hub.
+// getCRD reads a CRD with a client that is not the hub's.
 func getCRD(ctx context.Context, g Gomega, t *testing.T, name string) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	object, err := framework.Get(ctx, startTarget(t).Config, definitions, "", name)
@@ -142,7 +142,7 @@ func deleteCRD(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	deleteCRDWithObjects(t, name)
-	// There is no object of it, and the target's own search for such takes up to a minute. The next of its name keeps its own.
+	// The CRD has no custom resources, and the API server's own cleanup takes up to a minute. The UID protects a later CRD of the same name.
 	noFinalizer := fmt.Appendf(nil, `{"metadata":{"uid":%q,"finalizers":null}}`, doomed.GetUID())
 	_, err = client.Patch(t.Context(), name, types.MergePatchType, noFinalizer, metav1.PatchOptions{})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) {
@@ -150,7 +150,7 @@ func deleteCRD(t *testing.T, name string) {
 	}
 }
 
-// deleteCRDWithObjects deletes a definition of which there are objects: it goes when they are gone.
+// deleteCRDWithObjects deletes a CRD that has custom resources. It terminates until they are gone.
 func deleteCRDWithObjects(t *testing.T, name string) {
 	t.Helper()
 	if err := framework.Delete(t.Context(), startTarget(t).Config, definitions, "", name); err != nil {
@@ -174,10 +174,10 @@ func eventually(t *testing.T, what func(g Gomega)) {
 	NewWithT(t).Eventually(what).WithContext(t.Context()).WithTimeout(patience).WithPolling(pollEach).Should(Succeed())
 }
 
-// made counts the definitions that were made up.
+// made counts the CRDs that unique has returned.
 var made atomic.Int64
 
-// unique returns a definition that no test, and no run of one, has used.
+// unique returns a CRD that no other test, and no earlier run, has used.
 func unique(versions ...string) *apiextensionsv1.CustomResourceDefinition {
 	number := made.Add(1)
 	return newCRD(fmt.Sprintf("widgets%d", number), fmt.Sprintf("Widget%d", number), versions...)

@@ -42,23 +42,23 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-// testTarget leads to the target, shows a test each request, and lets it interfere.
+// testTarget is a proxy to the target that records each request and lets a test intercept it.
 type testTarget struct {
 	*targets.Connection
-	// interfere answers a request itself if it returns true. It may be nil.
+	// interfere handles a request itself if it returns true. It may be nil.
 	interfere atomic.Pointer[func(http.ResponseWriter, *http.Request) bool]
 
 	lock       sync.Mutex
 	requestLog []string
 }
 
-// newConnectedTarget returns a way to the target that is open.
+// newConnectedTarget returns a testTarget with an open connection.
 func newConnectedTarget(t *testing.T) *testTarget {
 	t.Helper()
 	return newTestTarget(t, clock.RealClock{})
 }
 
-// newTestTarget returns a way to the target that is open. The connection's clock may be one that stands still.
+// newTestTarget returns a testTarget with an open connection, whose clock may be a fake one.
 func newTestTarget(t *testing.T, clock clock.WithTicker) *testTarget {
 	t.Helper()
 	target := startTarget(t)
@@ -99,7 +99,7 @@ func (w *testTarget) recordRequest(request *http.Request) {
 	w.requestLog = append(w.requestLog, request.Method+" "+request.URL.Path)
 }
 
-// probes returns how often the target was asked whether it is there.
+// probes returns the number of probes of the target.
 func (w *testTarget) probes() (count int) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -111,7 +111,7 @@ func (w *testTarget) probes() (count int) {
 	return count
 }
 
-// writes returns the requests so far that were made to write a definition, reads those to read it.
+// writes returns the requests so far that write a CRD, reads those that read it.
 func (w *testTarget) writes(name string) []string { return w.requests(name, false) }
 func (w *testTarget) reads(name string) []string  { return w.requests(name, true) }
 
@@ -126,7 +126,7 @@ func (w *testTarget) requests(name string, reads bool) (found []string) {
 	return found
 }
 
-// beforeWriting calls once, just before the first write of the definition goes on.
+// beforeWriting calls a function once, just before it forwards the first write of the CRD.
 func (w *testTarget) beforeWriting(name string, call func()) {
 	var once sync.Once
 	w.interfere.Store(new(func(_ http.ResponseWriter, request *http.Request) bool {

@@ -26,7 +26,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// Run keeps definitions in sync until ctx ends, and returns when nothing is written any more.
+// Run keeps the CRDs in sync until ctx ends. It returns after the last write has ended.
 func (k *Controller) Run(ctx context.Context) {
 	var workers sync.WaitGroup
 	defer workers.Wait()
@@ -40,8 +40,7 @@ func (k *Controller) Run(ctx context.Context) {
 	}
 }
 
-// waitUntilUp returns when the target is up; false if ctx ended before. What failed before the target went away is tried at once
-// when it is back.
+// waitUntilUp blocks until the target is up, and returns false if ctx ended before. After a wait it makes failed CRDs due at once.
 func (k *Controller) waitUntilUp(ctx context.Context) bool {
 	if k.Connection.IsUp() {
 		return ctx.Err() == nil
@@ -60,7 +59,7 @@ func (k *Controller) waitUntilUp(ctx context.Context) bool {
 	return true
 }
 
-// nextDue returns what to look at now, and for how long there is nothing else to do then; zero for until something happens.
+// nextDue returns the CRDs to reconcile now, and the delay until the next one is due; zero if none is without an event.
 func (k *Controller) nextDue() (due map[schema.GroupResource]*Installation, wait time.Duration) {
 	k.lock.Lock()
 	defer k.lock.Unlock()
@@ -82,11 +81,11 @@ func (k *Controller) nextDue() (due map[schema.GroupResource]*Installation, wait
 	return due, wait
 }
 
-// reconcile brings one definition in sync.
+// reconcile brings one CRD in sync.
 func (k *Controller) reconcile(ctx context.Context, resource schema.GroupResource, desired *Installation) {
 	state, err := k.installer.Ensure(ctx, *desired)
 	if ctx.Err() != nil {
-		// The keeper is being stopped; the definition has done nothing wrong.
+		// The controller is being stopped, so the error says nothing about the CRD.
 		state, err = k.States()[resource], nil
 	}
 	if state.Reason == ReasonTargetUnreachable {
@@ -101,8 +100,8 @@ func (k *Controller) reconcile(ctx context.Context, resource schema.GroupResourc
 	}
 }
 
-// recordResult takes over what came of a look, and tells whether that changed anything. If something else is wanted meanwhile, the
-// next look is due already.
+// recordResult stores the result of a reconcile, and reports whether it changed anything. If the installation changed meanwhile,
+// the next reconcile is due already.
 func (k *Controller) recordResult(resource schema.GroupResource, state State, err error) (changed bool) {
 	k.lock.Lock()
 	defer k.lock.Unlock()
@@ -119,8 +118,8 @@ func (k *Controller) recordResult(resource schema.GroupResource, state State, er
 	now := k.Clock.Now()
 	switch {
 	case err != nil, state.Reason == ReasonNotNeeded:
-		// APIs that have no definition come and go without a sign; and one that has just lost its definition is still there for
-		// a moment.
+		// No event tells when an API without a CRD comes or goes. And discovery still shows an API for a moment after its CRD was
+		// deleted.
 		entry.dueBy(now.Add(k.limiter.When(resource)))
 	default:
 		k.limiter.Forget(resource)
@@ -132,14 +131,14 @@ func (k *Controller) recordResult(resource schema.GroupResource, state State, er
 	return before != state
 }
 
-// dueBy makes the entry due at a time, unless it is earlier.
+// dueBy makes the entry due at the given time, unless it is due earlier.
 func (e *entry) dueBy(due time.Time) {
 	if e.due.IsZero() || due.Before(e.due) {
 		e.due = due
 	}
 }
 
-// onCRDChanged is called when the definition of a resource came, changed or went.
+// onCRDChanged is called when the CRD of a resource was created, changed or deleted.
 func (k *Controller) onCRDChanged(resource schema.GroupResource) {
 	k.lock.Lock()
 	defer k.lock.Unlock()
@@ -149,7 +148,7 @@ func (k *Controller) onCRDChanged(resource schema.GroupResource) {
 	}
 }
 
-// recheckAll is called when changes begin to be told. What changed before, though after it was looked at, was not.
+// recheckAll is called when the watch of CRDs has started. The watch does not report changes between the last read and its start.
 func (k *Controller) recheckAll() {
 	k.lock.Lock()
 	defer k.lock.Unlock()

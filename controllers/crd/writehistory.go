@@ -22,22 +22,22 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/driftbackoff"
 )
 
-// writeHistory is what an installer remembers of one definition.
+// writeHistory is an installer's knowledge of one CRD.
 type writeHistory struct {
-	// ready and installed are of the last state.
+	// ready and installed are those of the last state.
 	ready, installed bool
-	// desired is what was last written, and answer what the target made of it.
+	// desired is the content that was last written, and response the content that the target returned.
 	desired, response fingerprint
-	// repairs is how often the same had to be written again.
+	// repairs delays repeated writes of the same content.
 	repairs driftbackoff.Backoff
 }
 
-// isKnownResponse tells whether what is observed is what the target makes of desired: writing it again would change nothing.
+// isKnownResponse reports whether observed is the target's response to desired, so that another write would change nothing.
 func (h *writeHistory) isKnownResponse(desired, observed fingerprint) bool {
 	return h.desired == desired && h.response == observed
 }
 
-// backoff returns how long writing desired again must wait; zero means that it is written now.
+// backoff returns how long a repeated write of desired must wait; zero means that it may be made now.
 func (h *writeHistory) backoff(desired fingerprint, now time.Time) time.Duration {
 	if h.desired != desired {
 		return 0
@@ -45,7 +45,7 @@ func (h *writeHistory) backoff(desired fingerprint, now time.Time) time.Duration
 	return h.repairs.Next(now)
 }
 
-// recordWrite notes what was written, and what the target made of it.
+// recordWrite stores the written content and the target's response.
 func (h *writeHistory) recordWrite(desired, answer fingerprint) {
 	if h.desired != desired {
 		h.repairs = driftbackoff.Backoff{}

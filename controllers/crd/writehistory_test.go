@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// The first writing of what is desired is no repair; what changes begins anew.
+// The first write of a content is no repair, and a changed content starts again without a delay.
 func TestWriteHistoryBackoff(t *testing.T) {
 	t.Parallel()
 	ours, others, now := fingerprint{1}, fingerprint{2}, time.Unix(0, 0)

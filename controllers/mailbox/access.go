@@ -31,15 +31,17 @@ import (
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
-// bindingPrefix is what the names of the bindings begin with that give users their rights in a mailbox.
+// bindingPrefix starts the names of the ClusterRoleBindings that grant users access to a mailbox.
 const bindingPrefix = "synchub:"
 
-// reconcileAccess gives users their rights in a mailbox, as the SyncTarget says, and returns the condition that tells if it cannot. The hub
-// made the workspace and may do so itself; through the export it could not, since most mailboxes have no claim on bindings.
+// reconcileAccess grants access to a mailbox by spec.mailboxAccess. It returns the given condition, or a False one on
+// failure. It uses the hub's own rights, which the hub has as the creator of the workspace. The export does not suffice:
+// most mailboxes have no claim on bindings.
 func (c *Controller) reconcileAccess(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, condition metav1.Condition, mailbox *edgev2alpha1.MailboxStatus) metav1.Condition {
 	granted, grants := c.ledger.Get(syncTarget.UID).MailboxBindings, len(syncTarget.Spec.MailboxAccess) > 0
 	if !granted && !grants {
-		// So a start of the hub asks nothing of mailboxes that have no bindings.
+		// The ledger knows that the mailbox has no bindings. A start of the hub therefore needs no request to such
+		// mailboxes.
 		return condition
 	}
 	err := c.updateAccess(ctx, syncTarget, mailbox, granted, grants)
@@ -50,8 +52,8 @@ func (c *Controller) reconcileAccess(ctx context.Context, syncTarget *edgev2alph
 	return condition
 }
 
-// updateAccess makes the bindings of a mailbox those that are granted. That it may have some is written down before the first,
-// and taken back after the last.
+// updateAccess makes the bindings in the mailbox equal to spec.mailboxAccess. It records in the ledger that the mailbox may
+// have bindings before it creates the first, and clears the record after it deleted the last.
 func (c *Controller) updateAccess(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, mailbox *edgev2alpha1.MailboxStatus, granted, grants bool) error {
 	remember := func(bindings bool) error {
 		return c.ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) { entry.MailboxBindings = bindings })
@@ -71,7 +73,7 @@ func (c *Controller) updateAccess(ctx context.Context, syncTarget *edgev2alpha1.
 	return remember(false)
 }
 
-// reconcileBindings makes the bindings that carry our label those that are granted.
+// reconcileBindings creates, updates and deletes the bindings with our label, so that they equal the grants.
 func reconcileBindings(ctx context.Context, client rbacclient.ClusterRoleBindingInterface, grants []edgev2alpha1.MailboxAccess) error {
 	list, err := client.List(ctx, metav1.ListOptions{LabelSelector: edgev2alpha1.LabelMailboxAccess})
 	if err != nil {
@@ -90,7 +92,7 @@ func reconcileBindings(ctx context.Context, client rbacclient.ClusterRoleBinding
 		case !ok:
 			_, err = client.Create(ctx, wanted, metav1.CreateOptions{})
 		case current.RoleRef != wanted.RoleRef:
-			// It cannot be changed; the next look makes it anew.
+			// roleRef is immutable; the next reconcile creates the binding again.
 			err = errors.Join(deleteBinding(ctx, client, current), fmt.Errorf("the ClusterRoleBinding %s names another role", wanted.Name))
 		case !apiequality.Semantic.DeepEqual(current.Subjects, wanted.Subjects):
 			current.Subjects = wanted.Subjects
@@ -114,7 +116,7 @@ func deleteBinding(ctx context.Context, client rbacclient.ClusterRoleBindingInte
 	return err
 }
 
-// newBinding is what gives the subjects a role.
+// newBinding returns the desired binding of a grant.
 func newBinding(grant edgev2alpha1.MailboxAccess) *rbacv1.ClusterRoleBinding {
 	result := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: bindingPrefix + grant.ClusterRole, Labels: map[string]string{edgev2alpha1.LabelMailboxAccess: "true"}},
@@ -122,7 +124,7 @@ func newBinding(grant edgev2alpha1.MailboxAccess) *rbacv1.ClusterRoleBinding {
 	}
 	for _, subject := range grant.Subjects {
 		if subject.APIGroup == "" && subject.Kind != rbacv1.ServiceAccountKind {
-			// As the API server fills it in.
+			// The API server defaults the field to this value.
 			subject.APIGroup = rbacv1.GroupName
 		}
 		result.Subjects = append(result.Subjects, subject)

@@ -28,7 +28,8 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 )
 
-// The bindings that carry the label become those that are granted; others are left alone, also where they have taken a name.
+// Bindings with our label become equal to the grants. Other bindings are left alone, even if they have the name of a
+// granted one.
 func TestReconcileBindings(t *testing.T) { //nolint:gocyclo // one step after the other
 	alice := rbacv1.Subject{Kind: rbacv1.UserKind, Name: "alice"}
 	robot := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "shop", Name: "robot"}

@@ -56,19 +56,21 @@ import (
 )
 
 const (
-	// Finalizer keeps a SyncTarget until its mailbox has been dealt with.
+	// Finalizer keeps a terminating SyncTarget until the hub has deleted its mailbox, or decided to keep it.
 	Finalizer = "synchub.dev/mailbox"
-	// WorkspaceType is the type of mailbox workspaces; it lives in the provider workspace.
+	// WorkspaceType is the name of the workspace type of mailboxes, which is in the provider workspace.
 	WorkspaceType = "mailbox"
-	// initializationTimeout is when a mailbox that is not ready counts as hanging. kcp takes about a second.
+	// initializationTimeout is how long a mailbox may stay not ready before the condition says so. kcp takes about a
+	// second.
 	initializationTimeout = time.Minute
-	// requeueInterval is how soon a mailbox that is on its way out is looked at again.
+	// requeueInterval is how soon to reconcile a mailbox again that is being deleted or that could not be reconciled.
 	requeueInterval = 5 * time.Second
-	// accessResyncInterval is how often the bindings that give users their rights in a mailbox are compared: nothing tells of a change.
+	// accessResyncInterval is how often to compare the bindings in a mailbox with spec.mailboxAccess: bindings are not
+	// watched.
 	accessResyncInterval = 10 * time.Minute
-	// reconcileTimeout bounds what kcp may take for one look at a SyncTarget.
+	// reconcileTimeout is the timeout of one reconcile.
 	reconcileTimeout = 2 * time.Minute
-	// workers is how many SyncTargets are looked after at once.
+	// workers is the number of concurrent reconciles.
 	workers = 8
 )
 
@@ -76,29 +78,29 @@ const (
 const (
 	ReasonReady        = "Ready"
 	ReasonInitializing = "Initializing"
-	// ReasonQueued: kcp is preparing others, and this one comes after them.
+	// ReasonQueued: kcp is initializing as many mailboxes as the hub allows at a time, and this mailbox waits.
 	ReasonQueued              = "Queued"
 	ReasonInitializationStuck = "InitializationStuck"
 	ReasonForeignWorkspace    = "ForeignWorkspace"
-	// ReasonWorkspaceDeleted: somebody deletes the mailbox; it is made again when it is gone.
+	// ReasonWorkspaceDeleted: somebody is deleting the mailbox. The hub creates it again afterwards.
 	ReasonWorkspaceDeleted = "WorkspaceDeleted"
-	// ReasonWorkspaceLost: the mailbox is gone, and a new one is being made.
+	// ReasonWorkspaceLost: the mailbox is gone, and the hub is creating a new one.
 	ReasonWorkspaceLost = "WorkspaceLost"
-	// ReasonStateLost: the mailbox is there, and the hub does not remember the SyncTarget.
+	// ReasonStateLost: the mailbox exists, but the ledger has no entry for the SyncTarget.
 	ReasonStateLost = "StateLost"
-	// ReasonRemovalBlocked: the SyncTarget is being deleted, and its mailbox cannot be removed now.
+	// ReasonRemovalBlocked: the SyncTarget is terminating, but the hub cannot delete its mailbox now.
 	ReasonRemovalBlocked = "RemovalBlocked"
-	// ReasonNamespaceFailed: the mailbox is there, and its namespace default cannot be made.
+	// ReasonNamespaceFailed: the mailbox exists, but the hub cannot create its default namespace.
 	ReasonNamespaceFailed = "NamespaceFailed"
-	// ReasonTooManyMailboxes: the SyncTargets of the inventory workspace have as many as the hub makes for one.
+	// ReasonTooManyMailboxes: the inventory workspace has reached its quota of mailboxes.
 	ReasonTooManyMailboxes = "TooManyMailboxes"
-	// ReasonTooLarge: the SyncTarget is larger than the hub reads, which does nothing for it.
+	// ReasonTooLarge: the SyncTarget is larger than the hub reads, so the hub ignores it.
 	ReasonTooLarge = "TooLarge"
-	// ReasonAccessFailed: what spec.mailboxAccess asks for cannot be granted.
+	// ReasonAccessFailed: the hub cannot grant the access in spec.mailboxAccess.
 	ReasonAccessFailed = "AccessFailed"
 )
 
-// Controller gives SyncTargets their mailbox workspaces.
+// Controller reconciles the mailbox workspaces of SyncTargets.
 type Controller struct {
 	Locator
 	manager         mcmanager.Manager
@@ -108,19 +110,19 @@ type Controller struct {
 	clock           clock.Clock
 }
 
-// Dependencies is what else goes on between mailboxes and their targets.
+// Dependencies are functions of other packages that the controller calls.
 type Dependencies struct {
-	// StopSync ends all that is done for a SyncTarget, and returns then.
+	// StopSync stops all sync controllers of a SyncTarget, and returns after they stopped.
 	StopSync func(syncTarget types.UID)
-	// IsCleanedUp tells whether a SyncTarget that is being deleted has nothing more to do on its target.
+	// IsCleanedUp reports whether the cleanup of a terminating SyncTarget on its target is done.
 	IsCleanedUp func(syncTarget types.UID) bool
-	// RemoveFinalizers lets go of the objects of a mailbox that wait there for their target.
+	// RemoveFinalizers removes the hub's finalizers from the objects in a mailbox.
 	RemoveFinalizers func(ctx context.Context, mailbox logicalcluster.Name) error
-	// WorkspaceConfig is how the hub reaches a workspace by itself, and not through an export.
+	// WorkspaceConfig returns a client config for a workspace with the hub's own rights, not through an export.
 	WorkspaceConfig func(workspace string) *rest.Config
 }
 
-// NewController returns a controller that makes mailboxes where the locator finds them, and remembers them in the ledger.
+// NewController returns a controller that creates mailboxes in the workspace of the locator and records them in the ledger.
 func NewController(manager mcmanager.Manager, locator Locator, ledger *ledger.Store, clock clock.Clock, work Dependencies) *Controller {
 	return &Controller{Locator: locator, manager: manager, ledger: ledger, clock: clock, dependencies: work, creationLimiter: newCreationLimiter(clock)}
 }
@@ -140,13 +142,13 @@ func (c *Controller) Register() error {
 		WithOptions(controller.TypedOptions[mcreconcile.Request]{
 			MaxConcurrentReconciles: workers,
 			ReconciliationTimeout:   reconcileTimeout,
-			// The manager's own option does not reach it.
+			// The priority queue option of the manager has no effect on multicluster controllers.
 			UsePriorityQueue: new(false),
 		}).
 		Complete(c)
 }
 
-// RequestsForWorkspace returns the SyncTarget whose mailbox a workspace is.
+// RequestsForWorkspace returns a request for the SyncTarget of a mailbox workspace; none for other workspaces.
 func RequestsForWorkspace(_ context.Context, workspace *tenancyv1alpha1.Workspace) []mcreconcile.Request {
 	inventory, _, ok := ParseName(workspace.Name)
 	name := workspace.Annotations[edgev2alpha1.AnnotationSyncTargetName]
@@ -158,7 +160,7 @@ func RequestsForWorkspace(_ context.Context, workspace *tenancyv1alpha1.Workspac
 	return []mcreconcile.Request{request}
 }
 
-// Reconcile brings one SyncTarget's mailbox in sync.
+// Reconcile reconciles the mailbox of one SyncTarget.
 func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request) (reconcile.Result, error) {
 	result, reason, err := c.reconcile(ctx, request)
 	if err != nil || !slices.Contains([]string{ReasonQueued, ReasonInitializing, ReasonNamespaceFailed, ReasonWorkspaceLost}, reason) {
@@ -167,7 +169,7 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 	return result, err
 }
 
-// reconcile returns the reason of the condition MailboxReady too, empty if there is none.
+// reconcile also returns the reason of the condition MailboxReady, or an empty string if there is none.
 func (c *Controller) reconcile(ctx context.Context, request mcreconcile.Request) (result reconcile.Result, reason string, err error) {
 	if err := errors.Join(c.ledger.WaitForLoad(ctx), c.Quota.Wait(ctx)); err != nil {
 		return reconcile.Result{}, "", err
@@ -188,7 +190,7 @@ func (c *Controller) reconcile(ctx context.Context, request mcreconcile.Request)
 	}
 	stored := syncTarget.DeepCopy()
 	if controllerutil.AddFinalizer(syncTarget, Finalizer) {
-		// The update event brings us back.
+		// The update event causes the next reconcile.
 		result, err := patch.Object(ctx, inventory.GetClient(), stored, syncTarget)
 		return result, "", err
 	}
@@ -218,7 +220,7 @@ func (c *Controller) reconcile(ctx context.Context, request mcreconcile.Request)
 	return reconcile.Result{}, condition.Reason, nil
 }
 
-// get returns a SyncTarget and its workspace. If the SyncTarget is nil there is none of the name.
+// get returns the inventory and the SyncTarget of a request. The SyncTarget is nil if it does not exist.
 func (c *Controller) get(ctx context.Context, request mcreconcile.Request) (cluster.Cluster, *edgev2alpha1.SyncTarget, error) {
 	inventory, err := c.manager.GetCluster(ctx, request.ClusterName)
 	if err != nil {
@@ -234,7 +236,7 @@ func (c *Controller) get(ctx context.Context, request mcreconcile.Request) (clus
 	return inventory, syncTarget, err
 }
 
-// reportTooLarge says in the condition MailboxReady that nothing is done for a SyncTarget.
+// reportTooLarge sets the condition MailboxReady: the hub ignores the SyncTarget.
 func (c *Controller) reportTooLarge(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, what string) (reconcile.Result, error) {
 	stored := syncTarget.DeepCopy()
 	changed := meta.SetStatusCondition(&syncTarget.Status.Conditions, metav1.Condition{
@@ -247,7 +249,8 @@ func (c *Controller) reportTooLarge(ctx context.Context, inventory cluster.Clust
 	return patch.Status(ctx, inventory.GetClient(), stored, syncTarget)
 }
 
-// updateStatus writes the condition MailboxReady and where the mailbox is, if either changed. That a mailbox was lost is told first.
+// updateStatus writes the condition MailboxReady and status.mailbox if either changed. It first records an event if a
+// mailbox was lost, and updates the ledger.
 func (c *Controller) updateStatus(ctx context.Context, inventory cluster.Cluster, syncTarget, stored *edgev2alpha1.SyncTarget, condition metav1.Condition, mailbox *edgev2alpha1.MailboxStatus) (reconcile.Result, error) {
 	condition.Type, condition.ObservedGeneration = edgev2alpha1.ConditionMailboxReady, syncTarget.Generation
 	changed := meta.SetStatusCondition(&syncTarget.Status.Conditions, condition)
@@ -271,7 +274,7 @@ func (c *Controller) updateStatus(ctx context.Context, inventory cluster.Cluster
 	return patch.Status(ctx, inventory.GetClient(), stored, syncTarget)
 }
 
-// updateLedger writes down which mailbox a SyncTarget has, nil if none.
+// updateLedger records the mailbox of a SyncTarget in the ledger; nil for none.
 func (c *Controller) updateLedger(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, mailbox *edgev2alpha1.MailboxStatus) error {
 	return c.ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) {
 		entry.Name, entry.Inventory, entry.Mailbox = syncTarget.Name, logicalcluster.From(syncTarget).String(), ""
@@ -281,7 +284,8 @@ func (c *Controller) updateLedger(ctx context.Context, syncTarget *edgev2alpha1.
 	})
 }
 
-// ensureWorkspace creates the mailbox unless it exists, and returns the condition MailboxReady and, once it is, where it is.
+// ensureWorkspace creates the mailbox unless it exists. It returns the condition MailboxReady and, once the mailbox is
+// ready, its status.
 func (c *Controller) ensureWorkspace(ctx context.Context, request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget) (metav1.Condition, *edgev2alpha1.MailboxStatus, error) {
 	name := Name(logicalcluster.Name(request.ClusterName), syncTarget.UID)
 	var workspace tenancyv1alpha1.Workspace
@@ -297,7 +301,7 @@ func (c *Controller) ensureWorkspace(ctx context.Context, request mcreconcile.Re
 		workspace = c.desiredWorkspace(name, syncTarget.Name)
 		err = c.Provider.GetClient().Create(ctx, &workspace)
 		if apierrors.IsAlreadyExists(err) {
-			// The cache is behind; its event brings us back.
+			// The cache is stale; its event causes the next reconcile.
 			return initializingCondition(name), nil, nil
 		}
 		if err == nil && c.ledger.Get(syncTarget.UID).Mailbox != "" {
@@ -311,7 +315,7 @@ func (c *Controller) ensureWorkspace(ctx context.Context, request mcreconcile.Re
 	return c.observeWorkspace(ctx, request, syncTarget, &workspace)
 }
 
-// observeWorkspace returns the condition MailboxReady of a workspace that exists and, if it is ready, where the mailbox is.
+// observeWorkspace returns the condition MailboxReady of an existing workspace and, if the mailbox is ready, its status.
 func (c *Controller) observeWorkspace(
 	ctx context.Context, request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, workspace *tenancyv1alpha1.Workspace,
 ) (metav1.Condition, *edgev2alpha1.MailboxStatus, error) {
@@ -346,8 +350,8 @@ func (c *Controller) observeWorkspace(
 	return initializingCondition(name), nil, nil
 }
 
-// stuckCondition is the condition of a workspace that this hub, or the one before, has seen not to be ready for hangingAfter. How old the
-// workspace is does not tell that: it is made by kcp's clock.
+// stuckCondition is the condition of a workspace that this hub, or the previous leader, has observed not ready for
+// initializationTimeout. The creation timestamp of the workspace cannot tell: it is by kcp's clock.
 func stuckCondition(path string, phase corev1alpha1.LogicalClusterPhaseType) metav1.Condition {
 	return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonInitializationStuck,
 		Message: fmt.Sprintf("The workspace %s is not ready after a minute or more, but %s. kcp binds the mailbox's APIs in the name of the hub's user: it must be a kcp user, "+
@@ -365,15 +369,15 @@ func (c *Controller) desiredWorkspace(name, syncTarget string) tenancyv1alpha1.W
 	}
 }
 
-// warnWorkspaceLost reports that a mailbox was deleted by hand.
+// warnWorkspaceLost records an event that a mailbox was deleted by hand.
 func (c *Controller) warnWorkspaceLost(ctx context.Context, inventory client.Client, syncTarget *edgev2alpha1.SyncTarget, former string) error {
 	return events.WarnSyncTarget(ctx, inventory, c.clock, syncTarget, ReasonWorkspaceLost, fmt.Sprintf(
 		"The mailbox %s (%s) was deleted, and is made again empty. What came from it stays on the target, until the new one selects it again or the target is drained.",
 		c.workspacePath(Name(logicalcluster.From(syncTarget), syncTarget.UID)), former))
 }
 
-// warnStateLost reports that the hub has lost its memory of a SyncTarget whose mailbox is there, if so. It cannot know whether the
-// cluster that answers is the one that did.
+// warnStateLost records an event if the mailbox of a SyncTarget exists but the ledger has no entry. The hub then cannot
+// know whether the cluster behind the kubeconfig is still the same.
 func (c *Controller) warnStateLost(ctx context.Context, inventory client.Client, request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget) error {
 	if c.ledger.Get(syncTarget.UID).Mailbox != "" || c.creationLimiter.isCreating(request) {
 		return nil

@@ -27,18 +27,19 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 )
 
-// maxConcurrentCreations is how many mailboxes kcp is asked to prepare at a time. Each costs it half a second of a processor's time, and it
-// works on all at once: of hundreds that are asked for together, even the first would take minutes.
+// maxConcurrentCreations is how many mailboxes the hub lets kcp initialize at a time. Each costs kcp half a second of CPU
+// time, and kcp works on all of them at once: with hundreds, even the first would take minutes.
 const maxConcurrentCreations = 16
 
-// creationLimiter lets some SyncTargets have their mailboxes prepared at a time, and the others wait.
+// creationLimiter limits how many mailboxes kcp initializes at a time, fairly between inventory workspaces. It is safe for
+// concurrent use.
 type creationLimiter struct {
 	clock clock.PassiveClock
 
 	lock  sync.Mutex
 	queue workqueue.TypedInterface[mcreconcile.Request]
-	// creating are the SyncTargets whose mailboxes kcp prepares, with since when, and waiting those that are to come, by
-	// inventory workspace.
+	// creating holds the SyncTargets whose mailboxes kcp is initializing, with the start time. waiting holds the
+	// SyncTargets that wait, by inventory workspace.
 	creating map[mcreconcile.Request]time.Time
 	waiting  map[multicluster.ClusterName]map[mcreconcile.Request]bool
 }
@@ -47,14 +48,15 @@ func newCreationLimiter(clock clock.PassiveClock) *creationLimiter {
 	return &creationLimiter{clock: clock, creating: map[mcreconcile.Request]time.Time{}, waiting: map[multicluster.ClusterName]map[mcreconcile.Request]bool{}}
 }
 
-// setQueue takes over the queue by which those who wait are called.
+// setQueue sets the queue to which release adds waiting SyncTargets.
 func (t *creationLimiter) setQueue(queue workqueue.TypedInterface[mcreconcile.Request]) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
 	t.queue = queue
 }
 
-// acquire tells whether a mailbox may be made now. If not, the SyncTarget is called when it may be.
+// acquire reports whether the hub may create the mailbox now. If not, the SyncTarget waits, and a later release enqueues
+// it.
 func (t *creationLimiter) acquire(syncTarget mcreconcile.Request) bool {
 	t.lock.Lock()
 	defer t.lock.Unlock()
@@ -69,14 +71,15 @@ func (t *creationLimiter) acquire(syncTarget mcreconcile.Request) bool {
 	return true
 }
 
-// markCreating notes that kcp prepares a mailbox, whoever asked for it, and returns since when that is known.
+// markCreating records that kcp is initializing a mailbox, even above the limit, and returns since when the hub has known
+// that.
 func (t *creationLimiter) markCreating(syncTarget mcreconcile.Request) (since time.Time) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
 	return t.start(syncTarget)
 }
 
-// start gives a SyncTarget its turn, unless it has it. The caller holds the lock.
+// start records the start time unless there is one. The caller holds the lock.
 func (t *creationLimiter) start(syncTarget mcreconcile.Request) (since time.Time) {
 	t.removeWaiting(syncTarget)
 	if _, has := t.creating[syncTarget]; !has {
@@ -85,7 +88,7 @@ func (t *creationLimiter) start(syncTarget mcreconcile.Request) (since time.Time
 	return t.creating[syncTarget]
 }
 
-// isCreating tells whether this hub has seen kcp prepare a mailbox, and has not gone on since.
+// isCreating reports whether this hub has recorded that kcp is initializing the mailbox and release was not called since.
 func (t *creationLimiter) isCreating(syncTarget mcreconcile.Request) bool {
 	t.lock.Lock()
 	defer t.lock.Unlock()
@@ -93,8 +96,8 @@ func (t *creationLimiter) isCreating(syncTarget mcreconcile.Request) bool {
 	return prepares
 }
 
-// release gives up a SyncTarget's turn, or its wait, and calls those that may be next. Whoever is called and has no use for it
-// passes too.
+// release removes a SyncTarget from creating and waiting, and enqueues as many waiting SyncTargets as there is room for. A
+// SyncTarget that is enqueued and needs no mailbox any more calls release in turn.
 func (t *creationLimiter) release(syncTarget mcreconcile.Request) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
@@ -104,7 +107,7 @@ func (t *creationLimiter) release(syncTarget mcreconcile.Request) {
 	if free <= 0 || t.queue == nil || len(t.waiting) == 0 {
 		return
 	}
-	// An inventory workspace with many SyncTargets does not keep those of others from their turn.
+	// An inventory workspace with many SyncTargets must not delay those of other inventories.
 	creatingPerInventory := map[multicluster.ClusterName]int{}
 	for preparing := range t.creating {
 		creatingPerInventory[preparing.ClusterName]++
@@ -117,7 +120,8 @@ func (t *creationLimiter) release(syncTarget mcreconcile.Request) {
 	}
 }
 
-// nextWaiting returns one that waits, of the inventory workspace that has the fewest turns. The caller holds the lock.
+// nextWaiting returns a waiting SyncTarget of the inventory workspace with the fewest mailboxes in creation. The caller
+// holds the lock.
 func (t *creationLimiter) nextWaiting(creatingPerInventory map[multicluster.ClusterName]int) (next mcreconcile.Request) {
 	fewest := math.MaxInt
 	for inventory, waiting := range t.waiting {
@@ -132,7 +136,7 @@ func (t *creationLimiter) nextWaiting(creatingPerInventory map[multicluster.Clus
 	return next
 }
 
-// removeWaiting notes that a SyncTarget does not wait any more. The caller holds the lock.
+// removeWaiting removes a SyncTarget from waiting. The caller holds the lock.
 func (t *creationLimiter) removeWaiting(syncTarget mcreconcile.Request) {
 	waiting := t.waiting[syncTarget.ClusterName]
 	delete(waiting, syncTarget)

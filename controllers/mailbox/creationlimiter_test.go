@@ -41,7 +41,7 @@ func newCreationLimiterWithQueue(t *testing.T) (*creationLimiter, workqueue.Type
 	return turns, queue
 }
 
-// queuedRequests returns all that have been called.
+// queuedRequests removes and returns all requests in the queue.
 func queuedRequests(queue workqueue.TypedInterface[mcreconcile.Request]) (requests []mcreconcile.Request) {
 	for queue.Len() > 0 {
 		request, _ := queue.Get()
@@ -75,7 +75,7 @@ func TestCreationLimiter(t *testing.T) {
 	if !turns.acquire(late) {
 		t.Error("one that was called has no turn")
 	}
-	// What is being prepared already, since before this hub, counts though it is too many.
+	// A mailbox that kcp already initializes at the start of this hub counts, even above the limit.
 	turns.markCreating(syncTargetRequest(100))
 	turns.acquire(syncTargetRequest(101))
 	turns.release(late)
@@ -88,7 +88,7 @@ func TestCreationLimiter(t *testing.T) {
 	}
 }
 
-// For how long a mailbox is being prepared is measured by the hub's own clock, from when the hub first saw that.
+// The initialization time is measured by the hub's own clock, from the first observation.
 func TestCreationLimiterRemembersTheStart(t *testing.T) {
 	turns, _ := newCreationLimiterWithQueue(t)
 	clock, began := turns.clock.(*testclock.FakeClock), turns.clock.Now()
@@ -107,7 +107,7 @@ func TestCreationLimiterRemembersTheStart(t *testing.T) {
 	}
 }
 
-// However they come and go, all get their turn, and no more than the limit have it.
+// In any order of events, every SyncTarget is enqueued in the end, and never more than the limit are creating.
 func TestEveryWaitingSyncTargetIsQueued(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // repeatable
 	for range 200 {
@@ -119,7 +119,7 @@ func TestEveryWaitingSyncTargetIsQueued(t *testing.T) {
 			case served[request]:
 				turns.release(request)
 			case random.IntN(5) == 0:
-				// It is gone, and has no use for a turn.
+				// The SyncTarget is gone and needs no mailbox.
 				served[request] = true
 				delete(preparing, request)
 				turns.release(request)

@@ -40,9 +40,10 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/patch"
 )
 
-// reconcileDelete deletes the mailbox of a terminating SyncTarget, once its target has been departed from, and lets the SyncTarget go
-// when kcp deletes the mailbox. How long that takes is no matter of the SyncTarget: kcp waits twice as long each time that
-// namespaces of a workspace are not gone yet, which comes to minutes, and nobody needs the name of the workspace again.
+// reconcileDelete deletes the mailbox of a terminating SyncTarget after the cleanup of the target, and removes the
+// finalizer as soon as kcp has accepted the deletion. The SyncTarget does not wait for the end of that deletion: kcp
+// doubles its wait each time that namespaces of a workspace are still there, up to minutes, and nothing uses the name of
+// the workspace again.
 func (c *Controller) reconcileDelete(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(syncTarget, Finalizer) {
 		return reconcile.Result{}, nil
@@ -56,7 +57,8 @@ func (c *Controller) reconcileDelete(ctx context.Context, inventory cluster.Clus
 		c.dependencies.StopSync(syncTarget.UID)
 		log.FromContext(ctx).Info("keeping the mailbox of a SyncTarget that goes only because "+terminatingReason, "mailbox", c.ledger.Get(syncTarget.UID).Mailbox)
 	case !c.dependencies.IsCleanedUp(syncTarget.UID):
-		// The status tells when it has, unless it said so before this hub began to lead.
+		// The status event of the cleanup causes a reconcile, unless the status was written before this hub became the
+		// leader.
 		return reconcile.Result{RequeueAfter: requeueInterval}, nil
 	default:
 		name := Name(logicalcluster.From(syncTarget), syncTarget.UID)
@@ -72,7 +74,7 @@ func (c *Controller) reconcileDelete(ctx context.Context, inventory cluster.Clus
 	return patch.Object(ctx, inventory.GetClient(), stored, syncTarget)
 }
 
-// reportRemovalBlocked says in the condition MailboxReady why a mailbox cannot be removed yet.
+// reportRemovalBlocked sets the condition MailboxReady: the hub cannot delete the mailbox yet. It returns a requeue.
 func (c *Controller) reportRemovalBlocked(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, name string, reason error) (reconcile.Result, error) {
 	log.FromContext(ctx).Info("cannot remove a mailbox, this is tried again", "workspace", name, "error", reason.Error())
 	stored := syncTarget.DeepCopy()
@@ -89,8 +91,8 @@ func (c *Controller) reportRemovalBlocked(ctx context.Context, inventory cluster
 	return reconcile.Result{RequeueAfter: requeueInterval}, nil
 }
 
-// deleteWorkspace has kcp delete a mailbox, in which nothing waits for the target any more, or with force whatever waits there. A
-// foreign workspace of its name stays.
+// deleteWorkspace removes the hub's finalizers from the objects in the mailbox and deletes the workspace. With forced, it
+// deletes the workspace even if the finalizers cannot be removed. It keeps a foreign workspace of the same name.
 func (c *Controller) deleteWorkspace(ctx context.Context, name string, syncTarget *edgev2alpha1.SyncTarget, forced bool) error {
 	var workspace tenancyv1alpha1.Workspace
 	err := c.Provider.GetClient().Get(ctx, types.NamespacedName{Name: name}, &workspace)
@@ -109,7 +111,7 @@ func (c *Controller) deleteWorkspace(ctx context.Context, name string, syncTarge
 		return nil
 	}
 	if workspace.Spec.Cluster != "" {
-		// What waits for its target would wait for ever.
+		// kcp could never delete objects that still have our finalizer.
 		err := c.dependencies.RemoveFinalizers(ctx, logicalcluster.Name(workspace.Spec.Cluster))
 		if err != nil && !forced {
 			return fmt.Errorf("cannot free the objects of the mailbox %s: %w", name, err)
@@ -128,8 +130,9 @@ func (c *Controller) deleteWorkspace(ctx context.Context, name string, syncTarge
 	return nil
 }
 
-// InventoryTerminating says why the SyncTargets of an inventory workspace go by themselves, if they do. It asks kcp and not a
-// cache: the deletion of a binding is what makes its SyncTargets terminate, so it is older than any event we act on.
+// InventoryTerminating returns why the SyncTargets of an inventory workspace are terminating although nobody deleted them,
+// or an empty string. It reads from kcp, not from a cache: the deletion of a binding makes its SyncTargets terminate, so it
+// is older than any event that the hub acts on.
 func InventoryTerminating(ctx context.Context, inventory cluster.Cluster) (why string, err error) {
 	direct, err := dynamic.NewForConfigAndClient(inventory.GetConfig(), inventory.GetHTTPClient())
 	if err != nil {
@@ -143,7 +146,7 @@ func InventoryTerminating(ctx context.Context, inventory cluster.Cluster) (why s
 	if logicalCluster.GetDeletionTimestamp() != nil {
 		return "its workspace is being deleted", nil
 	}
-	// Only bindings of our own export are shown here.
+	// The virtual workspace shows only bindings of our own export.
 	bindings, err := direct.Resource(apisv1alpha2.SchemeGroupVersion.WithResource("apibindings")).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return "", fmt.Errorf("cannot list the inventory's APIBindings: %w", err)

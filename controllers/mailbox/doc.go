@@ -14,9 +14,12 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package mailbox gives every SyncTarget its mailbox workspace, and takes it away when the SyncTarget is deleted.
+// Package mailbox reconciles the mailbox workspace of every SyncTarget: it creates the workspace and its default namespace,
+// grants users access to the mailbox, and deletes the workspace with the SyncTarget. [NewController] returns the
+// controller; [Locator] tells other packages which mailbox a SyncTarget has, and [Quota] limits the mailboxes of one
+// inventory workspace. Package syncmanager syncs the objects in mailboxes.
 //
-// A mailbox is deleted only for a SyncTarget that is seen terminating with the hub's finalizer, never because a
-// SyncTarget is not seen; and not even then if the inventory workspace or its binding is going too, since nobody asked
-// for the end of that target's workload.
+// The controller deletes a mailbox only for a SyncTarget that it observes terminating with the hub's finalizer, never
+// because a SyncTarget is missing from a cache. It keeps the mailbox if the inventory workspace or its binding is
+// terminating too: nobody asked for the end of that target's workload.
 package mailbox

@@ -30,19 +30,19 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 )
 
-// Locator finds mailboxes. Which mailbox a SyncTarget has follows from the workspace that the hub made for it, and never from
-// what the SyncTarget says: its status can be written by users of the inventory workspace.
+// Locator finds the mailbox of a SyncTarget. It relies on the workspace that the hub created, never on the status of the
+// SyncTarget, which users of the inventory workspace can write.
 type Locator struct {
-	// Provider is the provider workspace, and Workspace its path.
+	// Provider is the provider workspace, and Workspace is its path.
 	Provider     cluster.Cluster
 	Workspace    string
 	OwnerChecker *OwnerChecker
-	// Quota bound how many mailboxes there are.
+	// Quota limits the number of mailboxes.
 	Quota *Quota
 }
 
-// Locate returns the logical cluster of a SyncTarget's mailbox, empty while that is not ready or is being deleted. The inventory
-// is the logical cluster in which kcp shows the SyncTarget.
+// Locate returns the logical cluster of a SyncTarget's mailbox, or an empty name while the mailbox is not ready or is
+// terminating. inventory is the logical cluster in which kcp shows the SyncTarget.
 func (l Locator) Locate(ctx context.Context, inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarget) (logicalcluster.Name, error) {
 	name := Name(inventory, syncTarget.UID)
 	var workspace tenancyv1alpha1.Workspace
@@ -69,7 +69,7 @@ func (l Locator) Path(inventory logicalcluster.Name, syncTarget types.UID) strin
 // workspacePath returns the path of a mailbox workspace.
 func (l Locator) workspacePath(name string) string { return l.Workspace + ":" + name }
 
-// foreignReason tells why a workspace is not the mailbox of the SyncTarget, empty if it is.
+// foreignReason returns why the workspace is not the mailbox of the SyncTarget, or an empty string if it is.
 func (l Locator) foreignReason(ctx context.Context, workspace *tenancyv1alpha1.Workspace, syncTarget *edgev2alpha1.SyncTarget) (string, error) {
 	kind := workspace.Spec.Type
 	if kind == nil || string(kind.Name) != WorkspaceType || kind.Path != l.Workspace {

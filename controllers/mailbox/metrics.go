@@ -25,7 +25,7 @@ import (
 var refusedSyncTargets = prometheus.NewDesc("synchub_sync_targets_over_quota",
 	"SyncTargets that get no mailbox, since those of their inventory workspace have as many as the hub makes.", nil, nil)
 
-// activeQuotas are the places that count: none on a hub that does not lead.
+// activeQuotas collects metrics of the started quotas: none on a hub that does not lead.
 var activeQuotas = metrics.New(collectQuotas, refusedSyncTargets)
 
 // Collectors returns the package's metrics, to be registered once.

@@ -23,7 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// separator stands between the logical cluster and the UID of a SyncTarget in the name of its mailbox, as in KubeStellar.
+// separator is between the logical cluster and the UID of the SyncTarget in the name of a mailbox, as in KubeStellar.
 const separator = "-mb-"
 
 // Name returns the name of a SyncTarget's mailbox workspace.
@@ -31,7 +31,7 @@ func Name(inventory logicalcluster.Name, syncTarget types.UID) string {
 	return inventory.String() + separator + string(syncTarget)
 }
 
-// ParseName returns what a mailbox workspace's name is made of; ok is false for other workspaces.
+// ParseName returns the parts of the name of a mailbox workspace; ok is false for other workspaces.
 func ParseName(name string) (inventory logicalcluster.Name, syncTarget types.UID, ok bool) {
 	before, after, found := strings.Cut(name, separator)
 	if !found || before == "" || after == "" || strings.Contains(after, separator) {

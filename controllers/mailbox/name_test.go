@@ -36,7 +36,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
-// kcp names logical clusters by 16 characters in base 36, but for root.
+// kcp names logical clusters by 16 characters in base 36, except root.
 func TestNameRoundTrip(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6)) //nolint:gosec // repeatable names
 	inventories := []logicalcluster.Name{"root"}
@@ -127,7 +127,7 @@ func TestRequestsForWorkspace(t *testing.T) {
 	}
 }
 
-// What the controller makes it knows again as its own, and nothing else.
+// The controller recognizes a workspace that it created as a mailbox, and no other workspace.
 func TestDesiredWorkspaceIsAMailbox(t *testing.T) {
 	const byHub, byOther = `{"username":"hub"}`, `{"username":"mallory","groups":["system:authenticated"]}`
 	memory := ledger.New(ledger.Options{})
@@ -188,7 +188,7 @@ func TestDesiredWorkspaceIsAMailbox(t *testing.T) {
 			t.Errorf("%s it is still taken for a mailbox", name)
 		}
 	}
-	// Of those whom kcp lets do anything it does not note what they made.
+	// kcp does not record the owner of a workspace that a member of system:masters creates.
 	self = authenticationv1.UserInfo{Username: "admin", Groups: []string{"system:masters"}}
 	delete(workspace.Annotations, tenancyv1alpha1.ExperimentalWorkspaceOwnerAnnotationKey)
 	if why := whyForeign(&workspace); why != "" {

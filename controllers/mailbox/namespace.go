@@ -26,8 +26,9 @@ import (
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// ensureDefaultNamespace makes the namespace default, on which users count, in a mailbox that is new: kcp makes it in universal workspaces only.
-// The ledger knows the mailbox after that, so neither a start of the hub nor a mailbox of former times costs a request.
+// ensureDefaultNamespace creates the namespace default, which users expect, in a new mailbox: kcp creates it only in
+// universal workspaces. The ledger has the mailbox after that, so neither a start of the hub nor an older mailbox costs a
+// request.
 func (c *Controller) ensureDefaultNamespace(ctx context.Context, syncTarget types.UID, mailbox string) error {
 	if c.ledger.Get(syncTarget).Mailbox == mailbox {
 		return nil

@@ -31,19 +31,19 @@ import (
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
-// OwnerChecker tells which workspaces the hub made. Whoever made a workspace is its administrator: a mailbox of somebody else would
-// give him the target.
+// OwnerChecker checks that the hub created a workspace. The creator of a workspace is its administrator: in a mailbox that
+// another user created, that user would control the target.
 type OwnerChecker struct {
-	// Ledger knows the mailboxes of former times, whichever kcp user the hub was then.
+	// Ledger knows the mailboxes that the hub created earlier, perhaps as another kcp user.
 	Ledger *ledger.Store
-	// WhoAmI asks kcp which user the hub is.
+	// WhoAmI returns the hub's user from kcp.
 	WhoAmI func(ctx context.Context) (authenticationv1.UserInfo, error)
 
-	// lastUser is which user that was last.
+	// lastUser is the last result of WhoAmI.
 	lastUser atomic.Pointer[authenticationv1.UserInfo]
 }
 
-// notOwnedReason tells why a workspace is not one that the hub made for the SyncTarget, empty if it is.
+// notOwnedReason returns why the workspace is not one that the hub created for the SyncTarget, or an empty string if it is.
 func (m *OwnerChecker) notOwnedReason(ctx context.Context, workspace *tenancyv1alpha1.Workspace, syncTarget types.UID) (string, error) {
 	if cluster := workspace.Spec.Cluster; cluster != "" && cluster == m.Ledger.Get(syncTarget).Mailbox {
 		return "", nil
@@ -55,7 +55,8 @@ func (m *OwnerChecker) notOwnedReason(ctx context.Context, workspace *tenancyv1a
 	return fmt.Sprintf("was made by the user %q, not by the hub, which is %q", workspaceOwner(workspace), self.Username), nil
 }
 
-// currentUser returns the hub's user, and asks again if the workspace is not his: the hub's credentials may have been replaced.
+// currentUser returns the hub's user. It calls WhoAmI again if that user does not own the workspace: the hub's credentials
+// may have been replaced.
 func (m *OwnerChecker) currentUser(ctx context.Context, workspace *tenancyv1alpha1.Workspace) (authenticationv1.UserInfo, error) {
 	if self := m.lastUser.Load(); self != nil && isOwnedBy(workspace, *self) {
 		return *self, nil
@@ -68,13 +69,14 @@ func (m *OwnerChecker) currentUser(ctx context.Context, workspace *tenancyv1alph
 	return self, nil
 }
 
-// isOwnedBy tells whether a user made the workspace. kcp notes that, but for those whom it lets do anything.
+// isOwnedBy reports whether the user created the workspace. kcp records the owner, except for members of system:masters.
 func isOwnedBy(workspace *tenancyv1alpha1.Workspace, self authenticationv1.UserInfo) bool {
 	owner := workspaceOwner(workspace)
 	return owner != "" && owner == self.Username || owner == "" && slices.Contains(self.Groups, user.SystemPrivilegedGroup)
 }
 
-// workspaceOwner returns the name of the user who made a workspace, empty if kcp does not tell.
+// workspaceOwner returns the name of the user who created the workspace, or an empty string if kcp did not record the
+// owner.
 func workspaceOwner(workspace *tenancyv1alpha1.Workspace) string {
 	var owner authenticationv1.UserInfo
 	if err := json.Unmarshal([]byte(workspace.Annotations[tenancyv1alpha1.ExperimentalWorkspaceOwnerAnnotationKey]), &owner); err != nil {

@@ -32,25 +32,26 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 )
 
-// QuotaState says whether a SyncTarget gets a mailbox.
+// QuotaState is whether a SyncTarget gets a mailbox.
 type QuotaState int
 
 const (
-	// QuotaUndecided: this hub has not tried to make the mailbox yet.
+	// QuotaUndecided: this hub has not tried to create the mailbox yet.
 	QuotaUndecided QuotaState = iota
-	// QuotaGranted: the SyncTarget has its mailbox, or is about to.
+	// QuotaGranted: the mailbox exists or is reserved.
 	QuotaGranted
-	// QuotaExceeded: the inventory workspace has as many mailboxes as it may have.
+	// QuotaExceeded: the inventory workspace has reached its limit.
 	QuotaExceeded
 )
 
-// Quota bound how many mailboxes the SyncTargets of one inventory workspace get: each is a workspace in kcp. What counts is
-// the workspaces that there are in the provider workspace, whatever SyncTargets say. Who has a mailbox keeps it.
+// Quota limits how many mailboxes the SyncTargets of one inventory workspace get, since each is a workspace in kcp. It
+// counts the workspaces in the provider workspace, never the status of SyncTargets. A SyncTarget never loses an existing
+// mailbox. Quota is safe for concurrent use.
 type Quota struct {
 	provider cluster.Cluster
 	limit    int
 	log      logr.Logger
-	// synced is closed when the workspaces there are have been counted.
+	// synced is closed after the existing workspaces have been counted.
 	synced chan struct{}
 
 	lock        sync.Mutex
@@ -58,23 +59,24 @@ type Quota struct {
 	byInventory map[multicluster.ClusterName]*inventoryQuota
 }
 
-// inventoryQuota are those of one inventory workspace.
+// inventoryQuota is the usage of one inventory workspace.
 type inventoryQuota struct {
-	// existing are the names of the mailbox workspaces that there are.
+	// existing are the names of the existing mailbox workspaces.
 	existing map[string]bool
-	// reserved are the SyncTargets for which one is about to be made, with its name, and refused those that get none.
+	// reserved maps SyncTargets to the names of mailboxes that are about to be created. refused are the SyncTargets that
+	// get none.
 	reserved map[mcreconcile.Request]string
 	refused  map[mcreconcile.Request]bool
 }
 
 func (p *inventoryQuota) count() int { return len(p.existing) + len(p.reserved) }
 
-// NewQuota returns places for so many mailboxes of each inventory workspace.
+// NewQuota returns a quota with the given limit for each inventory workspace.
 func NewQuota(provider cluster.Cluster, limit int, log logr.Logger) *Quota {
 	return &Quota{provider: provider, limit: limit, log: log, synced: make(chan struct{}), byInventory: map[multicluster.ClusterName]*inventoryQuota{}}
 }
 
-// Start counts the mailboxes of the provider workspace until ctx ends.
+// Start counts the mailboxes in the provider workspace until ctx ends.
 func (p *Quota) Start(ctx context.Context) error {
 	informer, err := p.provider.GetCache().GetInformer(ctx, &tenancyv1alpha1.Workspace{})
 	if err != nil {
@@ -103,7 +105,7 @@ func (p *Quota) Start(ctx context.Context) error {
 	return nil
 }
 
-// Wait returns when the workspaces that there are have been counted, or with ctx's error.
+// Wait returns nil after the existing workspaces have been counted, or ctx's error.
 func (p *Quota) Wait(ctx context.Context) error {
 	select {
 	case <-p.synced:
@@ -113,7 +115,7 @@ func (p *Quota) Wait(ctx context.Context) error {
 	}
 }
 
-// State tells whether a SyncTarget gets a mailbox. Nil places are without a limit.
+// State returns whether a SyncTarget gets a mailbox. A nil quota has no limit.
 func (p *Quota) State(syncTarget mcreconcile.Request, uid types.UID) QuotaState {
 	if p == nil {
 		return QuotaGranted
@@ -133,21 +135,21 @@ func (p *Quota) State(syncTarget mcreconcile.Request, uid types.UID) QuotaState 
 	}
 }
 
-// ExceededMessage says what to do about a mailbox that is refused.
+// ExceededMessage returns the message of the condition for a refused SyncTarget.
 func (p *Quota) ExceededMessage() string {
 	return fmt.Sprintf("The SyncTargets of this inventory workspace have %d mailboxes, and the hub makes no more for one workspace: delete SyncTargets that nobody needs, or ask "+
 		"the hub's operator to raise --inventory-max-mailboxes. Until then the hub does nothing for this SyncTarget.", p.limit)
 }
 
-// setQueue takes over the queue by which those who were refused are called.
+// setQueue sets the queue to which refused SyncTargets are added when there is room.
 func (p *Quota) setQueue(queue workqueue.TypedInterface[mcreconcile.Request]) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	p.queue = queue
 }
 
-// reserve tells whether the mailbox of that name may be made. If not, the SyncTarget is called when it may be. One that had a mailbox
-// before gets another in any case.
+// reserve reports whether the hub may create the mailbox of that name. If not, the SyncTarget is refused, and enqueued when
+// there is room. With hadOne, a SyncTarget whose mailbox was lost gets another in any case.
 func (p *Quota) reserve(syncTarget mcreconcile.Request, name string, hadOne bool) bool {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -168,7 +170,8 @@ func (p *Quota) reserve(syncTarget mcreconcile.Request, name string, hadOne bool
 	return true
 }
 
-// release is called for a SyncTarget that needs no mailbox any more. One that was made for it counts until it is gone.
+// release removes the reservation of a SyncTarget that needs no mailbox any more. An existing workspace counts until it is
+// deleted.
 func (p *Quota) release(syncTarget mcreconcile.Request) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -181,7 +184,7 @@ func (p *Quota) release(syncTarget mcreconcile.Request) {
 	p.enqueueRefused(syncTarget.ClusterName, all)
 }
 
-// onWorkspaceAdded counts a workspace.
+// onWorkspaceAdded counts a workspace and removes its reservation.
 func (p *Quota) onWorkspaceAdded(workspace *tenancyv1alpha1.Workspace) {
 	inventory, _, ok := ParseName(workspace.Name)
 	if !ok {
@@ -199,7 +202,7 @@ func (p *Quota) onWorkspaceAdded(workspace *tenancyv1alpha1.Workspace) {
 	}
 }
 
-// onWorkspaceDeleted counts a workspace no more.
+// onWorkspaceDeleted stops counting a workspace.
 func (p *Quota) onWorkspaceDeleted(name string) {
 	inventory, _, ok := ParseName(name)
 	if !ok {
@@ -212,7 +215,8 @@ func (p *Quota) onWorkspaceDeleted(name string) {
 	p.enqueueRefused(multicluster.ClusterName(inventory), all)
 }
 
-// enqueueRefused calls as many of those that were refused as there are places. Whoever is called and has no use for one leaves.
+// enqueueRefused enqueues as many refused SyncTargets as there is room for. A SyncTarget that needs no mailbox any more
+// calls release in turn.
 func (p *Quota) enqueueRefused(inventory multicluster.ClusterName, all *inventoryQuota) {
 	available := p.limit - all.count()
 	for next := range all.refused {
@@ -228,7 +232,7 @@ func (p *Quota) enqueueRefused(inventory multicluster.ClusterName, all *inventor
 	}
 }
 
-// quotaOf returns the places of an inventory workspace. The caller holds the lock.
+// quotaOf returns the usage of an inventory workspace, and adds it if missing. The caller holds the lock.
 func (p *Quota) quotaOf(inventory multicluster.ClusterName) *inventoryQuota {
 	if p.byInventory[inventory] == nil {
 		p.byInventory[inventory] = &inventoryQuota{existing: map[string]bool{}, reserved: map[mcreconcile.Request]string{}, refused: map[mcreconcile.Request]bool{}}

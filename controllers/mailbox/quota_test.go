@@ -42,7 +42,7 @@ func newQuotaWithQueue(t *testing.T, limit int) (*Quota, workqueue.TypedInterfac
 	return places, queue
 }
 
-// uidOf is the UID of a SyncTarget, mailboxName what its mailbox is called, and mailboxOf that.
+// uidOf returns the UID of a SyncTarget.
 func uidOf(request mcreconcile.Request) types.UID { return types.UID("uid-" + request.Name) }
 
 func mailboxName(request mcreconcile.Request) string {
@@ -71,7 +71,7 @@ func TestQuota(t *testing.T) {
 	other.ClusterName = "xyz"
 
 	expect(0, QuotaUndecided)
-	// The hub before has made two, of which one is of a SyncTarget that is not seen any more.
+	// The previous leader has created two, one of them for a SyncTarget that is not in the cache any more.
 	places.onWorkspaceAdded(mailboxOf(syncTargetRequest(0)))
 	places.onWorkspaceAdded(mailboxOf(syncTargetRequest(1)))
 	expect(0, QuotaGranted)
@@ -90,7 +90,7 @@ func TestQuota(t *testing.T) {
 	if !strings.Contains(places.ExceededMessage(), "3 mailboxes") {
 		t.Error(places.ExceededMessage())
 	}
-	// What was about to be made is there, and counts once.
+	// A reserved mailbox that now exists counts once.
 	places.onWorkspaceAdded(mailboxOf(syncTargetRequest(2)))
 	if take(3) {
 		t.Error("a mailbox that appears makes room")
@@ -106,7 +106,7 @@ func TestQuotaIsReleased(t *testing.T) {
 			places.onWorkspaceAdded(mailboxOf(request))
 		}
 	}
-	// Who had one gets another, which counts.
+	// A SyncTarget that lost its mailbox gets another, which counts.
 	if lost := syncTargetRequest(5); !places.reserve(lost, mailboxName(lost), true) {
 		t.Error("a mailbox that was lost is not made again")
 	}
@@ -114,12 +114,12 @@ func TestQuotaIsReleased(t *testing.T) {
 	if len(queuedRequests(queue)) > 0 {
 		t.Error("somebody is called although there are three")
 	}
-	// One that is not made after all, since its SyncTarget is gone, makes room.
+	// A reservation that is released makes room.
 	places.release(syncTargetRequest(5))
 	if next := queuedRequests(queue); len(next) != 1 {
 		t.Errorf("%v are called", next)
 	} else {
-		// Who is called and has no use for it has the next called.
+		// A SyncTarget that needs no mailbox makes room for the next.
 		places.release(next[0])
 		if again := queuedRequests(queue); len(again) != 1 || again[0] == next[0] {
 			t.Errorf("%v are called after %v", again, next)
@@ -132,7 +132,7 @@ func TestQuotaIsReleased(t *testing.T) {
 	places.release(mcreconcile.Request{})
 }
 
-// A SyncTarget that was made anew under its name has another mailbox.
+// A SyncTarget that is created again under its name has another mailbox.
 func TestQuotaOfARecreatedMailbox(t *testing.T) {
 	places, _ := newQuotaWithQueue(t, 1)
 	request := syncTargetRequest(0)
@@ -144,7 +144,8 @@ func TestQuotaOfARecreatedMailbox(t *testing.T) {
 	}
 }
 
-// Whatever happens, there are never more than the limit that did not have one before, and nobody is refused for ever while there is room.
+// In any order of events, no more new mailboxes than the limit are granted, and no SyncTarget stays refused while there is
+// room.
 func TestQuotaProperty(t *testing.T) {
 	for seed := range 200 {
 		random := rand.New(rand.NewPCG(uint64(seed), 1)) //nolint:gosec // reproducible, and no secret
@@ -188,7 +189,7 @@ func TestQuotaProperty(t *testing.T) {
 	}
 }
 
-// An inventory workspace with many SyncTargets that wait has no more turns than one with few.
+// An inventory workspace with many waiting SyncTargets creates no more mailboxes at a time than one with few.
 func TestCreationLimiterIsFair(t *testing.T) {
 	turns, queue := newCreationLimiterWithQueue(t)
 	for number := range 20 * maxConcurrentCreations {

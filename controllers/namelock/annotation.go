@@ -23,15 +23,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// crdStatus is how a CustomResourceDefinition is.
+// crdStatus is the state of a CRD in a mailbox.
 type crdStatus string
 
 const (
-	// crdGone: there is none.
+	// crdGone: the CRD does not exist.
 	crdGone crdStatus = "Gone"
-	// crdRefused: kcp refuses its names, so it never served an object.
+	// crdRefused: kcp refuses the names of the CRD, so it never served an object.
 	crdRefused crdStatus = "Refused"
-	// crdServing: it serves objects, or soon will, or did.
+	// crdServing: the CRD serves objects, or did, or soon will.
 	crdServing crdStatus = "Serving"
 )
 
@@ -56,16 +56,17 @@ func conditionStatus(definition *unstructured.Unstructured, condition string) an
 	return nil
 }
 
-// expiredTime is an expiry that has passed by everybody's clock.
+// expiredTime is an expiry in the past, whatever the clocks say.
 const expiredTime = "2000-01-01T00:00:00Z"
 
-// freeNames returns the annotation with the names freed that kcp keeps for definitions that serve nothing. One that is gone gets an
-// expiry, so that kcp decides. A note that has one already is of a definition that is just being made, or goes by itself.
+// freeNames returns the annotation without the reservations of CRDs that serve nothing. The record of a CRD that is gone
+// gets an expiry, so that kcp decides. A record that already has an expiry is for a CRD that is being created, or expires
+// by itself.
 func freeNames(annotation string, definitions map[string]crdStatus) (freed string, changed bool, err error) {
 	if annotation == "" {
 		return "", false, nil
 	}
-	// What is not known of a note stays as it is.
+	// Unknown fields of a record are kept.
 	notes := map[string]map[string]any{}
 	if err := json.Unmarshal([]byte(annotation), &notes); err != nil {
 		return "", false, fmt.Errorf("cannot read the annotation %s: %w", Annotation, err)

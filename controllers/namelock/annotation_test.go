@@ -82,7 +82,7 @@ func TestCRDState(t *testing.T) {
 	}
 }
 
-// Whatever the annotation says, freeing ends, and touches no name but those that it is asked about.
+// For any annotation, freeNames terminates and changes only the names that it is given.
 func FuzzFreeNames(f *testing.F) {
 	for _, annotation := range []string{"", "null", "[]", `{"a.b":null}`, `{"a.b":{"c":true},"c.d":{"c":true}}`, `{"a.b":{"c":true,"e":"2026-01-01T00:00:00Z"}}`} {
 		f.Add(annotation, true)

@@ -37,13 +37,13 @@ import (
 )
 
 const (
-	// Annotation is where kcp notes to whom names belong.
+	// Annotation is the annotation in which kcp records the owners of names.
 	Annotation = "internal.apis.kcp.io/resource-bindings"
-	// retryAnnotation is what makes kcp look at an APIBinding again.
+	// retryAnnotation on an APIBinding makes kcp reconcile the binding.
 	retryAnnotation = "synchub.dev/bind-again"
-	// timeout bounds what is done about one mailbox.
+	// timeout is the timeout of all requests for one mailbox together.
 	timeout = 10 * time.Second
-	// maxNames is how many names of a mailbox are looked at together.
+	// maxNames is the maximum number of names that one call checks in a mailbox.
 	maxNames = 20
 )
 
@@ -55,19 +55,20 @@ var (
 
 // Clearer frees names in mailboxes.
 type Clearer struct {
-	// ConfigFor is how the hub reaches a workspace by itself, and not through an export.
+	// ConfigFor returns a client config for a workspace with the hub's own rights, not through an export.
 	ConfigFor func(workspace string) *rest.Config
 }
 
-// ClearResult is what stands in the way of APIs in a mailbox.
+// ClearResult tells why a mailbox does not have APIs.
 type ClearResult struct {
-	// BlockingCRDs are the CustomResourceDefinitions of their names that serve objects, and that somebody must delete.
+	// BlockingCRDs are the CRDs in the mailbox that have the name of an API and serve objects. Somebody must delete them.
 	BlockingCRDs []string
-	// Freed is true if kcp kept a name for a definition that is gone, and now need not any more.
+	// Freed is true if this call freed a name that kcp had reserved for a CRD that serves nothing.
 	Freed bool
 }
 
-// Clear frees the names of APIs that a mailbox does not have, as far as that is safe, and returns what still stands in the way.
+// Clear frees the names of missing APIs where that is safe, and returns the CRDs that still block an API. It checks at most
+// maxNames.
 func (c *Clearer) Clear(ctx context.Context, mailbox logicalcluster.Name, missing []schema.GroupResource) (ClearResult, error) {
 	ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Extra), timeout)
 	defer cancel()
@@ -75,7 +76,7 @@ func (c *Clearer) Clear(ctx context.Context, mailbox logicalcluster.Name, missin
 	if err != nil {
 		return ClearResult{}, err
 	}
-	// Before the definitions, so that one that is made meanwhile changes it and the patch below fails.
+	// Read before the CRDs: creating a CRD meanwhile changes the LogicalCluster, and the patch below fails.
 	cluster, err := client.Resource(logicalClusters).Get(ctx, corev1alpha1.LogicalClusterName, metav1.GetOptions{})
 	if err != nil {
 		return ClearResult{}, fmt.Errorf("cannot get the LogicalCluster of the mailbox: %w", err)
@@ -103,7 +104,7 @@ func (c *Clearer) Clear(ctx context.Context, mailbox logicalcluster.Name, missin
 	return finding, nil
 }
 
-// RetryBinding makes kcp try once more to bind what it did not bind in a mailbox.
+// RetryBinding makes kcp retry the APIs that it has not bound in a mailbox.
 func (c *Clearer) RetryBinding(ctx context.Context, mailbox logicalcluster.Name, binding string, now time.Time) error {
 	ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Extra), timeout)
 	defer cancel()
@@ -119,7 +120,8 @@ func (c *Clearer) RetryBinding(ctx context.Context, mailbox logicalcluster.Name,
 	return nil
 }
 
-// annotate sets an annotation of an object, which must not have changed since it was read if its resourceVersion is set.
+// annotate sets an annotation of an object. If the object has a resourceVersion, the patch fails with a conflict after
+// another change.
 func annotate(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, object *unstructured.Unstructured, key, value string) error {
 	metadata := map[string]any{"annotations": map[string]string{key: value}}
 	if version := object.GetResourceVersion(); version != "" {

@@ -14,16 +14,17 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package namelock frees names of APIs that kcp keeps in a mailbox.
+// Package namelock frees names of APIs that kcp reserves in a mailbox. The sync manager calls [Clearer.Clear] for APIs that
+// a mailbox does not have, and [Clearer.RetryBinding] to make kcp bind them.
 //
-// kcp notes in an annotation of each LogicalCluster whether a name belongs to an APIBinding or to a CustomResourceDefinition. An
-// API whose name belongs to a definition is not bound, and the name stays with the definition after that is gone. kcp itself
-// takes it back only if the note has an expiry that has passed and the definition is not there: so that is what a [Clearer]
-// writes. Whether the definition is gone is still for kcp to decide.
+// kcp records in an annotation of each LogicalCluster whether a name belongs to an APIBinding or to a CRD. kcp does not
+// bind an API whose name belongs to a CRD, and the name stays reserved after the CRD is deleted. kcp removes such a record
+// only if the record has an expiry in the past and the CRD does not exist. A [Clearer] therefore writes an expiry; kcp
+// still checks that the CRD is gone.
 //
-// Where no name is kept kcp tries to bind again by itself, after up to a quarter of an hour, or at once when the APIBinding
-// changes: so an annotation is put on that.
+// If no name is reserved, kcp retries the binding after up to a quarter of an hour, or at once when the APIBinding changes.
+// A [Clearer] therefore annotates the APIBinding.
 //
-// Both are done with the hub's own rights in the workspace, which it has since it made that. A definition is never deleted,
-// since its objects would go with it.
+// Both use the hub's own rights in the workspace, which the hub has as its creator. The package never deletes a CRD,
+// because kcp would delete its objects too.
 package namelock

@@ -57,7 +57,7 @@ var (
 	logicalClusters = schema.GroupVersionResource{Group: "core.kcp.io", Version: "v1alpha1", Resource: "logicalclusters"}
 )
 
-// fixture is one kcp with a mailbox that the hub's user made.
+// fixture is one kcp with a mailbox that the hub's user created.
 type fixture struct {
 	*servers.KCP
 	clearer *namelock.Clearer
@@ -66,7 +66,7 @@ type fixture struct {
 
 func TestClearOnKCP(t *testing.T) {
 	w := newFixture(t)
-	// In this order: what is bound stays so.
+	// The order matters, since a bound API stays bound.
 	t.Run("a name that kcp keeps for a definition that is gone", w.testKept)
 	t.Run("a name that a definition has had only for its kind", w.testBindAgain)
 }
@@ -104,7 +104,7 @@ func (w *fixture) testBindAgain(t *testing.T) {
 	w.eventually(t, func(g Gomega) {
 		g.Expect(w.clearer.Clear(t.Context(), w.mailbox, []schema.GroupResource{{Group: group, Resource: "widgets"}})).To(Equal(namelock.ClearResult{}))
 	})
-	// As seldom as the hub does it: kcp does not get to bind what changes all the time.
+	// No more often than the hub does: if the APIBinding keeps changing, kcp does not get to bind.
 	g.Eventually(func(g Gomega) {
 		if bound := w.bound(t); !slices.Contains(bound, any("widgets")) {
 			g.Expect(w.clearer.RetryBinding(t.Context(), w.mailbox, w.binding(t).GetName(), time.Now())).To(Succeed())
@@ -136,7 +136,7 @@ func newFixture(t *testing.T) *fixture {
 	}
 	var mailbox *tenancyv1alpha1.Workspace
 	w.eventually(t, func(g Gomega) {
-		// kcp takes a moment to know of the rights.
+		// The new RBAC takes a moment to take effect in kcp.
 		mailbox, err = framework.CreateWorkspace(ctx, w.HubConfig, providerPath, "mailbox", providerPath+":"+bootstrap.WorkspaceType)
 		g.Expect(err).NotTo(HaveOccurred())
 	})
@@ -211,7 +211,7 @@ func (w *fixture) binding(t *testing.T) *unstructured.Unstructured {
 	return nil
 }
 
-// conflict is what kcp says, empty if there is none.
+// conflict returns kcp's message about a naming conflict, or an empty string.
 func (w *fixture) conflict(t *testing.T) string {
 	t.Helper()
 	all, _, _ := unstructured.NestedSlice(w.binding(t).Object, "status", "conditions")
@@ -232,7 +232,7 @@ func (w *fixture) bound(t *testing.T) (names []any) {
 	return names
 }
 
-// notes are what kcp has noted of names.
+// notes returns the annotation in which kcp records the owners of names.
 func (w *fixture) notes(t *testing.T) string {
 	t.Helper()
 	cluster, err := framework.Get(t.Context(), w.Workspace(mailboxPath), logicalClusters, "", "cluster")

@@ -33,8 +33,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// reclaim takes back the object that has taken the name if it is ours, adopts it if it may be, and reports a conflict
-// otherwise.
+// reclaim takes back the object that has the name if it is the hub's, adopts it if that is allowed, and else returns a
+// conflict.
 func (c *Controller) reclaim(ctx context.Context, current targetCopy, desired *transform.Desired, refused error) error {
 	object, err := c.Connection.Get(ctx, current.target.GroupVersionResource, current.key)
 	if err != nil {
@@ -64,10 +64,10 @@ func (c *Controller) reclaim(ctx context.Context, current targetCopy, desired *t
 	}
 }
 
-// applyFunc brings in sync the object that has the UID.
+// applyFunc applies to the object of a UID.
 type applyFunc func(ctx context.Context, here targetCopy, desired *transform.Desired, uid types.UID) error
 
-// reapplyOwned brings in sync an object that the hub wrote.
+// reapplyOwned brings an object that the hub wrote in sync.
 func (c *Controller) reapplyOwned(ctx context.Context, current targetCopy, desired *transform.Desired, observed *plan.TargetObject, write applyFunc) error {
 	switch {
 	case desired.Mark.Policy == ownership.PolicyCreateOnly:
@@ -79,8 +79,8 @@ func (c *Controller) reapplyOwned(ctx context.Context, current targetCopy, desir
 	}
 }
 
-// unsealedMark returns the mark of an object that is not ours, for the reason given, if the hub wrote it before marks were sealed,
-// and it was then what it is to be now.
+// unsealedMark returns the mark of an object that the hub marked before marks were sealed. Without a seal, the mark counts
+// only if its hash is that of the desired object.
 func (c *Controller) unsealedMark(object *unstructured.Unstructured, direction ownership.Direction, desired *transform.Desired, reason error) (ownership.Mark, bool) {
 	if !errors.Is(reason, ownership.ErrUnsealed) {
 		return ownership.Mark{}, false
@@ -90,15 +90,15 @@ func (c *Controller) unsealedMark(object *unstructured.Unstructured, direction o
 	return mark, proven && plan.SameSource(mark, desired.Mark)
 }
 
-// isEnsured tells whether an object that is not ours is a namespace that this very hub made for its contents, or one that it made
-// and let go of.
+// isEnsured reports whether an unmarked object is a namespace that this hub created for its contents, or an object that it
+// released.
 func (c *Controller) isEnsured(object *unstructured.Unstructured, reason error) bool {
 	value, ok := annotation(object, ownership.EnsuredAnnotation)
 	return ok && errors.Is(reason, ownership.ErrUnmarked) && c.Owner.HasEnsured(value, transform.SelfOf(object))
 }
 
-// mayAdopt tells whether the PublishedResource or the SyncTarget lets the hub take over an object. One with a mark of another
-// hub, or that cannot be read, is never taken over.
+// mayAdopt reports whether the adoption policy of the PublishedResource or the SyncTarget lets the hub take over an object.
+// The hub never adopts an object with another hub's mark, or with a mark that cannot be parsed.
 func (c *Controller) mayAdopt(ctx context.Context, current targetCopy, object *unstructured.Unstructured, desired *transform.Desired, reason error) (bool, error) {
 	if !ownership.IsAdoptable(reason) {
 		return false, nil
@@ -114,7 +114,7 @@ func (c *Controller) mayAdopt(ctx context.Context, current targetCopy, object *u
 	case allowed(synchubv1alpha1.AdoptionIfIdentical):
 		dryRun, err := c.Connection.DryRunApply(ctx, current.target.GroupVersionResource, desired.Object, object.GetUID())
 		if apierrors.IsInvalid(err) {
-			// What cannot even become like ours is not like it.
+			// An object that cannot even become the desired one is not identical to it.
 			return false, nil
 		}
 		if err != nil {
@@ -126,7 +126,7 @@ func (c *Controller) mayAdopt(ctx context.Context, current targetCopy, object *u
 	}
 }
 
-// comparableContent returns what two objects must have in common to be identical but for the marks and what is ignored.
+// comparableContent returns the content in which two objects must agree to be identical: all but the marks and ignored fields.
 func comparableContent(object *unstructured.Unstructured, ignored []transform.IgnoredField) map[string]any {
 	kept := object.DeepCopy()
 	for _, field := range ignored {
@@ -151,8 +151,8 @@ func nilIfEmpty(entries map[string]string) map[string]string {
 	return entries
 }
 
-// adopt makes an object ours, and alone ours in what we apply: a field that is removed in the mailbox later must
-// disappear, though who made the object holds it too. What else it holds is left to it.
+// adopt makes the hub the only owner of the fields that it applies: a field that is removed in the mailbox later must
+// disappear from the target, although the object's creator applied it too. Other fields stay with their owners.
 func (c *Controller) adopt(ctx context.Context, current targetCopy, object *unstructured.Unstructured, desired *transform.Desired) error {
 	if desired.Mark.Policy == ownership.PolicyCreateOnly {
 		mark := desired.Mark
@@ -163,7 +163,7 @@ func (c *Controller) adopt(ctx context.Context, current targetCopy, object *unst
 			RemoveAnnotations: kubeStellarMarks(object),
 		})
 	}
-	// First the others yield, then the object is marked: should the hub end in between, it begins anew.
+	// Take the ownership before the mark: if the hub ends in between, it begins again.
 	dryRun, err := c.Connection.DryRunApply(ctx, current.target.GroupVersionResource, desired.Object, object.GetUID())
 	if err != nil {
 		return asImmutableError(err)
@@ -183,7 +183,8 @@ func (c *Controller) adopt(ctx context.Context, current targetCopy, object *unst
 	return nil
 }
 
-// kubeStellarMarks returns the marks of KubeStellar's syncer on an object. With them it would go on to delete the object.
+// kubeStellarMarks returns the annotation of KubeStellar's syncer on an object. With it the syncer would go on to delete the
+// object.
 func kubeStellarMarks(object *unstructured.Unstructured) []string {
 	if _, ok := object.GetAnnotations()[ownership.KubeStellarDownsynced]; ok {
 		return []string{ownership.KubeStellarDownsynced}

@@ -43,61 +43,61 @@ import (
 )
 
 const (
-	// maxConcurrentReconciles is how many objects of one resource go to one target at once.
+	// maxConcurrentReconciles bounds the objects of one resource that are reconciled with one target at a time.
 	maxConcurrentReconciles = 4
-	// reconcileTimeout bounds all requests about one object together.
+	// reconcileTimeout bounds all requests of one pass together.
 	reconcileTimeout = 2 * time.Minute
-	// A failing object is tried again after firstRetry, then each time twice as late, up to lastRetry.
+	// The retry delay of a failing object starts at retryBaseDelay and doubles up to retryMaxDelay.
 	retryBaseDelay = 100 * time.Millisecond
 	retryMaxDelay  = 5 * time.Minute
 )
 
-// Options are what a controller needs.
+// Options configure a [Controller].
 type Options struct {
 	Resource Resource
-	// TargetAPIs are what the mailbox's objects can be on the target: the resource itself first, then what conversions make
-	// of it, or made of it before.
+	// TargetAPIs are the APIs that mailbox objects can have on the target: the resource itself first, then the results of
+	// conversions that are, or were, in force.
 	TargetAPIs []TargetAPI
-	// UnresolvedKinds are kinds that conversions make of the mailbox's objects and the target does not serve, or that are refused.
+	// UnresolvedKinds are results of conversions that the target does not serve, or that the hub denies.
 	UnresolvedKinds []UnavailableResource
-	// Mailbox is the mailbox's logical cluster.
+	// Mailbox is the logical cluster of the mailbox.
 	Mailbox    logicalcluster.Name
 	Mailboxes  *mailboxes.Mailboxes
 	Connection *targets.Connection
 	Owner      ownership.Owner
 	Hasher     ownership.Hasher
-	// SyncTarget is the name of the target's SyncTarget.
+	// SyncTarget is the name of the SyncTarget.
 	SyncTarget string
-	// Pruner is what the schema of the mailbox's API keeps, nil if the hub does not know that.
+	// Pruner drops the fields that the mailbox's schema does not have; nil if the hub does not know the schema.
 	Pruner *transform.Pruner
-	// Registry knows, for all controllers of the SyncTarget, which objects are related; Relations are those by which
-	// objects of the resource travel with others.
+	// Registry is shared by all controllers of the SyncTarget and knows which objects are related. Relations are those by
+	// which objects of this resource travel with primaries.
 	Registry  *related.Registry
 	Relations []*related.Relation
-	// RequestCompleteness has it found out whether all primaries have spoken that objects of the resource can be related to, unless the
-	// question that this is asked for is answered by then (see [RequestCompleteness]).
+	// RequestCompleteness asks the controllers of all primaries to finish their initial sync, unless answered returns true by
+	// then (see [RequestCompleteness]).
 	RequestCompleteness func(answered func() bool)
-	// RequeueRelated has looked again at all that may be related to objects of the resource.
+	// RequeueRelated enqueues every object that may be related to objects of this resource.
 	RequeueRelated func()
-	// Cordoned tells whether nothing new may be made on the target. Nil stands for never.
+	// Cordoned reports whether nothing new may be created on the target. Nil means never.
 	Cordoned func() bool
-	// Adoption is what the SyncTarget lets the hub take over beside what the PublishedResource does. Nil stands for nothing.
+	// Adoption is the adoption policy of the SyncTarget, beside that of the PublishedResource. Nil means none.
 	Adoption func() synchubv1alpha1.AdoptionPolicy
-	// NamespacePolicy says which namespaces may be used now. Nil stands for all.
+	// NamespacePolicy returns the policy for namespaces of the target. Nil allows all.
 	NamespacePolicy func() *policy.NamespacePolicy
-	// IsPublished tells whether a PublishedResource of that name is in force.
+	// IsPublished reports whether a PublishedResource of this name is in force.
 	IsPublished func(publishedResource string) bool
-	// WaitFor are closed when all that must go first has been tried.
+	// WaitFor are closed when the controllers of earlier waves have tried all their objects once.
 	WaitFor []<-chan struct{}
-	// OnChange is called when an object was acted on, its failure changed, or the target began or ceased to serve the
-	// resource. It must return at once.
+	// OnChange is called after a write, when the failure of an object changes, and when the target begins or ceases to serve
+	// the resource. It must not block.
 	OnChange func()
 	Clock    clock.Clock
 	Log      logr.Logger
 }
 
-// Controller keeps one resource of one mailbox in sync with one target, in both directions. Create it with [New] and run
-// it with [Controller.Run].
+// Controller keeps one resource of one mailbox in sync with one target, in both directions. Create it with [New] and run it
+// with [Controller.Run].
 type Controller struct {
 	Options
 	planner
@@ -105,7 +105,7 @@ type Controller struct {
 	fieldManager    string
 	matcher         atomic.Pointer[selection.Matcher]
 	targetResources []*targetResource
-	// targetExpectations and inMailbox remember what was written to either side.
+	// targetExpectations and mailboxExpectations remember the hub's writes until the caches show them.
 	targetExpectations  *expectations[targetRef]
 	mailboxExpectations *expectations[types.NamespacedName]
 	pendingRenames      *pendingRenames
@@ -119,29 +119,29 @@ type Controller struct {
 	firstPass           *firstPass
 	droppedFields       droppedFields
 	startSignal         chan struct{}
-	// cachesWholeObjects is true if a rule looks at objects of the target that went down.
+	// cachesWholeObjects is true if a rule reads the copies on the target; else the cache keeps only metadata and status.
 	cachesWholeObjects bool
-	// upsyncReadsMailbox is true if what comes up is made with a look at what the mailbox holds.
+	// upsyncReadsMailbox is true if a rule for upsync reads the mailbox object.
 	upsyncReadsMailbox bool
 
-	// activeReconciles is how many objects are being reconciled now.
+	// activeReconciles counts the passes under way.
 	activeReconciles atomic.Int32
 
 	lock gosync.Mutex
-	// queue is nil until the controller begins.
+	// queue is nil until the workers start.
 	queue interface {
 		AddWithOpts(options priorityqueue.AddOpts, keys ...types.NamespacedName)
 		Len() int
 	}
-	// upsyncContext owns the feeds; it is nil while the controller does not run.
+	// upsyncContext ends the upsync caches; it is nil while the controller does not run.
 	upsyncContext context.Context //nolint:containedctx // feeds start and end with the matcher, within the run
 	runningTasks  gosync.WaitGroup
 }
 
-// New returns a controller that selects by the matcher.
+// New returns a controller that selects by the matcher. It does nothing until it runs.
 func New(options Options, matcher *selection.Matcher) *Controller {
 	if options.Registry == nil {
-		// Nothing is related to anything.
+		// Without a registry nothing is related to anything.
 		options.Registry = related.NewRegistry()
 		options.RequestCompleteness, options.RequeueRelated = func(func() bool) {}, func() {}
 		options.IsPublished = func(string) bool { return true }
@@ -172,7 +172,7 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 		return c.targetResourceFor(at.resource).cache.HasReached(at.key.Namespace, resourceVersion)
 	})
 	c.targetExpectations.onGrowth = options.Connection.CheckCacheLimits
-	// The caches of mailboxes do not tell how far they have got.
+	// The caches of mailboxes do not report a resourceVersion for the whole cache.
 	c.mailboxExpectations = newExpectations(options.Clock, func(types.NamespacedName, string) bool { return true })
 	c.cachesWholeObjects = needsWholeTargetObjects(options)
 	c.upsyncReadsMailbox = options.Resource.rules().Up.UsesOther() ||
@@ -185,7 +185,7 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 	return c
 }
 
-// needsWholeTargetObjects tells whether a rule needs the values of what went down, and not only whose they are.
+// needsWholeTargetObjects reports whether a rule reads values of target objects, and not only their metadata and status.
 func needsWholeTargetObjects(options Options) bool {
 	rules := options.Resource.rules()
 	if rules.Down.UsesOther() || rules.Up != nil && options.Resource.StatusReturn {
@@ -195,12 +195,12 @@ func needsWholeTargetObjects(options Options) bool {
 		slices.ContainsFunc(options.Relations, func(r *related.Relation) bool { return r.Down.UsesOther() || r.Up != nil })
 }
 
-// Selector is the label selector for the objects of an owner.
+// Selector returns the label selector for an owner's objects on a target.
 func Selector(owner ownership.Owner) string {
 	return ownership.OwnerLabel + "=" + owner.LabelValue()
 }
 
-// Run works until ctx ends. It does not return before all it started has ended.
+// Run works until ctx ends, and returns when everything that it started has ended.
 func (c *Controller) Run(ctx context.Context) error {
 	defer c.runningTasks.Wait()
 	ctx, cancel := context.WithCancel(ctx)
@@ -237,7 +237,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	return c.runWorkers(ctx, todo)
 }
 
-// runWorkers works whenever there is something to do, until ctx ends.
+// runWorkers runs workers whenever the queue has keys, until ctx ends: an idle controller has no goroutines for them.
 func (c *Controller) runWorkers(ctx context.Context, todo *queue) error {
 	for todo.waitForWork(ctx) {
 		if err := c.runWorkersUntilIdle(ctx, todo); err != nil {
@@ -247,7 +247,7 @@ func (c *Controller) runWorkers(ctx context.Context, todo *queue) error {
 	return nil
 }
 
-// runWorkersUntilIdle works until nothing is left to do, or ctx ends.
+// runWorkersUntilIdle returns when the queue has been empty for a while, or ctx ends.
 func (c *Controller) runWorkersUntilIdle(ctx context.Context, todo *queue) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -264,7 +264,7 @@ func (c *Controller) runWorkersUntilIdle(ctx context.Context, todo *queue) error
 
 func (c *Controller) newWorkers(shift *activeQueue) (controller.TypedController[types.NamespacedName], error) {
 	return controller.NewTypedUnmanaged("sync", controller.TypedOptions[types.NamespacedName]{
-		// Names are never freed, and hundreds of controllers come and go.
+		// controller-runtime never frees names, and hundreds of controllers come and go.
 		SkipNameValidation:      new(true),
 		MaxConcurrentReconciles: maxConcurrentReconciles,
 		ReconciliationTimeout:   reconcileTimeout,
@@ -281,7 +281,7 @@ func (c *Controller) newWorkers(shift *activeQueue) (controller.TypedController[
 	})
 }
 
-// startQueue takes over the queue and puts everything there is into it.
+// startQueue makes the queue the controller's, and enqueues every known key.
 func (c *Controller) startQueue(todo *queue) {
 	c.lock.Lock()
 	c.queue = todo
@@ -292,9 +292,9 @@ func (c *Controller) startQueue(todo *queue) {
 	c.recheckInitialSync()
 }
 
-// waitForCacheSync returns when it is known what the target holds; nothing may be decided before. While the target serves
-// the hub nothing of the resource there is nothing to do but to take back what came up before; where it lacks one form of
-// several, or does not show one namespace of several, the others go on.
+// waitForCacheSync waits until the hub knows what the target holds; before that nothing may be decided. Forms and namespaces
+// that the target does not show are not waited for. If the target shows nothing of the resource, the controller starts only to
+// take back what was upsynced before.
 func (c *Controller) waitForCacheSync(ctx context.Context) bool {
 	begins := func() bool {
 		if c.Resource.Unpublishing {
@@ -320,7 +320,7 @@ func (c *Controller) waitForCacheSync(ctx context.Context) bool {
 	return true
 }
 
-// recheckStart makes the controller look again whether it can begin.
+// recheckStart makes [Controller.waitForCacheSync] check its conditions again.
 func (c *Controller) recheckStart() {
 	select {
 	case c.startSignal <- struct{}{}:
@@ -339,7 +339,7 @@ func waitForAll(ctx context.Context, all []<-chan struct{}) bool {
 	return true
 }
 
-// HasSynced tells whether it is known what the target holds.
+// HasSynced reports whether the hub knows what the target holds.
 func (c *Controller) HasSynced() bool {
 	for _, target := range c.targetResources {
 		if !target.hasSynced() {
@@ -349,11 +349,10 @@ func (c *Controller) HasSynced() bool {
 	return true
 }
 
-// FirstPassDone is closed when everything there was at the start has been tried once, or could not be.
+// FirstPassDone is closed when each key that was known at the start has been tried once, or cannot be.
 func (c *Controller) FirstPassDone() <-chan struct{} { return c.firstPass.done }
 
-// HasCompletedFirstPass tells whether the mailbox's objects can be seen, and everything there was at the start has been tried once, or could
-// not be.
+// HasCompletedFirstPass reports whether the mailbox is readable and the first pass is done.
 func (c *Controller) HasCompletedFirstPass() bool {
 	select {
 	case <-c.firstPass.done:
@@ -364,7 +363,7 @@ func (c *Controller) HasCompletedFirstPass() bool {
 	return state != mailboxes.Unknown
 }
 
-// UnreadableReason returns why the hub does not see what the mailbox has of the resource now; empty if it does.
+// UnreadableReason returns why the hub cannot read the mailbox objects of the resource now; empty if it can.
 func (c *Controller) UnreadableReason() string {
 	if c.Mailboxes.IsKnownNotServed(c.Mailbox, c.Resource.GroupResource()) {
 		if c.Resource.Exported {
@@ -378,7 +377,7 @@ func (c *Controller) UnreadableReason() string {
 	return ""
 }
 
-// UnavailableResources returns what of the controller's resource the target does not serve, or not to the hub.
+// UnavailableResources returns the APIs that the target does not serve, or does not let the hub read.
 func (c *Controller) UnavailableResources() []UnavailableResource {
 	unavailable := slices.Clone(c.UnresolvedKinds)
 	for _, target := range c.targetResources {
@@ -395,14 +394,14 @@ func (c *Controller) UnavailableResources() []UnavailableResource {
 	return unavailable
 }
 
-// onAvailabilityChanged is called when the target begins or ceases to serve a resource.
+// onAvailabilityChanged is called when the target begins or ceases to serve an API of the controller.
 func (c *Controller) onAvailabilityChanged() {
 	if len(c.UnavailableResources()) > len(c.UnresolvedKinds) {
-		// What cannot be tried must not hold up what comes after it.
+		// Objects that cannot be tried must not hold up later waves.
 		c.firstPass.finish()
 	}
 	c.recheckStart()
-	// What the target does not serve it does not hold: that may be all that was missing.
+	// The target holds nothing of an API that it does not serve: that may complete the picture.
 	c.recheckInitialSync()
 	c.OnChange()
 }

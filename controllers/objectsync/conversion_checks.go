@@ -27,9 +27,9 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
 )
 
-// CheckConversion returns what is allowed to objects of the resource that a conversion makes a kind of the target, of which the
-// version may be open. Conversions are written by tenants: they make what an operator has published, and leave none of his
-// rules. The error is a [*boundary.RefusalError].
+// CheckConversion returns what is allowed for objects that a tenant's conversion turns into a kind of the target; the version
+// may be open. A conversion may only produce kinds that an operator published, and may not evade the rules of either
+// PublishedResource. The error is a [*policy.DeniedError].
 func (r Resource) CheckConversion(published []Resource, made schema.GroupVersionKind) (Allowed, error) {
 	if r.publishes(made) {
 		return r.Allowed, nil
@@ -62,15 +62,15 @@ func describeKind(kind schema.GroupVersionKind) string {
 	return fmt.Sprintf("%s in version %s", kind.GroupKind(), kind.Version)
 }
 
-// publishes tells whether a PublishedResource publishes a kind as it is on targets. The version may be open.
+// publishes reports whether a PublishedResource publishes a kind under its name on targets. The version may be open.
 func (r Resource) publishes(kind schema.GroupVersionKind) bool {
 	target := r.TargetAPI()
 	return !r.RelatedOnly && !r.Unpublishing && target.Group == kind.Group && target.Kind == kind.Kind &&
 		(kind.Version == "" || slices.Contains(r.TargetVersions(), kind.Version))
 }
 
-// bypassedRule returns the first field of the PublishedResources that objects of the resource would not keep to as those of
-// another one; empty if there is none.
+// bypassedRule returns the first field of the PublishedResource "other" whose rule the objects would evade; empty if there is
+// none.
 func (r Resource) bypassedRule(other Resource) string {
 	ours, theirs := r.rules().Texts, other.rules().Texts
 	adopts := func(r Resource) bool { return r.Adoption != "" && r.Adoption != synchubv1alpha1.AdoptionNever }
@@ -92,7 +92,7 @@ func (r Resource) bypassedRule(other Resource) string {
 	}
 }
 
-// CheckUpsync returns a [*boundary.RefusalError] if nothing of a resource of the target comes up as this one.
+// CheckUpsync returns a [*policy.DeniedError] if objects of a target API are never upsynced as this resource.
 func (r Resource) CheckUpsync(from TargetAPI) error {
 	if from.Allowed.PrivilegedUpsync {
 		return nil

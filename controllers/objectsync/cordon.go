@@ -20,13 +20,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// isCordoned tells whether nothing new may be made on the target. What is there stays in sync.
+// isCordoned reports whether nothing new may be created on the target. Existing copies stay in sync.
 func (c *Controller) isCordoned() bool { return c.Cordoned != nil && c.Cordoned() }
 
-// Uncordon makes the controller look again at all that waits for the end of a cordon.
+// Uncordon enqueues the objects that failed because of the cordon.
 func (c *Controller) Uncordon() { c.retry(ReasonTargetCordoned) }
 
-// RetryConflicts reconciles again all objects whose names are taken, after more may be adopted.
+// RetryConflicts enqueues the objects whose name is taken, after the adoption policy has changed.
 func (c *Controller) RetryConflicts() { c.retry(ReasonConflict) }
 
 // retry enqueues all objects that failed for a reason.

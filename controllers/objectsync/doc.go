@@ -14,17 +14,14 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package objectsync keeps one resource of one mailbox in sync with one target.
+// Package objectsync keeps one published resource of one mailbox in sync with one target, in both directions.
 //
-// A [Controller] owns one key space, the names of the mailbox's objects, and everything that concerns a key (going down,
-// drift, status coming back, pruning) is decided by one reconcile, so no two loops can fight over an object. It reads
-// from caches only; what it has just written is remembered until the caches show it ([expectations]), so that a slow watch
-// never causes a second write.
+// A [Controller] owns the names of the mailbox objects of its resource. One pass per name (a key) decides about everything:
+// downsync, drift, status return, upsync and deletion. Two loops can therefore never fight over an object. A pass goes one
+// way: observe reads the caches into a snapshot, a planner decides, execute makes the requests, and Reconcile reports. The
+// caches lag behind the hub's own writes, so [expectations] remember each write until the cache shows it.
 //
-// What to do is decided by the pure packages below this one; this package looks, asks them, and acts:
-//
-//	selection  which objects are selected, and how
-//	transform  what the target must hold for one of them
-//	ownership  whose an object is, by its marks
-//	decide     what to do about the difference
+// The decisions are in the pure packages below plan: selection (which objects, and how), transform (the desired object),
+// ownership (whose an object is, by its mark), related (objects that travel with others), and plan itself (the action for each
+// difference).
 package objectsync

@@ -23,17 +23,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// maxDroppedFields is how many fields are named for each config.
+// maxDroppedFields bounds the fields that are reported for each config.
 const maxDroppedFields = 16
 
-// droppedFields are the fields of objects of the target that the mailbox's schema does not have, by the configs that select the
-// objects. What was once dropped is told until the controller ends.
+// droppedFields are fields of target objects that the mailbox's schema does not have, by the configs that select the objects.
+// A field stays listed until the controller ends.
 type droppedFields struct {
 	lock     gosync.Mutex
 	byConfig map[string][]string
 }
 
-// recordDroppedFields notes what the mailbox does not keep, and has it reported if it is new.
+// recordDroppedFields notes fields that the mailbox drops, and reports new ones.
 func (c *Controller) recordDroppedFields(configs, paths []string) {
 	if len(paths) > 0 && c.droppedFields.add(configs, paths) {
 		c.OnChange()

@@ -35,25 +35,24 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// Priorities of keys in the queue. Whatever may concern very many objects at once gives way to a change of one.
+// Priorities of keys in the queue. An event that may concern very many objects gives way to a change of one.
 const (
-	// replayPriority is for what is looked at although nothing is known to have changed.
+	// replayPriority is for keys without a known change.
 	replayPriority = -100
-	// createPriority is for objects that are new on either side, and for those of which something else has changed that decides
-	// about them: a config, a relation, a namespace, or what they failed by.
+	// createPriority is for new objects, and for objects that another change concerns: of a config, a relation, a namespace,
+	// or the cause of a failure.
 	createPriority = 0
-	// changePriority is for changes of objects known.
+	// changePriority is for changes of known objects.
 	changePriority = 100
 )
 
-// Resume makes the controller look at all objects again, after the target was away, and at what changed meanwhile and is
-// none of them any more.
+// Resume enqueues all keys after the target was away, and those that changed meanwhile and exist on neither side any more.
 func (c *Controller) Resume() {
 	c.enqueueAll()
 	c.enqueue(replayPriority, c.pendingChanges.keys()...)
 }
 
-// OnReset is called when the mailbox's cache was filled anew, or is not filled any more.
+// OnReset is called when the mailbox cache was relisted, or ceases to be filled.
 func (c *Controller) OnReset() {
 	c.OnChange()
 	c.recheckStart()
@@ -61,7 +60,7 @@ func (c *Controller) OnReset() {
 	c.recheckInitialSync()
 }
 
-// OnAbsenceDecided is called when a suspicion about an object has been decided.
+// OnAbsenceDecided is called when a suspected absence was verified or refuted.
 func (c *Controller) OnAbsenceDecided(key types.NamespacedName) {
 	if key == mailboxes.AllObjects {
 		c.checkInitialSync()
@@ -87,7 +86,7 @@ func (c *Controller) OnEvent(event mailboxes.Event) {
 	}
 }
 
-// targetHandler passes on each change of what went down.
+// targetHandler enqueues the sources of copies that change.
 func (c *Controller) targetHandler(target *targetResource) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
@@ -98,7 +97,7 @@ func (c *Controller) targetHandler(target *targetResource) cache.ResourceEventHa
 			if old.GetResourceVersion() != object.GetResourceVersion() {
 				c.enqueueChanged(originTarget, changePriority, c.sourceKeysOf(object)...)
 				if markChanged(old, object) {
-					// Somebody may have taken the mark off.
+					// Somebody may have removed the mark.
 					c.enqueueChanged(originTarget, changePriority, c.sourceKeysOf(old)...)
 				}
 			}
@@ -123,9 +122,9 @@ func markChanged(old, object *unstructured.Unstructured) bool {
 	return before != after
 }
 
-// upsyncHandler passes on each change of what comes up. A feed that was replaced is not listened to any more.
+// upsyncHandler enqueues the keys of upsynced objects that change, until its cache is replaced.
 func (c *Controller) upsyncHandler(ctx context.Context, target *targetResource) cache.ResourceEventHandler {
-	// A feed is replaced under the lock.
+	// Caches are replaced under the lock.
 	whileCurrent := func(do func()) (current bool) {
 		c.withLock(func() {
 			if current = ctx.Err() == nil; current {
@@ -155,7 +154,7 @@ func (c *Controller) upsyncHandler(ctx context.Context, target *targetResource) 
 			var keys []types.NamespacedName
 			current := whileCurrent(func() {
 				keys = c.upsyncIndex.move(ref, types.NamespacedName{}, false)
-				// An end that was not seen is no end: the target is asked before anything is deleted.
+				// Without a delete event the object may still exist: the target is asked before anything is deleted.
 				if !unseen && slices.ContainsFunc(keys, c.mayBeUpsynced) {
 					c.upsyncIndex.setDeleted(ref, uid)
 				}
@@ -168,8 +167,7 @@ func (c *Controller) upsyncHandler(ctx context.Context, target *targetResource) 
 	}
 }
 
-// namespaceLabelSubscriber looks again at the objects of a namespace of the mailbox whose labels changed, where the rules ask for
-// them.
+// namespaceLabelSubscriber enqueues the objects of mailbox namespaces whose labels change, if a rule reads those labels.
 type namespaceLabelSubscriber Controller
 
 // OnEvent is called for each change of a namespace in the mailbox.
@@ -180,17 +178,17 @@ func (s *namespaceLabelSubscriber) OnEvent(event mailboxes.Event) {
 	(*Controller)(s).enqueueNamespace(event.Key.Name)
 }
 
-// OnAbsenceDecided has nothing to do: of a namespace nothing is suspected here.
+// OnAbsenceDecided does nothing: the controller suspects no namespace to be absent.
 func (s *namespaceLabelSubscriber) OnAbsenceDecided(types.NamespacedName) {}
 
-// OnReset is called when it is known anew which namespaces there are.
+// OnReset is called when the namespaces were relisted.
 func (s *namespaceLabelSubscriber) OnReset() {
 	if c := (*Controller)(s); c.usesNamespaceLabels() {
 		c.enqueueAll()
 	}
 }
 
-// enqueueNamespace looks again at all objects of a namespace of the mailbox.
+// enqueueNamespace enqueues all objects of a mailbox namespace.
 func (c *Controller) enqueueNamespace(namespace string) {
 	if !c.usesNamespaceLabels() {
 		return
@@ -203,30 +201,30 @@ func (c *Controller) enqueueNamespace(namespace string) {
 	}
 }
 
-// usesNamespaceLabels tells whether a rule looks at the labels of namespaces.
+// usesNamespaceLabels reports whether a rule reads the labels of namespaces.
 func (c *Controller) usesNamespaceLabels() bool {
 	return c.Resource.rules().Filter.UsesNamespaceLabels() ||
 		slices.ContainsFunc(c.Relations, (*related.Relation).SelectsNamespaces)
 }
 
-// mayChangeNamespace tells whether objects may be in another namespace on the target.
+// mayChangeNamespace reports whether objects may have another namespace on the target.
 func (c *Controller) mayChangeNamespace() bool {
 	return c.Resource.rules().Naming != nil || len(c.Relations) > 0
 }
 
-// mayBeUpsynced tells whether the mailbox has, or may have, an object of a name that came up.
+// mayBeUpsynced reports whether the mailbox has, or may have, an upsynced object of a key.
 func (c *Controller) mayBeUpsynced(key types.NamespacedName) bool {
 	held, known := c.mailboxObject(key)
 	return !known || c.isUpsynced(held)
 }
 
-// targetListener wakes what waits for a cure that shows in another object.
+// targetListener enqueues failed objects when the cause, which is another object of the target, changes.
 func (c *Controller) targetListener(ctx context.Context) targets.Listener {
 	return targets.Listener{
 		OnNamespace: func(name string, gone bool) {
 			if gone {
 				c.enqueue(createPriority, c.failures.keysWhere(func(key types.NamespacedName, failure Failure) bool {
-					// Where rules name the namespaces, any of them may be meant.
+					// Rules that change namespaces may have meant any of them.
 					return failure.Reason == ReasonNamespaceTerminating && (key.Namespace == name || c.mayChangeNamespace())
 				})...)
 			}
@@ -253,7 +251,7 @@ func (c *Controller) targetListener(ctx context.Context) targets.Listener {
 	}
 }
 
-// enqueueNameWaiters makes the controller look again at what waits for a place.
+// enqueueNameWaiters enqueues the objects that wait for a name on the target.
 func (c *Controller) enqueueNameWaiters(ref targetRef) {
 	c.enqueue(changePriority, c.nameWaiters.waitingFor(ref)...)
 }
@@ -262,8 +260,7 @@ func keyOf(object *unstructured.Unstructured) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// sourceKeysOf returns the name in the mailbox of what an object on the target came from. One whose mark is lost is taken
-// for that of the same name.
+// sourceKeysOf returns the key of the mailbox object of a copy. A copy that lost its mark is taken for that of the same name.
 func (c *Controller) sourceKeysOf(object *unstructured.Unstructured) []types.NamespacedName {
 	mark, err := targetMark(c.Owner, object)
 	switch {
@@ -295,7 +292,7 @@ func (c *Controller) indexBySource(obj any) ([]string, error) {
 	return []string{types.NamespacedName{Namespace: mark.Source.Namespace, Name: mark.Source.Name}.String()}, nil
 }
 
-// SetMatcher makes the controller select by another matcher, and looks again at those objects whose answer changed.
+// SetMatcher makes the controller select by another matcher, and enqueues the objects whose selection differs.
 func (c *Controller) SetMatcher(matcher *selection.Matcher) {
 	old := c.matcher.Swap(matcher)
 	raised := c.upsyncIndex.keys()
@@ -304,7 +301,7 @@ func (c *Controller) SetMatcher(matcher *selection.Matcher) {
 	for _, source := range sources {
 		before, was := c.selectDown(old, source)
 		after, is := c.selectDown(matcher, source)
-		// Suspension and policies of what comes up change without another feed, and there are few of it.
+		// Suspension and policies of upsynced objects change without another cache, and there are few such objects.
 		if was != is || !before.equal(after) || upChanged && is || c.isUpsynced(source) {
 			c.enqueue(createPriority, keyOf(source))
 		}
@@ -316,29 +313,29 @@ func (c *Controller) SetMatcher(matcher *selection.Matcher) {
 	}
 	c.enqueue(createPriority, raised...)
 	if old.IsPartial() != matcher.IsPartial() {
-		// Of what is not selected it has become known, or unknown, that nothing selects it.
+		// Whether unselected objects are really deselected has become known, or unknown.
 		c.enqueueAll()
 	}
 	if len(c.Relations) > 0 {
-		// Which namespaces they may be in hangs on the configs.
+		// The matcher decides in which namespaces related objects may be.
 		if owner := c.upsyncCacheContext(); owner != nil {
 			c.allRelatedChangedOnTarget(owner)
 		}
 	}
 }
 
-// suspensionChanged returns those of the names that a suspension holds back by one of two matchers only. The objects need not be in
-// the mailbox any more.
+// suspensionChanged returns the keys that only one of two matchers suspends. The objects may be gone from the mailbox.
 func (c *Controller) suspensionChanged(old, matcher *selection.Matcher, keys []types.NamespacedName) []types.NamespacedName {
 	return slices.DeleteFunc(keys, func(key types.NamespacedName) bool {
 		return old.IsSuspended(c.selectionObjectByName(key)) == matcher.IsSuspended(c.selectionObjectByName(key))
 	})
 }
 
-// enqueueAll puts everything there is into the queue.
+// enqueueAll enqueues all known keys.
 func (c *Controller) enqueueAll() { c.enqueue(replayPriority, c.keys()...) }
 
-// keys returns all objects of the mailbox that are selected or came up, all of ours on the target, and all that comes up.
+// keys returns the keys of all mailbox objects that are selected, upsynced or have the finalizer, of all copies, and of all
+// objects to upsync.
 func (c *Controller) keys() []types.NamespacedName {
 	matcher := c.matcher.Load()
 	keys := map[types.NamespacedName]struct{}{}
@@ -365,14 +362,14 @@ func (c *Controller) keys() []types.NamespacedName {
 	return all
 }
 
-// hasStarted tells whether the controller has begun.
+// hasStarted reports whether the workers have started.
 func (c *Controller) hasStarted() (working bool) {
 	c.withLock(func() { working = c.queue != nil })
 	return working
 }
 
-// enqueueAdded has objects looked at of which the target shows something that it did not show before. What was there at the
-// start has not changed. What appears later is most often what the hub has just made, so it comes after what is still to be made.
+// enqueueAdded enqueues keys of objects that are new in a cache of the target. Objects of the initial list have not changed.
+// Later ones are mostly the hub's own creations, so they give way to objects that are still to be created.
 func (c *Controller) enqueueAdded(initial bool, keys ...types.NamespacedName) {
 	if initial {
 		c.enqueue(replayPriority, keys...)
@@ -381,12 +378,12 @@ func (c *Controller) enqueueAdded(initial bool, keys ...types.NamespacedName) {
 	}
 }
 
-// enqueue has objects looked at that have not changed themselves.
+// enqueue enqueues keys of objects that have not changed themselves.
 func (c *Controller) enqueue(priority int, keys ...types.NamespacedName) {
 	c.enqueueChanged(originOther, priority, keys...)
 }
 
-// enqueueChanged has objects looked at that have changed.
+// enqueueChanged enqueues keys of objects that have changed, and records since when.
 func (c *Controller) enqueueChanged(from changeOrigin, priority int, keys ...types.NamespacedName) {
 	c.lock.Lock()
 	queue := c.queue

@@ -35,21 +35,21 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
-// eventTimeout bounds the writing of one event.
+// eventTimeout bounds the request for one event.
 const eventTimeout = 10 * time.Second
 
 var eventsResource = corev1.SchemeGroupVersion.WithResource("events")
 
-// events writes events on mailbox objects: one per object and reason, which the caller sees to. client-go's recorder
-// would need one broadcaster, with its goroutines and its cache, per mailbox.
+// events writes events on mailbox objects; the caller sees to it that there is one per object and reason. client-go's recorder
+// would need one broadcaster, with its goroutines and cache, per mailbox.
 type events struct {
 	mailboxes *mailboxes.Mailboxes
 	mailbox   logicalcluster.Name
 	clock     clock.Clock
 }
 
-// warn tells of a failure on the object. That an event cannot be written is only logged: the failure also stands in the
-// status of the SyncerConfig.
+// warn writes a warning about a failure of the object. If that fails it is only logged, because the status of the SyncerConfig
+// reports the failure too.
 func (e *events) warn(ctx context.Context, resource Resource, object *unstructured.Unstructured, failure Failure) {
 	client, ok := e.mailboxes.Client(e.mailbox)
 	if !ok {
@@ -74,7 +74,7 @@ func eventFor(object *unstructured.Unstructured, failure Failure, now metav1.Tim
 	}
 	return &corev1.Event{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
-		// Not every name of an object is legal in that of an event: think of the role system:node.
+		// Some object names are no legal names of events, such as that of the role system:node.
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: recordutil.GenerateEventName(object.GetName(), now.UnixNano())},
 		InvolvedObject: corev1.ObjectReference{
 			APIVersion: object.GetAPIVersion(), Kind: object.GetKind(),
@@ -91,7 +91,7 @@ func eventFor(object *unstructured.Unstructured, failure Failure, now metav1.Tim
 	}
 }
 
-// Truncate keeps a message within what the API server takes (1024 bytes), and never cuts a character.
+// Truncate cuts a message to the 1024 bytes that the API server takes, and never inside a character.
 func Truncate(message string) string {
 	const limit = 1000
 	message = strings.ToValidUTF8(message, string(utf8.RuneError))

@@ -32,8 +32,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// createOnTarget makes the desired object. A namespace that is missing is ensured first. If the name is taken, the object there
-// is read once: it may be ours, without its label, or one that may be adopted.
+// createOnTarget creates the desired object, and first its namespace if that is missing. If the name is taken, it reads the
+// object there once: the hub may own it, without its label, or may adopt it.
 func (c *Controller) createOnTarget(ctx context.Context, current targetCopy, desired *transform.Desired) error {
 	if c.isCordoned() {
 		return errCordoned
@@ -60,7 +60,8 @@ func (c *Controller) createOnTarget(ctx context.Context, current targetCopy, des
 	return c.recordTargetWrite(ref, created, desired.Object)
 }
 
-// applyToTarget brings an object of ours, which has the UID, in sync. One that cannot be changed is replaced where that is allowed.
+// applyToTarget applies to the hub's copy of that UID. A copy that refuses the change is replaced if the PublishedResource
+// allows it.
 func (c *Controller) applyToTarget(ctx context.Context, current targetCopy, desired *transform.Desired, uid types.UID) error {
 	err := c.applyInPlace(ctx, current, desired, uid)
 	if refused, ok := errors.AsType[*immutableError](err); ok {
@@ -69,7 +70,7 @@ func (c *Controller) applyToTarget(ctx context.Context, current targetCopy, desi
 	return err
 }
 
-// applyInPlace applies to the object that has the UID, and never replaces it: it need not be ours yet.
+// applyInPlace applies to the object of that UID and never replaces it, so the object need not be the hub's yet.
 func (c *Controller) applyInPlace(ctx context.Context, current targetCopy, desired *transform.Desired, uid types.UID) error {
 	if err := c.relinquishFields(ctx, current, desired, uid); err != nil {
 		return err
@@ -84,8 +85,8 @@ func (c *Controller) applyInPlace(ctx context.Context, current targetCopy, desir
 	return c.recordTargetWrite(ref, applied, desired.Object)
 }
 
-// replaceOnTarget deletes an object of which a field cannot be changed, so that it is created anew when it is gone. The target
-// must first have said that the new one is valid.
+// replaceOnTarget deletes a copy that has immutable fields to change; the delete event leads to a create. A dry run first
+// makes sure that the target accepts the new object.
 func (c *Controller) replaceOnTarget(ctx context.Context, current targetCopy, desired *transform.Desired, uid types.UID, refused *immutableError) error {
 	if !c.Resource.Replace || c.Resource.Container {
 		return refused
@@ -100,8 +101,7 @@ func (c *Controller) replaceOnTarget(ctx context.Context, current targetCopy, de
 	return c.deleteFromTarget(ctx, current, uid)
 }
 
-// updateMark brings the marks of an object in sync that is to be left alone otherwise. They keep the hash of what was last
-// applied.
+// updateMark updates the marks of a copy whose content is left to the target. The mark keeps the hash of the last apply.
 func (c *Controller) updateMark(ctx context.Context, current targetCopy, desired *transform.Desired, observed *plan.TargetObject) error {
 	mark := desired.Mark
 	mark.Hash, mark.Adopted = observed.Mark.Hash, observed.Mark.Adopted
@@ -111,8 +111,8 @@ func (c *Controller) updateMark(ctx context.Context, current targetCopy, desired
 	})
 }
 
-// removeOverwriteAnnotation takes off what remark said on an object that is not to be left alone any more: an apply without the annotation does
-// not remove it, since it was not applied.
+// removeOverwriteAnnotation removes the annotation that [Controller.updateMark] set. An apply without it would not remove it,
+// because no apply has set it.
 func (c *Controller) removeOverwriteAnnotation(ctx context.Context, current targetCopy, desired *transform.Desired) error {
 	if _, ok := desired.Object.GetAnnotations()[ownership.OverwriteAnnotation]; ok {
 		return nil
@@ -133,8 +133,8 @@ func (c *Controller) editTarget(ctx context.Context, current targetCopy, uid typ
 	return nil
 }
 
-// recordTargetWrite keeps the target's answer until the cache shows it, and notes which of the desired paths the target did not
-// keep, so that they are not taken for drift for ever.
+// recordTargetWrite remembers the response until the cache shows it. It also notes the desired fields that the target dropped,
+// so that they are not taken for drift for ever.
 func (c *Controller) recordTargetWrite(ref targetRef, answer, desired *unstructured.Unstructured) error {
 	kept := c.strippedObject(answer)
 	c.targetExpectations.writeFinished(ref, kept)
@@ -161,7 +161,7 @@ func (c *Controller) deleteFromTarget(ctx context.Context, current targetCopy, u
 	return nil
 }
 
-// releaseOnTarget takes the marks off an object, which stays.
+// releaseOnTarget removes the hub's marks from an object, which stays.
 func (c *Controller) releaseOnTarget(ctx context.Context, current targetCopy) error {
 	ref, observed := current.ref(), current.observed
 	labels, annotations := c.Owner.MarkKeys(current.object.GetLabels(), current.object.GetAnnotations())
@@ -178,17 +178,17 @@ func (c *Controller) releaseOnTarget(ctx context.Context, current targetCopy) er
 	return nil
 }
 
-// mayReclaim tells whether an object that is let go remains one that the hub made: it was to be deleted, and stays only because
-// its end would be that of others. When its source is made again, it is taken back. Of what was to be left nothing of the hub
-// remains, nor of what others had made: what let the hub adopt that lets it again.
+// mayReclaim reports whether the hub may take back an object that it releases, when the source is created again. It may if the
+// object was to be deleted and stays only because its deletion would delete others. Orphaned and adopted objects keep no trace
+// of the hub.
 func mayReclaim(mark ownership.Mark) bool {
 	return mark.Policy == ownership.PolicyDelete && !mark.Adopted
 }
 
-// namespaceSelf is how marks name a namespace.
+// namespaceSelf returns how marks name a namespace.
 func namespaceSelf(name string) ownership.Self { return ownership.Self{Kind: "Namespace", Name: name} }
 
-// isMissingNamespace tells whether a create failed because its namespace does not exist.
+// isMissingNamespace reports whether a create failed because its namespace does not exist.
 func isMissingNamespace(err error, namespace string) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {

@@ -40,11 +40,11 @@ import (
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// errStale says that an object of the mailbox has changed since it was looked at.
+// errStale means that the mailbox object has changed since the pass observed it.
 var errStale = errors.New("the object in the mailbox has changed meanwhile")
 
-// mailboxClient returns the client for the objects of a namespace in the mailbox. Through it nothing is ever applied: through
-// the virtual workspace an apply is evaluated there and stored as an update.
+// mailboxClient returns the client for a namespace of the mailbox. The hub never applies through it: kcp's virtual workspace
+// evaluates an apply itself and stores it as an update.
 func (c *Controller) mailboxClient(namespace string) (dynamic.ResourceInterface, error) {
 	client, ok := c.Mailboxes.Client(c.Mailbox)
 	if !ok {
@@ -56,7 +56,7 @@ func (c *Controller) mailboxClient(namespace string) (dynamic.ResourceInterface,
 	return client.Resource(c.Resource.GroupVersionResource).Namespace(namespace), nil
 }
 
-// createInMailbox creates what an object of the target is in the mailbox. A namespace that is missing there is ensured first.
+// createInMailbox creates the desired object, and first its namespace if that is missing.
 func (c *Controller) createInMailbox(ctx context.Context, s *snapshot, desired *transform.Desired) error {
 	key := s.key
 	client, err := c.mailboxClient(key.Namespace)
@@ -80,7 +80,7 @@ func (c *Controller) createInMailbox(ctx context.Context, s *snapshot, desired *
 	return c.recordMailboxWrite(ctx, s, created, desired, err)
 }
 
-// readConflictInMailbox reads an object that the cache of the mailbox does not show yet, so that it is known whose it is.
+// readConflictInMailbox reads the object that has the name and that the cache does not show yet, to find out whose it is.
 func (c *Controller) readConflictInMailbox(ctx context.Context, client dynamic.ResourceInterface, key types.NamespacedName) error {
 	object, err := client.Get(ctx, key.Name, metav1.GetOptions{})
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *Controller) ensureMailboxNamespace(ctx context.Context, name string) er
 	return nil
 }
 
-// updateInMailbox writes the desired object over what the mailbox holds, if that is still as it was seen.
+// updateInMailbox replaces the content of the mailbox object if nobody has changed it since the pass observed it.
 func (c *Controller) updateInMailbox(ctx context.Context, s *snapshot, desired *transform.Desired) error {
 	key := s.key
 	client, err := c.mailboxClient(key.Namespace)
@@ -126,7 +126,7 @@ func (c *Controller) updateInMailbox(ctx context.Context, s *snapshot, desired *
 	return c.recordMailboxWrite(ctx, s, updated, desired, err)
 }
 
-// recordMailboxWrite keeps the mailbox's answer until the cache shows it, and goes on with the status.
+// recordMailboxWrite remembers the response until the cache shows it, and writes the status.
 func (c *Controller) recordMailboxWrite(ctx context.Context, s *snapshot, answer *unstructured.Unstructured, desired *transform.Desired, err error) error {
 	key := s.key
 	if err != nil {
@@ -141,7 +141,7 @@ func (c *Controller) recordMailboxWrite(ctx context.Context, s *snapshot, answer
 	return err
 }
 
-// withStatus adds the status where it is part of the object; as a subresource it is written by itself.
+// withStatus adds the status if it is part of the object. A status subresource needs its own request.
 func (c *Controller) withStatus(desired, object *unstructured.Unstructured) *unstructured.Unstructured {
 	status, ok := object.Object["status"]
 	if !ok || c.Resource.StatusSubresource || c.Resource.Native {
@@ -152,8 +152,8 @@ func (c *Controller) withStatus(desired, object *unstructured.Unstructured) *uns
 	return with
 }
 
-// mergeIntoMailboxObject returns the held object with the content of the desired one. What belongs to the mailbox stays: identity, owners,
-// finalizers, status, and what kcp notes on it.
+// mergeIntoMailboxObject returns the mailbox object with the content of the desired one. Identity, owners, finalizers, status,
+// and kcp's own labels and annotations stay.
 func mergeIntoMailboxObject(inMailbox, desired *unstructured.Unstructured) *unstructured.Unstructured {
 	result := &unstructured.Unstructured{Object: maps.Clone(desired.Object)}
 	if _, ok := result.Object["status"]; !ok {
@@ -168,7 +168,7 @@ func mergeIntoMailboxObject(inMailbox, desired *unstructured.Unstructured) *unst
 	return result
 }
 
-// withKCPEntries adds the entries of kcp to the desired ones.
+// withKCPEntries adds kcp's own entries to the desired ones.
 func withKCPEntries(desired, inMailbox map[string]string) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, desired)
@@ -180,7 +180,7 @@ func withKCPEntries(desired, inMailbox map[string]string) map[string]string {
 	return all
 }
 
-// deleteFromMailbox deletes what came up.
+// deleteFromMailbox deletes an upsynced object.
 func (c *Controller) deleteFromMailbox(ctx context.Context, key types.NamespacedName, inMailbox *unstructured.Unstructured) error {
 	client, err := c.mailboxClient(key.Namespace)
 	if err != nil {
@@ -198,7 +198,7 @@ func (c *Controller) deleteFromMailbox(ctx context.Context, key types.Namespaced
 	return nil
 }
 
-// releaseInMailbox takes the marks off what came up, and leaves it.
+// releaseInMailbox removes the hub's marks from an upsynced object, which stays.
 func (c *Controller) releaseInMailbox(ctx context.Context, key types.NamespacedName, inMailbox *unstructured.Unstructured) error {
 	client, err := c.mailboxClient(key.Namespace)
 	if err != nil {
@@ -235,7 +235,7 @@ func (c *Controller) forgetSourceDeletion(inMailbox *unstructured.Unstructured) 
 	}
 }
 
-// executeUp carries out the plan for the mailbox object that an object of the target is upsynced as.
+// executeUp carries out a plan for a mailbox object that is, or was, upsynced.
 func (c *Controller) executeUp(ctx context.Context, s *snapshot, p syncPlan) (outcome, error) {
 	u := s.up
 	result := outcome{decision: p.decision, up: true, requeueAfter: p.requeueAfter}
@@ -257,7 +257,7 @@ func (c *Controller) executeUp(ctx context.Context, s *snapshot, p syncPlan) (ou
 	return requeueIfStale(result, err)
 }
 
-// writeToMailbox makes the write of a plan, or what the plan has instead of one.
+// writeToMailbox makes the write that the plan decided on. An object in sync gets its status, and publishes its claims.
 func (c *Controller) writeToMailbox(ctx context.Context, s *snapshot, p syncPlan, result *outcome) error {
 	switch p.decision.Action {
 	case plan.None:
@@ -285,8 +285,8 @@ func (c *Controller) writeToMailbox(ctx context.Context, s *snapshot, p syncPlan
 	}
 }
 
-// confirmMissingSource asks the target about an object whose end nobody saw: it may have ended while the hub was away. The answer goes into
-// the snapshot.
+// confirmMissingSource asks the target about an object whose deletion nobody observed: it may have been deleted while the hub
+// was away. The answer goes into the snapshot.
 func (c *Controller) confirmMissingSource(ctx context.Context, s *snapshot) {
 	u, asked := s.up, s.up.unconfirmed
 	u.unconfirmed = nil
@@ -304,21 +304,21 @@ func (c *Controller) confirmMissingSource(ctx context.Context, s *snapshot) {
 	case apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Name == asked.ref.key.Name:
 		u.state, u.absenceVerified = plan.SourceNotFound, true
 	default:
-		// That an API is not served says nothing about its objects.
+		// An API that is not served says nothing about its objects.
 		u.err = fmt.Errorf("cannot find out whether %s %s is gone from the target: %w", asked.ref.resource, asked.ref.key, err)
 	}
 }
 
-// nameConflict reports that another object of the target would have the same name in the mailbox.
+// nameConflict reports that another target object would have the same name in the mailbox.
 func (c *Controller) nameConflict(u *upSnapshot) error {
-	if u.rival == nil {
+	if u.conflicting == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: %s %s of the target would have the same name", errNameTakenInMailbox, u.rival.resource, u.rival.key)
+	return fmt.Errorf("%w: %s %s of the target would have the same name", errNameTakenInMailbox, u.conflicting.resource, u.conflicting.key)
 }
 
-// resolveMailboxConflict takes over the object of the mailbox that has the name, if it is a namespace that the hub made for what came
-// up, or if KubeStellar's syncer brought it up and the PublishedResource allows that; else it reports it.
+// resolveMailboxConflict takes over the mailbox object that has the name if the hub created it as a namespace for upsynced
+// objects, or if KubeStellar's syncer upsynced it and the PublishedResource allows its adoption. Else it returns the conflict.
 func (c *Controller) resolveMailboxConflict(ctx context.Context, s *snapshot, desired *transform.Desired) error {
 	inMailbox := s.source
 	ctx = requestmetrics.WithClass(ctx, requestmetrics.Extra)
@@ -341,12 +341,12 @@ func (c *Controller) resolveMailboxConflict(ctx context.Context, s *snapshot, de
 	}
 }
 
-// mayAdoptInMailbox tells whether an object of the mailbox may be taken over. One with a mark of another hub never is.
+// mayAdoptInMailbox reports whether the hub may adopt a mailbox object. It never adopts one with a hub's mark.
 func (c *Controller) mayAdoptInMailbox(inMailbox *unstructured.Unstructured, reason error) bool {
 	return c.Resource.Adoption == synchubv1alpha1.AdoptionKubeStellar && isKubeStellarUpsynced(inMailbox, reason)
 }
 
-// isKubeStellarUpsynced tells whether KubeStellar's syncer, and no hub, brought up an object of the mailbox.
+// isKubeStellarUpsynced reports whether KubeStellar's syncer upsynced a mailbox object, and no hub has marked it.
 func isKubeStellarUpsynced(inMailbox *unstructured.Unstructured, reason error) bool {
 	return ownership.IsAdoptable(reason) &&
 		ownership.IsFromKubeStellar(inMailbox.GetAnnotations(), ownership.KubeStellarUpsynced, transform.SelfOf(inMailbox))

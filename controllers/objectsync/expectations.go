@@ -29,46 +29,46 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 )
 
-// expectationTimeout is how long the echo of a create is waited for. It never comes if the watch breaks before it and the object
-// is deleted before the next list; without an end to the wait nobody would notice that the object is missing. While the cache
-// has not got as far as the create it is waited for up to lateEchoTimeout: a server that is too busy to tell of what was
-// made must not be asked to make it again. That ends too, since a server may count anew, as after a restore.
+// expectationTimeout bounds the wait for a created object to appear in the cache. The object never appears if the watch breaks
+// and somebody deletes the object before the next list; without a timeout nobody would recreate it. While the cache has not
+// reached the create's resourceVersion, the wait lasts up to maxExpectationTimeout: a server that is too busy to send events
+// must not be asked to create again. That ends too, because a restored server may count resourceVersions anew.
 const (
 	expectationTimeout    = 30 * time.Second
 	maxExpectationTimeout = 5 * time.Minute
 )
 
-// expectations holds what was written to one side until its cache shows it. Without it, an event that comes between a write and
-// its echo would be decided by the state before the write.
+// expectations remember writes to one side until its cache shows them. Without them, an event between a write and its watch
+// event would be decided by the state before the write.
 type expectations[K comparable] struct {
 	clock clock.Clock
-	// cacheHasReached tells whether the cache has got as far as a resourceVersion, or may have.
+	// cacheHasReached reports whether the cache has, or may have, reached a resourceVersion.
 	cacheHasReached func(key K, resourceVersion string) bool
 
 	lock          gosync.Mutex
 	pendingWrites map[K]*pendingWrite
-	// dropped holds the paths that the side was found not to keep.
+	// dropped holds the field paths that the side was found not to keep.
 	dropped map[K][]string
-	// size is what the answers take: a target may answer anything, and never show it. It is counted where grown is set, which is
-	// called when it is more.
+	// size is the memory of the remembered responses: a target may respond with anything and never show it. It is counted only
+	// if onGrowth is set, which is called when it grows.
 	size     cachesize.Counter
 	onGrowth func()
 }
 
-// pendingWrite is a write whose echo has not come.
+// pendingWrite is a write that the cache does not show yet.
 type pendingWrite struct {
-	// object is what was answered at the time at; nil while the write is under way and after a delete.
+	// object is the response, received at the time at; nil while the request is under way and after a delete.
 	object *unstructured.Unstructured
 	at     time.Time
-	// deleted is the UID of the object whose deletion was accepted.
+	// deleted is the UID of the object whose deletion the server accepted.
 	deleted types.UID
-	// deletedUIDs lists the UIDs whose end was seen while the write was under way, up to maxGone.
+	// deletedUIDs are the UIDs of objects that were deleted while the request was under way, up to maxDeletedUIDs.
 	deletedUIDs []types.UID
-	// size is what the object counts for.
+	// size is the counted memory of the object.
 	size int64
 }
 
-// maxDeletedUIDs is how many objects are expected to end under one name while it is written to.
+// maxDeletedUIDs bounds the objects of one name that are deleted during one request.
 const maxDeletedUIDs = 16
 
 func newExpectations[K comparable](clock clock.Clock, reached func(key K, resourceVersion string) bool) *expectations[K] {
@@ -83,7 +83,7 @@ func (m *expectations[K]) writeStarted(key K) {
 	m.pendingWrites[key] = &pendingWrite{}
 }
 
-// removeLocked requires that the lock is held.
+// removeLocked requires the lock.
 func (m *expectations[K]) removeLocked(key K) {
 	if entry, ok := m.pendingWrites[key]; ok && entry.size > 0 {
 		m.size.Add(-1, -entry.size)
@@ -108,7 +108,7 @@ func (m *expectations[K]) writeFinished(key K, object *unstructured.Unstructured
 	}
 }
 
-// deleteAccepted is called after a delete that was accepted.
+// deleteAccepted is called when the server accepted a delete.
 func (m *expectations[K]) deleteAccepted(key K, uid types.UID) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
@@ -120,7 +120,7 @@ func (m *expectations[K]) deleteAccepted(key K, uid types.UID) {
 	entry.deleted = uid
 }
 
-// deletionObserved is called when the end of an object was seen.
+// deletionObserved is called for each delete event.
 func (m *expectations[K]) deletionObserved(key K, uid types.UID) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
@@ -137,7 +137,7 @@ func (m *expectations[K]) deletionObserved(key K, uid types.UID) {
 	}
 }
 
-// current returns the newer of what the cache shows and what was written, and whether its deletion is under way.
+// current returns the newer of the cached and the written object, and whether its deletion was accepted.
 func (m *expectations[K]) current(key K, cached *unstructured.Unstructured) (object *unstructured.Unstructured, deleted bool) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
@@ -161,13 +161,13 @@ func (m *expectations[K]) current(key K, cached *unstructured.Unstructured) (obj
 	}
 }
 
-// isExpired tells whether the echo of a create is not to be waited for any longer.
+// isExpired reports whether a created object is not expected in the cache any longer.
 func (m *expectations[K]) isExpired(key K, entry *pendingWrite) bool {
 	waited := m.clock.Since(entry.at)
 	return waited >= expectationTimeout && (waited >= maxExpectationTimeout || m.cacheHasReached(key, entry.object.GetResourceVersion()))
 }
 
-// anyWritten tells whether an object that was written, and that the cache does not show yet, is one of those asked for.
+// anyWritten reports whether a written object that the cache does not show yet has a property.
 func (m *expectations[K]) anyWritten(is func(*unstructured.Unstructured) bool) bool {
 	m.lock.Lock()
 	defer m.lock.Unlock()
@@ -179,7 +179,7 @@ func (m *expectations[K]) anyWritten(is func(*unstructured.Unstructured) bool) b
 	return false
 }
 
-// setDroppedPaths notes which paths were not kept.
+// setDroppedPaths notes the field paths that the side did not keep.
 func (m *expectations[K]) setDroppedPaths(key K, paths []string) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
@@ -196,8 +196,8 @@ func (m *expectations[K]) droppedPaths(key K) []string {
 	return m.dropped[key]
 }
 
-// isOlder compares the resourceVersions of two states of one resource's objects, which Kubernetes 1.35 declares to be
-// comparable. What cannot be compared counts as not older, so that the cache wins in the end.
+// isOlder compares the resourceVersions of two versions of one object; Kubernetes 1.35 declares them comparable. Those that
+// cannot be compared count as not older, so that the cache wins in the end.
 func isOlder(a, b *unstructured.Unstructured) bool {
 	result, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
 	return err == nil && result < 0

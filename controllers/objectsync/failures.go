@@ -28,18 +28,18 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/driftbackoff"
 )
 
-// failures holds what is wrong with objects, and how often each was repaired.
+// failures tracks which objects fail, and the history of their writes.
 type failures struct {
 	clock clock.Clock
 
 	lock     gosync.Mutex
 	current  map[types.NamespacedName]Failure
 	backoffs map[types.NamespacedName]*driftbackoff.Backoff
-	// writtenFor holds the resourceVersion of the source for which an object was last changed, where that is asked for.
+	// writtenFor is the resourceVersion of the source at the last write, for objects with a rule that reads the other side.
 	writtenFor map[types.NamespacedName]string
-	// deferred are fields of an object that the target keeps until its source changes, though they are not ignored any more.
+	// deferred are fields that the hub does not ignore any more, and leaves to the target until the source changes.
 	deferred map[types.NamespacedName][]string
-	// former are objects of the target that are left there though the mailbox they came from is gone.
+	// former are keys with copies that are left on the target although their mailbox is gone.
 	former map[types.NamespacedName]bool
 }
 
@@ -47,21 +47,21 @@ func newFailures(clock clock.Clock) *failures {
 	return &failures{clock: clock, current: map[types.NamespacedName]Failure{}, backoffs: map[types.NamespacedName]*driftbackoff.Backoff{}, writtenFor: map[types.NamespacedName]string{}, deferred: map[types.NamespacedName][]string{}, former: map[types.NamespacedName]bool{}}
 }
 
-// recordWrite notes that an object was changed for a state of its source.
+// recordWrite notes the version of the source for which an object was written.
 func (f *failures) recordWrite(key types.NamespacedName, resourceVersion string) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	f.writtenFor[key] = resourceVersion
 }
 
-// hasWritten tells whether an object was changed last for the same state of its source.
+// hasWritten reports whether the last write was for this version of the source.
 func (f *failures) hasWritten(key types.NamespacedName, resourceVersion string) bool {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	return f.writtenFor[key] == resourceVersion
 }
 
-// set returns how the object failed before, and whether that was for another reason or not at all.
+// set returns the former failure, and whether the reason is another one now.
 func (f *failures) set(key types.NamespacedName, failure Failure) (before Failure, changed bool) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
@@ -70,7 +70,7 @@ func (f *failures) set(key types.NamespacedName, failure Failure) (before Failur
 	return before, !failed || before.Reason != failure.Reason
 }
 
-// clear returns how the object failed before, and whether it did.
+// clear returns the former failure, and whether there was one.
 func (f *failures) clear(key types.NamespacedName) (before Failure, failed bool) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
@@ -87,7 +87,7 @@ func (f *failures) forgetHistory(key types.NamespacedName) {
 	delete(f.writtenFor, key)
 }
 
-// setFormer notes whether an object is left on the target though its mailbox is gone.
+// setFormer notes whether copies are left on the target although their mailbox is gone.
 func (f *failures) setFormer(key types.NamespacedName, former bool) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
@@ -98,7 +98,7 @@ func (f *failures) setFormer(key types.NamespacedName, former bool) {
 	delete(f.former, key)
 }
 
-// setDeferred notes which fields of an object are left to the target until its source changes, and tells whether that is new.
+// setDeferred notes which fields of an object are deferred, and reports whether that changed.
 func (f *failures) setDeferred(key types.NamespacedName, fields []string) (changed bool) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
@@ -113,21 +113,21 @@ func (f *failures) setDeferred(key types.NamespacedName, fields []string) (chang
 	return true
 }
 
-// deferredFields returns the fields of all objects that are left to the target until their source changes.
+// deferredFields returns the deferred fields of all objects.
 func (f *failures) deferredFields() map[types.NamespacedName][]string {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	return maps.Clone(f.deferred)
 }
 
-// formerKeys returns the objects that are left on the target though their mailbox is gone.
+// formerKeys returns the keys with copies that are left on the target although their mailbox is gone.
 func (f *failures) formerKeys() []types.NamespacedName {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	return slices.Collect(maps.Keys(f.former))
 }
 
-// keysWhere returns the objects whose failure is one that the caller looks for.
+// keysWhere returns the keys of failed objects that satisfy a predicate.
 func (f *failures) keysWhere(is func(types.NamespacedName, Failure) bool) []types.NamespacedName {
 	f.lock.Lock()
 	defer f.lock.Unlock()
@@ -146,7 +146,7 @@ func (f *failures) snapshot() map[types.NamespacedName]Failure {
 	return maps.Clone(f.current)
 }
 
-// driftBackoff is asked before each repair of drift: zero means that it is made now, else how long it must wait.
+// driftBackoff returns how long the next repair of drift must wait; zero if it may be made now, which counts it.
 func (f *failures) driftBackoff(key types.NamespacedName) (wait time.Duration) {
 	f.lock.Lock()
 	defer f.lock.Unlock()

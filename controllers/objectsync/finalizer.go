@@ -31,17 +31,18 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
-// Finalizer keeps an object in the mailbox until it is gone from the target. It is set only on objects of APIs that the hub
-// exports itself, and only where the PublishedResource says so: kcp refuses the hub's writes to others once a workspace is
-// unbound, so it could never be removed (rule 6 of the design).
+// Finalizer keeps a mailbox object until its copies are gone from the target. The hub sets it only on objects of APIs that it
+// exports itself, and only if the PublishedResource says so. kcp refuses the hub's writes to other objects once a workspace
+// has unbound the export, so the finalizer could never be removed (rule 6 of the design).
 const Finalizer = "synchub.dev/wait-for-target"
 
-// HasFinalizer tells whether an object of a mailbox is kept there by the hub.
+// HasFinalizer reports whether the hub's finalizer is on a mailbox object.
 func HasFinalizer(source *unstructured.Unstructured) bool {
 	return source != nil && slices.Contains(source.GetFinalizers(), Finalizer)
 }
 
-// ensureFinalizer puts the finalizer on an object that is about to go down, or takes it off one that need not wait any more.
+// ensureFinalizer sets the finalizer on an object that is about to be downsynced, or removes it if the PublishedResource does
+// not ask for it any more.
 func (c *Controller) ensureFinalizer(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured) error {
 	switch {
 	case c.Resource.WaitForTarget && !HasFinalizer(source):
@@ -53,7 +54,7 @@ func (c *Controller) ensureFinalizer(ctx context.Context, key types.NamespacedNa
 	}
 }
 
-// removeFinalizer takes the finalizer off an object of which nothing is left on the target.
+// removeFinalizer removes the finalizer from an object whose copies are gone.
 func (c *Controller) removeFinalizer(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured) error {
 	if !HasFinalizer(source) {
 		return nil
@@ -66,7 +67,7 @@ func withoutFinalizer(source *unstructured.Unstructured) []string {
 	return slices.DeleteFunc(slices.Clone(source.GetFinalizers()), func(finalizer string) bool { return finalizer == Finalizer })
 }
 
-// RemoveFinalizer takes the finalizer off an object of a mailbox that no controller looks after any more.
+// RemoveFinalizer removes the finalizer from a mailbox object that no controller reconciles any more.
 func RemoveFinalizer(ctx context.Context, client dynamic.ResourceInterface, source *unstructured.Unstructured) error {
 	patch, err := finalizersPatch(source, withoutFinalizer(source))
 	if err != nil {
@@ -82,14 +83,14 @@ func RemoveFinalizer(ctx context.Context, client dynamic.ResourceInterface, sour
 	return nil
 }
 
-// finalizersPatch replaces the finalizers of an object that is as it was seen.
+// finalizersPatch replaces the finalizers of an object, fenced by its resourceVersion.
 func finalizersPatch(source *unstructured.Unstructured, finalizers []string) ([]byte, error) {
 	return json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": source.GetUID(), "resourceVersion": source.GetResourceVersion(), "finalizers": finalizers,
 	}})
 }
 
-// setFinalizers replaces the finalizers of an object of the mailbox if it is still as it was seen.
+// setFinalizers replaces the finalizers of a mailbox object, unless it has changed since the pass observed it.
 func (c *Controller) setFinalizers(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured, finalizers []string) error {
 	client, err := c.mailboxClient(key.Namespace)
 	if err != nil {
@@ -113,7 +114,7 @@ func (c *Controller) setFinalizers(ctx context.Context, key types.NamespacedName
 		return fmt.Errorf("%w: cannot change the finalizers: %w", errMailboxRefused, err)
 	}
 	if patched.GetDeletionTimestamp() != nil && len(finalizers) == 0 {
-		// With its last finalizer it is gone.
+		// The removal of the last finalizer deletes the object.
 		c.mailboxExpectations.deleteAccepted(key, source.GetUID())
 		return nil
 	}

@@ -68,7 +68,7 @@ func (h *testHub) setForeignFinalizer(name string) {
 	})
 }
 
-// An object is held before it goes down, and let go of when nothing of it is left there, not before.
+// An object has the finalizer before it is downsynced, and until its copies are gone.
 func TestWait(t *testing.T) {
 	h := newWaitingHub(t, configMapsTravel)
 	h.putConfigMap("first", "a: b")
@@ -171,7 +171,7 @@ func TestWaitEnds(t *testing.T) {
 	}
 }
 
-// What is being deleted is let go of in whatever state it is.
+// A terminating object loses its finalizer in whatever state it is.
 func TestWaitOfWhatIsBeingDeleted(t *testing.T) {
 	gone := func(h *testHub, name string) {
 		h.t.Helper()

@@ -22,12 +22,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// firstPass tells when everything that was there at the start has been tried once.
+// firstPass tracks whether every key that was known at the start has been tried once.
 type firstPass struct {
 	done chan struct{}
 
 	lock gosync.Mutex
-	// remaining is nil until the pass has begun.
+	// remaining is nil until the pass has started.
 	remaining map[types.NamespacedName]struct{}
 	finished  bool
 }
@@ -44,7 +44,7 @@ func (p *firstPass) start(keys []types.NamespacedName) {
 	p.processed(types.NamespacedName{})
 }
 
-// processed is called for each object that was tried.
+// processed is called after each reconcile.
 func (p *firstPass) processed(key types.NamespacedName) {
 	p.lock.Lock()
 	delete(p.remaining, key)

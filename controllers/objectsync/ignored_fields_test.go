@@ -193,7 +193,7 @@ func TestDriftAfterIgnoringWasTurnedOff(t *testing.T) {
 	h.expectUnchangedOnTarget(deploymentsV1, repaired)
 }
 
-// What the hub once made and let go of, and takes over again, keeps what is left to the target, though the hub's manager still
+// A copy that the hub released, and takes over again, keeps the fields that are left to the target, though the hub's manager still
 // holds it there.
 func TestIgnoredFieldsAndAdoption(t *testing.T) {
 	for _, policy := range []synchubv1alpha1.AdoptionPolicy{synchubv1alpha1.AdoptionAlways, synchubv1alpha1.AdoptionIfIdentical} {

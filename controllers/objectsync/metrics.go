@@ -43,12 +43,12 @@ var (
 	syncLatencies = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "synchub_sync_latency_seconds",
 		Help: "Time from seeing a change on one side until the other side acknowledged what it led to, by SyncTarget, resource and direction (down, up, status).",
-		// Few, since there is one histogram per target, resource and direction.
+		// There is one histogram for each target, resource and direction, so the buckets are few.
 		Buckets: []float64{0.005, 0.01, 0.025, 0.1, 0.5, 1, 5, 30},
 	}, []string{"sync_target", "resource", "direction"})
 )
 
-// What is read off the controllers that run.
+// These are collected from the running controllers.
 var (
 	queueDepth = prometheus.NewDesc("synchub_sync_queue_depth",
 		"Objects in the queue, those included that are only looked at again, by SyncTarget and resource.", []string{"sync_target", "resource"}, nil)
@@ -99,8 +99,8 @@ func (m *controllerMetrics) observeReconcile(outcome outcome, duration time.Dura
 	syncActions.WithLabelValues(m.syncTarget, m.resource, direction, string(action), string(outcome.decision.Cause), result).Inc()
 }
 
-// observeLatency is called when what was decided about an object has been done. How long it took counts from the change that
-// was seen on the side from which it comes, if there was one: else it is a repair, or follows a config.
+// observeLatency records the time since the change on the side that the object comes from. Without such a change the pass was
+// a repair, or follows a config, and has no latency.
 func (m *controllerMetrics) observeLatency(outcome outcome, pending pendingChange, now time.Time) {
 	direction, since := directionDown, pending.mailbox
 	switch {
@@ -116,7 +116,7 @@ func (m *controllerMetrics) observeLatency(outcome outcome, pending pendingChang
 	}
 }
 
-// failureChanged is called when the reason for which an object fails has changed; "" stands for none.
+// failureChanged is called when the reason of an object's failure changes; "" means no failure.
 func (m *controllerMetrics) failureChanged(before, now string) {
 	if before != "" {
 		failingObjects.WithLabelValues(m.syncTarget, m.resource, before).Dec()
@@ -126,7 +126,7 @@ func (m *controllerMetrics) failureChanged(before, now string) {
 	}
 }
 
-// remove drops the series that are this controller's alone.
+// remove deletes the series of this controller.
 func (m *controllerMetrics) remove() {
 	series := prometheus.Labels{"sync_target": m.syncTarget, "resource": m.resource}
 	syncActions.DeletePartialMatch(series)
@@ -134,7 +134,7 @@ func (m *controllerMetrics) remove() {
 	syncLatencies.DeletePartialMatch(series)
 }
 
-// queueStats is what is read off the controllers of a target and resource.
+// queueStats sum up the controllers of one target and resource.
 type queueStats struct {
 	depth, waiting int
 	since          time.Time
@@ -168,7 +168,7 @@ func collectQueueStats(running []*Controller, metrics chan<- prometheus.Metric) 
 	}
 }
 
-// addQueueStats adds what there is to read off a controller.
+// addQueueStats adds the controller's figures.
 func (c *Controller) addQueueStats(to *queueStats) {
 	to.depth += c.QueueLength()
 	waiting, since := c.pendingChanges.count()

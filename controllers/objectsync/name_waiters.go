@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// nameWaiters knows which objects wait for a name on the target to become free.
+// nameWaiters tracks which objects wait until a name on the target becomes free.
 type nameWaiters struct {
 	lock gosync.Mutex
 	refs map[types.NamespacedName]targetRef
@@ -33,7 +33,8 @@ func newNameWaiters() *nameWaiters {
 	return &nameWaiters{refs: map[types.NamespacedName]targetRef{}, keys: map[targetRef]map[types.NamespacedName]struct{}{}}
 }
 
-// set notes where an object waits, and returns where it waited before if that is another place for which nobody waits now.
+// set notes the name that an object waits for, nil for none. It returns the name that it waited for before, if nobody waits
+// for that one any more.
 func (w *nameWaiters) set(key types.NamespacedName, ref *targetRef) (left *targetRef) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -59,7 +60,7 @@ func (w *nameWaiters) set(key types.NamespacedName, ref *targetRef) (left *targe
 	return left
 }
 
-// waitingFor returns which objects wait for a place.
+// waitingFor returns the keys of the objects that wait for a name.
 func (w *nameWaiters) waitingFor(place targetRef) []types.NamespacedName {
 	w.lock.Lock()
 	defer w.lock.Unlock()

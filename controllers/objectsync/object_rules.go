@@ -32,22 +32,22 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
-// What is on this page looks at one object and depends on nothing else, so that it can be told without a hub what a hub
-// makes of it.
+// The functions of this file are pure: `kubectl synchub explain` uses them too.
 
-// NoDownsyncReason is why an object of a mailbox never goes down.
+// NoDownsyncReason is why a mailbox object is never downsynced.
 type NoDownsyncReason string
 
 const (
-	// NoDownsyncUpsynced: it came from the target.
+	// NoDownsyncUpsynced: the hub upsynced it.
 	NoDownsyncUpsynced NoDownsyncReason = "CameUp"
-	// NoDownsyncEnsured: it is a namespace that was made only for what came up, or came up itself and was let go.
+	// NoDownsyncEnsured: it is a namespace that the hub created for upsynced objects, or an upsynced one that the hub
+	// released.
 	NoDownsyncEnsured NoDownsyncReason = "Ensured"
-	// NoDownsyncMailboxAccess: it gives users their rights in the mailbox.
+	// NoDownsyncMailboxAccess: it grants users access to the mailbox.
 	NoDownsyncMailboxAccess NoDownsyncReason = "MailboxAccess"
 )
 
-// WhyNotDownsynced returns why an object of the owner's mailbox never goes down; empty if it may.
+// WhyNotDownsynced returns why a mailbox object is never downsynced; empty if it may be.
 func WhyNotDownsynced(owner ownership.Owner, source *unstructured.Unstructured) NoDownsyncReason {
 	if _, ok := label(source, edgev2alpha1.LabelMailboxAccess); ok {
 		return NoDownsyncMailboxAccess
@@ -63,8 +63,8 @@ func WhyNotDownsynced(owner ownership.Owner, source *unstructured.Unstructured) 
 	}
 }
 
-// IsNeverUpsynced tells whether an object of the target never comes up for the owner, because a hub brought it there, whichever and
-// for whomever, or somebody says so. What controllers copied from an object of the owner's own does come up.
+// IsNeverUpsynced reports whether an object of the target is never upsynced: any hub downsynced it, for whichever SyncTarget,
+// or its marks claim so. Objects that controllers derived from the owner's copies may be upsynced.
 func IsNeverUpsynced(owner ownership.Owner, object *unstructured.Unstructured) bool {
 	if value, labelled := label(object, ownership.OwnerLabel); labelled && value != owner.LabelValue() {
 		return true
@@ -81,17 +81,17 @@ func isUpsyncedBy(owner ownership.Owner, object *unstructured.Unstructured) bool
 	return err == nil
 }
 
-// targetMark returns the mark of an object of the target if it is the owner's (see [ownership.Owner.Verify]).
+// targetMark returns the mark of a target object if it is the owner's (see [ownership.Owner.VerifyMark]).
 func targetMark(owner ownership.Owner, object *unstructured.Unstructured) (ownership.Mark, error) {
 	return verifiedMark(owner, object, ownership.DirectionDown)
 }
 
-// mailboxMark returns the mark of an object of the mailbox if it came up (see [ownership.Owner.VerifyUp]).
+// mailboxMark returns the mark of a mailbox object if the owner upsynced it.
 func mailboxMark(owner ownership.Owner, object *unstructured.Unstructured) (ownership.Mark, error) {
 	return verifiedMark(owner, object, ownership.DirectionUp)
 }
 
-// verifiedMark does not copy all annotations for the one, and looks at nothing else of an object that has none.
+// verifiedMark reads one annotation instead of copying all of them, since it runs for every object in the cache.
 func verifiedMark(owner ownership.Owner, object *unstructured.Unstructured, direction ownership.Direction) (ownership.Mark, error) {
 	text, ok := annotation(object, ownership.MarkAnnotation)
 	if !ok {
@@ -100,7 +100,7 @@ func verifiedMark(owner ownership.Owner, object *unstructured.Unstructured, dire
 	return owner.VerifyMark(text, transform.SelfOf(object), direction)
 }
 
-// IsMarked tells whether an object of a mailbox has a mark of any hub, or of a namespace that was made for what came up.
+// IsMarked reports whether a mailbox object has a mark of any hub, or is a namespace that a hub created for upsynced objects.
 func IsMarked(object *unstructured.Unstructured) bool {
 	_, marked := annotation(object, ownership.MarkAnnotation)
 	_, ensured := annotation(object, ownership.EnsuredAnnotation)
@@ -115,14 +115,14 @@ func label(object *unstructured.Unstructured, key string) (string, bool) {
 	return metadataEntry(object, "labels", key)
 }
 
-// metadataMap returns a map in the object's metadata, which must not be changed.
+// metadataMap returns a map of the object's metadata. The caller must not change it.
 func metadataMap(object *unstructured.Unstructured, field string) selection.MetadataMap {
 	metadata, _ := object.Object["metadata"].(map[string]any)
 	entries, _ := metadata[field].(map[string]any)
 	return entries
 }
 
-// metadataEntry returns one entry of such a map.
+// metadataEntry returns one entry of a map of the object's metadata.
 func metadataEntry(object *unstructured.Unstructured, field, key string) (string, bool) {
 	return metadataMap(object, field).Lookup(key)
 }
@@ -132,7 +132,7 @@ func hasOwnerLabel(object *unstructured.Unstructured, owner ownership.Owner) boo
 	return value == owner.LabelValue()
 }
 
-// SelectionObject is what selection needs to know of an object of the mailbox.
+// SelectionObject returns the facts about a mailbox object that selection needs.
 func (r Resource) SelectionObject(source *unstructured.Unstructured) selection.Object {
 	object := selection.Object{
 		Resource:    r.GroupVersionResource,
@@ -149,7 +149,7 @@ func (r Resource) SelectionObject(source *unstructured.Unstructured) selection.O
 	return object
 }
 
-// Selects returns how an object of the mailbox is selected for its own sake, but for the filter.
+// Selects returns how configs select a mailbox object, before the filter and without relations.
 func (r Resource) Selects(matcher *selection.Matcher, source *unstructured.Unstructured) (selection.Selection, bool) {
 	if r.RelatedOnly {
 		return selection.Selection{}, false
@@ -166,8 +166,7 @@ func (r Resource) Selects(matcher *selection.Matcher, source *unstructured.Unstr
 	return selected, ok
 }
 
-// NamedVersions returns what names one of the versions in which objects can be written to the target, those that count before
-// others first.
+// NamedVersions returns the configs' entries that name a version in which the hub can write to the target, by precedence.
 func (r Resource) NamedVersions(matcher *selection.Matcher) []selection.NamedVersion {
 	target, versions := r.TargetAPI(), r.TargetVersions()
 	return slices.DeleteFunc(matcher.NamedVersions(
@@ -176,7 +175,7 @@ func (r Resource) NamedVersions(matcher *selection.Matcher) []selection.NamedVer
 	), func(named selection.NamedVersion) bool { return !slices.Contains(versions, named.Version) })
 }
 
-// IsExcludedByUpsync tells whether what an object of the mailbox would be on the target is selected for coming up.
+// IsExcludedByUpsync reports whether the target object that a mailbox object would become is selected for upsync.
 func (r Resource) IsExcludedByUpsync(matcher *selection.Matcher, source *unstructured.Unstructured, target TargetAPI, key types.NamespacedName) bool {
 	there := r.SelectionObject(source)
 	there.Resource, there.Kind, there.Namespace, there.Name = target.GroupVersionResource, target.Kind, key.Namespace, key.Name
@@ -184,7 +183,7 @@ func (r Resource) IsExcludedByUpsync(matcher *selection.Matcher, source *unstruc
 	return up
 }
 
-// Observe returns what there is to decide by if an object of the target is the owner's, else why it is not.
+// Observe returns the facts about a target object that decisions need, or why the object is not the owner's.
 func (r Resource) Observe(owner ownership.Owner, mailbox logicalcluster.Name, object *unstructured.Unstructured) (*plan.TargetObject, error) {
 	mark, err := targetMark(owner, object)
 	if err != nil {
@@ -196,13 +195,13 @@ func (r Resource) Observe(owner ownership.Owner, mailbox logicalcluster.Name, ob
 		HasOwnerLabel: hasOwnerLabel(object, owner),
 		Terminating:   object.GetDeletionTimestamp() != nil,
 		FormerMailbox: mark.Mailbox != mailbox.String(),
-		// Only what the hub created goes with all that it holds.
+		// Only an object that the hub created is deleted with everything in it.
 		Retain:        r.Retain || r.Container && mark.Adopted,
 		AppliedFields: appliedFields(object, ownership.FieldManager(owner.Hub)),
 	}, nil
 }
 
-// appliedEntry returns the manager's managedFields entry on an object, nil if there is none.
+// appliedEntry returns the manager's managedFields entry, nil if there is none.
 func appliedEntry(object *unstructured.Unstructured, manager string) map[string]any {
 	found, _, _ := unstructured.NestedFieldNoCopy(object.Object, "metadata", "managedFields")
 	entries, _ := found.([]any)
@@ -216,14 +215,14 @@ func appliedEntry(object *unstructured.Unstructured, manager string) map[string]
 	return nil
 }
 
-// appliedFields returns what the manager's managedFields entry on an object holds, in the form FieldsV1.
+// appliedFields returns the fields of the manager's managedFields entry as FieldsV1.
 func appliedFields(object *unstructured.Unstructured, manager string) []byte {
 	switch fields := appliedEntry(object, manager)["fieldsV1"].(type) {
 	case string:
-		// So it is kept, see [Controller.transformForCache].
+		// The cache keeps them as text, see [Controller.transformForCache].
 		return []byte(fields)
 	case map[string]any:
-		// What came as JSON can be written as JSON.
+		// JSON values can always be marshalled.
 		text, _ := json.Marshal(fields)
 		return text
 	default:
@@ -231,11 +230,11 @@ func appliedFields(object *unstructured.Unstructured, manager string) []byte {
 	}
 }
 
-// MailboxStatus returns the status that the mailbox's object must show; applied tells whether the target's object is what the
-// mailbox's says.
+// MailboxStatus returns the status for the mailbox object. applied is true if the copy has the current content of the mailbox
+// object, so that its observedGeneration can be translated.
 func (r Resource) MailboxStatus(inMailbox, onTarget *unstructured.Unstructured, applied bool) map[string]any {
 	if !r.StatusSubresource {
-		// Each write of a status makes a generation then, and its number means nothing.
+		// Without the subresource each status write increments the generation, so the number means nothing.
 		return transform.StatusWithoutNulls(onTarget.Object["status"])
 	}
 	return transform.ReturnedStatus(onTarget.Object["status"], transform.Generations{

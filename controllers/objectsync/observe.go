@@ -30,12 +30,12 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 )
 
-// selectionObject is what selection needs to know of a mailbox object.
+// selectionObject returns the facts about a mailbox object that selection needs.
 func (c *Controller) selectionObject(source *unstructured.Unstructured) selection.Object {
 	return c.Resource.SelectionObject(source)
 }
 
-// selectionObjectByName is what selection can be told of a mailbox object that is not there.
+// selectionObjectByName returns the same for a mailbox object that does not exist.
 func (c *Controller) selectionObjectByName(key types.NamespacedName) selection.Object {
 	return selection.Object{
 		Resource: c.Resource.GroupVersionResource, Kind: c.Resource.Kind, Versions: c.Resource.rules().Versions,
@@ -43,7 +43,7 @@ func (c *Controller) selectionObjectByName(key types.NamespacedName) selection.O
 	}
 }
 
-// targetSelectionObject is what selection needs to know of an object of the target.
+// targetSelectionObject returns the same for an object of the target.
 func (c *Controller) targetSelectionObject(target *targetResource, object *unstructured.Unstructured) selection.Object {
 	described := selection.Object{
 		Resource:    target.configResource(),
@@ -60,7 +60,7 @@ func (c *Controller) targetSelectionObject(target *targetResource, object *unstr
 	return described
 }
 
-// isUpsynced tells whether a mailbox object came from the target.
+// isUpsynced reports whether the hub upsynced a mailbox object.
 func (c *Controller) isUpsynced(object *unstructured.Unstructured) bool {
 	if object == nil {
 		return false
@@ -68,8 +68,8 @@ func (c *Controller) isUpsynced(object *unstructured.Unstructured) bool {
 	return isUpsyncedBy(c.Owner, object)
 }
 
-// transformForCache leaves of a target object what decisions need: identity, our marks, our managedFields entry and the status.
-// Values are not needed, since drift shows in the managedFields, unless a rule of the PublishedResource looks at them.
+// transformForCache reduces a target object to its identity, the hub's marks, the hub's managedFields entry and the status.
+// Drift shows in the managedFields, so values are kept only if a rule of the PublishedResource reads them.
 func (c *Controller) transformForCache(obj any) (any, error) {
 	object, ok := obj.(*unstructured.Unstructured)
 	if !ok {
@@ -98,7 +98,7 @@ func (c *Controller) strippedObject(object *unstructured.Unstructured) *unstruct
 		}
 	}
 	if fields := appliedFields(object, c.fieldManager); fields != nil {
-		// As text they take a fraction of what they take as maps, and only as text can they be read.
+		// As text the fields take a fraction of the memory that maps take, and only text can be parsed.
 		metadata["managedFields"] = []any{map[string]any{
 			"manager": c.fieldManager, "operation": string(metav1.ManagedFieldsOperationApply), "fieldsV1": string(fields),
 		}}
@@ -107,7 +107,7 @@ func (c *Controller) strippedObject(object *unstructured.Unstructured) *unstruct
 	return &unstructured.Unstructured{Object: content}
 }
 
-// subset returns a map with some entries of another one, as far as there are any.
+// subset returns the entries of a map that have one of the keys.
 func subset(all map[string]any, keys ...string) map[string]any {
 	some := make(map[string]any, len(keys))
 	for _, key := range keys {
@@ -118,8 +118,8 @@ func subset(all map[string]any, keys ...string) map[string]any {
 	return some
 }
 
-// observeNamed returns where an object of that name belongs on the target, with what is there of ours. What was seen already is
-// not looked at again.
+// observeNamed returns the place on the target of that name, with the copy that is there. Copies that were observed before are
+// reused.
 func (c *Controller) observeNamed(name conversion.Name, existing []targetCopy) (targetCopy, error) {
 	if err := c.checkConvertedKind(name.GVK.GroupKind()); err != nil {
 		return targetCopy{}, err
@@ -137,7 +137,7 @@ func (c *Controller) observeNamed(name conversion.Name, existing []targetCopy) (
 	return c.observeCopy(target, key), nil
 }
 
-// observeTargetsOf returns all that came from an object of the mailbox.
+// observeTargetsOf returns all copies of a mailbox object.
 func (c *Controller) observeTargetsOf(source types.NamespacedName) []targetCopy {
 	var all []targetCopy
 	for _, target := range c.targetResources {
@@ -150,8 +150,7 @@ func (c *Controller) observeTargetsOf(source types.NamespacedName) []targetCopy 
 	return all
 }
 
-// targetMarksOf returns the marks of all that came from an object of the mailbox, which is less to look at than all that there is to
-// decide by.
+// targetMarksOf returns the marks of all copies of a mailbox object. It is cheaper than [Controller.observeTargetsOf].
 func (c *Controller) targetMarksOf(source types.NamespacedName) []ownership.Mark {
 	var marks []ownership.Mark
 	for _, target := range c.targetResources {
@@ -168,7 +167,7 @@ func (c *Controller) targetMarksOf(source types.NamespacedName) []ownership.Mark
 	return marks
 }
 
-// hasUncachedTarget tells whether something was made of an object of the mailbox that the cache does not show yet.
+// hasUncachedTarget reports whether the hub wrote a copy of a mailbox object that the cache does not show yet.
 func (c *Controller) hasUncachedTarget(source types.NamespacedName) bool {
 	return c.targetExpectations.anyWritten(func(object *unstructured.Unstructured) bool {
 		mark, err := targetMark(c.Owner, object)
@@ -180,8 +179,8 @@ func sourceKey(mark ownership.Mark) types.NamespacedName {
 	return types.NamespacedName{Namespace: mark.Source.Namespace, Name: mark.Source.Name}
 }
 
-// observeCopy returns what the target holds of ours under a name: the object, and what there is to decide by. Both are nil if
-// it holds nothing of ours. What was written a moment ago counts even if the cache does not show it yet.
+// observeCopy returns a place on the target with the copy that is there, if it is the hub's. The hub's own last write counts
+// although the cache may not show it yet.
 func (c *Controller) observeCopy(target *targetResource, key types.NamespacedName) targetCopy {
 	found := targetCopy{target: target, key: key}
 	cached := target.cache.Get(key)
@@ -198,7 +197,7 @@ func (c *Controller) observeCopy(target *targetResource, key types.NamespacedNam
 	return found
 }
 
-// observeObject returns what there is to decide by if the object is ours, else why it is not.
+// observeObject returns the facts about a copy that decisions need, or why the object is not a copy of the hub's.
 func (c *Controller) observeObject(object *unstructured.Unstructured) (*plan.TargetObject, error) {
 	return c.Resource.Observe(c.Owner, c.Mailbox, object)
 }

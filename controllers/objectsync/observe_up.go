@@ -73,7 +73,7 @@ func (c *Controller) observeUpsyncedObject(s *snapshot, u *upSnapshot) {
 	}
 	for _, ref := range c.upsyncIndex.refsOf(s.key) {
 		if ref != u.target.ref(keyOf(u.object)) {
-			u.rival = &ref
+			u.conflicting = &ref
 			break
 		}
 	}

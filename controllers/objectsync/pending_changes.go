@@ -25,42 +25,42 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// changeOrigin is where a change was seen that has an object looked at.
+// changeOrigin is the side on which a change was observed.
 type changeOrigin int
 
 const (
-	// originOther is a config, a cure, or whatever else is no change of the object itself.
+	// originOther is a config, the end of a failure's cause, or anything else that is no change of the object itself.
 	originOther changeOrigin = iota
 	originMailbox
 	originTarget
 )
 
-// pendingChanges knows since when changes wait that have not reached their other side yet. It holds an entry only for as long as
-// one waits, or is to be decided about once more.
+// pendingChanges records since when changes are pending, for the latency metrics and the oldest pending change. It has entries
+// only for pending objects.
 type pendingChanges struct {
 	lock gosync.Mutex
-	// epoch is when the first moment was noted.
+	// epoch is the time of the first change; other times are relative to it.
 	epoch   time.Time
 	changes map[types.NamespacedName]changeTimes
 }
 
-// relativeTime is a time, in nanoseconds after pending began; zero is never. There is a map of them that grows as large as a
-// burst, so they are small.
+// relativeTime is nanoseconds since the epoch; zero is never. A burst makes the map large, so its values are small.
 type relativeTime int64
 
-// changeTimes are when changes of one object were first seen.
+// changeTimes are when pending changes of one object were first observed.
 type changeTimes struct {
-	// first is when the first of them was, wherever that came from; never if all that there was has been tried.
+	// first is when the first was observed on any side; never if all were tried.
 	first relativeTime
-	// mailbox and target are when the object was first seen to change there, while what it took was the hub's alone.
+	// mailbox and target are when the object was first observed to change on that side. Waiting for a target that is away
+	// resets them, since that is not the hub's latency.
 	mailbox, target relativeTime
 }
 
-// pendingChange is what was seen of an object that waits. Times of what was not seen are zero.
+// pendingChange are the times of one object's pending changes. A zero time means no change.
 type pendingChange struct {
-	// since is when the first change was seen, wherever.
+	// since is when the first change was observed on any side.
 	since time.Time
-	// mailbox and target are when the object was first seen to change there.
+	// mailbox and target are when the object was first observed to change on that side.
 	mailbox, target time.Time
 }
 
@@ -68,7 +68,7 @@ func newPendingChanges() *pendingChanges {
 	return &pendingChanges{changes: map[types.NamespacedName]changeTimes{}}
 }
 
-// add notes that objects changed; what waits already has waited longer.
+// add records changes; earlier pending ones count.
 func (p *pendingChanges) add(now time.Time, from changeOrigin, keys ...types.NamespacedName) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -80,7 +80,7 @@ func (p *pendingChanges) add(now time.Time, from changeOrigin, keys ...types.Nam
 	}
 }
 
-// record takes down a moment where it is the first of its kind, and tells whether it is.
+// record sets the times that are unset, and reports whether it set any.
 func (m *changeTimes) record(from changeOrigin, at relativeTime) (changed bool) {
 	take := func(kind *relativeTime) {
 		if *kind == 0 {
@@ -98,8 +98,8 @@ func (m *changeTimes) record(from changeOrigin, at relativeTime) (changed bool) 
 	return changed
 }
 
-// take returns what was seen of an object, and forgets it: what changes from now on is another change. waits is false if it
-// is looked at for another reason.
+// take returns the pending changes of an object and removes them: the pass that begins now covers them. waits is false if none
+// were pending.
 func (p *pendingChanges) take(key types.NamespacedName) (seen pendingChange, waits bool) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -108,14 +108,14 @@ func (p *pendingChanges) take(key types.NamespacedName) (seen pendingChange, wai
 	return pendingChange{since: p.absolute(taken.first), mailbox: p.absolute(taken.mailbox), target: p.absolute(taken.target)}, taken.first != 0
 }
 
-// putBack makes an object wait on that could not be brought in sync since the target is away.
+// putBack makes changes pending again that failed because the target is away.
 func (p *pendingChanges) putBack(key types.NamespacedName, seen pendingChange) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	p.changes[key] = changeTimes{first: p.relative(seen.since)}
 }
 
-// decideLater keeps when an object changed until it is decided about once more.
+// decideLater keeps the times of changes until the key is planned again.
 func (p *pendingChanges) decideLater(key types.NamespacedName, seen pendingChange) {
 	if seen.mailbox.IsZero() && seen.target.IsZero() {
 		return
@@ -125,7 +125,7 @@ func (p *pendingChanges) decideLater(key types.NamespacedName, seen pendingChang
 	p.changes[key] = changeTimes{first: p.changes[key].first, mailbox: p.relative(seen.mailbox), target: p.relative(seen.target)}
 }
 
-// waitForTarget notes that an object waits for the target, and not for the hub.
+// waitForTarget excludes the time until the target is back from latencies.
 func (p *pendingChanges) waitForTarget(key types.NamespacedName) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -136,20 +136,20 @@ func (p *pendingChanges) waitForTarget(key types.NamespacedName) {
 	delete(p.changes, key)
 }
 
-// keys returns what waits.
+// keys returns the keys of all pending objects.
 func (p *pendingChanges) keys() []types.NamespacedName {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	return slices.Collect(maps.Keys(p.changes))
 }
 
-// oldestSince returns since when the change waits that has waited longest; ok is false if none waits.
+// oldestSince returns when the oldest pending change was observed; ok is false if there is none.
 func (p *pendingChanges) oldestSince() (since time.Time, ok bool) {
 	_, since = p.count()
 	return since, !since.IsZero()
 }
 
-// count returns how many objects wait, and since when the first of them does.
+// count returns the number of pending objects, and when the oldest change was observed.
 func (p *pendingChanges) count() (objects int, since time.Time) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -166,7 +166,7 @@ func (p *pendingChanges) count() (objects int, since time.Time) {
 	return objects, p.absolute(first)
 }
 
-// relative and time are called with the lock.
+// relative requires the lock, as does absolute.
 func (p *pendingChanges) relative(when time.Time) relativeTime {
 	if when.IsZero() {
 		return 0

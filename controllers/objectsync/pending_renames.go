@@ -22,10 +22,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// pendingRenames knows what in the mailbox waits to go until what takes its place has come, from below and under another name.
+// pendingRenames tracks upsynced objects that are deleted under their old names as soon as they exist under the new ones.
 type pendingRenames struct {
 	lock gosync.Mutex
-	// oldNames leads from the name that is to come to the one that waits.
+	// oldNames maps the new name to the old one.
 	oldNames map[types.NamespacedName]types.NamespacedName
 }
 
@@ -33,14 +33,14 @@ func newPendingRenames() *pendingRenames {
 	return &pendingRenames{oldNames: map[types.NamespacedName]types.NamespacedName{}}
 }
 
-// add notes that one waits for the other.
+// add notes a rename.
 func (m *pendingRenames) add(from, to types.NamespacedName) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	m.oldNames[to] = from
 }
 
-// complete returns what waits for a name, and forgets it.
+// complete returns the old name of the object that exists now under the new one, and forgets the rename.
 func (m *pendingRenames) complete(to types.NamespacedName) (from types.NamespacedName, waits bool) {
 	m.lock.Lock()
 	defer m.lock.Unlock()

@@ -43,8 +43,6 @@ type syncPlan struct {
 	// returnStatus writes the status of the target object to the mailbox object.
 	returnStatus bool
 	desired      *transform.Desired
-	// done is what follows once nothing of the object is left on the target.
-	done bool
 	// requeueAfter is when to reconcile again though no event may come; zero for never.
 	requeueAfter time.Duration
 	// repair is true if the write may be undone again by whoever made it necessary, so that it is spaced out.
@@ -67,8 +65,9 @@ type operation struct {
 // finalizerPlan is what becomes of the hub's finalizer on a mailbox object.
 type finalizerPlan int
 
+// The zero value leaves the finalizer as it is.
 const (
-	keepFinalizer finalizerPlan = iota
+	_ finalizerPlan = iota
 	// setFinalizer brings it in line with the PublishedResource.
 	setFinalizer
 	// dropFinalizer takes it off.
@@ -175,9 +174,9 @@ func (d *downSnapshot) isNonConverging(decision plan.Decision) bool {
 // staleOperations removes the copies under other names and kinds, now that the object is in sync at its destination.
 func (p planner) staleOperations(d *downSnapshot) []operation {
 	var operations []operation
-	for _, copy := range d.copies {
-		if copy.ref() != d.destination.ref() {
-			operations = append(operations, operation{decision: plan.Stale(copy.observed), copy: copy})
+	for _, existing := range d.copies {
+		if existing.ref() != d.destination.ref() {
+			operations = append(operations, operation{decision: plan.Stale(existing.observed), copy: existing})
 		}
 	}
 	return operations
@@ -188,9 +187,9 @@ func (p planner) planAbsent(d *downSnapshot, s *snapshot) syncPlan {
 	result := syncPlan{decision: plan.Decision{Action: plan.None, Cause: d.state}}
 	source := plan.Source{State: d.state, AbsenceVerified: d.absenceVerified}
 	former := len(d.copies) > 0
-	for _, copy := range d.copies {
-		former = former && copy.observed.FormerMailbox
-		decision, err := plan.Down(source, copy.observed, nil)
+	for _, existing := range d.copies {
+		former = former && existing.observed.FormerMailbox
+		decision, err := plan.Down(source, existing.observed, nil)
 		if err != nil {
 			result.err = err
 			return result
@@ -200,7 +199,7 @@ func (p planner) planAbsent(d *downSnapshot, s *snapshot) syncPlan {
 			result.verifyAbsence = d.state
 			continue
 		}
-		result.operations = append(result.operations, operation{decision: decision, copy: copy})
+		result.operations = append(result.operations, operation{decision: decision, copy: existing})
 	}
 	if former || len(d.copies) == 0 {
 		p.planEnd(&result, d, s, former)

@@ -52,9 +52,14 @@ func (p planner) planUp(u *upSnapshot, s *snapshot) syncPlan {
 	case result.decision.Action == plan.Create:
 		result.requeueAfter = expectationTimeout
 	}
-	nonConverging := u.writtenBefore && result.decision.Action == plan.Update && result.decision.Cause == plan.Changed
-	result.repair = nonConverging || result.decision.Cause == plan.Drifted
+	result.repair = result.decision.Cause == plan.Drifted || u.isNonConverging(result.decision)
 	return result
+}
+
+// isNonConverging reports whether the mailbox object is to be changed although its source is as it was at the last write: a mutation
+// that reads the mailbox object may never come to an end.
+func (u *upSnapshot) isNonConverging(decision plan.Decision) bool {
+	return u.writtenBefore && decision.Action == plan.Update && decision.Cause == plan.Changed
 }
 
 // desiredInMailbox returns what the mailbox must hold for the object of the target.

@@ -23,7 +23,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
 )
 
-// What is refused here is left alone on both sides: what came or went before the rule was there stays as it is.
+// A denied object is left alone on both sides: a new rule deletes nothing that was synced before.
 
 func (c *Controller) namespacePolicy() *policy.NamespacePolicy {
 	if c.NamespacePolicy == nil {
@@ -32,8 +32,8 @@ func (c *Controller) namespacePolicy() *policy.NamespacePolicy {
 	return c.NamespacePolicy()
 }
 
-// checkNamespace returns why a namespace of the target is not used, nil if it is. What the connection does not reach counts as
-// not used yet, or not any more: there nothing could be told from an absent object.
+// checkNamespace returns why the hub does not use a namespace of the target; nil if it does. A namespace that the connection
+// does not watch counts as denied: there, an absent object proves nothing.
 func (c *Controller) checkNamespace(name string, protectedToo bool) error {
 	if err := c.namespacePolicy().Check(name, protectedToo); err != nil {
 		return err
@@ -44,16 +44,16 @@ func (c *Controller) checkNamespace(name string, protectedToo bool) error {
 	return nil
 }
 
-// NamespacesChanged makes the controller look again at everything, since it may use other namespaces of the target.
+// NamespacesChanged enqueues all keys after the namespace policy, or the namespaces of the connection, changed.
 func (c *Controller) NamespacesChanged() {
 	c.updateUpsyncCaches(c.matcher.Load())
 	c.enqueue(createPriority, c.keys()...)
 }
 
-// checkConvertedKind returns why no conversion makes a kind of the target, nil if one may.
+// checkConvertedKind returns why no conversion may produce a kind; nil if one may.
 func (c *Controller) checkConvertedKind(kind schema.GroupKind) error {
 	for _, one := range c.UnresolvedKinds {
-		// Of what former conversions have made the kind may be unknown.
+		// The kind of an earlier conversion's results may be unknown.
 		if one.IsDenied() && one.GroupResource.Group == kind.Group && (one.Kind == kind.Kind || kind.Kind == "") {
 			return &policy.DeniedError{Reason: one.Reason, Message: one.Message}
 		}
@@ -61,12 +61,13 @@ func (c *Controller) checkConvertedKind(kind schema.GroupKind) error {
 	return nil
 }
 
-// IsDenied tells whether the hub itself does not make objects of the kind.
+// IsDenied reports whether the hub itself, and not the target, excludes the kind.
 func (u UnavailableResource) IsDenied() bool {
 	return u.Reason == policy.ReasonConversionNotPublished || u.Reason == policy.ReasonConversionBypassesRules
 }
 
-// checkTargetNamespace returns why no object is to be at a place of the target, nil if one may. A Namespace is as good as in itself.
+// checkTargetNamespace returns why the hub does not use a place on the target; nil if it does. A Namespace counts as inside
+// itself.
 func (c *Controller) checkTargetNamespace(target *targetResource, key types.NamespacedName) error {
 	namespace := effectiveNamespace(target.GroupResource(), key)
 	if namespace == "" {
@@ -75,7 +76,7 @@ func (c *Controller) checkTargetNamespace(target *targetResource, key types.Name
 	return c.checkNamespace(namespace, target.Allowed.ProtectedNamespaces)
 }
 
-// effectiveNamespace returns the namespace that an object is in, or is; empty if there is none.
+// effectiveNamespace returns the namespace that an object is in, or is; empty for other cluster-scoped objects.
 func effectiveNamespace(resource schema.GroupResource, key types.NamespacedName) string {
 	if resource == namespaces.GroupResource() {
 		return key.Name
@@ -83,7 +84,7 @@ func effectiveNamespace(resource schema.GroupResource, key types.NamespacedName)
 	return key.Namespace
 }
 
-// checkUpsyncSource returns why nothing comes up from a side, nil if something may.
+// checkUpsyncSource returns why nothing of a target API is upsynced; nil if something may be.
 func (c *Controller) checkUpsyncSource(target *targetResource) error {
 	if err := c.checkConvertedKind(schema.GroupKind{Group: target.Group, Kind: target.Kind}); err != nil {
 		return err
@@ -91,7 +92,7 @@ func (c *Controller) checkUpsyncSource(target *targetResource) error {
 	return c.Resource.CheckUpsync(target.TargetAPI)
 }
 
-// checkUpsync returns why an object of the target does not come up under a name, nil if it may.
+// checkUpsync returns why a target object is not upsynced under a name; nil if it may be.
 func (c *Controller) checkUpsync(target *targetResource, from, to types.NamespacedName) error {
 	if err := c.checkUpsyncSource(target); err != nil {
 		return err

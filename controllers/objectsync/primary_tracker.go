@@ -31,37 +31,39 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
-// primaryTracker tells the register of related objects what travels with the objects of one resource, the primaries.
+// primaryTracker tracks which objects of one resource, the primaries, have published their claims on related objects.
 //
-// That nobody wants an object means something only once all primaries have spoken. So much is found out only when it is
-// asked for, because something is left that nobody wants: then the mailbox's list of primaries must be proven, too, for a
-// primary that is missing there may only be out of sight (rule 3 of the design).
+// That nobody claims an object means nothing until all primaries were processed. The tracker finds that out only on request:
+// when an object is left that nobody claims. Then kcp must verify the list of primaries too, because a missing primary may
+// only be invisible (rule 3 of the design).
 type primaryTracker struct {
 	registry          *related.Registry
 	publishedResource string
 	relations         []*related.Relation
 
 	lock gosync.Mutex
-	// processed have said what they want since the start, or that they want nothing.
+	// processed primaries have published their claims since the start.
 	processed map[types.NamespacedName]struct{}
-	// unprocessed had not when the roll was called last.
+	// unprocessed primaries had not when the tracker last checked.
 	unprocessed map[types.NamespacedName]struct{}
-	// claiming are those that want something, or may.
+	// claiming primaries have claims, or may have.
 	claiming map[types.NamespacedName]struct{}
-	// requested is what is to be found out, heard once all that is left was looked at again after all had spoken.
+	// requested is the degree of certainty that somebody asked for. allProcessed is true once all primaries were processed,
+	// and related objects were enqueued since.
 	requested    completeness
 	allProcessed bool
 	verified     bool
 }
 
-// completeness is what is to be found out about the primaries, because something is left that nobody wants.
+// completeness is a degree of certainty about the primaries.
 type completeness int
 
 const (
 	completenessNone completeness = iota
-	// completenessProcessed: whether all that are seen have spoken. What is left is looked at again then: it is wanted by now, as a rule.
+	// completenessProcessed: all visible primaries were processed. Related objects are reconciled again then; mostly a primary
+	// claims them by now.
 	completenessProcessed
-	// completenessVerified: whether those that are seen are all there are.
+	// completenessVerified: there are no other primaries than the visible ones.
 	completenessVerified
 )
 
@@ -72,7 +74,7 @@ func newPrimaryTracker(register *related.Registry, resource Resource) *primaryTr
 	}
 }
 
-// markUnresolved says that it cannot be told now what a primary wants.
+// markUnresolved keeps the claims of a primary that cannot be resolved now.
 func (r *primaryTracker) markUnresolved(primary types.NamespacedName) {
 	r.markClaiming(primary)
 	for _, relation := range r.relations {
@@ -80,7 +82,7 @@ func (r *primaryTracker) markUnresolved(primary types.NamespacedName) {
 	}
 }
 
-// remove says that a primary wants nothing any more.
+// remove ends the claims of a primary.
 func (r *primaryTracker) remove(primary types.NamespacedName) {
 	r.lock.Lock()
 	delete(r.claiming, primary)
@@ -90,7 +92,7 @@ func (r *primaryTracker) remove(primary types.NamespacedName) {
 	}
 }
 
-// markProcessed is called when a primary has said what it wants, and tells whether to see if all have.
+// markProcessed notes that a primary has published its claims, and reports whether to check for completeness.
 func (r *primaryTracker) markProcessed(primary types.NamespacedName) (awaited bool) {
 	if len(r.relations) == 0 {
 		return false
@@ -102,7 +104,7 @@ func (r *primaryTracker) markProcessed(primary types.NamespacedName) (awaited bo
 	return r.requested != completenessNone && !r.verified && len(r.unprocessed) == 0
 }
 
-// setUnprocessed calls the roll, and tells whether any primary is missing.
+// setUnprocessed notes which of all primaries were not processed yet, and reports whether there are any.
 func (r *primaryTracker) setUnprocessed(primaries []types.NamespacedName) (incomplete bool) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
@@ -115,14 +117,14 @@ func (r *primaryTracker) setUnprocessed(primaries []types.NamespacedName) (incom
 	return len(r.unprocessed) > 0
 }
 
-// markClaiming notes that a primary wants something, or may.
+// markClaiming notes that a primary has claims, or may have.
 func (r *primaryTracker) markClaiming(primary types.NamespacedName) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	r.claiming[primary] = struct{}{}
 }
 
-// mayClaim tells whether a primary wants something, or may, by what it said last.
+// mayClaim reports whether a primary has claims, or may have.
 func (r *primaryTracker) mayClaim(primary types.NamespacedName) bool {
 	r.lock.Lock()
 	defer r.lock.Unlock()
@@ -130,7 +132,8 @@ func (r *primaryTracker) mayClaim(primary types.NamespacedName) bool {
 	return ok
 }
 
-// markAllProcessed notes that all have spoken, and tells whether that is new, and whether it is to be proven.
+// markAllProcessed notes that all visible primaries were processed. It reports whether that is new, and whether kcp is to
+// verify the list.
 func (r *primaryTracker) markAllProcessed() (changed, verify bool) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
@@ -142,8 +145,8 @@ func (r *primaryTracker) markAllProcessed() (changed, verify bool) {
 	return changed, r.requested == completenessVerified && !r.verified
 }
 
-// request notes what is to be found out, and tells whether nobody has asked for that yet. Whoever asks calls the roll, which
-// looks at every primary; for those that come after, each primary that speaks goes on with it.
+// request asks for a degree of certainty, and reports whether nobody has asked for it before. The first request checks all
+// primaries; later each processed primary continues.
 func (r *primaryTracker) request(what completeness) (changed bool) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
@@ -154,7 +157,7 @@ func (r *primaryTracker) request(what completeness) (changed bool) {
 	return true
 }
 
-// isRequested tells whether something is to be found out.
+// isRequested reports whether a request is open.
 func (r *primaryTracker) isRequested() bool {
 	r.lock.Lock()
 	defer r.lock.Unlock()
@@ -167,7 +170,7 @@ func (r *primaryTracker) hasProcessedAll() bool {
 	return r.allProcessed
 }
 
-// markVerified tells the register that all have spoken.
+// markVerified completes the initial sync in the registry.
 func (r *primaryTracker) markVerified() {
 	r.lock.Lock()
 	r.verified = true
@@ -175,9 +178,9 @@ func (r *primaryTracker) markVerified() {
 	r.registry.CompleteInitialSync(r.publishedResource)
 }
 
-// RequestCompleteness is called when something is left that no primary is known to want, with the controllers of all primaries that
-// may. Nothing is proven before all have been heard, for what one does not want another may, and of what is answered by
-// then: it was looked at before one had spoken, and will be looked at again.
+// RequestCompleteness asks every primary's controller to finish its initial sync, because nobody is known to claim an object.
+// The lists of primaries are verified only after all controllers have processed theirs, since a primary of any of them may
+// claim the object. If answered returns true by then, the claim is known and nothing is verified.
 func RequestCompleteness(all []*Controller, answered func() bool) {
 	what := completenessVerified
 	if slices.ContainsFunc(all, func(c *Controller) bool { return !c.primaryTracker.hasProcessedAll() }) {
@@ -190,7 +193,7 @@ func RequestCompleteness(all []*Controller, answered func() bool) {
 	}
 }
 
-// RequestInitialSync has it found out whether all primaries that are seen have spoken.
+// RequestInitialSync asks the controller to process all visible primaries.
 func (c *Controller) RequestInitialSync() { c.requestCompleteness(completenessProcessed) }
 
 func (c *Controller) requestCompleteness(what completeness) {
@@ -199,14 +202,14 @@ func (c *Controller) requestCompleteness(what completeness) {
 	}
 }
 
-// recheckInitialSync is called when something is known that was missing for the roll.
+// recheckInitialSync is called when a cache has synced, or an API turned out not to be served.
 func (c *Controller) recheckInitialSync() {
 	if c.primaryTracker.isRequested() {
 		c.checkInitialSync()
 	}
 }
 
-// checkInitialSync finds out whether all primaries have spoken, and says so.
+// checkInitialSync completes the initial sync if all primaries were processed.
 func (c *Controller) checkInitialSync() {
 	_, known := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
 	if !known || !c.HasSynced() || !c.upsyncCachesHaveSynced() || !c.hasStarted() {
@@ -230,14 +233,14 @@ func (c *Controller) checkInitialSync() {
 	c.primaryTracker.markVerified()
 }
 
-// primaryProcessed notes that a primary has said what it wants.
+// primaryProcessed notes that a primary has published its claims.
 func (c *Controller) primaryProcessed(key types.NamespacedName) {
 	if c.primaryTracker.markProcessed(key) {
 		c.checkInitialSync()
 	}
 }
 
-// updateRelated resolves the relations of a primary that is on the target, or is going there.
+// updateRelated publishes the claims of a primary that is on the target, or is about to be.
 func (c *Controller) updateRelated(s *snapshot) error {
 	destination := s.down.destination
 	inMailbox := primaryObject{object: s.source, sourceNamespace: s.source.GetNamespace(), destinationNamespace: destination.key.Namespace}
@@ -245,7 +248,7 @@ func (c *Controller) updateRelated(s *snapshot) error {
 	return c.updateClaims(s, s.down.selection, inMailbox, onTarget)
 }
 
-// EnqueueRelated looks again at all that is left and came by a relation.
+// EnqueueRelated enqueues all objects that travelled by a relation.
 func (c *Controller) EnqueueRelated() {
 	c.relatedChangedInMailbox(related.Change{All: true})
 	for _, target := range c.targetResources {
@@ -253,7 +256,7 @@ func (c *Controller) EnqueueRelated() {
 	}
 }
 
-// primaryObject is an object, which may be nil, on the one side, with its namespaces there and on the other side.
+// primaryObject is a primary on one side, nil if absent there, with its namespaces on both sides.
 type primaryObject struct {
 	object                                *unstructured.Unstructured
 	sourceNamespace, destinationNamespace string
@@ -268,7 +271,7 @@ func (c *Controller) updateClaims(s *snapshot, selected objectSelection, inMailb
 			on = onTarget
 		}
 		if on.object == nil {
-			// It is not there now: what it said before holds on.
+			// The primary is absent from that side now: its former claims hold on.
 			c.primaryTracker.markClaiming(key)
 			c.Registry.MarkUnresolved(c.Resource.PublishedResource, key, relation)
 			continue
@@ -302,7 +305,7 @@ func (c *Controller) updateClaim(s *snapshot, selected objectSelection, relation
 	return nil
 }
 
-// updateUpsyncedRelated resolves the relations of a primary that was upsynced.
+// updateUpsyncedRelated publishes the claims of a primary that was upsynced.
 func (c *Controller) updateUpsyncedRelated(s *snapshot) error {
 	if len(c.primaryTracker.relations) == 0 {
 		return nil

@@ -31,12 +31,12 @@ func (h *testHub) relationsAreComplete() bool {
 	return h.registry.IsComplete(synchubv1alpha1.RelatedOriginMailbox, secretsV1.GroupResource())
 }
 
-// requestSecretCompleteness has it found out whether all have spoken to whom Secrets can be related.
+// requestSecretCompleteness asks the primaries that Secrets can be related to for their initial sync.
 func (h *testHub) requestSecretCompleteness() { h.requestCompleteness(h.resources[1], neverResolved) }
 
 func neverResolved() bool { return false }
 
-// Whether all primaries have spoken is found out when somebody asks, and said once.
+// The initial sync is completed on request, and reported once.
 func TestInitialSyncOfPrimaries(t *testing.T) {
 	h := newKeyedHub(t, keyed, configMapsTravel)
 	h.putSecret("one", "a: eA==")
@@ -67,7 +67,7 @@ func TestInitialSyncOfPrimaries(t *testing.T) {
 	h.requestCompleteness(h.resources[0], neverResolved)
 }
 
-// As long as primaries may be out of sight, nobody says that all have spoken.
+// As long as primaries may be invisible, the initial sync is not complete.
 func TestInitialSyncOfPrimariesMissingFromTheCache(t *testing.T) {
 	for name, change := range map[string]struct{ away, back func(*testHub) }{
 		"their claim is rejected":     {func(h *testHub) { h.hide(configMapsV1) }, func(h *testHub) { h.show(configMapsV1) }},

@@ -29,29 +29,29 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 )
 
-// idleTimeout is how long nothing may have been to do before a controller's workers are sent home.
+// idleTimeout is how long the queue must have been empty before the workers stop.
 const idleTimeout = time.Minute
 
-// stopPriority is the priority of what sends a worker home.
+// stopPriority is the priority of the item that stops a worker.
 const stopPriority = math.MaxInt
 
-// queue is what a controller has to do. While there is something, or was a moment ago, it is the priority queue of a
-// [activeQueue]; else it is at rest, and costs no goroutine. A shift has nine, of which a fleet that is quiet would have thousands.
+// queue is the work queue of a controller. While it has keys, or had some a moment ago, it is an [activeQueue], which needs
+// nine goroutines. An idle queue needs none: a quiet fleet has thousands of queues.
 type queue struct {
 	clock   clock.Clock
 	limiter workqueue.TypedRateLimiter[types.NamespacedName]
-	// added tells that something has come in at rest.
+	// added signals that an idle queue got a key.
 	added chan struct{}
 
 	lock gosync.Mutex
-	// active is nil at rest, and resting what has come in since.
+	// active is nil while the queue is idle; buffered has what was added since.
 	active   *activeQueue
 	buffered []bufferedAdd
-	// activeUntil is when nothing that has come in can be left to do, or be quite recent.
+	// activeUntil is the time until which the last added keys keep the queue active.
 	activeUntil time.Time
 }
 
-// bufferedAdd is something that came in.
+// bufferedAdd is an addition to an idle queue.
 type bufferedAdd struct {
 	priorityqueue.AddOpts
 	keys []types.NamespacedName
@@ -64,14 +64,14 @@ func newQueue(clock clock.Clock) *queue {
 	}
 }
 
-// AddWithOpts has the keys worked on.
+// AddWithOpts adds keys to the queue.
 func (q *queue) AddWithOpts(options priorityqueue.AddOpts, keys ...types.NamespacedName) {
 	q.lock.Lock()
 	defer q.lock.Unlock()
 	q.addLocked(bufferedAdd{options, keys})
 }
 
-// addLocked is called with the lock held.
+// addLocked requires the lock.
 func (q *queue) addLocked(added bufferedAdd) {
 	delay := added.After
 	if added.RateLimited {
@@ -91,7 +91,7 @@ func (q *queue) addLocked(added bufferedAdd) {
 	}
 }
 
-// Len returns how much could be worked on now and is not.
+// Len returns the number of keys that wait for a worker.
 func (q *queue) Len() int {
 	q.lock.Lock()
 	defer q.lock.Unlock()
@@ -101,7 +101,7 @@ func (q *queue) Len() int {
 	return q.active.Len()
 }
 
-// waitForWork returns true when there is something to do, false when ctx ends first.
+// waitForWork waits until the queue has a key, and returns false if ctx ends first.
 func (q *queue) waitForWork(ctx context.Context) bool {
 	for q.Len() == 0 {
 		select {
@@ -113,12 +113,12 @@ func (q *queue) waitForWork(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// activate begins a shift, which is given all that has come in.
+// activate makes the queue active, with everything that was added while it was idle.
 func (q *queue) activate() *activeQueue {
 	q.lock.Lock()
 	defer q.lock.Unlock()
 	q.active = &activeQueue{queue: q, PriorityQueue: priorityqueue.New("", func(o *priorityqueue.Opts[types.NamespacedName]) {
-		// A queue with a name has metrics, and those cost a ticker each.
+		// Metrics of named queues cost a ticker each.
 		o.RateLimiter = q.limiter
 	})}
 	for _, added := range q.buffered {
@@ -128,7 +128,7 @@ func (q *queue) activate() *activeQueue {
 	return q.active
 }
 
-// waitUntilIdle returns when nothing was to do for a while, or ctx ends. The shift is over then.
+// waitUntilIdle returns when the queue has been idle for a while, or ctx ends. The queue is inactive then.
 func (q *queue) waitUntilIdle(ctx context.Context) {
 	for !q.deactivateIfIdle() {
 		select {
@@ -139,7 +139,7 @@ func (q *queue) waitUntilIdle(ctx context.Context) {
 	}
 }
 
-// deactivateIfIdle ends the shift if nothing is left to do, nor was a moment ago. What comes in from now on is for the next one.
+// deactivateIfIdle makes the queue inactive if it has been empty for a while.
 func (q *queue) deactivateIfIdle() bool {
 	q.lock.Lock()
 	defer q.lock.Unlock()
@@ -153,35 +153,35 @@ func (q *queue) deactivateIfIdle() bool {
 	return true
 }
 
-// activeQueue is a priority queue that can be shut down while workers wait for it and others work. The one of controller-runtime
-// stops for ever if its workers leave at the moment when it has something for them, and with it whoever waits for the
-// controller (kubernetes-sigs/controller-runtime issue 3538, mended in v0.25, which needs newer Kubernetes libraries than
-// kcp's). So the workers are sent home first.
+// activeQueue is a priority queue that can shut down while workers wait for it. controller-runtime's own blocks for ever if
+// its workers leave at the moment when it hands one an item, and with it everybody who waits for the controller
+// (kubernetes-sigs/controller-runtime issue 3538, fixed in v0.25, which needs newer Kubernetes libraries than kcp's). So it
+// stops the workers first.
 type activeQueue struct {
 	priorityqueue.PriorityQueue[types.NamespacedName]
 	queue *queue
-	// processing counts the workers that have been given something; the queue's lock guards it.
+	// processing counts the workers that have an item. The queue's lock guards it.
 	processing int
-	// waitingWorkers counts the workers that wait, or have just been given something.
+	// waitingWorkers counts the workers that wait for an item, or have just got one.
 	waitingWorkers gosync.WaitGroup
 }
 
-// AddWithOpts has the keys worked on.
+// AddWithOpts adds keys to the queue.
 func (s *activeQueue) AddWithOpts(options priorityqueue.AddOpts, keys ...types.NamespacedName) {
 	s.queue.AddWithOpts(options, keys...)
 }
 
-// Add has the key worked on.
+// Add adds a key to the queue.
 func (s *activeQueue) Add(key types.NamespacedName) {
 	s.queue.AddWithOpts(priorityqueue.AddOpts{}, key)
 }
 
-// AddAfter has the key worked on then.
+// AddAfter adds a key to the queue after a delay.
 func (s *activeQueue) AddAfter(key types.NamespacedName, after time.Duration) {
 	s.queue.AddWithOpts(priorityqueue.AddOpts{After: after}, key)
 }
 
-// AddRateLimited has the key worked on in a while.
+// AddRateLimited adds a key to the queue after its backoff.
 func (s *activeQueue) AddRateLimited(key types.NamespacedName) {
 	s.queue.AddWithOpts(priorityqueue.AddOpts{RateLimited: true}, key)
 }
@@ -196,7 +196,7 @@ func (s *activeQueue) GetWithPriority() (key types.NamespacedName, priority int,
 	return key, priority, shutdown || !s.acceptItem(key, priority)
 }
 
-// acceptItem tells whether a worker is to work on what it was given. If the shift is over it is for the next one.
+// acceptItem reports whether the worker processes the item. If the queue is inactive by now, the item is kept for later.
 func (s *activeQueue) acceptItem(key types.NamespacedName, priority int) bool {
 	s.queue.lock.Lock()
 	defer s.queue.lock.Unlock()
@@ -216,7 +216,7 @@ func (s *activeQueue) Get() (key types.NamespacedName, shutdown bool) {
 	return key, shutdown
 }
 
-// Done is called when an item has been worked on.
+// Done is called when an item has been processed.
 func (s *activeQueue) Done(key types.NamespacedName) {
 	s.PriorityQueue.Done(key)
 	s.queue.lock.Lock()
@@ -224,8 +224,8 @@ func (s *activeQueue) Done(key types.NamespacedName) {
 	s.processing--
 }
 
-// ShutDown gives each worker that waits something to go home with, and returns when they have gone. Those that work find
-// the queue closed when they come back.
+// ShutDown gives each waiting worker an item that stops it, and returns when they have stopped. Workers that process an item
+// find the queue shut down afterwards.
 func (s *activeQueue) ShutDown() {
 	s.queue.lock.Lock()
 	if !s.isInactive() {
@@ -234,7 +234,7 @@ func (s *activeQueue) ShutDown() {
 	s.queue.lock.Unlock()
 	first := stopPriority
 	for worker := range maxConcurrentReconciles {
-		// No object has such a name.
+		// No object has an empty name.
 		s.PriorityQueue.AddWithOpts(priorityqueue.AddOpts{Priority: &first}, types.NamespacedName{Name: "/" + strconv.Itoa(worker)})
 	}
 	s.waitingWorkers.Wait()
@@ -251,5 +251,5 @@ func (s *activeQueue) beginGet() bool {
 	return true
 }
 
-// isInactive is called with the queue's lock held.
+// isInactive requires the queue's lock.
 func (s *activeQueue) isInactive() bool { return s.queue.active != s }

@@ -37,8 +37,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
-// Reasons why an object is not in sync, as they stand in events and in the status of SyncerConfigs, beside those of package
-// boundary.
+// Reasons of failures, in events and in the status of SyncerConfigs. Package policy has those of denials.
 const (
 	ReasonAdmissionDenied      = "AdmissionDenied"
 	ReasonConflict             = "Conflict"
@@ -48,8 +47,7 @@ const (
 	ReasonInvalid              = "Invalid"
 	ReasonRuleFailed           = "RuleFailed"
 	ReasonMailboxLimitExceeded = "MailboxLimitExceeded"
-	// Of a SyncTarget's condition, where it is not the mailbox's objects together that are too many: its objects of a resource with
-	// limits of its own, or its configs only.
+	// Reasons of the SyncTarget's condition if only the objects of one resource, or only the configs, exceed a limit.
 	ReasonResourceLimitExceeded = "ResourceLimitExceeded"
 	ReasonConfigLimitExceeded   = "ConfigLimitExceeded"
 	ReasonMailboxRefused        = "MailboxRefused"
@@ -76,19 +74,19 @@ type Failure struct {
 	Reason, Message string
 }
 
-// isLimitError tells whether an object is not in sync because its mailbox is over its limits.
+// isLimitError reports whether the mailbox of an object exceeds its limits.
 func isLimitError(err error) bool {
 	_, is := errors.AsType[*mailboxes.LimitError](err)
 	return is
 }
 
-// nameTakenError says that a name on the target is taken.
+// nameTakenError means that another object has the name on the target.
 type nameTakenError struct {
 	ref    targetRef
 	reason string
-	// adoptable is true if nobody else's mark is on the object, so that it could be adopted.
+	// adoptable is true if the object has no mark, so that it could be adopted.
 	adoptable bool
-	// unverified is true if the mark is the hub's own by what it says only.
+	// unverified is true if the object's mark names this hub, but does not verify.
 	unverified bool
 }
 
@@ -104,7 +102,7 @@ func (e *nameTakenError) Error() string {
 	return text
 }
 
-// immutableError says that a field cannot be changed.
+// immutableError means that the target refuses to change a field.
 type immutableError struct {
 	fields []string
 	err    error
@@ -116,8 +114,8 @@ func (e *immutableError) Error() string {
 
 func (e *immutableError) Unwrap() error { return e.err }
 
-// redact returns an error that tells nothing of what is in a Secret. The errors of expressions and templates quote what
-// they fail for.
+// redact returns an error without the content of Secrets: errors of expressions and templates quote the values that they fail
+// for.
 func (c *Controller) redact(err error) error {
 	secrets := schema.GroupResource{Resource: "secrets"}
 	if c.Resource.GroupResource() != secrets && c.targetResourceFor(secrets) == nil {
@@ -170,14 +168,14 @@ func reasonFor(err error) string {
 	case errors.Is(err, errNotServed):
 		return ReasonNotServed
 	case errors.Is(err, errMailboxRefused):
-		// The reasons below speak of the target.
+		// The following reasons are about responses of the target.
 		return ReasonMailboxRefused
 	default:
 		return reasonForResponse(err)
 	}
 }
 
-// reasonForResponse returns the reason that follows from what the target's API server answered.
+// reasonForResponse returns the reason for an error response of the target's API server.
 func reasonForResponse(err error) string {
 	var network net.Error
 	switch {
@@ -203,11 +201,11 @@ func reasonForResponse(err error) string {
 	}
 }
 
-// tooLargeToStore is how etcd refuses what the API server has let pass; the answer has no reason.
+// tooLargeToStore matches etcd's refusal of an object that the API server has accepted; the response has no reason.
 var tooLargeToStore = regexp.MustCompile(`etcdserver: request is too large|trying to send message larger than max`)
 
-// admissionDeniedMessage is how the API server says that a webhook or an admission policy refused an object. There is no other sign of it:
-// a webhook chooses the code and the reason itself.
+// admissionDeniedMessage matches the API server's message that a webhook or an admission policy denied the request. There is
+// no other sign of it: a webhook chooses the code and the reason itself.
 var admissionDeniedMessage = regexp.MustCompile(`admission webhook "[^"]*" denied the request|denied request: |ValidatingAdmissionPolicy '[^']*' (with binding|denied)`)
 
 func isAdmissionDenied(err error) bool {
@@ -215,11 +213,11 @@ func isAdmissionDenied(err error) bool {
 	return errors.As(err, &status) && admissionDeniedMessage.MatchString(err.Error())
 }
 
-// immutableMessage is how API servers and CRDs' rules say that a field of an existing object cannot be changed. There is no
-// reason code for it.
+// immutableMessage matches messages of API servers and of CRD rules that a field cannot be changed. There is no reason code
+// for it.
 var immutableMessage = regexp.MustCompile(`(?i)immutable|may not (be )?(change|update)|(can ?not|can't|must not) (be )?(change|modif|update)|updates to .* (are )?forbidden|failed rule: self(\.[\w.]+)? == oldSelf`)
 
-// asImmutableError names the fields if an object was refused because they cannot be changed.
+// asImmutableError returns an [immutableError] if the request was refused because fields cannot be changed, else err.
 func asImmutableError(err error) error {
 	if fields := immutableFields(err); len(fields) > 0 {
 		return &immutableError{fields: fields, err: err}
@@ -227,7 +225,7 @@ func asImmutableError(err error) error {
 	return err
 }
 
-// immutableFields returns the fields that an update was refused for because they cannot be changed.
+// immutableFields returns the fields that cannot be changed, according to a refused update.
 func immutableFields(err error) []string {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || isAdmissionDenied(err) || !errors.As(err, &status) || status.Status().Details == nil {
@@ -236,7 +234,7 @@ func immutableFields(err error) []string {
 	var fields []string
 	for _, cause := range status.Status().Details.Causes {
 		if cause.Field == "metadata.uid" {
-			// The object was replaced since it was looked at.
+			// Another object has the name since the pass observed it.
 			return nil
 		}
 		if immutableMessage.MatchString(causeDetail(cause.Message)) {
@@ -246,7 +244,8 @@ func immutableFields(err error) []string {
 	return fields
 }
 
-// causeDetail returns what a cause says beside the refused value, which could say anything: "Invalid value: <value>: <detail>".
+// causeDetail returns the detail of a cause without the refused value, which may contain anything: "Invalid value: <value>:
+// <detail>".
 func causeDetail(message string) string {
 	if i := strings.LastIndex(message, ": "); i >= 0 && strings.HasPrefix(message, "Invalid value: ") {
 		return message[i:]

@@ -33,32 +33,32 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
-// forbiddenRetryDelay is how soon something is tried again that the target did not permit: no watch tells when it does.
+// forbiddenRetryDelay is the retry delay after the target denied a request. No watch reports new permissions.
 const forbiddenRetryDelay = 5 * time.Minute
 
-// outcome is what became of one object.
+// outcome is the result of one pass.
 type outcome struct {
 	decision plan.Decision
-	// up is true if the decision is about what comes up.
+	// up is true if the decision is about an upsync.
 	up bool
-	// requeueAfter is when to look at the object again though nothing happens; zero for never.
+	// requeueAfter is when to reconcile again though no event may come; zero for never.
 	requeueAfter time.Duration
-	// stale is true if the write came too late: the cache is about to show what came between.
+	// stale is true if the mailbox object had changed since the pass observed it. The cache is about to show the new version.
 	stale bool
-	// deferred are fields that are left to the target until the source changes, though they are not ignored any more.
+	// deferred are fields that the hub does not ignore any more, and leaves to the target until the source changes.
 	deferred []string
-	// statusReturned is true if a status was written to the mailbox.
+	// statusReturned is true if the pass wrote a status to the mailbox.
 	statusReturned bool
 }
 
-// Reconcile brings one object in sync. While the target is away it does nothing; [Controller.Resume] makes up for it.
+// Reconcile makes one pass for a key. While the target is away it does nothing; [Controller.Resume] enqueues the key again.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (reconcile.Result, error) {
 	defer c.firstPass.processed(key)
 	if !c.Connection.IsUp() && !c.Resource.Unpublishing {
 		c.pendingChanges.waitForTarget(key)
 		return reconcile.Result{}, nil
 	}
-	// Before the matcher is looked at: see Empty.
+	// Count the pass before it loads the matcher: see [Controller.IsEmpty].
 	c.activeReconciles.Add(1)
 	defer c.activeReconciles.Add(-1)
 	ctx = requestmetrics.WithClass(ctx, requestmetrics.Object)
@@ -68,7 +68,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 	ended := c.Clock.Now()
 	c.metrics.observeReconcile(outcome, ended.Sub(started), err)
 	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		// The controller is being stopped; the object has done nothing wrong.
+		// The controller is being stopped, which is no failure of the object.
 		return reconcile.Result{}, nil
 	}
 	c.updateNameWaiter(key, err)
@@ -103,7 +103,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 	return reconcile.Result{}, fmt.Errorf("%s %s: %w", c.Resource.Resource, key, c.redact(err))
 }
 
-// recordState notes what is to be said of an object beside whether it failed.
+// recordState notes facts about the object that are reported beside its failure.
 func (c *Controller) recordState(key types.NamespacedName, outcome outcome, err error) {
 	c.failures.setFormer(key, err == nil && outcome.decision.Cause == plan.FormerMailbox)
 	if c.failures.setDeferred(key, outcome.deferred) {
@@ -111,13 +111,13 @@ func (c *Controller) recordState(key types.NamespacedName, outcome outcome, err 
 	}
 }
 
-// isRetriedByEvent tells whether something tells when the cause of a failure has gone: [Controller.Uncordon], which knows of it by
-// now, or the mailbox, when it has room for the object.
+// isRetriedByEvent reports whether an event will enqueue the key when the cause of the failure is gone: [Controller.Uncordon]
+// for a cordon, the mailbox cache for exceeded limits.
 func (c *Controller) isRetriedByEvent(failure Failure) bool {
 	return failure.Reason == ReasonTargetCordoned && c.isCordoned() || failure.Reason == ReasonMailboxLimitExceeded
 }
 
-// recordLatency is called when what was to be done about an object is done, or is put off until it is decided once more.
+// recordLatency measures the time since the change that led to the outcome. A pass that is to be repeated counts later.
 func (c *Controller) recordLatency(key types.NamespacedName, outcome outcome, pending pendingChange, now time.Time) {
 	if outcome.stale || outcome.decision.Action == plan.VerifyAbsence {
 		c.pendingChanges.decideLater(key, pending)
@@ -126,7 +126,7 @@ func (c *Controller) recordLatency(key types.NamespacedName, outcome outcome, pe
 	c.metrics.observeLatency(outcome, pending, now)
 }
 
-// retryAfter returns when to try again what failed; zero leaves that to the queue, which tries less and less often.
+// retryAfter returns when to retry a failure; zero leaves it to the queue's exponential backoff.
 func retryAfter(failure Failure, outcome outcome) time.Duration {
 	switch failure.Reason {
 	case ReasonContended:
@@ -138,7 +138,8 @@ func retryAfter(failure Failure, outcome outcome) time.Duration {
 	}
 }
 
-// reconcile makes one pass: it observes both sides of the key, plans, and executes the plan. The error is why the object fails.
+// reconcile makes one pass: it observes both sides of the key, plans, and executes the plan. The error is why the object
+// fails.
 func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (outcome, error) {
 	s := c.observe(key)
 	switch {
@@ -177,8 +178,8 @@ func (c *Controller) observe(key types.NamespacedName) *snapshot {
 	return s
 }
 
-// mailboxObject returns the object of the mailbox, nil if there is none; known is false if the mailbox cannot be read
-// now. What was written a moment ago counts even if the cache does not show it yet.
+// mailboxObject returns the mailbox object, nil if there is none; known is false if the mailbox cannot be read now. The hub's
+// own last write counts although the cache may not show it yet.
 func (c *Controller) mailboxObject(key types.NamespacedName) (object *unstructured.Unstructured, known bool) {
 	cached, state := c.Mailboxes.Get(c.Resource.GroupVersionResource, c.Mailbox, key)
 	if state == mailboxes.Unknown {
@@ -193,8 +194,8 @@ func (c *Controller) mailboxObject(key types.NamespacedName) (object *unstructur
 	return object, true
 }
 
-// warn writes an event about a failure on the object in the mailbox, if there is one. Where the mailbox has too much already,
-// its config says so.
+// warn writes an event about a failure on the mailbox object. Exceeded limits are reported in the config instead: an event for
+// each object would make things worse.
 func (c *Controller) warn(ctx context.Context, key types.NamespacedName, failure Failure) {
 	if failure.Reason == ReasonMailboxLimitExceeded {
 		return
@@ -204,7 +205,8 @@ func (c *Controller) warn(ctx context.Context, key types.NamespacedName, failure
 	}
 }
 
-// updateNameWaiter watches the name on the target that an object did not get, until it is tried with another result.
+// updateNameWaiter starts to watch the name on the target that the object did not get, or stops when the object was reconciled
+// without that conflict.
 func (c *Controller) updateNameWaiter(key types.NamespacedName, err error) {
 	var ref *targetRef
 	if taken, ok := errors.AsType[*nameTakenError](err); ok {
@@ -212,7 +214,7 @@ func (c *Controller) updateNameWaiter(key types.NamespacedName, err error) {
 	}
 	if left := c.nameWaiters.set(key, ref); left != nil {
 		c.watchName(*left, false)
-		// Somebody may have begun to wait for it meanwhile.
+		// Another key may have begun to wait for the name meanwhile.
 		if len(c.nameWaiters.waitingFor(*left)) > 0 {
 			c.watchName(*left, true)
 		}
@@ -222,7 +224,7 @@ func (c *Controller) updateNameWaiter(key types.NamespacedName, err error) {
 	}
 }
 
-// watchName begins to watch a name on the target, or ceases to.
+// watchName starts or stops the watch of a name on the target.
 func (c *Controller) watchName(ref targetRef, wanted bool) {
 	target := c.targetResourceFor(ref.resource)
 	switch {
@@ -235,7 +237,7 @@ func (c *Controller) watchName(ref targetRef, wanted bool) {
 	}
 }
 
-// renameCompleted has what came up under a former name looked at, now that it is there under this one.
+// renameCompleted enqueues the key under which the object was upsynced before, now that the object exists under its new name.
 func (c *Controller) renameCompleted(to types.NamespacedName) {
 	if from, waits := c.pendingRenames.complete(to); waits {
 		c.enqueue(changePriority, from)

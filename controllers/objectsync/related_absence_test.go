@@ -105,7 +105,7 @@ func TestRelatedObjectsAcrossAnIdleRestart(t *testing.T) {
 	}
 }
 
-// What was let go of while there was no hub goes when there is one again.
+// An object whose claim ended while no hub ran is removed by the next one.
 func TestRelatedObjectsReleasedWhileNotWatched(t *testing.T) {
 	h := newKeyedHub(t, keyed, configMapsTravel)
 	h.putSecret("one", "a: eA==")

@@ -37,23 +37,23 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
-// relatedMatch is a relation with the primary because of which an object travels.
+// relatedMatch is a relation, and the primary because of which an object travels.
 type relatedMatch = related.Match
 
-// selectRelatedDown returns how an object of the mailbox goes down because it is related to others.
+// selectRelatedDown returns how a mailbox object is downsynced because a primary claims it.
 func (c *Controller) selectRelatedDown(matcher *selection.Matcher, source *unstructured.Unstructured) (objectSelection, bool) {
 	return relatedSelection(c.Registry.Find(synchubv1alpha1.RelatedOriginMailbox, c.Resource.GroupResource(), c.relatedObjectInMailbox(matcher, source)))
 }
 
-// selectRelatedUp returns how an object of the target comes up because it is related to others.
+// selectRelatedUp returns how a target object is upsynced because a primary claims it.
 func (c *Controller) selectRelatedUp(matcher *selection.Matcher, target *targetResource, object metav1.Object) (objectSelection, bool) {
 	found, ok := c.Registry.Find(synchubv1alpha1.RelatedOriginTarget, target.GroupResource(), c.relatedObjectOnTarget(matcher, object))
-	// It may come up as another resource of the mailbox.
+	// The object may be upsynced as another resource of the mailbox.
 	return relatedSelection(found, ok && found.Relation.InMailbox.GroupResource() == c.Resource.GroupResource())
 }
 
-// relatedObjectInMailbox is what the register is asked of an object of the mailbox. Outside the primaries' namespaces nothing is
-// reached but what the configs of the mailbox select.
+// relatedObjectInMailbox returns the facts about a mailbox object that relations select by. Outside the namespaces of
+// primaries, relations reach only namespaces that a config of the mailbox selects.
 func (c *Controller) relatedObjectInMailbox(matcher *selection.Matcher, source *unstructured.Unstructured) related.Object {
 	return related.Object{
 		Key: keyOf(source), Labels: source.GetLabels(), OwnerReferences: source.GetOwnerReferences(),
@@ -62,7 +62,7 @@ func (c *Controller) relatedObjectInMailbox(matcher *selection.Matcher, source *
 	}
 }
 
-// relatedObjectOnTarget is what the register is asked of an object of the target.
+// relatedObjectOnTarget returns the same for a target object.
 func (c *Controller) relatedObjectOnTarget(matcher *selection.Matcher, object metav1.Object) related.Object {
 	return related.Object{
 		Key:    types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()},
@@ -72,7 +72,7 @@ func (c *Controller) relatedObjectOnTarget(matcher *selection.Matcher, object me
 	}
 }
 
-// relatedSelection returns how an object travels as kin of the primary found.
+// relatedSelection returns how a related object travels.
 func relatedSelection(found related.Match, ok bool) (objectSelection, bool) {
 	if !ok {
 		return objectSelection{}, false
@@ -87,7 +87,7 @@ func relatedSelection(found related.Match, ok bool) (objectSelection, bool) {
 	return selected, true
 }
 
-// relatedDownSpec returns what a related object of the mailbox is to be on the target.
+// relatedDownSpec returns how a related mailbox object changes on its way down.
 func (c *Controller) relatedDownSpec(selected objectSelection, source *unstructured.Unstructured) (transform.SyncSpec, error) {
 	related := selected.related.Relation
 	spec := relatedSpec(selected, source)
@@ -98,7 +98,7 @@ func (c *Controller) relatedDownSpec(selected objectSelection, source *unstructu
 	return spec, nil
 }
 
-// relatedUpSpec returns what a related object of the target is to be in the mailbox.
+// relatedUpSpec returns how a related target object changes on its way up.
 func relatedUpSpec(selected objectSelection, object *unstructured.Unstructured) transform.SyncSpec {
 	spec := relatedSpec(selected, object)
 	spec.Mutation = selected.related.Relation.Up
@@ -119,8 +119,8 @@ func relatedSpec(selected objectSelection, object *unstructured.Unstructured) tr
 	return spec
 }
 
-// mayBeRelated tells whether a primary that has not spoken may want an object, so that nothing may be concluded from
-// nobody's wanting it. Then it has it found out.
+// mayBeRelated reports whether a primary that was not processed yet may claim the object: then its deselection is unknown. It
+// asks for the initial sync of the primaries.
 func (c *Controller) mayBeRelated(matcher *selection.Matcher, source *unstructured.Unstructured, existing []targetCopy) bool {
 	if slices.ContainsFunc(existing, func(p targetCopy) bool { return c.hasUnpublishedRelation(p.observed.Mark) }) {
 		return true
@@ -135,7 +135,7 @@ func (c *Controller) mayBeRelated(matcher *selection.Matcher, source *unstructur
 	return true
 }
 
-// isRelatedSuspended tells whether an object that is gone travelled with suspended primaries.
+// isRelatedSuspended reports whether the primaries of an absent object are suspended.
 func (c *Controller) isRelatedSuspended(matcher *selection.Matcher, key types.NamespacedName, existing []targetCopy) bool {
 	found, ok := c.Registry.Find(synchubv1alpha1.RelatedOriginMailbox, c.Resource.GroupResource(), related.Object{
 		Key: key, NamespaceSelected: matcher.SelectsInNamespace(key.Namespace),
@@ -143,28 +143,28 @@ func (c *Controller) isRelatedSuspended(matcher *selection.Matcher, key types.Na
 	if ok {
 		return found.Query.PrimaryInfo.Suspended
 	}
-	// What it was related by cannot be told of what is gone: labels, owners.
+	// The labels and owners of an absent object are unknown, so the relation of its mark has to do.
 	return slices.ContainsFunc(existing, func(p targetCopy) bool {
 		contributor, identifier, related := strings.Cut(p.observed.Mark.Relation, "/")
 		return related && c.Registry.HasSuspended(contributor, identifier)
 	})
 }
 
-// hasUnpublishedRelation tells whether an object came by a relation of a PublishedResource that is not in force any more. Such
-// objects are kept: removing a PublishedResource removes no data.
+// hasUnpublishedRelation reports whether an object travelled by a relation of a PublishedResource that is not in force any
+// more. Such objects are kept: deleting a PublishedResource deletes no data.
 func (c *Controller) hasUnpublishedRelation(mark ownership.Mark) bool {
 	return mark.Relation != "" && !c.IsPublished(publishedResourceOf(mark.Relation))
 }
 
-// publishedResourceOf returns the PublishedResource that a mark's relation is of.
+// publishedResourceOf returns the PublishedResource of the relation that a mark names.
 func publishedResourceOf(relation string) string {
 	publishedResource, _, _ := strings.Cut(relation, "/")
 	return publishedResource
 }
 
-// relationForMark returns the relation that a mark is to name, given the one found now and the one that it names. Of several
-// PublishedResources that want an object, it goes on naming the one that it names; when that lets go, another. At a start
-// they speak in any order, so until all have, the mark is left as it is.
+// relationForMark returns the relation that the mark names from now on, given the one found now and the one that it names. If
+// primaries of several PublishedResources claim the object, the mark keeps the one that it names as long as that claim holds.
+// During the initial sync claims appear in any order, so the mark stays as it is.
 func (c *Controller) relationForMark(target synchubv1alpha1.RelatedOrigin, resource schema.GroupResource, candidate related.Object, found, named string) string {
 	stillWanted := func() bool { return c.Registry.IsWantedBy(publishedResourceOf(named), target, resource, candidate) }
 	switch {
@@ -180,7 +180,7 @@ func (c *Controller) relationForMark(target synchubv1alpha1.RelatedOrigin, resou
 	}
 }
 
-// subscribeToRelated makes the controller look again at what begins or ceases to be related.
+// subscribeToRelated enqueues objects that begin or cease to be related.
 func (c *Controller) subscribeToRelated(ctx context.Context) (stop func()) {
 	stops := []func(){c.Registry.Subscribe(synchubv1alpha1.RelatedOriginMailbox, c.Resource.GroupResource(), c.relatedChangedInMailbox)}
 	for _, target := range c.targetResources {
@@ -197,7 +197,7 @@ func (c *Controller) subscribeToRelated(ctx context.Context) (stop func()) {
 
 func (c *Controller) relatedChangedInMailbox(change related.Change) {
 	if !change.All && len(change.Namespaces) == 0 {
-		// A primary has named others: whatever else there is need not be looked through.
+		// A primary claims other names: no other objects are concerned.
 		c.enqueue(changePriority, c.existingKeys(change.Names)...)
 		return
 	}
@@ -207,7 +207,7 @@ func (c *Controller) relatedChangedInMailbox(change related.Change) {
 			c.enqueue(createPriority, key)
 		}
 	}
-	// What is gone from the mailbox may have been kept until now.
+	// Copies of absent mailbox objects may have been kept for a primary.
 	for _, target := range c.targetResources {
 		for _, object := range target.cache.List() {
 			c.enqueue(createPriority, slices.DeleteFunc(c.sourceKeysOf(object), func(key types.NamespacedName) bool { return !change.Affects(key) })...)
@@ -215,7 +215,7 @@ func (c *Controller) relatedChangedInMailbox(change related.Change) {
 	}
 }
 
-// existingKeys returns those of the names under which there is something in the mailbox, or was and is left on the target.
+// existingKeys returns those of the keys that the mailbox has, or of which the target has a copy.
 func (c *Controller) existingKeys(names []types.NamespacedName) (keys []types.NamespacedName) {
 	for _, key := range names {
 		if !c.Resource.Namespaced {
@@ -252,20 +252,20 @@ func (c *Controller) relatedChangedOnTarget(ctx context.Context, target *targetR
 	}
 }
 
-// allRelatedChangedOnTarget does so for all there is.
+// allRelatedChangedOnTarget does the same for all objects of all target APIs.
 func (c *Controller) allRelatedChangedOnTarget(ctx context.Context) {
 	for _, target := range c.targetResources {
 		c.relatedChangedOnTarget(ctx, target, related.Change{All: true})
 	}
 }
 
-// fetchIfRelated makes the feed hold an object after all that it has passed over, if that is related by now.
+// fetchIfRelated makes the upsync cache fetch an object that it had filtered out, if a primary claims the object by now.
 func (c *Controller) fetchIfRelated(ctx context.Context, target *targetResource, bystander metav1.ObjectMeta) {
 	if _, selected := c.selectRelatedUp(c.matcher.Load(), target, &bystander); !selected {
 		return
 	}
 	c.withLock(func() {
-		// No work is begun once the controller ends.
+		// Nothing may start once the controller ends.
 		if feed := target.upsyncCache; feed != nil && c.upsyncContext != nil {
 			c.runningTasks.Go(func() {
 				c.fetchObject(ctx, feed, types.NamespacedName{Namespace: bystander.Namespace, Name: bystander.Name})
@@ -274,7 +274,7 @@ func (c *Controller) fetchIfRelated(ctx context.Context, target *targetResource,
 	})
 }
 
-// upsyncedRelatedKeys returns what came up by a relation and may not be related any more.
+// upsyncedRelatedKeys returns the keys of upsynced related objects that the change concerns.
 func (c *Controller) upsyncedRelatedKeys(target *targetResource, change related.Change) (keys []types.NamespacedName) {
 	inMailbox, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
 	for _, object := range inMailbox {
@@ -289,14 +289,14 @@ func (c *Controller) upsyncedRelatedKeys(target *targetResource, change related.
 	return keys
 }
 
-// updateUpsyncName notes anew under which name an object of the target comes up, if it does.
+// updateUpsyncName indexes a target object under its present mailbox key, if it is upsynced.
 func (c *Controller) updateUpsyncName(target *targetResource, matcher *selection.Matcher, at targetRef, object *unstructured.Unstructured) {
 	key, ok := c.upsyncKey(target, matcher, object)
 	c.enqueue(createPriority, c.upsyncIndex.move(at, key, ok)...)
 }
 
-// fetchBackoff is how an object is asked for that the feed has passed over. If all tries fail, the watch shows it as soon as it
-// changes, and a new feed asks for all.
+// fetchBackoff spaces the attempts to fetch an object. If all fail, the watch delivers the object with its next change, and
+// the next cache lists it.
 var fetchBackoff = wait.Backoff{Duration: retryBaseDelay, Factor: 2, Jitter: 0.1, Steps: 10}
 
 func (c *Controller) fetchObject(ctx context.Context, feed *upsyncCache, key types.NamespacedName) {
@@ -308,13 +308,13 @@ func (c *Controller) fetchObject(ctx context.Context, feed *upsyncCache, key typ
 	}
 }
 
-// relatedScope returns where objects of the target's resource are that are related.
+// relatedScope returns where related objects of a target API are.
 func (c *Controller) relatedScope(resource schema.GroupResource) (names []types.NamespacedName, namespaces []string, all bool) {
 	names, namespaces, all = c.Registry.SourceScope(synchubv1alpha1.RelatedOriginTarget, resource)
 	if c.Resource.Namespaced {
 		return names, namespaces, all
 	}
-	// What is in no namespace is wanted by its name alone.
+	// Cluster-scoped objects are claimed by their names.
 	for i := range names {
 		names[i].Namespace = ""
 	}

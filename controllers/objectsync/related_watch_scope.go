@@ -28,17 +28,18 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// maxWatches is how many names, or else namespaces, are worth a watch each (section 3 of the design).
+// maxWatches is up to how many names, or else namespaces, get a watch each (section 3 of the design).
 const maxWatches = 8
 
-// relatedWatchScope is where a feed must look for what is related. It only grows: narrowing it would fill the feed anew for nothing.
+// relatedWatchScope is where an upsync cache must look for related objects. It only grows, because a narrower scope would cost
+// a relist.
 type relatedWatchScope struct {
 	names      map[types.NamespacedName]struct{}
 	namespaces map[string]struct{}
 	all        bool
 }
 
-// add adds where something is that has become related.
+// add extends the scope.
 func (r *relatedWatchScope) add(names []types.NamespacedName, namespaces []string, all bool) {
 	if r.names == nil {
 		r.names, r.namespaces = map[types.NamespacedName]struct{}{}, map[string]struct{}{}
@@ -61,7 +62,7 @@ func (r *relatedWatchScope) add(names []types.NamespacedName, namespaces []strin
 		_, inside := r.namespaces[name.Namespace]
 		return inside
 	})
-	// Objects that are in no namespace can only be looked for by name or all together.
+	// Cluster-scoped objects can only be watched by name, or all together.
 	if _, clusterScoped := r.namespaces[""]; clusterScoped || len(r.namespaces) > maxWatches {
 		r.all = true
 	}
@@ -75,7 +76,7 @@ func (r *relatedWatchScope) isEmpty() bool {
 	return !r.all && len(r.names) == 0 && len(r.namespaces) == 0
 }
 
-// String is equal for equal reaches.
+// String is equal for equal scopes.
 func (r *relatedWatchScope) String() string {
 	return fmt.Sprintf("%t %q %q", r.all, r.sortedNames(), slices.Sorted(maps.Keys(r.namespaces)))
 }
@@ -84,7 +85,7 @@ func (r *relatedWatchScope) sortedNames() []types.NamespacedName {
 	return slices.SortedFunc(maps.Keys(r.names), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
 }
 
-// union returns the scope of a feed that reaches what is selected as well.
+// union returns the scope together with that of the selected objects.
 func (r *relatedWatchScope) union(selected selection.Scope) targets.Scope {
 	if r.all || selected.All {
 		return targets.Scope{All: true}

@@ -30,8 +30,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// relinquishFields gives up fields that are left to the target from now on and that the hub has applied before: when it was told
-// to set them once, or before it was told to ignore them. An apply that only left them out would remove them.
+// relinquishFields gives up the ownership of fields that the hub applied before and ignores from now on. An apply without
+// those fields would delete them from the object.
 func (c *Controller) relinquishFields(ctx context.Context, current targetCopy, desired *transform.Desired, uid types.UID) error {
 	if current.object == nil || len(desired.IgnoredFields) == 0 {
 		return nil

@@ -32,78 +32,78 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
-// Resource is an API that mailboxes have and targets are given, as its PublishedResource says. Two of equal value are
-// synced in the same way.
+// Resource is a published API: how mailboxes serve it, how targets do, and the rules of its PublishedResource. Two equal
+// values are synced alike.
 type Resource struct {
-	// PublishedResource is the name of the PublishedResource; empty for a resource that only travels with others.
+	// PublishedResource is the name of the PublishedResource; empty for an API whose objects only travel with primaries.
 	PublishedResource string
-	// GroupVersionResource and Kind are those in mailboxes.
+	// GroupVersionResource and Kind are those of the mailbox.
 	schema.GroupVersionResource
 	Kind string
-	// Projected is what the API is on targets, where it has another name there. Zero means the same.
+	// Projected is the API on targets if it has another name there; zero if it has not.
 	Projected TargetAPI
-	// TargetVersion is the one of [Resource.TargetVersions] in which objects are written to the target, if that is not the
-	// first.
+	// TargetVersion is the one of [Resource.TargetVersions] in which the hub writes to the target; empty for the first.
 	TargetVersion string
 	// Namespaced is false for cluster-scoped resources.
 	Namespaced bool
 	// StatusSubresource is true if the mailbox serves the status as a subresource.
 	StatusSubresource bool
-	// StatusReturn is true if the status is brought back to the mailbox.
+	// StatusReturn is true if the hub writes the target's status to the mailbox object.
 	StatusReturn bool
-	// Native is true if kcp serves the API by itself: it keeps the status of such objects, so the hub leaves it alone.
+	// Native is true if kcp serves the API itself. kcp owns the status of such objects, so the hub does not write it.
 	Native bool
-	// Exported is true if the hub provides the API. Only then it may put a finalizer on objects of the mailbox.
+	// Exported is true if the hub's APIExport provides the API. Only then the hub may put a finalizer on mailbox objects.
 	Exported bool
-	// SelectAll is true if every object of a mailbox travels, whether or not a config selects it.
+	// SelectAll is true if every mailbox object is downsynced, whether or not a config selects it.
 	SelectAll bool
-	// RelatedOnly is true if objects travel only because they are related to others; configs do not select them.
+	// RelatedOnly is true if objects travel only with primaries; configs do not select them.
 	RelatedOnly bool
-	// Orphan is true if objects are to be left on the target, without marks, when their source goes.
+	// Orphan is true if copies stay on the target, without marks, when their source goes.
 	Orphan bool
-	// Container is true if removing an object takes others with it: namespaces and CRDs.
+	// Container is true if deleting an object deletes others with it: namespaces and CRDs.
 	Container bool
-	// Retain is true if objects of a container are to be kept rather than removed with all they hold.
+	// Retain is true if objects of a container are released instead of deleted.
 	Retain bool
-	// WaitForTarget is true if an object stays in the mailbox until it is gone from the target.
+	// WaitForTarget is true if a deleted mailbox object stays until its copies are gone from the target.
 	WaitForTarget bool
-	// Unpublishing is true if the resource is about to be unpublished: objects of mailboxes need not wait any more, and nothing
-	// else is done.
+	// Unpublishing is true while the API is being withdrawn: the hub removes its finalizers from mailbox objects and does
+	// nothing else.
 	Unpublishing bool
-	// Replace is true if an object may be deleted and created again when the target refuses to change a field of it.
+	// Replace is true if the hub may delete and recreate a copy when the target refuses to change a field of it.
 	Replace bool
-	// Adoption says which objects that are there already may be taken over; empty stands for none.
+	// Adoption says which existing objects the hub may take over; empty for none.
 	Adoption synchubv1alpha1.AdoptionPolicy
-	// Allowed is what the PublishedResource allows in so many words.
+	// Allowed lists what the PublishedResource explicitly allows.
 	Allowed Allowed
 	// Rules say how objects change on their way. Nil means not at all.
 	Rules *Rules
 }
 
-// Rules say which objects of a resource travel and how they change on their way. They never change.
+// Rules say which objects of a resource travel and how they change on their way. They are immutable.
 type Rules struct {
-	// Versions are all that mailboxes serve, the preferred one first.
+	// Versions are all versions that mailboxes serve, the preferred one first.
 	Versions []string
 	Filter   *filter.Filter
 	Naming   *naming.Namer
-	// Down and Up change what goes down and what comes up.
+	// Down and Up mutate objects on their way down and up.
 	Down, Up      *mutation.Program
 	IgnoredFields []transform.IgnoredField
 	Related       []*related.Relation
-	// Texts is how those rules are written that confine what goes down.
+	// Texts are the sources of those rules that confine tenants.
 	Texts RuleTexts
 }
 
-// RuleTexts is how rules are written that confine what goes down. Empty texts confine nothing, and equal ones alike.
+// RuleTexts are the sources of rules that confine what tenants downsync. An empty text confines nothing; equal texts confine
+// alike.
 type RuleTexts struct {
 	Naming, Filter, Mutation string
 }
 
-// Allowed is what is refused by default and a PublishedResource can allow.
+// Allowed lists what the hub denies unless a PublishedResource allows it.
 type Allowed struct {
-	// ProtectedNamespaces lets objects travel to and from protected namespaces.
+	// ProtectedNamespaces allows objects in protected namespaces.
 	ProtectedNamespaces bool
-	// PrivilegedUpsync lets objects come up that act inside kcp.
+	// PrivilegedUpsync allows the upsync of objects that act inside kcp, such as RBAC and webhooks.
 	PrivilegedUpsync bool
 }
 
@@ -115,7 +115,7 @@ func (a Allowed) intersect(b Allowed) Allowed {
 // noRules change nothing.
 var noRules = &Rules{}
 
-// rules returns the rules of a resource, which are never nil.
+// rules returns the rules of the resource; never nil.
 func (r Resource) rules() *Rules {
 	if r.Rules == nil {
 		return noRules
@@ -123,10 +123,10 @@ func (r Resource) rules() *Rules {
 	return r.Rules
 }
 
-// Related returns what travels with objects of the resource.
+// Related returns the relations of primaries of this resource.
 func (r Resource) Related() []*related.Relation { return r.rules().Related }
 
-// TargetAPI returns what the API is on targets.
+// TargetAPI returns the API on targets.
 func (r Resource) TargetAPI() TargetAPI {
 	target := TargetAPI{GroupVersionResource: r.GroupVersionResource, Kind: r.Kind}
 	if r.Projected != (TargetAPI{}) {
@@ -137,7 +137,7 @@ func (r Resource) TargetAPI() TargetAPI {
 	return target
 }
 
-// WithTargetVersion returns the resource as it is with a target to which objects are written in one of [Resource.TargetVersions].
+// WithTargetVersion returns the resource for a target to which the hub writes in one of [Resource.TargetVersions].
 func (r Resource) WithTargetVersion(version string) Resource {
 	r.TargetVersion = ""
 	if version != r.TargetAPI().Version {
@@ -146,10 +146,11 @@ func (r Resource) WithTargetVersion(version string) Resource {
 	return r
 }
 
-// TargetVersions are those in which objects can be written to targets, the preferred one first. They must not be changed.
+// TargetVersions are the versions in which the hub can write objects to targets, the preferred one first. The caller must not
+// change them.
 //
-// kcp converts nothing between the versions of a mailbox, so an object is the same in all of them but for its name: it is
-// written to a target under any.
+// kcp converts nothing between the versions of a mailbox API, so an object differs between them in its apiVersion only. The
+// hub can therefore write it to a target in any of them.
 func (r Resource) TargetVersions() []string {
 	preferred, published := r.WithTargetVersion("").TargetAPI().Version, r.rules().Versions
 	switch {
@@ -162,12 +163,12 @@ func (r Resource) TargetVersions() []string {
 	}
 }
 
-// HasMultipleTargetVersions tells whether there is more than one.
+// HasMultipleTargetVersions reports whether there is more than one.
 func (r Resource) HasMultipleTargetVersions() bool {
 	return len(r.rules().Versions) > 1 && len(r.TargetVersions()) > 1
 }
 
-// DownSpec returns what an object of the resource is to be on a target that goes down for its own sake.
+// DownSpec returns how a mailbox object that a config selects changes on its way down.
 func (r Resource) DownSpec(policy ownership.Policy, names *conversion.Conversion) transform.SyncSpec {
 	rules, target := r.rules(), r.TargetAPI()
 	wish := transform.SyncSpec{
@@ -184,16 +185,15 @@ func (r Resource) DownSpec(policy ownership.Policy, names *conversion.Conversion
 	return wish
 }
 
-// ServesVersion tells whether mailboxes serve a version of the resource. All versions show the same objects.
+// ServesVersion reports whether mailboxes serve a version of the resource. All versions show the same objects.
 func (r Resource) ServesVersion(version string) bool {
 	return version == r.Version || slices.Contains(r.rules().Versions, version)
 }
 
-// TargetAPI is what objects of a [Resource] are on a target: what the PublishedResource says, or what a conversion
-// or a relation makes of them.
+// TargetAPI is an API that objects of a [Resource] can have on a target: by its PublishedResource, a conversion or a relation.
 type TargetAPI struct {
 	schema.GroupVersionResource
 	Kind string
-	// Allowed is what all PublishedResources allow that are concerned.
+	// Allowed is what every PublishedResource concerned allows.
 	Allowed Allowed
 }

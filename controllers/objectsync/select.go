@@ -30,28 +30,28 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
-// objectSelection says why an object travels, and how.
+// objectSelection is why and how an object travels.
 type objectSelection struct {
 	selection.Selection
-	// related is set if the object travels because it is related to others, and not for its own sake.
+	// related is set if the object travels because a primary claims it.
 	related *relatedMatch
-	// unresolved is why it cannot be told now whether the object travels. Nothing may be done about it then.
+	// unresolved is why the hub cannot tell whether the object travels. Nothing may be done about the object then.
 	unresolved error
 }
 
-// equal tells whether two choices have the same effect on an object.
+// equal reports whether two selections have the same effect on an object.
 func (c objectSelection) equal(other objectSelection) bool {
 	return c.Equal(other.Selection) && (c.related == nil) == (other.related == nil)
 }
 
-// errNotReadable means that something cannot be seen now; an event tells when it can.
+// errNotReadable means that a cache cannot answer now; an event follows when it can.
 var errNotReadable = errors.New("it cannot be seen now")
 
-// errPartialMatcher means that a config that is not in force, because the mailbox has too many, may select an object.
+// errPartialMatcher means that a config that is not in force, because the mailbox has too many, may select the object.
 var errPartialMatcher = errors.New("it is unknown what all configs select")
 
-// selectDown returns how an object of the mailbox goes down; ok is false if it does not. What came up never does, nor does
-// a namespace that was only made for what came up, nor what gives users their rights in the mailbox.
+// selectDown returns how a mailbox object is downsynced; ok is false if it is not. Upsynced objects never are, nor namespaces
+// that exist only for those, nor objects that grant access to the mailbox.
 func (c *Controller) selectDown(matcher *selection.Matcher, source *unstructured.Unstructured) (chosen objectSelection, ok bool) {
 	if WhyNotDownsynced(c.Owner, source) != "" {
 		return objectSelection{}, false
@@ -63,7 +63,7 @@ func (c *Controller) selectDown(matcher *selection.Matcher, source *unstructured
 			chosen, ok = c.selectRelatedDown(matcher, source)
 		}
 		chosen.unresolved = errNotReadable
-		// Of an object beyond the mailbox's limits the labels are not held: nothing may be concluded.
+		// The cache holds only the identity of an object beyond the mailbox's limits, and no labels: nothing may be concluded.
 		return chosen, ok || extent == mailboxes.IdentityOnly
 	}
 	if ok {
@@ -75,7 +75,7 @@ func (c *Controller) selectDown(matcher *selection.Matcher, source *unstructured
 	return c.selectRelatedDown(matcher, source)
 }
 
-// incompleteReason returns why an object of the mailbox is not held whole, which it has to be now; nil if it is.
+// incompleteReason returns why the cache does not hold a mailbox object whole, and asks for the whole object; nil if it does.
 func (c *Controller) incompleteReason(object *unstructured.Unstructured) error {
 	if object == nil || mailboxes.ProjectionOf(object) == mailboxes.FullObject {
 		return nil
@@ -83,12 +83,12 @@ func (c *Controller) incompleteReason(object *unstructured.Unstructured) error {
 	return c.Mailboxes.RequireFullObject(c.Resource.GroupVersionResource, c.Mailbox, object)
 }
 
-// selectedByConfig returns how an object of the mailbox is selected for its own sake, but for the filter.
+// selectedByConfig returns how configs select a mailbox object, before the filter and without relations.
 func (c *Controller) selectedByConfig(matcher *selection.Matcher, source *unstructured.Unstructured) (selection.Selection, bool) {
 	return c.Resource.Selects(matcher, source)
 }
 
-// matchesFilter tells whether the PublishedResource's filter lets an object of the mailbox go down.
+// matchesFilter reports whether the PublishedResource's filter lets a mailbox object be downsynced.
 func (c *Controller) matchesFilter(source *unstructured.Unstructured) (bool, error) {
 	filter := c.Resource.rules().Filter
 	if filter == nil {
@@ -109,7 +109,7 @@ func (c *Controller) matchesFilter(source *unstructured.Unstructured) (bool, err
 	return passes, nil
 }
 
-// mailboxNamespaceLabels returns the labels of a namespace of the mailbox; known is false if it cannot be seen now.
+// mailboxNamespaceLabels returns the labels of a mailbox namespace; known is false if the cache cannot tell.
 func (c *Controller) mailboxNamespaceLabels(name string) (labels map[string]string, known bool) {
 	namespace, state := c.Mailboxes.Get(namespaces, c.Mailbox, types.NamespacedName{Name: name})
 	if state != mailboxes.Present || mailboxes.ProjectionOf(namespace) == mailboxes.IdentityOnly {
@@ -118,7 +118,7 @@ func (c *Controller) mailboxNamespaceLabels(name string) (labels map[string]stri
 	return namespace.GetLabels(), true
 }
 
-// downSpec returns what an object of the mailbox is to be on the target.
+// downSpec returns how a mailbox object changes on its way down.
 func (c *Controller) downSpec(selected objectSelection, source *unstructured.Unstructured) (transform.SyncSpec, error) {
 	if selected.related != nil {
 		return c.relatedDownSpec(selected, source)
@@ -126,7 +126,7 @@ func (c *Controller) downSpec(selected objectSelection, source *unstructured.Uns
 	return c.Resource.DownSpec(selected.Policy, selected.Conversion), nil
 }
 
-// selectUp returns how an object of the target comes up; ok is false if it does not.
+// selectUp returns how a target object is upsynced; ok is false if it is not.
 func (c *Controller) selectUp(matcher *selection.Matcher, target *targetResource, object *unstructured.Unstructured) (chosen objectSelection, ok bool) {
 	if !c.Resource.RelatedOnly {
 		if selected, ok := matcher.MatchUp(c.targetSelectionObject(target, object)); ok {
@@ -136,7 +136,7 @@ func (c *Controller) selectUp(matcher *selection.Matcher, target *targetResource
 	return c.selectRelatedUp(matcher, target, object)
 }
 
-// upSpec returns what an object of the target is to be in the mailbox.
+// upSpec returns how a target object changes on its way up.
 func (c *Controller) upSpec(selected objectSelection, object *unstructured.Unstructured) transform.SyncSpec {
 	if selected.related != nil {
 		return relatedUpSpec(selected, object)
@@ -148,7 +148,7 @@ func (c *Controller) upSpec(selected objectSelection, object *unstructured.Unstr
 	return spec
 }
 
-// ruleError says that a rule of the PublishedResource fails for an object.
+// ruleError reports that a rule of the PublishedResource fails for an object.
 type ruleError struct {
 	field string
 	err   error
@@ -159,7 +159,7 @@ func (e *ruleError) Error() string {
 }
 func (e *ruleError) Unwrap() error { return e.err }
 
-// targetKind returns the kind of a target's resource that the mailbox's objects can be, or zero.
+// targetKind returns the kind of one of the controller's target APIs; zero if there is none.
 func (c *Controller) targetKind(resource schema.GroupResource) schema.GroupVersionKind {
 	target := c.targetResourceFor(resource)
 	if target == nil || target.Kind == "" {

@@ -358,7 +358,7 @@ func (c *selectionHarness) observeDownState(situation string, object *unstructur
 	return cause, err
 }
 
-// Once all primaries have spoken, what none wants is deselected; and what one wants is chosen before that.
+// After the initial sync, an object that no primary claims is deselected; one that a primary claims is selected before that.
 func TestDownStateDuringInitialSync(t *testing.T) {
 	c := newSelectionHarness(t, "", relatedOnly)
 	key := types.NamespacedName{Namespace: c.hub.namespace, Name: "first"}

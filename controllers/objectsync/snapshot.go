@@ -37,8 +37,6 @@ type snapshot struct {
 	// known either, and nothing may be done.
 	source   *unstructured.Unstructured
 	readable bool
-	// unpublishing is true while the API is being withdrawn from mailboxes.
-	unpublishing bool
 	// down is nil if the mailbox object was upsynced, which is never downsynced again.
 	down *downSnapshot
 	// up is nil if nothing on the target is, or was, upsynced under the key.
@@ -111,8 +109,8 @@ type upSnapshot struct {
 	spec   transform.SyncSpec
 	name   types.NamespacedName
 	denied error
-	// rival is another object of the target that would have the same name.
-	rival *targetRef
+	// conflicting is another object of the target that would have the same name in the mailbox.
+	conflicting *targetRef
 	// incomplete is why the mailbox object cannot be compared: the cache holds only a part of it.
 	incomplete error
 	// absenceVerified is true if the absence that the state stands for is certain.

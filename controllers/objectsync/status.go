@@ -32,7 +32,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
-// returnStatus writes the status of the target's object to its source, if it is to and they differ.
+// returnStatus writes the status of the copy to the mailbox object if they differ, and if the selection asks for it.
 func (c *Controller) returnStatus(ctx context.Context, s *snapshot, desired *transform.Desired) (written bool, err error) {
 	d := s.down
 	if !d.selection.StatusReturn || !c.Resource.StatusReturn {
@@ -45,7 +45,7 @@ func (c *Controller) returnStatus(ctx context.Context, s *snapshot, desired *tra
 	return c.writeStatus(ctx, s.key, s.source, onTarget, d.destination.observed.Mark.Hash == desired.Mark.Hash, d.selection.Configs)
 }
 
-// mutatedStatus returns the target's object with the status that it has on its way up.
+// mutatedStatus returns the target object with its status as spec.mutation.up changes it.
 func (c *Controller) mutatedStatus(onTarget, inMailbox *unstructured.Unstructured, selected objectSelection) (*unstructured.Unstructured, error) {
 	program, field := c.upMutation(), "spec.mutation.up"
 	if selected.related != nil {
@@ -65,7 +65,7 @@ func (c *Controller) mutatedStatus(onTarget, inMailbox *unstructured.Unstructure
 
 func (c *Controller) upMutation() *mutation.Program { return c.Resource.rules().Up }
 
-// writeUpsyncedStatus writes the status of the target's object to what came up of it, if they differ.
+// writeUpsyncedStatus writes the status of the target object to the upsynced object if they differ.
 func (c *Controller) writeUpsyncedStatus(ctx context.Context, s *snapshot, inMailbox *unstructured.Unstructured) (written bool, err error) {
 	if c.Resource.Native {
 		return false, nil
@@ -77,8 +77,8 @@ func (c *Controller) writeUpsyncedStatus(ctx context.Context, s *snapshot, inMai
 	return c.writeStatus(ctx, s.key, inMailbox, onTarget, true, s.up.selection.Configs)
 }
 
-// writeStatus makes the status of a mailbox object that of the target's; applied tells whether the target's object is
-// what the mailbox's says. The configs select it.
+// writeStatus makes the target's status that of the mailbox object. applied is true if the target object has the current
+// content of the mailbox object. configs are those that select the object.
 func (c *Controller) writeStatus(ctx context.Context, key types.NamespacedName, inMailbox, onTarget *unstructured.Unstructured, applied bool, configs []string) (written bool, err error) {
 	current := transform.StatusWithoutNulls(inMailbox.Object["status"])
 	wanted, dropped := c.Pruner.PruneStatus(c.Resource.MailboxStatus(inMailbox, onTarget, applied))
@@ -96,7 +96,7 @@ func (c *Controller) writeStatus(ctx context.Context, key types.NamespacedName, 
 	}
 	client, err := c.mailboxClient(key.Namespace)
 	if err != nil {
-		// The mailbox became unknown; all its objects are looked at again when it is back.
+		// The mailbox became unreadable; its objects are enqueued again when it is back.
 		return false, nil //nolint:nilerr // see above
 	}
 	c.mailboxExpectations.writeStarted(key)
@@ -110,7 +110,7 @@ func (c *Controller) writeStatus(ctx context.Context, key types.NamespacedName, 
 	return true, nil
 }
 
-// statusPatch is a merge patch (RFC 7386) that turns one status into the other, fenced by the source's UID.
+// statusPatch returns a merge patch (RFC 7386) that turns one status into the other, fenced by the object's UID.
 func statusPatch(uid types.UID, current, wanted map[string]any) ([]byte, error) {
 	before, err := json.Marshal(map[string]any{"status": current})
 	if err != nil {

@@ -34,19 +34,18 @@ import (
 
 // ConfigSummary counts the objects of one config.
 type ConfigSummary struct {
-	// Selected objects are those the config selects in the mailbox; of these, Synced are on the target and Failed are
-	// not in sync for a reason given in Failures.
+	// Selected counts the objects that the config selects. Of these, Synced are on the other side, and Failed are listed in
+	// Failures with the reason.
 	Selected, Synced, Failed int64
 	Failures                 []ObjectFailure
-	// Deferred are objects that are not counted as synced, since fields that are not ignored any more are left to the target
-	// until the object changes: whether they differ is not known.
+	// Deferred are objects with fields that the hub does not ignore any more, but leaves to the target until the object
+	// changes. They do not count as synced, because the hub does not know whether those fields differ.
 	Deferred []DeferredObject
-	// Overruled are objects that the config selects under other names than an older config, which wins.
+	// Overruled are objects to which an older config gives another name.
 	Overruled []ObjectName
-	// ExcludedByUpsync are objects that an entry for going down selects but that do not go, because one for coming up selects
-	// them as well.
+	// ExcludedByUpsync are objects that the config selects for downsync, and another entry for upsync, which wins.
 	ExcludedByUpsync []ObjectName
-	// Dropped are fields of objects of the target that the mailbox's schema does not have, each with its resource, sorted.
+	// Dropped are fields of target objects that the mailbox's schema does not have, each with its resource, sorted.
 	Dropped []string
 }
 
@@ -56,29 +55,29 @@ type ObjectName struct {
 	Key      types.NamespacedName
 }
 
-// DeferredObject is an object of which fields are left to the target until it changes.
+// DeferredObject names an object and its deferred fields.
 type DeferredObject struct {
 	ObjectName
 	Fields []string
 }
 
-// UnavailableResource is a resource that cannot be synced with the target now.
+// UnavailableResource is an API that cannot be synced with the target now.
 type UnavailableResource struct {
-	// GroupResource names the resource on the target, of which Kind is the kind.
+	// GroupResource and Kind are those on the target.
 	GroupResource schema.GroupResource
 	Kind          string
-	// Reason is [ReasonNotServed] or [ReasonForbidden]; Message is what the target says.
+	// Reason is [ReasonNotServed], [ReasonForbidden] or a reason of package policy; Message is for people.
 	Reason, Message string
 }
 
-// ObjectFailure is an object that is not in sync.
+// ObjectFailure names an object that failed.
 type ObjectFailure struct {
 	Resource Resource
 	Key      types.NamespacedName
 	Failure  Failure
 }
 
-// FirstFailures returns the first of the failures by resource and name, in the form of a status.
+// FirstFailures returns the first failures by resource and name, for a status.
 func FirstFailures(all []ObjectFailure, limit int) (first []edgev2alpha1.ObjectFailure) {
 	sorted := slices.Clone(all)
 	slices.SortFunc(sorted, func(a, b ObjectFailure) int {
@@ -94,13 +93,13 @@ func FirstFailures(all []ObjectFailure, limit int) (first []edgev2alpha1.ObjectF
 	return first
 }
 
-// knownStates are what is known of objects beside what the caches show.
+// knownStates are facts about objects that the caches do not show.
 type knownStates struct {
 	failures map[types.NamespacedName]Failure
 	deferred map[types.NamespacedName][]string
 }
 
-// SummarizeConfigs counts this controller's objects into the tallies of the configs that select them.
+// SummarizeConfigs adds this controller's objects to the summaries of the configs that select them.
 func (c *Controller) SummarizeConfigs(tallies map[string]*ConfigSummary) {
 	matcher := c.matcher.Load()
 	known := knownStates{c.failures.snapshot(), c.failures.deferredFields()}
@@ -138,7 +137,7 @@ func (c *Controller) countDown(tallies map[string]*ConfigSummary, source *unstru
 	c.addToSummaries(tallies, selected.Selection, key, synced, known)
 }
 
-// selectionExcludedByUpsync tells whether an object is left out since one of its name is selected for coming up.
+// selectionExcludedByUpsync reports whether an object stays in the mailbox because upsync selects its name on the target.
 func (c *Controller) selectionExcludedByUpsync(source *unstructured.Unstructured, selected objectSelection) bool {
 	matcher := c.matcher.Load()
 	destination, _, err := c.destinationOf(matcher, source, selected, nil)
@@ -162,7 +161,7 @@ func (c *Controller) countUp(tallies map[string]*ConfigSummary, matcher *selecti
 	c.addToSummaries(tallies, selected.Selection, key, c.isUpsynced(inMailbox), known)
 }
 
-// countFormerlyUpsynced counts what came up before and may not any more.
+// countFormerlyUpsynced counts an object that was upsynced before, and is denied now.
 func (c *Controller) countFormerlyUpsynced(tallies map[string]*ConfigSummary, matcher *selection.Matcher, inMailbox *unstructured.Unstructured, known knownStates) {
 	mark, err := mailboxMark(c.Owner, inMailbox)
 	if err != nil {
@@ -177,7 +176,7 @@ func (c *Controller) addToSummaries(tallies map[string]*ConfigSummary, selected 
 	failure, failed := known.failures[key]
 	deferred := known.deferred[key]
 	if failure.Reason == ReasonMailboxLimitExceeded {
-		// What the mailbox has changes, and limits do.
+		// The mailbox's usage and limits change without an event for this object.
 		inMailbox, _ := c.Mailboxes.Get(c.Resource.GroupVersionResource, c.Mailbox, key)
 		failure = newFailure(c.Mailboxes.ObjectLimitError(c.Resource.GroupVersionResource, c.Mailbox, inMailbox))
 	}
@@ -205,7 +204,7 @@ func summaryOf(tallies map[string]*ConfigSummary, config string) *ConfigSummary 
 	return tally
 }
 
-// Summary says how a controller, or several, are doing.
+// Summary counts the objects of one controller, or of several.
 type Summary struct {
 	// Synced objects are in sync on both sides, Failed are not. Those of which fields are left to the target are neither.
 	Synced, Failed int
@@ -217,7 +216,7 @@ type Summary struct {
 	Failures []ObjectFailure
 }
 
-// Add takes in another sum.
+// Add adds another summary.
 func (s *Summary) Add(other Summary) {
 	s.Synced += other.Synced
 	s.Failed += other.Failed
@@ -228,7 +227,7 @@ func (s *Summary) Add(other Summary) {
 	}
 }
 
-// Summary counts the objects that went down or came up.
+// Summary counts the objects that were downsynced or upsynced.
 func (c *Controller) Summary() Summary {
 	sum := Summary{Synced: c.TargetObjectCount()}
 	inMailbox, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
@@ -245,7 +244,7 @@ func (c *Controller) Summary() Summary {
 	}
 	for key := range c.failures.deferredFields() {
 		if _, failed := failures[key]; !failed {
-			// Whether the fields differ that are left to the target is not known.
+			// The hub does not know whether the deferred fields differ.
 			sum.Synced -= len(c.targetMarksOf(key))
 		}
 	}
@@ -257,7 +256,7 @@ func (c *Controller) Summary() Summary {
 	return sum
 }
 
-// QueueLength returns how many objects are to be looked at.
+// QueueLength returns the number of keys that wait for a worker.
 func (c *Controller) QueueLength() int {
 	c.lock.Lock()
 	queue := c.queue
@@ -268,8 +267,8 @@ func (c *Controller) QueueLength() int {
 	return queue.Len()
 }
 
-// IsEmpty tells whether neither side is known to hold an object that the hub brought there, and none is being made. A
-// reconcile that begins after [Controller.SetMatcher] selects by the new matcher, so what is empty under a matcher that
+// IsEmpty reports whether the hub knows that neither side holds an object that it synced, and no pass is under way. A pass
+// that begins after [Controller.SetMatcher] selects by the new matcher, so a controller that is empty under a matcher that
 // selects nothing stays empty.
 func (c *Controller) IsEmpty() bool {
 	if !c.HasSynced() || c.activeReconciles.Load() > 0 || c.TargetObjectCount() > 0 {
@@ -279,13 +278,13 @@ func (c *Controller) IsEmpty() bool {
 	return known && !c.mailboxHoldsObjects()
 }
 
-// mailboxHoldsObjects tells whether the mailbox is known to hold something that came up, or that waits for the target.
+// mailboxHoldsObjects reports whether the mailbox has objects that are upsynced, or that wait for the target.
 func (c *Controller) mailboxHoldsObjects() bool {
 	inMailbox, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
 	return slices.ContainsFunc(inMailbox, func(object *unstructured.Unstructured) bool { return c.isUpsynced(object) || HasFinalizer(object) })
 }
 
-// TargetObjectCount returns how many objects of the mailbox's resource the target holds.
+// TargetObjectCount returns the number of the hub's copies on the target.
 func (c *Controller) TargetObjectCount() int {
 	count := 0
 	for _, target := range c.targetResources {
@@ -294,8 +293,7 @@ func (c *Controller) TargetObjectCount() int {
 	return count
 }
 
-// IsEmptyFor tells whether the target is known to hold none of the mailbox's objects as the resource given, the mailbox to
-// hold none that came up from it, and none is being made.
+// IsEmptyFor does the same as [Controller.IsEmpty] for one target API.
 func (c *Controller) IsEmptyFor(resource schema.GroupResource) bool {
 	side := c.targetResourceFor(resource)
 	if side == nil || !side.cache.HasSynced() || c.activeReconciles.Load() > 0 || c.countOf(resource) > 0 {
@@ -308,12 +306,12 @@ func (c *Controller) IsEmptyFor(resource schema.GroupResource) bool {
 	})
 }
 
-// IsServed tells whether the target serves the resource itself, as far as is known.
+// IsServed reports whether the target serves the resource itself, as far as the hub knows.
 func (c *Controller) IsServed() bool {
 	return c.targetResources[0].cache.Availability().Reason != targets.ReasonNotServed
 }
 
-// TargetKind returns the kind of a resource that the mailbox's objects can be on the target.
+// TargetKind returns the kind of a target API of the controller.
 func (c *Controller) TargetKind(resource schema.GroupResource) string {
 	if side := c.targetResourceFor(resource); side != nil {
 		return side.Kind
@@ -321,8 +319,8 @@ func (c *Controller) TargetKind(resource schema.GroupResource) string {
 	return ""
 }
 
-// countOf returns of how many objects of the mailbox the target holds something as the resource given. The index knows it, so
-// that no mark has to be read for it.
+// countOf returns how many mailbox objects have a copy of this resource on the target. The index has the number, so that no
+// mark must be parsed.
 func (c *Controller) countOf(resource schema.GroupResource) int {
 	side := c.targetResourceFor(resource)
 	if side == nil {
@@ -335,7 +333,7 @@ func (c *Controller) countOf(resource schema.GroupResource) int {
 	return count
 }
 
-// unverifiedCount returns how many objects of the target bear the hub's label and a mark that names it, but that somebody else wrote.
+// unverifiedCount returns the number of target objects with the hub's label whose mark does not verify.
 func (c *Controller) unverifiedCount() int {
 	count := 0
 	for _, target := range c.targetResources {

@@ -33,42 +33,42 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// targetRef is where an object is on the target.
+// targetRef names an object on the target.
 type targetRef struct {
 	resource schema.GroupResource
 	key      types.NamespacedName
 }
 
-// targetResource is one of the resources that the mailbox's objects can be on the target.
+// targetResource is one of the APIs that mailbox objects can have on the target, with its caches.
 type targetResource struct {
 	TargetAPI
-	// versions are those in which configs may speak of it, if there are several: objects are the same in all of them.
+	// versions are those that configs may name, if there are several: objects are the same in all of them.
 	versions []string
-	// cache holds what went down to it.
+	// cache holds the hub's copies.
 	cache *targets.Cache
-	// takenNames watches names that somebody else has taken.
+	// takenNames watches names that objects of others have.
 	takenNames *targets.NameWatch
-	// watchesNames is true once a name was to be watched; feed is nil while nothing of the resource is selected for coming up,
-	// and kin is where it must reach for what is related. The controller's lock guards all three.
+	// watchesNames is true once takenNames runs; upsyncCache is nil while nothing of the API is upsynced; relatedScope is what
+	// that cache must cover for related objects. The controller's lock guards all three.
 	watchesNames bool
 	upsyncCache  *upsyncCache
 	relatedScope relatedWatchScope
 	withLock     func(func())
 }
 
-// upsyncCache is the source of what comes up, as one matcher selects it.
+// upsyncCache caches the objects that are upsynced under one matcher.
 type upsyncCache struct {
 	*targets.FilteredCache
-	// scopeKey tells what the feed was filled for (see selection.Matcher.UpKey).
+	// scopeKey identifies the scope that the cache was started for (see [selection.Matcher.UpHash]).
 	scopeKey string
 	cancel   context.CancelFunc
 }
 
-// bySource is the index of a cache by the mailbox object that an object came from.
+// bySource indexes copies by the key of their mailbox object.
 const bySource = "source"
 
-// unverifiedIndexValue is where that index has the objects that bear the hub's label and a mark that names it, but that somebody else wrote.
-// It is the name of no object, which has a slash.
+// unverifiedIndexValue indexes the objects with the hub's label whose mark does not verify. No key has this value, since keys
+// contain a slash.
 const unverifiedIndexValue = "unverified"
 
 func (c *Controller) newTargetResource(resource TargetAPI) *targetResource {
@@ -101,7 +101,7 @@ func (s *targetResource) currentUpsyncCache() (current *upsyncCache) {
 	return current
 }
 
-// configResource is what configs call the resource.
+// configResource returns the resource under the name that configs use.
 func (s *targetResource) configResource() schema.GroupVersionResource {
 	resource := s.GroupVersionResource
 	if len(s.versions) > 0 {
@@ -110,7 +110,7 @@ func (s *targetResource) configResource() schema.GroupVersionResource {
 	return resource
 }
 
-// hasSynced tells whether it is known what the target holds: what it does not serve it does not hold.
+// hasSynced reports whether the hub knows what the target holds of the API: nothing, if the target does not serve it.
 func (s *targetResource) hasSynced() bool {
 	return s.cache.HasSynced() || s.cache.Availability().Reason == targets.ReasonNotServed
 }
@@ -119,7 +119,7 @@ func (s *targetResource) ref(key types.NamespacedName) targetRef {
 	return targetRef{s.GroupResource(), key}
 }
 
-// targetResourceFor returns the side of a resource on the target, or nil.
+// targetResourceFor returns the target API of a resource; nil if there is none.
 func (c *Controller) targetResourceFor(resource schema.GroupResource) *targetResource {
 	for _, target := range c.targetResources {
 		if target.GroupResource() == resource {
@@ -129,7 +129,7 @@ func (c *Controller) targetResourceFor(resource schema.GroupResource) *targetRes
 	return nil
 }
 
-// targetResourceForKind returns the side of a kind on the target, or nil.
+// targetResourceForKind returns the target API of a kind; nil if there is none.
 func (c *Controller) targetResourceForKind(kind schema.GroupKind) *targetResource {
 	for _, target := range c.targetResources {
 		if target.Group == kind.Group && target.Kind == kind.Kind {
@@ -139,7 +139,7 @@ func (c *Controller) targetResourceForKind(kind schema.GroupKind) *targetResourc
 	return nil
 }
 
-// runNameWatch lets names be watched, until the controller ends. Most controllers never have one to watch.
+// runNameWatch starts the watch of taken names, until the controller ends. Most controllers never need it.
 func (c *Controller) runNameWatch(target *targetResource) {
 	c.withLock(func() {
 		if owner := c.upsyncContext; owner != nil && !target.watchesNames {
@@ -149,13 +149,13 @@ func (c *Controller) runNameWatch(target *targetResource) {
 	})
 }
 
-// startUpsyncCaches begins to read what comes up, until ctx ends.
+// startUpsyncCaches starts the upsync caches, which end with ctx.
 func (c *Controller) startUpsyncCaches(ctx context.Context) {
 	c.withLock(func() { c.upsyncContext = ctx })
 	c.updateUpsyncCaches(c.matcher.Load())
 }
 
-// upsyncCacheContext returns what owns the feeds, nil while the controller does not run.
+// upsyncCacheContext returns the context of the upsync caches; nil while the controller does not run.
 func (c *Controller) upsyncCacheContext() context.Context {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -166,7 +166,7 @@ func (c *Controller) stopUpsyncCaches() {
 	c.withLock(func() { c.upsyncContext = nil })
 }
 
-// updateUpsyncCaches replaces the feeds that were filled for another selection than the matcher's, and tells whether there were any.
+// updateUpsyncCaches replaces the upsync caches whose scope differs from the matcher's, and reports whether there were any.
 func (c *Controller) updateUpsyncCaches(matcher *selection.Matcher) (changed bool) {
 	for _, target := range c.targetResources {
 		changed = c.updateUpsyncCache(target, matcher) || changed
@@ -174,7 +174,8 @@ func (c *Controller) updateUpsyncCaches(matcher *selection.Matcher) (changed boo
 	return changed
 }
 
-// updateUpsyncCache replaces the feed of a side if it was filled for another selection, or does not reach what is related.
+// updateUpsyncCache replaces the upsync cache of an API if configs select another scope by now, or related objects are outside
+// it.
 func (c *Controller) updateUpsyncCache(target *targetResource, matcher *selection.Matcher) (changed bool) {
 	selected := ""
 	if c.mayUpsyncFrom(target) && matcher.SelectsUp(target.GroupResource(), target.Kind) {
@@ -210,7 +211,7 @@ func (c *Controller) updateUpsyncCache(target *targetResource, matcher *selectio
 	return changed
 }
 
-// newUpsyncCache starts a feed. The caller holds the lock.
+// newUpsyncCache starts an upsync cache. The caller holds the lock.
 func (c *Controller) newUpsyncCache(target *targetResource, matcher *selection.Matcher, key string) *upsyncCache {
 	ctx, cancel := context.WithCancel(c.upsyncContext)
 	scope := c.Connection.RestrictScope(target.relatedScope.union(c.selectedScope(matcher, target)), c.Resource.Namespaced)
@@ -228,7 +229,7 @@ func (c *Controller) newUpsyncCache(target *targetResource, matcher *selection.M
 	})
 	c.runningTasks.Go(func() { started.Run(ctx) })
 	c.runningTasks.Go(func() {
-		// What came up before and is not selected any more shows only now.
+		// Upsynced objects that nothing selects any more show only now.
 		if started.WaitForCacheSync(ctx) {
 			c.enqueueAll()
 			c.recheckInitialSync()
@@ -237,8 +238,8 @@ func (c *Controller) newUpsyncCache(target *targetResource, matcher *selection.M
 	return started
 }
 
-// upsyncKey returns the name in the mailbox under which an object of the target comes up; ok is false if it does not:
-// nothing selects it, a hub brought it there, or it comes up as another resource.
+// upsyncKey returns the mailbox key under which a target object is upsynced. ok is false if it is not: nothing selects it, a
+// hub downsynced it, or it is upsynced as another resource.
 func (c *Controller) upsyncKey(target *targetResource, matcher *selection.Matcher, object *unstructured.Unstructured) (types.NamespacedName, bool) {
 	if IsNeverUpsynced(c.Owner, object) {
 		return types.NamespacedName{}, false
@@ -250,12 +251,12 @@ func (c *Controller) upsyncKey(target *targetResource, matcher *selection.Matche
 	name, err := c.up.Name(object, c.upSpec(selected, object))
 	if err == nil {
 		if err := c.checkUpsync(target, keyOf(object), types.NamespacedName{Namespace: name.Namespace, Name: name.Name}); err != nil {
-			// Where the config's entry does not tell it, it is reported under the name that it has on the target.
+			// If the config's entry cannot report the denial, the object fails under the name that it has on the target.
 			return keyOf(object), selected.related != nil || reasonFor(err) == policy.ReasonNameReserved
 		}
 	}
 	if refused, illegal := errors.AsType[*transform.InvalidObjectError](err); illegal && refused != nil {
-		// It is reported under the name that it has on the target.
+		// The object fails under the name that it has on the target.
 		return keyOf(object), true
 	}
 	if err != nil {
@@ -264,7 +265,7 @@ func (c *Controller) upsyncKey(target *targetResource, matcher *selection.Matche
 	return types.NamespacedName{Namespace: name.Namespace, Name: name.Name}, true
 }
 
-// upsyncCachesHaveSynced tells whether it is known what comes up.
+// upsyncCachesHaveSynced reports whether the hub knows which objects are upsynced.
 func (c *Controller) upsyncCachesHaveSynced() bool {
 	return !slices.ContainsFunc(c.targetResources, func(target *targetResource) bool {
 		feed := target.currentUpsyncCache()
@@ -272,18 +273,18 @@ func (c *Controller) upsyncCachesHaveSynced() bool {
 	})
 }
 
-// mayUpsyncFrom tells whether configs can select objects of a side for coming up.
+// mayUpsyncFrom reports whether configs can select objects of a target API for upsync.
 func (c *Controller) mayUpsyncFrom(target *targetResource) bool {
 	return !c.Resource.RelatedOnly && c.checkUpsyncSource(target) == nil
 }
 
-// selectedScope returns where the objects are that configs select for coming up.
+// selectedScope returns the scope of the objects that configs select for upsync.
 func (c *Controller) selectedScope(matcher *selection.Matcher, target *targetResource) selection.Scope {
 	if !c.mayUpsyncFrom(target) {
 		return selection.Scope{}
 	}
 	scope := matcher.UpScope(target.GroupResource(), target.Kind, c.Resource.Namespaced)
-	// What does not come up is not read either.
+	// Denied objects are not read either.
 	scope.Namespaces = slices.DeleteFunc(scope.Namespaces, func(name string) bool {
 		return c.checkNamespace(name, target.Allowed.ProtectedNamespaces) != nil
 	})

@@ -245,7 +245,7 @@ func (h *testHub) requestCompleteness(related Resource, answered func() bool) {
 	RequestCompleteness(primaries, answered)
 }
 
-// waitForInitialSync returns when all that is seen of primaries has spoken.
+// waitForInitialSync returns when all visible primaries were processed.
 func (h *testHub) waitForInitialSync(primaries []*Controller) {
 	for _, primary := range primaries {
 		primary.RequestInitialSync()

@@ -25,14 +25,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// upsyncIndex knows which objects of the target come up under which names of the mailbox.
+// upsyncIndex maps mailbox keys to the target objects that are upsynced under them, and back.
 type upsyncIndex struct {
 	lock gosync.Mutex
-	// refs are usually one for each name.
+	// refs has one object for each key, unless several have the same name in the mailbox.
 	refs map[types.NamespacedName][]targetRef
-	// names are the same the other way round.
+	// names is the reverse index.
 	names map[targetRef]map[types.NamespacedName]struct{}
-	// deleted holds the objects whose end was seen, until what came up of them is gone.
+	// deleted holds target objects whose deletion was observed, until their mailbox objects are gone.
 	deleted map[targetRef]types.UID
 }
 
@@ -44,7 +44,7 @@ func newUpsyncIndex() *upsyncIndex {
 	}
 }
 
-// add notes that an object comes up.
+// add indexes an upsynced object.
 func (r *upsyncIndex) add(key types.NamespacedName, ref targetRef) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
@@ -57,13 +57,13 @@ func (r *upsyncIndex) add(key types.NamespacedName, ref targetRef) {
 		r.names[ref] = map[types.NamespacedName]struct{}{}
 	}
 	r.names[ref][key] = struct{}{}
-	// Whatever the order in which they are seen, the same one comes first.
+	// The order must not depend on the order of events: the first object wins the name.
 	slices.SortFunc(r.refs[key], func(a, b targetRef) int {
 		return cmp.Or(cmp.Compare(a.resource.String(), b.resource.String()), cmp.Compare(a.key.String(), b.key.String()))
 	})
 }
 
-// remove notes that an object does not come up any more.
+// remove ends the upsync of an object under a key.
 func (r *upsyncIndex) remove(key types.NamespacedName, ref targetRef) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
@@ -77,8 +77,7 @@ func (r *upsyncIndex) remove(key types.NamespacedName, ref targetRef) {
 	}
 }
 
-// move notes that an object comes up under a name, or does not come up at all any more, and returns all names whose answer
-// that may change.
+// move indexes an object under one key only, or under none, and returns all keys that this may concern.
 func (r *upsyncIndex) move(ref targetRef, key types.NamespacedName, comesUp bool) (concerned []types.NamespacedName) {
 	r.lock.Lock()
 	for name := range r.names[ref] {
@@ -97,21 +96,21 @@ func (r *upsyncIndex) move(ref targetRef, key types.NamespacedName, comesUp bool
 	return concerned
 }
 
-// setDeleted notes that the end of an object was seen, of which something is left in the mailbox.
+// setDeleted notes that the deletion of an object was observed whose mailbox object still exists.
 func (r *upsyncIndex) setDeleted(ref targetRef, uid types.UID) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	r.deleted[ref] = uid
 }
 
-// refsOf returns where the objects are that come up under a name, in an order that stays.
+// refsOf returns the objects that are upsynced under a key, in a stable order.
 func (r *upsyncIndex) refsOf(key types.NamespacedName) []targetRef {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	return slices.Clone(r.refs[key])
 }
 
-// isDeleted tells whether the end of an object was seen.
+// isDeleted reports whether the deletion of an object was observed.
 func (r *upsyncIndex) isDeleted(ref targetRef, uid types.UID) bool {
 	r.lock.Lock()
 	defer r.lock.Unlock()
@@ -119,14 +118,14 @@ func (r *upsyncIndex) isDeleted(ref targetRef, uid types.UID) bool {
 	return ok && ended == uid
 }
 
-// forgetDeleted forgets the end of an object of which nothing is left.
+// forgetDeleted forgets the deletion of an object whose mailbox object is gone.
 func (r *upsyncIndex) forgetDeleted(ref targetRef) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	delete(r.deleted, ref)
 }
 
-// removeResource drops all of a resource, whose feed is being replaced.
+// removeResource drops all objects of a resource whose upsync cache is being replaced.
 func (r *upsyncIndex) removeResource(resource schema.GroupResource) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
@@ -145,7 +144,7 @@ func (r *upsyncIndex) removeResource(resource schema.GroupResource) {
 	}
 }
 
-// keys returns all names under which something comes up.
+// keys returns all keys under which objects are upsynced.
 func (r *upsyncIndex) keys() []types.NamespacedName {
 	r.lock.Lock()
 	defer r.lock.Unlock()

@@ -34,11 +34,11 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// unknownVersionMessage is how an API server refuses any apply to an object of which managedFields speak of a version that is not in its
-// definition any more.
+// unknownVersionMessage matches the refusal of an apply to an object whose managedFields name a version that its CRD does not
+// have any more.
 var unknownVersionMessage = regexp.MustCompile(`invalid group/version: ([-a-z0-9.]+/[a-z0-9]+)`)
 
-// removedVersion returns the version for which an apply was refused; empty if that is not why.
+// removedVersion returns the version because of which an apply was refused; empty if there is another cause.
 func removedVersion(err error, in schema.GroupVersion) string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Code != http.StatusInternalServerError {
@@ -55,8 +55,8 @@ func removedVersion(err error, in schema.GroupVersion) string {
 	return found[1]
 }
 
-// applyMigratingVersion applies to the object that has the UID. Where fields are still held in a version that has vanished from the
-// definition, they are held in the one that is used from then on: until then nobody can apply anything.
+// applyMigratingVersion applies to the object of the UID. If managedFields name a version that was removed from the CRD, they
+// are moved to the current version first: until then nobody can apply to the object.
 func (c *Controller) applyMigratingVersion(ctx context.Context, current targetCopy, desired *transform.Desired, uid types.UID) (*unstructured.Unstructured, error) {
 	resource := current.target.GroupVersionResource
 	applied, err := c.Connection.Apply(ctx, resource, desired.Object, uid)

@@ -32,22 +32,21 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 )
 
-// API is what mailboxes have.
+// API is an API as mailboxes serve it.
 type API struct {
-	// GroupVersionResource names it, with the version that is synced.
+	// GroupVersionResource is the resource, with the version that the hub syncs.
 	schema.GroupVersionResource
 	Kind              string
 	Namespaced        bool
 	StatusSubresource bool
-	// Native is true if kcp serves it by itself, Exported if the hub's export provides it.
+	// Native is true if kcp itself serves the API, and Exported if the hub's export provides it.
 	Native, Exported bool
-	// Versions are all that are served.
+	// Versions are all served versions.
 	Versions []string
 }
 
-// BuildSchema returns the schema by which mailboxes get the API that a definition describes under the names of the targets.
-// What of the definition a schema cannot express is noted in its annotation [schemas.NotesAnnotation]. The error names the
-// field that is wrong.
+// BuildSchema returns the schema for mailboxes from a CRD with the names that targets use. Parts of the CRD that a schema
+// cannot express are listed in the annotation [schemas.NotesAnnotation]. The error names the invalid field.
 func BuildSchema(ctx context.Context, spec *synchubv1alpha1.PublishedResourceSpec, definition *apiextensionsv1.CustomResourceDefinition) (*apisv1alpha1.APIResourceSchema, error) {
 	names := definition.Spec.Names
 	if wanted := spec.Resource; definition.Spec.Group != wanted.Group ||
@@ -72,7 +71,7 @@ func BuildSchema(ctx context.Context, spec *synchubv1alpha1.PublishedResourceSpe
 	return exported, nil
 }
 
-// APIFromSchema returns the API that an APIResourceSchema gives mailboxes.
+// APIFromSchema returns the API that mailboxes get from an APIResourceSchema.
 func APIFromSchema(spec *synchubv1alpha1.PublishedResourceSpec, exported *apisv1alpha1.APIResourceSchema) (API, error) {
 	api := API{
 		GroupVersionResource: schema.GroupVersionResource{Group: exported.Spec.Group, Resource: exported.Spec.Names.Plural},
@@ -90,7 +89,7 @@ func APIFromSchema(spec *synchubv1alpha1.PublishedResourceSpec, exported *apisv1
 	if len(api.Versions) == 0 {
 		return API{}, fmt.Errorf("spec.api: the schema %s serves no version", exported.Name)
 	}
-	// The one that is preferred comes first.
+	// The preferred version comes first.
 	slices.SortFunc(api.Versions, func(a, b string) int { return version.CompareKubeAwareVersionStrings(b, a) })
 	api.Version = cmp.Or(InMailbox(spec).Version, api.Versions[0])
 	if !slices.Contains(api.Versions, api.Version) {
@@ -100,7 +99,8 @@ func APIFromSchema(spec *synchubv1alpha1.PublishedResourceSpec, exported *apisv1
 	return api, nil
 }
 
-// ForeignAPI names the API that a PublishedResource claims of another export. The rest is for mailboxes to tell.
+// ForeignAPI returns the resource that a PublishedResource claims from another export. Discovery in mailboxes provides the
+// other properties.
 func ForeignAPI(spec *synchubv1alpha1.PublishedResourceSpec) schema.GroupVersionResource {
 	there := InMailbox(spec)
 	return schema.GroupVersionResource{Group: there.Group, Version: there.Version, Resource: there.Resource}

@@ -28,7 +28,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
-// widgets serves v1, which has no status subresource, v2, which is preferred and has one, and v3alpha1; v4 is not served.
+// widgets returns a CRD with v1, without a status subresource, v2, preferred and with one, v3alpha1, and v4, which is not
+// served.
 func widgets() *apiextensionsv1.CustomResourceDefinition {
 	version := func(name string, served, withStatus bool) apiextensionsv1.CustomResourceDefinitionVersion {
 		version := apiextensionsv1.CustomResourceDefinitionVersion{
@@ -50,7 +51,7 @@ func widgets() *apiextensionsv1.CustomResourceDefinition {
 	return definition
 }
 
-// schemaOf is the schema of widgets for a spec.
+// schemaOf returns the schema of widgets for a spec.
 func schemaOf(t *testing.T, spec synchubv1alpha1.PublishedResourceSpec) *apisv1alpha1.APIResourceSchema {
 	t.Helper()
 	exported, err := publishedresource.BuildSchema(t.Context(), &spec, widgets())
@@ -64,7 +65,7 @@ func TestBuildSchema(t *testing.T) {
 	for name, test := range map[string]struct {
 		resource   string
 		projection *synchubv1alpha1.Projection
-		// want is the schema without the hash, with its kind and versions, or how the error begins.
+		// want is the schema's name without the hash, with its kind and versions, or a prefix of the error.
 		want string
 	}{
 		"by its resource":    {"example.com widgets - -", nil, "widgets.example.com Widget v1 v2 v3alpha1"},

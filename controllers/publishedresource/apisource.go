@@ -28,15 +28,16 @@ import (
 type APISource string
 
 const (
-	// NativeClaim claims what kcp serves by itself.
+	// NativeClaim: the export claims an API that kcp itself serves.
 	NativeClaim APISource = "NativeClaim"
-	// ForeignClaim claims what another export provides, which its identity hash names.
+	// ForeignClaim: the export claims an API of another export, given by an identity hash.
 	ForeignClaim APISource = "ForeignClaim"
-	// OwnSchema exports the API with a schema of the hub's.
+	// OwnSchema: the export has a schema for the API.
 	OwnSchema APISource = "OwnSchema"
 )
 
-// InMailbox returns how mailboxes name the resource. What neither the resource nor its projection says is empty.
+// InMailbox returns the names of the resource in mailboxes. Names that neither the resource nor the projection sets are
+// empty.
 func InMailbox(spec *synchubv1alpha1.PublishedResourceSpec) synchubv1alpha1.ResourceDescriptor {
 	name := spec.Resource
 	if projection := spec.Projection; projection != nil {
@@ -50,7 +51,7 @@ func InMailbox(spec *synchubv1alpha1.PublishedResourceSpec) synchubv1alpha1.Reso
 	return name
 }
 
-// APISourceOf returns how mailboxes get the API. The error names the field because of which the PublishedResource cannot work.
+// APISourceOf returns how mailboxes get the API. The error names the field that is invalid.
 func APISourceOf(spec *synchubv1alpha1.PublishedResourceSpec) (APISource, error) {
 	if err := errors.Join(validateProjection(spec), validateNotEnforced(spec)); err != nil {
 		return "", err
@@ -71,8 +72,8 @@ func APISourceOf(spec *synchubv1alpha1.PublishedResourceSpec) (APISource, error)
 	return source, nil
 }
 
-// selectAPISource returns the way that the PublishedResource asks for, whether or not it can be gone. Nothing that can change later
-// must make a difference: objects made in one way are not seen in another.
+// selectAPISource returns the API source that the spec asks for, valid or not. The result must depend on the spec alone,
+// never on state that may change later: objects that were created by one source are invisible by another.
 func selectAPISource(spec *synchubv1alpha1.PublishedResourceSpec) APISource {
 	_, native := NativeAPI(InMailbox(spec))
 	switch {
@@ -85,8 +86,8 @@ func selectAPISource(spec *synchubv1alpha1.PublishedResourceSpec) APISource {
 	}
 }
 
-// validateProjection returns an error if the projection replaces a name that is then nowhere to be found: the schema in the
-// provider workspace knows the projected names only.
+// validateProjection returns an error if the projection replaces a name that the resource does not set. The schema in the
+// provider workspace has only the projected names, so the name on the target would be lost.
 func validateProjection(spec *synchubv1alpha1.PublishedResourceSpec) error {
 	projection := spec.Projection
 	if projection == nil {
@@ -104,7 +105,7 @@ func validateProjection(spec *synchubv1alpha1.PublishedResourceSpec) error {
 	return errors.Join(errs...)
 }
 
-// validateNotEnforced returns an error if objects would act inside kcp, or the API is one of the hub's.
+// validateNotEnforced returns an error if kcp itself would act on the objects, or if the API is one of the hub's own.
 func validateNotEnforced(spec *synchubv1alpha1.PublishedResourceSpec) error {
 	there := InMailbox(spec)
 	if actor, ok := kcpEnforcedAPI(spec.Resource); ok && there.Group == spec.Resource.Group {
@@ -119,7 +120,7 @@ func validateNotEnforced(spec *synchubv1alpha1.PublishedResourceSpec) error {
 	return nil
 }
 
-// nameField is the field to blame for the name in mailboxes.
+// nameField returns the field that sets the name in mailboxes.
 func nameField(spec *synchubv1alpha1.PublishedResourceSpec) string {
 	if InMailbox(spec) == spec.Resource {
 		return "spec.resource"
@@ -156,8 +157,8 @@ func validateForeignClaim(spec *synchubv1alpha1.PublishedResourceSpec) error {
 	}
 }
 
-// validateOwnSchema returns an error if kcp serves the API by itself. It would believe the export: the objects of that name
-// which mailboxes have would be seen no more, by nobody, and there is no way back.
+// validateOwnSchema returns an error if kcp itself serves the API. kcp would give precedence to the export: the objects of
+// that name in mailboxes would become invisible to everybody, without a way back.
 func validateOwnSchema(spec *synchubv1alpha1.PublishedResourceSpec) error {
 	there := InMailbox(spec)
 	served, ok := servedByKCP(there)
@@ -170,7 +171,7 @@ func validateOwnSchema(spec *synchubv1alpha1.PublishedResourceSpec) error {
 	return fmt.Errorf("%s: kcp serves %s by itself: publish it under another group, by spec.projection.group", nameField(spec), served)
 }
 
-// validateWithoutSchema returns an error if something is asked for that only what the hub exports can have.
+// validateWithoutSchema returns an error if the spec of a claim uses fields that need a schema from the hub.
 func validateWithoutSchema(spec *synchubv1alpha1.PublishedResourceSpec) error {
 	var errs []error
 	if spec.InstallCRD {

@@ -33,8 +33,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
-// Compiler makes of PublishedResources what is synced. It remembers what it has compiled, so that a PublishedResource
-// whose meaning has not changed yields an equal value.
+// Compiler compiles PublishedResources to the resources that the hub syncs. It caches the compiled rules: as long as the
+// rules do not change, it returns equal values. It is safe for concurrent use.
 type Compiler struct {
 	lock     gosync.Mutex
 	compiled map[string]compiledRules
@@ -45,16 +45,16 @@ type compiledRules struct {
 	rules *objectsync.Rules
 }
 
-// NewCompiler returns a compiler that remembers nothing.
+// NewCompiler returns a compiler with an empty cache.
 func NewCompiler() *Compiler { return &Compiler{compiled: map[string]compiledRules{}} }
 
-// Compile returns what a PublishedResource of that name and spec makes of an API. The error names all fields that are
-// wrong.
+// Compile compiles a PublishedResource, given by name and spec, for an API. The error names all invalid fields.
 func (c *Compiler) Compile(name string, spec *synchubv1alpha1.PublishedResourceSpec, api API) (objectsync.Resource, error) {
 	return c.compile(name, time.Time{}, spec, api)
 }
 
-// CompileObject does the same for one that is stored, whose age decides where several disagree.
+// CompileObject is Compile for a stored PublishedResource. Its creation time decides between relations that contradict each
+// other.
 func (c *Compiler) CompileObject(resource *synchubv1alpha1.PublishedResource, api API) (objectsync.Resource, error) {
 	return c.compile(resource.Name, resource.CreationTimestamp.Time, &resource.Spec, api)
 }
@@ -82,14 +82,14 @@ func (c *Compiler) compile(name string, created time.Time, spec *synchubv1alpha1
 	return resource, nil
 }
 
-// RelatedAPI returns the resource of what travels with other objects only, by an API that nobody publishes.
+// RelatedAPI returns the resource of an API that nobody publishes and that is synced only for related objects.
 func RelatedAPI(api API) objectsync.Resource {
 	resource := newResource(api, objectsync.TargetAPI{})
 	resource.RelatedOnly = true
 	return resource
 }
 
-// newResource is the resource of an API if nothing more is said.
+// newResource returns the resource of an API with the defaults of all rules.
 func newResource(api API, projected objectsync.TargetAPI) objectsync.Resource {
 	resource := objectsync.Resource{
 		GroupVersionResource: api.GroupVersionResource,
@@ -106,7 +106,7 @@ func newResource(api API, projected objectsync.TargetAPI) objectsync.Resource {
 	return resource
 }
 
-// projectedAPI returns what the API is on targets, or zero if it is the same there.
+// projectedAPI returns the names of the API on targets, or zero if they are the same as in mailboxes.
 func projectedAPI(spec *synchubv1alpha1.PublishedResourceSpec, api API) objectsync.TargetAPI {
 	same := objectsync.TargetAPI{GroupVersionResource: api.GroupVersionResource, Kind: api.Kind}
 	target := same
@@ -128,7 +128,7 @@ func projectedAPI(spec *synchubv1alpha1.PublishedResourceSpec, api API) objectsy
 	return target
 }
 
-// compiledRules compiles the rules, unless that was done before.
+// compiledRules returns the cached rules, or compiles and caches them.
 func (c *Compiler) compiledRules(name string, created time.Time, spec *synchubv1alpha1.PublishedResourceSpec, api API) (*objectsync.Rules, error) {
 	key, err := json.Marshal([]any{created, spec.Filter, spec.Naming, spec.Mutation, spec.IgnoreFields, spec.Related, api.Versions})
 	if err != nil {
@@ -150,7 +150,7 @@ func (c *Compiler) compiledRules(name string, created time.Time, spec *synchubv1
 	return rules, nil
 }
 
-// RetainOnly forgets all PublishedResources but those named.
+// RetainOnly removes the cached rules of PublishedResources for which names returns false.
 func (c *Compiler) RetainOnly(names func(string) bool) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -185,13 +185,13 @@ func compileRules(spec *synchubv1alpha1.PublishedResourceSpec, api API) (*object
 	return rules, errors.Join(wrong...)
 }
 
-// ruleTexts returns how the rules are written that confine what goes down.
+// ruleTexts returns the rules that restrict downsync, as JSON.
 func ruleTexts(spec *synchubv1alpha1.PublishedResourceSpec) objectsync.RuleTexts {
 	text := func(rule any, absent bool) string {
 		if absent {
 			return ""
 		}
-		// API types can always be written.
+		// Marshalling an API type never fails.
 		content, _ := json.Marshal(rule)
 		return string(content)
 	}
@@ -202,10 +202,10 @@ func ruleTexts(spec *synchubv1alpha1.PublishedResourceSpec) objectsync.RuleTexts
 	return confinement
 }
 
-// fieldErrors are errors that name a field each.
+// fieldErrors are errors that each start with the name of a field.
 type fieldErrors []error
 
-// add notes an error, or each of those that it joins, of which the first word is the rest of a field's name.
+// add appends an error, or each error that it joins. The text of each starts with the rest of the field's name.
 func (m *fieldErrors) add(field string, err error) {
 	if err == nil {
 		return

@@ -28,7 +28,7 @@ import (
 
 type spec = synchubv1alpha1.PublishedResourceSpec
 
-// native is the API of a resource that kcp serves.
+// native returns the API of a resource that kcp itself serves.
 func native(t *testing.T, resource string) publishedresource.API {
 	t.Helper()
 	api, ok := publishedresource.NativeAPI(parseSpec(resource).Resource)
@@ -38,7 +38,7 @@ func native(t *testing.T, resource string) publishedresource.API {
 	return api
 }
 
-// exported is the API of widgets for a spec.
+// exported returns the API of widgets for a spec.
 func exported(t *testing.T, spec spec) publishedresource.API {
 	t.Helper()
 	api, err := publishedresource.APIFromSchema(&spec, schemaOf(t, spec))
@@ -48,7 +48,7 @@ func exported(t *testing.T, spec spec) publishedresource.API {
 	return api
 }
 
-// compiled is what a new compiler makes of a spec, without the rules, of which there must be some.
+// compiled returns the result of a new compiler without the rules, which must not be nil.
 func compiled(t *testing.T, spec spec, api publishedresource.API) objectsync.Resource {
 	t.Helper()
 	got, err := publishedresource.NewCompiler().Compile("name", &spec, api)
@@ -91,7 +91,7 @@ func TestCompileWhatIsClaimed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec := parseSpec(test.resource)
 			spec.Deletion = test.deletion
-			// kcp keeps the status of what it serves by itself, if it has one.
+			// For its own APIs, kcp stores the status, if there is one.
 			test.want.Native, test.want.PublishedResource = true, "name"
 			if got := compiled(t, spec, native(t, test.resource)); got != test.want {
 				t.Errorf("want %+v\ngot  %+v", test.want, got)
@@ -133,7 +133,7 @@ func TestCompileWhatIsExported(t *testing.T) {
 	}
 }
 
-// What the PublishedResource says of objects that are in the way goes with the resource, however mailboxes get its API.
+// Replace and Adoption are copied to the resource, whatever the API source is.
 func TestPoliciesForWhatIsInTheWay(t *testing.T) {
 	for _, replace := range []bool{false, true} {
 		for _, adoption := range []synchubv1alpha1.AdoptionPolicy{
@@ -150,7 +150,7 @@ func TestPoliciesForWhatIsInTheWay(t *testing.T) {
 	}
 }
 
-// On a target, the resource has the names of the PublishedResource where those of the mailbox are projected.
+// On a target, the resource has the names in the PublishedResource where the projection replaces those of the mailbox.
 func TestOnTarget(t *testing.T) {
 	type projection = synchubv1alpha1.Projection
 	for name, test := range map[string]struct {
@@ -185,7 +185,7 @@ func TestOnTarget(t *testing.T) {
 	}
 }
 
-// A namespace is one on the target, whatever mailboxes call it.
+// A resource is a container by its name on the target, whatever its name in mailboxes is.
 func TestContainersAreThoseOfTheTarget(t *testing.T) {
 	spec := parseSpec("- namespaces Namespace v1")
 	spec.Projection = &synchubv1alpha1.Projection{Group: new("a.io")}

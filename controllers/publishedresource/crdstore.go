@@ -29,19 +29,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// CRDInstallation is the CustomResourceDefinition that targets are to be given for a PublishedResource.
+// CRDInstallation is a CRD that the hub must install on targets for a PublishedResource.
 type CRDInstallation struct {
-	// PublishedResource, UID and Created are of the PublishedResource.
+	// PublishedResource, UID and Created are the name, UID and creation time of the PublishedResource.
 	PublishedResource string
 	UID               types.UID
 	Created           metav1.Time
-	// CRD has the names of the targets. It must not be changed.
+	// CRD has the names that targets use. It must not be changed.
 	CRD *apiextensionsv1.CustomResourceDefinition
-	// Version is the one that is synced. Empty stands for the preferred one.
+	// Version is the version that the hub syncs; empty for the preferred one.
 	Version string
 }
 
-// CRDStore are the definitions that targets are to be given.
+// CRDStore holds the CRDs to install on targets. It is safe for concurrent use.
 type CRDStore struct {
 	onChange func([]CRDInstallation)
 
@@ -49,13 +49,13 @@ type CRDStore struct {
 	installations map[string]CRDInstallation
 }
 
-// NewCRDStore returns an empty store, which calls changed with all there are, those of the oldest PublishedResource
-// first, whenever that is not what it was. It must return at once.
+// NewCRDStore returns an empty store. After each change the store calls changed with all installations, the oldest
+// PublishedResource first. The function must not block, and must not call the store.
 func NewCRDStore(changed func(all []CRDInstallation)) *CRDStore {
 	return &CRDStore{onChange: changed, installations: map[string]CRDInstallation{}}
 }
 
-// Set stores the definition for a PublishedResource.
+// Set stores the CRD for a PublishedResource.
 func (d *CRDStore) Set(definition CRDInstallation) {
 	d.lock.Lock()
 	defer d.lock.Unlock()
@@ -67,7 +67,7 @@ func (d *CRDStore) Set(definition CRDInstallation) {
 	d.notify()
 }
 
-// Delete removes what there is for the PublishedResource of that name.
+// Delete removes the CRD for a PublishedResource.
 func (d *CRDStore) Delete(publishedResource string) {
 	d.lock.Lock()
 	defer d.lock.Unlock()
@@ -77,7 +77,7 @@ func (d *CRDStore) Delete(publishedResource string) {
 	}
 }
 
-// notify calls with the lock held, so that what is told last is what there is.
+// notify calls onChange with the lock held, so that the last call has the latest state.
 func (d *CRDStore) notify() {
 	d.onChange(slices.SortedFunc(maps.Values(d.installations), func(a, b CRDInstallation) int {
 		return cmp.Or(a.Created.Compare(b.Created.Time), strings.Compare(a.PublishedResource, b.PublishedResource))

@@ -14,7 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package publishedresource says what a PublishedResource means: how mailboxes get its API (by a claim, or by a schema that the hub
-// exports), and by which rules its objects are synced. It is pure; controllers/apiresourceschema and controllers/apiexport
-// act on it.
+// Package publishedresource interprets the spec of a PublishedResource. [APISourceOf] returns how mailboxes get the API: by
+// a claim, or by a schema that the hub exports. [BuildSchema] makes that schema from a CRD. A [Compiler] compiles the rules
+// by which the hub syncs the objects.
+//
+// The package is pure, except that a [CRDStore] keeps the CRDs to install on targets. The packages apiresourceschema and
+// apiexport reconcile PublishedResources with it, and kubectl-synchub uses it without a hub.
 package publishedresource

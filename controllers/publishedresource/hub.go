@@ -24,29 +24,29 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 )
 
-// ReasonAnotherHub is the reason of the event that tells of a PublishedResource which another hub publishes.
+// ReasonAnotherHub is the reason of the event on a PublishedResource that another hub publishes.
 const ReasonAnotherHub = "PublishedByAnotherHub"
 
-// Hub is the hub that publishes. Two hubs of one hosting cluster see the same PublishedResources; each of these belongs to the
-// hub that its status names, and nobody else writes it.
+// Hub is the hub that publishes. Two hubs in one hosting cluster see the same PublishedResources. Each PublishedResource
+// belongs to the hub in status.hub, and no other hub writes it.
 type Hub struct {
-	// UID is that of the LogicalCluster of the hub's provider workspace, whose path is Workspace.
+	// UID is the UID of the LogicalCluster of the hub's provider workspace, and Workspace is the path of that workspace.
 	UID       types.UID
 	Workspace string
 }
 
-// Owns tells whether the resource is the hub's, or nobody's yet.
+// Owns reports whether the PublishedResource belongs to the hub, or to no hub yet.
 func (h Hub) Owns(resource *synchubv1alpha1.PublishedResource) bool {
 	return resource.Status.Hub == nil || resource.Status.Hub.UID == h.UID
 }
 
-// SetOwner writes the hub into the status. It is in force once that is stored: of two hubs that claim a resource at the same time,
-// one writes to a state that is not there any more.
+// SetOwner sets status.hub. It takes effect once the status is stored: if two hubs claim a PublishedResource at the same
+// time, the second write fails with a conflict.
 func (h Hub) SetOwner(resource *synchubv1alpha1.PublishedResource) {
 	resource.Status.Hub = &synchubv1alpha1.HubReference{UID: h.UID, Workspace: h.Workspace}
 }
 
-// OtherHubMessage says why the hub leaves a resource alone that another one publishes, and how that can be changed.
+// OtherHubMessage returns the message that another hub owns the PublishedResource, and how to hand it over.
 func (h Hub) OtherHubMessage(resource *synchubv1alpha1.PublishedResource) string {
 	return fmt.Sprintf("The hub of the provider workspace %s (%s) publishes this PublishedResource, so the hub of %s (%s) leaves it alone. If the former is gone for good, "+
 		"hand it over: kubectl patch publishedresources %s --subresource=status --type=merge --patch='{\"status\":{\"hub\":null}}'",

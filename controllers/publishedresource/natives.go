@@ -26,14 +26,14 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 )
 
-// nativeKind is an API that every kcp workspace serves by itself and that an export can claim.
+// nativeKind is an API that every kcp workspace serves and that an export can claim.
 type nativeKind struct {
 	version, kind string
 	namespaced    bool
 }
 
-// nativeKinds are the APIs of kcp v0.31 that exports can claim (its package pkg/virtual/apiexport/schemas/builtin) and that mean
-// on a target what they mean in a mailbox.
+// nativeKinds are the APIs of kcp v0.31 that exports can claim (kcp's package pkg/virtual/apiexport/schemas/builtin) and
+// that mean the same in a mailbox and on a target.
 var nativeKinds = map[schema.GroupResource]nativeKind{
 	{Resource: "configmaps"}:                                               {"v1", "ConfigMap", true},
 	{Resource: "secrets"}:                                                  {"v1", "Secret", true},
@@ -48,8 +48,8 @@ var nativeKinds = map[schema.GroupResource]nativeKind{
 	{Group: "certificates.k8s.io", Resource: "certificatesigningrequests"}: {"v1", "CertificateSigningRequest", false},
 }
 
-// kcpEnforcedAPIs are the APIs that act inside kcp itself, with their kinds. Under their own group they are never published: kcp
-// would obey what is meant for a target.
+// kcpEnforcedAPIs are the APIs that kcp itself acts on, with their kinds. They are never published under their own group:
+// kcp would obey an object that is meant for a target.
 var kcpEnforcedAPIs = map[schema.GroupResource]string{
 	{Resource: "resourcequotas"}: "ResourceQuota",
 	{Group: "admissionregistration.k8s.io", Resource: "mutatingwebhookconfigurations"}:     "MutatingWebhookConfiguration",
@@ -58,8 +58,8 @@ var kcpEnforcedAPIs = map[schema.GroupResource]string{
 	{Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicybindings"}: "ValidatingAdmissionPolicyBinding",
 }
 
-// unclaimableAPIs are the APIs that kcp serves in every workspace and that can neither be claimed for targets nor exported: the
-// hub's own events, and questions to the API server.
+// unclaimableAPIs are the APIs that kcp serves in every workspace and that the hub neither claims nor exports: events,
+// which the hub itself writes, and review requests to the API server.
 var unclaimableAPIs = map[schema.GroupResource]string{
 	{Resource: "events"}:                                                   "Event",
 	{Group: "events.k8s.io", Resource: "events"}:                           "Event",
@@ -71,23 +71,22 @@ var unclaimableAPIs = map[schema.GroupResource]string{
 	{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"}:      "SubjectAccessReview",
 }
 
-// kcpGroupSuffix is what the groups of kcp's own APIs end in.
+// kcpGroupSuffix is the suffix of the groups of kcp's own APIs.
 const kcpGroupSuffix = ".kcp.io"
 
-// hubAPIs are the APIs that the mailbox export has from the hub, with their kinds.
+// hubAPIs are the hub's own APIs in the mailbox export, with their kinds.
 var hubAPIs = map[schema.GroupResource]string{
 	edgev2alpha1.Resource("syncerconfigs"):   "SyncerConfig",
 	edgev2alpha1.Resource("edgesyncconfigs"): "EdgeSyncConfig",
 }
 
-// containers are the APIs whose objects take others with them when they go.
+// containers are the APIs whose objects contain other objects: deleting one deletes its contents.
 var containers = map[schema.GroupResource]struct{}{
 	{Resource: "namespaces"}: {},
 	{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}: {},
 }
 
-// NativeAPI returns the API of a resource that kcp serves by itself and that an export can claim; ok is false if it serves
-// none of that name.
+// NativeAPI returns the API that kcp itself serves and that an export can claim; ok is false if there is none of that name.
 func NativeAPI(resource synchubv1alpha1.ResourceDescriptor) (api API, ok bool) {
 	for group, native := range nativeKinds {
 		if group.Group == resource.Group && (resource.Resource == "" || resource.Resource == group.Resource) &&
@@ -104,12 +103,12 @@ func NativeAPI(resource synchubv1alpha1.ResourceDescriptor) (api API, ok bool) {
 	return API{}, false
 }
 
-// kcpEnforcedAPI returns which API that acts inside kcp itself has a name of the resource.
+// kcpEnforcedAPI returns the API that kcp acts on and that shares a name with the resource.
 func kcpEnforcedAPI(resource synchubv1alpha1.ResourceDescriptor) (schema.GroupResource, bool) {
 	return findAPI(kcpEnforcedAPIs, resource)
 }
 
-// servedByKCP returns which API that every workspace has by itself has a name of the resource.
+// servedByKCP returns the API of every workspace that shares a name with the resource.
 func servedByKCP(resource synchubv1alpha1.ResourceDescriptor) (schema.GroupResource, bool) {
 	if strings.HasSuffix(resource.Group, kcpGroupSuffix) {
 		return groupResourceOf(resource), true
@@ -127,7 +126,7 @@ func servedByKCP(resource synchubv1alpha1.ResourceDescriptor) (schema.GroupResou
 	return schema.GroupResource{}, false
 }
 
-// findAPI returns which of the known APIs, given with their kinds, has a name of the resource.
+// findAPI returns the known API that shares a name with the resource. The values of known are kinds.
 func findAPI(known map[schema.GroupResource]string, resource synchubv1alpha1.ResourceDescriptor) (schema.GroupResource, bool) {
 	for group, kind := range known {
 		if namesAPI(resource, group, kind) {
@@ -137,12 +136,12 @@ func findAPI(known map[schema.GroupResource]string, resource synchubv1alpha1.Res
 	return schema.GroupResource{}, false
 }
 
-// namesAPI tells whether one of the names of a resource is that of an API.
+// namesAPI reports whether the resource has the plural name or the kind of an API.
 func namesAPI(resource synchubv1alpha1.ResourceDescriptor, group schema.GroupResource, kind string) bool {
 	return resource.Group == group.Group && (resource.Resource == group.Resource || resource.Kind == kind)
 }
 
-// groupResourceOf names the resource, or if need be its kind.
+// groupResourceOf returns the resource with its plural name, or with its kind if the plural is not set.
 func groupResourceOf(resource synchubv1alpha1.ResourceDescriptor) schema.GroupResource {
 	return schema.GroupResource{Group: resource.Group, Resource: cmp.Or(resource.Resource, resource.Kind)}
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
-// parseSpec is the spec for a resource named as "group resource Kind version", where - stands for what is not said.
+// parseSpec returns the spec for a resource given as "group resource Kind version", where - stands for an empty name.
 func parseSpec(text string) synchubv1alpha1.PublishedResourceSpec {
 	parts := strings.Fields(text)
 	for i := range parts {
@@ -37,7 +37,7 @@ func parseSpec(text string) synchubv1alpha1.PublishedResourceSpec {
 
 const identity = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-// apiSourceOf is the way, or the error.
+// apiSourceOf returns the API source, or the error.
 func apiSourceOf(spec synchubv1alpha1.PublishedResourceSpec) string {
 	source, err := publishedresource.APISourceOf(&spec)
 	if err != nil {
@@ -55,7 +55,7 @@ func TestAPISourceOf(t *testing.T) {
 	)
 	for name, test := range map[string]struct {
 		resource string
-		// What follows for each source: the way, or part of the error.
+		// The result for each value of spec.api.source: the API source, or a part of the error.
 		auto, schema, claim string
 	}{
 		"a native by its resource":              {"- configmaps - -", claim, hide, claim},
@@ -106,7 +106,7 @@ func TestAPISourceOfProjections(t *testing.T) {
 	for name, test := range map[string]struct {
 		resource, identity string
 		projection         projection
-		// want is the way, or how the error begins.
+		// want is the API source, or a prefix of the error.
 		want string
 	}{
 		"another group":                         {"apps deployments - -", "", projection{Group: new("a.io")}, schema},
@@ -149,7 +149,7 @@ func TestAPISourceOfProjections(t *testing.T) {
 	}
 }
 
-// What the hub can only do with what it exports is refused for what it claims.
+// Claims refuse the fields that need a schema from the hub.
 func TestAPISourceOfFieldsThatNeedASchema(t *testing.T) {
 	claim, foreign, export := parseSpec("- configmaps - -"), parseSpec("a.io as - v1"), parseSpec("a.io as - v1")
 	foreign.API.IdentityHash = identity

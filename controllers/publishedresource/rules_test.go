@@ -28,7 +28,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
-// richSpec is a spec with one of each rule.
+// richSpec returns a spec with one of each rule.
 func richSpec() spec {
 	spec := parseSpec("example.com widgets - -")
 	spec.Filter = &synchubv1alpha1.Filter{CEL: "self.spec.x > 1"}
@@ -64,7 +64,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// All that is wrong is said at once, each with its field.
+// The error names all invalid fields at once.
 func TestErrorsNameTheirFields(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*spec)
@@ -108,7 +108,7 @@ func TestErrorsNameTheirFields(t *testing.T) {
 	}
 }
 
-// A PublishedResource that means what it meant yields a value that is equal, so that nothing is started anew.
+// Specs with the same rules compile to equal values, so that no controller restarts.
 func TestEqualMeaningIsEqual(t *testing.T) {
 	compiler := publishedresource.NewCompiler()
 	compile := func(name string, created int64, spec spec) objectsync.Resource {
@@ -157,7 +157,7 @@ func TestEqualMeaningIsEqual(t *testing.T) {
 	}
 }
 
-// What mailboxes serve makes a difference.
+// The versions that mailboxes serve are a part of the compiled rules.
 func TestOtherVersions(t *testing.T) {
 	compiler, spec := publishedresource.NewCompiler(), richSpec()
 	api := exported(t, spec)

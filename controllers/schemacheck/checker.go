@@ -31,63 +31,62 @@ import (
 	"github.com/synchub-dev/synchub/provider/discovery"
 )
 
-// Schema is what mailboxes have of a resource from the hub.
+// Schema is the schema of a resource that the hub publishes to mailboxes.
 type Schema struct {
-	// Name is that of the APIResourceSchema, whose content never changes; Version is the one that is synced.
+	// Name is that of the APIResourceSchema, whose content never changes. Version is the version that is synced.
 	Name, Version string
 	// OpenAPI is the schema of the version. It must not be changed.
 	OpenAPI *apiextensionsv1.JSONSchemaProps
-	// Kept is what it keeps of an object.
+	// Kept prunes the fields of an object that the schema does not keep.
 	Kept *transform.Pruner
-	// WarnOnly is true if objects are to be synced whether or not all fit.
+	// WarnOnly is true if objects are to be synced even if some of them do not fit.
 	WarnOnly bool
 }
 
-// ID tells it from all others of its resource.
+// ID identifies the schema among those of its resource.
 func (s Schema) ID() string { return s.Name + "/" + s.Version }
 
-// Resource is a resource that is to be compared.
+// Resource is a resource to compare.
 type Resource struct {
 	Schema Schema
-	// Target is what the resource is on the target, and Kind its kind there.
+	// Target is the resource on the target, and Kind its kind there.
 	Target schema.GroupVersionResource
 	Kind   string
-	// TrustedUntil is until when it need not be compared for the first time, since it is known otherwise that objects fit; zero if it
-	// is not.
+	// TrustedUntil delays the first comparison, because objects are known to fit from an earlier one; zero if they are not.
 	TrustedUntil time.Time
 }
 
-// isSameCheck tells whether a comparison would be the same.
+// isSameCheck reports whether both resources need the same comparison.
 func (w Resource) isSameCheck(other Resource) bool {
 	return w.Target == other.Target && w.Kind == other.Kind && w.Schema.Name == other.Schema.Name && w.Schema.Version == other.Schema.Version
 }
 
-// maxCachedResults are how many pairs of schemas the answer is remembered of.
+// maxCachedResults is for how many pairs of schemas the result is cached.
 const maxCachedResults = 4096
 
-// Checker compares what mailboxes have with what targets serve. All targets share one.
+// Checker compares the schemas of mailboxes with those of targets. All targets share one; it is safe for concurrent use.
 type Checker struct {
 	documents *discovery.OpenAPICache
 	results   *lru.Cache
 }
 
-// NewChecker returns a checker that remembers nothing.
+// NewChecker returns a checker with an empty cache.
 func NewChecker(clock clock.PassiveClock) *Checker {
 	return &Checker{documents: discovery.NewOpenAPICache(clock), results: lru.New(maxCachedResults)}
 }
 
-// NewSession begins to look at a target. What is asked of it once is not asked again in the same look.
+// NewSession returns a session for a target. A session does not repeat a request.
 func (c *Checker) NewSession(target rest.Interface) *Session {
 	return &Session{checker: c, reader: c.documents.NewSchemaReader(target)}
 }
 
-// Session is one look at a target.
+// Session is a series of comparisons with one target.
 type Session struct {
 	checker *Checker
 	reader  *discovery.SchemaReader
 }
 
-// WorkDuration returns for how long schemas were read and compared, without the time that the target took to answer.
+// WorkDuration returns how long the session read and compared schemas, without the time that it waited for the target.
 func (l *Session) WorkDuration() time.Duration { return l.reader.WorkDuration() }
 
 // Check compares one resource. The error says why the target could not be asked.
@@ -108,7 +107,7 @@ func (l *Session) Check(ctx context.Context, desired Resource) (State, error) {
 	if err != nil {
 		state, known := stateForError(err, desired.Target.Version)
 		if known {
-			err = nil // it would be the same the next time
+			err = nil // the next request would return the same
 		}
 		return state, err
 	}
@@ -125,7 +124,7 @@ func (l *Session) Check(ctx context.Context, desired Resource) (State, error) {
 	return state, nil
 }
 
-// withoutStatus returns the schema of what goes down: the status never does.
+// withoutStatus returns the schema without the status, which is never downsynced.
 func withoutStatus(s *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
 	if _, ok := s.Properties["status"]; !ok {
 		return s

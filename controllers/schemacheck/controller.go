@@ -34,34 +34,35 @@ import (
 )
 
 const (
-	// debounceDelay is how long a definition that changes is left alone before it is looked at.
+	// debounceDelay is the delay from an event of a CRD to the comparison.
 	debounceDelay = 200 * time.Millisecond
 	// checkTimeout bounds all requests for one resource.
 	checkTimeout = 30 * time.Second
-	// What could not be asked is asked again after firstRetry, then each time twice as late, up to lastRetry.
+	// A comparison that failed for lack of an answer is retried after minRetryDelay. The delay doubles each time, up to
+	// maxRetryDelay.
 	minRetryDelay = time.Second
 	maxRetryDelay = 5 * time.Minute
-	// A target may have schemas compared for workAtOnce, which is enough for hundreds, and then for one workShare of the time:
-	// one whose definitions change all the time takes a twentieth of one processor.
+	// The comparisons for a target may take workBurst of processor time, which suffices for hundreds, and then one workDivisor-th
+	// of the time. So a target whose CRDs change all the time takes a twentieth of one processor.
 	workBurst   = 10 * time.Second
 	workDivisor = 20
-	// resyncInterval is how often all is compared when nothing tells of a change, give or take lookJitter of it: built-in kinds
-	// change with an upgrade, and of what is granted nobody tells.
+	// resyncInterval is how often all resources are compared without an event, jittered by resyncJitter. Built-in kinds change
+	// only with an upgrade, and no event tells of that or of changed permissions.
 	resyncInterval = 10 * time.Minute
 	resyncJitter   = 0.2
 )
 
-// Options are what a keeper needs.
+// Options are the dependencies of a [Controller].
 type Options struct {
 	Connection *targets.Connection
 	Checker    *Checker
-	// OnChange is called when a state changed. It must return at once.
+	// OnChange is called when a state changed. It must not block.
 	OnChange func()
 	Clock    clock.Clock
 	Log      logr.Logger
 }
 
-// Controller knows which resources fit into one target. Create it with [New] and run it with [Keeper.Run].
+// Controller determines which resources fit into one target. Create it with [New] and run it with [Controller.Run].
 type Controller struct {
 	Options
 	limiter workqueue.TypedRateLimiter[schema.GroupResource]
@@ -72,18 +73,18 @@ type Controller struct {
 	entries map[schema.GroupResource]*entry
 }
 
-// entry is a resource that is compared. It is named as in mailboxes.
+// entry is the state of a resource that is compared. Its key is the mailbox resource.
 type entry struct {
 	resource Resource
 	state    State
-	// due is when to compare it.
+	// due is when to compare the resource.
 	due time.Time
-	// unblocked is closed once there is no reason, or no way to find one, to hold back objects.
+	// unblocked is closed once no reason is known to hold back objects, or none can be determined.
 	unblocked   chan struct{}
 	isUnblocked bool
 }
 
-// New returns a keeper for which nothing is wanted yet.
+// New returns a controller without any resource to compare.
 func New(options Options) *Controller {
 	return &Controller{
 		Options: options,
@@ -93,8 +94,8 @@ func New(options Options) *Controller {
 	}
 }
 
-// SetResources makes exactly these the resources that are compared. It costs nothing for what is as it was. What was known of a
-// resource holds until it has been compared anew.
+// SetResources replaces the set of resources to compare. It does no work for unchanged resources. The known state of a resource stays
+// valid until the resource has been compared again.
 func (k *Controller) SetResources(desired map[schema.GroupResource]Resource) {
 	k.lock.Lock()
 	defer k.lock.Unlock()
@@ -107,7 +108,7 @@ func (k *Controller) SetResources(desired map[schema.GroupResource]Resource) {
 	for resource, one := range desired {
 		found, ok := k.entries[resource]
 		switch {
-		// Each version has a schema of its own.
+		// Each version has its own schema.
 		case !ok, found.resource.Target != one.Target:
 			pending := State{SyncedResourceState: edgev2alpha1.SyncedResourcePending, Reason: ReasonPending, Message: "The target was not looked at yet."}
 			k.entries[resource] = &entry{resource: one, state: pending, due: one.TrustedUntil, unblocked: make(chan struct{})}
@@ -119,7 +120,7 @@ func (k *Controller) SetResources(desired map[schema.GroupResource]Resource) {
 	k.alarm.Ring()
 }
 
-// State returns what is known of a resource; ok is false if it was not compared yet.
+// State returns the known state of a resource. ok is false if the resource has not been compared yet.
 func (k *Controller) State(resource schema.GroupResource) (state State, ok bool) {
 	k.lock.Lock()
 	defer k.lock.Unlock()
@@ -130,8 +131,8 @@ func (k *Controller) State(resource schema.GroupResource) (state State, ok bool)
 	return found.state, true
 }
 
-// Unblocked is closed once the resource was compared and nothing speaks against writing its objects, or once the target failed to
-// answer: a schema that cannot be read holds up nothing. It is nil if the resource is not compared.
+// Unblocked returns a channel that closes once the resource was compared and its objects may be written. It also closes once the
+// target failed to answer, because an unreadable schema must not block objects. It returns nil if the resource is not compared.
 func (k *Controller) Unblocked(resource schema.GroupResource) <-chan struct{} {
 	k.lock.Lock()
 	defer k.lock.Unlock()
@@ -141,7 +142,7 @@ func (k *Controller) Unblocked(resource schema.GroupResource) <-chan struct{} {
 	return nil
 }
 
-// Run compares until ctx ends.
+// Run compares resources until ctx ends.
 func (k *Controller) Run(ctx context.Context) {
 	defer k.Connection.Subscribe(targets.Listener{OnCRD: k.onCRDChanged, OnSynced: k.recheckAll})()
 	for k.waitUntilUp(ctx) {
@@ -158,7 +159,7 @@ func (k *Controller) Run(ctx context.Context) {
 	}
 }
 
-// pause waits, whatever happens.
+// pause waits for the given time or until ctx ends. Unlike alarm.Sleep, no event ends it.
 func (k *Controller) pause(ctx context.Context, pause time.Duration) {
 	if pause <= 0 {
 		return
@@ -169,20 +170,21 @@ func (k *Controller) pause(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// workBudget is how much of a processor was used lately.
+// workBudget limits the processor time for comparisons.
 type workBudget struct {
 	used time.Duration
 	at   time.Time
 }
 
-// spend notes what was used up to now, and returns for how long nothing more may be.
+// spend adds used processor time, and returns how long to pause before more may be used.
 func (a *workBudget) spend(used time.Duration, now time.Time) (pause time.Duration) {
 	a.used = max(0, a.used-now.Sub(a.at)/workDivisor) + used
 	a.at = now
 	return max(0, a.used-workBurst) * workDivisor
 }
 
-// waitUntilUp returns when the target is up; false if ctx ended before. What comes back may serve something else.
+// waitUntilUp blocks until the target is up, and returns false if ctx ended before. After a wait it makes the resources due
+// again, because the target may serve other schemas now.
 func (k *Controller) waitUntilUp(ctx context.Context) bool {
 	if k.Connection.IsUp() {
 		return ctx.Err() == nil
@@ -194,7 +196,7 @@ func (k *Controller) waitUntilUp(ctx context.Context) bool {
 	return true
 }
 
-// nextDue returns what to compare now, or for how long there is nothing to do; zero for until something happens.
+// nextDue returns the resources to compare now, or else the delay until the next one is due; zero if none is without an event.
 func (k *Controller) nextDue() (due map[schema.GroupResource]Resource, wait time.Duration) {
 	k.lock.Lock()
 	defer k.lock.Unlock()
@@ -229,7 +231,7 @@ func (k *Controller) check(ctx context.Context, session *Session, resource schem
 	}
 }
 
-// scheduleResync puts off the next comparison; what happens during this one brings it forward again.
+// scheduleResync schedules the next periodic comparison, before this one starts: an event during this one makes it due earlier.
 func (k *Controller) scheduleResync(resource schema.GroupResource) {
 	k.lock.Lock()
 	defer k.lock.Unlock()
@@ -239,7 +241,7 @@ func (k *Controller) scheduleResync(resource schema.GroupResource) {
 	}
 }
 
-// setResult takes over what was found, and tells whether that changed anything. What could not be found out leaves what was known.
+// setResult stores the result of a comparison, and reports whether it changed the state. After an error the known state stays.
 func (k *Controller) setResult(resource schema.GroupResource, desired Resource, state State, err error) (changed bool) {
 	k.lock.Lock()
 	defer k.lock.Unlock()
@@ -264,20 +266,20 @@ func (k *Controller) setResult(resource schema.GroupResource, desired Resource, 
 	return changed
 }
 
-// dueBy makes the entry due at a time, unless it is earlier.
+// dueBy makes the entry due at the given time, unless it is due earlier.
 func (e *entry) dueBy(due time.Time) {
 	if due.Before(e.due) {
 		e.due = due
 	}
 }
 
-// onCRDChanged is called when the definition of a resource of the target came, changed or went.
+// onCRDChanged is called when the CRD of a target resource was created, changed or deleted.
 func (k *Controller) onCRDChanged(defined schema.GroupResource) {
 	k.recheck(func(entry *entry) bool { return entry.resource.Target.GroupResource() == defined })
 }
 
-// recheckAll is called when changes begin to be told, and when the target is back. What is trusted and
-// was not compared yet waits for its time.
+// recheckAll is called when the watch of CRDs has started, and when the target is up again. A trusted resource that was not
+// compared yet waits for its time.
 func (k *Controller) recheckAll() {
 	k.recheck(func(entry *entry) bool {
 		return entry.state.Reason != ReasonPending || entry.resource.TrustedUntil.IsZero()

@@ -24,7 +24,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// What is known to fit is first compared when that is not trusted any more, or when the target tells of a change.
+// A trusted resource is first compared when the trust ends, or when the target reports a change.
 func TestTrustedResourcesAreComparedLater(t *testing.T) {
 	widgets := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 	for name, test := range map[string]struct {
@@ -56,7 +56,7 @@ func TestTrustedResourcesAreComparedLater(t *testing.T) {
 	}
 }
 
-// Each version has a schema of its own, so another version is compared before anything is written.
+// Each version has its own schema, so another version is compared before anything is written.
 func TestAnotherVersionIsNotKnown(t *testing.T) {
 	keeper := New(Options{Clock: clocktesting.NewFakeClock(time.Unix(1000, 0))})
 	group := schema.GroupResource{Group: "example.org", Resource: "widgets"}

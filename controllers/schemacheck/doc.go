@@ -14,13 +14,15 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package schemacheck finds out, for each target, whether objects of mailboxes fit into what the target serves.
+// Package schemacheck finds out, for each target, whether mailbox objects fit into the APIs that the target serves.
 //
-// A [Checker], shared by all targets, compares the schema that mailboxes have with that of the target and remembers the
-// answer by both contents: a fleet of equal clusters is compared once. A [Controller] does so for one target, one resource at a
-// time: when a resource is wanted, when its published schema changed, when the target tells of its definition, comes back or
-// is connected anew, and once in a while for what changes without a sign. No object and no event costs anything.
+// A [Checker], shared by all targets, compares the schema that mailboxes have with that of the target. It caches the result by both
+// contents, so a fleet of equal clusters is compared once. A [Controller] does so for one target, one resource at a time.
+// It compares a resource that is newly desired, whose published schema changed, or whose CRD on the target changed. It compares all
+// when the target comes up or has a new connection. For changes without an event it also compares periodically. Objects and their
+// events cost nothing here.
 //
-// What mailboxes do not have from the hub is not compared. A kind that kcp serves by itself is the same Go type on both
-// sides, whose validation is in no schema; and the schema of another export is not for the hub to read.
+// The package compares only schemas that the hub publishes. A kind that kcp serves itself is the same Go type on both sides, and its
+// validation is in no schema. The hub cannot read the schemas of other exports. Package syncmanager runs the Controllers, and acts on
+// their [State]s.
 package schemacheck

@@ -49,7 +49,7 @@ import (
 
 const (
 	startLimit = 5 * time.Minute
-	// patience is how long a test waits for what must happen.
+	// patience is how long a test waits for an expected event.
 	patience = 3 * time.Minute
 )
 
@@ -87,7 +87,7 @@ func run(m *testing.M) (code int, err error) {
 	return code, os.RemoveAll(dir)
 }
 
-// counter notes the paths that were asked for.
+// counter records the paths of requests.
 type counter struct {
 	lock  sync.Mutex
 	paths []string
@@ -119,7 +119,7 @@ func countingClient(t *testing.T) (rest.Interface, *counter) {
 	return client.RESTClient(), counter
 }
 
-// resourceFor returns what mailboxes get by a definition.
+// resourceFor returns the resource that mailboxes get from a CRD.
 func resourceFor(t *testing.T, spec *synchubv1alpha1.PublishedResourceSpec, definition *apiextensionsv1.CustomResourceDefinition) schemacheck.Resource {
 	t.Helper()
 	exported, err := publishedresource.BuildSchema(t.Context(), spec, definition)
@@ -137,7 +137,7 @@ func resourceFor(t *testing.T, spec *synchubv1alpha1.PublishedResourceSpec, defi
 	}
 }
 
-// defaultResources returns what the chart publishes with schemas of its own.
+// defaultResources returns the resources that the chart publishes with its own schemas.
 func defaultResources(t *testing.T) (all []schemacheck.Resource) {
 	t.Helper()
 	root, err := framework.RepositoryRoot()
@@ -174,7 +174,7 @@ func read(t *testing.T, file string, into any) {
 	}
 }
 
-// All that the chart publishes fits into the cluster that it is made for, and a second equal cluster costs next to nothing.
+// All resources of the chart fit into the Kubernetes version that the chart is made for. A second equal cluster costs almost nothing.
 func TestDefaultResourcesAreCompatible(t *testing.T) {
 	checker := schemacheck.NewChecker(clock.RealClock{})
 	all := defaultResources(t)
@@ -242,7 +242,7 @@ func connect(t *testing.T) (connection *targets.Connection) {
 	return connection
 }
 
-// What a target serves is compared again whenever its definition changes.
+// A resource is compared again whenever its CRD on the target changes.
 func TestControllerFollowsTheCRD(t *testing.T) {
 	g := NewWithT(t)
 	var definition apiextensionsv1.CustomResourceDefinition

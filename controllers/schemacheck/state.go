@@ -31,41 +31,42 @@ import (
 
 // Reasons of a [State].
 const (
-	// ReasonPending: the target was not compared yet; ReasonNotAnswered: it could not be.
+	// ReasonPending: the schemas were not compared yet. ReasonNotAnswered: the target did not answer.
 	ReasonPending     = "Pending"
 	ReasonNotAnswered = "NotAnswered"
-	// ReasonCompatible: every object of the mailbox fits.
+	// ReasonCompatible: every object that the mailbox accepts fits.
 	ReasonCompatible = "Compatible"
-	// ReasonOlderAPI: a built-in kind of the target lacks what the mailbox's has. Objects that use it are refused one by one.
+	// ReasonOlderAPI: a built-in kind of the target lacks fields or values of the mailbox's. The target refuses the objects that
+	// use them, one by one.
 	ReasonOlderAPI = "OlderAPI"
-	// ReasonNotCompared: there is nothing to compare.
+	// ReasonNotCompared: there are no two schemas to compare.
 	ReasonNotCompared = "NotCompared"
-	// ReasonSchemaIncompatible: there are objects of the mailbox that do not fit.
+	// ReasonSchemaIncompatible: the mailbox accepts objects that do not fit.
 	ReasonSchemaIncompatible = "SchemaIncompatible"
-	// ReasonSchemaTooLarge: the target's schema is beyond a limit, so that it is not compared.
+	// ReasonSchemaTooLarge: the target's schema exceeds a limit, so it is not compared.
 	ReasonSchemaTooLarge = "SchemaTooLarge"
-	// ReasonNotServed and ReasonVersionNotServed: the target does not serve the resource, or not in this version.
+	// ReasonNotServed: the target does not serve the resource. ReasonVersionNotServed: it serves the resource in other versions.
 	ReasonNotServed        = "NotServed"
 	ReasonVersionNotServed = "VersionNotServed"
-	// ReasonForbidden: the target does not let the hub find out, or use the resource.
+	// ReasonForbidden: the target does not let the hub read the schema, or use the resource.
 	ReasonForbidden = "Forbidden"
 )
 
-// State says whether objects of one resource fit into a target. The zero value says that it is not known.
+// State says whether objects of one resource fit into a target. The zero value means that this is not known.
 type State struct {
 	edgev2alpha1.SyncedResourceState
-	// Reason is a constant; Message is a sentence for people.
+	// Reason is one of the Reason constants. Message is a sentence for users.
 	Reason, Message string
-	// Schema is the [Schema.ID] of what was compared, empty if nothing was.
+	// Schema is the [Schema.ID] of the compared schema, empty if none was compared.
 	Schema string
 }
 
-// IsSchemaIncompatible tells whether objects of the mailbox do not fit, so that by default none is written.
+// IsSchemaIncompatible reports whether mailbox objects do not fit, so that by default the hub writes none of them.
 func (s State) IsSchemaIncompatible() bool {
 	return IsSchemaIncompatible(s.SyncedResourceState, s.Reason)
 }
 
-// IsSchemaIncompatible tells the same of a state that was recorded.
+// IsSchemaIncompatible reports the same for a recorded state and reason.
 func IsSchemaIncompatible(state edgev2alpha1.SyncedResourceState, reason string) bool {
 	return state == edgev2alpha1.SyncedResourceIncompatible && (reason == ReasonSchemaIncompatible || reason == ReasonSchemaTooLarge)
 }
@@ -78,7 +79,7 @@ func incompatible(reason, message string) State {
 	return State{SyncedResourceState: edgev2alpha1.SyncedResourceIncompatible, Reason: reason, Message: message}
 }
 
-// NotCompared is the state of what mailboxes do not have from the hub.
+// NotCompared returns the state of a resource whose schema the hub does not publish. native is true if kcp itself serves the kind.
 func NotCompared(native bool) State {
 	if native {
 		return accepted(ReasonNotCompared, "kcp serves this kind by itself, as the target does; there are no schemas to compare.")
@@ -87,13 +88,13 @@ func NotCompared(native bool) State {
 }
 
 const (
-	// maxListedFindings are how many a message names, shownLength how long it may be.
+	// maxListedFindings is how many findings a message names, maxFindingsLength how many characters they may take.
 	maxListedFindings = 5
 	maxFindingsLength = 1024
 )
 
-// stateForFindings tells what findings mean. In a built-in kind the target is older than the schema that mailboxes have, if it lacks
-// fields or values: that is said, but no reason to hold back all the objects that use none of them.
+// stateForFindings returns the state that findings lead to. For a built-in kind, missing fields or values mean that the target is older
+// than the mailbox's schema. The message then says so, but that is no reason to hold back the objects that use none of them.
 func stateForFindings(findings []compatibility.Finding, builtIn bool) State {
 	var serious []compatibility.Finding
 	for _, finding := range findings {
@@ -130,8 +131,8 @@ var notAnsweredState = State{
 	SyncedResourceState: edgev2alpha1.SyncedResourcePending, Reason: ReasonNotAnswered, Message: "The target could not be asked for its schema; it is asked again.",
 }
 
-// stateForError tells what an error of the target means that was asked about the version in use; ok is false if it may answer otherwise
-// when it is asked again.
+// stateForError returns the state that an error of the target leads to; used is the version that the hub asked about. ok is false if
+// the target may answer otherwise to another request.
 func stateForError(err error, used string) (state State, ok bool) {
 	version, otherVersion := errors.AsType[*discovery.VersionNotServedError](err)
 	unusable, isUnusable := errors.AsType[*discovery.UnusableError](err)

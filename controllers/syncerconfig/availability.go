@@ -36,18 +36,20 @@ import (
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 )
 
-// UnavailableEntry is an entry of a config that cannot work now. It does as soon as what it lacks is there.
+// UnavailableEntry is an entry of a config that cannot work now. It works as soon as the missing API or permission is
+// there.
 type UnavailableEntry struct {
-	// Field is the entry's path in the config, Resource what it names there.
+	// Field is the path of the entry in the config, and Resource is the name of the resource in the entry.
 	Field, Resource string
-	// Reason is [ReasonNotPublished], [edgev2alpha1.ReasonNamingConflict], [sync.ReasonNotServed], [sync.ReasonForbidden],
-	// [ReasonNotVisible], [compatibility.ReasonVersionNotServed], [compatibility.ReasonSchema] or one of package boundary.
+	// Reason is [ReasonNotPublished], [edgev2alpha1.ReasonNamingConflict], [objectsync.ReasonNotServed],
+	// [objectsync.ReasonForbidden], [ReasonNotVisible], [schemacheck.ReasonVersionNotServed],
+	// [schemacheck.ReasonSchemaIncompatible] or a reason of package policy.
 	Reason string
-	// Message is what the target or the hub says about it, empty if it is not published.
+	// Message is the message of the target or the hub; empty if the resource is not published.
 	Message string
 }
 
-// String returns how the shortfall stands in a message.
+// String returns the entry as messages name it.
 func (s UnavailableEntry) String() string {
 	text := fmt.Sprintf("%s (%s)", s.Field, s.Resource)
 	if s.Message != "" {
@@ -56,30 +58,31 @@ func (s UnavailableEntry) String() string {
 	return text
 }
 
-// Availability is what there is for entries to name.
+// Availability describes the APIs that entries of configs can name.
 type Availability struct {
-	// Published are the resources that mailboxes have.
+	// Published are the published resources.
 	Published []objectsync.Resource
-	// Targets are the target's resources that each of them is synced with, and Unavailable those of them that the target
-	// does not give.
+	// Targets are the target's resources that each published resource is synced with. Unavailable are those of them that
+	// the target does not serve or does not permit.
 	Targets     map[schema.GroupResource][]objectsync.TargetAPI
 	Unavailable map[schema.GroupResource][]objectsync.UnavailableResource
-	// CRDs are those that the hub gives the target, by what they define.
+	// CRDs are the CRDs that the hub installs on the target, by the resource that a CRD defines.
 	CRDs map[schema.GroupResource]crd.State
-	// Namespaces says which namespaces of the target may be used.
+	// Namespaces decides which namespaces of the target the hub may use.
 	Namespaces *policy.NamespacePolicy
-	// MissingAPIs are those that this mailbox does not have all the same, and Hidden those of which the hub does not see the objects
-	// there, with why.
+	// MissingAPIs are the published APIs that this mailbox does not have. Hidden are the resources that the hub cannot list
+	// in the mailbox, with the reason.
 	MissingAPIs syncmanager.MissingAPIs
 	Hidden      map[schema.GroupResource]string
-	// InitialSyncPending are those of which not all has been tried that was there when they began to be synced.
+	// InitialSyncPending are the resources of which some objects that existed at the start have not been tried yet.
 	InitialSyncPending map[schema.GroupResource]bool
 }
 
-// UnavailableEntries returns which entries of a config cannot work now, and why. The conversions are the config's.
+// UnavailableEntries returns the entries of a config that cannot work now, with the reasons. The conversions are those of
+// the config.
 func (s Availability) UnavailableEntries(entries []selection.Entry, conversions []conversion.Conversion) []UnavailableEntry {
 	var shortfalls []UnavailableEntry
-	// With conversions one entry of a config is compiled to several.
+	// With conversions, the matcher has several entries for one entry of the config.
 	reported := map[UnavailableEntry]bool{}
 	for _, entry := range entries {
 		named, unavailable := s.checkEntry(entry, conversions)
@@ -97,7 +100,8 @@ func (s Availability) UnavailableEntries(entries []selection.Entry, conversions 
 	return shortfalls
 }
 
-// checkEntry tells whether an entry names anything that is published, and what of that is not to be had on the target.
+// checkEntry reports whether an entry names a published resource, and returns the resources that are not available on the
+// target.
 func (s Availability) checkEntry(entry selection.Entry, conversions []conversion.Conversion) (named bool, unavailable []UnavailableEntry) {
 	for _, resource := range s.Published {
 		if resource.RelatedOnly {
@@ -109,7 +113,7 @@ func (s Availability) checkEntry(entry selection.Entry, conversions []conversion
 			unavailable = append(unavailable, s.deniedUpsync(entry, resource, target)...)
 		}
 		if len(matching) > 0 && s.MissingAPIs.Has(resource.GroupResource()) {
-			// "*" means what there is.
+			// "*" selects the APIs that exist.
 			if !isWildcard(entry) {
 				unavailable = append(unavailable, UnavailableEntry{Resource: entryName(entry), Reason: edgev2alpha1.ReasonNamingConflict})
 			}
@@ -124,14 +128,14 @@ func (s Availability) checkEntry(entry selection.Entry, conversions []conversion
 	return named, unavailable
 }
 
-// unavailableOnTarget returns what the target does not give of a resource, as which an entry means these of the target.
+// unavailableOnTarget returns the unavailable resources of the target among those that an entry matches.
 func (s Availability) unavailableOnTarget(entry selection.Entry, resource objectsync.Resource, matching []objectsync.TargetAPI) (short []UnavailableEntry) {
 	for _, unavailable := range s.Unavailable[resource.GroupResource()] {
-		// It is told where the conversion stands.
+		// DeniedConversion reports these.
 		if unavailable.IsDenied() {
 			continue
 		}
-		// "*" means what there is; that a target has less than what is published is no fault of the config.
+		// "*" selects the APIs that exist; it is no fault of the config that the target serves fewer than are published.
 		if isWildcard(entry) && (unavailable.Reason == objectsync.ReasonNotServed || unavailable.Reason == schemacheck.ReasonVersionNotServed) {
 			continue
 		}
@@ -146,10 +150,10 @@ func (s Availability) unavailableOnTarget(entry selection.Entry, resource object
 	return short
 }
 
-// isIncomplete tells whether there is something of which the hub does not see all, or has not tried all.
+// isIncomplete reports whether some resource is hidden or its initial sync is pending.
 func (s Availability) isIncomplete() bool { return len(s.Hidden) > 0 || len(s.InitialSyncPending) > 0 }
 
-// IsInitialSyncPending tells whether entries of a config name something of which not all has been tried yet.
+// IsInitialSyncPending reports whether entries of a config name a resource whose initial sync is pending.
 func (s Availability) IsInitialSyncPending(entries []selection.Entry, conversions []conversion.Conversion) bool {
 	for _, resource := range s.Published {
 		if resource.RelatedOnly || !s.InitialSyncPending[resource.GroupResource()] {
@@ -162,8 +166,8 @@ func (s Availability) IsInitialSyncPending(entries []selection.Entry, conversion
 	return false
 }
 
-// deniedUpsync returns what an entry asks to bring up from a resource of the target and may not have. What "*" stands for is what
-// there is to have.
+// deniedUpsync returns the resources and namespaces that an upsync entry names and that the policy denies. "*" is never
+// denied: it selects only the namespaces that are allowed.
 func (s Availability) deniedUpsync(entry selection.Entry, resource objectsync.Resource, target objectsync.TargetAPI) (unavailable []UnavailableEntry) {
 	if !entry.Up {
 		return nil
@@ -184,7 +188,7 @@ func (s Availability) deniedUpsync(entry selection.Entry, resource objectsync.Re
 	return unavailable
 }
 
-// namespacesOf returns the namespaces that an entry names, in which the objects are, or which they are.
+// namespacesOf returns the namespaces that an entry names: those of its objects or, for namespaces, the objects themselves.
 func namespacesOf(entry selection.Entry, resource objectsync.Resource, target objectsync.TargetAPI) []string {
 	switch {
 	case target.GroupResource() == schema.GroupResource{Resource: "namespaces"}:
@@ -196,7 +200,7 @@ func namespacesOf(entry selection.Entry, resource objectsync.Resource, target ob
 	}
 }
 
-// DeniedConversion returns what a conversion of a config may not do.
+// DeniedConversion returns the resources that a conversion of a config may not produce.
 func (s Availability) DeniedConversion(field string, converted conversion.Conversion) (unavailable []UnavailableEntry) {
 	up, down := converted.Upstream, converted.Downstream
 	for _, resource := range s.Published {
@@ -215,7 +219,8 @@ func (s Availability) DeniedConversion(field string, converted conversion.Conver
 	return unavailable
 }
 
-// unavailableMessage returns why something is not to be had. Where the hub itself brings the definition, it knows best.
+// unavailableMessage returns why a resource is not available. If the hub installs the CRD itself, the state of the CRD is
+// the better explanation.
 func (s Availability) unavailableMessage(unavailable objectsync.UnavailableResource) string {
 	state, ok := s.CRDs[unavailable.GroupResource]
 	if ok && !state.Ready && unavailable.Reason == objectsync.ReasonNotServed {
@@ -224,11 +229,11 @@ func (s Availability) unavailableMessage(unavailable objectsync.UnavailableResou
 	return strings.TrimSpace(unavailable.Message)
 }
 
-// matchingTargets returns the target's resources that an entry means by a published resource, none if it does not speak of it.
+// matchingTargets returns the target's resources that an entry matches for a published resource, or none.
 func (s Availability) matchingTargets(entry selection.Entry, resource objectsync.Resource, conversions []conversion.Conversion) []objectsync.TargetAPI {
 	switch {
 	case entry.Up:
-		// It is named as on the target; what no conversion makes is called there as the PublishedResource says.
+		// An upsync entry uses the names on the target. Without a conversion, these are the names in the PublishedResource.
 		all, own := s.convertedTargets(resource, conversions), resource.TargetAPI()
 		return slices.DeleteFunc(append(all, own), func(target objectsync.TargetAPI) bool {
 			if target.GroupResource() == own.GroupResource() && slices.Contains(resource.TargetVersions(), entry.Version) {
@@ -243,12 +248,12 @@ func (s Availability) matchingTargets(entry selection.Entry, resource objectsync
 	}
 }
 
-// mailboxAPI is what a published resource is in mailboxes.
+// mailboxAPI returns the names of a published resource in mailboxes.
 func mailboxAPI(resource objectsync.Resource) objectsync.TargetAPI {
 	return objectsync.TargetAPI{GroupVersionResource: resource.GroupVersionResource, Kind: resource.Kind}
 }
 
-// convertedTargets returns what the conversions make of a published resource.
+// convertedTargets returns the target's resources that the conversions produce from a published resource.
 func (s Availability) convertedTargets(resource objectsync.Resource, conversions []conversion.Conversion) (all []objectsync.TargetAPI) {
 	for _, conversion := range conversions {
 		upstream := conversion.Upstream
@@ -257,14 +262,14 @@ func (s Availability) convertedTargets(resource objectsync.Resource, conversions
 		}
 		all = append(all, s.converted(resource, conversion.Downstream))
 		if matchesPattern(upstream.Namespace, "") && matchesPattern(upstream.Name, "") {
-			// It speaks of every object, and so leaves none to the conversions that follow.
+			// The pattern matches every object, so later conversions have no effect.
 			return all
 		}
 	}
 	return append(all, resource.TargetAPI())
 }
 
-// withoutVersion returns an entry that leaves the version open.
+// withoutVersion returns a copy of the entry that matches any version.
 func withoutVersion(entry selection.Entry) selection.Entry {
 	entry.Version = ""
 	return entry
@@ -286,13 +291,13 @@ func (s Availability) converted(resource objectsync.Resource, downstream convers
 			return made
 		}
 	}
-	// Nobody has asked the target yet; this guess is wrong for the oddest names only.
+	// The plural is not discovered yet; the guess is wrong only for very unusual names.
 	guess, _ := meta.UnsafeGuessKindToResource(made.GroupVersion().WithKind(made.Kind))
 	made.Resource = guess.Resource
 	return made
 }
 
-// matchesPattern tells whether a part of a pattern is the value or stands for any.
+// matchesPattern reports whether a part of a pattern is the value or a wildcard.
 func matchesPattern(pattern, value string) bool {
 	return pattern == value || pattern == "" || pattern == edgev2alpha1.Wildcard
 }
@@ -306,15 +311,15 @@ func isWildcard(entry selection.Entry) bool {
 	return entry.Resource == selection.All || entry.Kind == selection.All
 }
 
-// entryName returns what an entry names, as it stands there.
+// entryName returns the names in an entry as the config writes them.
 func entryName(entry selection.Entry) string {
 	return strings.TrimSpace(strings.Trim(entry.Group+"/"+entry.Version, "/") + " " + entry.Resource + entry.Kind)
 }
 
-// entryNameOnTarget returns what an entry names, and what that is on the target if it is called otherwise there.
+// entryNameOnTarget returns the names in an entry, with the name on the target if that differs.
 func entryNameOnTarget(entry selection.Entry, unavailable objectsync.UnavailableResource) string {
 	target := unavailable.GroupResource
-	// The target has no plural for a kind that it does not know.
+	// The plural of a kind that the target does not serve is unknown.
 	target.Resource = cmp.Or(target.Resource, unavailable.Kind)
 	if entry.Group == target.Group && (entry.Resource != "" && entry.Resource == target.Resource || entry.Kind != "" && entry.Kind == unavailable.Kind) {
 		return entryName(entry)

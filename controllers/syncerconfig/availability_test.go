@@ -90,7 +90,7 @@ func TestNotPublished(t *testing.T) {
 	}
 }
 
-// check compares shortfalls, as they stand in a message, with those wanted; "" stands for none.
+// check compares unavailable entries, as messages name them, with the wanted ones; "" stands for none.
 func check(t *testing.T, got []syncerconfig.UnavailableEntry, want ...string) {
 	t.Helper()
 	var texts []string
@@ -251,7 +251,7 @@ func TestUnavailableEntries(t *testing.T) {
 			if test.lacking != nil {
 				test.lacking(&held)
 			}
-			// An entry that was compiled to several is reported once.
+			// An entry that compiles to several entries is reported once.
 			got := held.UnavailableEntries([]selection.Entry{test.entry, test.entry}, test.conversions)
 			check(t, got, test.want)
 			for _, shortfall := range got {

@@ -50,20 +50,20 @@ import (
 )
 
 const (
-	// writeInterval is how often the configs of one mailbox are written at most (rule 1 of the design).
+	// writeInterval is the minimum time between two writes to the configs of one mailbox (rule 1 of the design).
 	writeInterval = 5 * time.Second
-	// busyWriteInterval is the same while many objects wait, for to count all of them again and again, and to write that, takes the
-	// servers and the hub time that these need; and while not all has been looked at that was there at the start, for what was
-	// written before is nearer to the truth than what is half known.
+	// busyWriteInterval is the same while many objects of the mailbox wait. Counting all of them and writing the result
+	// takes time of the servers and the hub that these objects need. It also applies while objects that existed at the
+	// start have not been tried yet: the status that was written before is closer to the truth than a partial count.
 	busyWriteInterval = 15 * time.Second
-	// busyThreshold is how many objects of a mailbox must wait for that.
+	// busyThreshold is how many objects of a mailbox must wait for busyWriteInterval to apply.
 	busyThreshold = 10
-	// busyWriteSpacing is how far apart these writes are over all mailboxes in which many wait, the first of each included, and
-	// longestInterval the limit of what that makes of busyInterval: in a burst over a hundred mailboxes, kcp took as long for them
-	// as for a third of the objects.
+	// busyWriteSpacing is the time between such writes over all busy mailboxes, including the first write of each.
+	// maxBusyWriteInterval limits the interval that results from busyWriteInterval and the spacing. In a burst over a
+	// hundred mailboxes, these writes took kcp as long as a third of the objects did.
 	busyWriteSpacing     = 500 * time.Millisecond
 	maxBusyWriteInterval = 2 * time.Minute
-	// changeDelay is how long the first change waits for others. The status after a quiet time is thus nearly immediate.
+	// changeDelay is how long the first change waits for others. After a quiet time the status is thus almost immediate.
 	changeDelay  = 200 * time.Millisecond
 	writeTimeout = 30 * time.Second
 	workers      = 4
@@ -78,30 +78,30 @@ type Controller struct {
 
 	lock          gosync.Mutex
 	queue         priorityqueue.PriorityQueue[types.UID]
-	schedules     map[types.UID]writeSchedule // by SyncTarget
-	busyMailboxes int                         // of looks
+	schedules     map[types.UID]writeSchedule // by UID of the SyncTarget
+	busyMailboxes int                         // number of busy entries in schedules
 }
 
-// writeSchedule is when the configs of a mailbox were last looked at, or first to be, and when they are again at the soonest.
+// writeSchedule holds the time of the last write, or of the first attempt, and the earliest time of the next one.
 type writeSchedule struct {
 	lastWrite, nextWrite time.Time
-	// busy tells that many of the mailbox's objects waited, and due when it is its turn among those where many do, or just did:
-	// after last, if it waits for one.
+	// busy is true if many objects of the mailbox waited at the last check. due is when the mailbox may write in its turn
+	// among the busy mailboxes. It is after lastWrite while the mailbox waits for its turn.
 	busy bool
 	due  time.Time
 }
 
 var _ syncmanager.Observer = &Controller{}
 
-// NewController returns a controller that reports what the manager's sync controllers do.
+// NewController returns a controller that reports the state of the manager's sync controllers.
 func NewController(mailboxes *mailboxes.Mailboxes, manager *syncmanager.Manager, clock clock.Clock, log logr.Logger) *Controller {
 	return &Controller{mailboxes: mailboxes, manager: manager, clock: clock, log: log, schedules: map[types.UID]writeSchedule{}}
 }
 
-// NeedLeaderElection makes the manager run the controller on the leader only.
+// NeedLeaderElection makes the manager run the controller only on the leader.
 func (c *Controller) NeedLeaderElection() bool { return true }
 
-// Start works until ctx ends.
+// Start runs the controller until ctx ends.
 func (c *Controller) Start(ctx context.Context) error {
 	worker, err := controller.NewTypedUnmanaged("syncerconfig", controller.TypedOptions[types.UID]{
 		SkipNameValidation:      new(true),
@@ -162,7 +162,7 @@ func (c *Controller) Reconcile(ctx context.Context, syncTarget types.UID) (recon
 	for _, resource := range syncmanager.ConfigResources {
 		configs, _ := c.mailboxes.List(resource, view.Mailbox)
 		for _, config := range configs {
-			// One that is being deleted selects nothing any more.
+			// A terminating config selects nothing any more.
 			if config.GetDeletionTimestamp() == nil && ctx.Err() == nil {
 				errs = append(errs, c.reconcileConfig(ctx, report, resource, config))
 			}
@@ -171,11 +171,12 @@ func (c *Controller) Reconcile(ctx context.Context, syncTarget types.UID) (recon
 	if err := errors.Join(errs...); err != nil || !report.availability.isIncomplete() {
 		return reconcile.Result{}, err
 	}
-	// Nothing tells of it when what needs no change has been tried, or is seen again.
+	// No event tells that an object without changes has been tried, or that objects are visible again.
 	return reconcile.Result{RequeueAfter: busyWriteInterval}, nil
 }
 
-// reportNotSynced says in the configs of a mailbox that nothing is synced. What they say of objects stays: it was observed before.
+// reportNotSynced sets the condition Ready of the configs of a mailbox: the hub syncs nothing. The other parts of the
+// status stay, since they were observed before.
 func (c *Controller) reportNotSynced(ctx context.Context, syncTarget types.UID, halt syncmanager.NotSynced) (reconcile.Result, error) {
 	if requeueAfter := c.scheduleWriteWith(syncTarget, false, true); requeueAfter > 0 {
 		return reconcile.Result{RequeueAfter: requeueAfter}, nil
@@ -197,7 +198,7 @@ func (c *Controller) reportNotSynced(ctx context.Context, syncTarget types.UID, 
 	return reconcile.Result{}, errors.Join(errs...)
 }
 
-// decodeStatus reads the status of a config, of whichever kind: both share it.
+// decodeStatus returns the status of a config of either kind: both have the same status type.
 func decodeStatus(config *unstructured.Unstructured) (edgev2alpha1.SyncerConfigStatus, error) {
 	var read struct {
 		Status edgev2alpha1.SyncerConfigStatus `json:"status"`
@@ -206,7 +207,8 @@ func decodeStatus(config *unstructured.Unstructured) (edgev2alpha1.SyncerConfigS
 	return read.Status, err
 }
 
-// scheduleWrite notes that a mailbox's configs are being looked at, unless it returns how much later that is to be.
+// scheduleWrite returns zero if the configs of a mailbox may be written now and records the write. Otherwise it returns
+// after how long to ask again.
 func (c *Controller) scheduleWrite(syncTarget types.UID, view syncmanager.View) (requeueAfter time.Duration) {
 	waiting, known := 0, true
 	for _, controller := range view.Controllers {
@@ -219,7 +221,8 @@ func (c *Controller) scheduleWrite(syncTarget types.UID, view syncmanager.View) 
 	return c.scheduleWriteWith(syncTarget, waiting >= busyThreshold, known)
 }
 
-// scheduleWriteWith is begin for a mailbox of which that is known.
+// scheduleWriteWith is scheduleWrite with the state of the mailbox: busy if many objects wait, known if the initial sync is
+// complete.
 func (c *Controller) scheduleWriteWith(syncTarget types.UID, busy, known bool) (requeueAfter time.Duration) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -255,7 +258,7 @@ func earlier(one, other time.Time) time.Time {
 	return other
 }
 
-// totalBusySpacing is how long the configs of so many mailboxes take in turn.
+// totalBusySpacing returns how long so many busy mailboxes take for one write each.
 func totalBusySpacing(mailboxes int) time.Duration {
 	return time.Duration(mailboxes) * busyWriteSpacing
 }
@@ -267,15 +270,15 @@ func (c *Controller) forget(syncTarget types.UID) {
 	delete(c.schedules, syncTarget)
 }
 
-// addBusy wants the lock.
+// addBusy changes the number of busy mailboxes. The caller holds the lock.
 func (c *Controller) addBusy(busy bool, more int) {
 	if busy {
 		c.busyMailboxes += more
 	}
 }
 
-// delayUntilDue returns how long to wait before the configs of a mailbox are looked at, until it is its turn, and while not all that was
-// there at the start is known. It is short enough not to miss for long that this is over.
+// delayUntilDue returns how long to wait for the turn of the mailbox or, within busyWriteInterval, for the end of its
+// initial sync. A single delay is short, so that the end of either wait is noticed soon.
 func delayUntilDue(now time.Time, seen writeSchedule, known bool) time.Duration {
 	if !known {
 		return max(0, min(changeDelay, busyWriteInterval-now.Sub(seen.lastWrite)))
@@ -307,14 +310,14 @@ func (c *Controller) reconcileConfig(ctx context.Context, report report, resourc
 	case !inForce && report.Matcher.IsPartial():
 		findings = ObservedConfig{BeyondLimits: true, MissingAPIs: findings.MissingAPIs}
 	case mailboxes.ProjectionOf(object) != mailboxes.FullObject:
-		// It is about to be in force, or not to be any more.
+		// The configs change: the config is about to take effect, or to lose it.
 		return nil
 	}
 	findings.Generation, findings.EvictedReason = object.GetGeneration(), report.evictedReason
 	return c.updateStatus(ctx, report.Mailbox, resource, object, current, NextStatus(findings, current))
 }
 
-// updateStatus writes the status of a config if it is another one.
+// updateStatus writes the status of a config if it changed.
 func (c *Controller) updateStatus(ctx context.Context, mailbox logicalcluster.Name, resource schema.GroupVersionResource, object *unstructured.Unstructured, current, next edgev2alpha1.SyncerConfigStatus) error {
 	if apiequality.Semantic.DeepEqual(current, next) {
 		return nil

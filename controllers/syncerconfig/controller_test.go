@@ -27,7 +27,7 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// While much is going on configs are looked at less often, but soon after it is over.
+// Configs of a busy mailbox are written less often, and soon after the mailbox is no longer busy.
 func TestDelayUntilDue(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	for name, test := range map[string]struct {
@@ -51,8 +51,8 @@ func TestDelayUntilDue(t *testing.T) {
 	}
 }
 
-// The configs of one busy mailbox are looked at at once, and then every 15 seconds. Of many that become busy at the same
-// time each waits for its share, the last of very many for two minutes; and so it is from then on.
+// The configs of a single busy mailbox are written at once, and then every 15 seconds. If many mailboxes become busy at the
+// same time, each waits for its turn, the last of very many for two minutes. The same holds for the following writes.
 func TestBusyMailboxesTakeTurns(t *testing.T) {
 	for name, test := range map[string]struct {
 		others      int
@@ -86,7 +86,7 @@ func TestBusyMailboxesTakeTurns(t *testing.T) {
 	}
 }
 
-// A mailbox that becomes busy again and again is looked at no more often for that.
+// A mailbox that becomes busy again and again is not written more often.
 func TestBusyAgain(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
 	c := NewController(nil, nil, clock, logr.Discard())
@@ -100,7 +100,7 @@ func TestBusyAgain(t *testing.T) {
 	}
 }
 
-// A mailbox that is busy and is not by turns is no worse off than others for that.
+// A mailbox that alternates between busy and not busy waits no longer than others.
 func TestIntermittentlyBusy(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
 	c := NewController(nil, nil, clock, logr.Discard())
@@ -119,7 +119,7 @@ func TestIntermittentlyBusy(t *testing.T) {
 	}
 }
 
-// Where a mailbox no longer is busy, its configs are looked at soon: the sooner, the fewer others are.
+// The configs of a mailbox that is no longer busy are written soon: the sooner, the fewer other mailboxes are busy.
 func TestNoLongerBusy(t *testing.T) {
 	for others, want := range map[int]time.Duration{0: 0, 1: busyWriteSpacing, 4: 2 * time.Second, 99: writeInterval} {
 		clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
@@ -140,7 +140,7 @@ func TestNoLongerBusy(t *testing.T) {
 	}
 }
 
-// However many mailboxes are busy, their configs are written twice a second together.
+// All busy mailboxes together cause two writes per second, however many they are.
 func TestConfigsOfBusyMailboxesAreWrittenSeldom(t *testing.T) {
 	const mailboxes, duration = 100, 5 * time.Minute
 	clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))

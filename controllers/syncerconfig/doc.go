@@ -14,9 +14,12 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package syncerconfig tells in the status of SyncerConfigs and EdgeSyncConfigs what became of what they select: how many
-// objects are selected, in sync and failing, the first failures by name, which entries cannot work and why, and where
-// something else decided than the entry that selects an object.
+// Package syncerconfig writes the status of the SyncerConfigs and EdgeSyncConfigs in mailboxes: how many objects a config
+// selects, how many are in sync and how many fail, the first failures by name, the entries that cannot work and why, and
+// the entries that another rule overrides.
 //
-// A mailbox's configs are reported together, at most once in a few seconds however much changes.
+// [NewController] returns the controller. The sync manager calls its Changed method for a mailbox, and the controller then
+// writes the status of all configs of that mailbox together, at most once in [writeInterval]. [NextStatus] is the pure
+// part: it computes a status from an [ObservedConfig]. The package decides nothing about sync; packages selection and
+// objectsync do.
 package syncerconfig

@@ -94,7 +94,7 @@ func TestOverlapping(t *testing.T) {
 	}
 }
 
-// However much an API server, a user or a policy says, the API server takes the status.
+// The API server accepts the status, however long the texts of servers, users and policies are.
 func TestMessagesAreBounded(t *testing.T) {
 	long := strings.Repeat("ä", 5000)
 	failed := failure("", "configmaps", "a", "x")
@@ -123,7 +123,7 @@ func TestMessagesAreBounded(t *testing.T) {
 	}
 }
 
-// A field that an earlier release did not act on was said to be without effect.
+// The condition that an earlier release set on fields without effect is removed.
 func TestNothingIsUnimplementedAnyMore(t *testing.T) {
 	current := edgev2alpha1.SyncerConfigStatus{Conditions: []metav1.Condition{{Type: edgev2alpha1.ConditionNotImplemented, Status: metav1.ConditionTrue}}}
 	got := syncerconfig.NextStatus(observedConfig(func(*syncerconfig.ObservedConfig) {}), current)

@@ -31,7 +31,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 )
 
-// Nobody is told that all is in sync while nothing is synced. What was counted stays, and is said to be older.
+// A config is not Ready while the hub syncs nothing. The counts stay, and the message says that they are older.
 func TestNotSyncedStatus(t *testing.T) {
 	inStep := NextStatus(ObservedConfig{Tally: &objectsync.ConfigSummary{Selected: 2, Synced: 2}, Selects: true, Generation: 3}, edgev2alpha1.SyncerConfigStatus{})
 	halt := syncmanager.NotSynced{SyncTarget: "florin", Mailbox: "m", Reason: "TargetUnreachable"}
@@ -61,7 +61,7 @@ func TestDecodeStatus(t *testing.T) {
 	}
 }
 
-// An entry that names what the hub does not see, or of which not all was tried, says so; the others do not.
+// An entry is reported as not visible, or its initial sync as pending, only if it names such a resource.
 func TestHiddenEntries(t *testing.T) {
 	published := func(name, kind string) objectsync.Resource {
 		return objectsync.Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: name}, Kind: kind, Namespaced: true}

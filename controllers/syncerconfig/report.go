@@ -30,13 +30,13 @@ import (
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 )
 
-// report is what there is to say about the configs of one mailbox.
+// report holds the observed state of all configs of one mailbox.
 type report struct {
 	syncmanager.View
 	tallies      map[string]*objectsync.ConfigSummary
 	availability Availability
 	entries      map[string][]selection.Entry // by config
-	// evictedReason says why nothing is held of the mailbox; empty if that is not so.
+	// evictedReason is why the mailbox is evicted, or empty if it is not.
 	evictedReason string
 }
 
@@ -83,8 +83,8 @@ func newReport(view syncmanager.View) report {
 	return report
 }
 
-// withVersionReasons tells apart what the target serves in other versions only from what it does not serve at all: a watch
-// fails in the same way.
+// withVersionReasons changes the reason of resources that the target serves only in other versions. The watch fails in the
+// same way as for a resource that the target does not serve at all.
 func withVersionReasons(unavailable []objectsync.UnavailableResource, fits map[schema.GroupResource]schemacheck.State) []objectsync.UnavailableResource {
 	for i := range unavailable {
 		state := fits[unavailable[i].GroupResource]
@@ -95,8 +95,8 @@ func withVersionReasons(unavailable []objectsync.UnavailableResource, fits map[s
 	return unavailable
 }
 
-// overruledVersions returns which entries of a config name a version for a resource that is written to the target in another,
-// and what names that.
+// overruledVersions returns the entries of a config that name another version than the one in which the hub writes the
+// resource, with the entry that names that one.
 func (r report) overruledVersions(id string) (overruled []string) {
 	for _, resource := range r.Published {
 		if resource.RelatedOnly || !resource.HasMultipleTargetVersions() {
@@ -114,12 +114,12 @@ func (r report) overruledVersions(id string) (overruled []string) {
 	return overruled
 }
 
-// observedConfig returns what is known of a config with these conversions.
+// observedConfig returns the observed state of a config with the given conversions.
 func (r report) observedConfig(id string, conversions []edgev2alpha1.Conversion) ObservedConfig {
 	var usable []conversion.Conversion
 	var refused []UnavailableEntry
 	for i, written := range conversions {
-		// One that cannot be used is among the problems.
+		// An invalid conversion is already among the problems.
 		if compiled, err := conversion.New(written); err == nil {
 			usable = append(usable, compiled)
 			refused = append(refused, r.availability.DeniedConversion(fmt.Sprintf("spec.conversions[%d]", i), compiled)...)

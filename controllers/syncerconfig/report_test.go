@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 )
 
-// A version that is named by somebody else decides, and that is said.
+// An entry whose version another entry overrides is reported.
 func TestVersionsThatDoNotCount(t *testing.T) {
 	config := func(name string, versions ...string) *edgev2alpha1.EdgeSyncConfig {
 		config := &edgev2alpha1.EdgeSyncConfig{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -54,7 +54,7 @@ func TestVersionsThatDoNotCount(t *testing.T) {
 			t.Errorf("%s: want %q, got %q", name, want, got)
 		}
 	}
-	// What comes up is selected by any version in which it is published.
+	// An upsync entry may name any version in which the resource is published.
 	up := selection.Entry{Up: true, Group: "example.com", Version: "v1", Kind: "Widget", Namespaces: []string{"*"}, Names: []string{"*"}}
 	if got := report.availability.UnavailableEntries([]selection.Entry{up}, nil); len(got) > 0 {
 		t.Errorf("got %v", got)

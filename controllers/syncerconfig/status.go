@@ -34,7 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 )
 
-// Reasons of the condition Ready of a config, beside those of single objects.
+// Reasons of the condition Ready of a config. The reasons of single objects are in package objectsync.
 const (
 	ReasonInSync         = "InSync"
 	ReasonSyncing        = "Syncing"
@@ -43,36 +43,36 @@ const (
 	ReasonInvalidEntry   = "InvalidEntry"
 	ReasonSuspended      = "Suspended"
 	ReasonSelectsNothing = "SelectsNothing"
-	// ReasonNotSynced: nothing is synced with the SyncTarget now.
+	// ReasonNotSynced: the hub syncs nothing with the SyncTarget now.
 	ReasonNotSynced = "NotSynced"
-	// ReasonNotVisible: the hub does not see objects of the mailbox, so that it says nothing of them.
+	// ReasonNotVisible: the hub cannot list objects of the mailbox, so it reports nothing about them.
 	ReasonNotVisible = "NotVisible"
-	// ReasonNotInSchema is that of the condition FieldsDropped.
+	// ReasonNotInSchema is the reason of the condition FieldsDropped.
 	ReasonNotInSchema = "NotInSchema"
-	// ReasonLeftToTarget: all is in sync but fields that ignoreFields named before: the target keeps them until their objects
-	// change.
+	// ReasonLeftToTarget: all objects are in sync, except fields that ignoreFields named earlier. The target keeps these
+	// fields until their objects change.
 	ReasonLeftToTarget = "LeftToTarget"
 )
 
 // Reasons of the condition Overlapping of a config.
 const (
-	// ReasonConversionOverruled: an older config of the mailbox decides what objects are called on the target.
+	// ReasonConversionOverruled: an older config of the mailbox determines the names of objects on the target.
 	ReasonConversionOverruled = "ConversionOverruled"
-	// ReasonVersionOverruled: another entry, of this or an older config, names the version in which a resource is written to the
-	// target.
+	// ReasonVersionOverruled: another entry, of this or an older config, names the version in which the hub writes a
+	// resource to the target.
 	ReasonVersionOverruled = "VersionOverruled"
-	// ReasonSelectedUp: objects that an entry for going down selects stay where they are, since they come up.
+	// ReasonSelectedUp: objects that a downsync entry selects are not downsynced, because an upsync entry selects them too.
 	ReasonSelectedUp = "SelectedUp"
 )
 
-// maxListed is how many of the entries or objects that something is said of are named in a message.
+// maxListed limits how many entries or objects a message names.
 const maxListed = 5
 
-// ObservedConfig are what is known of one config.
+// ObservedConfig is the observed state of one config.
 type ObservedConfig struct {
-	// Tally is nil if nothing is selected.
+	// Tally is nil if no object is selected.
 	Tally *objectsync.ConfigSummary
-	// Selects is true if the config has an entry that could select something.
+	// Selects is true if the config has an entry that can select objects.
 	Selects bool
 	// EmptyEntries are the entries that select nothing because a list is absent or empty.
 	EmptyEntries       []string
@@ -80,19 +80,19 @@ type ObservedConfig struct {
 	Problems           []selection.Problem
 	UnavailableEntries []UnavailableEntry
 	Generation         int64
-	// MissingAPIs are the APIs that the mailbox does not have.
+	// MissingAPIs are the published APIs that the mailbox does not have.
 	MissingAPIs syncmanager.MissingAPIs
-	// BeyondLimits is true if the config is not in force because its mailbox has too many.
+	// BeyondLimits is true if the hub ignores the config because the mailbox has too many configs.
 	BeyondLimits bool
-	// OverruledVersions says which entries name a version for a resource that is written to the target in another.
+	// OverruledVersions describes the entries whose version differs from the version in which the hub writes the resource.
 	OverruledVersions []string
-	// InitialSyncPending is true while not all has been tried that was there when its resources began to be synced.
+	// InitialSyncPending is true until every object that existed at the start of a sync controller has been tried once.
 	InitialSyncPending bool
-	// EvictedReason says why nothing of the mailbox is held; empty if that is not so. Nothing else is known then.
+	// EvictedReason is why the mailbox is evicted, or empty if it is not. All other fields are unknown then.
 	EvictedReason string
 }
 
-// NextStatus returns the status that follows from the findings; current is the status so far.
+// NextStatus returns the next status of a config; current is the present status.
 func NextStatus(findings ObservedConfig, current edgev2alpha1.SyncerConfigStatus) edgev2alpha1.SyncerConfigStatus {
 	next := *current.DeepCopy()
 	next.ObservedGeneration = findings.Generation
@@ -107,7 +107,7 @@ func NextStatus(findings ObservedConfig, current edgev2alpha1.SyncerConfigStatus
 	ready := readyCondition(findings, tally)
 	if before := meta.FindStatusCondition(current.Conditions, ready.Type); findings.InitialSyncPending && ready.Status == metav1.ConditionTrue &&
 		(before == nil || before.Status != metav1.ConditionTrue || before.ObservedGeneration != findings.Generation) {
-		// What the hub before has said stands until it is refuted.
+		// The condition of the previous leader stays until it is disproved.
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, ReasonSyncing, "Not all that the config selects has been tried yet."
 	}
 	ready.ObservedGeneration = findings.Generation
@@ -131,18 +131,18 @@ func NextStatus(findings ObservedConfig, current edgev2alpha1.SyncerConfigStatus
 		Type: edgev2alpha1.ConditionFieldsDropped, Reason: ReasonNotInSchema, ObservedGeneration: findings.Generation,
 		Message: objectsync.Truncate(fmt.Sprintf("The schema of the mailbox does not have these fields, which selected objects on the target have, or had since the hub began: %s.", joinFirst(tally.Dropped))),
 	})
-	// Every field of a config acts; an earlier release may have said otherwise.
+	// Every field of a config has an effect; an earlier release may have set this condition.
 	meta.RemoveStatusCondition(&next.Conditions, edgev2alpha1.ConditionNotImplemented)
 	return next
 }
 
-// isFullyVisible tells whether the hub sees all that the entries name, so that it can count it.
+// isFullyVisible reports whether the hub can list all objects that the entries select, so that it can count them.
 func (f ObservedConfig) isFullyVisible() bool {
 	return !slices.ContainsFunc(f.UnavailableEntries, func(unavailable UnavailableEntry) bool { return unavailable.Reason == ReasonNotVisible })
 }
 
-// notSyncedStatus returns the status of a config while nothing is synced. The reason tells enough: a message on the SyncTarget may be of no
-// concern to those who use the mailbox.
+// notSyncedStatus returns the status of a config while the hub syncs nothing. It gives only the reason: the message on the
+// SyncTarget may be confidential to users of the mailbox.
 func notSyncedStatus(halt syncmanager.NotSynced, generation int64, current edgev2alpha1.SyncerConfigStatus) edgev2alpha1.SyncerConfigStatus {
 	next := *current.DeepCopy()
 	meta.SetStatusCondition(&next.Conditions, metav1.Condition{
@@ -152,12 +152,12 @@ func notSyncedStatus(halt syncmanager.NotSynced, generation int64, current edgev
 	return next
 }
 
-// beyondLimitsMessage names no number that changes, for it stands in each config that is beyond them.
+// beyondLimitsMessage contains no number that changes, since it is in the status of every ignored config.
 var beyondLimitsMessage = fmt.Sprintf("The config is not in force: of one mailbox the hub acts upon %d configs, which may take %d bytes of its memory together, "+
 	"the oldest first. As long as there are more, nothing is removed because no config selects it. Delete configs, or put several into one.",
 	syncmanager.ConfigLimits.Objects, syncmanager.ConfigLimits.Bytes)
 
-// selectsNothingMessage names the entries that select nothing.
+// selectsNothingMessage returns a message with the entries that select nothing.
 func selectsNothingMessage(entries []string) string {
 	const rule = `an absent or empty list selects nothing; "*" selects all.`
 	if len(entries) == 0 {
@@ -197,7 +197,8 @@ func readyCondition(findings ObservedConfig, tally *objectsync.ConfigSummary) me
 	return condition
 }
 
-// leftToTargetMessage names the objects of which the target keeps fields that are not ignored any more.
+// leftToTargetMessage returns a message with the objects of which the target keeps fields that ignoreFields no longer
+// names.
 func leftToTargetMessage(tally *objectsync.ConfigSummary) string {
 	var objects []string
 	for _, object := range tally.Deferred {
@@ -208,7 +209,7 @@ func leftToTargetMessage(tally *objectsync.ConfigSummary) string {
 		tally.Synced, tally.Selected, joinFirst(objects))
 }
 
-// limitFailureMessage returns what is said of objects that are beyond limits, be it of the mailbox or of their resource; empty if there
+// limitFailureMessage returns the messages of objects beyond a limit of the mailbox or of their resource; empty if there
 // are none.
 func limitFailureMessage(tally *objectsync.ConfigSummary) string {
 	said := map[string]struct{}{}
@@ -220,7 +221,7 @@ func limitFailureMessage(tally *objectsync.ConfigSummary) string {
 	return strings.Join(slices.Sorted(maps.Keys(said)), "; ")
 }
 
-// unavailableReason returns the reason of the worst shortfalls, and a message that names all of them, the worst first.
+// unavailableReason returns the reason of the worst unavailable entries, and a message with all entries, the worst first.
 func unavailableReason(shortfalls []UnavailableEntry) (reason, message string) {
 	var sentences []string
 	for _, kind := range []struct{ reason, text string }{
@@ -252,8 +253,8 @@ func unavailableReason(shortfalls []UnavailableEntry) (reason, message string) {
 	return reason, strings.Join(sentences, " ")
 }
 
-// overlappingCondition returns the condition for objects and versions about which something else decided than the entries that speak of them;
-// its reason is empty if there are none.
+// overlappingCondition returns the condition for objects and versions on which another entry decided. Its reason is empty
+// if there are none.
 func overlappingCondition(tally *objectsync.ConfigSummary, versions []string) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionOverlapping}
 	var sentences []string
@@ -288,7 +289,7 @@ func formatObjectName(object objectsync.ObjectName) string {
 	return fmt.Sprintf("%s %s", object.Resource, strings.TrimPrefix(object.Key.String(), "/"))
 }
 
-// joinFirst lists the first of all, and how many there are beside them.
+// joinFirst joins the first maxListed items and the number of the remaining items.
 func joinFirst(all []string) string {
 	if len(all) <= maxListed {
 		return strings.Join(all, "; ")

@@ -42,14 +42,14 @@ func failure(group, resource, namespace, name string) objectsync.ObjectFailure {
 	}
 }
 
-// observedConfig are those of a config all of whose two objects are on the target.
+// observedConfig returns the observed state of a config whose two objects are both in sync.
 func observedConfig(change func(*syncerconfig.ObservedConfig)) syncerconfig.ObservedConfig {
 	found := syncerconfig.ObservedConfig{Tally: &objectsync.ConfigSummary{Selected: 2, Synced: 2}, Selects: true, Generation: 3}
 	change(&found)
 	return found
 }
 
-// unpublished are the shortfalls of entries that name what is not published.
+// unpublished returns unavailable entries that name resources which are not published.
 func unpublished(names ...string) (all []syncerconfig.UnavailableEntry) {
 	for _, name := range names {
 		all = append(all, syncerconfig.UnavailableEntry{Field: "spec." + name, Resource: name, Reason: syncerconfig.ReasonNotPublished})
@@ -61,8 +61,8 @@ func TestStatus(t *testing.T) {
 	problem := selection.Problem{Field: "spec.clusterScope[0].labelSelector", Message: "oops"}
 	for name, test := range map[string]struct {
 		findings syncerconfig.ObservedConfig
-		// ready is status and reason of the condition Ready, message a part of its message; others are the types of the
-		// other conditions.
+		// ready is the status and reason of the condition Ready, and message is a part of its message. others are the types
+		// of the other conditions.
 		ready, message string
 		others         []string
 	}{
@@ -205,7 +205,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// checkConditions checks that all conditions are complete, and returns the types of those beside Ready.
+// checkConditions checks that all conditions are complete, and returns their types except Ready.
 func checkConditions(t *testing.T, conditions []metav1.Condition) (others []string) {
 	t.Helper()
 	for _, condition := range conditions {
@@ -224,7 +224,7 @@ func checkConditions(t *testing.T, conditions []metav1.Condition) (others []stri
 	return others
 }
 
-// Looking again changes nothing, and what changes does not touch the rest: no write without a cause.
+// The same observation changes nothing, and another one changes only the affected fields: no write without a cause.
 func TestStatusAgain(t *testing.T) {
 	long := metav1.NewTime(time.Unix(1000, 0))
 	one := observedConfig(func(f *syncerconfig.ObservedConfig) { f.Tally.ExcludedByUpsync = []objectsync.ObjectName{{}} })
@@ -285,7 +285,7 @@ func TestStatusAgain(t *testing.T) {
 		}
 	}
 
-	// A state that passes leaves no trace.
+	// Conditions of a temporary state are removed after that state.
 	suspended := one
 	suspended.Suspended, suspended.Selects = true, false
 	back := syncerconfig.NextStatus(one, syncerconfig.NextStatus(suspended, current))
@@ -299,7 +299,7 @@ func TestStatusAgain(t *testing.T) {
 	}
 }
 
-// Objects may be beyond several limits. Each is named, in an order that does not change.
+// Objects may be beyond several limits. The message names each limit, in a stable order.
 func TestObjectsBeyondLimits(t *testing.T) {
 	beyond := func(message string) objectsync.ObjectFailure {
 		return objectsync.ObjectFailure{Failure: objectsync.Failure{Reason: objectsync.ReasonMailboxLimitExceeded, Message: message}}
@@ -314,7 +314,7 @@ func TestObjectsBeyondLimits(t *testing.T) {
 	}
 }
 
-// A config beyond the limits says so and nothing else, in words that do not change when there are more of them.
+// A config beyond the limits reports only that, in a message that does not change with the number of configs.
 func TestBeyondLimits(t *testing.T) {
 	current := edgev2alpha1.SyncerConfigStatus{Conditions: []metav1.Condition{{Type: edgev2alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: syncerconfig.ReasonInSync}}}
 	next := syncerconfig.NextStatus(syncerconfig.ObservedConfig{BeyondLimits: true, Generation: 2}, current)
@@ -329,7 +329,7 @@ func TestBeyondLimits(t *testing.T) {
 	}
 }
 
-// Of objects that the hub does not see it claims nothing, and takes back nothing that it has counted.
+// Objects that the hub cannot list are not counted, and the previous counts stay.
 func TestHiddenObjectsAreNotCounted(t *testing.T) {
 	inStep := syncerconfig.NextStatus(observedConfig(func(*syncerconfig.ObservedConfig) {}), edgev2alpha1.SyncerConfigStatus{})
 	hidden := observedConfig(func(f *syncerconfig.ObservedConfig) {
@@ -343,8 +343,8 @@ func TestHiddenObjectsAreNotCounted(t *testing.T) {
 	}
 }
 
-// While a hub that has just begun has not tried all, what the one before has said stands, unless the config has changed since, or
-// something has been found that refutes it.
+// During its initial sync, a new leader keeps the condition Ready of the previous leader, unless the config has changed or
+// an object has failed.
 func TestReadyConfigStaysReadyDuringInitialSync(t *testing.T) {
 	inStep := syncerconfig.NextStatus(observedConfig(func(*syncerconfig.ObservedConfig) {}), edgev2alpha1.SyncerConfigStatus{})
 	for name, test := range map[string]struct {

@@ -25,7 +25,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 )
 
-// The last event of a definition comes before discovery shows the kind; nothing else tells of it.
+// The last event of a CRD precedes discovery of its kind, so the manager polls for a while after the event.
 func TestAnnouncedKindsAreResolvedAgain(t *testing.T) {
 	manager, _ := newManager(t)
 	clock := manager.Clock.(*testclock.FakeClock)

@@ -37,41 +37,40 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
-// cachePolicy is by what the manager decides how much is held of the objects of mailboxes. It is a [mailboxes.Policy].
+// cachePolicy decides which objects of mailboxes are cached whole. It implements [mailboxes.CachePolicy].
 type cachePolicy struct {
 	manager *Manager
-	// limits are the hub's; those of a SyncTarget can only be lower.
+	// limits are the hub's. A SyncTarget can only lower them.
 	limits mailboxes.Limits
-	// published are the resources that mailboxes have; nil before that is known.
+	// published are the resources that mailboxes have, nil before the first Publish.
 	published atomic.Pointer[[]objectsync.Resource]
-	// mailboxes are *selected by logical cluster.
+	// mailboxes holds a *mailboxSelection by the logical cluster of the mailbox.
 	mailboxes gosync.Map
 }
 
 var _ mailboxes.CachePolicy = &cachePolicy{}
 
-// mailboxSelection is what the configs of one mailbox select. It never changes.
+// mailboxSelection says which objects the configs of one mailbox select. It is immutable.
 type mailboxSelection struct {
 	matcher *selection.Matcher
 	limits  mailboxes.Limits
-	// published are the resources for which resources was made: those of which objects may be selected, with all objects if
-	// whole is true.
+	// published is the value from which resources was computed. resources holds the published resources by their GVR.
 	published *[]objectsync.Resource
 	resources map[schema.GroupVersionResource]selectableResource
 }
 
 type selectableResource struct {
 	objectsync.Resource
-	// allObjects is true if other objects than those that a config selects may travel, because they are related to such.
+	// allObjects is true if objects that no config selects may be synced too, because they are related to selected objects.
 	allObjects bool
 }
 
-// RetainedAnnotations implements [mailboxes.Policy].
+// RetainedAnnotations implements [mailboxes.CachePolicy].
 func (h *cachePolicy) RetainedAnnotations() []string {
 	return []string{ownership.MarkAnnotation, ownership.EnsuredAnnotation}
 }
 
-// Limits implements [mailboxes.Policy].
+// Limits implements [mailboxes.CachePolicy].
 func (h *cachePolicy) Limits(mailbox logicalcluster.Name) mailboxes.Limits {
 	if found, ok := h.mailboxes.Load(mailbox); ok {
 		return found.(*mailboxSelection).limits
@@ -79,17 +78,17 @@ func (h *cachePolicy) Limits(mailbox logicalcluster.Name) mailboxes.Limits {
 	return h.limits
 }
 
-// ConfigLimits implements [mailboxes.Policy].
+// ConfigLimits implements [mailboxes.CachePolicy].
 func (h *cachePolicy) ConfigLimits() mailboxes.Limits { return ConfigLimits }
 
-// Selects implements [mailboxes.Policy]. The filter of a PublishedResource is not asked: it may look at all of an object.
+// Selects implements [mailboxes.CachePolicy]. It ignores the filter of a PublishedResource, which may need the whole object.
 func (h *cachePolicy) Selects(mailbox logicalcluster.Name, resource schema.GroupVersionResource, object *unstructured.Unstructured) (isSelected, known bool) {
 	found := h.selectionOf(mailbox)
 	if found == nil {
 		return true, false
 	}
 	if objectsync.IsMarked(object) {
-		// It came up, and is compared with what it came from.
+		// The object was upsynced, and the hub compares it with the target object.
 		return true, true
 	}
 	one, ok := found.resources[resource]
@@ -103,8 +102,9 @@ func (h *cachePolicy) Selects(mailbox logicalcluster.Name, resource schema.Group
 	return isSelected, true
 }
 
-// selectionOf returns what the configs of a mailbox select; nil while that is unknown. Of a mailbox that is not synced yet the configs
-// are read here: at a start objects are listed before their SyncTarget is looked at, and must not be read twice.
+// selectionOf returns which objects the configs of a mailbox select, nil while that is unknown. If the mailbox is not synced yet,
+// selectionOf reads the configs itself. At the start of the hub a mailbox is listed before its SyncTarget is reconciled, and must
+// not be listed twice.
 func (h *cachePolicy) selectionOf(mailbox logicalcluster.Name) *mailboxSelection {
 	published := h.published.Load()
 	if published == nil {
@@ -127,7 +127,7 @@ func (h *cachePolicy) selectionOf(mailbox logicalcluster.Name) *mailboxSelection
 	return next
 }
 
-// withPublished returns what the same configs select when other resources are published.
+// withPublished returns the selection of the same configs for other published resources.
 func (s *mailboxSelection) withPublished(published *[]objectsync.Resource) *mailboxSelection {
 	next := &mailboxSelection{matcher: s.matcher, limits: s.limits, published: published, resources: map[schema.GroupVersionResource]selectableResource{}}
 	var related []*related.Relation
@@ -150,7 +150,7 @@ func (s *mailboxSelection) withPublished(published *[]objectsync.Resource) *mail
 	return next
 }
 
-// set takes over the configs and the limits of a mailbox.
+// set stores the matcher and the limits of a mailbox, and enqueues a review of its cached objects.
 func (h *cachePolicy) set(mailbox logicalcluster.Name, matcher *selection.Matcher, limits mailboxes.Limits) {
 	next := &mailboxSelection{matcher: matcher, limits: h.limits.Min(limits)}
 	if published := h.published.Load(); published != nil {
@@ -160,17 +160,17 @@ func (h *cachePolicy) set(mailbox logicalcluster.Name, matcher *selection.Matche
 	h.manager.Mailboxes.EnqueueReview(mailbox)
 }
 
-// forget is called when a mailbox is not synced any more.
+// forget removes a mailbox that is not synced any more.
 func (h *cachePolicy) forget(mailbox logicalcluster.Name) { h.mailboxes.Delete(mailbox) }
 
-// publish takes over the resources that mailboxes have.
+// publish sets the resources that mailboxes have, and enqueues a review of all cached objects.
 func (h *cachePolicy) publish(published []objectsync.Resource) {
 	h.published.Store(&published)
 	h.manager.Mailboxes.EnqueueAllReviews()
 }
 
-// BeyondLimits says what of a SyncTarget's mailbox is not synced because of its limits, and as the reason what may be concerned:
-// any object, objects of resources with limits of their own, or configs. Both are empty if all is synced.
+// BeyondLimits returns a message about the objects of a SyncTarget's mailbox that are not synced because of limits. The reason says
+// which limit is exceeded first: that of the whole mailbox, of a resource, or of the configs. Both are empty if all is synced.
 func (m *Manager) BeyondLimits(syncTarget types.UID) (reason, message string) {
 	found, ok := m.get(syncTarget)
 	if !ok {
@@ -185,7 +185,7 @@ func (m *Manager) BeyondLimits(syncTarget types.UID) (reason, message string) {
 	}
 	for _, one := range beyond {
 		if one.IdentityOnly > 0 {
-			// The mailbox's own limits come first.
+			// The limit of the whole mailbox is the first of these, and takes precedence as the reason.
 			reason = cmp.Or(reason, limitReason(one))
 			text := one.Error()
 			sentences = append(sentences, strings.ToUpper(text[:1])+text[1:]+".")
@@ -206,8 +206,8 @@ func limitReason(beyond *mailboxes.LimitError) string {
 	return objectsync.ReasonResourceLimitExceeded
 }
 
-// IsEvicted tells whether a SyncTarget's mailbox is so far beyond its limits that nothing of it is synced, or none of its configs
-// is known.
+// IsEvicted reports whether the SyncTarget's mailbox, or the set of its configs, is evicted: it exceeds its limits so far that
+// nothing of the mailbox is synced.
 func (m *Manager) IsEvicted(syncTarget types.UID) bool {
 	found, ok := m.get(syncTarget)
 	if !ok {

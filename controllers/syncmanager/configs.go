@@ -27,7 +27,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
-// configSource is what configs are seen through: the [mailboxes.Mailboxes].
+// configSource is the part of [mailboxes.Mailboxes] through which the manager reads configs.
 type configSource interface {
 	List(resource schema.GroupVersionResource, mailbox logicalcluster.Name) (objects []*unstructured.Unstructured, known bool)
 	VerifyAbsence(mailbox logicalcluster.Name, suspect mailboxes.AbsenceCandidate)
@@ -36,18 +36,18 @@ type configSource interface {
 
 var _ configSource = &mailboxes.Mailboxes{}
 
-// ConfigLimits bound the configs of one mailbox that are in force, and with that what it takes to compile them. The largest
-// config that kcp stores is within them.
+// ConfigLimits bound the configs of one mailbox that are in force, and so the cost of compiling them. The largest config that kcp
+// stores is within them.
 var ConfigLimits = mailboxes.Limits{Objects: 256, Bytes: 16 << 20}
 
-// configs are those in force in one mailbox, by resource.
+// configs are the configs in force in one mailbox, by resource.
 //
-// Without a config all it selects is removed from the target, so one that is not seen any more is only suspected to be
-// deleted, and stays in force until that is proven (rule 3 of the design).
+// Without its config, the hub removes objects from the target. So a config that vanished from the cache is only an absence
+// candidate: it stays in force until its absence is verified (rule 3 of the design).
 type configs map[schema.GroupVersionResource][]*unstructured.Unstructured
 
-// observe returns the configs that are in force now, given those before, and with ask has it proven that what is missing is
-// gone. It returns false if the mailbox cannot be seen.
+// observe returns the configs that are in force now, given those that were before. With ask, it requests verification of the
+// absence of each config that is missing from the cache. It returns false if the mailbox cannot be observed.
 func (c configs) observe(view configSource, mailbox logicalcluster.Name, ask bool) (next configs, ok bool) {
 	seen := configs{}
 	for _, resource := range ConfigResources {
@@ -57,7 +57,7 @@ func (c configs) observe(view configSource, mailbox logicalcluster.Name, ask boo
 		}
 		seen[resource] = objects
 	}
-	// A proof serves once, so none is taken before all that is needed to use it is known.
+	// A verified absence can be taken only once. So none is taken before all lists are known that are needed to use it.
 	next = configs{}
 	for resource, objects := range seen {
 		candidate := func(key types.NamespacedName) mailboxes.AbsenceCandidate {
@@ -74,8 +74,8 @@ func (c configs) observe(view configSource, mailbox logicalcluster.Name, ask boo
 	return next, true
 }
 
-// retainUnverified returns the configs that are in force now: of those seen all that are not being deleted, and of those before,
-// where not seen any more, the suspects, which are not proven to be gone.
+// retainUnverified returns the configs that are in force now: the observed ones that are not being deleted, and those of before
+// whose absence is not verified. unverified are the keys of the latter.
 func retainUnverified(before, seen []*unstructured.Unstructured, proven func(types.NamespacedName) bool) (inForce []*unstructured.Unstructured, unverified []types.NamespacedName) {
 	found := map[types.NamespacedName]bool{}
 	for _, config := range seen {
@@ -92,8 +92,9 @@ func retainUnverified(before, seen []*unstructured.Unstructured, proven func(typ
 	return inForce, unverified
 }
 
-// withinLimits returns the configs that are older than all that are not held because of [ConfigLimits], and whether that is all.
-// A younger one waits, even if it is held: which conversion of an object counts is for the oldest config to say.
+// withinLimits returns the configs that are older than every config that is not cached whole because of [ConfigLimits]. all is true
+// if there is no such config. Younger configs do not take effect even if they are cached, because the oldest config that selects an
+// object decides its conversion.
 func (c configs) withinLimits() (older configs, all bool) {
 	var beyond *unstructured.Unstructured
 	for _, objects := range c {
@@ -117,7 +118,7 @@ func (c configs) withinLimits() (older configs, all bool) {
 	return older, false
 }
 
-// isOlder orders configs as they are compiled and held.
+// isOlder reports whether one precedes other in the order in which configs are compiled and cached.
 func isOlder(one, other *unstructured.Unstructured) bool {
 	return cmp.Or(
 		one.GetCreationTimestamp().Compare(other.GetCreationTimestamp().Time),
@@ -129,7 +130,7 @@ func keyOf(object *unstructured.Unstructured) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// configSubscriber makes the manager compile the configs of a mailbox anew when something happened to them.
+// configSubscriber marks the configs of a mailbox stale, and enqueues the SyncTarget, when they may have changed.
 type configSubscriber struct {
 	manager    *Manager
 	state      *targetState
@@ -140,16 +141,16 @@ type configSubscriber struct {
 func (s *configSubscriber) OnEvent(event mailboxes.Event) {
 	if event.Old != nil && event.New != nil && event.Old.GetUID() == event.New.GetUID() && event.Old.GetGeneration() == event.New.GetGeneration() &&
 		mailboxes.ProjectionOf(event.Old) == mailboxes.ProjectionOf(event.New) {
-		return // only the status changed, which we write ourselves
+		return // only the status changed, which the hub itself writes
 	}
 	s.markStale(true)
 }
 
-// OnAbsenceDecided is called when a suspicion about a config has been decided. Where it turned out to be there after all, its
-// event is still to come, and until then nothing is gained by asking again.
+// OnAbsenceDecided is called when the absence of a config has been verified or refuted. If the config exists after all, its event is
+// still to come, and another request for verification would gain nothing before that.
 func (s *configSubscriber) OnAbsenceDecided(types.NamespacedName) { s.markStale(false) }
 
-// OnReset is called when the mailbox's cache was filled anew or its binding changed.
+// OnReset is called after a relist of the mailbox, or a change of its binding.
 func (s *configSubscriber) OnReset() { s.markStale(true) }
 
 func (s *configSubscriber) markStale(ask bool) {

@@ -31,7 +31,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
-// configsNamed returns configs as a mailbox shows them; one whose name ends in "-" is being deleted.
+// configsNamed returns configs as a mailbox shows them. One whose name ends in "-" is being deleted.
 func configsNamed(names string) (all []*unstructured.Unstructured) {
 	for name := range strings.FieldsSeq(names) {
 		object := &unstructured.Unstructured{Object: map[string]any{}}
@@ -87,7 +87,7 @@ func TestRetainUnverified(t *testing.T) {
 	}
 }
 
-// Of a config that holds on the last that was seen counts, of one that changed what it is now.
+// Of a retained config the last observed version counts; of a changed config, the current one.
 func TestRetainUnverifiedTakesTheNewest(t *testing.T) {
 	before, changed := configsNamed("a b"), configsNamed("b")
 	inForce, _ := retainUnverified(before, changed, func(types.NamespacedName) bool { return false })
@@ -96,7 +96,7 @@ func TestRetainUnverifiedTakesTheNewest(t *testing.T) {
 	}
 }
 
-// fakeMailbox is a double of all mailboxes: it shows what a test puts into it.
+// fakeMailbox is a configSource whose content a test controls.
 type fakeMailbox struct {
 	shown  map[string]string // by the resource's name; absent if it cannot be seen
 	proofs map[string]bool   // by resource and name
@@ -151,19 +151,19 @@ func TestObserveConfigs(t *testing.T) {
 	view.shown[edge] = "a c"
 	look(true, true, "a b; a c")
 
-	// Everything leaves the watch, as when a claim or a binding changes: nothing is concluded.
+	// All configs leave the watch, as when a claim or a binding changes. That is no proof of absence.
 	view.shown = map[string]string{syncer: "", edge: ""}
 	look(true, true, "a b; a c", "edgesyncconfigs/a", "edgesyncconfigs/c", "syncerconfigs/a", "syncerconfigs/b")
 	view.shown = map[string]string{syncer: "a", edge: "a c"}
 	look(true, true, "a b; a c", "syncerconfigs/b")
 
-	// The mailbox cannot be seen in full when the proof comes: it is kept for later.
+	// A verified absence is not consumed while only a part of the mailbox can be observed.
 	view.proofs["syncerconfigs/b"] = true
 	view.shown = map[string]string{syncer: "a"}
 	look(false, false, "a b; a c")
 	view.shown[edge] = "a"
 	look(false, true, "a; a c")
-	// A suspect that was cleared holds on, and is asked for again when something happens.
+	// A refuted candidate stays in force. Its absence is verified again only after another event.
 	look(false, true, "a; a c")
 	look(true, true, "a; a c", "edgesyncconfigs/c")
 	view.proofs["edgesyncconfigs/c"] = true
@@ -210,7 +210,7 @@ func TestConfigEvents(t *testing.T) {
 	}
 }
 
-// What is not held because of the limits, and all that is younger, is not in force, and the matcher says that there is more.
+// Configs that are not cached because of the limits, and all younger ones, are not in force. The matcher is then partial.
 func TestConfigsBeyondLimits(t *testing.T) {
 	aged := func(name string, second int64, held bool) *unstructured.Unstructured {
 		config := configsNamed(name)[0]

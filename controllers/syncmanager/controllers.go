@@ -33,7 +33,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/waves"
 )
 
-// reconcileControllers starts what must run and stops what need not run any more.
+// reconcileControllers starts the sync controllers that are needed and stops the others.
 func (m *Manager) reconcileControllers(ctx context.Context, state *targetState, published []objectsync.Resource, publication int) error {
 	state.hasUnresolved.Store(false)
 	forms := map[schema.GroupResource]targetForms{}
@@ -56,13 +56,13 @@ func (m *Manager) reconcileControllers(ctx context.Context, state *targetState, 
 		controller := running.controller
 		if controller.Connection != connection || !slices.Contains(wanted, controller.Resource) || !forms[group].equal(controller.Options) || m.isIncompatible(state, controller.Resource) || controller.Pruner != m.preservedBy(controller.Resource) {
 			state.stopController(group)
-			// What is no longer published is to be reported.
+			// The observer reports resources that are no longer published.
 			m.observer.Changed(state.currentTarget().UID)
 		}
 	}
 	state.updatePrimaries(wanted)
 	m.updateCRDs(state, wanted)
-	// What must go first is started first, so that the others can wait for it.
+	// Controllers of earlier waves start first, so that the others can wait for them.
 	slices.SortStableFunc(wanted, func(a, b objectsync.Resource) int {
 		return int(waves.Of(a.GroupResource()) - waves.Of(b.GroupResource()))
 	})
@@ -84,8 +84,9 @@ func (m *Manager) reconcileControllers(ctx context.Context, state *targetState, 
 	return errors.Join(errs...)
 }
 
-// desiredResources returns the published resources that are selected, or recorded and not yet emptied on the target. One of which
-// that cannot be told is wanted too, and does not hold up the others; the error says why.
+// desiredResources returns the published resources that need a controller: the selected ones, those related to them, and those in
+// the inventory that are not emptied yet. If the emptiness of a resource cannot be determined, the resource is included. The
+// error then says why; it does not affect the other resources.
 func desiredResources(state *targetState, published []objectsync.Resource, forms map[schema.GroupResource]targetForms, emptied func(objectsync.Resource) (bool, error)) ([]objectsync.Resource, error) {
 	var chosen []objectsync.Resource
 	var errs []error
@@ -112,7 +113,7 @@ func desiredResources(state *targetState, published []objectsync.Resource, forms
 	return withRelated(chosen, published), errors.Join(errs...)
 }
 
-// isSelected tells whether anything asks for the resource for its own sake, in either direction.
+// isSelected reports whether the resource is selected for downsync or upsync, not counting relations.
 func isSelected(matcher *selection.Matcher, resource objectsync.Resource, targets []objectsync.TargetAPI) bool {
 	if resource.RelatedOnly {
 		return false
@@ -121,14 +122,14 @@ func isSelected(matcher *selection.Matcher, resource objectsync.Resource, target
 		slices.ContainsFunc(targets, func(target objectsync.TargetAPI) bool { return matcher.SelectsUp(target.GroupResource(), target.Kind) })
 }
 
-// isEmptied tells whether a pair that nothing selects has left nothing on the target and in the mailbox: the caches are
-// empty, and a list on the target, which does not depend on them, says so too.
+// isEmptied reports whether a pair that nothing selects has left no object on the target or in the mailbox. Both the caches and a
+// list on the target, which does not depend on the caches, must be empty.
 func (m *Manager) isEmptied(state *targetState, resource objectsync.Resource) (bool, error) {
 	running, ok := state.syncControllers[resource.GroupResource()]
 	if !ok {
 		return m.isIncompatibleEmpty(state, resource)
 	}
-	// Objects of an API that is not served would come back with it.
+	// If the target does not serve the API, its objects may reappear together with the API.
 	if !running.controller.IsEmpty() || !running.controller.IsServed() {
 		state.emptinessChecks.forget(resource.GroupResource())
 		return false, nil
@@ -136,8 +137,8 @@ func (m *Manager) isEmptied(state *targetState, resource objectsync.Resource) (b
 	return m.isListedEmpty(state, resource)
 }
 
-// storeInventory writes down what the hub may write to, and whether objects fit there, if that changed. What belongs to a resource that is
-// no longer published stays recorded: what was placed is still there.
+// storeInventory records, if that changed, which resources of the target the hub may write, and whether objects fit there. Entries of
+// resources that are no longer published stay, because their objects are still on the target.
 func (m *Manager) storeInventory(ctx context.Context, state *targetState, wanted, published []objectsync.Resource, forms map[schema.GroupResource]targetForms) error {
 	next := map[schema.GroupResource]InventoryEntry{}
 	for _, resource := range wanted {
@@ -179,7 +180,7 @@ func (m *Manager) storeInventory(ctx context.Context, state *targetState, wanted
 	return nil
 }
 
-// addCompatibility adds to the records whether objects fit, where that is known.
+// addCompatibility adds the known compatibility states to the records.
 func (t *targetState) addCompatibility(records map[schema.GroupResource]InventoryEntry) {
 	for group, record := range records {
 		if fit := t.compatibilityStates[group]; record.Direct && fit.SyncedResourceState != edgev2alpha1.SyncedResourcePending {
@@ -233,7 +234,7 @@ func (m *Manager) startController(state *targetState, resource objectsync.Resour
 	}()
 }
 
-// predecessors returns what tells that all has been tried that must go to the target before the resource.
+// predecessors returns the channels that close when the controllers of earlier waves have tried all their objects once.
 func (t *targetState) predecessors(resource objectsync.Resource) []<-chan struct{} {
 	var before []<-chan struct{}
 	for group, pair := range t.syncControllers {
@@ -244,7 +245,7 @@ func (t *targetState) predecessors(resource objectsync.Resource) []<-chan struct
 	return before
 }
 
-// onObjectsChanged is called by a sync controller when something happened to its objects.
+// onObjectsChanged is called by a sync controller when its objects changed. The delayed reconcile notices when a pair is emptied.
 func (m *Manager) onObjectsChanged(syncTarget types.UID) {
 	m.observer.Changed(syncTarget)
 	m.enqueueAfter(requeueDelay, syncTarget)

@@ -34,7 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 )
 
-// setMatcher tells the manager the configs of a mailbox, as if it had read them.
+// setMatcher gives the manager the configs of a mailbox as if it had read them.
 func setMatcher(manager *Manager, matcher *selection.Matcher) { setMatcherOf(manager, florin, matcher) }
 
 func setMatcherOf(manager *Manager, syncTarget types.UID, matcher *selection.Matcher) {
@@ -47,7 +47,7 @@ func setMatcherOf(manager *Manager, syncTarget types.UID, matcher *selection.Mat
 	state.lock.Unlock()
 }
 
-// fixture is a manager with one SyncTarget, whose target is away.
+// fixture is a manager with one SyncTarget, whose target is down.
 type fixture struct {
 	t       *testing.T
 	manager *Manager
@@ -55,7 +55,7 @@ type fixture struct {
 	target  Target
 }
 
-// newFixture publishes three resources and assigns a SyncTarget that has recorded one of them.
+// newFixture publishes three resources and assigns a SyncTarget that has one of them in its inventory.
 func newFixture(t *testing.T) *fixture {
 	manager, notes := newManager(t)
 	manager.Publish(resources("configmaps", "secrets", "deployments.apps"))
@@ -64,8 +64,8 @@ func newFixture(t *testing.T) *fixture {
 	return &fixture{t, manager, notes, target}
 }
 
-// expectReconciled looks at the SyncTarget, and fails the test unless that ends well with these pairs running and these records
-// written.
+// expectReconciled reconciles the SyncTarget, and fails the test unless these controllers run afterwards and these inventory entries
+// were stored.
 func (f *fixture) expectReconciled(running []string, records ...string) {
 	f.t.Helper()
 	if result, err := f.manager.Reconcile(f.t.Context(), florin); err != nil || result.RequeueAfter != 0 {
@@ -80,7 +80,7 @@ func (f *fixture) expectReconciled(running []string, records ...string) {
 	f.store.records = nil
 }
 
-// controllers are those that run, by the names of their resources.
+// controllers returns the running controllers by the names of their resources.
 func (f *fixture) controllers() map[string]*objectsync.Controller {
 	found, _ := f.manager.get(florin)
 	all := map[string]*objectsync.Controller{}
@@ -98,7 +98,7 @@ func TestNothingRunsForAnUnknownMailbox(t *testing.T) {
 	}
 }
 
-// What a pair may leave on a target must be on record before it starts.
+// A pair must be in the stored inventory before its controller starts.
 func TestNothingRunsWithoutAnInventoryEntry(t *testing.T) {
 	f := newFixture(t)
 	setMatcher(f.manager, selecting("configmaps"))
@@ -132,7 +132,7 @@ func TestControllersFollowTheConfigs(t *testing.T) {
 	if !reflect.DeepEqual(f.controllers(), before) {
 		t.Error("controllers were started anew for nothing")
 	}
-	// Nothing is known to be empty while the target is away.
+	// While the target is down, no resource can be found empty.
 	setMatcher(f.manager, selecting("deployments.apps"))
 	f.expectReconciled([]string{"configmaps", "deployments.apps", "secrets"}, "configmaps/v1 deployments.apps/v1 secrets/v1")
 }
@@ -192,7 +192,7 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// A hub that has just begun counts from zero: that is no count.
+// A hub that has just started counts from zero, so its counts are not known.
 func TestCountsAreKnownOnceAllIsObserved(t *testing.T) {
 	secrets, configMaps := schema.GroupResource{Resource: "secrets"}, schema.GroupResource{Resource: "configmaps"}
 	manager, notes := newManager(t)
@@ -246,7 +246,7 @@ func TestCountsAreKnownOnceAllIsObserved(t *testing.T) {
 	is("it stays away", secrets, true)
 }
 
-// A SyncTarget that the hub remembers and does not see any more is not waited for without end.
+// A SyncTarget that the ledger knows but that no longer exists delays the counts only for a limited time.
 func TestCountsDoNotWaitForMissingSyncTargets(t *testing.T) {
 	manager, _ := newManager(t)
 	manager.KnownSyncTargets = func() ([]types.UID, bool) { return []types.UID{florin}, true }
@@ -271,7 +271,7 @@ func TestUnassignEndsAll(t *testing.T) {
 	}
 }
 
-// reconcileGone is what a worker does that was about to look at a target when it was unassigned.
+// reconcileGone reconciles a target that was unassigned after a worker had picked it.
 func (m *Manager) reconcileGone(ctx context.Context, held *targetState) error {
 	m.lock.Lock()
 	m.targets[florin] = held

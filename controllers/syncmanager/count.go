@@ -29,16 +29,16 @@ import (
 
 // Counts say how widely a resource is synced.
 type Counts struct {
-	// Mailboxes have the API, Targets are synced with it, Objects are on those targets.
+	// Mailboxes counts those that serve the API, Targets those that are synced with it, and Objects the objects on these targets.
 	Mailboxes, Targets, Objects int64
 }
 
-// countTimeout is for how long a SyncTarget, or a pair that has been started, may leave counts unknown. A target that stays away
-// must not hold back for ever what is to be said of all others.
+// countTimeout limits how long a SyncTarget, or a controller that was just started, may leave counts unknown. An unreachable target
+// must not withhold the counts of all others for ever.
 const countTimeout = 2 * time.Minute
 
-// Count returns the counts of a resource of the mailboxes. They are not known as long as something that they count has not been
-// observed yet: a hub that has just begun to lead, and a pair that has just been started, count from zero.
+// Count returns the counts of a mailbox resource. known is false while some counted objects are not observed yet, because
+// a new leader and a new controller count from zero.
 func (m *Manager) Count(resource schema.GroupResource) (counts Counts, known bool) {
 	known = m.hasObservedAllTargets()
 	now := m.Clock.Now()
@@ -64,8 +64,8 @@ func (m *Manager) Count(resource schema.GroupResource) (counts Counts, known boo
 	return counts, known
 }
 
-// isCountKnown tells whether all that a SyncTarget adds to the counts of a resource has been observed, or is not waited for any more.
-// The caller holds lock.
+// isCountKnown reports whether the SyncTarget's share of the counts of a resource has been observed, or has timed out. The caller holds
+// t.lock.
 func (t *targetState) isCountKnown(resource schema.GroupResource, published int, now time.Time) bool {
 	isSettled := t.configsKnown && t.appliedMatcher == t.matcher && t.appliedPublication == published && t.missingAPIsKnown && !slices.Contains(t.unstarted, resource)
 	if !isSettled && now.Before(t.assignedAt.Add(countTimeout)) {
@@ -75,7 +75,7 @@ func (t *targetState) isCountKnown(resource schema.GroupResource, published int,
 	return !ok || running.controller.HasSynced() && running.controller.HasCompletedFirstPass() || !now.Before(running.startedAt.Add(countTimeout))
 }
 
-// isCountKnown tells the same of all resources of a SyncTarget.
+// isCountKnown reports the same for all resources of a SyncTarget.
 func (m *Manager) isCountKnown(state *targetState) bool {
 	_, published := m.publication()
 	now := m.Clock.Now()
@@ -92,8 +92,8 @@ func (m *Manager) isCountKnown(state *targetState) bool {
 	return len(state.syncControllers) > 0 || state.isCountKnown(schema.GroupResource{}, published, now)
 }
 
-// hasObservedAllTargets tells whether every SyncTarget that the hub before knew has been assigned, or has been found not to be synced, since
-// this hub leads. One that nobody sees any more is waited for no longer than the limit.
+// hasObservedAllTargets reports whether every SyncTarget that the previous hub knew has been assigned or unassigned since this hub
+// leads. It waits no longer than countTimeout for SyncTargets that never appear.
 func (m *Manager) hasObservedAllTargets() bool {
 	if m.KnownSyncTargets == nil {
 		return true
@@ -113,14 +113,14 @@ func (m *Manager) hasObservedAllTargets() bool {
 	return m.observedAll
 }
 
-// markObserved notes that it has been decided whether a SyncTarget is synced. The caller holds the manager's lock.
+// markObserved records that a SyncTarget has been assigned or unassigned. The caller holds the manager's lock.
 func (m *Manager) markObserved(syncTarget types.UID) {
 	if !m.observedAll {
 		m.observed[syncTarget] = true
 	}
 }
 
-// SyncTargetsMissingAPI returns the SyncTargets whose mailboxes do not have a resource because its name is taken there, sorted.
+// SyncTargetsMissingAPI returns, sorted, the SyncTargets whose mailboxes lack a resource because its name is taken there.
 func (m *Manager) SyncTargetsMissingAPI(resource schema.GroupResource) (syncTargets []string) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
@@ -135,8 +135,8 @@ func (m *Manager) SyncTargetsMissingAPI(resource schema.GroupResource) (syncTarg
 	return syncTargets
 }
 
-// Sum counts all objects that are synced with a SyncTarget's target. They are not known while none is synced, nor, like those of
-// [Manager.Count], as long as something that they count has not been observed yet.
+// Sum summarizes all objects that are synced with a SyncTarget's target. known is false while the SyncTarget is not synced, and while
+// some objects are not observed yet, as for [Manager.Count].
 func (m *Manager) Sum(syncTarget types.UID) (sum objectsync.Summary, known bool) {
 	state, ok := m.get(syncTarget)
 	if !ok || !m.isCountKnown(state) {

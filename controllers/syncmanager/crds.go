@@ -28,7 +28,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// crdController keeps definitions on a target as long as one connection to it lasts.
+// crdController runs a [crd.Controller] for one connection to a target.
 type crdController struct {
 	*crd.Controller
 	connection *targets.Connection
@@ -41,7 +41,7 @@ func (k *crdController) stop() {
 	<-k.done
 }
 
-// SetCRDs sets the definitions that targets are given, each with the resources that it is for.
+// SetCRDs sets the CRDs that targets are to have, each with its PublishedResource.
 func (m *Manager) SetCRDs(definitions []crd.Installation) {
 	m.lock.Lock()
 	m.crds = definitions
@@ -49,7 +49,8 @@ func (m *Manager) SetCRDs(definitions []crd.Installation) {
 	m.enqueueAll()
 }
 
-// updateCRDs makes the target have the definitions of what is synced with it. The caller holds turn.
+// updateCRDs tells the CRD controller which CRDs the wanted resources need on the target, and starts the controller if needed. The
+// caller holds reconcileMutex.
 func (m *Manager) updateCRDs(state *targetState, wanted []objectsync.Resource) {
 	m.lock.Lock()
 	owner, all := m.ctx, m.crds
@@ -88,7 +89,7 @@ func (m *Manager) updateCRDs(state *targetState, wanted []objectsync.Resource) {
 	state.crdController.SetInstallations(needed)
 }
 
-// setCRDController replaces the keeper, after it has ended.
+// setCRDController replaces the CRD controller, after the former one has ended.
 func (t *targetState) setCRDController(next *crdController) {
 	if t.crdController != nil {
 		t.crdController.stop()
@@ -98,7 +99,7 @@ func (t *targetState) setCRDController(next *crdController) {
 	t.crdController = next
 }
 
-// crdStates returns what is known of the definitions that the target is given. The caller holds the lock.
+// crdStates returns the states of the CRDs of the target. The caller holds t.lock.
 func (t *targetState) crdStates() map[schema.GroupResource]crd.State {
 	if t.crdController == nil {
 		return nil

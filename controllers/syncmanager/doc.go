@@ -14,11 +14,15 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package syncmanager decides which pairs of SyncTarget and resource must be synced now, and runs a sync controller for
-// each.
+// Package syncmanager decides which resources are synced with each target. For each such pair of SyncTarget and resource it
+// runs one sync controller of package objectsync.
 //
-// A pair runs while its mailbox's configs select the resource, and after that for as long as it may have left something
-// on the target. What may have been left must survive a crash, so a pair is recorded in the SyncTarget's
-// status.syncedResources before its first write, and the record goes only after a list on that target came back empty.
-// A hub that starts after the last config vanished thus still finds what that config had placed.
+// A pair runs while the configs of the mailbox select the resource, and afterwards until nothing of the resource is left on
+// the target. That must survive a crash: the manager records a pair in the hub's ledger before the pair's first write. It
+// removes the record only after a list on the target came back empty. So a hub that starts after the last config has vanished
+// still finds the objects that the config brought to the target.
+//
+// Package synctarget calls [Manager.Assign], [Manager.Unassign] and [Manager.Resume]. Package controllers passes changes of the
+// published APIs to [Manager.Publish], [Manager.SetCRDs] and [Manager.SetSchemas]. The manager also runs the CRD controller and
+// the schema check of each target. It does not connect to targets, and does not write the status of SyncTargets or configs.
 package syncmanager

@@ -28,13 +28,14 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// emptinessChecks are requests to a target for what is left of resources that nothing selects. Nobody waits for them.
+// emptinessChecks are lists on a target that find out whether objects of a resource are left that nothing selects. They run in the
+// background.
 type emptinessChecks struct {
 	lock gosync.Mutex
 	all  map[schema.GroupResource]*emptinessCheck
 }
 
-// emptinessCheck is one request. It counts as long as nothing is written of the resource.
+// emptinessCheck is one such list. Its result is valid until the hub writes an object of the resource.
 type emptinessCheck struct {
 	connection *targets.Connection
 	done       bool
@@ -42,8 +43,8 @@ type emptinessCheck struct {
 	err        error
 }
 
-// isListedEmpty tells whether a list on the target is known to have found nothing of a resource. While that is not known one is
-// made, and the SyncTarget looked at again. The caller holds turn.
+// isListedEmpty reports whether a list on the target found no object of the resource. While there is no result it returns false and
+// starts a list in the background, which enqueues the SyncTarget when done. The caller holds reconcileMutex.
 func (m *Manager) isListedEmpty(state *targetState, resource objectsync.Resource) (bool, error) {
 	target := state.currentTarget()
 	if !target.Connection.IsUp() {
@@ -60,7 +61,7 @@ func (m *Manager) isListedEmpty(state *targetState, resource objectsync.Resource
 			}
 			empty, err := target.Connection.HasNoObjects(requestmetrics.WithClass(ctx, requestmetrics.Background), resource.TargetAPI().GroupVersionResource, objectsync.Selector(owner), placed...)
 			if apierrors.IsForbidden(err) && len(placed) > 0 {
-				// Where the hub may not look any more something may be left for ever. That is told by the SyncTarget.
+				// The hub may leave objects for ever in namespaces that it may no longer list. The status of the SyncTarget reports that.
 				err = nil
 			}
 			state.emptinessChecks.finish(started, empty, err)
@@ -70,7 +71,7 @@ func (m *Manager) isListedEmpty(state *targetState, resource objectsync.Resource
 	return known.empty, known.err
 }
 
-// resultOrNew returns what a list has found, once. If there is none, it returns one that is to be made.
+// resultOrNew returns the result of the check of a resource, once. If there is no check, it returns a new one that the caller must run.
 func (l *emptinessChecks) resultOrNew(resource schema.GroupResource, connection *targets.Connection) (known emptinessCheck, started *emptinessCheck) {
 	l.lock.Lock()
 	defer l.lock.Unlock()
@@ -96,7 +97,7 @@ func (l *emptinessChecks) finish(made *emptinessCheck, empty bool, err error) {
 	made.done, made.empty, made.err = true, empty, err
 }
 
-// forget drops what was found of a resource, and what is being made.
+// forget drops the check of a resource, whether finished or running.
 func (l *emptinessChecks) forget(resource schema.GroupResource) {
 	l.lock.Lock()
 	defer l.lock.Unlock()

@@ -32,7 +32,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// unresponsiveTarget is a target that says that it is up, and then never answers. It notes when it is asked.
+// unresponsiveTarget is a target that reports to be up, and then never answers. It records the requests.
 func unresponsiveTarget(t *testing.T) (connection *targets.Connection, asked <-chan string) {
 	t.Helper()
 	paths := make(chan string, 1000)
@@ -44,7 +44,7 @@ func unresponsiveTarget(t *testing.T) (connection *targets.Connection, asked <-c
 			return
 		}
 		if strings.HasSuffix(r.URL.Path, "/kube-system") || strings.Contains(r.URL.Path, "/logicalclusters/") {
-			// It does not say which cluster it is.
+			// It does not reveal which cluster it is.
 			w.WriteHeader(http.StatusNotFound)
 			return
 		}
@@ -65,7 +65,7 @@ func unresponsiveTarget(t *testing.T) (connection *targets.Connection, asked <-c
 	return connection, paths
 }
 
-// However many targets never answer, and whatever there is to ask them, the workers are free for a healthy one.
+// Targets that never answer block no worker, however many they are, so a healthy target is still reconciled.
 func TestTargetsThatNeverAnswerHoldUpNoWorker(t *testing.T) {
 	manager, _ := newManager(t)
 	manager.Publish(append(resources("configmaps"), widgets()))
@@ -83,7 +83,7 @@ func TestTargetsThatNeverAnswerHoldUpNoWorker(t *testing.T) {
 	}
 	for i := range workers + 1 {
 		uid := types.UID(fmt.Sprintf("slow-%d", i))
-		// Something of a former config is on record, and all kinds must be asked for.
+		// The inventory has a resource of a former config, and every kind must be resolved.
 		manager.Assign(Target{UID: uid, Name: string(uid), Connection: connection, ResourceInventory: parseInventory("configmaps/v1")})
 		setMatcherOf(manager, uid, convertingTo(kinds...))
 		look(uid)
@@ -104,7 +104,7 @@ func TestTargetsThatNeverAnswerHoldUpNoWorker(t *testing.T) {
 	}
 }
 
-// A list counts once, and not when something may have been written since.
+// The result of a list counts once, and not after the hub may have written again.
 func TestEmptinessChecksCountOnce(t *testing.T) {
 	var l emptinessChecks
 	secrets := schema.GroupResource{Resource: "secrets"}

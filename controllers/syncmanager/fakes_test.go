@@ -39,12 +39,11 @@ import (
 
 const florin = types.UID("florin-uid")
 
-// fakeInventoryStore is a double of the controller of SyncTargets and of the reports: it notes what the manager has recorded instead
-// of writing it to a SyncTarget, and fails when it is told to.
+// fakeInventoryStore is an InventoryStore that keeps inventories in memory, and fails on demand. It is an Observer too.
 type fakeInventoryStore struct {
 	manager *Manager
 	records []string
-	// controllersWhileStored are the pairs that ran while the last record was written.
+	// controllersWhileStored are the controllers that ran while the last inventory was stored.
 	controllersWhileStored []string
 	fail                   error
 }
@@ -60,7 +59,7 @@ func (n *fakeInventoryStore) StoreInventory(_ context.Context, target Target, re
 
 func (n *fakeInventoryStore) Changed(types.UID) {}
 
-// running returns the names of the pairs that run.
+// running returns the names of the running controllers' resources.
 func (m *Manager) running(syncTarget types.UID) []string {
 	names := []string{}
 	found, ok := m.get(syncTarget)
@@ -74,7 +73,7 @@ func (m *Manager) running(syncTarget types.UID) []string {
 	return names
 }
 
-// newManager returns a manager that sees no mailbox, and knows only what a test tells it.
+// newManager returns a manager that cannot observe any mailbox, and knows only the data that a test gives it.
 func newManager(t *testing.T) (*Manager, *fakeInventoryStore) {
 	t.Helper()
 	clock := testclock.NewFakeClock(time.Unix(1000, 0))
@@ -85,19 +84,19 @@ func newManager(t *testing.T) (*Manager, *fakeInventoryStore) {
 	})
 	manager.SetObserver(notes)
 	notes.manager = manager
-	// What Start would do, without a queue: the tests decide what is looked at when.
+	// This replaces Start, without a queue: the tests call Reconcile themselves.
 	manager.ctx = t.Context()
 	t.Cleanup(manager.stopAll)
 	return manager, notes
 }
 
-// connection returns a connection to a target that is away.
+// connection returns a connection to a target that is down.
 func connection(t *testing.T) *targets.Connection {
 	t.Helper()
 	return connectionTo(t, "https://127.0.0.1:1")
 }
 
-// connectionTo returns a connection to a server, whose certificate nobody knows unless it is given.
+// connectionTo returns a connection to a server. Without a certificate, the connection does not trust the server.
 func connectionTo(t *testing.T, server string, certificate ...byte) (connection *targets.Connection) {
 	t.Helper()
 	registry := targets.NewRegistry(targets.Options{FieldManager: "test", Clock: testclock.NewFakeClock(time.Unix(1000, 0)), Log: logr.Discard(), OnChange: func(types.UID) {}})

@@ -32,21 +32,21 @@ import (
 	"github.com/synchub-dev/synchub/provider/transport"
 )
 
-// finalizerPageSize is how many objects are listed at once that may have to be let go.
+// finalizerPageSize is how many objects are listed at once to remove finalizers.
 const finalizerPageSize = 500
 
-// errMailboxUnreachable means that a mailbox cannot be reached.
+// errMailboxUnreachable means that no client for the mailbox is available yet.
 var errMailboxUnreachable = errors.New("the mailbox cannot be reached")
 
-// AllowsCascade tells whether objects that came from a resource of the mailboxes may be removed with all they hold.
+// AllowsCascade reports whether a namespace or CRD that came from the mailbox resource may be deleted with its contents.
 func (m *Manager) AllowsCascade(resource schema.GroupResource) bool {
 	return slices.ContainsFunc(m.Published(), func(r objectsync.Resource) bool {
 		return r.GroupResource() == resource && !r.RelatedOnly && r.Container && !r.Retain
 	})
 }
 
-// RemoveFinalizers lets go of all objects of a mailbox that wait there for their target, which is not synced any more. The mailbox could
-// not be deleted else. Only APIs that the hub exports itself have such objects.
+// RemoveFinalizers removes the hub's finalizer from all objects of a mailbox whose target is not synced any more. Otherwise the mailbox
+// could not be deleted. Only resources that the hub exports itself have the finalizer.
 func (m *Manager) RemoveFinalizers(ctx context.Context, mailbox logicalcluster.Name) error {
 	var errs []error
 	for _, resource := range m.Published() {
@@ -61,13 +61,13 @@ func (m *Manager) removeFinalizersOf(ctx context.Context, mailbox logicalcluster
 	client, ok := m.Mailboxes.Client(mailbox)
 	switch {
 	case !ok && m.Mailboxes.HasSynced():
-		// Nothing binds the mailbox to the hub any more.
+		// No binding connects the mailbox to the hub any more.
 		return nil
 	case !ok:
 		return errMailboxUnreachable
 	}
 	objects := client.Resource(resource.GroupVersionResource)
-	// The cache may be behind, and what it misses would never go.
+	// The cache may be behind, and an object that it misses would keep its finalizer for ever.
 	ctx = requestmetrics.WithClass(ctx, requestmetrics.Extra)
 	options := metav1.ListOptions{Limit: finalizerPageSize}
 	var errs []error
@@ -77,7 +77,7 @@ func (m *Manager) removeFinalizersOf(ctx context.Context, mailbox logicalcluster
 			return errors.Join(errs...)
 		}
 		if apierrors.IsForbidden(err) && m.Mailboxes.IsKnownNotServed(mailbox, resource.GroupResource()) {
-			// What the mailbox never had holds nothing there.
+			// A mailbox without the API has no objects of it.
 			m.Log.Info("the mailbox does not have the API, so nothing of it is freed", "mailbox", mailbox, "resource", resource.GroupResource().String())
 			return nil
 		}

@@ -29,15 +29,15 @@ import (
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
-// InventoryEntry says what the hub may have written of one resource of a target.
+// InventoryEntry describes the objects that the hub may have written of one resource of a target.
 type InventoryEntry struct {
-	// Version is the one that the hub uses.
+	// Version is the version in which the hub writes.
 	Version string
-	// Direct is true if the mailbox's objects of the same resource go there.
+	// Direct is true if objects of the same resource of the mailbox are synced with this one.
 	Direct bool
-	// ConvertedFrom are the mailbox's resources whose objects conversions turn into this one, sorted.
+	// ConvertedFrom are the mailbox resources whose objects conversions turn into this one, sorted.
 	ConvertedFrom []schema.GroupResource
-	// Compatibility tells whether the mailbox's objects fit; the zero value if that is not known.
+	// Compatibility says whether the mailbox objects fit; the zero value if that is not known.
 	Compatibility schemacheck.State
 }
 
@@ -45,7 +45,7 @@ func (r InventoryEntry) equal(other InventoryEntry) bool {
 	return r.Version == other.Version && r.Direct == other.Direct && slices.Equal(r.ConvertedFrom, other.ConvertedFrom) && r.Compatibility == other.Compatibility
 }
 
-// LedgerInventoryStore records the pairs of SyncTargets in the ledger.
+// LedgerInventoryStore stores the inventories of SyncTargets in the ledger.
 type LedgerInventoryStore struct{ *ledger.Store }
 
 var _ InventoryStore = LedgerInventoryStore{}
@@ -73,7 +73,7 @@ func inventoryToLedger(records map[schema.GroupResource]InventoryEntry) []ledger
 	return resources
 }
 
-// InventoryFromLedger returns what the ledger says of the pairs of a SyncTarget.
+// InventoryFromLedger returns the inventory that the ledger's resources describe.
 func InventoryFromLedger(resources []ledger.Resource) map[schema.GroupResource]InventoryEntry {
 	records := make(map[schema.GroupResource]InventoryEntry, len(resources))
 	for _, resource := range resources {
@@ -89,7 +89,7 @@ func InventoryFromLedger(resources []ledger.Resource) map[schema.GroupResource]I
 	return records
 }
 
-// compatibilityStatesOf returns whether objects fit, by the resources of the target of which that is known.
+// compatibilityStatesOf returns the known compatibility states of an inventory, by resource of the target.
 func compatibilityStatesOf(records map[schema.GroupResource]InventoryEntry) map[schema.GroupResource]schemacheck.State {
 	fits := map[schema.GroupResource]schemacheck.State{}
 	for group, record := range records {
@@ -100,7 +100,7 @@ func compatibilityStatesOf(records map[schema.GroupResource]InventoryEntry) map[
 	return fits
 }
 
-// withSource returns the record with one more source.
+// withSource returns the entry with one more source.
 func (r InventoryEntry) withSource(source schema.GroupResource, version string) InventoryEntry {
 	if !slices.Contains(r.ConvertedFrom, source) {
 		r.ConvertedFrom = append(slices.Clone(r.ConvertedFrom), source)
@@ -114,7 +114,7 @@ func (r InventoryEntry) withSource(source schema.GroupResource, version string) 
 
 func compareResources(a, b schema.GroupResource) int { return strings.Compare(a.String(), b.String()) }
 
-// isInInventory tells whether the hub may have written objects of a mailbox's resource, as whatever resource.
+// isInInventory reports whether the hub may have written objects of a mailbox resource, converted or not.
 func (t *targetState) isInInventory(resource schema.GroupResource) bool {
 	if t.resourceInventory[resource].Direct {
 		return true

@@ -28,9 +28,9 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 )
 
-// parseInventory reads records in the form of written: "resource.group/version" for the mailbox's own, followed by "<" and the
-// mailbox's resources, separated by commas, that are converted into it; then "+" after the version says that there are its
-// own, too.
+// parseInventory parses inventory entries. The form is "resource.group/version" for the mailbox's own objects. "<" and mailbox resources
+// separated by commas follow if these are converted into the resource. Then "+" after the version says that the resource has
+// the mailbox's own objects, too.
 func parseInventory(text string) map[schema.GroupResource]InventoryEntry {
 	all := map[schema.GroupResource]InventoryEntry{}
 	for field := range strings.FieldsSeq(text) {
@@ -47,7 +47,7 @@ func parseInventory(text string) map[schema.GroupResource]InventoryEntry {
 	return all
 }
 
-// inventoryOf are records of the mailbox's own objects, in version v1.
+// inventoryOf returns entries of the mailbox's own objects in version v1.
 func inventoryOf(names ...string) map[schema.GroupResource]InventoryEntry {
 	all := map[schema.GroupResource]InventoryEntry{}
 	for _, name := range names {
@@ -56,7 +56,7 @@ func inventoryOf(names ...string) map[schema.GroupResource]InventoryEntry {
 	return all
 }
 
-// formatInventory writes records in a stable order.
+// formatInventory is the inverse of parseInventory, with a stable order.
 func formatInventory(all map[schema.GroupResource]InventoryEntry) string {
 	var fields []string
 	for resource, record := range all {
@@ -77,7 +77,7 @@ func formatInventory(all map[schema.GroupResource]InventoryEntry) string {
 	return strings.Join(fields, " ")
 }
 
-// targetsOf are target resources given as "resource.group/version".
+// targetsOf parses target resources given as "resource.group/version".
 func targetsOf(names ...string) []objectsync.TargetAPI {
 	var all []objectsync.TargetAPI
 	for _, name := range names {
@@ -87,7 +87,7 @@ func targetsOf(names ...string) []objectsync.TargetAPI {
 	return all
 }
 
-// converting are the forms of resources: each is given as itself, then what conversions make of it.
+// converting returns the forms of resources: each argument has the resource itself, then the results of its conversions.
 func converting(all ...[]string) map[schema.GroupResource]targetForms {
 	result := map[schema.GroupResource]targetForms{}
 	for _, names := range all {
@@ -96,7 +96,7 @@ func converting(all ...[]string) map[schema.GroupResource]targetForms {
 	return result
 }
 
-// withDirectForms adds the forms of the resources that only travel as themselves.
+// withDirectForms adds the forms of resources that are not converted.
 func withDirectForms(all map[schema.GroupResource]targetForms, names ...string) map[schema.GroupResource]targetForms {
 	for _, name := range names {
 		if resource := schema.ParseGroupResource(name); len(all[resource].apis) == 0 {
@@ -113,7 +113,7 @@ func TestStoreInventory(t *testing.T) {
 		recorded          string
 		wanted, published names
 		conversions       conversions
-		// then is what is recorded after it; it is written if it differs.
+		// then is the inventory afterwards. It is stored if it differs.
 		then string
 	}{
 		"nothing":                           {"", nil, nil, nil, ""},
@@ -185,7 +185,7 @@ func TestStoreInventory(t *testing.T) {
 			var want []string
 			if test.then != test.recorded {
 				want = []string{test.then}
-				// What could not be written is tried again.
+				// A failed write is retried.
 				notes.fail = errors.New("no")
 				if err := record(); !errors.Is(err, notes.fail) || !reflect.DeepEqual(state.resourceInventory, parseInventory(test.recorded)) {
 					t.Errorf("after a failure: %v, %v", err, state.resourceInventory)

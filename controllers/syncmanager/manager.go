@@ -48,92 +48,94 @@ import (
 )
 
 const (
-	// workers is how many SyncTargets are looked at together. A look waits for kcp, never for its target: that is asked beside
-	// it, and the SyncTarget is looked at again when it has answered.
+	// workers is how many SyncTargets are reconciled concurrently. A reconcile waits for kcp, never for its target: requests to the
+	// target run in the background, and their answers enqueue the SyncTarget.
 	workers = 32
-	// requeueDelay is how soon a pair that is being emptied is looked at after something happened to it.
+	// requeueDelay is the delay of a reconcile after a change of objects, and between polls for a kind that may be served soon.
 	requeueDelay = 500 * time.Millisecond
-	// crdEventTimeout is for how long after a definition was announced its kind is asked for.
+	// crdEventTimeout is how long after an event of a CRD the manager polls for its kind.
 	crdEventTimeout = 10 * time.Second
 )
 
-// ConfigResources are the resources of a mailbox that select what is synced.
+// ConfigResources are the resources of a mailbox that select objects to sync.
 var ConfigResources = []schema.GroupVersionResource{
 	edgev2alpha1.SchemeGroupVersion.WithResource("syncerconfigs"),
 	edgev2alpha1.SchemeGroupVersion.WithResource("edgesyncconfigs"),
 }
 
-// Target is what the manager must know of a SyncTarget to sync it.
+// Target describes a SyncTarget to the manager.
 type Target struct {
-	// UID and Name are the SyncTarget's, Inventory is the logical cluster it lives in.
+	// UID and Name are the SyncTarget's. InventoryWorkspace is the logical cluster in which it lives.
 	UID                types.UID
 	Name               string
 	InventoryWorkspace logicalcluster.Name
 	// Mailbox is the logical cluster of its mailbox.
 	Mailbox    logicalcluster.Name
 	Connection *targets.Connection
-	// Cordoned is true if nothing new may be made on the target.
+	// Cordoned is true if the hub must not create objects on the target.
 	Cordoned bool
-	// Adoption is what may be adopted on the target, beside what a PublishedResource says; empty stands for nothing.
+	// Adoption says which objects of the target the hub may adopt, in addition to the PublishedResources. Empty stands for none.
 	Adoption synchubv1alpha1.AdoptionPolicy
-	// Namespaces are those of the target that may be used, beside what the hub protects.
+	// Namespaces restricts the namespaces of the target, in addition to those that the hub protects.
 	Namespaces *edgev2alpha1.TargetNamespaces
-	// WrittenNamespaces are the namespaces in which the hub may have written, the empty one for the whole cluster; none stands for that, too.
+	// WrittenNamespaces are the namespaces in which the hub may have written. The empty namespace, or none, stands for the whole
+	// cluster.
 	WrittenNamespaces []string
-	// Limits bound what is held of the mailbox, where they are lower than the hub's. Zero stands for the hub's.
+	// Limits bound the cached objects of the mailbox, where they are lower than the hub's. Zero stands for the hub's.
 	Limits mailboxes.Limits
-	// ResourceInventory is what the hub may have written, by the resources of the target.
+	// ResourceInventory holds the objects that the hub may have written, by resource of the target.
 	ResourceInventory map[schema.GroupResource]InventoryEntry
-	// Trusted is for how long what Recorded says of whether objects fit counts without asking the target by its first
-	// connection.
+	// Trusted is how long the compatibility in ResourceInventory counts without asking the target. It applies to the first
+	// connection only.
 	Trusted Trust
 }
 
-// Trust says that what the hub before knew counts until it is to be asked again. The zero value says that nothing does.
+// Trust says until when findings of the previous hub count. The zero value says that they do not count.
 type Trust struct {
 	Until time.Time
 }
 
-// InventoryStore writes down the pairs of a SyncTarget.
+// InventoryStore persists the inventories of SyncTargets.
 type InventoryStore interface {
-	// StoreInventory makes the pairs of the SyncTarget exactly these. It returns after the write has been accepted.
+	// StoreInventory replaces the inventory of the SyncTarget. It returns after the write has been accepted.
 	StoreInventory(ctx context.Context, target Target, resources map[schema.GroupResource]InventoryEntry) error
 }
 
-// Observer is told of what concerns the configs of a SyncTarget's mailbox: they, or the objects they select, changed.
+// Observer is notified when the configs of a SyncTarget's mailbox, or the objects that they select, have changed.
 type Observer interface {
 	Changed(syncTarget types.UID)
 }
 
-// Options are what a manager needs.
+// Options are the dependencies and settings of a [Manager].
 type Options struct {
 	Mailboxes      *mailboxes.Mailboxes
 	InventoryStore InventoryStore
-	// KnownSyncTargets returns the SyncTargets that the hub before knew, and whether they are known. Without it there are none.
+	// KnownSyncTargets returns the SyncTargets that the previous hub knew; known is false until they are loaded. A nil function
+	// stands for none.
 	KnownSyncTargets func() (syncTargets []types.UID, known bool)
 	// Hub is the UID of the provider workspace's LogicalCluster.
 	Hub    types.UID
 	Hasher ownership.Hasher
-	// ProtectedNamespaces are the namespaces that are used only where that is allowed.
+	// ProtectedNamespaces are the namespaces of targets that the hub uses only if the SyncTarget allows it.
 	ProtectedNamespaces policy.NamespacePatterns
-	// Sealer has the hub's key, too: marks are sealed with it.
+	// Sealer seals marks. Like Hasher it has the hub's key.
 	Sealer *ownership.Sealer
-	// OnConfigsKnown is called when the configs of a SyncTarget's mailbox have become known. It must return at once.
+	// OnConfigsKnown is called when the configs of a SyncTarget's mailbox have become known. It must not block.
 	OnConfigsKnown func(syncTarget types.UID)
-	// Checker compares schemas; without one nothing is compared.
+	// Checker compares schemas; with nil, none are compared.
 	Checker *schemacheck.Checker
-	// NameClearer frees names of APIs in mailboxes; without it none is freed.
+	// NameClearer frees names of APIs in mailboxes; with nil, none are freed.
 	NameClearer NameClearer
-	// OnStatesChanged is called when the pairs of a SyncTarget, the states of its resources, or the APIs that its mailbox lacks, have
-	// changed. It must return at once.
+	// OnStatesChanged is called when the inventory of a SyncTarget, the states of its resources, or the APIs that its mailbox lacks
+	// have changed. It must not block.
 	OnStatesChanged func(syncTarget types.UID)
-	// MailboxLimits bound what is held of one mailbox.
+	// MailboxLimits bound the cached objects of one mailbox.
 	MailboxLimits mailboxes.Limits
 	Clock         clock.Clock
 	Log           logr.Logger
 }
 
-// Owner returns the hub acting for a SyncTarget.
+// Owner returns the owner of the objects that the hub syncs for a SyncTarget.
 func (o Options) Owner(syncTarget types.UID) ownership.Owner {
 	return ownership.Owner{Hub: o.Hub, SyncTarget: syncTarget, Sealer: o.Sealer}
 }
@@ -146,18 +148,18 @@ type Manager struct {
 
 	lock      gosync.Mutex
 	queue     priorityqueue.PriorityQueue[types.UID]
-	ctx       context.Context // set by Start; the owner of all sync controllers
+	ctx       context.Context // set by Start; the parent context of all sync controllers
 	published []objectsync.Resource
-	// publicationNumber counts how often published was set.
+	// publicationNumber counts the calls of Publish.
 	publicationNumber int
-	// crds are those that targets are given.
+	// crds are the CRDs that targets are to have.
 	crds    []crd.Installation
 	schemas map[schema.GroupResource]schemacheck.Schema
 	targets map[types.UID]*targetState
-	// notSynced are the SyncTargets that are not synced, as far as somebody has said so.
+	// notSynced holds the reasons why SyncTargets are not synced, as passed to SetNotSynced.
 	notSynced map[types.UID]NotSynced
-	// startedAt is when the manager was started. Observed are the SyncTargets of which it has been decided since whether they are synced;
-	// it is dropped once that is all of them.
+	// startedAt is when Start was called. observed are the SyncTargets that have been assigned or unassigned since. It is nil
+	// once observedAll is true.
 	startedAt   time.Time
 	observed    map[types.UID]bool
 	observedAll bool
@@ -170,16 +172,16 @@ func New(options Options) *Manager {
 	return m
 }
 
-// Policy says how much is held of the objects of mailboxes.
+// Policy returns the policy by which objects of mailboxes are cached.
 func (m *Manager) Policy() mailboxes.CachePolicy { return m.cachePolicy }
 
-// SetObserver sets who is told of changes. It must be called before Start.
+// SetObserver sets the observer. It must be called before Start.
 func (m *Manager) SetObserver(observer Observer) { m.observer = observer }
 
 // NeedLeaderElection makes the manager run on the leader only.
 func (m *Manager) NeedLeaderElection() bool { return true }
 
-// Start works until ctx ends, and then until all sync controllers have ended.
+// Start reconciles until ctx ends, and returns after all sync controllers have ended.
 func (m *Manager) Start(ctx context.Context) error {
 	m.lock.Lock()
 	m.ctx, m.startedAt = ctx, m.Clock.Now()
@@ -224,7 +226,7 @@ func (m *Manager) stopAll() {
 	stopping.Wait()
 }
 
-// Publish sets the resources that mailboxes have by now.
+// Publish sets the resources that mailboxes have, and enqueues all SyncTargets.
 func (m *Manager) Publish(resources []objectsync.Resource) {
 	m.lock.Lock()
 	m.published = resources
@@ -234,24 +236,24 @@ func (m *Manager) Publish(resources []objectsync.Resource) {
 	m.enqueueAll()
 }
 
-// HasPublished tells whether it is known what mailboxes have.
+// HasPublished reports whether Publish has been called.
 func (m *Manager) HasPublished() bool {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	return m.publicationNumber > 0
 }
 
-// Published returns the resources that mailboxes have by now.
+// Published returns the resources that mailboxes have. The caller must not change them.
 func (m *Manager) Published() []objectsync.Resource {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	return m.published
 }
 
-// Assign makes the manager sync a target, or takes over what changed about it.
+// Assign starts to sync a target, or updates the description of a target that is synced already.
 func (m *Manager) Assign(target Target) {
 	if found, ok := m.get(target.UID); ok && found.currentTarget().Mailbox != target.Mailbox {
-		// The mailbox was made anew: nothing that was concluded from the former one holds.
+		// The mailbox was recreated, so no conclusion from the former one holds.
 		m.Unassign(target.UID)
 	}
 	m.lock.Lock()
@@ -310,7 +312,7 @@ func (m *Manager) Assign(target Target) {
 	}
 }
 
-// updateCachePolicy has as much held of a mailbox as its configs and its limits say.
+// updateCachePolicy tells the cache policy the configs and limits of a mailbox.
 func (m *Manager) updateCachePolicy(state *targetState) {
 	state.lock.Lock()
 	mailbox, limits, matcher, known := state.target.Mailbox, state.target.Limits, state.matcher, state.configsKnown
@@ -320,7 +322,7 @@ func (m *Manager) updateCachePolicy(state *targetState) {
 	}
 }
 
-// updateNamespaces takes over which namespaces of a target may be used.
+// updateNamespaces sets which namespaces of a target the hub may use.
 func (m *Manager) updateNamespaces(state *targetState, target Target) {
 	next := &policy.NamespacePolicy{Protected: m.ProtectedNamespaces}
 	if bounds := target.Namespaces; bounds != nil {
@@ -335,7 +337,7 @@ func (m *Manager) updateNamespaces(state *targetState, target Target) {
 	m.observer.Changed(target.UID)
 }
 
-// Unassign stops syncing a target, and returns when nothing is written to it any more.
+// Unassign stops syncing a target. It returns once the hub no longer writes to the target.
 func (m *Manager) Unassign(syncTarget types.UID) {
 	m.lock.Lock()
 	m.markObserved(syncTarget)
@@ -348,7 +350,7 @@ func (m *Manager) Unassign(syncTarget types.UID) {
 	}
 }
 
-// Resume is called when a target may have come up: if it has, all its objects are looked at again.
+// Resume reconciles all objects of a target if the target has come up since the last call.
 func (m *Manager) Resume(syncTarget types.UID) {
 	found, ok := m.get(syncTarget)
 	if !ok || !found.observeReconnect() {
@@ -360,28 +362,28 @@ func (m *Manager) Resume(syncTarget types.UID) {
 	m.enqueue(syncTarget)
 }
 
-// View is what the configs of one mailbox are reported by.
+// View is a snapshot from which the status of the configs of one mailbox is computed.
 type View struct {
 	Mailbox     logicalcluster.Name
 	Matcher     *selection.Matcher
 	Controllers []*objectsync.Controller
-	// Published are the resources that mailboxes have, each in the version in which it is written to the target.
+	// Published are the resources that mailboxes have, each in the version in which the hub writes it to the target.
 	Published []objectsync.Resource
-	// CRDs are those that the hub gives the target, by what they define.
+	// CRDs are the states of the CRDs that the hub installs on the target, by the resource that they define.
 	CRDs map[schema.GroupResource]crd.State
-	// Namespaces says which namespaces of the target may be used.
+	// Namespaces says which namespaces of the target the hub may use.
 	Namespaces *policy.NamespacePolicy
-	// Unstarted are those of which nothing is synced before the target has answered.
+	// Unstarted are the resources that are not synced before the target has answered.
 	Unstarted []schema.GroupResource
-	// Incompatible are the resources of mailboxes that are not synced because objects do not fit into the target.
+	// Incompatible are the mailbox resources that are not synced because their objects do not fit into the target.
 	Incompatible map[schema.GroupResource]schemacheck.State
-	// MissingAPIs are the APIs that the mailbox does not have although they are published.
+	// MissingAPIs are the published APIs that the mailbox lacks.
 	MissingAPIs MissingAPIs
-	// Compatibility tells of resources of the target whether objects of the mailbox fit, as far as that was compared.
+	// Compatibility says for resources of the target whether mailbox objects fit, as far as that is known.
 	Compatibility map[schema.GroupResource]schemacheck.State
 }
 
-// View returns a SyncTarget's view; ok is false if it is not synced or its configs have not taken effect yet.
+// View returns the view of a SyncTarget. ok is false if the SyncTarget is not synced, or its configs have not taken effect yet.
 func (m *Manager) View(syncTarget types.UID) (view View, ok bool) {
 	found, ok := m.get(syncTarget)
 	if !ok {
@@ -398,7 +400,7 @@ func (m *Manager) View(syncTarget types.UID) (view View, ok bool) {
 	return view, found.configsKnown && found.appliedMatcher == found.matcher
 }
 
-// ConfigsKnown tells whether the configs of a SyncTarget's mailbox are known, so that it is being synced.
+// ConfigsKnown reports whether the SyncTarget is assigned and the configs of its mailbox are known.
 func (m *Manager) ConfigsKnown(syncTarget types.UID) bool {
 	found, ok := m.get(syncTarget)
 	if !ok {

@@ -35,7 +35,7 @@ func TestAssignKeepsWhatItHas(t *testing.T) {
 	manager.Resume(florin)
 }
 
-// A target that came up is made up for once, not at each heartbeat.
+// A reconnect is reported once, not at each heartbeat.
 func TestObserveReconnect(t *testing.T) {
 	manager, _ := newManager(t)
 	manager.Assign(Target{UID: florin, Name: "florin", Mailbox: "m", Connection: connection(t)})

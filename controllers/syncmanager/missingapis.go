@@ -34,29 +34,28 @@ import (
 )
 
 const (
-	// clearNamesInterval is how often it is looked whether names of a mailbox can be freed, while some are in conflict.
+	// clearNamesInterval is how often the hub tries to free names of a mailbox while some are in conflict.
 	clearNamesInterval = 15 * time.Second
-	// maxRebindInterval is how rarely kcp is made to bind again at the least. The first time is after clearInterval, then each time
-	// twice as late: a changed binding has all objects of the mailbox looked at.
+	// maxRebindInterval is the longest interval between attempts to make kcp bind again. The first attempt follows after
+	// clearNamesInterval; the interval doubles each time, because a changed binding has all objects of the mailbox reconciled.
 	maxRebindInterval = 10 * time.Minute
-	// maxNamedAPIs is how many APIs that a mailbox lacks are named.
+	// maxNamedAPIs is how many missing APIs a message names.
 	maxNamedAPIs = 20
 )
 
-// MissingAPIs are those that a mailbox does not have although they are published, because kcp does not bind them. The zero value
-// is none.
+// MissingAPIs are the published APIs that a mailbox lacks because kcp does not bind them. The zero value stands for none.
 type MissingAPIs struct {
 	Resources []schema.GroupResource
-	// Message says which, why, and what to do.
+	// Message names the APIs, the cause and the remedy.
 	Message string
 }
 
-// Has tells whether a resource is among those that are missing.
+// Has reports whether the mailbox lacks the resource.
 func (a MissingAPIs) Has(resource schema.GroupResource) bool {
 	return slices.Contains(a.Resources, resource)
 }
 
-// NameClearer frees names of APIs in mailboxes.
+// NameClearer frees names of APIs in mailboxes. [namelock.Clearer] implements it.
 type NameClearer interface {
 	Clear(ctx context.Context, mailbox logicalcluster.Name, missing []schema.GroupResource) (namelock.ClearResult, error)
 	RetryBinding(ctx context.Context, mailbox logicalcluster.Name, binding string, now time.Time) error
@@ -64,17 +63,18 @@ type NameClearer interface {
 
 var _ NameClearer = &namelock.Clearer{}
 
-// nameClearing is what was done last about the conflicts of a mailbox.
+// nameClearing is the state of the attempts to resolve the naming conflicts of a mailbox.
 type nameClearing struct {
 	finding namelock.ClearResult
 	// forbidden is why the hub may not free the names, empty if it may.
 	forbidden string
-	// nextCheck is when to look again, bindAgain when to make kcp try again, and wait how long that was put off.
+	// nextCheck is when to try again to free names, rebindAt when to make kcp bind again, and rebindBackoff the last interval
+	// between attempts to rebind.
 	nextCheck, rebindAt time.Time
 	rebindBackoff       time.Duration
 }
 
-// MissingAPIs returns the APIs that the mailbox of a SyncTarget does not have; known is false until that was looked at.
+// MissingAPIs returns the APIs that the mailbox of a SyncTarget lacks. known is false until the manager has determined them.
 func (m *Manager) MissingAPIs(syncTarget types.UID) (missing MissingAPIs, known bool) {
 	found, ok := m.get(syncTarget)
 	if !ok {
@@ -85,8 +85,8 @@ func (m *Manager) MissingAPIs(syncTarget types.UID) (missing MissingAPIs, known 
 	return found.missingAPIs, found.missingAPIsKnown
 }
 
-// updateMissingAPIs takes over which APIs the mailbox does not have, has their names freed where that is safe, and returns when to
-// look again; zero if only after a change. The caller holds turn.
+// updateMissingAPIs determines which APIs the mailbox lacks, and frees their names where that is safe. It returns when to try again,
+// zero if only after an event. The caller holds reconcileMutex.
 func (m *Manager) updateMissingAPIs(ctx context.Context, state *targetState, published []objectsync.Resource) (requeueAfter time.Duration) {
 	mailbox := state.currentTarget().Mailbox
 	conflict, known := m.Mailboxes.NamingConflict(mailbox)
@@ -111,13 +111,13 @@ func (m *Manager) updateMissingAPIs(ctx context.Context, state *targetState, pub
 	return requeueAfter
 }
 
-// WasRebound tells whether nothing is removed from a SyncTarget's target, since its mailbox was bound again.
+// WasRebound reports whether the SyncTarget's mailbox was bound again, so that the hub removes nothing from the target.
 func (m *Manager) WasRebound(syncTarget types.UID) bool {
 	found, ok := m.get(syncTarget)
 	return ok && m.Mailboxes.WasRebound(found.currentTarget().Mailbox)
 }
 
-// HiddenObjects returns what kcp hides of a SyncTarget's mailbox.
+// HiddenObjects returns the objects that kcp hides in a SyncTarget's mailbox.
 func (m *Manager) HiddenObjects(syncTarget types.UID) mailboxes.HiddenObjects {
 	found, ok := m.get(syncTarget)
 	if !ok {
@@ -126,7 +126,7 @@ func (m *Manager) HiddenObjects(syncTarget types.UID) mailboxes.HiddenObjects {
 	return m.Mailboxes.HiddenObjects(found.currentTarget().Mailbox)
 }
 
-// updateRebound tells of a mailbox that was bound again, or has become another one. The caller holds turn.
+// updateRebound calls OnStatesChanged when WasRebound has changed. The caller holds reconcileMutex.
 func (m *Manager) updateRebound(state *targetState) {
 	target := state.currentTarget()
 	before := state.rebound
@@ -136,7 +136,7 @@ func (m *Manager) updateRebound(state *targetState) {
 	}
 }
 
-// clearNames has names freed if it is time for that, and returns when it is again. The caller holds turn.
+// clearNames frees names if that is due, and returns when it is due next. The caller holds reconcileMutex.
 func (m *Manager) clearNames(ctx context.Context, managed *targetState, missing []schema.GroupResource, conflict *mailboxes.NamingConflict) (requeueAfter time.Duration) {
 	now, state := m.Clock.Now(), &managed.nameClearing
 	if wait := state.nextCheck.Sub(now); wait > 0 || m.NameClearer == nil {
@@ -168,7 +168,7 @@ func (m *Manager) clearNames(ctx context.Context, managed *targetState, missing 
 	return clearNamesInterval
 }
 
-// setMissingAPIs takes over what a mailbox lacks, and tells of a change.
+// setMissingAPIs stores the APIs that a mailbox lacks, and notifies the observer of a change.
 func (m *Manager) setMissingAPIs(state *targetState, missing MissingAPIs) {
 	state.lock.Lock()
 	changed := !state.missingAPIsKnown || state.missingAPIs.Message != missing.Message || !slices.Equal(state.missingAPIs.Resources, missing.Resources)
@@ -184,7 +184,7 @@ func (m *Manager) setMissingAPIs(state *targetState, missing MissingAPIs) {
 	}
 }
 
-// missingAPIsMessage says which APIs a mailbox does not have, why, and what to do.
+// missingAPIsMessage says which APIs a mailbox lacks, why, and what a user can do about that.
 func missingAPIsMessage(resources []schema.GroupResource, conflict string, state nameClearing) string {
 	var names []string
 	for _, resource := range resources {

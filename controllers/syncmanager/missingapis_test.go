@@ -33,7 +33,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
-// fakeNameClearer says what stands in the way, and notes what is asked of it. What it stands for is tried on a real kcp in test/e2e.
+// fakeNameClearer returns given results and records the calls. The end-to-end tests in test/e2e cover the real clearer on kcp.
 type fakeNameClearer struct {
 	finding namelock.ClearResult
 	err     error
@@ -52,7 +52,7 @@ func (n *fakeNameClearer) RetryBinding(context.Context, logicalcluster.Name, str
 
 var taken = []schema.GroupResource{{Group: "acme.io", Resource: "gizmos"}}
 
-// clearsAsExpected returns what is asked in each interval of so many, if the finding is that of the same place.
+// clearsAsExpected returns the calls in each interval, if the call of that interval returns the finding at the same index.
 func clearsAsExpected(t *testing.T, findings ...namelock.ClearResult) (asked []string) {
 	t.Helper()
 	manager, _ := newManager(t)
@@ -139,7 +139,7 @@ func TestStoppableContext(t *testing.T) {
 	held.reconcileMutex.Lock()
 	stopped := make(chan struct{})
 	go func() { defer close(stopped); held.stop() }()
-	// Who holds turn is not waited for without being told.
+	// stop cancels the requests of the holder of reconcileMutex before it waits for the mutex.
 	<-before.Done()
 	held.reconcileMutex.Unlock()
 	<-stopped

@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// NotSynced says why nothing is synced with a SyncTarget now. The zero value says that it is synced.
+// NotSynced says why a SyncTarget is not synced now. The zero value says that it is synced.
 type NotSynced struct {
 	// SyncTarget is its name, Mailbox the logical cluster of its mailbox.
 	SyncTarget string
@@ -30,7 +30,8 @@ type NotSynced struct {
 	Reason string
 }
 
-// SetNotSynced takes over why a SyncTarget is not synced, and tells of a change: nobody may say of its configs then that all is in sync.
+// SetNotSynced sets why a SyncTarget is not synced. It notifies the observer of a change, because the status of the configs must not
+// say meanwhile that all objects are in sync.
 func (m *Manager) SetNotSynced(syncTarget types.UID, halt NotSynced) {
 	m.lock.Lock()
 	changed := m.notSynced[syncTarget] != halt

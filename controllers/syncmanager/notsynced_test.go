@@ -22,12 +22,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// countingObserver counts how often it was told of a change.
+// countingObserver counts the notifications.
 type countingObserver int
 
 func (o *countingObserver) Changed(types.UID) { *o++ }
 
-// Whoever reports of configs is told once that nothing is synced any more, once that something is, and of nothing else.
+// The observer is notified once when a SyncTarget stops being synced, once when it is synced again, and not otherwise.
 func TestNotSynced(t *testing.T) {
 	manager, _ := newManager(t)
 	var told countingObserver

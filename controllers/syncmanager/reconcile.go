@@ -33,7 +33,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 )
 
-// Reconcile brings the set of sync controllers of one SyncTarget in sync with its configs.
+// Reconcile starts and stops the sync controllers of one SyncTarget according to its configs.
 func (m *Manager) Reconcile(ctx context.Context, syncTarget types.UID) (reconcile.Result, error) {
 	state, ok := m.get(syncTarget)
 	if !ok {
@@ -48,7 +48,7 @@ func (m *Manager) Reconcile(ctx context.Context, syncTarget types.UID) (reconcil
 	ctx, cancel := state.stoppableContext(ctx)
 	defer cancel()
 	if !m.updateConfigs(state) {
-		// The mailbox cannot be seen yet; its subscriber is told when it can.
+		// The mailbox cannot be observed yet. Its subscriber enqueues the SyncTarget when it can.
 		return reconcile.Result{}, nil
 	}
 	requeueAfter := m.updateMissingAPIs(ctx, state, published)
@@ -57,7 +57,7 @@ func (m *Manager) Reconcile(ctx context.Context, syncTarget types.UID) (reconcil
 	err := errors.Join(m.reconcileControllers(ctx, state, state.withChosenVersions(published), publication), unanswered)
 	requeueAfter = shorterDelay(requeueAfter, versionsRequeueAfter)
 	if errors.Is(ctx.Err(), context.Canceled) {
-		// The target is being stopped, or the hub.
+		// The SyncTarget was unassigned, or the hub is stopping.
 		return reconcile.Result{}, nil
 	}
 	if err != nil && !apierrors.IsConflict(err) {
@@ -72,7 +72,7 @@ func (m *Manager) Reconcile(ctx context.Context, syncTarget types.UID) (reconcil
 	return patch.ResultOf(err)
 }
 
-// shorterDelay returns the shorter of two times to wait, of which zero is for ever.
+// shorterDelay returns the shorter of two delays, of which zero stands for ever.
 func shorterDelay(one, other time.Duration) time.Duration {
 	if one == 0 || other == 0 {
 		return max(one, other)
@@ -80,14 +80,14 @@ func shorterDelay(one, other time.Duration) time.Duration {
 	return min(one, other)
 }
 
-// publication returns the resources that mailboxes have by now, and the number of that publication.
+// publication returns the resources that mailboxes have, and the number of that publication.
 func (m *Manager) publication() (published []objectsync.Resource, number int) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	return m.published, m.publicationNumber
 }
 
-// updateConfigs takes over the configs of the mailbox as they are now; it returns false if they are not known.
+// updateConfigs compiles the configs of the mailbox if they are stale, and reports whether they are known.
 func (m *Manager) updateConfigs(state *targetState) bool {
 	m.lock.Lock()
 	stale, ask := state.configsStale, state.verifyMissing
@@ -116,12 +116,12 @@ func (m *Manager) updateConfigs(state *targetState) bool {
 	return true
 }
 
-// decodeConfigs returns what the objects say.
+// decodeConfigs converts config objects into their Go type.
 func decodeConfigs[T any](log logr.Logger, objects []*unstructured.Unstructured) (configs []*T) {
 	for _, object := range objects {
 		config := new(T)
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, config); err != nil {
-			// The schema that kcp enforces is generated from this type.
+			// This cannot happen: the schema that kcp enforces is generated from this type.
 			log.Error(err, "cannot read a config", "kind", object.GetKind(), "name", object.GetName())
 			continue
 		}

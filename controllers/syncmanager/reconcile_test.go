@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 )
 
-// resources are published, as "resource" or "resource.group".
+// resources returns published resources given as "resource" or "resource.group".
 func resources(names ...string) []objectsync.Resource {
 	var all []objectsync.Resource
 	for _, name := range names {
@@ -38,7 +38,7 @@ func resources(names ...string) []objectsync.Resource {
 	return all
 }
 
-// selecting compiles configs that select all objects of the resources for going down.
+// selecting compiles configs that downsync all objects of the resources.
 func selecting(names ...string) *selection.Matcher {
 	config := &edgev2alpha1.SyncerConfig{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
 	for _, name := range names {
@@ -50,7 +50,7 @@ func selecting(names ...string) *selection.Matcher {
 	return selection.Compile([]*edgev2alpha1.SyncerConfig{config}, nil)
 }
 
-// selectingUp compiles configs that select all objects of the resources of the target for coming up.
+// selectingUp compiles configs that upsync all objects of the target resources.
 func selectingUp(names ...string) *selection.Matcher {
 	config := &edgev2alpha1.SyncerConfig{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
 	for _, name := range names {
@@ -79,7 +79,7 @@ func TestDesiredResources(t *testing.T) {
 		published names
 		matcher   *selection.Matcher
 		recorded  names
-		// emptied are the resources of which the target is known to have nothing; asked are those it was asked about.
+		// emptied are the resources that are known to be empty on the target. asked are those whose emptiness was checked.
 		emptied, asked, want names
 	}{
 		"nothing":                 {},
@@ -137,7 +137,7 @@ func TestDesiredResources(t *testing.T) {
 	}
 }
 
-// What a conversion makes of a resource counts as the resource: its mailbox's objects are placed there, or come from there.
+// Selecting the result of a conversion selects the mailbox resource: its objects are downsynced to, or upsynced from, the result.
 func TestDesiredResourcesForTheirForms(t *testing.T) {
 	published := resources("widgets.new")
 	converted := map[schema.GroupResource]targetForms{{Group: "new", Resource: "widgets"}: {apis: targetsOf("widgets.new/v1", "widgets.old/v2")}}

@@ -24,7 +24,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 )
 
-// relationsTo returns the relations by which objects of a resource travel with those of any published one.
+// relationsTo returns the relations of any published resource by which objects of the given resource are related objects.
 func relationsTo(published []objectsync.Resource, resource objectsync.Resource) []*related.Relation {
 	var relations []*related.Relation
 	for _, primary := range published {
@@ -37,7 +37,7 @@ func relationsTo(published []objectsync.Resource, resource objectsync.Resource) 
 	return relations
 }
 
-// withRelated returns those chosen with all that travels with them, in the order of those published.
+// withRelated returns the chosen resources and, transitively, their related resources, in the order of published.
 func withRelated(chosen, published []objectsync.Resource) []objectsync.Resource {
 	for {
 		var with []objectsync.Resource
@@ -54,8 +54,8 @@ func withRelated(chosen, published []objectsync.Resource) []objectsync.Resource 
 	}
 }
 
-// updatePrimaries tells the register who is going to say what is related, before anybody asks. A resource that is not wanted has
-// nothing to say, and of one that is not published any more nothing is to be heard: what came by it is kept.
+// updatePrimaries tells the registry which PublishedResources contribute related objects, before any controller asks the registry. A
+// PublishedResource whose resource is no longer wanted is removed from the registry; objects that came by its relations stay.
 func (t *targetState) updatePrimaries(wanted []objectsync.Resource) {
 	contributors := map[string]bool{}
 	for _, resource := range wanted {
@@ -80,14 +80,14 @@ func (t *targetState) lacksController(resource objectsync.Resource) bool {
 	return !runs
 }
 
-// isPublished tells whether a PublishedResource of that name is in force.
+// isPublished reports whether a PublishedResource of that name is in force.
 func (m *Manager) isPublished(publishedResource string) bool {
 	return slices.ContainsFunc(m.Published(), func(resource objectsync.Resource) bool {
 		return !resource.Unpublishing && resource.PublishedResource == publishedResource
 	})
 }
 
-// requestCompleteness has it found out whether all primaries have spoken that objects of a resource can be related to.
+// requestCompleteness asks every primary's controller to finish its initial sync of relations to the resource. answered is passed on.
 func (t *targetState) requestCompleteness(related objectsync.Resource, answered func() bool) {
 	t.lock.Lock()
 	t.completenessRequests[related.GroupResource()] = related
@@ -97,7 +97,7 @@ func (t *targetState) requestCompleteness(related objectsync.Resource, answered 
 	}), answered)
 }
 
-// forwardCompletenessRequests has a controller that was just started answer what was asked before.
+// forwardCompletenessRequests repeats the requests made so far to a controller that was just started.
 func (t *targetState) forwardCompletenessRequests(started *objectsync.Controller) {
 	t.lock.Lock()
 	demanded := slices.Collect(maps.Values(t.completenessRequests))
@@ -113,7 +113,7 @@ func requestInitialSync(controller *objectsync.Controller, related objectsync.Re
 	}
 }
 
-// requeueRelated has looked again at all that may be related to objects of a resource.
+// requeueRelated enqueues all objects that may be related to objects of the primary resource.
 func (t *targetState) requeueRelated(primary objectsync.Resource) {
 	for _, controller := range t.controllers() {
 		if len(relationsTo([]objectsync.Resource{primary}, controller.Resource)) > 0 {

@@ -30,8 +30,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 )
 
-// relating are resources, each given as its name and then what travels with its objects: "a b c.x" is a, with which b and c.x
-// travel. A name that begins with "+" is that of one which all mailboxes send down, "-" of one that is not published by itself.
+// relating returns resources. Each argument is a name followed by its related resources: in "a b c.x", b and c.x are related to a. A name
+// with the prefix "+" is selected in all mailboxes, one with "-" is only published for relations.
 func relating(t *testing.T, all ...string) []objectsync.Resource {
 	t.Helper()
 	var published []objectsync.Resource
@@ -76,7 +76,7 @@ func TestRelationsTo(t *testing.T) {
 		if len(relations) != want {
 			t.Errorf("%s: want %d relations, got %d", name, want, len(relations))
 		}
-		// A controller is started anew when they differ.
+		// A controller is restarted when its relations differ.
 		if again := relationsTo(published, named(published, name)); !slices.Equal(again, relations) {
 			t.Errorf("%s: first %v, then %v", name, relations, again)
 		}
@@ -114,7 +114,7 @@ func TestWithRelated(t *testing.T) {
 	}
 }
 
-// What travels with others is wanted as long as one of these is, and then until nothing of it is left.
+// Related resources are wanted while one of their primaries is, and then until they are empty on the target.
 func TestDesiredResourcesWithRelated(t *testing.T) {
 	type names = []string
 	for name, test := range map[string]struct {
@@ -147,7 +147,7 @@ func TestDesiredResourcesWithRelated(t *testing.T) {
 	}
 }
 
-// What is about to be unpublished is not wanted, neither for itself nor because of others.
+// A resource that is about to be unpublished is wanted neither for itself nor as a related resource.
 func TestDesiredResourcesOfUnpublishing(t *testing.T) {
 	published := relating(t, "+a b", "+b")
 	published[1].Unpublishing = true
@@ -158,7 +158,7 @@ func TestDesiredResourcesOfUnpublishing(t *testing.T) {
 	}
 }
 
-// A resource that is called otherwise on the target is on record as what it is there.
+// The inventory holds a projected resource under its name on the target.
 func TestInventoryOfAProjection(t *testing.T) {
 	published := resources("boxes.shop")
 	published[0].Projected = objectsync.TargetAPI{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap"}
@@ -192,7 +192,7 @@ func TestInventoryOfAProjection(t *testing.T) {
 	}
 }
 
-// As long as it is not known that nothing is left under the former name, that is watched, too.
+// The former name of a resource stays among its forms until the target is known to hold nothing under that name.
 func TestFormsOfAProjection(t *testing.T) {
 	manager, _ := newManager(t)
 	projected := widgets()
@@ -211,8 +211,8 @@ func TestFormsOfAProjection(t *testing.T) {
 	}
 }
 
-// Relations add what their objects are on the target; what it does not serve is told, and what it cannot be asked about keeps
-// the controller as it is.
+// Relations add the target resources of their objects. APIs that the target does not serve are reported. While the target cannot
+// be asked, the controller keeps its forms.
 func TestFormsOfRelations(t *testing.T) {
 	relatedTo := func(resources ...string) (relations []*related.Relation) {
 		for _, primary := range relating(t, "primary "+strings.Join(resources, " ")) {
@@ -251,18 +251,18 @@ func TestFormsOfRelations(t *testing.T) {
 	}
 }
 
-// wants makes the register hear that an object of the mailbox is wanted.
+// wants makes a contributor claim an object of the mailbox.
 func wants(register *related.Registry, contributor string, relation *related.Relation, name string) {
 	key := types.NamespacedName{Namespace: "shop", Name: name}
 	register.SetClaim(contributor, key, relation, related.Query{SourceNamespace: "shop", Names: []types.NamespacedName{key}})
 }
 
-// unrelated tells whether it is sure that nobody wants an object of the mailbox.
+// unrelated reports whether the registry is sure that no primary claims an object of the mailbox.
 func unrelated(register *related.Registry, resource, name string) bool {
 	return register.IsUnrelated(synchubv1alpha1.RelatedOriginMailbox, schema.ParseGroupResource(resource), related.Object{Key: types.NamespacedName{Namespace: "shop", Name: name}})
 }
 
-// Whoever is going to say what is related is known before anybody can ask, for as long as it is wanted and runs.
+// The registry knows every contributor before any controller can ask, for as long as the contributor is wanted and runs.
 func TestUpdatePrimaries(t *testing.T) {
 	f := newFixture(t)
 	published := relating(t, "+configmaps secrets", "secrets", "+deployments.apps secrets configmaps")
@@ -275,7 +275,7 @@ func TestUpdatePrimaries(t *testing.T) {
 	if !unrelated(register, "secrets", "x") {
 		t.Error("before anything is published something is to be said")
 	}
-	// The target tells nothing of its objects, so nobody speaks.
+	// The target reveals none of its objects, so no initial sync completes.
 	f.manager.reconcileAnyway(t)
 	if unrelated(register, "secrets", "x") || unrelated(register, "configmaps", "x") {
 		t.Error("before all have spoken it is sure that nobody wants something")
@@ -287,12 +287,12 @@ func TestUpdatePrimaries(t *testing.T) {
 	if unrelated(register, "secrets", "x") || !unrelated(register, "secrets", "y") {
 		t.Error("what was said does not count")
 	}
-	// Nothing changes: what was said stays said.
+	// Nothing changed, so the claims stay.
 	f.manager.reconcileAnyway(t)
 	if unrelated(register, "secrets", "x") || !unrelated(register, "secrets", "y") {
 		t.Error("what was said is to be said again for nothing")
 	}
-	// Another policy: the pair begins anew, and what it said before holds until it has said all.
+	// The PublishedResource changed: the controller restarts, and its former claims hold until its next initial sync is complete.
 	changed := slices.Clone(published)
 	changed[0].Orphan = true
 	f.manager.Publish(changed)
@@ -303,7 +303,7 @@ func TestUpdatePrimaries(t *testing.T) {
 	if _, found := register.Find(synchubv1alpha1.RelatedOriginMailbox, schema.GroupResource{Resource: "secrets"}, related.Object{Key: types.NamespacedName{Namespace: "shop", Name: "x"}}); !found {
 		t.Error("what was said before does not hold on")
 	}
-	// It is not published any more: nobody waits for what it may say.
+	// The resource is no longer published, so nobody waits for its initial sync.
 	f.manager.Publish(changed[1:])
 	f.manager.reconcileAnyway(t)
 	register.CompleteInitialSync("of-deployments")
@@ -315,7 +315,7 @@ func TestUpdatePrimaries(t *testing.T) {
 	}
 }
 
-// reconcileAnyway looks at the SyncTarget.
+// reconcileAnyway reconciles the SyncTarget.
 func (m *Manager) reconcileAnyway(t *testing.T) {
 	t.Helper()
 	state, _ := m.get(florin)
@@ -327,7 +327,7 @@ func (m *Manager) reconcileAnyway(t *testing.T) {
 	}
 }
 
-// What is leaving is not published any more, as far as what came by it is concerned: that is to be kept.
+// A resource that is about to be unpublished does not count as published, so objects that came by its relations are kept.
 func TestIsPublished(t *testing.T) {
 	manager, _ := newManager(t)
 	published := relating(t, "a b", "b", "-c")

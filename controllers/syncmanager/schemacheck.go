@@ -33,7 +33,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// schemaCheck compares what is synced with one target, as long as one connection to it lasts.
+// schemaCheck runs a [schemacheck.Controller] for one connection to a target.
 type schemaCheck struct {
 	*schemacheck.Controller
 	connection *targets.Connection
@@ -41,7 +41,7 @@ type schemaCheck struct {
 	done       chan struct{}
 }
 
-// SetSchemas sets what mailboxes have from the hub, by their names there.
+// SetSchemas sets the schemas that the hub gives mailboxes, by mailbox resource.
 func (m *Manager) SetSchemas(schemas map[schema.GroupResource]schemacheck.Schema) {
 	m.lock.Lock()
 	m.schemas = schemas
@@ -56,7 +56,7 @@ func (m *Manager) schemaFor(resource objectsync.Resource) (found schemacheck.Sch
 	return found, ok && m.Checker != nil && resource.PublishedResource != ""
 }
 
-// preservedBy returns what the schema that mailboxes have from the hub keeps, nil if they have none.
+// preservedBy returns the pruner of the schema that mailboxes have from the hub, nil if they have none.
 func (m *Manager) preservedBy(resource objectsync.Resource) *transform.Pruner {
 	m.lock.Lock()
 	defer m.lock.Unlock()
@@ -66,7 +66,7 @@ func (m *Manager) preservedBy(resource objectsync.Resource) *transform.Pruner {
 	return m.schemas[resource.GroupResource()].Kept
 }
 
-// updateSchemaCheck has compared what is wanted on the target. The caller holds turn.
+// updateSchemaCheck tells the schema check which resources to compare, and takes over its results. The caller holds reconcileMutex.
 func (m *Manager) updateSchemaCheck(state *targetState, wanted []objectsync.Resource) {
 	if m.Checker == nil {
 		return
@@ -101,7 +101,7 @@ func (m *Manager) updateSchemaCheck(state *targetState, wanted []objectsync.Reso
 	m.updateCompatibility(state, wanted)
 }
 
-// setSchemaCheck replaces what compares, after it has ended.
+// setSchemaCheck replaces the schema check, after the former one has ended.
 func (t *targetState) setSchemaCheck(next *schemaCheck) {
 	if t.schemaCheck != nil {
 		t.schemaCheck.cancel()
@@ -112,8 +112,8 @@ func (t *targetState) setSchemaCheck(next *schemaCheck) {
 	t.schemaCheck = next
 }
 
-// updateCompatibility takes over what is known of the resources that are wanted. What is not known anew is as it was before, also
-// before a restart: so that nothing flaps, and nothing is written to what refused it while the target cannot be asked.
+// updateCompatibility takes over the compatibility states of the wanted resources. A state that is not known anew stays as it was,
+// even across a restart. So states do not flap, and the hub does not write incompatible objects while the target cannot be asked.
 func (m *Manager) updateCompatibility(managed *targetState, wanted []objectsync.Resource) {
 	next := maps.Clone(managed.compatibilityStates)
 	maps.DeleteFunc(next, func(target schema.GroupResource, _ schemacheck.State) bool {
@@ -142,19 +142,20 @@ func (m *Manager) updateCompatibility(managed *targetState, wanted []objectsync.
 	managed.lock.Unlock()
 }
 
-// isIncompatible tells whether nothing of a resource is to be written to the target, and nothing removed there, because objects of
-// the mailbox do not fit. The caller holds turn.
+// isIncompatible reports whether mailbox objects of the resource do not fit into the target, so that the hub neither writes nor
+// removes them there. The caller holds reconcileMutex.
 func (m *Manager) isIncompatible(state *targetState, resource objectsync.Resource) bool {
 	known, ok := m.schemaFor(resource)
 	return ok && !known.WarnOnly && state.compatibilityStates[resource.TargetAPI().GroupResource()].IsSchemaIncompatible()
 }
 
-// isAccepted tells whether objects of a resource are known to fit. The caller holds turn.
+// isAccepted reports whether objects of a resource are known to fit. The caller holds reconcileMutex.
 func (t *targetState) isAccepted(resource objectsync.Resource) bool {
 	return t.compatibilityStates[resource.TargetAPI().GroupResource()].SyncedResourceState == edgev2alpha1.SyncedResourceAccepted
 }
 
-// trustedUntil returns until when it need not be asked whether objects of a resource fit; zero if it must. The caller holds turn.
+// trustedUntil returns until when the recorded compatibility of a resource counts without asking the target, zero if it does not. The
+// caller holds reconcileMutex.
 func (t *targetState) trustedUntil(resource objectsync.Resource, schema schemacheck.Schema) time.Time {
 	if t.isAccepted(resource) && t.compatibilityStates[resource.TargetAPI().GroupResource()].Schema == schema.ID() {
 		return t.currentTarget().Trusted.Until
@@ -162,7 +163,8 @@ func (t *targetState) trustedUntil(resource objectsync.Resource, schema schemach
 	return time.Time{}
 }
 
-// unblockedChannels returns what is closed once objects of a resource may be written of which it was not known before whether they fit.
+// unblockedChannels returns the channel that closes once the compatibility of a resource no longer forbids writing its objects, if
+// that was not known before.
 func (m *Manager) unblockedChannels(state *targetState, resource objectsync.Resource) []<-chan struct{} {
 	known, ok := m.schemaFor(resource)
 	if !ok || known.WarnOnly || state.isAccepted(resource) {
@@ -174,7 +176,7 @@ func (m *Manager) unblockedChannels(state *targetState, resource objectsync.Reso
 	return nil
 }
 
-// isIncompatibleEmpty asks the target whether anything is left of a frozen resource that nothing selects any more.
+// isIncompatibleEmpty reports whether the target holds no objects of an incompatible resource that nothing selects any more.
 func (m *Manager) isIncompatibleEmpty(state *targetState, resource objectsync.Resource) (bool, error) {
 	if !m.isIncompatible(state, resource) {
 		state.emptinessChecks.forget(resource.GroupResource())
@@ -182,12 +184,12 @@ func (m *Manager) isIncompatibleEmpty(state *targetState, resource objectsync.Re
 	}
 	empty, err := m.isListedEmpty(state, resource)
 	if apierrors.IsNotFound(err) {
-		return false, nil // it is compared again, and not frozen then
+		return false, nil // the next schema check finds that it is not served, and then it does not count as incompatible
 	}
 	return empty, err
 }
 
-// reportStates reports the states if they are not what was reported last.
+// reportStates calls OnStatesChanged if the states differ from those reported last.
 func (m *Manager) reportStates(state *targetState) {
 	syncTarget := state.currentTarget().UID
 	states := m.States(syncTarget)
@@ -198,8 +200,8 @@ func (m *Manager) reportStates(state *targetState) {
 	}
 }
 
-// States tells of each resource of a SyncTarget's target whether objects of the mailbox fit, and whether it can be used at all.
-// What is not known is not in it.
+// States returns for each resource of a SyncTarget's target whether mailbox objects fit, and whether the resource is usable at all.
+// Resources whose state is not known are absent.
 func (m *Manager) States(syncTarget types.UID) map[schema.GroupResource]schemacheck.State {
 	found, ok := m.get(syncTarget)
 	if !ok {
@@ -222,7 +224,7 @@ func (m *Manager) States(syncTarget types.UID) map[schema.GroupResource]schemach
 	return states
 }
 
-// incompatibleResources returns the resources of which nothing is written, with why. The caller holds the lock.
+// incompatibleResources returns the resources of which nothing is written, with the reason. The caller holds state.lock.
 func (m *Manager) incompatibleResources(state *targetState, published []objectsync.Resource) map[schema.GroupResource]schemacheck.State {
 	frozen := map[schema.GroupResource]schemacheck.State{}
 	for _, resource := range published {

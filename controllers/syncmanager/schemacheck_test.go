@@ -31,7 +31,7 @@ import (
 
 var deployments = schema.GroupResource{Group: "apps", Resource: "deployments"}
 
-// newSchemaCheckFixture is a fixture in which deployments come from the hub, and of which is known of before whether they fit.
+// newSchemaCheckFixture returns a fixture in which the hub publishes the schema of deployments, whose recorded state is before.
 func newSchemaCheckFixture(t *testing.T, before schemacheck.State) *fixture {
 	f := newFixture(t)
 	f.manager.Checker = schemacheck.NewChecker(clock.RealClock{})
@@ -63,8 +63,8 @@ func incompatibleState() schemacheck.State {
 	return schemacheck.State{SyncedResourceState: edgev2alpha1.SyncedResourceIncompatible, Reason: schemacheck.ReasonSchemaIncompatible, Message: "No."}
 }
 
-// What is known not to fit is not synced, whether or not the target can be asked, unless the PublishedResource says so. It
-// stays on record.
+// An incompatible resource is not synced, whether or not the target can be asked, unless the PublishedResource allows it. Its
+// inventory entry stays.
 func TestIncompatibleResourcesAreNotSynced(t *testing.T) {
 	f := newSchemaCheckFixture(t, incompatibleState())
 	f.expectReconciled([]string{"secrets"})
@@ -78,12 +78,12 @@ func TestIncompatibleResourcesAreNotSynced(t *testing.T) {
 	f.expectReconciled([]string{"deployments.apps", "secrets"})
 	f.manager.SetSchemas(schemasOf(false))
 	f.expectReconciled([]string{"secrets"})
-	// Nobody can tell that nothing is left of it.
+	// Without an answer of the target, the resource is not known to be empty.
 	setMatcher(f.manager, selecting("configmaps"))
 	f.expectReconciled([]string{"configmaps", "secrets"}, "configmaps/v1 deployments.apps/v1 secrets/v1")
 }
 
-// A pair runs while it is not known whether objects fit, but a new one writes nothing before that is known.
+// A controller runs while the compatibility is unknown, but a new one writes nothing before it is known.
 func TestPossiblyCompatibleResourcesAreSynced(t *testing.T) {
 	for name, test := range map[string]struct {
 		before schemacheck.State
@@ -113,7 +113,7 @@ func TestPossiblyCompatibleResourcesAreSynced(t *testing.T) {
 	}
 }
 
-// What the hub before has compared with the same schema need not be compared at once.
+// A comparison by the previous hub with the same schema need not be repeated at once.
 func TestCompatibleResourcesAreTrusted(t *testing.T) {
 	published := schemacheck.Schema{Name: "v1.deployments.apps", Version: "v1"}
 	trust := Trust{Until: time.Unix(1000, 0)}

@@ -29,15 +29,15 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// targetForms are what objects of a resource of the mailbox can be on a target.
+// targetForms are the resources of the target as which objects of one mailbox resource may be written.
 type targetForms struct {
-	// apis begin with the resource itself; others are what conversions make of it, or have made.
+	// apis begins with the resource itself. The others result from conversions, also from earlier ones.
 	apis []objectsync.TargetAPI
-	// unresolved are kinds that conversions and relations speak of and the target does not serve, or that are refused.
+	// unresolved are the kinds that conversions and relations name but the target does not serve, or the hub refuses.
 	unresolved []objectsync.UnavailableResource
-	// relations are those by which objects of the resource travel with others.
+	// relations are those by which objects of the resource are related objects of others.
 	relations []*related.Relation
-	// unknown is true if it cannot be found out now what more there is.
+	// unknown is true if the target cannot be asked for further APIs now.
 	unknown bool
 }
 
@@ -49,7 +49,7 @@ func (f targetForms) equal(options objectsync.Options) bool {
 	return slices.Equal(f.apis, options.TargetAPIs) && slices.Equal(f.unresolved, options.UnresolvedKinds) && slices.Equal(f.relations, options.Relations)
 }
 
-// targetFormsOf returns the forms of a resource. Where they cannot be found out now, those of before hold on.
+// targetFormsOf returns the forms of a resource. If they cannot be determined now, it returns those of the running controller.
 func (m *Manager) targetFormsOf(state *targetState, resource objectsync.Resource, relations []*related.Relation, published []objectsync.Resource) (targetForms, error) {
 	result := targetForms{apis: []objectsync.TargetAPI{resource.TargetAPI()}, relations: relations}
 	var errs []error
@@ -69,7 +69,7 @@ func (m *Manager) targetFormsOf(state *targetState, resource objectsync.Resource
 	}
 	for _, related := range relations {
 		if resource.HasMultipleTargetVersions() && result.has(related.OnTarget.GroupResource()) {
-			// Whatever the relation names, it is written in one version.
+			// A resource with several target versions is written in one of them, whichever version the relation names.
 			continue
 		}
 		kind, err := resolveResource(state.currentTarget().Connection, related.OnTarget)
@@ -87,8 +87,7 @@ func (m *Manager) targetFormsOf(state *targetState, resource objectsync.Resource
 	return result, errors.Join(errs...)
 }
 
-// writtenVersion returns the version in which objects of a kind of the target are written, if a PublishedResource has a choice; else
-// the other one.
+// writtenVersion returns the version in which objects of a target kind are written if a PublishedResource has several, else otherwise.
 func writtenVersion(published []objectsync.Resource, kind schema.GroupKind, otherwise string) string {
 	for _, resource := range published {
 		target := resource.TargetAPI()
@@ -99,7 +98,7 @@ func writtenVersion(published []objectsync.Resource, kind schema.GroupKind, othe
 	return otherwise
 }
 
-// with returns the forms with one more that was asked for, or with why it cannot be added. The error is for the log.
+// with returns the forms with one more API, or with the reason why it cannot be added. The error is only for the log.
 func (f targetForms) with(found objectsync.TargetAPI, asked schema.GroupVersionResource, err error) (targetForms, error) {
 	switch {
 	case errors.Is(err, targets.ErrNotServed):
@@ -118,7 +117,7 @@ func (f targetForms) with(found objectsync.TargetAPI, asked schema.GroupVersionR
 	return f, nil
 }
 
-// errTargetDown means that a target cannot be asked now; the manager is told when it can.
+// errTargetDown means that the target cannot be asked now. The manager is enqueued when it can.
 var errTargetDown = errors.New("the target is away")
 
 func resolveKind(connection *targets.Connection, kind schema.GroupVersionKind) (schema.GroupVersionResource, error) {
@@ -135,8 +134,7 @@ func resolveResource(connection *targets.Connection, resource schema.GroupVersio
 	return connection.ResolveResourceAsync(resource)
 }
 
-// formerTargets returns what conversions of former times have made of a resource, as long as it is not known that nothing is
-// left of it.
+// formerTargets returns the APIs that earlier conversions of a resource wrote, until they are known to be empty.
 func (t *targetState) formerTargets(resource objectsync.Resource, current targetForms) []objectsync.TargetAPI {
 	var left []objectsync.TargetAPI
 	for group, record := range t.resourceInventory {

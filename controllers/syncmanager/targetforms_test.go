@@ -37,8 +37,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// convertingTo compiles a config that selects all objects of widgets.new and turns them into the kinds, which are given as
-// "Kind.group" or, with a version, "Kind.version.group".
+// convertingTo compiles a config that selects all objects of widgets.new and converts them to the kinds, given as "Kind.group" or
+// "Kind.version.group".
 func convertingTo(kinds ...string) *selection.Matcher {
 	config := &edgev2alpha1.EdgeSyncConfig{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
 	config.Spec.DownSyncedResources = []edgev2alpha1.EdgeSyncConfigResource{{Group: "new", Kind: "Widget", Namespace: "*", Name: "*"}}
@@ -56,7 +56,7 @@ func convertingTo(kinds ...string) *selection.Matcher {
 	return selection.Compile(nil, []*edgev2alpha1.EdgeSyncConfig{config})
 }
 
-// publishing are PublishedResources for kinds that are given as to convertingTo, under the names of the target.
+// publishing returns PublishedResources for kinds given as to convertingTo, under the names that the target has.
 func publishing(kinds ...string) []objectsync.Resource {
 	var published []objectsync.Resource
 	for _, kind := range kinds {
@@ -70,8 +70,8 @@ func publishing(kinds ...string) []objectsync.Resource {
 	return published
 }
 
-// discovery is a target that answers what it serves, and nothing else: group old has Widgets in v1 and v2, and Gadgets in v2,
-// and there are Secrets and ConfigMaps.
+// discovery is a target that serves only discovery. Group old has Widgets in v1 and v2, and Gadgets in v2. The core group has Secrets
+// and ConfigMaps.
 func discovery(t *testing.T) *targets.Connection {
 	t.Helper()
 	answers := map[string]string{
@@ -110,7 +110,7 @@ func widgets() objectsync.Resource {
 	return objectsync.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "new", Version: "v1", Resource: "widgets"}, Kind: "Widget", Namespaced: true}
 }
 
-// described are forms as text: what the targets are, then what is not served.
+// described returns forms as text: the target resources, then the unresolved ones.
 func described(forms targetForms) (served, unresolved []string) {
 	for _, target := range forms.apis {
 		served = append(served, target.GroupResource().String()+"/"+target.Version+" "+target.Kind)
@@ -121,7 +121,7 @@ func described(forms targetForms) (served, unresolved []string) {
 	return served, unresolved
 }
 
-// resolvedForms returns the forms of a resource when the target has said what they are.
+// resolvedForms returns the forms of a resource after the target has answered.
 func resolvedForms(t *testing.T, manager *Manager, state *targetState, resource objectsync.Resource, published []objectsync.Resource, relations ...*related.Relation) (found targetForms) {
 	t.Helper()
 	heard := make(chan struct{}, 1)
@@ -182,7 +182,7 @@ func TestForms(t *testing.T) {
 				if !slices.Equal(served, test.served) || !slices.Equal(unresolved, test.unresolved) || state.hasUnresolved.Load() != (len(test.unresolved) > 0) {
 					t.Errorf("want %q without %q\ngot  %q without %q", test.served, test.unresolved, served, unresolved)
 				}
-				// A controller is started anew only if they differ.
+				// A controller is restarted only if its forms differ.
 				again, err := manager.targetFormsOf(state, widgets(), nil, publishing(test.kinds...))
 				if err != nil || !again.equal(objectsync.Options{TargetAPIs: forms.apis, UnresolvedKinds: forms.unresolved}) {
 					t.Errorf("first %v, then %v, %v", forms, again, err)
@@ -192,7 +192,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// Two conversions may speak of one kind in different versions; its objects are the same, and there is one form for them.
+// Two conversions may name one kind in different versions. Its objects are the same, so there is one form.
 func TestFormsAreOfDifferentResources(t *testing.T) {
 	manager, _ := newManager(t)
 	state := &targetState{target: Target{Connection: discovery(t)}, matcher: convertingTo("Widget.old", "Widget.v1.old", "Widget.v2.old"), resourceInventory: parseInventory("widgets.old/v1<widgets.new")}
@@ -202,7 +202,7 @@ func TestFormsAreOfDifferentResources(t *testing.T) {
 	}
 }
 
-// While a target is away nothing can be found out about kinds, and nothing that is on record may be forgotten for that.
+// While a target is down its kinds cannot be resolved, and the inventory must not lose an entry because of that.
 func TestFormsOfATargetThatIsAway(t *testing.T) {
 	f := newFixture(t)
 	published := append(append(resources("configmaps"), widgets()), publishing("Widget.old")...)
@@ -210,14 +210,14 @@ func TestFormsOfATargetThatIsAway(t *testing.T) {
 	state, _ := f.manager.get(florin)
 	state.resourceInventory = parseInventory("configmaps/v1 widgets.new/v1 gadgets.old/v2<widgets.new")
 	setMatcher(f.manager, convertingTo("Widget.old"))
-	// The target's return is an event; nothing is to be tried until then.
+	// The target's return is an event, so nothing is retried until then.
 	if result, err := f.manager.Reconcile(t.Context(), florin); err != nil || !result.IsZero() {
 		t.Errorf("got %+v, %v", result, err)
 	}
 	if got, want := formatInventory(state.resourceInventory), "configmaps/v1 gadgets.old/v2<widgets.new widgets.new/v1"; got != want {
 		t.Errorf("recorded was %s, now it is %s", want, got)
 	}
-	// Others are not held up.
+	// Other resources are not delayed.
 	if running := f.manager.running(florin); !slices.Equal(running, []string{"configmaps"}) {
 		t.Errorf("only %v run", running)
 	}
@@ -242,7 +242,7 @@ func TestFormsEqual(t *testing.T) {
 	}
 }
 
-// What a running controller knows of a form of former times is kept; that nothing is left there it must have seen.
+// A running controller keeps a former form until it has observed that the form is empty.
 func TestLeftoversOfARunningController(t *testing.T) {
 	f := newFixture(t)
 	state, _ := f.manager.get(florin)

@@ -33,89 +33,88 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// targetState is a SyncTarget with its sync controllers.
+// targetState is the state of an assigned SyncTarget, with its sync controllers.
 type targetState struct {
-	// reconcileMutex is held, over requests too, by the one that starts and stops controllers.
+	// reconcileMutex serializes reconciles, which start and stop controllers. It is held over requests, too.
 	reconcileMutex    gosync.Mutex
 	stopped           bool
 	resourceInventory map[schema.GroupResource]InventoryEntry
 	configs           configs
-	// register knows what travels because it is related; contributors are those that have begun to say so.
+	// register holds which objects are related to which. primaries are the PublishedResources that contribute to it.
 	register           *related.Registry
 	primaries          map[string]bool
 	unsubscribeConfigs []func()
-	// hasUnresolved is true if a conversion speaks of a kind that the target does not serve, and announced is when the target
-	// last told of a definition.
+	// hasUnresolved is true if a conversion names a kind that the target does not serve. lastCRDEvent is the time of the
+	// target's last event of a CRD.
 	hasUnresolved atomic.Bool
 	lastCRDEvent  atomic.Pointer[time.Time]
-	// multiVersion are the resources of the target of which several versions are published, and redefined is when the target last told
-	// of a definition of one of them.
+	// multiVersion are the resources of the target that are published in several versions. lastVersionEvent is the time of the
+	// last event of one of their CRDs.
 	multiVersion     atomic.Pointer[map[schema.GroupResource]bool]
 	lastVersionEvent atomic.Pointer[time.Time]
-	// emptinessChecks are of what nothing selects any more.
+	// emptinessChecks are the checks of resources that nothing selects any more.
 	emptinessChecks emptinessChecks
-	// cordoned is true if nothing new may be made on the target.
+	// cordoned is true if the hub must not create objects on the target.
 	cordoned atomic.Bool
 	// adoption is the [synchubv1alpha1.AdoptionPolicy] of the SyncTarget.
 	adoption atomic.Value
-	// namespaces says which namespaces of the target may be used.
+	// namespaces says which namespaces of the target the hub may use.
 	namespaces atomic.Pointer[policy.NamespacePolicy]
 
-	// nameClearing is what is done about names in conflict. It is written by the holder of turn.
+	// nameClearing is the state of resolving naming conflicts. Guarded by reconcileMutex.
 	nameClearing nameClearing
-	// rebound is true if nothing is removed from the target since the mailbox was bound again. It is written by the holder of
-	// turn.
+	// rebound is true if the mailbox was bound again, so that nothing is removed from the target. Guarded by reconcileMutex.
 	rebound bool
 
-	// configsStale is true when the configs must be looked at anew, ask if what is missing must be proven to be gone. Both are
-	// guarded by the manager's lock.
+	// configsStale is true when the configs must be read again. verifyMissing is true if the absence of missing ones must be
+	// verified. The manager's lock guards both.
 	configsStale, verifyMissing bool
 
-	// lock guards what follows, and is never held over a request. The holder of turn may read pairs, matcher and known
-	// without it, since only he writes them.
+	// lock guards the fields below, and is never held over a request. The holder of reconcileMutex may read syncControllers,
+	// matcher and configsKnown without lock, because only that holder writes them.
 	lock         gosync.Mutex
 	target       Target
 	matcher      *selection.Matcher
 	configsKnown bool
 	// assignedAt is when the SyncTarget was assigned.
 	assignedAt time.Time
-	// appliedMatcher is the matcher by which the pairs that run were chosen, settledFor the number of the publication. Unstarted are the
-	// resources whose pairs cannot be started before the target has answered.
+	// appliedMatcher is the matcher, and appliedPublication the publication, for which the running controllers were chosen.
+	// unstarted are the resources whose controllers cannot start before the target has answered.
 	appliedMatcher     *selection.Matcher
 	appliedPublication int
 	unstarted          []schema.GroupResource
 	syncControllers    map[schema.GroupResource]*syncController
-	// completenessRequests are the resources of which it was asked whether anybody wants what is left.
+	// completenessRequests are the related resources for which a controller has requested completeness.
 	completenessRequests map[schema.GroupResource]objectsync.Resource
-	// crdController is nil until the target is to be given a definition. Like pairs it is written by the holder of turn.
+	// crdController is nil until the target needs a CRD. Only the holder of reconcileMutex writes it.
 	crdController *crdController
-	// schemaCheck is nil until something is compared. It is written by the holder of turn.
+	// schemaCheck is nil until a schema is compared. Only the holder of reconcileMutex writes it.
 	schemaCheck *schemaCheck
-	// chosenVersions are those in which objects are written to the target, by their resource in the mailbox, where several are
-	// published. They are written by the holder of turn.
+	// chosenVersions are the versions in which objects are written to the target, by mailbox resource, for resources that are
+	// published in several. Only the holder of reconcileMutex writes it.
 	chosenVersions map[schema.GroupResource]string
-	// compatibilityStates is what is known of the resources of the target, told what was reported of them last. Both are written by the
-	// holder of turn.
+	// compatibilityStates are the known states by resource of the target. reportedStates are those that were reported last. Only
+	// the holder of reconcileMutex writes them.
 	compatibilityStates, reportedStates map[schema.GroupResource]schemacheck.State
-	// unsubscribeConnection ends the listening to the connection.
+	// unsubscribeConnection ends the subscription to the connection.
 	unsubscribeConnection func()
-	// missingAPIs are the APIs that the mailbox does not have; missingKnown is false until that was looked at.
+	// missingAPIs are the APIs that the mailbox lacks. They are valid only if missingAPIsKnown is true.
 	missingAPIs      MissingAPIs
 	missingAPIsKnown bool
-	// cancelRequests ends the requests of the holder of turn, and stopping is true once nobody may make any more.
+	// cancelRequests cancels the requests of the holder of reconcileMutex. stopping is true once no more may be made.
 	cancelRequests context.CancelFunc
 	stopping       bool
-	// resumedEpoch is when all objects were looked at last because the target had come up.
+	// resumedEpoch is the epoch in which all objects were last reconciled because the target had come up.
 	resumedEpoch connectionEpoch
 }
 
-// connectionEpoch is one time that a target came up, by one connection.
+// connectionEpoch identifies one time that a connection to the target came up.
 type connectionEpoch struct {
 	connection *targets.Connection
 	number     uint64
 }
 
-// setConnection takes over a connection, and listens to it, and tells whether it is another one.
+// setConnection stores the connection and subscribes listener to it. It reports whether the connection is another one.
 func (t *targetState) setConnection(connection *targets.Connection, listener targets.Listener) (isOther bool) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
@@ -130,14 +129,14 @@ func (t *targetState) setConnection(connection *targets.Connection, listener tar
 	return true
 }
 
-// setWrittenNamespaces takes over in which namespaces something may have been written.
+// setWrittenNamespaces sets the namespaces in which the hub may have written.
 func (t *targetState) setWrittenNamespaces(namespaces []string) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
 	t.target.WrittenNamespaces = namespaces
 }
 
-// setLimits takes over the limits of the mailbox, and tells whether they are others.
+// setLimits sets the limits of the mailbox, and reports whether they changed.
 func (t *targetState) setLimits(limits mailboxes.Limits) (changed bool) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
@@ -146,7 +145,7 @@ func (t *targetState) setLimits(limits mailboxes.Limits) (changed bool) {
 	return changed
 }
 
-// observeReconnect tells, once, that the target has come up.
+// observeReconnect reports whether the target has come up since the last call.
 func (t *targetState) observeReconnect() bool {
 	t.lock.Lock()
 	defer t.lock.Unlock()
@@ -158,14 +157,14 @@ func (t *targetState) observeReconnect() bool {
 	return true
 }
 
-// awaitsCRD tells whether a kind that a conversion speaks of, or another version, may be served soon: a definition is announced a
-// little before discovery shows it.
+// awaitsCRD reports whether a missing kind, or another version, may be served soon: the event of a CRD precedes discovery by a
+// moment.
 func (t *targetState) awaitsCRD(now time.Time) bool {
 	isRecent := func(told *time.Time) bool { return told != nil && now.Sub(*told) < crdEventTimeout }
 	return t.hasUnresolved.Load() && isRecent(t.lastCRDEvent.Load()) || isRecent(t.lastVersionEvent.Load())
 }
 
-// markApplied notes that the pairs run that the matcher asks for of a publication, and tells whether the matcher is another one.
+// markApplied records that the controllers run that the matcher and the publication need. It reports whether the matcher is new.
 func (t *targetState) markApplied(publication int, unstarted []schema.GroupResource) (changed bool) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
@@ -198,7 +197,7 @@ type syncController struct {
 	done       chan struct{}
 }
 
-// stopController stops the controller of one resource. The caller holds turn.
+// stopController stops the controller of one resource. The caller holds reconcileMutex.
 func (t *targetState) stopController(resource schema.GroupResource) {
 	t.lock.Lock()
 	stopping := t.syncControllers[resource]
@@ -208,8 +207,8 @@ func (t *targetState) stopController(resource schema.GroupResource) {
 	<-stopping.done
 }
 
-// stoppableContext returns a context for the holder of turn that ends when the target is to be stopped: a server that does not answer
-// would hold that up.
+// stoppableContext returns a context for the holder of reconcileMutex that ends when the target is stopped. Otherwise a hanging server
+// would delay the stop.
 func (t *targetState) stoppableContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	t.lock.Lock()
@@ -221,7 +220,7 @@ func (t *targetState) stoppableContext(ctx context.Context) (context.Context, co
 	return ctx, cancel
 }
 
-// stop ends all sync controllers of the target together.
+// stop stops all sync controllers of the target together, and returns when they have ended.
 func (t *targetState) stop() {
 	t.lock.Lock()
 	t.stopping = true

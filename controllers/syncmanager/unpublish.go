@@ -24,8 +24,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 )
 
-// unpublishing returns the resources that are about to be unpublished and of which objects in the mailbox still wait for the
-// target.
+// unpublishing returns the resources that are about to be unpublished, and of which mailbox objects still have the hub's finalizer.
 func (m *Manager) unpublishing(state *targetState, published []objectsync.Resource) []objectsync.Resource {
 	mailbox := state.currentTarget().Mailbox
 	var leaving []objectsync.Resource
@@ -40,8 +39,8 @@ func (m *Manager) unpublishing(state *targetState, published []objectsync.Resour
 	return leaving
 }
 
-// IsUnpublished tells whether no object of a resource that is published as leaving waits in any mailbox for its target, and none
-// will. Mailboxes that cannot be seen do not count.
+// IsUnpublished reports whether a resource that is about to be unpublished has no object with the hub's finalizer in any mailbox. It
+// returns false while a running controller may still add the finalizer. Mailboxes that cannot be observed do not count.
 func (m *Manager) IsUnpublished(resource schema.GroupResource) bool {
 	m.lock.Lock()
 	all := make([]*targetState, 0, len(m.targets))

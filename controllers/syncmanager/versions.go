@@ -30,13 +30,13 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// versionPollInterval is how often a target that does not serve the preferred version of a resource is asked whether it does, when
-// nothing tells of a change: built-in kinds change with an upgrade only, and not every target lets its definitions be watched.
+// versionPollInterval is how often the hub asks a target that does not serve the preferred version of a resource. No event tells of
+// every change: built-in kinds change with an upgrade only, and some targets do not let the hub watch CRDs.
 const versionPollInterval = 5 * time.Minute
 
-// chooseVersions chooses in which version objects of each resource are written to the target, where there is a choice, and returns
-// when to look again; zero if only after a change. Where the target is to be asked, it is asked beside. The error is for the log,
-// and holds up nothing. The caller holds turn.
+// chooseVersions chooses the version in which objects are written to the target, for each resource that is published in several. It
+// returns when to choose again, zero if only after an event. Requests to the target run in the background. The error is only for the
+// log, and does not delay anything. The caller holds reconcileMutex.
 func (m *Manager) chooseVersions(state *targetState, published []objectsync.Resource) (requeueAfter time.Duration, err error) {
 	var chosen map[schema.GroupResource]string
 	var several map[schema.GroupResource]bool
@@ -65,13 +65,13 @@ func (m *Manager) chooseVersions(state *targetState, published []objectsync.Reso
 	return requeueAfter, errors.Join(errs...)
 }
 
-// mayBeSynced tells whether anything asks for a resource, or did.
+// mayBeSynced reports whether the resource is selected, related to a published one, or in the inventory.
 func (m *Manager) mayBeSynced(state *targetState, resource objectsync.Resource, published []objectsync.Resource) bool {
 	return state.isInInventory(resource.GroupResource()) || len(relationsTo(published, resource)) > 0 ||
 		isSelected(state.matcher, resource, []objectsync.TargetAPI{resource.TargetAPI()})
 }
 
-// chooseVersion chooses the version of one resource.
+// chooseVersion chooses the version of one resource. The error is about the target; the choice is valid all the same.
 func (t *targetState) chooseVersion(resource objectsync.Resource) (targetversion.Choice, error) {
 	target, published := targetversion.Target{Previous: t.inventoryVersion(resource)}, resource.TargetVersions()
 	if named := resource.NamedVersions(t.matcher); len(named) > 0 {
@@ -92,7 +92,7 @@ func (t *targetState) chooseVersion(resource objectsync.Resource) (targetversion
 	return targetversion.Choose(published, "", target), err
 }
 
-// inventoryVersion returns the version in which objects of a resource may have been written last; empty if none were.
+// inventoryVersion returns the version in which objects of a resource may have been written last, empty if none were.
 func (t *targetState) inventoryVersion(resource objectsync.Resource) string {
 	target := resource.TargetAPI().GroupResource()
 	record := t.resourceInventory[target]
@@ -102,7 +102,7 @@ func (t *targetState) inventoryVersion(resource objectsync.Resource) string {
 	return ""
 }
 
-// forgetCompatibility forgets whether objects fit, if that was found out about another version than is used now.
+// forgetCompatibility drops the compatibility state of a resource if the state is about another version than the given one.
 func (t *targetState) forgetCompatibility(target schema.GroupResource, version string) {
 	record, ok := t.resourceInventory[target]
 	if !ok || record.Version == version {
@@ -115,7 +115,7 @@ func (t *targetState) forgetCompatibility(target schema.GroupResource, version s
 	t.compatibilityStates = fits
 }
 
-// withChosenVersions returns published resources in the versions that were chosen for the target. The caller holds turn or lock.
+// withChosenVersions returns the published resources in the versions chosen for the target. The caller holds reconcileMutex or lock.
 func (t *targetState) withChosenVersions(published []objectsync.Resource) []objectsync.Resource {
 	if len(t.chosenVersions) == 0 {
 		return published
@@ -129,7 +129,7 @@ func (t *targetState) withChosenVersions(published []objectsync.Resource) []obje
 	return published
 }
 
-// isMultiVersion tells whether a resource of the target may be used in another version when its definition changes.
+// isMultiVersion reports whether a change of the resource's CRD may lead to another version.
 func (t *targetState) isMultiVersion(target schema.GroupResource) bool {
 	several := t.multiVersion.Load()
 	return several != nil && (*several)[target]

@@ -32,7 +32,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// oldWidgets are published in these versions; the target of discovery serves them in v2 and v1.
+// oldWidgets returns the Widgets published in these versions. The target of discovery serves v2 and v1.
 func oldWidgets(versions ...string) objectsync.Resource {
 	return objectsync.Resource{
 		PublishedResource: "widgets", GroupVersionResource: schema.GroupVersionResource{Group: "old", Version: versions[0], Resource: "widgets"}, Kind: "Widget",
@@ -99,7 +99,7 @@ func TestChooseVersions(t *testing.T) {
 	}
 }
 
-// A target that is away keeps the version that it was given last. What nobody wants is not asked for.
+// While a target is down it keeps its last version. Resources that nothing selects are not resolved.
 func TestChooseVersionsOfATargetThatIsAway(t *testing.T) {
 	manager, _ := newManager(t)
 	published := []objectsync.Resource{oldWidgets("v2", "v1")}
@@ -113,7 +113,7 @@ func TestChooseVersionsOfATargetThatIsAway(t *testing.T) {
 	}
 }
 
-// Whether objects fit is known of one version, and says nothing about another.
+// The compatibility of one version says nothing about another.
 func TestAnotherVersionIsComparedAnew(t *testing.T) {
 	manager, _ := newManager(t)
 	group := schema.GroupResource{Group: "old", Resource: "widgets"}
@@ -129,8 +129,8 @@ func TestAnotherVersionIsComparedAnew(t *testing.T) {
 	}
 }
 
-// Related objects are written in the version that was chosen, whatever the relation names, and so is what conversions make of
-// another kind if they leave the version open.
+// Related objects are written in the chosen version, whichever version the relation names. So are results of conversions that leave
+// the version open.
 func TestFormsAreInTheChosenVersions(t *testing.T) {
 	manager, _ := newManager(t)
 	connection := discovery(t)

@@ -31,10 +31,11 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// identityGracePeriod is for how long after a hub first saw a SyncTarget that stays refused without the other one being seen.
+// identityGracePeriod limits how long a conflict that the previous hub recorded counts while this hub has not confirmed it. The
+// period starts when this hub first observes the SyncTarget.
 const identityGracePeriod = time.Minute
 
-// clusterIdentity is a SyncTarget that stands for a cluster.
+// clusterIdentity is the claim of a SyncTarget to stand for a cluster.
 type clusterIdentity struct {
 	uid       types.UID
 	name      string
@@ -50,7 +51,7 @@ func (c clusterIdentity) conflictMessage() string {
 	return fmt.Sprintf("The SyncTarget %s of the workspace %s stands for the same cluster, and is older: remove one of them, or set spec.allowSharedCluster on this one.", c.name, c.inventory)
 }
 
-// isOlderThan tells which of two claims came first.
+// isOlderThan reports whether c was created before other. The UID breaks ties.
 func (c clusterIdentity) isOlderThan(other clusterIdentity) bool {
 	if !c.created.Equal(other.created) {
 		return c.created.Before(other.created)
@@ -58,14 +59,14 @@ func (c clusterIdentity) isOlderThan(other clusterIdentity) bool {
 	return c.uid < other.uid
 }
 
-// clusterIdentities are those of all SyncTargets of the hub.
+// clusterIdentities holds the claims of all SyncTargets of the hub.
 type clusterIdentities struct {
 	bySyncTarget map[types.UID]clusterIdentity
-	// byCluster holds who claims a cluster, so that a look at one SyncTarget is none at the fleet.
+	// byCluster indexes the claims by cluster, so that the reconcile of one SyncTarget need not scan the fleet.
 	byCluster map[string][]types.UID
 }
 
-// set takes over a claim, and returns the other SyncTargets for which that may change something.
+// set stores a claim, and returns the other SyncTargets whose conflicts may change by that.
 func (c *clusterIdentities) set(next clusterIdentity) (concerned []types.UID) {
 	before, ok := c.bySyncTarget[next.uid]
 	if ok && before == next {
@@ -85,7 +86,7 @@ func (c *clusterIdentities) set(next clusterIdentity) (concerned []types.UID) {
 	return concerned
 }
 
-// delete forgets a claim, and returns the SyncTargets for which that may change something.
+// delete removes the claim of a SyncTarget, and returns the SyncTargets whose conflicts may change by that.
 func (c *clusterIdentities) delete(syncTarget types.UID) (concerned []types.UID) {
 	before, ok := c.bySyncTarget[syncTarget]
 	if !ok {
@@ -101,8 +102,8 @@ func (c *clusterIdentities) delete(syncTarget types.UID) (concerned []types.UID)
 	return slices.Clone(others)
 }
 
-// conflictingTarget returns the oldest SyncTarget of the same cluster and the same inventory workspace that is older than this one, nil if
-// there is none. Whoever may write in another workspace could have his own server say anything.
+// conflictingTarget returns the oldest SyncTarget that claims the same cluster, is in the same inventory workspace, and is older
+// than own; nil if there is none. Claims of other workspaces do not count: a tenant could let its own server claim any identity.
 func (c *clusterIdentities) conflictingTarget(own clusterIdentity) *clusterIdentity {
 	var oldest *clusterIdentity
 	for _, uid := range c.byCluster[own.cluster] {
@@ -114,8 +115,8 @@ func (c *clusterIdentities) conflictingTarget(own clusterIdentity) *clusterIdent
 	return oldest
 }
 
-// otherInventoryTarget returns a SyncTarget of another inventory workspace that leads to what says to be the same cluster, nil if there is
-// none.
+// otherInventoryTarget returns a SyncTarget of another inventory workspace whose cluster claims the same identity, nil if there
+// is none.
 func (c *clusterIdentities) otherInventoryTarget(own clusterIdentity) *clusterIdentity {
 	for _, uid := range c.byCluster[own.cluster] {
 		if other := c.bySyncTarget[uid]; other.inventory != own.inventory {
@@ -125,8 +126,8 @@ func (c *clusterIdentities) otherInventoryTarget(own clusterIdentity) *clusterId
 	return nil
 }
 
-// expectCluster says which cluster the connections of a SyncTarget must lead to, and returns for how long what the hub before has found
-// out about it counts.
+// expectCluster tells the registry which cluster the connections of the SyncTarget must lead to. It returns how long findings of
+// the previous hub about that cluster count.
 func (c *Controller) expectCluster(syncTarget *edgev2alpha1.SyncTarget, state *targetState) *restartTrust {
 	known := c.ledger.Get(syncTarget.UID)
 	if state.restartTrust == nil {
@@ -136,8 +137,8 @@ func (c *Controller) expectCluster(syncTarget *edgev2alpha1.SyncTarget, state *t
 	return state.restartTrust
 }
 
-// identifyCluster writes down which cluster a SyncTarget stands for, once its connection has found that out, and finds out who else
-// stands for it. Only what the hub has observed counts, now or, by the ledger, before.
+// identifyCluster records in the ledger which cluster the SyncTarget stands for, and finds the SyncTargets that claim the same
+// cluster. It accepts only a cluster that a connection observed, or that the ledger holds from an earlier observation.
 func (c *Controller) identifyCluster(ctx context.Context, request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, found *observedState, state *targetState) error {
 	known := c.ledger.Get(syncTarget.UID)
 	cluster := known.Cluster
@@ -173,8 +174,8 @@ func (c *Controller) identifyCluster(ctx context.Context, request mcreconcile.Re
 	return nil
 }
 
-// updateIdentity notes for which cluster a SyncTarget stands, has those looked at for which that changes something, and returns the older
-// one of its workspace.
+// updateIdentity stores the claim of the SyncTarget and enqueues the SyncTargets whose conflicts may change by that. It returns
+// the older SyncTarget of the same workspace that claims the cluster, nil if there is none.
 func (c *Controller) updateIdentity(request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, cluster string, found *observedState) *clusterIdentity {
 	own := clusterIdentity{
 		uid: syncTarget.UID, name: syncTarget.Name, inventory: logicalcluster.Name(request.ClusterName),
@@ -193,8 +194,9 @@ func (c *Controller) updateIdentity(request mcreconcile.Request, syncTarget *edg
 	return conflicting
 }
 
-// effectiveConflict returns the claim because of which a SyncTarget is not to be synced, nil if it is. One that the hub before refused, for
-// a rival that this hub has not seen yet, stays so until it has had time to see that.
+// effectiveConflict returns the claim that keeps a SyncTarget from being synced, nil if there is none. The previous hub may have
+// refused the SyncTarget for a conflicting one that this hub has not observed yet (unseen). Then effectiveConflict returns an empty
+// claim until identityGracePeriod has passed.
 func effectiveConflict(allowed bool, conflicting *clusterIdentity, unseen bool, seenFor time.Duration) *clusterIdentity {
 	switch {
 	case allowed:

@@ -24,7 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Of all SyncTargets of one cluster the oldest is synced, whatever the order in which they are seen.
+// Of several SyncTargets of one cluster the oldest is synced, in whatever order they are observed.
 func TestConflictingTarget(t *testing.T) {
 	at := func(uid types.UID, second int64, cluster string) clusterIdentity {
 		return clusterIdentity{uid: uid, name: string(uid), created: time.Unix(second, 0), cluster: cluster}
@@ -33,7 +33,7 @@ func TestConflictingTarget(t *testing.T) {
 		others []clusterIdentity
 		mine   clusterIdentity
 		want   types.UID
-		// stranger is true if another workspace has one of the same cluster.
+		// stranger is true if another workspace has a SyncTarget of the same cluster.
 		stranger bool
 	}{
 		"alone":                         {mine: at("a", 2, "x")},
@@ -68,7 +68,7 @@ func TestConflictingTarget(t *testing.T) {
 	}
 }
 
-// Whoever is concerned by a change is looked at again.
+// A changed claim enqueues the SyncTargets whose conflicts it affects.
 func TestClusterIdentitiesReturnTheConcerned(t *testing.T) {
 	var known clusterIdentities
 	expect := func(got []types.UID, want ...types.UID) {
@@ -91,7 +91,7 @@ func TestClusterIdentitiesReturnTheConcerned(t *testing.T) {
 	expect(known.delete("a"))
 }
 
-// A hub that has just begun to lead does not sync what the one before refused because it has not seen the other one yet.
+// A SyncTarget that the previous hub refused stays refused while the new hub has not observed the conflicting one yet.
 func TestEffectiveConflict(t *testing.T) {
 	older := &clusterIdentity{uid: "older"}
 	for name, test := range map[string]struct {

@@ -59,27 +59,27 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// heartbeatInterval is how often a healthy target's heartbeat is written, and so how often a quiet SyncTarget's status.
+// heartbeatInterval is how often the hub writes the heartbeat of a healthy target. A quiet SyncTarget has no other status writes.
 const heartbeatInterval = time.Minute
 
-// workers is how many SyncTargets are looked after at once: one that answers slowly must not hold up the others, and a look at
-// one that has come up waits until it has said which cluster it is.
+// workers is how many SyncTargets are reconciled at once. A reconcile waits for kcp and for sync controllers that stop, and a
+// slow one must not delay the other SyncTargets.
 const workers = 32
 
-// Options are what a controller needs.
+// Options are the dependencies of a [Controller].
 type Options struct {
 	Manager  mcmanager.Manager
 	Registry *targets.Registry
 	Sync     *syncmanager.Manager
-	// Ledger is what the hub remembers, and Mailboxes finds the mailboxes that it made: the status of SyncTargets tells
-	// neither, since others may write it.
+	// Ledger is the hub's own record of SyncTargets, and Mailboxes locates the mailboxes that the hub made. Neither is derived from
+	// the status of SyncTargets, because users may write that status.
 	Ledger    *ledger.Store
 	Mailboxes mailbox.Locator
 	Clock     clock.Clock
 	Log       logr.Logger
 }
 
-// Controller connects SyncTargets.
+// Controller reconciles SyncTargets.
 type Controller struct {
 	manager   mcmanager.Manager
 	registry  *targets.Registry
@@ -88,26 +88,26 @@ type Controller struct {
 	mailboxes mailbox.Locator
 	clock     clock.Clock
 	log       logr.Logger
-	// readSecret reads from kcp itself.
+	// readSecret reads a Secret from kcp, past the cache. Tests replace it.
 	readSecret func(ctx context.Context, inventory cluster.Cluster, key types.NamespacedName) (*corev1.Secret, error)
 
 	lock  gosync.Mutex
 	queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]
-	// runContext is the owner of all departures, set when the controller starts.
-	runContext context.Context //nolint:containedctx // departures outlive the reconciles that begin them
-	// drains are those that are under way or at their end, departed the SyncTargets that may go.
+	// runContext is the parent context of all drains. It is set when the controller starts.
+	runContext context.Context //nolint:containedctx // drains outlive the reconciles that begin them
+	// drains are the drains that are running or finished, and cleanedUp the SyncTargets whose mailbox may be deleted.
 	drains      map[types.UID]*drainRun
 	cleanedUp   map[types.UID]bool
 	identities  clusterIdentities
 	secretIndex secretIndex
-	// requests holds the SyncTargets seen, by UID, and uids the other way round.
+	// requests holds the observed SyncTargets by UID, and uids is its inverse.
 	requests map[types.UID]mcreconcile.Request
 	uids     map[mcreconcile.Request]types.UID
-	// states holds what is remembered of those SyncTargets.
+	// states holds the state of those SyncTargets.
 	states map[types.UID]*targetState
 }
 
-// NewController returns a controller that connects SyncTargets through the registry and has them synced by the manager.
+// NewController returns a controller that connects SyncTargets through options.Registry and assigns them to options.Sync.
 func NewController(options Options) *Controller {
 	return &Controller{
 		manager:    options.Manager,
@@ -141,7 +141,7 @@ func (c *Controller) Register() error {
 		WithOptions(controller.TypedOptions[mcreconcile.Request]{
 			MaxConcurrentReconciles: workers,
 			ReconciliationTimeout:   reconcileTimeout,
-			// The manager's own option does not reach it.
+			// The option of the manager does not reach this controller.
 			UsePriorityQueue: new(false),
 		}).
 		WatchesRawSource(source.TypedFunc[mcreconcile.Request](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]) error {
@@ -153,7 +153,7 @@ func (c *Controller) Register() error {
 		Complete(c)
 }
 
-// requestsForSecret returns the SyncTargets that refer to a Secret of their workspace.
+// requestsForSecret returns the SyncTargets of the Secret's workspace that refer to the Secret.
 func (c *Controller) requestsForSecret(secret secretKey) []reconcile.Request {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -165,7 +165,8 @@ func (c *Controller) requestsForSecret(secret secretKey) []reconcile.Request {
 	return requests
 }
 
-// indexSecret notes to which Secret a SyncTarget refers. That comes before the Secret is looked at, so that no change of it is missed.
+// indexSecret stores which Secret the SyncTarget refers to. Reconcile calls it before it reads the Secret, so that it misses no
+// change of the Secret.
 func (c *Controller) indexSecret(request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -176,7 +177,8 @@ func (c *Controller) indexSecret(request mcreconcile.Request, syncTarget *edgev2
 	}
 }
 
-// TargetChanged is called when a connection's health changed.
+// TargetChanged enqueues a SyncTarget whose connection changed its health, or whose sync state changed. It does nothing for a
+// SyncTarget that the controller has not observed, and may be called before the controller starts.
 func (c *Controller) TargetChanged(syncTarget types.UID) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -185,7 +187,8 @@ func (c *Controller) TargetChanged(syncTarget types.UID) {
 	}
 }
 
-// Reconcile brings the connection and the conditions of one SyncTarget in sync.
+// Reconcile connects one SyncTarget, assigns, drains or cleans up its target, and writes its status. It waits until the ledger is
+// loaded.
 func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request) (reconcile.Result, error) {
 	if err := c.ledger.WaitForLoad(ctx); err != nil {
 		return reconcile.Result{}, err
@@ -203,14 +206,14 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 		return reconcile.Result{}, err
 	}
 	if inventories.TooLarge(&syncTarget) != "" {
-		// Its mailbox's controller says so. Nothing is stopped by what the hub does not know.
+		// The mailbox controller reports it. The hub does not know the spec of such an object, and must not stop anything because of it.
 		return reconcile.Result{}, nil
 	}
 	if syncTarget.DeletionTimestamp != nil {
 		c.indexSecret(request, &syncTarget)
 		return c.reconcileDelete(ctx, request, inventory, &syncTarget)
 	}
-	// Neither a connection nor anything else is spent on a SyncTarget that gets no mailbox.
+	// A SyncTarget without a mailbox gets no connection either, so that it costs nothing.
 	switch c.quotaState(request, syncTarget.UID) {
 	case mailbox.QuotaUndecided:
 		return reconcile.Result{RequeueAfter: time.Second}, nil
@@ -223,7 +226,8 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 	return c.reconcileActive(ctx, request, inventory, &syncTarget)
 }
 
-// reconcileActive has a SyncTarget's target synced, or drained, and says how it is.
+// reconcileActive reconciles a SyncTarget that is not being deleted: it connects, identifies the cluster, assigns or drains the
+// target, renews the token and writes the status.
 func (c *Controller) reconcileActive(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
 	state := c.stateOf(syncTarget.UID)
 	inventoryName := logicalcluster.Name(request.ClusterName)
@@ -253,13 +257,13 @@ func (c *Controller) reconcileActive(ctx context.Context, request mcreconcile.Re
 	c.renewToken(ctx, inventory, syncTarget, found.connection, state)
 	result, err := c.updateStatus(ctx, inventory, syncTarget, found, state)
 	if err == nil && (drains && found.drain == nil || found.conflictingTarget != nil && found.conflictingTarget.uid == "") {
-		// What the hub has just begun to learn tells no one when it is known.
+		// No event tells when the missing knowledge arrives, so the SyncTarget is requeued.
 		result.RequeueAfter = time.Second
 	}
 	return result, err
 }
 
-// quotaState tells whether a SyncTarget gets a mailbox. One that had one does.
+// quotaState returns whether the quota grants the SyncTarget a mailbox. A SyncTarget that has had a mailbox keeps it.
 func (c *Controller) quotaState(request mcreconcile.Request, syncTarget types.UID) mailbox.QuotaState {
 	if c.ledger.Get(syncTarget).Mailbox != "" {
 		return mailbox.QuotaGranted
@@ -267,7 +271,7 @@ func (c *Controller) quotaState(request mcreconcile.Request, syncTarget types.UI
 	return c.mailboxes.Quota.State(request, syncTarget)
 }
 
-// reportQuotaExceeded says that a SyncTarget gets no mailbox.
+// reportQuotaExceeded writes into the status that the quota refuses the SyncTarget a mailbox.
 func (c *Controller) reportQuotaExceeded(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
 	stored := syncTarget.DeepCopy()
 	refused := statusView{now: c.clock.Now()}
@@ -279,19 +283,20 @@ func (c *Controller) reportQuotaExceeded(ctx context.Context, inventory cluster.
 	return patch.Status(ctx, inventory.GetClient(), stored, syncTarget)
 }
 
-// updateAssignment has a SyncTarget synced, or not. Nothing is written to a cluster before the ledger says which one that is.
+// updateAssignment assigns the SyncTarget to the sync manager, or unassigns it. It assigns only an identified cluster: the ledger
+// must say which cluster the hub writes to before the hub writes there.
 func (c *Controller) updateAssignment(request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, found observedState) {
 	if found.connection == nil || !found.identified || found.conflictingTarget != nil || syncTarget.Spec.Suspend || syncTarget.Spec.Drain || found.mailbox == "" {
 		c.sync.Unassign(syncTarget.UID)
 		return
 	}
-	// Nothing is to be made while something is still being taken away.
+	// A drain must have ended before the sync controllers create objects.
 	c.stopDrain(syncTarget.UID)
 	c.sync.Assign(targetFor(logicalcluster.Name(request.ClusterName), syncTarget, found, c.ledger.Get(syncTarget.UID)))
 	c.sync.Resume(syncTarget.UID)
 }
 
-// Stop ends everything the hub does for a SyncTarget, and returns when nothing is written to its target any more.
+// Stop ends all work of the hub for a SyncTarget. It returns once the hub no longer writes to the target.
 func (c *Controller) Stop(syncTarget types.UID) {
 	c.stopDrain(syncTarget)
 	c.sync.Unassign(syncTarget)
@@ -304,14 +309,14 @@ func (c *Controller) Stop(syncTarget types.UID) {
 	c.enqueue(freed)
 }
 
-// enqueue makes the controller look at SyncTargets again.
+// enqueue enqueues SyncTargets.
 func (c *Controller) enqueue(syncTargets []types.UID) {
 	for _, syncTarget := range syncTargets {
 		c.TargetChanged(syncTarget)
 	}
 }
 
-// track notes which SyncTarget goes by a name now; another one of that name before it is stopped.
+// track stores the UID that has the request's name now. It stops the SyncTarget that had this name before.
 func (c *Controller) track(request mcreconcile.Request, uid types.UID) {
 	c.lock.Lock()
 	before, ok := c.uids[request]
@@ -331,7 +336,7 @@ func (c *Controller) track(request mcreconcile.Request, uid types.UID) {
 	}
 }
 
-// untrack stops what went by a name that is not seen any more. Nothing is deleted anywhere because of that.
+// untrack stops the SyncTarget of a name that the cache no longer shows. It deletes nothing on the target or in kcp.
 func (c *Controller) untrack(request mcreconcile.Request) {
 	c.lock.Lock()
 	c.secretIndex.delete(request)
@@ -363,7 +368,7 @@ func targetFor(inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarge
 	}
 }
 
-// secretReferenceOf returns the reference with its defaults.
+// secretReferenceOf returns the reference to the kubeconfig Secret with its defaults, nil if the SyncTarget has none.
 func secretReferenceOf(syncTarget *edgev2alpha1.SyncTarget) *edgev2alpha1.SecretReference {
 	if syncTarget.Spec.KubeconfigSecretRef == nil {
 		return nil
@@ -391,7 +396,7 @@ func limitsOf(syncTarget *edgev2alpha1.SyncTarget) kcp.Limits {
 	return limits
 }
 
-// namespacesOf returns the namespaces of the target that the SyncTarget binds the hub to, none if it may use any.
+// namespacesOf returns the namespaces of the target to which the SyncTarget restricts the hub, nil without a restriction.
 func namespacesOf(syncTarget *edgev2alpha1.SyncTarget) []string {
 	if syncTarget.Spec.Namespaces == nil {
 		return nil
@@ -399,7 +404,7 @@ func namespacesOf(syncTarget *edgev2alpha1.SyncTarget) []string {
 	return syncTarget.Spec.Namespaces.Only
 }
 
-// writtenNamespaces returns the namespaces in which the hub may have written, the empty one for the whole cluster.
+// writtenNamespaces returns the namespaces in which the hub may have written. The empty namespace stands for the whole cluster.
 func writtenNamespaces(known ledger.Entry) []string {
 	placed := slices.Clone(known.Namespaces)
 	for i := range placed {
@@ -410,7 +415,7 @@ func writtenNamespaces(known ledger.Entry) []string {
 	return placed
 }
 
-// mailboxLimitsOf returns what the SyncTarget says of how much is held of its mailbox.
+// mailboxLimitsOf returns the cache limits that the SyncTarget sets for its mailbox. Zero means unset.
 func mailboxLimitsOf(syncTarget *edgev2alpha1.SyncTarget) mailboxes.Limits {
 	set := syncTarget.Spec.Limits
 	if set == nil {

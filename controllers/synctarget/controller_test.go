@@ -88,7 +88,7 @@ func TestLimitsOf(t *testing.T) {
 	}
 }
 
-// startRegistry returns a registry that makes connections until the test ends.
+// startRegistry returns a registry that connects until the test ends.
 func startRegistry(t *testing.T) *targets.Registry {
 	t.Helper()
 	registry := targets.NewRegistry(targets.Options{
@@ -99,7 +99,7 @@ func startRegistry(t *testing.T) *targets.Registry {
 	return registry
 }
 
-// connect makes a connection to a server that is not there.
+// connect returns a connection to a server that does not exist.
 func connect(t *testing.T, registry *targets.Registry, syncTarget types.UID, limits kcp.Limits) (connection *targets.Connection) {
 	t.Helper()
 	kubeconfig := fmt.Appendf(nil, `{"apiVersion": "v1", "kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
@@ -115,7 +115,7 @@ func connect(t *testing.T, registry *targets.Registry, syncTarget types.UID, lim
 	return connection
 }
 
-// A connection has its limits from the SyncTarget for as long as it lives, so others make it anew.
+// A connection keeps its limits for life, so changed limits of the SyncTarget lead to another connection.
 func TestLimitsMakeAnotherConnection(t *testing.T) {
 	registry := startRegistry(t)
 	previous := connect(t, registry, "florin", limitsOf(withLimits(nil)))
@@ -146,7 +146,7 @@ func TestLimitsMakeAnotherConnection(t *testing.T) {
 func TestTargetFor(t *testing.T) {
 	syncTarget := &edgev2alpha1.SyncTarget{}
 	syncTarget.Name, syncTarget.UID = "florin", "u"
-	// What others may write does not count.
+	// Users may write the status, so the hub ignores it.
 	syncTarget.Status.Mailbox = &edgev2alpha1.MailboxStatus{Workspace: "root:synchub:other", Cluster: "other"}
 	syncTarget.Status.SyncedResources = []edgev2alpha1.SyncedResource{{Group: "*", Resource: "*", Own: true, State: edgev2alpha1.SyncedResourceAccepted}}
 	known := ledger.Entry{Resources: []ledger.Resource{
@@ -170,7 +170,7 @@ func TestTargetFor(t *testing.T) {
 	}
 }
 
-// A SyncTarget that is made anew under its name, or is not seen any more, is no longer connected; others are.
+// A SyncTarget that is recreated under its name, or vanishes, is disconnected. Others stay connected.
 func TestTrackAndUntrack(t *testing.T) {
 	registry := startRegistry(t)
 	controller := NewController(Options{Registry: registry, Sync: syncmanager.New(syncmanager.Options{}), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
@@ -194,7 +194,7 @@ func TestTrackAndUntrack(t *testing.T) {
 			t.Errorf("want %v connected, got %v", want, got)
 		}
 	}
-	// told returns which SyncTarget is looked at when a connection's health changes.
+	// told returns the SyncTarget that is enqueued when a connection's health changes.
 	told := func(uid types.UID) string {
 		controller.TargetChanged(uid)
 		if queue.Len() == 0 {

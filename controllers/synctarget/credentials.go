@@ -37,13 +37,13 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
-// credentialsError is why there are no credentials to connect with; its reason is for a condition.
+// credentialsError says why the hub has no usable credentials. Its reason and message go into conditions.
 type credentialsError struct{ reason, message string }
 
 func (p *credentialsError) Error() string { return p.message }
 
-// connect returns the connection for the SyncTarget's credentials, or why there is none. Credentials that are missing or
-// refused end the connection that there was: its own are not the SyncTarget's any more.
+// connect returns the connection for the credentials of the SyncTarget, or says why there is none. It closes the existing
+// connection if the credentials are missing or refused, because that connection's credentials are no longer the SyncTarget's.
 func (c *Controller) connect(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, state *targetState) (*targets.Connection, *credentialsError, error) {
 	kubeconfig, problem, err := c.kubeconfig(ctx, inventory, syncTarget, state)
 	if err != nil {
@@ -89,14 +89,14 @@ func (c *Controller) kubeconfig(ctx context.Context, inventory cluster.Cluster, 
 	return kubeconfig, nil, nil
 }
 
-// notAllowedMessage says how somebody who may change the Secret lets the SyncTarget use it.
+// notAllowedMessage names the command by which an editor of the Secret allows the SyncTarget to use it.
 func notAllowedMessage(secret *corev1.Secret, syncTarget *edgev2alpha1.SyncTarget) string {
 	return fmt.Sprintf("The Secret %s/%s does not say that this SyncTarget may use it. Whoever may change the Secret, and means to, says so with %s.",
 		secret.Namespace, secret.Name, kubeconfig.AllowCommand(secret, syncTarget.Name, syncTarget.UID))
 }
 
-// getSecret returns what a SyncTarget needs of its Secret, as it was read from kcp when the cache showed another version, or once after
-// each time that its content was refused by the target: the cache holds no content.
+// getSecret returns the trimmed Secret that reference names. The cache holds Secrets without their content. So
+// getSecret reads from kcp when the cache shows another version, and once after each refusal of the credentials by the target.
 func (c *Controller) getSecret(ctx context.Context, inventory cluster.Cluster, reference *edgev2alpha1.SecretReference, state *targetState) (*corev1.Secret, error) {
 	key := types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name}
 	cached := inventories.SecretMetadata()
@@ -125,7 +125,7 @@ func (c *Controller) getSecret(ctx context.Context, inventory cluster.Cluster, r
 	return state.secret, nil
 }
 
-// cachedSecret returns what was read of a Secret if the cache shows no later version, else nil.
+// cachedSecret returns the Secret as it was read from kcp, nil if the cache shows a later version of it.
 func (m *targetState) cachedSecret(cached *metav1.PartialObjectMetadata, key string) *corev1.Secret {
 	if m.secret == nil || m.secret.UID != cached.UID {
 		return nil
@@ -142,8 +142,9 @@ func (m *targetState) cachedSecret(cached *metav1.PartialObjectMetadata, key str
 	return m.secret
 }
 
-// trimSecret returns what a SyncTarget needs of its Secret: who may use it, and what is under the key, nil if nothing is. Of what is too
-// large there is as much as shows that.
+// trimSecret returns the parts of a Secret that the hub needs: the annotation with the allowed SyncTargets, and the value of the
+// key, nil if the key is missing. It cuts an oversized value to one byte more than [targets.MaxKubeconfig], which
+// suffices to recognize it as too large.
 func trimSecret(secret *corev1.Secret, key string) *corev1.Secret {
 	kept := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 		Namespace: secret.Namespace, Name: secret.Name, UID: secret.UID, ResourceVersion: secret.ResourceVersion,
@@ -156,7 +157,7 @@ func trimSecret(secret *corev1.Secret, key string) *corev1.Secret {
 	return kept
 }
 
-// readSecret reads from kcp.
+// readSecret reads a Secret from kcp, past the cache.
 func readSecret(ctx context.Context, inventory cluster.Cluster, key types.NamespacedName) (*corev1.Secret, error) {
 	reader, err := corev1client.NewForConfigAndClient(inventory.GetConfig(), inventory.GetHTTPClient())
 	if err != nil {

@@ -39,7 +39,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// fakeCluster is a workspace of which a test says what the cache shows.
+// fakeCluster is an inventory workspace whose cache a test controls.
 type fakeCluster struct {
 	cluster.Cluster
 	client.Client
@@ -66,7 +66,7 @@ func version(resourceVersion string) *corev1.Secret {
 	return secret
 }
 
-// A SyncTarget that names a Secret gets nothing of it unless the Secret names the SyncTarget, at each look.
+// A SyncTarget gets the content of a Secret only while the Secret lists the SyncTarget. Every reconcile checks that.
 func TestASecretIsUsedOnlyForThoseItNames(t *testing.T) {
 	controller := NewController(Options{Registry: startRegistry(t), Sync: syncmanager.New(syncmanager.Options{}), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
 	syncTarget := &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "florin", UID: "one"}}
@@ -108,8 +108,7 @@ func TestASecretIsUsedOnlyForThoseItNames(t *testing.T) {
 	}
 }
 
-// The content of a Secret is read when the cache shows another version, and once after each time that the target has refused the
-// credentials.
+// The hub reads a Secret when the cache shows another version, and once after each refusal of the credentials by the target.
 func TestWhenASecretIsRead(t *testing.T) {
 	controller := NewController(Options{Registry: startRegistry(t), Sync: syncmanager.New(syncmanager.Options{}), Ledger: ledger.New(ledger.Options{}), Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
 	controller.track(mcreconcile.Request{}, "florin")
@@ -178,7 +177,7 @@ func TestWhenASecretIsRead(t *testing.T) {
 	controller.Unauthorized("florin")
 }
 
-// Of a Secret no more is held than its SyncTarget needs, and what is too large for a kubeconfig is refused all the same.
+// Of a Secret the hub holds only the parts that its SyncTarget needs. It still refuses a kubeconfig that is too large.
 func TestTrimSecret(t *testing.T) {
 	secret := version("1")
 	secret.Labels = map[string]string{"long": strings.Repeat("x", 60)}

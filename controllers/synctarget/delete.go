@@ -44,16 +44,16 @@ import (
 )
 
 const (
-	// forceGracePeriod is how long a forced removal gives a target that answers to let things go.
+	// forceGracePeriod is how long a forced removal waits for the cleanup of a target that answers.
 	forceGracePeriod = 30 * time.Second
-	// pingTimeout is how long a target that is to be let go by force may take to show that it answers.
+	// pingTimeout is how long a target may take to answer before a forced removal treats it as gone.
 	pingTimeout = 3 * time.Second
-	// reconcileTimeout bounds what kcp and a target may take for one look at a SyncTarget.
+	// reconcileTimeout bounds one reconcile of a SyncTarget, with its requests to kcp and the target.
 	reconcileTimeout = 2 * time.Minute
 )
 
-// reconcileDelete brings the target of a SyncTarget that is being deleted to its end, or says what that waits for. Then the mailbox
-// goes, and with it the SyncTarget.
+// reconcileDelete cleans up the target of a SyncTarget that is being deleted, or reports the obstacle in the status. Afterwards the
+// mailbox controller deletes the mailbox and removes the finalizer of the SyncTarget.
 func (c *Controller) reconcileDelete(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
 	uid := syncTarget.UID
 	if !controllerutil.ContainsFinalizer(syncTarget, mailbox.Finalizer) {
@@ -68,7 +68,7 @@ func (c *Controller) reconcileDelete(ctx context.Context, request mcreconcile.Re
 		return reconcile.Result{}, fmt.Errorf("cannot tell whether the inventory workspace itself is going: %w", err)
 	}
 	if terminatingReason != "" {
-		// Nobody asked for the end of this target's workload.
+		// The inventory workspace is being deleted; nobody asked to remove this target's workload.
 		c.Stop(uid)
 		return reconcile.Result{}, nil
 	}
@@ -104,14 +104,15 @@ func (c *Controller) reconcileDelete(ctx context.Context, request mcreconcile.Re
 	return c.forceRemoval(ctx, inventory, syncTarget, running.progressMessage())
 }
 
-// isResponding tells whether the target is there now: one that hangs counts as up until some probes have failed.
+// isResponding reports whether the target answers now. A hanging target counts as up until some probes have failed.
 func isResponding(ctx context.Context, connection *targets.Connection) bool {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
 	return connection.Ping(ctx)
 }
 
-// waitForTarget is for a target that cannot be reached: what may be left there is not forgotten unless somebody says so.
+// waitForTarget handles a target that cannot be reached. The hub keeps the SyncTarget while objects may be left on the target,
+// unless the SyncTarget has the annotation that forces the removal.
 func (c *Controller) waitForTarget(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, problem *credentialsError) (reconcile.Result, error) {
 	fresh, err := c.getFromServer(ctx, inventory, syncTarget)
 	if err != nil {
@@ -137,7 +138,7 @@ func (c *Controller) waitForTarget(ctx context.Context, inventory cluster.Cluste
 	}
 }
 
-// forceRemoval lets a SyncTarget go although something may be left, and says what.
+// forceRemoval gives up the cleanup although objects may be left on the target, and lists them in an event and in the status.
 func (c *Controller) forceRemoval(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, remaining string) (reconcile.Result, error) {
 	c.stopDrain(syncTarget.UID)
 	if err := events.WarnSyncTarget(ctx, inventory.GetClient(), c.clock, syncTarget, ReasonRemovalForced, "The SyncTarget is let go. "+remaining); err != nil {
@@ -146,7 +147,7 @@ func (c *Controller) forceRemoval(ctx context.Context, inventory cluster.Cluster
 	return c.finishCleanup(ctx, inventory, syncTarget, ReasonRemovalForced, "The SyncTarget is let go by force. "+remaining)
 }
 
-// finishCleanup lets the mailbox go.
+// finishCleanup marks the SyncTarget as cleaned up, so that the mailbox controller deletes the mailbox.
 func (c *Controller) finishCleanup(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, reason, message string) (reconcile.Result, error) {
 	c.lock.Lock()
 	c.cleanedUp[syncTarget.UID] = true
@@ -154,7 +155,7 @@ func (c *Controller) finishCleanup(ctx context.Context, inventory cluster.Cluste
 	return c.updateDeletingStatus(ctx, inventory, syncTarget, reason, message)
 }
 
-// updateDeletingStatus writes why a SyncTarget that is being deleted is not ready, with other conditions.
+// updateDeletingStatus sets Ready and SyncerReady of a SyncTarget that is being deleted to False, together with conditions.
 func (c *Controller) updateDeletingStatus(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, reason, message string, conditions ...metav1.Condition) (reconcile.Result, error) {
 	stored := syncTarget.DeepCopy()
 	for _, kind := range []string{edgev2alpha1.ConditionReady, edgev2alpha1.ConditionSyncerReady} {
@@ -171,7 +172,7 @@ func (c *Controller) updateDeletingStatus(ctx context.Context, inventory cluster
 	return patch.Status(ctx, inventory.GetClient(), stored, syncTarget)
 }
 
-// IsCleanedUp tells whether a SyncTarget that is being deleted has nothing more to do on its target.
+// IsCleanedUp reports whether the hub has finished with the target of a SyncTarget that is being deleted.
 func (c *Controller) IsCleanedUp(syncTarget types.UID) bool {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -192,7 +193,7 @@ func isForced(syncTarget *edgev2alpha1.SyncTarget) bool {
 // maxNamed is how many resources or objects a message names.
 const maxNamed = 5
 
-// remainingMessage says what may be left on a target that cannot be asked, empty if nothing.
+// remainingMessage says which objects may be left on a target that the hub cannot list; empty if none can be.
 func remainingMessage(recorded []ledger.Resource, departure *edgev2alpha1.CleanupStatus) string {
 	if len(recorded) == 0 {
 		return ""
@@ -209,7 +210,7 @@ func remainingMessage(recorded []ledger.Resource, departure *edgev2alpha1.Cleanu
 	return text
 }
 
-// cleanupMessage says how far a departure is.
+// cleanupMessage describes the progress of a cleanup or drain.
 func cleanupMessage(report edgev2alpha1.CleanupStatus) string {
 	text := "How many objects are still to go cannot be told."
 	if report.Remaining != nil {

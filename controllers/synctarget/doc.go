@@ -14,6 +14,13 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package synctarget connects the hub to the clusters that SyncTargets name, hands the connected ones to the sync
-// manager, and tells in their conditions how they are.
+// Package synctarget is the controller of SyncTargets, the registrations of target clusters in inventory workspaces.
+//
+// [Controller.Reconcile] reads the kubeconfig Secret of a SyncTarget, has package targets connect, and verifies which
+// cluster answers. It then assigns the target to the sync manager, or drains the target, and writes the status. The
+// package also renews tokens and, for a SyncTarget that is being deleted, cleans up the target.
+//
+// The package does not sync objects; package syncmanager does. Nor does it create or delete mailboxes: package mailbox
+// does, and asks [Controller.IsCleanedUp] before it deletes one. Package controllers calls [NewController] and forwards
+// events of connections and of the sync manager to [Controller.TargetChanged].
 package synctarget

@@ -41,13 +41,13 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// drainRun is a departure under way, or at its end.
+// drainRun is a drain of one target, running or finished.
 type drainRun struct {
 	mode       drain.Mode
 	connection *targets.Connection
 	startedAt  time.Time
 	cancel     context.CancelFunc
-	// done is closed when it does nothing any more.
+	// done is closed when the drain's goroutine has ended.
 	done chan struct{}
 
 	lock     gosync.Mutex
@@ -55,14 +55,14 @@ type drainRun struct {
 	finished bool
 }
 
-// isFinished tells whether nothing is left to be done.
+// isFinished reports whether the drain has nothing left to do.
 func (d *drainRun) isFinished() bool {
 	d.lock.Lock()
 	defer d.lock.Unlock()
 	return d.finished
 }
 
-// progressMessage says how far it is.
+// progressMessage describes the progress for a condition.
 func (d *drainRun) progressMessage() string {
 	d.lock.Lock()
 	defer d.lock.Unlock()
@@ -72,8 +72,8 @@ func (d *drainRun) progressMessage() string {
 	return cleanupMessage(*d.status)
 }
 
-// startDrain begins a departure unless it is under way or at its end. It returns nil as long as not all is known that is needed
-// to decide.
+// startDrain returns the running or finished drain of this mode and connection, and starts one if there is none. It returns nil
+// while the hub does not know all it needs to start.
 func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget,
 	connection *targets.Connection, mode drain.Mode,
 ) (*drainRun, error) {
@@ -84,11 +84,11 @@ func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request
 		return running, nil
 	}
 	c.stopDrain(syncTarget.UID)
-	// Whether a namespace may go with all it holds is for its PublishedResource to say.
+	// The PublishedResource decides whether a namespace may be deleted with its contents.
 	if owner == nil || !c.sync.HasPublished() {
 		return nil, nil
 	}
-	// The report that a hub before has written last may not be in the cache yet.
+	// The cache may lack the last report of the previous hub.
 	current, err := c.getFromServer(ctx, inventory, syncTarget)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request
 	c.lock.Lock()
 	c.drains[syncTarget.UID] = started
 	c.lock.Unlock()
-	// The caller goes on writing to its copy of the SyncTarget.
+	// The caller keeps writing to its copy of the SyncTarget.
 	name, uid := syncTarget.Name, syncTarget.UID
 	known := c.ledger.Get(syncTarget.UID)
 	options := drain.Options{
@@ -128,7 +128,7 @@ func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request
 	return started, nil
 }
 
-// stopDrain ends what is under way, and returns when it does nothing any more.
+// stopDrain cancels the drain of the SyncTarget, if there is one, and returns when it has ended.
 func (c *Controller) stopDrain(syncTarget types.UID) {
 	c.lock.Lock()
 	running := c.drains[syncTarget]
@@ -140,7 +140,7 @@ func (c *Controller) stopDrain(syncTarget types.UID) {
 	}
 }
 
-// getFromServer reads a SyncTarget from kcp, not from a cache.
+// getFromServer reads a SyncTarget from kcp, past the cache. It fails if another SyncTarget has taken the name.
 func (c *Controller) getFromServer(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (*edgev2alpha1.SyncTarget, error) {
 	direct, err := dynamic.NewForConfigAndClient(inventory.GetConfig(), inventory.GetHTTPClient())
 	if err != nil {
@@ -157,7 +157,7 @@ func (c *Controller) getFromServer(ctx context.Context, inventory cluster.Cluste
 	return current, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, current)
 }
 
-// inventoryResources are the resources of the target that the hub may have written objects of.
+// inventoryResources returns the resources of the target of which the hub may have written objects.
 func inventoryResources(recorded []ledger.Resource) []schema.GroupVersionResource {
 	var resources []schema.GroupVersionResource
 	for _, entry := range recorded {
@@ -166,9 +166,9 @@ func inventoryResources(recorded []ledger.Resource) []schema.GroupVersionResourc
 	return resources
 }
 
-// storeCleanupStatus writes the report into the status.
+// storeCleanupStatus writes the report of a drain into status.cleanup and enqueues the SyncTarget.
 func (c *Controller) storeCleanupStatus(ctx context.Context, inventory cluster.Cluster, name string, uid types.UID, running *drainRun, report edgev2alpha1.CleanupStatus) error {
-	// Only the departure writes this field. A field that is absent from a merge patch would stay.
+	// Only the drain writes this field. A merge patch keeps fields that it does not name, so every field is named.
 	fields := map[string]any{"remaining": nil, "removed": nil, "left": nil, "leftMore": nil}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&report)
 	if err != nil {
@@ -190,7 +190,7 @@ func (c *Controller) storeCleanupStatus(ctx context.Context, inventory cluster.C
 	return nil
 }
 
-// setDrainedCondition sets the condition Drained of a SyncTarget that is not being deleted.
+// setDrainedCondition sets the condition Drained of a SyncTarget that is not being deleted, or removes it with status.cleanup.
 func setDrainedCondition(syncTarget *edgev2alpha1.SyncTarget, health targets.Health, found observedState) {
 	status := &syncTarget.Status
 	if !syncTarget.Spec.Drain {

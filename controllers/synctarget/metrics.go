@@ -22,13 +22,14 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 )
 
-// info tells the name for the UID by which all other metrics go: a name may come again, in other hands.
+// info maps the UID, by which all other metrics are labelled, to the name. They do not have the name as a label, because another
+// SyncTarget, of another user, may take the name later.
 var info = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 	Name: "synchub_sync_target_info",
 	Help: "1 for each SyncTarget, with its name and the logical cluster of its inventory workspace.",
 }, []string{"sync_target", "name", "inventory"})
 
-// Collectors returns the package's metrics, to be registered once.
+// Collectors returns the package's metrics. Register them once.
 func Collectors() []prometheus.Collector { return []prometheus.Collector{info} }
 
 func setInfo(syncTarget types.UID, request mcreconcile.Request) {

@@ -31,7 +31,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
-// The name of a SyncTarget is told for the one that has it now, until it is lost.
+// The info metric shows the name of a SyncTarget under its current UID until the SyncTarget is untracked.
 func TestInfo(t *testing.T) {
 	info.Reset()
 	defer info.Reset()

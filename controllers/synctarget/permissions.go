@@ -30,18 +30,18 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// Reasons of the condition SyncerAuthorized, beside those of [targets.Health] and of credentials.
+// Reasons of the condition SyncerAuthorized. It also has the reasons of [targets.Health] and of credentials.
 const (
 	ReasonAuthorized         = "Authorized"
 	ReasonMissingPermissions = "MissingPermissions"
 	ReasonUnknownPermissions = "UnknownPermissions"
 )
 
-// maxListedResources is how many resources a message lists whose rights are missing.
+// maxListedResources is how many resources a message about missing permissions lists.
 const maxListedResources = 20
 
-// authorizedCondition tells whether the credentials may do what the synced resources need. Missing rights do not make a
-// SyncTarget unready: what is allowed is synced.
+// authorizedCondition says whether the credentials have the permissions that the synced resources need. Missing permissions do
+// not make a SyncTarget unready: the hub syncs all other resources.
 func authorizedCondition(access targets.Permissions, health targets.Health, problem *credentialsError) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionSyncerAuthorized, Status: metav1.ConditionUnknown}
 	switch {
@@ -64,8 +64,8 @@ func authorizedCondition(access targets.Permissions, health targets.Health, prob
 	return condition
 }
 
-// neededResources returns what the hub works with on a target: what is recorded, which comes before the first write. The view, if
-// there is one, tells what of it only comes up, and which definitions the hub brings.
+// neededResources returns the resources that the hub uses on a target. It takes them from the ledger, which records them before the
+// first write. The view may be nil; with a view, the result tells which resources are only upsynced and which CRDs the hub installs.
 func neededResources(recorded []ledger.Resource, view *syncmanager.View) []rbac.Resource {
 	var resources []rbac.Resource
 	for _, entry := range recorded {
@@ -82,8 +82,8 @@ func neededResources(recorded []ledger.Resource, view *syncmanager.View) []rbac.
 	return rbac.MergeResources(resources)
 }
 
-// isClusterScoped tells whether objects of a resource are known to be in no namespace. What conversions make is so if what they
-// make it of is.
+// isClusterScoped reports whether objects of a resource are known to be cluster-scoped. A resource that conversions produce is
+// cluster-scoped if its source is.
 func isClusterScoped(entry ledger.Resource, view *syncmanager.View) bool {
 	return slices.ContainsFunc(view.Published, func(resource objectsync.Resource) bool {
 		group := metav1.GroupResource(resource.GroupResource())
@@ -91,7 +91,7 @@ func isClusterScoped(entry ledger.Resource, view *syncmanager.View) bool {
 	})
 }
 
-// isUpsyncOnly tells whether configs select a resource for coming up and nothing else.
+// isUpsyncOnly reports whether the configs select a resource for upsync and for nothing else.
 func isUpsyncOnly(entry ledger.Resource, name schema.GroupResource, view *syncmanager.View) bool {
 	position := slices.IndexFunc(view.Published, func(resource objectsync.Resource) bool { return resource.GroupResource() == name })
 	if position < 0 || len(entry.ConvertedFrom) > 0 {
@@ -101,7 +101,7 @@ func isUpsyncOnly(entry ledger.Resource, name schema.GroupResource, view *syncma
 	return !published.SelectAll && !published.RelatedOnly && !view.Matcher.SelectsDown(name, published.Kind) && view.Matcher.SelectsUp(name, published.Kind)
 }
 
-// permissions asks for what is known of the rights on a target.
+// permissions returns the known permissions of the hub on the target, and lets the connection check them again if that is due.
 func (c *Controller) permissions(syncTarget *edgev2alpha1.SyncTarget, found observedState) targets.Permissions {
 	if found.connection == nil {
 		return targets.Permissions{}

@@ -44,11 +44,11 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// Reasons of conditions of a SyncTarget, beside those of [targets.Health].
+// Reasons of conditions of a SyncTarget. Conditions also have the reasons of [targets.Health].
 const (
 	ReasonCredentialsMissing = "CredentialsMissing"
 	ReasonCredentialsRefused = "CredentialsRefused"
-	// ReasonCredentialsNotAllowed: the Secret does not name the SyncTarget as one that may use it.
+	// ReasonCredentialsNotAllowed: the Secret does not list the SyncTarget among those that may use it.
 	ReasonCredentialsNotAllowed = "CredentialsNotAllowed"
 	ReasonTokenExpired          = "TokenExpired"
 	ReasonMailboxNotReady       = "MailboxNotReady"
@@ -57,52 +57,52 @@ const (
 	ReasonSyncing               = "Syncing"
 	// ReasonMailboxRebound: the hub syncs, but removes nothing from the target.
 	ReasonMailboxRebound = "MailboxRebound"
-	// ReasonObjectsHidden: the hub syncs, but kcp does not show it all objects of the mailbox.
+	// ReasonObjectsHidden: the hub syncs, but kcp hides some objects of the mailbox from it.
 	ReasonObjectsHidden = "ObjectsHidden"
 	ReasonReady         = "Ready"
-	// ReasonSharedCluster: another SyncTarget stands for the same cluster.
+	// ReasonSharedCluster: an older SyncTarget of the same workspace stands for the same cluster.
 	ReasonSharedCluster = "SharedCluster"
-	// ReasonOtherInventory: a SyncTarget of another inventory workspace leads to what says to be the same cluster.
+	// ReasonOtherInventory: a SyncTarget of another inventory workspace leads to a cluster that claims the same identity.
 	ReasonOtherInventory = "OtherInventory"
-	// ReasonNamespacesUnlisted: the hub used other namespaces before.
+	// ReasonNamespacesUnlisted: the hub used namespaces before that the SyncTarget no longer lists.
 	ReasonNamespacesUnlisted = "NamespacesUnlisted"
-	// ReasonDraining and ReasonDrained: what the hub placed is being removed, or has been.
+	// ReasonDraining: the hub is removing its objects from the target. ReasonDrained: it has removed them.
 	ReasonDraining = "Draining"
 	ReasonDrained  = "Drained"
-	// ReasonCleaningUp: the SyncTarget is being deleted, and its target brought to the end. ReasonCleanupBlocked: that
-	// cannot go on now. ReasonCleanedUp: it is at its end.
+	// ReasonCleaningUp: the SyncTarget is being deleted, and the hub cleans up its target. ReasonCleanupBlocked: the cleanup
+	// cannot go on now. ReasonCleanedUp: the cleanup is finished.
 	ReasonCleaningUp     = "CleaningUp"
 	ReasonCleanupBlocked = "CleanupBlocked"
 	ReasonCleanedUp      = "CleanedUp"
-	// ReasonRemovalForced: the SyncTarget is let go although something may be left on its target.
+	// ReasonRemovalForced: the SyncTarget is removed although objects may be left on its target.
 	ReasonRemovalForced = "RemovalForced"
 )
 
-// observedState are what the conditions of a SyncTarget follow from, beside its status.
+// observedState is one reconcile's knowledge of a SyncTarget, from which updateStatus derives the conditions.
 type observedState struct {
 	connection *targets.Connection
 	problem    *credentialsError
-	// trust is for how long what the hub before has found out counts.
+	// trust says how long findings of the previous hub count.
 	trust syncmanager.Trust
-	// mailbox is the logical cluster of the mailbox, empty while that is not ready, and path where it is.
+	// mailbox is the logical cluster of the mailbox, empty until the mailbox is ready. mailboxPath is its workspace path.
 	mailbox     logicalcluster.Name
 	mailboxPath string
 	// identified is true once the ledger says which cluster the SyncTarget stands for.
 	identified bool
-	// conflictingTarget is another SyncTarget of the same cluster, because of which this one is not synced.
+	// conflictingTarget is an older SyncTarget of the same cluster, because of which the hub does not sync this one.
 	conflictingTarget *clusterIdentity
-	// clusterShared is true if a SyncTarget of another inventory workspace leads to what says to be the same cluster.
+	// clusterShared is true if a SyncTarget of another inventory workspace leads to a cluster that claims the same identity.
 	clusterShared bool
 	// drain is nil unless the target is being drained.
 	drain *drainRun
 }
 
-// updateStatus writes the conditions if they changed, and the heartbeat once in a while.
+// updateStatus writes the status if it changed. A healthy target's heartbeat, with its counts, changes once per heartbeatInterval.
 func (c *Controller) updateStatus(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, found observedState, state *targetState) (reconcile.Result, error) {
 	stored := syncTarget.DeepCopy()
 	now := statusView{observedState: found, configsKnown: c.sync.ConfigsKnown(syncTarget.UID), now: c.clock.Now()}
 	if found.connection != nil {
-		// Once, so that the conditions cannot contradict each other.
+		// Health is read once, so that the conditions cannot contradict each other.
 		now.health = found.connection.Health()
 		now.token, now.hasToken = found.connection.Token()
 		now.clockSkew = found.connection.ClockSkew()
@@ -134,34 +134,35 @@ func (c *Controller) updateStatus(ctx context.Context, inventory cluster.Cluster
 	return result, nil
 }
 
-// statusView is what is known of a SyncTarget at one moment.
+// statusView is a snapshot of all that the status of a SyncTarget is derived from.
 type statusView struct {
 	observedState
 	health      targets.Health
 	token       targets.Token
 	hasToken    bool
 	permissions targets.Permissions
-	// countObjects counts the objects, which takes a look at each; false if none are synced now.
+	// countObjects counts the objects, which visits each of them. It returns false while some of them are not observed yet.
 	countObjects func() (objectsync.Summary, bool)
-	// configsKnown is true if the mailbox was read.
+	// configsKnown is true once the hub has read the configs of the mailbox.
 	configsKnown bool
-	// missingAPIs are the APIs that the mailbox does not have; missingKnown is false until that was looked at.
+	// missingAPIs are the published APIs that the mailbox lacks. They are valid only if missingAPIsKnown is true.
 	missingAPIs      syncmanager.MissingAPIs
 	missingAPIsKnown bool
-	// beyondLimits says what of the mailbox is beyond its limits, and beyondReason what may be concerned; empty if nothing is.
+	// beyondLimits says which objects of the mailbox exceed its limits, and beyondLimitsReason which kind of limit that is. Both are
+	// empty if nothing exceeds them.
 	beyondLimits, beyondLimitsReason string
-	// rebound is true if the mailbox was bound again, and so nothing is removed from the target.
+	// rebound is true if the mailbox was bound again, so that the hub removes nothing from the target.
 	rebound bool
-	// hidden is what kcp hides of the mailbox.
+	// hidden counts the objects of the mailbox that kcp hides from the hub.
 	hidden mailboxes.HiddenObjects
-	// evicted is true if the mailbox is so far beyond its limits that nothing of it is synced.
+	// evicted is true if the mailbox exceeds its limits so far that the hub syncs nothing of it.
 	evicted bool
 	now     time.Time
 	// clockSkew is how far the target's clock is ahead of the hub's.
 	clockSkew time.Duration
 }
 
-// apply takes what is known over into the status, and returns when that must be done again; zero if only after a change.
+// apply sets the status. It returns when the status must be computed again without an event, zero if never.
 func (v statusView) apply(syncTarget *edgev2alpha1.SyncTarget, state *targetState) (requeueAfter time.Duration) {
 	status := &syncTarget.Status
 	health := withTokenExpiry(v.health, v.token, v.hasToken, syncTarget.Name, v.now.Add(v.clockSkew))
@@ -192,7 +193,7 @@ func (v statusView) apply(syncTarget *edgev2alpha1.SyncTarget, state *targetStat
 	unsupportedfields.SetCondition(&status.Conditions, syncTarget.Generation, unsupportedfields.SyncTarget(&syncTarget.Spec))
 	v.setClusterSharedCondition(syncTarget)
 	v.setCredentialsStatus(status, state.renewal)
-	// The hub never sets these, so somebody else has.
+	// The hub never sets these fields, so another client has set them.
 	status.Allocatable, status.Capacity, status.VirtualWorkspaces = nil, nil, nil //nolint:staticcheck // others may set them all the same
 	if health.Version != "" {
 		status.Versions = &edgev2alpha1.TargetVersions{Kubernetes: health.Version}
@@ -205,7 +206,7 @@ func (v statusView) apply(syncTarget *edgev2alpha1.SyncTarget, state *targetStat
 	return requeueAfter
 }
 
-// updateHeartbeat takes over the heartbeat of a target that is up, with the counts, if it is time for it, and returns when that is next.
+// updateHeartbeat sets the heartbeat of a target that is up, with the counts, if it is due. It returns when the next one is due.
 func (v statusView) updateHeartbeat(syncTarget *edgev2alpha1.SyncTarget, syncer metav1.Condition, since time.Time) (requeueAfter time.Duration) {
 	status := &syncTarget.Status
 	last := status.LastSyncerHeartbeatTime
@@ -218,12 +219,13 @@ func (v statusView) updateHeartbeat(syncTarget *edgev2alpha1.SyncTarget, syncer 
 		status.LastSyncerHeartbeatTime = last
 		return min(latestHeartbeat(last).Sub(v.now), countRetryInterval)
 	}
-	// No object is observed any more, or not all are yet.
+	// The hub does not observe any object of the target, or not all of them yet.
 	status.Counts, status.Failures, status.PendingSince = nil, nil, nil
 	return requeueAfter
 }
 
-// notSyncedOf returns why a SyncTarget is not synced. Where that is because its mailbox is beyond its limits, its configs say more than that.
+// notSyncedOf returns why the SyncTarget is not synced, for the status of its configs. It returns the zero value if the mailbox
+// exceeds its limits, because the status of the configs then has a more precise reason.
 func notSyncedOf(syncTarget *edgev2alpha1.SyncTarget, mailbox logicalcluster.Name) syncmanager.NotSynced {
 	syncer := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionSyncerReady)
 	if mailbox == "" || syncer == nil || syncer.Status == metav1.ConditionTrue || syncer.Reason == objectsync.ReasonMailboxLimitExceeded {
@@ -232,8 +234,8 @@ func notSyncedOf(syncTarget *edgev2alpha1.SyncTarget, mailbox logicalcluster.Nam
 	return syncmanager.NotSynced{SyncTarget: syncTarget.Name, Mailbox: mailbox, Reason: syncer.Reason}
 }
 
-// setMailboxLimitCondition sets or removes the condition MailboxLimitExceeded. Its numbers change with each object of the mailbox, so
-// they are written along with a heartbeat, and at once only what may be concerned.
+// setMailboxLimitCondition sets or removes the condition MailboxLimitExceeded. The numbers in its message change with each object
+// of the mailbox, so they are written only with a heartbeat. A changed reason is written at once.
 func (v statusView) setMailboxLimitCondition(syncTarget *edgev2alpha1.SyncTarget, isHeartbeatDue bool) {
 	conditions := &syncTarget.Status.Conditions
 	switch {
@@ -252,8 +254,8 @@ func isTrueWithReason(conditions []metav1.Condition, kind, reason string) bool {
 	return found != nil && found.Status == metav1.ConditionTrue && found.Reason == reason
 }
 
-// setClusterSharedCondition sets or removes the condition ClusterShared. It does not name the other SyncTarget, which may be another
-// tenant's.
+// setClusterSharedCondition sets or removes the condition ClusterShared. Its message does not name the other SyncTarget, which may
+// belong to another tenant.
 func (v statusView) setClusterSharedCondition(syncTarget *edgev2alpha1.SyncTarget) {
 	if !v.clusterShared {
 		meta.RemoveStatusCondition(&syncTarget.Status.Conditions, edgev2alpha1.ConditionClusterShared)
@@ -283,7 +285,7 @@ func setNamespacesLeftCondition(syncTarget *edgev2alpha1.SyncTarget, left []stri
 	})
 }
 
-// setLedgerStatus shows what the ledger has.
+// setLedgerStatus sets the fields of the status that show the ledger, and the observed cluster ID.
 func (v statusView) setLedgerStatus(syncTarget *edgev2alpha1.SyncTarget, known ledger.Entry, states map[schema.GroupResource]schemacheck.State) {
 	status := &syncTarget.Status
 	status.SyncedResources = syncedResources(known.Resources, states)
@@ -297,8 +299,8 @@ func (v statusView) setLedgerStatus(syncTarget *edgev2alpha1.SyncTarget, known l
 	}
 }
 
-// verifiedGeneration returns the generation of the SyncTarget for which all was found to be well, zero if it is not. As long as that is
-// being found out, what was known before stays.
+// verifiedGeneration returns the generation of the SyncTarget if all its conditions were found to be True, zero if one is not. It
+// returns before while a condition is pending.
 func (v statusView) verifiedGeneration(syncTarget *edgev2alpha1.SyncTarget, before int64) int64 {
 	health := withTokenExpiry(v.health, v.token, v.hasToken, syncTarget.Name, v.now.Add(v.clockSkew))
 	if v.conflictingTarget != nil || v.mailbox == "" {
@@ -317,7 +319,7 @@ func (v statusView) verifiedGeneration(syncTarget *edgev2alpha1.SyncTarget, befo
 	return syncTarget.Generation
 }
 
-// setAPIsMissingCondition sets the condition APIsMissing, as long as there is need for it.
+// setAPIsMissingCondition sets or removes the condition APIsMissing. It leaves the condition alone while the hub does not know.
 func (v statusView) setAPIsMissingCondition(syncTarget *edgev2alpha1.SyncTarget) {
 	switch {
 	case !v.missingAPIsKnown:
@@ -331,8 +333,8 @@ func (v statusView) setAPIsMissingCondition(syncTarget *edgev2alpha1.SyncTarget)
 	}
 }
 
-// updateCounts takes over how many objects are in sync, and tells whether that is known. It goes along with a heartbeat, so that it costs no
-// write of its own.
+// updateCounts sets the counts of objects, and reports whether they are known. They are written with a heartbeat, so that they
+// cost no request of their own.
 func (v statusView) updateCounts(status *edgev2alpha1.SyncTargetStatus) (known bool) {
 	if v.countObjects == nil {
 		return true
@@ -351,7 +353,7 @@ func (v statusView) updateCounts(status *edgev2alpha1.SyncTargetStatus) (known b
 	return true
 }
 
-// setCredentialsStatus says when the token ends; it stays said while there is no connection.
+// setCredentialsStatus sets when the token ends. The time stays in the status while there is no connection.
 func (v statusView) setCredentialsStatus(status *edgev2alpha1.SyncTargetStatus, renewal renewal) {
 	if v.health.Reason == "" {
 		return
@@ -372,7 +374,7 @@ func (v statusView) setCredentialsStatus(status *edgev2alpha1.SyncTargetStatus, 
 	}
 }
 
-// shortestDelay returns the shorter of two waits, of which zero is none.
+// shortestDelay returns the shorter of two delays. Zero means no delay was asked for.
 func shortestDelay(a, b time.Duration) time.Duration {
 	if a == 0 || b > 0 && b < a {
 		return b
@@ -380,14 +382,14 @@ func shortestDelay(a, b time.Duration) time.Duration {
 	return a
 }
 
-// advanceHeartbeat takes over the heartbeat if the one so far is old enough, and not before the first is due, and returns when the
-// next is.
+// advanceHeartbeat sets the heartbeat if the stored one is old enough and now is not before first. It returns when the next one is
+// due.
 func advanceHeartbeat(status *edgev2alpha1.SyncTargetStatus, health targets.Health, first, now time.Time) time.Duration {
 	if last := status.LastSyncerHeartbeatTime; last != nil {
 		if wait := first.Sub(now); wait > 0 {
 			return max(wait, time.Second)
 		}
-		// One from the future is that of another replica, whose clock was ahead.
+		// A heartbeat from the future was written by another replica whose clock was ahead.
 		if age := health.LastSeen.Sub(last.Time); age >= 0 && age < heartbeatInterval {
 			return max(heartbeatInterval-age, time.Second)
 		}
@@ -412,7 +414,7 @@ func heartbeatCondition(health targets.Health, problem *credentialsError) metav1
 	return condition
 }
 
-// syncerReadyCondition tells whether the hub syncs the target now.
+// syncerReadyCondition says whether the hub syncs the target now.
 func syncerReadyCondition(syncTarget *edgev2alpha1.SyncTarget, v statusView, health targets.Health) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionSyncerReady, Status: metav1.ConditionFalse}
 	switch {
@@ -452,7 +454,7 @@ func syncerReadyCondition(syncTarget *edgev2alpha1.SyncTarget, v statusView, hea
 	return condition
 }
 
-// setSuspendedCondition sets the condition Suspended while that is what the SyncTarget asks for.
+// setSuspendedCondition sets the condition Suspended while spec.suspend is true, else removes it.
 func setSuspendedCondition(syncTarget *edgev2alpha1.SyncTarget) {
 	if !syncTarget.Spec.Suspend {
 		meta.RemoveStatusCondition(&syncTarget.Status.Conditions, edgev2alpha1.ConditionSuspended)
@@ -464,7 +466,7 @@ func setSuspendedCondition(syncTarget *edgev2alpha1.SyncTarget) {
 	})
 }
 
-// readyCondition sums up the others. It is no newer than they are.
+// readyCondition summarizes the other conditions. Its observedGeneration is the lowest of theirs.
 func readyCondition(syncTarget *edgev2alpha1.SyncTarget, heartbeat, syncer metav1.Condition) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: ReasonReady, Message: "The hub syncs the target with its mailbox."}
 	condition.ObservedGeneration = min(heartbeat.ObservedGeneration, syncer.ObservedGeneration)

@@ -34,7 +34,7 @@ var (
 	missing      = &credentialsError{ReasonCredentialsMissing, "no Secret"}
 )
 
-// formatCondition is status, reason and message of a condition.
+// formatCondition returns status, reason and message of a condition.
 func formatCondition(condition metav1.Condition) string {
 	return string(condition.Status) + " " + condition.Reason + ": " + condition.Message
 }
@@ -47,8 +47,8 @@ func TestConditions(t *testing.T) {
 		ready     = "True Ready: The hub syncs the target with its mailbox."
 	)
 	for name, test := range map[string]struct {
-		// mailbox is the status of the condition MailboxReady, empty if there is none; where is false while the status
-		// does not say where the mailbox is.
+		// mailbox is the status of the condition MailboxReady, empty if there is none. where is false while the status does not
+		// name the mailbox.
 		mailbox                  metav1.ConditionStatus
 		where, suspended         bool
 		health                   targets.Health
@@ -154,9 +154,9 @@ func TestAdvanceHeartbeat(t *testing.T) {
 	ago := func(age time.Duration) *metav1.Time { return &metav1.Time{Time: seen.Add(-age)} }
 	for name, test := range map[string]struct {
 		last *metav1.Time
-		// first is when the first one of this hub is due, from now.
+		// first is when the first heartbeat of this hub is due, from now.
 		first time.Duration
-		// written is true if the heartbeat is taken over; next is when the next one is due.
+		// written is true if the heartbeat is written. next is when the next one is due.
 		written bool
 		next    time.Duration
 	}{

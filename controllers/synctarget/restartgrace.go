@@ -31,20 +31,19 @@ import (
 )
 
 const (
-	// staleHeartbeatAge is how old a heartbeat may be for what the hub before has reported to count still.
+	// staleHeartbeatAge is how old a heartbeat may be for the findings of the previous hub to count.
 	staleHeartbeatAge = 2 * time.Minute
-	// restartGracePeriod is how long a hub looks at a target before it says that it does not know, if the one before is long gone.
+	// restartGracePeriod is how long a starting hub keeps the stored conditions of a target if the previous hub is long gone.
 	restartGracePeriod = 10 * time.Second
-	// countRetryInterval is how soon it is tried again to count objects that are not known yet.
+	// countRetryInterval is when the hub tries again to count objects that it has not all observed yet.
 	countRetryInterval = 5 * time.Second
 )
 
-// pendingReasons are the reasons of conditions of which this hub does not know more yet.
+// pendingReasons are the reasons of conditions that this hub has not determined yet.
 var pendingReasons = []string{targets.ReasonConnecting, ReasonStarting, ReasonUnknownPermissions}
 
-// restartGrace returns for how long a condition is left as the hub before has written it, since this hub has only begun to look
-// and would say no more than that. So a restart or a change of the leader is no change of a thousand statuses, and yet none
-// is green for long because nobody looks.
+// restartGrace returns how long the hub keeps a condition as the previous hub stored it, while this hub only has a pending reason. Without it, a restart or a change of the leader would change the statuses of a whole fleet. It is short, so that
+// no condition stays True for long while no hub observes the target.
 func restartGrace(stored *metav1.Condition, next metav1.Condition, heartbeat *metav1.Time, since, now time.Time) time.Duration {
 	if stored == nil || !slices.Contains(pendingReasons, next.Reason) || !stored.LastTransitionTime.Time.Before(since.Truncate(time.Second)) {
 		return 0
@@ -53,15 +52,15 @@ func restartGrace(stored *metav1.Condition, next metav1.Condition, heartbeat *me
 	if heartbeat != nil {
 		until = latest(until, earliest(heartbeat.Add(staleHeartbeatAge), since.Add(staleHeartbeatAge)))
 		if next.Reason != targets.ReasonConnecting {
-			// The heartbeat goes on meanwhile.
+			// The heartbeat continues meanwhile, so its age says nothing about this condition.
 			until = since.Add(staleHeartbeatAge)
 		}
 	}
 	return max(until.Sub(now), 0)
 }
 
-// throttleMessage leaves a condition's message as it is stored if nothing else has changed and words have changed within the last
-// minute, and returns when they may: what a target says of its trouble can differ each time.
+// throttleMessage keeps the stored message of a condition if only the message differs and was last changed within a minute. It
+// returns when the message may change. A target may word the same problem differently in each answer.
 func (m *targetState) throttleMessage(stored, next *metav1.Condition, now time.Time) (requeueAfter time.Duration) {
 	if stored == nil || stored.Status != next.Status || stored.Reason != next.Reason || stored.Message == next.Message {
 		return 0
@@ -88,9 +87,10 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// trustAfterRestart returns for how long what the hub before has found out about a target counts without being asked again, so that after
-// a restart, or a change of the leader, what is to be synced comes first, and a fleet is not asked all at once. Nothing does if
-// that hub is long gone, if not all was well, or if the SyncTarget has changed since. Led is when the hub before led last.
+// trustAfterRestart returns how long the findings of the previous hub about a target count without asking the target again. So
+// after a restart, or a change of the leader, the hub syncs first and does not query the whole fleet at once. It
+// returns the zero Trust if the previous hub is long gone or had not verified the SyncTarget, or if the SyncTarget has changed. led is
+// when the previous hub led last.
 func trustAfterRestart(syncTarget *edgev2alpha1.SyncTarget, known ledger.Entry, led, since time.Time) syncmanager.Trust {
 	if known.VerifiedGeneration == 0 || known.VerifiedGeneration != syncTarget.Generation || known.Cluster.ID == "" || led.IsZero() || since.Sub(led).Abs() > staleHeartbeatAge {
 		return syncmanager.Trust{}
@@ -99,9 +99,9 @@ func trustAfterRestart(syncTarget *edgev2alpha1.SyncTarget, known ledger.Entry, 
 	return syncmanager.Trust{Until: until}
 }
 
-// firstHeartbeat is when a hub writes its first heartbeat of a target that has had one before: a fleet's are spread over the
-// interval, else all were written together, each minute, ever after. It does not wait until the one before is stale, or none
-// might be written by hubs that are started again and again.
+// firstHeartbeat returns when this hub writes its first heartbeat of a target that already has one. It spreads the heartbeats of a
+// fleet over the interval; otherwise the hub would write them all together, every minute. It does not wait until the stored
+// heartbeat is stale, because hubs that restart often might then never write one.
 func firstHeartbeat(syncTarget types.UID, since time.Time, before *metav1.Time) time.Time {
 	first := since.Add(time.Duration(hashJitter(syncTarget, "heartbeat") * float64(heartbeatInterval)))
 	if before == nil || since.Sub(before.Time) > staleHeartbeatAge {
@@ -110,8 +110,8 @@ func firstHeartbeat(syncTarget types.UID, since time.Time, before *metav1.Time) 
 	return earliest(first, latestHeartbeat(before))
 }
 
-// latestHeartbeat is when the next heartbeat is written at the latest, zero if at once. Up to then it waits for the objects to be counted,
-// since the counts are those of the heartbeat: a hub that has just begun has not seen them all.
+// latestHeartbeat returns the latest time for the next heartbeat, zero if it is due at once. Until then a heartbeat waits for the
+// counts that it carries: a hub that has just started has not observed all objects.
 func latestHeartbeat(before *metav1.Time) time.Time {
 	if before == nil {
 		return time.Time{}
@@ -119,7 +119,7 @@ func latestHeartbeat(before *metav1.Time) time.Time {
 	return before.Add(staleHeartbeatAge - heartbeatInterval/2)
 }
 
-// withAdvice returns the health of a target with what to do about it.
+// withAdvice returns health, and adds to the message of ReasonClusterChanged the steps that an operator can take.
 func withAdvice(health targets.Health, syncTarget string) targets.Health {
 	if health.Reason == targets.ReasonClusterChanged {
 		health.Message = fmt.Sprintf("%s Nothing is synced. If that is meant, run `kubectl synchub confirm-cluster %s`; else put back the kubeconfig that was there before.", health.Message, syncTarget)
@@ -127,7 +127,7 @@ func withAdvice(health targets.Health, syncTarget string) targets.Health {
 	return health
 }
 
-// withTokenExpiry returns the health of a target in view of its token: one that is away past the token's end needs another.
+// withTokenExpiry returns health with ReasonTokenExpired if the target is unauthorized or unreachable and its token has ended.
 func withTokenExpiry(health targets.Health, token targets.Token, hasToken bool, syncTarget string, now time.Time) targets.Health {
 	if !hasToken || health.Up || now.Before(token.ExpiresAt) || health.Reason != targets.ReasonUnauthorized && health.Reason != targets.ReasonUnreachable {
 		return withAdvice(health, syncTarget)

@@ -46,7 +46,7 @@ func TestRestartGrace(t *testing.T) {
 		stored    *metav1.Condition
 		reason    string
 		heartbeat *metav1.Time
-		// seen is for how long the hub has seen the SyncTarget.
+		// seen is how long the hub has observed the SyncTarget.
 		seen, want time.Duration
 	}{
 		"a new SyncTarget":                       {nil, targets.ReasonConnecting, nil, 0, 0},
@@ -72,13 +72,13 @@ func TestRestartGrace(t *testing.T) {
 	}
 }
 
-// statusSimulation is a SyncTarget whose status is described again and again, and counted as a write each time that it differs.
+// statusSimulation computes the status of a SyncTarget again and again, and counts each difference as a write.
 type statusSimulation struct {
 	*edgev2alpha1.SyncTarget
 	state  *targetState
 	view   statusView
 	writes int
-	// log is what Ready was, each time that the status was written.
+	// log holds the condition Ready of each write.
 	log []string
 }
 
@@ -92,13 +92,13 @@ func newStatusSimulation() *statusSimulation {
 	return l
 }
 
-// restart lets another hub take over.
+// restart simulates that another hub takes over.
 func (l *statusSimulation) restart() {
 	l.state = &targetState{since: l.view.now}
 	l.view.health, l.view.configsKnown = connecting, false
 }
 
-// probeSucceeded is a probe that succeeded.
+// probeSucceeded simulates a successful probe.
 func (l *statusSimulation) probeSucceeded() {
 	l.view.health = targets.Health{Up: true, Reason: targets.ReasonConnected, Message: "it answers", Version: "v1", LastSeen: l.view.now}
 	l.view.configsKnown = true
@@ -108,7 +108,7 @@ func (l *statusSimulation) apply() time.Duration {
 	stored := l.Status.DeepCopy()
 	requeueAfter := l.view.apply(l.SyncTarget, l.state)
 	for i := range l.Status.Conditions {
-		// So that time passes here as it does in tests.
+		// Transition times must follow the simulated clock.
 		if before := meta.FindStatusCondition(stored.Conditions, l.Status.Conditions[i].Type); before == nil || before.Status != l.Status.Conditions[i].Status {
 			l.Status.Conditions[i].LastTransitionTime = metav1.NewTime(l.view.now.Truncate(time.Second))
 		}
@@ -121,8 +121,8 @@ func (l *statusSimulation) apply() time.Duration {
 	return requeueAfter
 }
 
-// run lets time pass, second by second, with a probe every ten. The status is looked at when that was asked for, and every
-// few seconds for nothing. It returns how often it was written.
+// run advances the clock second by second, with a probe every ten seconds. It computes the status when that was requested, and every
+// seven seconds without a reason. It returns the number of writes.
 func (l *statusSimulation) run(length time.Duration, probe func()) (writes int) {
 	before, due := l.writes, l.view.now
 	for range int(length / time.Second) {
@@ -148,7 +148,7 @@ func TestStatusWritesOfAQuietTarget(t *testing.T) {
 		t.Errorf("%d writes in ten quiet minutes", writes)
 	}
 
-	// Hubs may take turns as quickly as they like.
+	// Frequent changes of the leader do not add writes.
 	l.log = nil
 	writes := 0
 	for range 80 {
@@ -165,7 +165,7 @@ func TestStatusWritesOfAQuietTarget(t *testing.T) {
 		t.Errorf("restarts were written as %s", bad)
 	}
 
-	// After a long outage too there is one write for each, since targets that answer are well.
+	// After a long outage there is one write, since the target answers.
 	l.log = nil
 	l.view.now = l.view.now.Add(time.Hour)
 	l.restart()
@@ -173,7 +173,7 @@ func TestStatusWritesOfAQuietTarget(t *testing.T) {
 		t.Errorf("after an outage there were the writes %q", l.log)
 	}
 
-	// A target that is down is quiet as well, whatever words it finds each time.
+	// A target that is down causes few writes, even if its error message differs each time.
 	failures := 0
 	fail := func() {
 		failures++
@@ -185,11 +185,11 @@ func TestStatusWritesOfAQuietTarget(t *testing.T) {
 	}
 }
 
-// What cannot be known is not green for long.
+// A condition that the hub cannot determine does not stay True for long.
 func TestUnknownInsteadOfStale(t *testing.T) {
 	for name, test := range map[string]struct {
 		outage time.Duration
-		// green is how long it may stay so, with a margin for looking.
+		// green is how long the condition may stay True, with a margin for the reconcile.
 		green time.Duration
 	}{
 		"after a long outage":   {time.Hour, restartGracePeriod},
@@ -214,8 +214,8 @@ func TestUnknownInsteadOfStale(t *testing.T) {
 	}
 }
 
-// What the hub before has found out counts for a while after a quick restart, if all was well and nothing has changed. What
-// the status says does not count, since others may write it.
+// Findings of the previous hub count for a while after a quick restart, if they were good and nothing has changed. The status does not
+// count, since users may write it.
 func TestTrustAfterRestart(t *testing.T) {
 	type given struct {
 		*edgev2alpha1.SyncTarget
@@ -271,7 +271,7 @@ func TestTrustAfterRestart(t *testing.T) {
 	}
 }
 
-// The next hub may rely on what this one has found to be well itself, not on what it still shows from before.
+// The next hub may rely on findings of this one, not on conditions that this one has only kept from its predecessor.
 func TestVerified(t *testing.T) {
 	up := targets.Health{Up: true, Reason: targets.ReasonConnected}
 	all := statusView{observedState: observedState{mailbox: "m"}, health: up, configsKnown: true, permissions: targets.Permissions{Known: true}, now: noon}
@@ -304,7 +304,7 @@ func TestVerified(t *testing.T) {
 	}
 }
 
-// The heartbeats of a fleet do not come together after a restart.
+// After a restart the heartbeats of a fleet are spread over the interval.
 func TestFirstHeartbeatsAreSpread(t *testing.T) {
 	for name, before := range map[string]*metav1.Time{
 		"the first":       nil,

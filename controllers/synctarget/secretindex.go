@@ -30,15 +30,15 @@ type secretKey struct {
 	types.NamespacedName
 }
 
-// secretIndex are the SyncTargets by the Secret that holds their kubeconfig. A field index of the cache would say the same, but the
-// manager adds it to the cache of an inventory workspace when others read that already (multicluster-runtime 0.24,
-// multicluster-provider 0.8): a data race, for which Go ends a program.
+// secretIndex maps Secrets to the SyncTargets whose kubeconfig they hold. It replaces a field index, which the manager would add to
+// the cache of an inventory workspace while other goroutines already read the cache. That is a data race, and the Go runtime aborts
+// the process (multicluster-runtime 0.24, multicluster-provider 0.8).
 type secretIndex struct {
 	secretOf      map[mcreconcile.Request]secretKey
 	syncTargetsOf map[secretKey][]mcreconcile.Request
 }
 
-// set notes to which Secret a SyncTarget refers.
+// set stores which Secret a SyncTarget refers to.
 func (r *secretIndex) set(syncTarget mcreconcile.Request, secret secretKey) {
 	if before, ok := r.secretOf[syncTarget]; ok && before == secret {
 		return
@@ -51,7 +51,7 @@ func (r *secretIndex) set(syncTarget mcreconcile.Request, secret secretKey) {
 	r.syncTargetsOf[secret] = append(r.syncTargetsOf[secret], syncTarget)
 }
 
-// delete forgets to which Secret a SyncTarget refers, if it does.
+// delete removes the SyncTarget from the index.
 func (r *secretIndex) delete(syncTarget mcreconcile.Request) {
 	secret, ok := r.secretOf[syncTarget]
 	if !ok {

@@ -53,7 +53,7 @@ import (
 
 const patience = 3 * time.Minute
 
-// testWorkspace is an API server that stands for an inventory workspace. Its cache is what the server has, or a Secret.
+// testWorkspace is an API server in the role of an inventory workspace. Its cache shows the server's content, or a given Secret.
 type testWorkspace struct {
 	cluster.Cluster
 	client.Client
@@ -77,7 +77,7 @@ func (w *testWorkspace) Get(ctx context.Context, key client.ObjectKey, object cl
 	return w.Client.Get(ctx, key, object, options...)
 }
 
-// testEnv is one API server: the target, and where the Secret with its kubeconfig is.
+// testEnv is one API server in two roles: the target, and the inventory workspace with the kubeconfig Secret.
 type testEnv struct {
 	*testWorkspace
 	*testing.T
@@ -117,8 +117,8 @@ func newRegistry(t *testing.T, clock clock.WithTicker) *targets.Registry {
 	return registry
 }
 
-// account makes a ServiceAccount, with the right to renew its token or without, a token of ten minutes, and the Secret and
-// the SyncTarget that lead to it, whose connection it returns.
+// account creates a ServiceAccount with a token of ten minutes, its permission to renew the token if mayRenew is set, the Secret and
+// the SyncTarget. It returns the SyncTarget and its connection.
 func (w *testEnv) account(name string, mayRenew bool) (*edgev2alpha1.SyncTarget, *targets.Connection) {
 	w.Helper()
 	g := NewWithT(w)
@@ -181,7 +181,7 @@ func TestRenewal(t *testing.T) {
 	t.Run("goes by the target's clock", func(t *testing.T) { w.goesByTheTargetsClock(t) })
 }
 
-// Of a hub whose clock is an hour off, a token of ten minutes would end unnoticed, or be renewed each minute.
+// If the hub's clock is an hour off, a token of ten minutes must neither end unnoticed nor be renewed every minute.
 func (w *testEnv) goesByTheTargetsClock(t *testing.T) {
 	for name, off := range map[string]time.Duration{"slow": -time.Hour, "fast": time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -202,7 +202,7 @@ func (w *testEnv) goesByTheTargetsClock(t *testing.T) {
 	}
 }
 
-// renew has a token renewed, and returns once the target has answered.
+// renew renews a token, and returns once the target has answered.
 func (w *testEnv) renew(controller *Controller, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, state *targetState) {
 	w.Helper()
 	NewWithT(w).Eventually(func() time.Time {
@@ -236,7 +236,7 @@ func (w *testEnv) renewsInTime(t *testing.T, controller *Controller, now *testcl
 	g.Expect(renewed.BearerToken).NotTo(Equal(old.BearerToken))
 	g.Expect(string(after.Data["kubeconfig"])).To(Equal(strings.ReplaceAll(string(before.Data["kubeconfig"]), old.BearerToken, renewed.BearerToken)))
 
-	// Until the connection has the new token, no more are asked for.
+	// Until the connection uses the new token, the hub requests no further one.
 	now.Step(time.Second)
 	controller.renewToken(t.Context(), w, syncTarget, connection, state)
 	g.Expect(w.secret("renews").ResourceVersion).To(Equal(after.ResourceVersion))
@@ -244,7 +244,7 @@ func (w *testEnv) renewsInTime(t *testing.T, controller *Controller, now *testcl
 	g.Eventually(func(g Gomega) {
 		next, err = w.registry.Connect(syncTarget.UID, after.Data["kubeconfig"], kcp.Limits{})
 		g.Expect(err).NotTo(HaveOccurred())
-		// To show them in a message would be to read them while they work.
+		// A failure message with the connections would read them while they are in use, which is a race.
 		another := next != connection
 		g.Expect(another && next.IsUp()).To(BeTrue())
 	}).WithTimeout(patience).Should(Succeed())
@@ -258,7 +258,7 @@ func (w *testEnv) overwritesNothing(t *testing.T, controller *Controller, now *t
 	syncTarget, connection := w.account("conflicts", true)
 	token, _ := connection.Token()
 	now.SetTime(token.ExpiresAt.Add(-time.Minute))
-	// The cache shows what was there, and the hub has read, before somebody changed it.
+	// The cache still shows the version that the hub has read, although another client has changed the Secret.
 	w.behind = w.secret("conflicts")
 	defer func() { w.behind = nil }()
 	state := &targetState{}
@@ -286,7 +286,7 @@ func (w *testEnv) saysWhatIsMissing(t *testing.T, controller *Controller, now *t
 	g.Expect(state.renewal.nextAttempt).To(BeTemporally(">", now.Now()))
 	g.Expect(w.secret("may-not").ResourceVersion).To(Equal(before.ResourceVersion))
 
-	// It is said where the target's other troubles are.
+	// The failed renewal shows in the same conditions as other problems of the target.
 	view := statusView{now: now.Now(), health: connection.Health(), token: token, hasToken: true, configsKnown: true, observedState: observedState{mailbox: "m"}}
 	view.apply(syncTarget, state)
 	syncer := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionSyncerReady)

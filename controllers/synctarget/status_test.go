@@ -39,7 +39,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// What the heartbeat brings along: the version, the counts, the first failures by name, and since when the oldest change waits.
+// A heartbeat carries the version, the counts, the first failures by name, and the time of the oldest pending change.
 func TestStatusTellsOfTheObjects(t *testing.T) {
 	sum := objectsync.Summary{Synced: 7, Failed: 30, Former: 2, PendingSince: noon}
 	for i := range sum.Failed {
@@ -90,10 +90,10 @@ func TestSuspendedIsACondition(t *testing.T) {
 	}
 }
 
-// Whoever has bound a mailbox again is told why nothing is removed any more, and how that ends.
+// If a mailbox was bound again, the status says why the hub removes nothing, and how a user can end that.
 func TestReboundMailbox(t *testing.T) {
 	syncTarget := &edgev2alpha1.SyncTarget{}
-	// Somebody would have another workspace deleted.
+	// The status must not make a user delete another workspace.
 	syncTarget.Status.Mailbox = &edgev2alpha1.MailboxStatus{Workspace: "root:synchub:others"}
 	for i, rebound := range []bool{false, true, false} {
 		(statusView{now: noon.Add(time.Duration(i) * time.Hour), health: up, configsKnown: true, observedState: observedState{mailbox: "m", mailboxPath: "root:synchub:one"}, rebound: rebound}).apply(syncTarget, &targetState{})
@@ -104,7 +104,7 @@ func TestReboundMailbox(t *testing.T) {
 	}
 }
 
-// What kcp hides after a claim was rejected is told with what ends that, as long as it is so.
+// Objects that kcp hides after a rejected claim are reported, with the remedy, for as long as they are hidden.
 func TestHiddenObjects(t *testing.T) {
 	syncTarget := &edgev2alpha1.SyncTarget{}
 	for i, count := range []int{0, 2, 0} {
@@ -121,7 +121,7 @@ func TestHiddenObjects(t *testing.T) {
 	}
 }
 
-// A mailbox over its limits is told on its SyncTarget at once, and its numbers with the heartbeats only.
+// A mailbox over its limits is reported at once. The numbers change only with heartbeats.
 func TestMailboxLimitExceeded(t *testing.T) {
 	syncTarget := &edgev2alpha1.SyncTarget{}
 	for _, step := range []struct {
@@ -150,7 +150,7 @@ func TestMailboxLimitExceeded(t *testing.T) {
 	}
 }
 
-// A condition that the hub before has written is left as it is for a while, and does not speak of a spec that this hub has not tried.
+// A condition that restartGrace keeps also keeps its observedGeneration, since this hub has not tried the new spec.
 func TestRestartGraceKeepsTheGeneration(t *testing.T) {
 	l := newStatusSimulation()
 	l.run(2*time.Minute, l.probeSucceeded)
@@ -170,7 +170,7 @@ func TestRestartGraceKeepsTheGeneration(t *testing.T) {
 	}
 }
 
-// While nothing is synced the heartbeat goes on, and nothing is counted: the counts of before are not passed off as new.
+// While nothing is synced the heartbeat continues without counts: old counts must not look current.
 func TestNothingIsCountedWhileNothingIsSynced(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*edgev2alpha1.SyncTarget, *statusView)
@@ -205,7 +205,7 @@ func TestNothingIsCountedWhileNothingIsSynced(t *testing.T) {
 	}
 }
 
-// Whatever somebody writes into a status, the hub's next look puts right.
+// A reconcile repairs every field of the status that a user has forged.
 func TestAForgedStatusIsPutRight(t *testing.T) {
 	forged := edgev2alpha1.SyncTargetStatus{
 		Allocatable: &corev1.ResourceList{"cpu": resource.MustParse("1")}, Capacity: &corev1.ResourceList{"cpu": resource.MustParse("1")}, //nolint:staticcheck // deprecated, and forged
@@ -229,7 +229,7 @@ func TestAForgedStatusIsPutRight(t *testing.T) {
 		Credentials: &edgev2alpha1.CredentialsStatus{ExpiresAt: &metav1.Time{Time: noon}, RenewedAt: &metav1.Time{Time: noon.Add(time.Hour)}},
 		Cleanup:     &edgev2alpha1.CleanupStatus{Removed: 99},
 	}
-	// The mailbox is the mailbox controller's to write.
+	// The mailbox controller writes the field mailbox.
 	fields := reflect.ValueOf(forged)
 	for i := range fields.NumField() {
 		if name := fields.Type().Field(i).Name; fields.Field(i).IsZero() && name != "Mailbox" {
@@ -245,7 +245,7 @@ func TestAForgedStatusIsPutRight(t *testing.T) {
 	known := ledger.Entry{Cluster: ledger.Cluster{ID: "c"}, Resources: []ledger.Resource{{GroupResource: metav1.GroupResource{Resource: "secrets"}, Direct: true, State: "Accepted"}}}
 	look := func(status edgev2alpha1.SyncTargetStatus) edgev2alpha1.SyncTargetStatus {
 		syncTarget := &edgev2alpha1.SyncTarget{Status: status}
-		// Words alone wait for a minute.
+		// A changed message alone may wait for a minute.
 		now.apply(syncTarget, &targetState{})
 		now.setLedgerStatus(syncTarget, known, nil)
 		for i := range syncTarget.Status.Conditions {
@@ -259,7 +259,7 @@ func TestAForgedStatusIsPutRight(t *testing.T) {
 	}
 }
 
-// The counts are those of the heartbeat: it waits until the objects have been counted, and comes without counts when it cannot wait longer.
+// A heartbeat waits until the objects are counted. When it cannot wait longer, it is written without counts.
 func TestTheHeartbeatWaitsForTheCounts(t *testing.T) {
 	counts := false
 	syncTarget := &edgev2alpha1.SyncTarget{}

@@ -25,8 +25,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
-// syncedResources shows what the ledger has, in its order, with what is known of the resources now. That something could not be
-// found out takes away nothing that was known.
+// syncedResources returns status.syncedResources: the resources of the ledger, in its order, with their current states. A pending
+// state does not replace the recorded one.
 func syncedResources(recorded []ledger.Resource, states map[schema.GroupResource]schemacheck.State) []edgev2alpha1.SyncedResource {
 	var shown []edgev2alpha1.SyncedResource
 	for _, resource := range recorded {
@@ -40,7 +40,7 @@ func syncedResources(recorded []ledger.Resource, states map[schema.GroupResource
 		entry.ConvertedFrom = append(entry.ConvertedFrom, resource.ConvertedFrom...)
 		switch state, ok := states[schema.GroupResource(resource.GroupResource)]; {
 		case !resource.Direct:
-			// What conversions and relations make of others is not compared.
+			// The schema check does not cover resources that conversions and relations produce.
 			entry.State = edgev2alpha1.SyncedResourceAccepted
 		case ok && (state.SyncedResourceState != edgev2alpha1.SyncedResourcePending || entry.State == ""):
 			entry.State, entry.Reason, entry.Message = state.SyncedResourceState, state.Reason, state.Message
@@ -52,7 +52,7 @@ func syncedResources(recorded []ledger.Resource, states map[schema.GroupResource
 	return shown
 }
 
-// formerClusters shows the clusters of the ledger that the SyncTarget stood for before.
+// formerClusters returns the clusters that the SyncTarget stood for before, as the ledger lists them.
 func formerClusters(former []ledger.FormerCluster) []edgev2alpha1.FormerCluster {
 	var shown []edgev2alpha1.FormerCluster
 	for _, one := range former {

@@ -26,38 +26,39 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// targetState is what the controller remembers of a SyncTarget between two looks at it. Nothing is lost with it. All but doubted
-// belongs to the one that reconciles the SyncTarget.
+// targetState is the controller's state of a SyncTarget between two reconciles. It is only a cache: a hub that loses it loses
+// nothing. Only the goroutine that reconciles the SyncTarget uses it, except for credentialsRefused.
 type targetState struct {
-	// since is when this hub first saw the SyncTarget.
+	// since is when this hub first observed the SyncTarget.
 	since time.Time
-	// credentialsRefused is true after the target refused the credentials, until their Secret was read from kcp. The controller's lock
-	// guards it.
+	// credentialsRefused is true from a refusal of the credentials by the target until the next read of the Secret. The
+	// controller's lock guards it.
 	credentialsRefused bool
-	// secret is what the SyncTarget needs of its Secret. It counts as long as the cache still has passed, the version of the Secret
-	// when it was read.
+	// secret is the trimmed Secret of the SyncTarget. It is valid while the cache shows its own version or supersededVersion, the
+	// version that the cache showed when the Secret was read.
 	secret            *corev1.Secret
 	supersededVersion string
-	// renewal is how the last attempt to renew the token went.
+	// renewal is the result of the last attempt to renew the token.
 	renewal renewal
-	// restartTrust is nil until the SyncTarget was looked at.
+	// restartTrust is nil until the first reconcile.
 	restartTrust *restartTrust
-	// messageChangedAt is when the words of a condition were last changed while it stayed the same.
+	// messageChangedAt is when throttleMessage last let a message change while status and reason stayed the same.
 	messageChangedAt time.Time
-	// conflictSeen is true once this hub has seen an older SyncTarget of the same cluster: when that is gone, it is not awaited.
+	// conflictSeen is true once this hub has observed an older SyncTarget of the same cluster. After that SyncTarget is gone, the
+	// conflict that the ledger records does not count.
 	conflictSeen bool
 }
 
-// restartTrust is what counts of what the hub before has found out about a target.
+// restartTrust says how long findings of the previous hub about a target count.
 type restartTrust struct {
-	// connection is the first to the target, nil if there was none when the SyncTarget was first reconciled.
+	// connection is the first connection to the target, nil if the first reconcile found none.
 	connection  *targets.Connection
 	initialized bool
 	syncmanager.Trust
 }
 
-// forConnection returns for how long what the hub before has found out counts. With another connection than the first, which may lead
-// elsewhere, it does not any more.
+// forConnection returns how long findings of the previous hub count for this connection. They count only for the first
+// connection, because another one may lead to another cluster.
 func (t *restartTrust) forConnection(connection *targets.Connection) syncmanager.Trust {
 	switch {
 	case !t.initialized:
@@ -68,19 +69,19 @@ func (t *restartTrust) forConnection(connection *targets.Connection) syncmanager
 	return t.Trust
 }
 
-// stateOf returns what is remembered of a SyncTarget that was seen.
+// stateOf returns the state of a tracked SyncTarget.
 func (c *Controller) stateOf(syncTarget types.UID) *targetState {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	if found := c.states[syncTarget]; found != nil {
 		return found
 	}
-	// It was lost meanwhile; whoever still works on it is about to end.
+	// The SyncTarget was untracked meanwhile, and this reconcile is about to end.
 	return &targetState{since: c.clock.Now()}
 }
 
-// Unauthorized is called after each probe whose credentials a target did not accept: they may have been replaced by others
-// that the cache does not show yet.
+// Unauthorized is called after each probe whose credentials the target refused. It makes the next reconcile read the Secret from
+// kcp, because the cache may not show replaced credentials yet.
 func (c *Controller) Unauthorized(syncTarget types.UID) {
 	c.lock.Lock()
 	if found := c.states[syncTarget]; found != nil {
@@ -90,7 +91,7 @@ func (c *Controller) Unauthorized(syncTarget types.UID) {
 	c.TargetChanged(syncTarget)
 }
 
-// takeCredentialsRefused tells whether the credentials were refused since it was last asked.
+// takeCredentialsRefused reports whether the target refused the credentials since the last call.
 func (c *Controller) takeCredentialsRefused(of *targetState) bool {
 	c.lock.Lock()
 	defer c.lock.Unlock()

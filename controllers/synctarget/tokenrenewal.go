@@ -36,53 +36,53 @@ import (
 )
 
 const (
-	// renewalRetryInterval is when a renewal that failed is tried again, shifted by up to a fifth, or sooner if the token would end
+	// renewalRetryInterval is the delay after a failed renewal, jittered by up to a fifth. The delay is shorter if the token ends
 	// before that.
 	renewalRetryInterval = 10 * time.Minute
-	// renewalCooldown is how long no other is made after one that succeeded; by then the new token is in use.
+	// renewalCooldown is the delay after a successful renewal. By then the connection uses the new token.
 	renewalCooldown = time.Minute
 	dateFormat      = time.RFC3339
 )
 
-// renewal is how the last attempt to renew a token went.
+// renewal is the result of the last attempt to renew a token.
 type renewal struct {
-	// nextAttempt is when another may be made.
+	// nextAttempt is the earliest time for another attempt.
 	nextAttempt time.Time
-	// renewedAt is when one succeeded.
+	// renewedAt is when the last successful attempt was made.
 	renewedAt time.Time
-	// problem says why the last one did not.
+	// problem says why the last attempt failed.
 	problem string
 }
 
-// hashJitter is a number in [0, 1) that stays the same for a SyncTarget, and differs between many.
+// hashJitter returns a number in [0, 1) that is constant for a SyncTarget and purpose, and spread evenly over SyncTargets.
 func hashJitter(syncTarget types.UID, purpose string) float64 {
 	sum := fnv.New64a()
 	fmt.Fprint(sum, syncTarget, purpose)
 	return float64(sum.Sum64()>>11) / (1 << 53)
 }
 
-// renewalDue is when a token is to be renewed: when a third of its life is left, or up to a fifteenth of its life earlier,
-// so that those of a fleet that was registered together are not renewed together.
+// renewalDue returns when a token is to be renewed: when a third of its lifetime is left, or up to a fifteenth of the lifetime
+// earlier. The jitter keeps SyncTargets that were registered together from renewing together.
 func renewalDue(token targets.Token, syncTarget types.UID) time.Time {
 	left := float64(token.Lifetime()) / 3 * (1 + hashJitter(syncTarget, "renewal")/5)
 	return token.ExpiresAt.Add(-time.Duration(left))
 }
 
-// retryAfter is how long a renewal waits for its next attempt.
+// retryAfter returns the delay before the next attempt, given the time until the token ends.
 func retryAfter(syncTarget types.UID, left time.Duration) time.Duration {
 	wait := time.Duration(float64(renewalRetryInterval) * (1 + (hashJitter(syncTarget, "retry")-0.5)/2.5))
 	return max(min(wait, left/4), 10*time.Second)
 }
 
-// renewToken replaces the token of the SyncTarget's kubeconfig if that is due and the target can be asked. The change of the
-// Secret brings its use, as any change of it does.
+// renewToken replaces the token in the kubeconfig Secret of the SyncTarget if that is due and the target is up. The event of the
+// changed Secret makes Reconcile connect with the new token.
 func (c *Controller) renewToken(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, state *targetState) {
 	if connection == nil {
 		return
 	}
 	token, ok := connection.Token()
 	now := c.clock.Now()
-	// The target has set when the token ends, and will have ended it, by its own clock.
+	// The target sets the end of the token, and enforces it, by its own clock.
 	there := now.Add(connection.ClockSkew())
 	if !ok || there.Before(renewalDue(token, syncTarget.UID)) {
 		state.renewal.problem = ""
@@ -93,13 +93,13 @@ func (c *Controller) renewToken(ctx context.Context, inventory cluster.Cluster, 
 	}
 	err := c.replaceToken(requestmetrics.WithClass(ctx, requestmetrics.Background), inventory, syncTarget, connection, state)
 	if errors.Is(err, targets.ErrPending) {
-		// The target is not waited for here; its answer brings the SyncTarget here again.
+		// The answer of the target enqueues the SyncTarget again.
 		return
 	}
 	state.renewal.nextAttempt = now.Add(retryAfter(syncTarget.UID, token.ExpiresAt.Sub(there)))
 	switch {
 	case apierrors.IsConflict(err) || errors.Is(err, targets.ErrKubeconfigChanged):
-		// Somebody else has just changed the Secret, perhaps for the same end.
+		// Another writer has just changed the Secret, perhaps to renew the token too.
 		state.renewal.nextAttempt = now.Add(time.Second)
 	case err != nil:
 		state.renewal.problem = renewalFailureMessage(token, syncTarget.Name, err, connection.RedactError(err))
@@ -110,8 +110,8 @@ func (c *Controller) renewToken(ctx context.Context, inventory cluster.Cluster, 
 	}
 }
 
-// replaceToken writes a new token into the Secret unless that has changed since it was read. The error is [targets.ErrAsked] until
-// the target has answered.
+// replaceToken writes a new token into the Secret unless the Secret has changed since it was read. The error is
+// [targets.ErrPending] until the target has answered.
 func (c *Controller) replaceToken(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, state *targetState) error {
 	reference := secretReferenceOf(syncTarget)
 	key := types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name}
@@ -120,7 +120,7 @@ func (c *Controller) replaceToken(ctx context.Context, inventory cluster.Cluster
 		return fmt.Errorf("cannot read the Secret %s: %w", key, err)
 	}
 	if !kubeconfig.Allows(stored, syncTarget.Name, syncTarget.UID) {
-		// Somebody has just taken the permission away; the change of the Secret ends the connection.
+		// An editor has just revoked the permission; the event of the changed Secret closes the connection.
 		return fmt.Errorf("the Secret %s does not allow this SyncTarget any more: %w", key, targets.ErrKubeconfigChanged)
 	}
 	kubeconfig, err := connection.RenewTokenAsync(stored.Data[reference.Key])
@@ -135,12 +135,12 @@ func (c *Controller) replaceToken(ctx context.Context, inventory cluster.Cluster
 	return nil
 }
 
-// writeError is an error of kcp, and no refusal by the target.
+// writeError is an error of kcp, as opposed to a refusal by the target.
 type writeError struct{ error }
 
 func (e *writeError) Unwrap() error { return e.error }
 
-// renewalFailureMessage says when the token ends, why it was not renewed, and what to do.
+// renewalFailureMessage says when the token ends, why it was not renewed, and how an operator can replace it.
 func renewalFailureMessage(token targets.Token, syncTarget string, err error, described string) string {
 	ends := token.ExpiresAt.Format(dateFormat)
 	if _, inventory := errors.AsType[*writeError](err); apierrors.IsForbidden(err) && !inventory {

@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Command buildtools builds the programs that the project runs or works with, each from its own pinned module below
-// hack/tools, into bin/. It builds only what is missing or whose pin changed.
+// Command buildtools builds the programs that the project runs or works with into bin/, each from its own pinned
+// module below hack/tools. It builds only programs that are missing or whose pin changed.
 //
 //	go run ./hack/buildtools [-for demo|test|verify|all] [name ...]
 package main

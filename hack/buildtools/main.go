@@ -66,7 +66,7 @@ func run(ctx context.Context, purpose string, names []string) error {
 	return nil
 }
 
-// directories returns bin/ and hack/tools/ of the repository in whose root the command runs.
+// directories returns bin/ and hack/tools/ of the repository. The command must run in its root.
 func directories() (binDir, toolsDir string, err error) {
 	root, err := os.Getwd()
 	if err != nil {
@@ -102,7 +102,7 @@ func outdated(toolsDir, binDir string, chosen []tool) ([]pinned, error) {
 	return result, nil
 }
 
-// build puts a tool into bin/ in one step, so that a program that runs from there is never overwritten in place.
+// build builds a tool and then renames it into bin/, so that it never overwrites a running program in place.
 func build(ctx context.Context, toolsDir, binDir string, p pinned) error {
 	fresh := fmt.Sprintf("%s.%d.new", p.binary(binDir), os.Getpid())
 	defer os.Remove(fresh) //nolint:errcheck // after a success it is not there any more
@@ -110,7 +110,7 @@ func build(ctx context.Context, toolsDir, binDir string, p pinned) error {
 	var output bytes.Buffer
 	command := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-buildvcs=false", "-ldflags", p.flags, "-o", fresh, p.pkg)
 	command.Dir = filepath.Join(toolsDir, p.dir)
-	// The tool has a module of its own, which a workspace around the repository must not replace.
+	// A Go workspace around the repository must not replace the tool's own module.
 	command.Env = append(os.Environ(), "GOWORK=off")
 	command.Stdout, command.Stderr = &output, &output
 	if err := command.Run(); err != nil {

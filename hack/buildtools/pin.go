@@ -27,12 +27,12 @@ import (
 	"strings"
 )
 
-// pinned is a tool together with all that decides what its binary is.
+// pinned is a tool with all inputs that determine its binary.
 type pinned struct {
 	tool
 	version string
 	flags   string
-	// pin is a hash of the module's go.mod and go.sum and of how the tool is built.
+	// pin is a hash of the module's go.mod and go.sum and of the build flags.
 	pin string
 }
 
@@ -74,7 +74,7 @@ func requiredVersion(goMod, module string) string {
 func (p pinned) binary(binDir string) string  { return filepath.Join(binDir, p.name) }
 func (p pinned) pinFile(binDir string) string { return filepath.Join(binDir, "."+p.name+".pin") }
 
-// isCurrent tells whether the binary is there and was built from this pin.
+// isCurrent reports whether the binary exists and was built from this pin.
 func (p pinned) isCurrent(binDir string) (bool, error) {
 	if _, err := os.Stat(p.binary(binDir)); err != nil {
 		return false, ignoreAbsence(err)
@@ -86,8 +86,8 @@ func (p pinned) isCurrent(binDir string) (bool, error) {
 	return strings.TrimSpace(string(built)) == p.pin, nil
 }
 
-// recordBuilt makes the binary current. It is called after the binary is in place, so that an interruption between the
-// two leads to a needless build and never to a stale binary that counts as current.
+// recordBuilt records the pin of a built binary. The caller calls it once the binary is in place: an interruption
+// between the two causes a needless build, but never a stale binary that counts as current.
 func (p pinned) recordBuilt(binDir string) error {
 	return os.WriteFile(p.pinFile(binDir), []byte(p.pin+"\n"), 0o644)
 }

@@ -51,7 +51,7 @@ func (f fixture) write(t *testing.T, path, content string) {
 	}
 }
 
-// built pretends that the tool was built as it is pinned now.
+// built simulates a build of the tool from its current pin.
 func (f fixture) built(t *testing.T) {
 	t.Helper()
 	p, err := pinTool(f.tools, f.tool)
@@ -175,10 +175,10 @@ func TestChoose(t *testing.T) {
 	}{
 		{want: strings.Join(allNames(), " ")},
 		{purpose: forAll, want: strings.Join(allNames(), " ")},
-		{purpose: forVerify, want: "golangci-lint controller-gen govulncheck"},
+		{purpose: forVerify, want: "golangci-lint controller-gen govulncheck vale"},
 		{purpose: forDemo, want: "kcp kube-apiserver kube-controller-manager kube-scheduler kubectl kwok etcd"},
 		{names: []string{"helm", "kcp"}, want: "kcp helm"},
-		{purpose: forVerify, names: []string{"helm"}, want: "helm golangci-lint controller-gen govulncheck"},
+		{purpose: forVerify, names: []string{"helm"}, want: "helm golangci-lint controller-gen govulncheck vale"},
 		{names: []string{"hammer"}, wantErr: `no tool "hammer"`},
 		{purpose: "fun", wantErr: "-for fun"},
 	}

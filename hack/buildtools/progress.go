@@ -23,10 +23,10 @@ import (
 	"time"
 )
 
-// progress tells what is being done and for how long already.
+// progress shows the current step and its duration.
 type progress struct {
 	out io.Writer
-	// live rewrites one line every second; otherwise a line is added every half minute.
+	// live rewrites one line every second. Otherwise progress adds a line every half minute.
 	live bool
 }
 
@@ -35,7 +35,7 @@ func newProgress(out *os.File) progress {
 	return progress{out: out, live: err == nil && info.Mode()&os.ModeCharDevice != 0}
 }
 
-// during shows the step while work runs, and its outcome afterwards.
+// during shows the step while work runs, and then its outcome. It returns the error of work.
 func (p progress) during(step string, work func() error) error {
 	begun := time.Now()
 	elapsed := func() time.Duration { return time.Since(begun).Round(time.Second) }

@@ -22,12 +22,12 @@ import (
 	"strings"
 )
 
-// tool is a program and the pinned module that it is built from.
+// tool is a program and the pinned module that contains it.
 type tool struct {
 	name string
-	// dir is the directory below hack/tools with the module that pins it.
+	// dir is the directory below hack/tools with the module that pins the tool.
 	dir string
-	// module is the required module that contains the program; its version is the tool's.
+	// module is the required module that contains the program. The version of the module is the tool's version.
 	module  string
 	pkg     string
 	ldflags func(version string) string
@@ -42,7 +42,7 @@ const (
 	forAll    = "all"
 )
 
-// table is in build order: what takes longest comes first, so that later estimates are pleasant surprises.
+// table is in build order: the longest builds come first, so that later steps are faster than expected.
 var table = []tool{
 	{name: "kcp", dir: "kcp", module: "github.com/kcp-dev/kcp", pkg: "github.com/kcp-dev/kcp/cmd/kcp",
 		ldflags: stripped, purposes: []string{forDemo, forTest}},
@@ -62,6 +62,8 @@ var table = []tool{
 		pkg: "sigs.k8s.io/controller-tools/cmd/controller-gen", ldflags: stripped, purposes: []string{forVerify}},
 	{name: "govulncheck", dir: "govulncheck", module: "golang.org/x/vuln", pkg: "golang.org/x/vuln/cmd/govulncheck",
 		ldflags: stripped, purposes: []string{forVerify}},
+	{name: "vale", dir: "vale", module: "github.com/vale-cli/vale/v3", pkg: "github.com/vale-cli/vale/v3/cmd/vale",
+		ldflags: stripped, purposes: []string{forVerify}},
 }
 
 func kubernetes(name string, purposes ...string) tool {
@@ -69,10 +71,10 @@ func kubernetes(name string, purposes ...string) tool {
 		ldflags: kubernetesVersion, purposes: purposes}
 }
 
-// stripped leaves out what only a debugger needs; it halves the time to link.
+// stripped returns linker flags that omit debug information; this halves the time to link.
 func stripped(string) string { return "-s -w" }
 
-// kubernetesVersion gives a program of Kubernetes the version that its own release scripts would give it.
+// kubernetesVersion returns linker flags that set the version of a Kubernetes program, as its release scripts do.
 func kubernetesVersion(version string) string {
 	const pkg = "k8s.io/component-base/version"
 	parts := append(strings.Split(strings.TrimPrefix(version, "v"), "."), "", "")
@@ -80,7 +82,7 @@ func kubernetesVersion(version string) string {
 		stripped(version), pkg, version, parts[0], parts[1])
 }
 
-// choose returns the tools for a purpose and those that are named; with neither, all.
+// choose returns the tools for a purpose and the named ones. With neither it returns all tools.
 func choose(purpose string, names []string) ([]tool, error) {
 	if purpose == "" && len(names) == 0 {
 		purpose = forAll

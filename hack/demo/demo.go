@@ -30,7 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
 
-// Limits of the steps; all are many times what a step takes on an idle machine.
+// Limits of the steps. All are a multiple of the time on an idle machine.
 const (
 	worldLimit  = 6 * time.Minute
 	stepLimit   = 2 * time.Minute
@@ -54,13 +54,13 @@ type demo struct {
 	hub   *hub
 }
 
-// target is a cluster, and what is put into its mailbox.
+// target is a cluster, and the content of its mailbox.
 type target struct {
 	name      string
 	labels    map[string]string
 	workloads []workload
 
-	// config and mailbox are the administrator's, for both sides.
+	// config and mailbox are clients' configurations of the administrator, for the cluster and for its mailbox.
 	config, mailbox *rest.Config
 }
 
@@ -73,7 +73,7 @@ func newDemo(state *state, screen *screen.Screen, hubLogLevel string) *demo {
 			Dir: state.dir,
 			Bin: filepath.Join(state.root, "bin"),
 			Log: func(line string) { screen.Println("  " + line) },
-			// It may run for hours beside what somebody works on.
+			// The demo may run for hours next to other work.
 			AsInstalled: true,
 		},
 		targets: []*target{
@@ -95,7 +95,7 @@ func (t *target) route(namespace, deployment string) timeline.Route {
 	return timeline.Route{Target: t.name, Namespace: namespace, Name: deployment}
 }
 
-// run starts everything, shows it, and stops everything. Unless once is set it waits for ctx to end before it stops.
+// run starts everything, shows it, and stops everything. Unless once is set, it waits for ctx to end before it stops.
 func (d *demo) run(ctx context.Context, once bool) error {
 	working, fail := context.WithCancelCause(ctx)
 	err := d.show(working, fail, once)
@@ -110,7 +110,7 @@ func (d *demo) run(ctx context.Context, once bool) error {
 	return errors.Join(err, d.down(context.WithoutCancel(ctx)))
 }
 
-// show returns nil when all worked and there is nothing more to show, or when ctx ended after all worked.
+// show returns nil if everything worked and once is set, or if ctx ended after everything worked.
 func (d *demo) show(ctx context.Context, fail context.CancelCauseFunc, once bool) error {
 	begun := time.Now()
 	if err := d.up(ctx, fail); err != nil {
@@ -132,18 +132,18 @@ func (d *demo) show(ctx context.Context, fail context.CancelCauseFunc, once bool
 	return nil
 }
 
-// step is a part of the way up.
+// step is one step of the start.
 type step struct {
 	title string
 	limit time.Duration
 	do    func(context.Context) error
 }
 
-// up starts everything. fail is called if something that runs ends by itself.
+// up starts everything. It calls fail if a started program ends unexpectedly.
 func (d *demo) up(ctx context.Context, fail context.CancelCauseFunc) error {
 	err := d.take(ctx,
 		step{"start etcd, kcp and the clusters florin and guilder", worldLimit, d.startWorld},
-		// In this order kcp begins to serve what a step has defined while the next steps are taken.
+		// In this order, kcp starts to serve the APIs of one step during the next steps.
 		step{"create the workspaces root:hosting and root:inventory", stepLimit, d.createWorkspaces},
 		step{"synchub init: set up the provider workspace root:synchub", stepLimit, d.initProvider},
 		step{"bind the hub's API in root:inventory", stepLimit, d.bind},
@@ -158,12 +158,12 @@ func (d *demo) up(ctx context.Context, fail context.CancelCauseFunc) error {
 		step{"wait until the hub has published the mailboxes' APIs", stepLimit, d.awaitPublished},
 		step{"register florin and guilder", stepLimit, d.register},
 		step{"wait until the hub has connected and made the mailboxes", stepLimit, d.awaitRegistered},
-		// Until it watches them, the table would show how long a hub takes to start.
+		// Before the hub watches the mailboxes, the table would show the hub's start time instead of sync times.
 		step{"wait until the hub watches the mailboxes", stepLimit, func(ctx context.Context) error { return d.hub.awaitReady(ctx) }},
 	)
 }
 
-// take takes steps until one fails. The error says which, and why its time was up if it was.
+// take runs steps until one fails. The error names the step, and the cause if its context ended.
 func (d *demo) take(ctx context.Context, steps ...step) error {
 	for _, step := range steps {
 		if err := d.takeOne(ctx, step); err != nil {
@@ -187,7 +187,7 @@ func limited(ctx context.Context, limit time.Duration) (context.Context, context
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than %s", limit))
 }
 
-// because puts before an error why the context ended, if it did.
+// because prefixes an error with the cause of the end of ctx, if ctx has ended.
 func because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return fmt.Errorf("%w: %w", cause, err)
@@ -195,7 +195,7 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// withLog adds to an error what the hub said last.
+// withLog appends the end of the hub's log to an error.
 func (d *demo) withLog(err error) error {
 	if d.hub == nil {
 		return err
@@ -203,7 +203,7 @@ func (d *demo) withLog(err error) error {
 	return fmt.Errorf("%w\n\nThe end of %s:\n%s", err, d.state.relative(d.hub.LogFile()), d.hub.LogTail(tailLines))
 }
 
-// down stops the hub and then the servers, whose absence would only make it complain.
+// down stops the hub before the servers, because the hub would only log errors without them.
 func (d *demo) down(ctx context.Context) error {
 	var errs []error
 	if d.hub != nil {

@@ -34,7 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
 
-// newCheckout makes a directory that looks like the repository and enters it.
+// newCheckout creates a directory that looks like the repository, and changes into it.
 func newCheckout(t *testing.T) (root string) {
 	t.Helper()
 	root = t.TempDir()
@@ -132,7 +132,8 @@ func TestRegistration(t *testing.T) {
 	}
 }
 
-// Every command must be ready to paste: with a path from the root of the repository, to a kubeconfig that the demo keeps.
+// Every command is ready to paste: it contains a path from the root of the repository to a kubeconfig that the demo
+// keeps.
 func TestSummary(t *testing.T) {
 	newCheckout(t)
 	state, err := openState()

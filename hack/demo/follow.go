@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/hack/demo/timeline"
 )
 
-// follow fills the mailboxes and shows each Deployment on its way until the last status is back.
+// follow fills the mailboxes and shows each Deployment until its last status is back.
 func (d *demo) follow(ctx context.Context) error {
 	watchers := d.watchBothSides(ctx)
 	err := d.take(ctx, step{"wait until mailboxes and clusters can be watched", stepLimit, func(ctx context.Context) error {
@@ -73,7 +73,7 @@ func (d *demo) fillAndAwait(ctx context.Context) error {
 	}
 }
 
-// watchBothSides starts to watch the Deployments of all clusters and mailboxes.
+// watchBothSides starts watches for the Deployments of all clusters and mailboxes.
 func (d *demo) watchBothSides(ctx context.Context) []*watcher {
 	var watchers []*watcher
 	for _, target := range d.targets {
@@ -98,7 +98,7 @@ func (d *demo) watchBothSides(ctx context.Context) []*watcher {
 	return watchers
 }
 
-// record shows what is new.
+// record shows the stages that a Deployment has newly reached.
 func (d *demo) record(route timeline.Route, stage timeline.Stage, at time.Time) {
 	j, reached := d.log.Record(route, stage, at)
 	if len(reached) == 0 {

@@ -31,7 +31,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
 
-// probeEvery is longer than other intervals because the hub logs each time that it says it is not ready.
+// probeEvery is longer than other intervals, because the hub logs each failed readiness probe.
 const probeEvery = 500 * time.Millisecond
 
 // hub is the hub's process.
@@ -64,7 +64,7 @@ func (d *demo) initProvider(ctx context.Context) error {
 	return d.keepWorkspaceKubeconfig("provider", providerWorkspace)
 }
 
-// startHub runs `synchub run` as the hub's own kcp user and returns when the hub says that it is ready.
+// startHub runs `synchub run` as the hub's own kcp user and returns when the hub is ready.
 func (d *demo) startHub(ctx context.Context) error {
 	metrics, err := freeAddress()
 	if err != nil {
@@ -128,7 +128,7 @@ func (h *hub) ready(ctx context.Context) error {
 	return nil
 }
 
-// stop ends the hub as a rollout would.
+// stop terminates the hub as a rollout would.
 func (h *hub) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stopLimit)
 	defer cancel()

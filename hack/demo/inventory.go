@@ -43,12 +43,12 @@ var (
 	inventoryManifest string
 )
 
-// bind makes the inventory workspace one where clusters can be registered.
+// bind binds the inventory export, so that clusters can be registered in the workspace.
 func (d *demo) bind(ctx context.Context) error {
 	return framework.Apply(ctx, d.world.KCP.Workspace(inventoryWorkspace), inventoryManifest)
 }
 
-// awaitPublished returns when every PublishedResource is Ready.
+// awaitPublished waits until every PublishedResource is Ready.
 func (d *demo) awaitPublished(ctx context.Context) error {
 	return eventually(ctx, func(ctx context.Context) error {
 		objects, err := framework.List(ctx, d.world.KCP.Workspace(hostingWorkspace), publishedResources, "", "")
@@ -68,7 +68,8 @@ func (d *demo) awaitPublished(ctx context.Context) error {
 	})
 }
 
-// register does what an operator does for each cluster: store its kubeconfig, and make a SyncTarget that names it.
+// register registers each cluster as an operator would: it creates a Secret with the kubeconfig, and a SyncTarget
+// that names the Secret.
 func (d *demo) register(ctx context.Context) error {
 	for _, target := range d.targets {
 		kubeconfig, err := os.ReadFile(d.state.kubeconfig(target.name))
@@ -86,7 +87,7 @@ func (d *demo) register(ctx context.Context) error {
 	return nil
 }
 
-// registration is the manifest of a target's Secret and SyncTarget.
+// registration returns the manifest of a target's Secret and SyncTarget.
 func (t *target) registration(kubeconfig string) (string, error) {
 	var manifest strings.Builder
 	for _, object := range []map[string]any{
@@ -97,7 +98,8 @@ func (t *target) registration(kubeconfig string) (string, error) {
 				"name":      t.name,
 				"namespace": edgev2alpha1.DefaultCredentialNamespace,
 				"labels":    map[string]string{edgev2alpha1.LabelCredential: edgev2alpha1.CredentialKubeconfig},
-				// A reference is no permission: the Secret says which SyncTarget may use it.
+				// The reference in the SyncTarget grants nothing: the Secret must name the SyncTargets that may use
+				// it.
 				"annotations": map[string]string{edgev2alpha1.AnnotationAllowedSyncTargets: t.name},
 			},
 			"stringData": map[string]string{edgev2alpha1.DefaultCredentialKey: kubeconfig},
@@ -118,7 +120,7 @@ func (t *target) registration(kubeconfig string) (string, error) {
 	return manifest.String(), nil
 }
 
-// awaitRegistered returns when every SyncTarget is Ready and its mailbox is known.
+// awaitRegistered waits until every SyncTarget is Ready and its mailbox is known.
 func (d *demo) awaitRegistered(ctx context.Context) error {
 	for _, target := range d.targets {
 		err := eventually(ctx, func(ctx context.Context) error {
@@ -144,15 +146,15 @@ func (d *demo) awaitRegistered(ctx context.Context) error {
 	return nil
 }
 
-// mailboxOf is the name of the kubeconfig for a target's mailbox.
+// mailboxOf returns the name of the kubeconfig for a target's mailbox.
 func mailboxOf(target string) string { return target + "-mailbox" }
 
-// eventually returns when check succeeds, or with its last error when ctx ends.
+// eventually polls until check succeeds. When ctx ends, it returns the last error of check.
 func eventually(ctx context.Context, check func(context.Context) error) error {
 	last := errors.New("not checked yet")
 	err := wait.PollUntilContextCancel(ctx, pollEvery, true, func(ctx context.Context) (bool, error) {
 		err := check(ctx)
-		// The error of a check that was cut short says nothing.
+		// The error of an interrupted check is not informative.
 		if ctx.Err() == nil {
 			last = err
 		}
@@ -164,7 +166,7 @@ func eventually(ctx context.Context, check func(context.Context) error) error {
 	return nil
 }
 
-// notReady tells all conditions of an object that is not Ready.
+// notReady returns an error with all conditions of an object that is not Ready.
 func notReady(kind, name string, conditions []metav1.Condition) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s %s is not Ready", kind, name)

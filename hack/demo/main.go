@@ -14,9 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Command demo runs a whole synchub on this machine and shows it at work: a kcp, two clusters, and the hub between them,
-// with Deployments on their way from the mailboxes to the clusters and their status on its way back. Then it stays up, so
-// that one can look around, until it is told to end. Its data, kubeconfigs and logs are in .demo/.
+// Command demo runs a complete synchub on this machine: a kcp, two clusters, and the hub. It shows Deployments being
+// synced from the mailboxes to the clusters, and their status being synced back. Then everything keeps running for
+// exploration until the demo is interrupted. Its data, kubeconfigs and logs are in .demo/.
 package main
 
 import (
@@ -34,7 +34,8 @@ func main() {
 	once := flag.Bool("once", false, "end as soon as everything has been shown; the exit status is 1 if it did not work")
 	hubLogLevel := flag.String("hub-log-level", "info", "how much the hub logs: error, info, debug or trace")
 	flag.Parse()
-	// The first signal stops everything in order. The second ends this program at once, and with it what it started.
+	// The first signal stops everything in order. The second signal ends this program immediately, and with it the
+	// programs that it started.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	if err := start(ctx, *once, *hubLogLevel); err != nil {

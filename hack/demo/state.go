@@ -34,18 +34,18 @@ const (
 	logDir        = "logs"
 	kubeconfigDir = "kubeconfigs"
 	lockFile      = "lock"
-	// ownLog has what the libraries of this program have to say.
+	// ownLog contains the log output of the libraries in this program.
 	ownLog = "demo.log"
 )
 
 // state is the directory of a run.
 type state struct {
-	// root is the root of the repository, dir the directory of the demo in it.
+	// root is the root of the repository. dir is the directory of the demo in it.
 	root, dir string
 	lock, log *os.File
 }
 
-// openState takes the demo's directory for this run and removes what an earlier run left in it.
+// openState locks the demo's directory for this run and removes the files of an earlier run.
 func openState() (*state, error) {
 	root, err := framework.RepositoryRoot()
 	if err != nil {
@@ -83,7 +83,8 @@ func (s *state) open() error {
 	return nil
 }
 
-// takeLock fails while another run uses the directory. The kernel gives the lock back when this program ends, however.
+// takeLock returns an error while another run uses the directory. The kernel releases the lock whenever this program
+// ends, even by a crash.
 func (s *state) takeLock() (err error) {
 	if s.lock, err = os.OpenFile(filepath.Join(s.dir, lockFile), os.O_CREATE|os.O_RDWR, 0o644); err != nil {
 		return err
@@ -95,7 +96,7 @@ func (s *state) takeLock() (err error) {
 	return err
 }
 
-// clear removes everything but the lock and what is named.
+// clear removes everything except the lock and the named files.
 func (s *state) clear(keep ...string) error {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -112,7 +113,7 @@ func (s *state) clear(keep ...string) error {
 	return nil
 }
 
-// keepLogs removes what is of no use once the servers are stopped.
+// keepLogs removes the files that are useless once the servers are stopped.
 func (s *state) keepLogs() error {
 	if err := s.clear(logDir); err != nil {
 		return fmt.Errorf("remove the data of the servers: %w", err)
@@ -124,17 +125,17 @@ func (s *state) close() {
 	klog.Flush()
 	for _, file := range []*os.File{s.log, s.lock} {
 		if file != nil {
-			_ = file.Close() // nothing is lost that could be told to anybody
+			_ = file.Close() // a failure would not matter to anybody
 		}
 	}
 }
 
-// kubeconfig returns the path of a kubeconfig that is easy to find and to type.
+// kubeconfig returns the path of a kubeconfig, which is easy to find and to type.
 func (s *state) kubeconfig(name string) string {
 	return filepath.Join(s.dir, kubeconfigDir, name+".kubeconfig")
 }
 
-// keepKubeconfig copies the kubeconfig from where a server wrote it.
+// keepKubeconfig copies a kubeconfig that a server wrote.
 func (s *state) keepKubeconfig(name, from string) error {
 	content, err := os.ReadFile(from)
 	if err != nil {
@@ -146,7 +147,7 @@ func (s *state) keepKubeconfig(name, from string) error {
 	return nil
 }
 
-// relative is the path to type in the root of the repository.
+// relative returns the path relative to the root of the repository.
 func (s *state) relative(path string) string {
 	relative, err := filepath.Rel(s.root, path)
 	if err != nil {

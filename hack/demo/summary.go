@@ -21,7 +21,7 @@ import (
 	"strings"
 )
 
-// summary is what a user can do now, with commands to paste in the root of the repository.
+// summary describes the next steps for the user, with commands to paste in the root of the repository.
 func (d *demo) summary() string {
 	var text strings.Builder
 	kubectl := func(kubeconfig, args string) {

@@ -41,9 +41,9 @@ var (
 type watcher struct {
 	side   string
 	config *rest.Config
-	// seen is told of each Deployment that is there or changes, and when that was received.
+	// seen is called for each added or modified Deployment, with the time of the event.
 	seen func(deployment *unstructured.Unstructured, at time.Time)
-	// open is closed when the first watch has begun.
+	// open is called when a watch has started.
 	open func()
 	done <-chan struct{}
 
@@ -56,7 +56,7 @@ func newWatcher(side string, config *rest.Config, seen func(*unstructured.Unstru
 	return &watcher{side: side, config: config, seen: seen, open: sync.OnceFunc(func() { close(done) }), done: done}
 }
 
-// run watches until ctx ends. Every watch begins with what is there already, so that none is missed between two.
+// run watches until ctx ends. Every watch starts with the existing objects, so a restart misses none.
 func (w *watcher) run(ctx context.Context) {
 	_ = wait.PollUntilContextCancel(ctx, pollEvery, true, func(ctx context.Context) (bool, error) {
 		err := w.watchOnce(ctx)
@@ -88,7 +88,7 @@ func (w *watcher) watchOnce(ctx context.Context) error {
 	return errors.New("the watch ended")
 }
 
-// awaitOpen returns when all watches have begun.
+// awaitOpen waits until all watches have started.
 func awaitOpen(ctx context.Context, watchers []*watcher) error {
 	for _, w := range watchers {
 		select {
@@ -102,7 +102,7 @@ func awaitOpen(ctx context.Context, watchers []*watcher) error {
 	return nil
 }
 
-// isAvailable tells whether the status of a Deployment says that it is Available.
+// isAvailable reports whether a Deployment has the condition Available with status True.
 func isAvailable(deployment *unstructured.Unstructured) bool {
 	conditions, _, _ := unstructured.NestedSlice(deployment.Object, "status", "conditions")
 	for _, condition := range conditions {

@@ -30,10 +30,11 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-// workload is what a user puts into a mailbox.
+// workload is the content that a user creates in a mailbox.
 type workload struct {
 	namespace, deployment string
-	// configManifest has the namespace, the SyncerConfig that selects all of it, and what the Deployment needs.
+	// configManifest contains the namespace, the SyncerConfig that selects everything, and the objects that the
+	// Deployment needs.
 	configManifest, deploymentManifest string
 }
 
@@ -51,10 +52,11 @@ var (
 	special = workload{"specialstuff", "speciald", specialManifest, specialdManifest}
 )
 
-// greeting is the name of the ConfigMap of the common workload.
+// greeting is the name of the ConfigMap in the common workload.
 const greeting = "greeting"
 
-// fill puts a target's workloads into its mailbox. created is told when each Deployment was there.
+// fill creates a target's workloads in its mailbox. It calls created for each Deployment, with the time of the
+// creation.
 func (t *target) fill(ctx context.Context, created func(namespace, deployment string, at time.Time)) error {
 	client, err := dynamic.NewForConfig(t.mailbox)
 	if err != nil {
@@ -76,8 +78,8 @@ func (t *target) fill(ctx context.Context, created func(namespace, deployment st
 	return nil
 }
 
-// checkRest returns when each cluster has the ConfigMap of the common workload, and it fails if a cluster has a Deployment
-// that its mailbox does not have.
+// checkRest waits until each cluster has the ConfigMap of the common workload. It returns an error if a cluster has a
+// Deployment that its mailbox does not have.
 func (d *demo) checkRest(ctx context.Context) error {
 	for _, target := range d.targets {
 		err := eventually(ctx, func(ctx context.Context) error {

@@ -27,7 +27,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 )
 
-// What is looked for on the clusters must be what the manifests put into the mailboxes.
+// The names that the demo looks for on the clusters are those in the manifests.
 func TestManifestsAndTheirNames(t *testing.T) {
 	for _, w := range []workload{common, special} {
 		t.Run(w.deployment, func(t *testing.T) {

@@ -36,11 +36,11 @@ const (
 	hostingWorkspace   = "root:hosting"
 	inventoryWorkspace = "root:inventory"
 
-	// publishedFiles are the PublishedResources, and the schemas they name, that the chart installs.
+	// publishedFiles are the PublishedResources that the chart installs, and their schemas.
 	publishedFiles = "charts/synchub/files/published/*.yaml"
 )
 
-// errEnded is why a run fails whose servers or hub did not wait for its end.
+// errEnded means that a server or the hub ended before the run did.
 var errEnded = errors.New("a program ended by itself")
 
 func (d *demo) startWorld(ctx context.Context) (err error) {
@@ -61,8 +61,8 @@ func (d *demo) startWorld(ctx context.Context) (err error) {
 	return nil
 }
 
-// createWorkspaces makes the workspaces below root. The hosting one stands for a hosting cluster, so it gets the definition
-// of PublishedResources.
+// createWorkspaces creates the workspaces below root. The workspace "hosting" takes the place of a hosting cluster
+// and gets the CRD of PublishedResources.
 func (d *demo) createWorkspaces(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return d.createWorkspace(ctx, "inventory") })
@@ -79,7 +79,7 @@ func (d *demo) createWorkspaces(ctx context.Context) error {
 	return group.Wait()
 }
 
-// createWorkspace makes a workspace and keeps the administrator's kubeconfig for it.
+// createWorkspace creates a workspace and keeps the administrator's kubeconfig for it.
 func (d *demo) createWorkspace(ctx context.Context, name string) error {
 	if _, err := framework.CreateWorkspace(ctx, d.world.KCP.Config, "root", name, ""); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (d *demo) keepWorkspaceKubeconfig(name, workspace string) error {
 	return d.state.keepKubeconfig(name, file)
 }
 
-// publish applies what the chart would install in a hosting cluster.
+// publish applies the PublishedResources and schemas that the chart installs in a hosting cluster.
 func (d *demo) publish(ctx context.Context) error {
 	files, err := filepath.Glob(filepath.Join(d.state.root, publishedFiles))
 	if err != nil || len(files) == 0 {

@@ -14,9 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Command generate writes what is derived from the Go types in apis/: deep copy functions, CustomResourceDefinitions
-// and, for the kinds that kcp workspaces bind, APIResourceSchemas. It runs from the root of the repository, needs
-// bin/controller-gen, and leaves files alone whose content would be the same.
+// Command generate generates files from the Go types in apis/: deep copy functions, CustomResourceDefinitions and,
+// for the kinds that kcp workspaces bind, APIResourceSchemas. `make generate` runs it from the root of the
+// repository; it needs bin/controller-gen. It does not write files whose content is unchanged.
 package main
 
 import (
@@ -79,7 +79,8 @@ func runControllerGen(ctx context.Context, generator ...string) error {
 	return nil
 }
 
-// generateCRDs returns files by name. They are generated aside, so that a failure leaves the tree as it was.
+// generateCRDs returns the generated files by name. It generates into a temporary directory, so that a failure leaves
+// the repository unchanged.
 func generateCRDs(ctx context.Context) (files map[string][]byte, err error) {
 	directory, err := os.MkdirTemp("", "synchub-crds-")
 	if err != nil {
@@ -131,7 +132,7 @@ func convertEdgeKinds(crds map[string][]byte) (map[string][]byte, error) {
 	return files, nil
 }
 
-// replaceFiles makes the directory hold exactly these files.
+// replaceFiles makes the directory contain exactly these files.
 func replaceFiles(directory string, files map[string][]byte) error {
 	if err := os.MkdirAll(directory, 0o755); err != nil {
 		return fmt.Errorf("making %s: %w", directory, err)

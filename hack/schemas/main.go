@@ -14,8 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Command schemas writes the schemas that the chart brings for APIs of Kubernetes, as a kube-apiserver of the pinned
-// version describes them. It runs from the root of the repository, and needs bin/kube-apiserver and bin/etcd.
+// Command schemas writes the schemas that the chart ships for APIs of Kubernetes, as a kube-apiserver of the pinned
+// version describes them. `make schemas` runs it from the root of the repository; it needs bin/kube-apiserver and
+// bin/etcd.
 package main
 
 import (
@@ -59,7 +60,7 @@ func generate(ctx context.Context) (err error) {
 	return replace(files)
 }
 
-// replace writes the files, and removes those that are no longer made.
+// replace writes the files, and removes files that are no longer generated.
 func replace(files map[string][]byte) error {
 	present, err := filepath.Glob(filepath.Join(shipped.Directory, shipped.Prefix+"*"))
 	if err != nil {

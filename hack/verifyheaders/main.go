@@ -15,7 +15,7 @@ limitations under the License.
 */
 
 // Command verifyheaders fails unless every Go file of the repository starts with the licence header in
-// hack/boilerplate.go.txt. Only a build constraint, which code generators put first, may stand above it.
+// hack/boilerplate.go.txt. Only a build constraint, which code generators write first, may precede the header.
 package main
 
 import (
@@ -50,7 +50,7 @@ func verify(ctx context.Context) error {
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		switch {
-		case errors.Is(err, os.ErrNotExist): // git still lists what was deleted a moment ago
+		case errors.Is(err, os.ErrNotExist): // git still lists a file that was just deleted
 		case err != nil:
 			errs = append(errs, err)
 		case !hasHeader(content, header):
@@ -60,7 +60,7 @@ func verify(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// goFiles lists the Go files that git knows or would add.
+// goFiles lists the Go files that git tracks or would add.
 func goFiles(ctx context.Context) ([]string, error) {
 	output, err := exec.CommandContext(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.go").Output()
 	if err != nil {

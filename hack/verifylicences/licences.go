@@ -22,14 +22,14 @@ import (
 	"strings"
 )
 
-// licence is one that code may be passed on under, in source and in binaries, beside other code under Apache-2.0.
+// licence permits redistribution of code, as source and binary, together with code under Apache-2.0.
 type licence struct {
 	name string
-	// phrases are all in its text and, together, in no other's of the list that stands before it.
+	// phrases occur all in the licence's text. No other licence that comes earlier in the list has all of them.
 	phrases []string
 }
 
-// allowed is in the order in which texts are compared: what has more phrases of a kind comes first.
+// allowed is in the order of comparison: of similar licences the one with more phrases comes first.
 var allowed = []licence{
 	{"Apache-2.0", []string{"apache license", "version 2.0, january 2004", "grant of patent license"}},
 	{"MPL-2.0", []string{"mozilla public license", "version 2.0", "covered software is provided under this license on an \"as is\" basis"}},
@@ -39,8 +39,9 @@ var allowed = []licence{
 	{"BSD-2-Clause", []string{"redistribution and use in source and binary forms", "redistributions of source code must retain", "redistributions in binary form must reproduce"}},
 }
 
-// refused are phrases that no text may have, whatever else it says: they begin, or are added to, licences with conditions that
-// the project's users cannot be held to. The text of MPL-2.0 names some of these licences, with a comma before the version.
+// refused are phrases that no text may contain. They start, or are added to, licences with conditions that the
+// project cannot impose on its users. The text of MPL-2.0 names some of these licences, with a comma before the
+// version.
 var refused = []string{
 	"gnu general public license version",
 	"gnu lesser general public license version",
@@ -54,7 +55,7 @@ var refused = []string{
 
 var errUnrecognised = errors.New("this is the text of no licence of the list in hack/verifylicences")
 
-// recognise returns the name of the licence of the list whose text this is.
+// recognise returns the name of the licence in the list that has this text.
 func recognise(text string) (string, error) {
 	text = strings.ToLower(strings.Join(strings.Fields(text), " "))
 	for _, phrase := range refused {

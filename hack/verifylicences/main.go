@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Command verifylicences fails unless all code that goes into the project's programs has a licence that it may be passed on
-// under. It reads the licence files of each module, and those beside the packages of it that are used.
+// Command verifylicences fails unless all code in the project's programs has a licence that permits redistribution.
+// It reads the licence files in the root of each module, and next to the used packages of the module.
 package main
 
 import (
@@ -32,15 +32,15 @@ import (
 	"strings"
 )
 
-// programs are the packages whose dependencies count; platforms those that they are built for.
+// programs are the packages whose dependencies count. platforms are the platforms that the project builds for.
 const programs = "./cmd/..."
 
 var platforms = []string{"linux", "darwin", "windows"}
 
-// module is a module that packages of the programs are from.
+// module is a module with packages that the programs use.
 type module struct {
 	path, version string
-	// root is its directory; directories are those of its packages that are used.
+	// root is the directory of the module. directories are those of its used packages.
 	root        string
 	directories []string
 }
@@ -75,7 +75,7 @@ func verify(ctx context.Context) (modules int, err error) {
 	return len(used), errors.Join(errs...)
 }
 
-// list names the packages that the programs consist of on a platform, each with its module, in columns.
+// list lists the packages of the programs on a platform, each with its module, in columns.
 func list(ctx context.Context, platform string) ([]byte, error) {
 	const columns = "{{with .Module}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}\t{{.Dir}}"
 	command := exec.CommandContext(ctx, "go", "list", "-deps", "-f", columns, programs)
@@ -88,7 +88,7 @@ func list(ctx context.Context, platform string) ([]byte, error) {
 	return output, nil
 }
 
-// modulesIn reads what go list printed. Packages of the standard library have no module.
+// modulesIn parses the output of go list. Packages of the standard library have no module.
 func modulesIn(listed string) []*module {
 	byPath := map[string]*module{}
 	for line := range strings.Lines(listed) {
@@ -106,11 +106,11 @@ func modulesIn(listed string) []*module {
 	return slices.SortedFunc(maps.Values(byPath), func(a, b *module) int { return strings.Compare(a.path, b.path) })
 }
 
-// licenceFile matches the names of files with the text of a licence.
+// licenceFile matches the names of licence files.
 var licenceFile = regexp.MustCompile(`(?i)^(un)?(licen[cs]e|copying)([-._].*)?$`)
 
-// verify returns an error unless the module's root has a licence file, and all licence files there and on the way to its
-// packages are of a licence of the list.
+// verify returns an error unless the module's root has a licence file, and all licence files between the root and the
+// used packages have a licence from the list.
 func (m *module) verify() error {
 	found := false
 	for _, directory := range m.onTheWay() {
@@ -139,7 +139,7 @@ func (m *module) verify() error {
 	return nil
 }
 
-// onTheWay returns the directories from the root of the module to its packages that are used, each once.
+// onTheWay returns the directories from the root of the module to its used packages, without duplicates.
 func (m *module) onTheWay() []string {
 	directories := map[string]struct{}{m.root: {}}
 	for _, directory := range m.directories {

@@ -76,7 +76,7 @@ func TestVerify(t *testing.T) {
 	tests := []struct {
 		name  string
 		files map[string]string
-		// wantErr is empty if all is well.
+		// wantErr is empty if no error is expected.
 		wantErr string
 	}{
 		{"in the root", map[string]string{"LICENSE": mit}, ""},

@@ -48,24 +48,24 @@ import (
 // workspaceTimeout is how long a new provider workspace may take to become ready.
 const workspaceTimeout = time.Minute
 
-// retryBackoff is for what goes away by itself, usually within a second: it tries for ten.
+// retryBackoff is for transient errors, which usually last less than a second. It retries for ten seconds.
 var retryBackoff = wait.Backoff{Duration: 20 * time.Millisecond, Factor: 2, Steps: 10}
 
-// Options say what to set up.
+// Options configure [Run].
 type Options struct {
-	// Config returns a configuration for a workspace, as a user who may administer the provider workspace.
+	// Config returns a client config for a workspace, as an administrator of the provider workspace.
 	Config func(workspace string) *rest.Config
-	// Workspace is the path of the provider workspace. It is created if its parent allows it.
+	// Workspace is the path of the provider workspace. Run creates the workspace if the user may do so in its parent.
 	Workspace string
 	// HubUser is the hub's kcp user.
 	HubUser string
-	// InventoryGroups may bind the inventory export.
+	// InventoryGroups are the groups that may bind the inventory export.
 	InventoryGroups []string
-	// Report is told of each object and what was done: created, updated or unchanged.
+	// Report is called for each object with the result: created, updated or unchanged.
 	Report func(object, result string)
 }
 
-// Scheme knows all the kinds that are set up here.
+// Scheme returns a scheme with all kinds that this package reads or writes.
 func Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -77,7 +77,7 @@ func Scheme() *runtime.Scheme {
 	return scheme
 }
 
-// Run sets up the provider workspace.
+// Run prepares the provider workspace.
 func Run(ctx context.Context, options Options) error {
 	if err := ensureWorkspace(ctx, options); err != nil {
 		return err
@@ -141,7 +141,7 @@ type bootstrapper struct {
 	client client.Client
 }
 
-// createOrUpdate creates the object, or updates it if mutate changes it.
+// createOrUpdate creates the object, or updates it if mutate changes it. It retries transient errors.
 func createOrUpdate[T client.Object](ctx context.Context, s *bootstrapper, kind string, object T, mutate func(T)) error {
 	var result controllerutil.OperationResult
 	var last error
@@ -163,19 +163,19 @@ func createOrUpdate[T client.Object](ctx context.Context, s *bootstrapper, kind 
 	return nil
 }
 
-// isTransient tells whether an error goes away by itself: kcp's controllers write to new objects at once, and a new workspace
-// is called ready a moment before it serves all its APIs.
+// isTransient reports whether an error goes away by itself: kcp's controllers write to new objects at once, and a new
+// workspace becomes ready a moment before it serves all its APIs.
 func isTransient(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || meta.IsNoMatchError(err) || isExportNotVisibleYet(err)
 }
 
-// isExportNotVisibleYet tells whether kcp refuses a workspace type because its admission does not see the exports yet that were
-// made a moment ago.
+// isExportNotVisibleYet reports whether kcp rejected a workspace type because its admission does not have the new exports
+// in its cache yet.
 func isExportNotVisibleYet(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "no permission to bind to export")
 }
 
-// describeError tells what may not be done, and who may.
+// describeError wraps an error with the failed operation and, for a missing permission, with who may perform it.
 func describeError(err error, verb, what, workspace string) error {
 	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 		return fmt.Errorf("this user may not %s %s %s; use the kubeconfig of an administrator of that workspace: %w", verb, what, workspace, err)
@@ -183,7 +183,7 @@ func describeError(err error, verb, what, workspace string) error {
 	return fmt.Errorf("cannot %s %s %s: %w", verb, what, workspace, err)
 }
 
-// ensureSchemas creates the schemas of our own kinds. They are immutable; another content has another name.
+// ensureSchemas creates the schemas of our own kinds. They are immutable: a schema with another content has another name.
 func (s *bootstrapper) ensureSchemas(ctx context.Context) error {
 	for _, schema := range append(schemas.InventorySchemas(), schemas.MailboxSchemas()...) {
 		result := controllerutil.OperationResultCreated
@@ -249,7 +249,7 @@ func addPermissionClaim(spec *apisv1alpha2.APIExportSpec, resource string) {
 	})
 }
 
-// appendIfMissing returns the items with one that must be among them.
+// appendIfMissing returns the items, with the item appended unless it is among them.
 func appendIfMissing[T comparable](items []T, item T) []T {
 	if slices.Contains(items, item) {
 		return items
@@ -257,7 +257,7 @@ func appendIfMissing[T comparable](items []T, item T) []T {
 	return append(items, item)
 }
 
-// ensureHashKey creates the key once. It is never changed: all marks would be taken for outdated.
+// ensureHashKey creates the key once and never changes it: with another key, all marks would look outdated.
 func (s *bootstrapper) ensureHashKey(ctx context.Context) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: HashKeyNamespace, Name: HashKeySecret}}
 	var failed error
@@ -272,7 +272,7 @@ func (s *bootstrapper) ensureHashKey(ctx context.Context) error {
 	return errors.Join(err, failed)
 }
 
-// ensureLedgerNamespace makes the namespace in which the hub remembers its SyncTargets.
+// ensureLedgerNamespace creates the namespace of the ledger, in which the hub stores the state of its SyncTargets.
 func (s *bootstrapper) ensureLedgerNamespace(ctx context.Context) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ledger.Namespace}}
 	return createOrUpdate(ctx, s, "Namespace", namespace, func(*corev1.Namespace) {})

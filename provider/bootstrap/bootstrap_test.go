@@ -68,7 +68,7 @@ func TestRunIsIdempotent(t *testing.T) {
 	g.Expect(provider.state(t)).To(Equal(before))
 }
 
-// state returns what the set-up makes, as it is now, without what kcp adds to it in its own time.
+// state returns the present objects of the set-up, without the fields that kcp adds asynchronously.
 func (p provider) state(t *testing.T) map[string]any {
 	t.Helper()
 	state := map[string]any{}
@@ -102,7 +102,7 @@ func (p provider) read(t *testing.T, object client.Object, key types.NamespacedN
 	}
 }
 
-// change reads an object, changes and writes it, until nobody else does so at the same time.
+// change gets an object, mutates and updates it, and retries conflicts.
 func (p provider) change(t *testing.T, object client.Object, key types.NamespacedName, mutate func()) {
 	t.Helper()
 	eventually(t, func(g Gomega) {
@@ -112,7 +112,7 @@ func (p provider) change(t *testing.T, object client.Object, key types.Namespace
 	})
 }
 
-// The hub adds published resources to the mailbox export, and operators may add to all.
+// The hub adds published resources to the mailbox export, and operators may add to all objects; Run keeps the additions.
 func TestRunTakesNothingAway(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -148,7 +148,7 @@ metadata: {name: other}
 	for _, name := range []string{bootstrap.InventoryExport, bootstrap.MailboxExport} {
 		provider.change(t, export, named(name), func() {
 			export.Spec.Resources = append([]apisv1alpha2.ResourceSchema{widgets}, export.Spec.Resources...)
-			// What others add stays, what is ours and lost comes back.
+			// Additions of others stay, and missing entries of ours are restored.
 			lost := slices.IndexFunc(export.Spec.PermissionClaims, func(claim apisv1alpha2.PermissionClaim) bool { return claim.Resource == "events" })
 			g.Expect(lost).To(BeNumerically(">=", 0))
 			export.Spec.PermissionClaims[lost] = configMaps
@@ -208,7 +208,7 @@ metadata: {name: other}
 	}
 }
 
-// A newer hub brings its schemas under other names; the export then serves those.
+// A newer hub brings its schemas under other names, and the export then serves those.
 func TestRunReplacesItsOwnSchemas(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -239,7 +239,7 @@ func TestRunReplacesItsOwnSchemas(t *testing.T) {
 	g.Expect(schemaInUse()).To(Equal(current))
 }
 
-// An administrator of the provider workspace alone needs no rights in its parent, once there is the workspace.
+// An administrator of an existing provider workspace needs no rights in its parent.
 func TestRunAsAdministratorOfTheWorkspaceAlone(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -270,7 +270,7 @@ func TestRunWithoutRights(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			provider := tt.provider(t)
-			// kcp needs a moment until it knows of the rights that the hub has in its own workspace.
+			// The hub's rights in its own workspace take a moment to take effect in kcp.
 			eventually(t, func(g Gomega) {
 				_, err := provider.run(t, provider.HubConfig)
 				g.Expect(err).To(MatchError(HavePrefix("this user may not ")))

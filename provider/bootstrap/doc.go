@@ -14,9 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package bootstrap sets up the provider workspace: the two exports with the schemas of our own kinds, the workspace type
-// of mailboxes, the rights of the hub's user, and the key of the hashes in marks. It is what `synchub init` runs.
+// Package bootstrap prepares the provider workspace for a hub: the two exports with the schemas of our own kinds, the
+// workspace type of mailboxes, the RBAC of the hub's user, and the key of the hashes in marks. `synchub init` calls [Run].
+// The hub calls [ReadIdentity] at its start.
 //
-// It is idempotent, and it adds to what others put there but takes nothing away: the hub itself adds the published
-// resources to the mailbox export later.
+// Run is idempotent. It adds to existing objects and removes nothing: the hub itself later adds the published resources to
+// the mailbox export.
 package bootstrap

@@ -28,7 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Identity is what makes a hub the one it is, whichever replica runs.
+// Identity identifies a hub, independent of the replica that runs.
 type Identity struct {
 	// HubUID is the UID of the provider workspace's LogicalCluster.
 	HubUID types.UID
@@ -57,7 +57,8 @@ func ReadIdentity(ctx context.Context, config *rest.Config, workspace string) (I
 	return Identity{HubUID: logicalCluster.UID, HashKey: key}, nil
 }
 
-// readError tells an unprepared workspace, which answers Forbidden or NotFound, from a kcp that does not answer the hub.
+// readError distinguishes an unprepared workspace, which answers Forbidden or NotFound, from a kcp that does not answer the
+// hub.
 func readError(workspace string, err error) error {
 	switch {
 	case apierrors.IsUnauthorized(err):

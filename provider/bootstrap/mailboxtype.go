@@ -29,12 +29,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// universalType is kcp's type of workspaces that users work in: it binds kcp's tenancy and topology APIs, and allows any children.
+// universalType is kcp's workspace type for users: it binds kcp's tenancy and topology APIs, and allows any children.
 var universalType = tenancyv1alpha1.WorkspaceTypeReference{Name: "universal", Path: "root"}
 
-// ensureWorkspaceType makes every mailbox bind the mailbox export, with all its claims accepted now and later. A mailbox that is
-// universal as well costs kcp some 40 % more, so it is that only where the provider workspace allows no other. No mailbox has
-// workspaces below it, whichever APIs its users bind: also one that was made when the type allowed them.
+// ensureWorkspaceType creates the workspace type by which every mailbox binds the mailbox export and accepts all claims,
+// now and later. A mailbox of a type that extends universal costs kcp some 40 % more. The type therefore extends universal
+// only if the provider workspace restricts the types of its children. No mailbox can have child workspaces, whichever APIs
+// its users bind; that includes mailboxes from a time when the type allowed children.
 func (s *bootstrapper) ensureWorkspaceType(ctx context.Context) error {
 	extends, err := s.restrictsChildTypes(ctx)
 	if err != nil {
@@ -55,8 +56,8 @@ func (s *bootstrapper) ensureWorkspaceType(ctx context.Context) error {
 	})
 }
 
-// restrictsChildTypes tells whether the provider workspace is of a type that allows only some types of children, as kcp's organization
-// does with universal ones. A type that this user may not read may be such a type.
+// restrictsChildTypes reports whether the type of the provider workspace restricts the types of children, as kcp's type
+// organization does. A type that this user cannot read counts as such a type.
 func (s *bootstrapper) restrictsChildTypes(ctx context.Context) (bool, error) {
 	var self corev1alpha1.LogicalCluster
 	if err := s.client.Get(ctx, types.NamespacedName{Name: corev1alpha1.LogicalClusterName}, &self); err != nil {
@@ -87,7 +88,7 @@ func (s *bootstrapper) restrictsChildTypes(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// getWorkspaceType reads a type by the path of its workspace and its name.
+// getWorkspaceType reads a type, given as the path of its workspace and its name.
 func (s *bootstrapper) getWorkspaceType(ctx context.Context, pathAndName string) (*tenancyv1alpha1.WorkspaceType, error) {
 	workspace, name := logicalcluster.NewPath(pathAndName).Split()
 	reader, err := client.New(s.Config(workspace.String()), client.Options{Scheme: Scheme()})

@@ -32,8 +32,8 @@ import (
 
 var universal = tenancyv1alpha1.WorkspaceTypeReference{Name: "universal", Path: "root"}
 
-// A mailbox is no more than its provider workspace asks for, and has no children: neither a new one, nor one that was made when the
-// type still extended kcp's universal one, which goes on as before.
+// A mailbox extends universal only if its provider workspace demands it, and has no children. The latter also holds for a
+// mailbox from a time when the type still extended universal, and which otherwise works as before.
 func TestMailboxesAreLean(t *testing.T) {
 	t.Parallel()
 	for parentType, extends := range map[string][]tenancyv1alpha1.WorkspaceTypeReference{
@@ -53,7 +53,7 @@ func TestMailboxesAreLean(t *testing.T) {
 				workspaceType.Spec.LimitAllowedChildren = nil
 			})
 			old := provider.mailbox(t, "old")
-			// What kcp has of the type may be older still.
+			// kcp's cache of the type may be older still.
 			eventually(t, func(g Gomega) { g.Expect(old.makesChild(t)).To(Succeed()) })
 
 			report, err := provider.run(t, provider.Config)
@@ -70,7 +70,7 @@ func TestMailboxesAreLean(t *testing.T) {
 			fresh := provider.mailbox(t, "fresh")
 			g.Expect(fresh.bindings(t)).To(HaveLen(1 + 2*len(extends)))
 			if extends == nil {
-				// Everybody may bind them.
+				// Any user may bind these APIs.
 				g.Expect(framework.Apply(t.Context(), framework.InWorkspace(provider.HubConfig, fresh.path), `
 apiVersion: apis.kcp.io/v1alpha2
 kind: APIBinding
@@ -97,7 +97,7 @@ spec: {reference: {export: {path: root, name: tenancy.kcp.io}}}
 	}
 }
 
-// mailbox is a workspace that the hub's user has made, and is the administrator of.
+// mailbox is a workspace that the hub's user created and administers.
 type mailbox struct {
 	provider
 
@@ -106,7 +106,7 @@ type mailbox struct {
 
 func (p provider) mailbox(t *testing.T, name string) mailbox {
 	t.Helper()
-	// kcp needs a moment until it knows of the hub's rights, and of the type.
+	// The hub's rights and the type take a moment to take effect in kcp.
 	eventually(t, func(g Gomega) {
 		_, err := framework.CreateWorkspace(t.Context(), p.HubConfig, p.path, name, p.path+":"+bootstrap.WorkspaceType)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -114,7 +114,7 @@ func (p provider) mailbox(t *testing.T, name string) mailbox {
 	return mailbox{p, name, p.path + ":" + name}
 }
 
-// makesChild tells what kcp says to a workspace below the mailbox. It is not made.
+// makesChild returns kcp's answer to a dry run that creates a workspace below the mailbox.
 func (m mailbox) makesChild(t *testing.T) error {
 	t.Helper()
 	child := &tenancyv1alpha1.Workspace{ObjectMeta: metav1.ObjectMeta{Name: "child"}, Spec: tenancyv1alpha1.WorkspaceSpec{Type: &universal}}

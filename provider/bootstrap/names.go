@@ -17,20 +17,21 @@ limitations under the License.
 package bootstrap
 
 const (
-	// InventoryExport is the export that inventory workspaces bind: SyncTargets.
+	// InventoryExport is the export that inventory workspaces bind. It has the SyncTargets.
 	InventoryExport = "edge.kubestellar.io"
-	// MailboxExport is the export that mailboxes bind: configs and every published API.
+	// MailboxExport is the export that mailboxes bind. It has the configs and every published API.
 	MailboxExport = "mailbox.edge.kubestellar.io"
 	// WorkspaceType is the type of mailbox workspaces.
 	WorkspaceType = "mailbox"
-	// HashKeySecret and HashKeyNamespace are where the key of the hashes in marks is; HashKey is its key in the Secret.
+	// HashKeySecret and HashKeyNamespace name the Secret with the key of the hashes in marks; HashKey is the key in the
+	// Secret's data.
 	HashKeySecret    = "synchub-hash-key" //nolint:gosec // the name of a Secret is no secret
 	HashKeyNamespace = "default"
 	HashKey          = "key"
-	// hubRole is the ClusterRole, and the name of its bindings, that gives the hub's user its rights.
+	// hubRole is the name of the ClusterRole of the hub's user, and of its bindings.
 	hubRole = "synchub:hub"
-	// inventoryRole allows to bind the inventory export.
+	// inventoryRole is the ClusterRole that allows binding the inventory export.
 	inventoryRole = "synchub:inventory"
-	// accessRole is kcp's own role for entering a workspace.
+	// accessRole is kcp's own role for access to a workspace.
 	accessRole = "system:kcp:workspace:access"
 )

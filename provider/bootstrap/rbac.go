@@ -25,8 +25,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
-// hubPolicyRules are what the hub needs in the provider workspace. In mailboxes and inventory workspaces it works
-// through the virtual workspaces of the exports, by apiexports/content.
+// hubPolicyRules returns the rules for the hub in the provider workspace. In mailboxes and inventory workspaces the hub
+// uses the virtual workspaces of the exports, by the rule on apiexports/content.
 func hubPolicyRules() []rbacv1.PolicyRule {
 	exports := []string{InventoryExport, MailboxExport}
 	return []rbacv1.PolicyRule{
@@ -59,7 +59,7 @@ func (s *bootstrapper) ensureHubRBAC(ctx context.Context) error {
 	return s.ensureClusterRoleBinding(ctx, hubRole+"-access", accessRole, user)
 }
 
-// ensureLedgerRBAC lets the hub, and nobody else, write down what it must remember.
+// ensureLedgerRBAC lets the hub's user read and write the ledger.
 func (s *bootstrapper) ensureLedgerRBAC(ctx context.Context, user rbacv1.Subject) error {
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: ledger.Namespace, Name: hubRole}}
 	err := createOrUpdate(ctx, s, "Role", role, func(role *rbacv1.Role) {

@@ -43,10 +43,10 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
 
-// permission is something that a user may do, or may not.
+// permission is a set of verbs on a resource that a user may or may not have.
 type permission struct{ verbs, group, resource, name string }
 
-// Each of these is used somewhere in the hub.
+// The hub uses each of these permissions.
 var granted = []permission{
 	{"get list watch", "apis.kcp.io", "apiexports", ""},
 	{"get update patch bind", "apis.kcp.io", "apiexports", bootstrap.InventoryExport},
@@ -97,7 +97,7 @@ func TestHubMayDoWhatItNeedsAndNoMore(t *testing.T) {
 		}
 		return answer.Status.Allowed, nil
 	}
-	// kcp needs a moment until it knows of new rights.
+	// New RBAC takes a moment to take effect in kcp.
 	eventually(t, func(g Gomega) {
 		for _, question := range accessReviewsFor(granted) {
 			g.Expect(may(question)).To(BeTrue(), "%+v", question)
@@ -118,12 +118,12 @@ func accessReviewsFor(rights []permission) (all []authorizationv1.ResourceAttrib
 	return all
 }
 
-// Operators of the groups may bind the inventory export in workspaces of theirs, and nothing else of the hub's.
+// Members of the inventory groups may bind the inventory export in their workspaces, and nothing else of the hub's.
 func TestInventoryGroupsMayBind(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	ctx := t.Context()
-	// The only user of this kcp beside the administrator is an operator here, and not the hub.
+	// The only user of this kcp beside the administrator is an operator here, not the hub.
 	provider := newProvider(t, "inventories")
 	provider.hubUser = "another"
 	provider.bootstrapped(t)
@@ -146,7 +146,7 @@ func TestInventoryGroupsMayBind(t *testing.T) {
 	g.Expect(bind(bootstrap.MailboxExport)).To(MatchError(ContainSubstring("no permission to bind")))
 }
 
-// adminBindingsFor is a manifest that makes a user an administrator of a workspace.
+// adminBindingsFor returns a manifest that makes a user an administrator of a workspace.
 func adminBindingsFor(user string) string {
 	binding := `
 apiVersion: rbac.authorization.k8s.io/v1
@@ -158,7 +158,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %s}]
 	return fmt.Sprintf(binding+"---"+binding, "admin", "cluster-admin", user, "access", "system:kcp:workspace:access", user)
 }
 
-// The hub's user makes a mailbox and works in it through the virtual workspace, as the hub does.
+// The hub's user creates a mailbox and uses it through the virtual workspace, as the hub does.
 func TestMailboxOfTheHubBecomesReady(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -176,7 +176,7 @@ func TestMailboxOfTheHubBecomesReady(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 	})
 
-	// kcp notes who made it, which is how the hub knows its own mailboxes.
+	// kcp records the owner, by which the hub recognizes its own mailboxes.
 	self, err := kcp.WhoAmI(ctx, framework.InWorkspace(provider.HubConfig, provider.path))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(self.Username).To(Equal(provider.hubUser))
@@ -209,7 +209,7 @@ func TestMailboxOfTheHubBecomesReady(t *testing.T) {
 	}
 	expectClaims(export)
 
-	// Through the virtual workspace the hub sees the mailbox, and writes to what it claims.
+	// Through the virtual workspace the hub can list the mailbox and write to claimed resources.
 	endpoint := endpointOf(t, provider)
 	wildcard := &rest.Config{Host: endpoint + "/clusters/*", BearerToken: provider.HubConfig.BearerToken, TLSClientConfig: provider.HubConfig.TLSClientConfig}
 	eventually(t, func(g Gomega) {
@@ -239,7 +239,7 @@ func TestMailboxOfTheHubBecomesReady(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(inMailbox.Get(ctx, named("made-by-the-hub"), &corev1.Namespace{})).To(Succeed())
 
-	// A claim that the hub adds later is accepted by mailboxes that are there already, and used at once.
+	// Existing mailboxes accept a claim that the hub adds later, and the hub can use it at once.
 	eventually(t, func(g Gomega) {
 		g.Expect(hub.Get(ctx, named(bootstrap.MailboxExport), export)).To(Succeed())
 		export.Spec.PermissionClaims = append(export.Spec.PermissionClaims, apisv1alpha2.PermissionClaim{

@@ -38,7 +38,7 @@ import (
 
 const (
 	startTimeout = 5 * time.Minute
-	// eventuallyTimeout is how long a test waits for what must happen, however busy the machine is.
+	// eventuallyTimeout is the timeout of waits, enough for a busy machine.
 	eventuallyTimeout = 3 * time.Minute
 )
 
@@ -89,7 +89,7 @@ type provider struct {
 	path, hubUser string
 }
 
-// newProvider names a provider workspace that does not exist yet.
+// newProvider returns a provider workspace that does not exist yet.
 func newProvider(t *testing.T, name string) provider {
 	t.Helper()
 	kcp, err := shared.start()
@@ -99,7 +99,7 @@ func newProvider(t *testing.T, name string) provider {
 	return provider{kcp, "root:" + name, servers.HubUser}
 }
 
-// create makes the workspace, empty.
+// create creates the workspace, empty.
 func (p provider) create(t *testing.T) provider {
 	t.Helper()
 	colon := strings.LastIndex(p.path, ":")
@@ -109,7 +109,7 @@ func (p provider) create(t *testing.T) provider {
 	return p
 }
 
-// bootstrapped runs the set-up as the administrator.
+// bootstrapped calls Run as the administrator.
 func (p provider) bootstrapped(t *testing.T, groups ...string) provider {
 	t.Helper()
 	if _, err := p.run(t, p.Config, groups...); err != nil {
@@ -118,7 +118,7 @@ func (p provider) bootstrapped(t *testing.T, groups ...string) provider {
 	return p
 }
 
-// run runs the set-up as a user and returns what was reported, by object.
+// run calls Run as a user and returns the reported results by object.
 func (p provider) run(t *testing.T, user *rest.Config, groups ...string) (report map[string]string, err error) {
 	t.Helper()
 	report = map[string]string{}
@@ -158,7 +158,7 @@ func (p provider) client(t *testing.T, user *rest.Config, workspace string) clie
 	return made
 }
 
-// eventually waits with the package's patience.
+// eventually waits for at most eventuallyTimeout.
 func eventually(t *testing.T, what func(g Gomega)) {
 	t.Helper()
 	NewWithT(t).Eventually(what).WithContext(t.Context()).WithTimeout(eventuallyTimeout).WithPolling(50 * time.Millisecond).Should(Succeed())

@@ -14,9 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package fastjson makes dynamic clients that decode what a server sends only once.
+// Package fastjson provides dynamic clients that decode each response only once. [NewDynamicClient] is a replacement for
+// client-go's constructor; the provider packages use it for mailboxes and targets.
 //
-// client-go's own read all that comes for its kind first, then to see that it is JSON, and only then for the object: most of what
-// a write cost the hub was to decode the answer, and most of what an event cost was to decode it. What a watch sends they read three
-// times more: to see where an event ends, and twice for what is around the object.
+// client-go's dynamic client reads all data first for the kind, then to check that it is JSON, and only then for the
+// object. Decoding the response was most of the hub's cost of a write, and most of its cost of an event. client-go reads
+// watch events three more times: to find the end of the event, and twice for the envelope.
 package fastjson

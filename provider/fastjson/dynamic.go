@@ -27,12 +27,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// NewDynamicClient is [dynamic.NewForConfigAndClient] for a client that decodes once.
+// NewDynamicClient is [dynamic.NewForConfigAndClient] for a client that decodes each response only once.
 func NewDynamicClient(config *rest.Config, client *http.Client) (dynamic.Interface, error) {
 	config = dynamic.ConfigFor(config)
 	config.NegotiatedSerializer = withFastDecoders(config.NegotiatedSerializer)
 	config.GroupVersion = nil
-	// The client writes each path itself.
+	// The dynamic client sets the whole path of each request.
 	config.APIPath = "/unused"
 	direct, err := rest.UnversionedRESTClientForConfigAndClient(config, client)
 	if err != nil {
@@ -47,10 +47,10 @@ type negotiatedSerializer struct {
 	mediaTypes []runtime.SerializerInfo
 }
 
-// SupportedMediaTypes is asked by each request.
+// SupportedMediaTypes returns the cached media types. The client calls it for each request.
 func (n negotiatedSerializer) SupportedMediaTypes() []runtime.SerializerInfo { return n.mediaTypes }
 
-// withFastDecoders returns the same with another decoder of JSON.
+// withFastDecoders returns the serializer with fast decoders for JSON and its watch streams.
 func withFastDecoders(serializer runtime.NegotiatedSerializer) runtime.NegotiatedSerializer {
 	types := slices.Clone(serializer.SupportedMediaTypes())
 	for i := range types {
@@ -64,10 +64,11 @@ func withFastDecoders(serializer runtime.NegotiatedSerializer) runtime.Negotiate
 	return negotiatedSerializer{serializer, types}
 }
 
-// fastSerializer decodes objects and lists by itself, and leaves all else, and what is wrong, to the serializer that it stands for.
+// fastSerializer decodes objects and lists. It passes all other data, and data that it cannot decode, to the wrapped
+// serializer.
 type fastSerializer struct{ runtime.Serializer }
 
-// Decode decodes an object. Into is nil for what a watch tells, and for answers that may be errors.
+// Decode decodes an object. into is nil for objects in watch events, and for responses that may be errors.
 func (o fastSerializer) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	object := into
 	if into == nil {

@@ -32,7 +32,7 @@ import (
 	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
-// defaultSerializer is how the dynamic client decodes JSON.
+// defaultSerializer returns the JSON serializer of the dynamic client.
 func defaultSerializer(tb testing.TB) runtime.Serializer {
 	tb.Helper()
 	for _, info := range dynamic.ConfigFor(&rest.Config{}).NegotiatedSerializer.SupportedMediaTypes() {
@@ -44,7 +44,7 @@ func defaultSerializer(tb testing.TB) runtime.Serializer {
 	return nil
 }
 
-// Whatever comes is decoded as the dynamic client decodes it, and refused if that refuses it.
+// Any data is decoded as the dynamic client decodes it, and refused if the dynamic client refuses it.
 func FuzzDecode(f *testing.F) {
 	for _, kind := range fixtures.All() {
 		text, err := kind.TargetObject(f, "hub", kind.MailboxObject(f)).MarshalJSON()
@@ -83,7 +83,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// The media types are asked for by all requests at once, and are what they were at first: the usual ones are nobody's to change.
+// Requests read the media types concurrently. They never change, and the default ones are not modified.
 func TestMediaTypes(t *testing.T) {
 	usual := dynamic.ConfigFor(&rest.Config{}).NegotiatedSerializer
 	before := slices.Clone(usual.SupportedMediaTypes())

@@ -27,17 +27,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// readBufferSize is how much of a watch is read at once, in bytes. Each watch has a buffer of that size, also while it is quiet.
+// readBufferSize is the size of the read buffer of a watch, in bytes. Each watch keeps its buffer, even while it is idle.
 const readBufferSize = 4 << 10
 
-// whitespace is what may stand between two values of JSON.
+// whitespace are the characters that JSON allows between two values.
 const whitespace = " \t\r\n"
 
-// framer cuts what a watch sends into events.
+// framer splits the stream of a watch into events.
 type framer struct{ runtime.Framer }
 
-// NewFrameReader returns a reader of which each read returns one event, or as much of it as there is room for with
-// [io.ErrShortBuffer].
+// NewFrameReader returns a reader that returns one event per Read. If the buffer is too small, Read returns a part of the
+// event with [io.ErrShortBuffer].
 func (framer) NewFrameReader(stream io.ReadCloser) io.ReadCloser {
 	reader := &frameReader{Closer: stream, buffered: bufio.NewReaderSize(stream, readBufferSize), limiter: unlimited{}}
 	if bounded, ok := stream.(eventLimiterSource); ok {
@@ -46,16 +46,17 @@ func (framer) NewFrameReader(stream io.ReadCloser) io.ReadCloser {
 	return reader
 }
 
-// eventLimiterSource is a stream that bounds its events unless its reader says that it does.
+// eventLimiterSource is a stream that limits the size of events itself, unless a frame reader takes its limiter.
 type eventLimiterSource interface {
 	TakeEventLimiter() EventLimiter
 }
 
-// EventLimiter is told of events that are longer than [LargeThreshold].
+// EventLimiter limits events that are longer than [LargeThreshold].
 type EventLimiter interface {
-	// CheckEvent is told how long an event is so far, how many values it has, and whether it ends there. With an error nothing more is read.
+	// CheckEvent receives the bytes and values of an event so far, and whether the event has ended. After an error the
+	// reader stops.
 	CheckEvent(size, values int64, ended bool) error
-	// EventDecoded is called when more is to be read after such an event has ended.
+	// EventDecoded is called before the next event is read after a large one.
 	EventDecoded()
 }
 
@@ -64,20 +65,21 @@ type unlimited struct{}
 func (unlimited) CheckEvent(int64, int64, bool) error { return nil }
 func (unlimited) EventDecoded()                       {}
 
-// frameReader reads one JSON object after the other. It looks only where each ends, since whoever decodes it sees what is wrong in it.
+// frameReader reads one JSON object after the other. It only finds the end of each object; the decoder finds syntax errors.
 type frameReader struct {
 	io.Closer
 	buffered *bufio.Reader
-	// scanner is how far the object that was begun has been followed.
+	// scanner is the state within the present object.
 	scanner ObjectScanner
-	// length is how long it is so far, and values how many values were counted of a long one.
+	// length is the number of bytes of the present object so far. values is the number of its values, counted only above
+	// LargeThreshold.
 	length, values int64
 	limiter        EventLimiter
-	// lastWasLarge is true if the last object was a long one.
+	// lastWasLarge is true if the last object was longer than LargeThreshold.
 	lastWasLarge bool
 }
 
-// Read reads an object, or the next part of one that is longer than there is room for.
+// Read reads an object, or the next part of an object that does not fit into the buffer.
 func (f *frameReader) Read(into []byte) (read int, err error) {
 	if f.scanner == (ObjectScanner{}) {
 		if f.lastWasLarge {
@@ -95,7 +97,7 @@ func (f *frameReader) Read(into []byte) (read int, err error) {
 			}
 			return 0, err
 		}
-		// What is buffered can be had without an error.
+		// Peeking at buffered bytes never fails.
 		ahead, _ := f.buffered.Peek(min(f.buffered.Buffered(), len(into)-read))
 		before := f.scanner.StringScanner
 		length, ended := f.scanner.Scan(ahead)
@@ -136,13 +138,13 @@ func (f *frameReader) skipToObject() error {
 	}
 }
 
-// LargeThreshold is how long a text may be without its values being counted: short ones cannot have many.
+// LargeThreshold is the size in bytes up to which the values of a text need not be counted: short texts cannot have many.
 const LargeThreshold = 64 << 10
 
-// StringScanner tells whether a place in a JSON text is in a string. It begins where the text does.
+// StringScanner tracks whether a position in a JSON text is inside a string. Its zero value is the start of the text.
 type StringScanner struct{ quoted, escaped bool }
 
-// Skip goes through the next part of the text.
+// Skip advances over the next part of the text.
 func (s *StringScanner) Skip(text []byte) {
 	for len(text) > 0 {
 		if s.escaped {
@@ -157,8 +159,8 @@ func (s *StringScanner) Skip(text []byte) {
 	}
 }
 
-// CountValues goes through the next part of the text, and returns at least how many fields and items it has. What is in strings
-// does not count: it is not decoded into more than itself.
+// CountValues advances over the next part of the text, and returns a lower bound of the number of its fields and items.
+// Characters in strings do not count, since a string is decoded into one value.
 func (s *StringScanner) CountValues(text []byte) (values int64) {
 	for _, c := range text {
 		switch {
@@ -176,13 +178,14 @@ func (s *StringScanner) CountValues(text []byte) (values int64) {
 	return values
 }
 
-// ObjectScanner tells where an object of JSON ends. It begins with the object's first brace.
+// ObjectScanner finds the end of a JSON object. It starts at the object's first brace.
 type ObjectScanner struct {
 	StringScanner
 	depth int
 }
 
-// Scan goes through the next part of a text, and returns how much of it belongs to the object, and whether that ends there.
+// Scan advances over the next part of a text. It returns how many bytes belong to the object, and whether the object has
+// ended.
 func (e *ObjectScanner) Scan(text []byte) (length int, ended bool) {
 	for i, c := range text {
 		switch {

@@ -30,8 +30,8 @@ import (
 	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
-// readFrame reads one frame, with room for so many bytes at first and twice as many each time that was too little, as who reads a
-// watch does.
+// readFrame reads one frame into a buffer of the given size, which doubles each time that it is too small, as client-go
+// reads a watch.
 func readFrame(from io.Reader, room int) (frame []byte, err error) {
 	for ; ; room *= 2 {
 		part := make([]byte, room)
@@ -43,8 +43,8 @@ func readFrame(from io.Reader, room int) (frame []byte, err error) {
 	}
 }
 
-// A stream is cut where the usual framer cuts it, whatever comes in what parts. What that refuses is refused as well, or left to
-// whoever decodes it; and so is what is no object, which no event is.
+// A stream is split where the default framer splits it, however it is divided into reads. Input that the default framer
+// refuses is refused too, or left to the decoder. Values other than objects are refused, since no event is one.
 func FuzzFrames(f *testing.F) {
 	for _, text := range []string{
 		`{"a":1}` + "\n" + `{"b":"}{"}` + "\n", ` {} {"a":{"b":{}}}{"c":[{}, {}]}`, "{\n  \"a\": {\n  }\n}\r\n\t{}", `{"a":"\"}\\"}{"b":"\\\\"}`,
@@ -79,7 +79,7 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// An event may be longer than there is room for, and than what is read ahead.
+// An event may be longer than the buffer of the caller and than the read buffer.
 func TestFramesOfAnySize(t *testing.T) {
 	var events []string
 	for size := 1; size <= 4*readBufferSize; size *= 4 {
@@ -98,7 +98,7 @@ func TestFramesOfAnySize(t *testing.T) {
 	}
 }
 
-// A watch that breaks off is told from one that ends.
+// A broken watch differs from one that ends.
 func TestFramesEnd(t *testing.T) {
 	broken := errors.New("broken")
 	for name, one := range map[string]struct {
@@ -123,7 +123,7 @@ func TestFramesEnd(t *testing.T) {
 	}
 }
 
-// recordingLimiter notes what a reader tells of events that are not short.
+// recordingLimiter records the calls for large events.
 type recordingLimiter struct {
 	io.ReadCloser
 	calls []string
@@ -141,7 +141,7 @@ func (g *recordingLimiter) CheckEvent(size, values int64, ended bool) error {
 
 func (g *recordingLimiter) EventDecoded() { g.calls = append(g.calls, "decoded") }
 
-// Of long events it is told how they grow, and that they were decoded as soon as more is to be read.
+// The limiter is called while a large event grows, and once more before the next read after the event.
 func TestLargeFramesAreReportedToTheLimiter(t *testing.T) {
 	long := `{"a":"` + strings.Repeat("x", LargeThreshold) + `","b":[1,2,{}]}`
 	stream := &recordingLimiter{ReadCloser: io.NopCloser(strings.NewReader(`{"a":1}` + long + `{}` + long))}
@@ -186,7 +186,7 @@ func BenchmarkFrames(b *testing.B) {
 	}
 }
 
-// endlessReader is a stream that says the same again and again.
+// endlessReader is a stream that repeats a text.
 type endlessReader struct {
 	text []byte
 	sent int

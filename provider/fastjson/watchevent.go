@@ -27,11 +27,12 @@ import (
 
 var watchEventKind = schema.GroupVersionKind{Version: "v1", Kind: "WatchEvent"}
 
-// watchEventSerializer decodes what a watch sends around an object by itself, and leaves all else, and what is wrong, to the serializer
-// that it stands for. That reads the object once more, to see whether the envelope says what it is, which none does.
+// watchEventSerializer decodes the envelope of watch events. It passes all other data, and data that it cannot decode, to
+// the wrapped serializer. That serializer would read the object once more to look for a kind in the envelope, which no API
+// server sends.
 type watchEventSerializer struct{ runtime.Serializer }
 
-// Decode decodes an event. Its object refers to the data, and is read before the next event is.
+// Decode decodes an event. The event's object aliases data, and the caller decodes it before it reads the next event.
 func (e watchEventSerializer) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	event, ok := into.(*metav1.WatchEvent)
 	if !ok || defaults != nil {
@@ -53,7 +54,8 @@ func (e watchEventSerializer) Decode(data []byte, defaults *schema.GroupVersionK
 	return e.Serializer.Decode(data, defaults, into)
 }
 
-// cutWatchEvent finds the type and the object of an event that is written as API servers write it, without reading the object.
+// cutWatchEvent returns the type and the object of an event in the form that API servers write, without decoding the
+// object.
 func cutWatchEvent(data []byte) (kind string, object []byte, ok bool) {
 	data, begins := bytes.CutPrefix(bytes.Trim(data, whitespace), []byte(`{"type":"`))
 	data, ends := bytes.CutSuffix(data, []byte("}"))

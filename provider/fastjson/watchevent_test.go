@@ -34,7 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
-// defaultStreamSerializer is how the dynamic client reads what a watch sends.
+// defaultStreamSerializer returns the stream serializer of the dynamic client.
 func defaultStreamSerializer(tb testing.TB) *runtime.StreamSerializerInfo {
 	tb.Helper()
 	for _, info := range dynamic.ConfigFor(&rest.Config{}).NegotiatedSerializer.SupportedMediaTypes() {
@@ -46,7 +46,7 @@ func defaultStreamSerializer(tb testing.TB) *runtime.StreamSerializerInfo {
 	return nil
 }
 
-// hasUnusualKind tells whether a text has a kind or version only for who does not look at the case of letters.
+// hasUnusualKind reports whether a text has a kind or version only if the case of letters is ignored.
 func hasUnusualKind(text string) bool {
 	var fields map[string]any
 	if json.Unmarshal([]byte(text), &fields) != nil {
@@ -62,7 +62,7 @@ func hasUnusualKind(text string) bool {
 	return false
 }
 
-// Whatever a watch sends is decoded as the dynamic client decodes it, and refused if that refuses it.
+// Any event is decoded as the dynamic client decodes it, and refused if the dynamic client refuses it.
 func FuzzDecodeEvent(f *testing.F) {
 	for _, text := range []string{
 		`{"type": "ADDED", "object": {"apiVersion": "v1", "kind": "ConfigMap", "n": 1}}`, `{"type": "BOOKMARK", "object": {}}`,
@@ -86,7 +86,7 @@ func FuzzDecodeEvent(f *testing.F) {
 		wanted, wantKind, wantErr := plain.Decode([]byte(text), nil, &want)
 		decoded, kind, err := watchEventSerializer{plain}.Decode([]byte(text), nil, &got)
 		if wantErr != nil && err == nil {
-			// The envelope was opened without a look at the object, which is decoded next.
+			// The envelope is decoded without the object, which is decoded next.
 			_, _, err = fastSerializer{object}.Decode(got.Object.Raw, nil, nil)
 		}
 		if (err == nil) != (wantErr == nil) {
@@ -101,7 +101,7 @@ func FuzzDecodeEvent(f *testing.F) {
 	})
 }
 
-// What a watch has told stays as it was when the next event is read into the same memory.
+// A decoded event does not change when the next event is read into the same buffer.
 func TestEventsOutliveTheirText(t *testing.T) {
 	const events = `{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"},"data":{"a":"1"}}}` + "\n" +
 		`{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"two"},"data":{"b":"2"}}}` + "\n"

@@ -32,7 +32,7 @@ func missingObject(resource schema.GroupVersionResource, name string) AbsenceCan
 	return AbsenceCandidate{Resource: resource, Key: key(name), Missing: true}
 }
 
-// setVerified delivers the verdict that the suspects are gone.
+// setVerified delivers the result that the candidates are absent.
 func setVerified(p *absenceVerifier, proven ...AbsenceCandidate) {
 	p.applyResult(here, passResult{verified: proven})
 }

@@ -130,7 +130,7 @@ func (p *absenceVerifier) verifyMissing(ctx context.Context, bound *boundMailbox
 var errNoCache = errors.New("there is no cache of it")
 
 // verifyByCache decides by the cache. That may hold what is suspected to be gone: it may have come back while the suspicion was
-// on its way, and was then absolved of nothing.
+// on its way, and was then cleared of nothing.
 func (p *absenceVerifier) verifyByCache(mailbox logicalcluster.Name, candidates []AbsenceCandidate) (result passResult, err error) {
 	for _, candidate := range candidates {
 		_, state := p.mailboxes.Get(candidate.Resource, mailbox, candidate.Key)
@@ -190,7 +190,7 @@ func (p *absenceVerifier) isCached(mailbox logicalcluster.Name, candidate Absenc
 // errCacheBehind means that a cache does not hold yet what there is.
 var errCacheBehind = errors.New("the cache does not hold all of it yet")
 
-// verifiedWithoutList is the verdict on those suspects only that need no list.
+// verifiedWithoutList decides about those candidates that need no list.
 func verifiedWithoutList(candidates []AbsenceCandidate) (result passResult) {
 	for _, candidate := range candidates {
 		if !candidate.Missing {

@@ -184,7 +184,7 @@ func TestIsMassDeletion(t *testing.T) {
 	})
 }
 
-// A suspicion that reaches the prover after its object has come back must not be confirmed by a cache that holds it.
+// A candidate that reaches the verifier after its object has come back must not be confirmed by a cache that holds it.
 func TestAVerifiedCacheIsNotListedAgain(t *testing.T) {
 	g := NewWithT(t)
 	mailboxes, _ := newMailboxes(configMaps)

@@ -120,7 +120,7 @@ func (p *absenceVerifier) forgetMailbox(mailbox logicalcluster.Name) {
 	switch {
 	case !ok:
 	case state.running:
-		// The run ends when it finds nothing pending, and then drops a docket without a binding.
+		// The run ends when nothing is pending, and drops a state without a binding.
 		state.bindingVersion, state.massBindingVersion, state.rebound, state.hiddenObjects = "", "", false, HiddenObjects{}
 		clear(state.pending)
 		clear(state.verified)

@@ -119,7 +119,7 @@ func (w *wildcardInformer) toCachedObject(object *unstructured.Unstructured) *ca
 	return made
 }
 
-// addListedIdentity counts one more identity that comes with a list, and closes the mailbox if its identities take too much.
+// addListedIdentity counts one more identity of a list, and evicts the mailbox if its identities take too much.
 func (w *wildcardInformer) addListedIdentity(mailbox logicalcluster.Name, usage *usage, size int64) {
 	pending := w.initialList.pending[mailbox]
 	if limits := w.limits(mailbox); limits.Bytes > 0 && usage.totalIdentityBytes()+pending.identityBytes+size > limits.Bytes {

@@ -33,7 +33,7 @@ limitations under the License.
 // watch's event and a change of configs cannot overtake each other. What becomes needed is fetched by a review of the
 // mailbox. An object of which little is held is Present all the same: nothing is concluded from it.
 //
-// All mailboxes together take no more than a total. While they want more, none is held more of than a common level, so that the
+// All mailboxes together take no more than a total. While they want more, none is held more of than a fair share, so that the
 // largest are cut first; it is set every few seconds, not for each event. A mailbox of which even the identities are too much is
 // closed: nothing of it is held, and all of it is Unknown.
 //

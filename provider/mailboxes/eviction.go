@@ -69,7 +69,7 @@ func isPlaceholder(entry any) bool {
 	return ok && one.isPlaceholder
 }
 
-// evictionState is since when a mailbox is closed, and until when.
+// evictionState is since when a mailbox is evicted, and until when.
 type evictionState struct {
 	// objects are how many it had at least, wanted is how many bytes those would take if others took nothing, and allowed how many
 	// they might.
@@ -97,7 +97,7 @@ func (c *evictionState) recordFailure(now time.Time) {
 	c.failures, c.lastFailure = c.failures+1, now
 }
 
-// markEvicted notes why the mailbox is closed, and returns how many objects it had at least, of which so many come. It requires that the
+// markEvicted notes why the mailbox is evicted, and returns how many objects it had at least, of which so many come. It requires that the
 // lock is held.
 func (a *usage) markEvicted(pending int64, limits Limits, now time.Time) int64 {
 	// A list may bring what is there already.
@@ -107,7 +107,7 @@ func (a *usage) markEvicted(pending int64, limits Limits, now time.Time) int64 {
 	return a.eviction.objects
 }
 
-// takeNotification tells whether nobody has been told yet that the mailbox is closed.
+// takeNotification tells whether nobody has been told yet that the mailbox is evicted.
 func (a *usage) takeNotification() bool {
 	a.lock.Lock()
 	defer a.lock.Unlock()
@@ -168,7 +168,7 @@ func (m *Mailboxes) readmit(mailbox logicalcluster.Name, configs bool) {
 		informer.awaitRelist(mailbox, opened)
 	}
 	if !m.usageOf(mailbox, configs).evicted.Swap(false) {
-		// It was let go of meanwhile.
+		// It was evicted meanwhile.
 		for _, informer := range all {
 			informer.relistDone(mailbox, opened)
 		}

@@ -67,7 +67,7 @@ func (c *testInformer) runReviews(t *testing.T) (count int) {
 	return count
 }
 
-// The largest mailboxes are cut first, down to a common level, and those that are small notice nothing. When one of the largest
+// The largest mailboxes are cut first, down to a fair share, and those that are small notice nothing. When one of the largest
 // is emptied, those that were cut are reviewed, to be fetched.
 func TestTheTotalIsShared(t *testing.T) {
 	g := NewWithT(t)

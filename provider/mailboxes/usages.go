@@ -22,7 +22,7 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 )
 
-// An account is made when the first object of a mailbox counts, or when the mailbox is closed. It is dropped when no object counts
+// An account is made when the first object of a mailbox counts, or when the mailbox is evicted. It is dropped when no object counts
 // any more and no endpoint shows the mailbox, so that those who make and delete mailboxes leave nothing behind. What counts has an
 // account that is not dropped; so it is taken off the account to which it was added.
 

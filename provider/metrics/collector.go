@@ -24,7 +24,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Collector reads metrics off all that runs of one type. Create it with [New].
+// Collector collects metrics from running components of type T. Create it with [New]. It is safe for concurrent use.
 type Collector[T comparable] struct {
 	descs   []*prometheus.Desc
 	collect func(running []T, metrics chan<- prometheus.Metric)
@@ -33,13 +33,14 @@ type Collector[T comparable] struct {
 	sources map[T]struct{}
 }
 
-// New returns a collector of the metrics described. At each scrape read is called with all that runs, and must send each
-// series once: where several have the same labels, and one may still be ending when the next has begun, it adds them up.
+// New returns a collector of the described metrics. At each scrape it calls read with all added components. read must send
+// each series once: if several components have the same labels, for example a new one beside one that is ending, read adds
+// up their values.
 func New[T comparable](read func(running []T, metrics chan<- prometheus.Metric), described ...*prometheus.Desc) *Collector[T] {
 	return &Collector[T]{descs: described, collect: read, sources: map[T]struct{}{}}
 }
 
-// Add has something read from now on, until it is removed.
+// Add adds a component to the following scrapes, until remove is called.
 func (c *Collector[T]) Add(one T) (remove func()) {
 	c.lock.Lock()
 	defer c.lock.Unlock()

@@ -14,6 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package metrics makes metrics of what runs at the moment they are asked for. Nothing is kept up to date between two
-// scrapes, and nothing is left of what has ended: a hub that does not lead has no series at all.
+// Package metrics provides a [Collector] that computes metrics at each scrape from running components. A component adds
+// itself when it starts and removes itself when it ends. Nothing is updated between two scrapes, and nothing remains of a
+// component that has ended: a hub that does not lead has no series at all. The metrics themselves are in the packages of
+// their components.
 package metrics

@@ -24,22 +24,23 @@ import (
 )
 
 const (
-	// prefixLength is how much of the beginning of a credential is taken for it, where that takes nothing from others.
+	// prefixLength is the length of a prefix that is masked like the whole credential, where that cannot affect other
+	// users.
 	prefixLength = 16
-	// minCredentialLength is how long a credential of anybody must be to be withheld from all texts.
+	// minCredentialLength is the minimum length of a registered credential that is masked in all texts.
 	minCredentialLength = 32
-	// maxCredentialLength is how long a credential of a kubeconfig may be.
+	// maxCredentialLength is the maximum length of a credential in a kubeconfig.
 	maxCredentialLength = 32 << 10
 )
 
-// Credentials are those of one connection. They are withheld from what comes over it, also where only the beginning of one is
-// left. Nil are none.
+// Credentials are the credentials of one connection. Its methods mask them in texts from that connection, even if only a
+// prefix is left. A nil value has no credentials.
 type Credentials struct{ encodings []string }
 
-// CredentialsOf returns the credentials of a connection; empty ones are ignored.
+// CredentialsOf returns the credentials of a connection. It ignores empty values.
 func CredentialsOf(values ...string) *Credentials { return &Credentials{encodingsOf(values)} }
 
-// encodingsOf returns credentials as they are, and in base64.
+// encodingsOf returns each credential as it is and in base64.
 func encodingsOf(values []string) (forms []string) {
 	for _, value := range values {
 		if value != "" {
@@ -59,11 +60,11 @@ func (c *Credentials) mask(text string) string {
 	return text
 }
 
-// registered are credentials of this process that are withheld from all texts, whichever way they come.
+// registered holds the credentials of this process that are masked in all texts, whatever their source.
 var registered credentialRegistry
 
-// credentialRegistry are credentials with the number of those who use them. Texts are made fit to be shown far more often than credentials
-// change, and each takes one look per credential, so that the map is copied when it changes and read without a lock.
+// credentialRegistry counts references to credentials. Texts are masked far more often than credentials change, so a change
+// copies the credentials to a snapshot, and mask reads the snapshot without a lock.
 type credentialRegistry struct {
 	lock       sync.Mutex
 	references map[registeredCredential]int
@@ -72,13 +73,13 @@ type credentialRegistry struct {
 
 type registeredCredential struct {
 	text string
-	// isHubs is true of the hub's own.
+	// isHubs is true for the hub's own credentials.
 	isHubs bool
 }
 
-// Register has the values withheld from all texts until release is called, as they are and in base64. Only those count that can
-// be nothing else than credentials, and only as a whole: anybody who registers a cluster chooses one, and must not be able to
-// take words or names out of what others read.
+// Register masks the values in all texts, as they are and in base64, until release is called. Only values that look random
+// are masked, and only as a whole. A user who registers a cluster chooses its credentials, and must not be able to delete
+// words or names from texts that other users read.
 func Register(values ...string) (release func()) {
 	var all []registeredCredential
 	for _, form := range encodingsOf(values) {
@@ -89,7 +90,8 @@ func Register(values ...string) (release func()) {
 	return registered.add(all)
 }
 
-// RegisterHub does so for credentials of the hub, which its operator has chosen, if they are not short.
+// RegisterHub is Register for the hub's own credentials, which its operator chose. It masks all but short values, and their
+// prefixes too.
 func RegisterHub(values ...string) (release func()) {
 	var all []registeredCredential
 	for _, form := range encodingsOf(values) {
@@ -100,8 +102,8 @@ func RegisterHub(values ...string) (release func()) {
 	return registered.add(all)
 }
 
-// looksRandom tells whether a text is long, without a space, and changes between small letters, capitals and digits as often as
-// random ones do: in words, names, paths and UIDs with names before them, that is seldom so.
+// looksRandom reports whether a text is long, has only token characters, and changes between lower case, upper case and
+// digits as often as random text. Words, names, paths and names with UIDs rarely do.
 func looksRandom(text string) bool {
 	changes, class := 0, byte(0)
 	for i := range len(text) {
@@ -115,7 +117,7 @@ func looksRandom(text string) bool {
 	return len(text) >= minCredentialLength && changes > len(text)/3
 }
 
-// charClass tells small letters, capitals and digits apart; of other characters it returns 0.
+// charClass returns the class of a lower-case letter, an upper-case letter or a digit, and 0 for other characters.
 func charClass(c byte) byte {
 	switch {
 	case 'a' <= c && c <= 'z':
@@ -155,7 +157,7 @@ func (s *credentialRegistry) change(all []registeredCredential, by int) {
 	s.snapshot.Store(&known)
 }
 
-// mask takes credentials out of a text, and what begins like one of the hub.
+// mask masks the registered credentials in a text, and prefixes of the hub's own.
 func (s *credentialRegistry) mask(text string) string {
 	known := s.snapshot.Load()
 	if known == nil || len(text) < prefixLength {
@@ -171,7 +173,8 @@ func (s *credentialRegistry) mask(text string) string {
 	return text
 }
 
-// maskCredential takes one credential out of a text, with all that could belong to it: several may begin alike.
+// maskCredential masks all occurrences of a credential or its prefix, with the token characters that follow: several
+// credentials may share a prefix.
 func maskCredential(text, secret string) string {
 	if len(secret) < prefixLength {
 		return strings.ReplaceAll(text, secret, maskedText)
@@ -192,5 +195,5 @@ func maskCredential(text, secret string) string {
 	return left.String() + text
 }
 
-// isTokenChar tells whether a token may hold the character.
+// isTokenChar reports whether a token may contain the character.
 func isTokenChar(c byte) bool { return charClass(c) != 0 || strings.IndexByte("-._~+/=", c) >= 0 }

@@ -14,7 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package redact makes texts that come from servers fit to be shown: short, on one line, without control characters and
-// without credentials. From what comes over a connection it withholds those of that connection, and from all texts those in use
-// that can be nothing else: whoever registers a cluster must not be able to take words out of what others read.
+// Package redact prepares texts from servers for users: short, on one line, without control characters and without
+// credentials. The entry points are [Text], [Truncate], [Error] and the methods of [Credentials].
+//
+// Texts from a connection are cleared of the credentials of that connection. All texts are cleared of registered
+// credentials, but only of values that look random: a user who registers a cluster must not be able to delete words from
+// texts that other users read.
 package redact

@@ -22,13 +22,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxCauses is how many causes of a refusal are kept: each names a field.
+// maxCauses limits the causes of a Status; each cause names a field.
 const maxCauses = 16
 
-// Error returns an error that is the same for [errors.Is] and [errors.As] and says what [Text] leaves of its text.
+// Error returns an error with the text that [Text] returns. It wraps err, so that [errors.Is] and [errors.As] still work.
 func Error(err error) error { return (*Credentials)(nil).Error(err) }
 
-// Error is [Error] of what came over the connection.
+// Error is [Error] for an error from the connection.
 func (c *Credentials) Error(err error) error {
 	if err == nil {
 		return nil
@@ -50,7 +50,7 @@ func (r *redactedError) Error() string { return r.text }
 
 func (r *redactedError) Unwrap() error { return r.error }
 
-// Status makes all texts of a Status that came over the connection fit to be shown, with up to so many bytes of its message.
+// Status redacts all texts of a Status from the connection, in place. Messages keep up to limit bytes.
 func (c *Credentials) Status(status *metav1.Status, limit int) {
 	status.Message = c.Truncate(shortenObjectName(status), limit)
 	status.Reason = metav1.StatusReason(c.Text(string(status.Reason)))
@@ -71,8 +71,8 @@ func (c *Credentials) Status(status *metav1.Status, limit int) {
 	}
 }
 
-// shortenObjectName shortens a long name of an object in the message that begins with it, so that the reason that follows is not
-// what is cut off: the object is told beside each message anyway.
+// shortenObjectName returns the message of a Status with a long object name shortened. Otherwise truncation would drop the
+// reason that follows. Every such message is shown beside the object's name anyway.
 func shortenObjectName(status *metav1.Status) string {
 	const shown = 40
 	if status.Details == nil || len(status.Details.Name) <= 2*shown {

@@ -93,8 +93,8 @@ func TestCredentialsAreForgottenWhenReleased(t *testing.T) {
 	}
 }
 
-// Whoever registers a cluster may choose any token, and takes no words, names and paths out of what others read by that. The hub's
-// own credentials, which its operator has chosen, are withheld whatever they look like.
+// A user who registers a cluster can choose any token, but cannot delete words, names and paths from texts that other users
+// read. The hub's own credentials, which its operator chose, are masked whatever they look like.
 func TestCredentialsTakeNothingFromOthers(t *testing.T) {
 	for _, text := range []string{
 		"ConfigMap is forbidden", "system:serviceaccount:synchub-system:synchub", "spec.template.spec.containers[0].image",
@@ -121,7 +121,7 @@ func TestCredentialsTakeNothingFromOthers(t *testing.T) {
 	}
 }
 
-// A credential that stands where a text is cut must not leave a part of itself.
+// A credential at the point where a text is cut leaves no part of itself.
 func TestNothingOfACredentialSurvivesTheCut(t *testing.T) {
 	credentials := CredentialsOf(token)
 	for before := range 300 {

@@ -24,39 +24,40 @@ import (
 )
 
 const (
-	// MaxText is how many bytes of a server's text are shown: enough for a sentence with the name of an object.
+	// MaxText is the default maximum length of a text in bytes: enough for a sentence with the name of an object.
 	MaxText = 256
-	// maxScanned is how much of a text is read at all. What begins after it is never shown.
+	// maxScanned is how many bytes of a text are read. Text beyond that is never shown.
 	maxScanned = 64 << 10
-	// maskedText takes the place of a credential.
+	// maskedText replaces a credential.
 	maskedText = "(redacted)"
 	ellipsis   = "…"
-	// tailShare is which part of a text that is cut is its end: a third.
+	// tailShare is the share of a truncated text that is taken from its end: one third.
 	tailShare = 3
 )
 
-// credentialPattern are forms of credentials that are withheld whether or not they are in use: what an Authorization header holds,
-// JSON Web Tokens or the beginning of one, PEM blocks, and passwords in URLs.
+// credentialPattern matches credentials that are masked whether or not they are registered: values of Authorization
+// headers, JSON Web Tokens or their prefixes, PEM blocks, and passwords in URLs.
 var credentialPattern = regexp.MustCompile(
 	`(?i)\b(?:bearer|basic)[\s:="']+[a-z0-9._~+/=-]{4,}` +
 		`|eyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*)*` +
 		`|-----BEGIN [A-Z0-9 ]*-----(?s:.*?(?:-----END [A-Z0-9 ]*-----|$))` +
 		`|://[^/\s:@]*:[^/\s@]*@`)
 
-// schemeInProse is what is no credential: "bearer token", "basic authentication".
+// schemeInProse matches words that credentialPattern takes for a credential: "bearer token", "basic authentication".
 var schemeInProse = regexp.MustCompile(`^(?i:bearer|basic)[\s:="']+[a-z]+$`)
 
-// Text returns a text fit to be shown: at most [MaxText] bytes of one line of printable characters, without credentials.
-// Text of its own result is the same.
+// Text returns at most [MaxText] bytes of the text, on one line, in printable characters and without credentials. It is
+// idempotent.
 func Text(text string) string { return Truncate(text, MaxText) }
 
-// Text is [Text] of what came over the connection.
+// Text is [Text] for a text from the connection.
 func (c *Credentials) Text(text string) string { return c.Truncate(text, MaxText) }
 
-// Truncate is [Text] with another length. What is too long loses its middle: API servers name the object first and the reason last.
+// Truncate is [Text] with another maximum length. It cuts out the middle: API servers name the object first and the reason
+// last.
 func Truncate(text string, limit int) string { return (*Credentials)(nil).Truncate(text, limit) }
 
-// Truncate is [Truncate] of what came over the connection.
+// Truncate is [Truncate] for a text from the connection.
 func (c *Credentials) Truncate(text string, limit int) string {
 	text = c.singleLine(text)
 	if len(text) <= limit {
@@ -73,13 +74,14 @@ func (c *Credentials) Truncate(text string, limit int) string {
 	return text[:head] + ellipsis + text[tail:]
 }
 
-// SingleLine is [Text] without a limit of its own, for texts of which most is the hub's: nothing that begins after 64 KiB is kept.
+// SingleLine is [Text] without a maximum length, for texts that are mostly the hub's own. Of a text over 64 KiB it keeps at
+// most the first 32 KiB.
 func SingleLine(text string) string { return (*Credentials)(nil).singleLine(text) }
 
 func (c *Credentials) singleLine(text string) string {
 	if len(text) > maxScanned {
-		// A credential may be cut in two here. Its first part is longer than what is dropped with it only if it is no
-		// credential that a kubeconfig may have.
+		// The cut may split a credential, which is then not masked. The last maxCredentialLength bytes are dropped too, so
+		// that no part of a credential from a kubeconfig is left.
 		text = text[:maxScanned]
 		text = c.maskAll(text)
 		text = text[:max(len(text)-maxCredentialLength, 0)] + ellipsis
@@ -89,7 +91,7 @@ func (c *Credentials) singleLine(text string) string {
 	return Printable(text)
 }
 
-// maskAll takes credentials out of a text that came over the connection.
+// maskAll masks all credentials in a text from the connection.
 func (c *Credentials) maskAll(text string) string {
 	text = credentialPattern.ReplaceAllStringFunc(text, func(found string) string {
 		if schemeInProse.MatchString(found) {
@@ -100,7 +102,8 @@ func (c *Credentials) maskAll(text string) string {
 	return registered.mask(c.mask(text))
 }
 
-// Printable writes characters that cannot be seen, or that change how others are seen, as Go would in a literal, and all on one line.
+// Printable escapes invisible characters, and those that change how others are displayed, as in a Go literal. It replaces
+// line breaks and tabs with spaces.
 func Printable(text string) string {
 	clean := strings.IndexFunc(text, func(r rune) bool { return r == utf8.RuneError || !strconv.IsPrint(r) }) < 0
 	if clean {

@@ -44,7 +44,7 @@ type FilteredCacheOptions struct {
 	Filter func(*unstructured.Unstructured) bool
 	// KeepFilteredMetadata makes the feed remember labels and owners of what is not of interest, for [Feed.FilteredMetadata].
 	KeepFilteredMetadata bool
-	// OnFiltered is told of each object that is passed over, with labels and owners, if Bystanders are remembered: it may have
+	// OnFiltered is told of each object that is passed over, with labels and owners, if KeepFilteredMetadata are remembered: it may have
 	// become of interest a moment ago. It must return at once.
 	OnFiltered func(metav1.ObjectMeta)
 	// Transform makes of each object that is of interest what is kept. It may change what it is given. Nil keeps all but the

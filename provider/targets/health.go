@@ -40,7 +40,7 @@ const (
 	ReasonDenied       = "NetworkDenied"
 	// ReasonClusterChanged: the target answers, and is another cluster than the one expected.
 	ReasonClusterChanged = "ClusterChanged"
-	// ReasonTooLarge, ReasonNotAnAPIServer and ReasonCacheFull: the target is parked.
+	// ReasonTooLarge, ReasonNotAnAPIServer and ReasonCacheFull: the target is quarantined.
 	ReasonTooLarge       = "ResponseTooLarge"
 	ReasonNotAnAPIServer = "UnexpectedContentType"
 	ReasonCacheFull      = "CacheLimitExceeded"

@@ -160,7 +160,7 @@ func (i *informer) beginList(anew bool) {
 	}
 }
 
-// endList lets go of what was read, or leaves it to the cache.
+// endList drops the objects that were read, unless the cache takes them.
 func (i *informer) endList() {
 	i.pending.reset()
 	i.listProgress = listProgress{}
@@ -226,7 +226,7 @@ func (i *informer) transformAndCount(object any) (any, error) {
 	return object, err
 }
 
-// exceedsCacheLimits tells whether more of the target is read anew than may be held, and has it parked then. That is beside what is held
+// exceedsCacheLimits tells whether more of the target is read anew than may be held, and has it quarantined then. That is beside what is held
 // until all is there, and takes its place then.
 func (i *informer) exceedsCacheLimits() bool {
 	bytes := i.listProgress.bytes - i.cached.Bytes()

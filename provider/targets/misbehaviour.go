@@ -49,7 +49,7 @@ var (
 	errEndlessList    = errors.New("the target's list has no end")
 )
 
-// checkVersions has the target parked if it gives a version of a list, or a word for its next page, that no API server would.
+// checkVersions has the target quarantined if it gives a version of a list, or a word for its next page, that no API server would.
 func (i *informer) checkVersions(tokens ...string) error {
 	for _, token := range tokens {
 		if len(token) > maxVersionLength {
@@ -60,7 +60,7 @@ func (i *informer) checkVersions(tokens ...string) error {
 	return nil
 }
 
-// checkName has the target parked if an object is called as none can be.
+// checkName has the target quarantined if an object is called as none can be.
 func (i *informer) checkName(object any) error {
 	named, ok := object.(metav1.Object)
 	if !ok || len(named.GetName()) <= maxName && len(named.GetNamespace()) <= maxName {

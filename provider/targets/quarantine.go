@@ -51,7 +51,7 @@ type quarantine struct {
 	disconnected bool
 }
 
-// start parks the target from now on, and returns false if it is parked already.
+// start quarantines the target from now on, and returns false if it is quarantined already.
 func (p *quarantine) start(now time.Time, reason, message string) bool {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -68,18 +68,18 @@ func (p *quarantine) start(now time.Time, reason, message string) bool {
 	return true
 }
 
-// remaining returns why the target is parked, and for how long it still is; zero if it is not.
+// remaining returns why the target is quarantined, and for how long it still is; zero if it is not.
 func (p *quarantine) remaining(now time.Time) (problem Health, left time.Duration) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
-	// A clock that was set back must not keep a target parked.
+	// A clock that was set back must not keep a target quarantined.
 	if p.until.IsZero() || !now.Before(p.until) || now.Before(p.since) {
 		return Health{}, 0
 	}
 	return p.health, p.until.Sub(now)
 }
 
-// onMisbehaviour parks the target for what it has sent.
+// onMisbehaviour quarantines the target for what it has sent.
 func (c *Connection) onMisbehaviour(err error) {
 	reason, what := ReasonTooLarge, "it sends more than the hub takes"
 	if _, ok := errors.AsType[*transport.ContentTypeError](err); ok {
@@ -100,7 +100,7 @@ func (c *Connection) startQuarantine(reason, message string) {
 	}
 }
 
-// enterQuarantine tells that the target is parked, and ends all that is under way with it.
+// enterQuarantine tells that the target is quarantined, and ends all that is under way with it.
 func (c *Connection) enterQuarantine(problem Health) {
 	health := c.Health()
 	health.Up, health.Reason, health.Message = false, problem.Reason, problem.Message
@@ -128,11 +128,11 @@ func (c *Connection) CountCache(held *cachesize.Counter) (takeOut func()) {
 	return held.AddToParent(&c.cached)
 }
 
-// CheckCacheLimits has the target parked if too much of it is held.
+// CheckCacheLimits has the target quarantined if too much of it is held.
 func (c *Connection) CheckCacheLimits() { c.exceedsCacheLimits(0, 0, true) }
 
-// exceedsCacheLimits tells whether more of the target is held, with what is being read beside that, than may be, and has it parked then. A
-// target that does not grow is not parked for what others take.
+// exceedsCacheLimits tells whether more of the target is held, with what is being read beside that, than may be, and has it quarantined then. A
+// target that does not grow is not quarantined for what others take.
 func (c *Connection) exceedsCacheLimits(objects, bytes int64, grows bool) bool {
 	objects, bytes = objects+c.cached.Objects(), bytes+c.cached.Bytes()
 	limits := c.cacheLimits

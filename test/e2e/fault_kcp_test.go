@@ -47,7 +47,7 @@ var _ = Describe("mailboxes in trouble", Label("faults"), func() {
 		fill(ctx, mailbox, ns, "item-", count)
 		Eventually(func() map[string]string { return identities(ctx, florin, configMaps, ns, "item-") }).WithContext(ctx).Should(HaveLen(count))
 		eventuallyExists(ctx, florin, gvr, ns, "one")
-		others := newBystander(ctx, inventory, ns+"-others")
+		others := newHealthyTarget(ctx, inventory, ns+"-others")
 		followed := follow(ctx, florin, ns, configMaps, gvr)
 		entry := func(name string) func() string { return readerOf(ctx, florin)(configMaps, ns, name, "data", "number") }
 

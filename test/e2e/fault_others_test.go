@@ -36,11 +36,11 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
-// measured is how many changes a bystander's latency is measured by. The slowest of so few is their 99th percentile.
+// measured is the number of changes that a healthy target's latency is measured by. The slowest of so few is their 99th percentile.
 const measured = 30
 
-// bystander is a SyncTarget that nothing ails, beside others that are in trouble. It stands for the cluster "hosting".
-type bystander struct {
+// healthyTarget is a SyncTarget without faults beside others that are in trouble. It stands for the cluster "hosting".
+type healthyTarget struct {
 	inventory *installation.Inventory
 	namespace string
 	mailbox   *rest.Config
@@ -50,10 +50,10 @@ type bystander struct {
 	usual time.Duration
 }
 
-// newBystander registers a bystander, whose objects are in the namespace, and measures what is usual.
-func newBystander(ctx context.Context, inventory *installation.Inventory, in string) *bystander {
+// newHealthyTarget registers a healthy SyncTarget whose objects are in the namespace, and measures its usual latency.
+func newHealthyTarget(ctx context.Context, inventory *installation.Inventory, in string) *healthyTarget {
 	GinkgoHelper()
-	b := &bystander{inventory: inventory, namespace: in, mailbox: register(ctx, inventory, "bystander", "hosting")}
+	b := &healthyTarget{inventory: inventory, namespace: in, mailbox: register(ctx, inventory, "bystander", "hosting")}
 	apply(ctx, b.mailbox, documents(namespace(in), everythingIn(in)))
 	fill(ctx, b.mailbox, in, "change-", measured)
 	Eventually(func() map[string]string { return identities(ctx, target("hosting"), configMaps, in, "change-") }).WithContext(ctx).Should(HaveLen(measured))
@@ -65,7 +65,7 @@ func newBystander(ctx context.Context, inventory *installation.Inventory, in str
 }
 
 // measure makes changes in the mailbox, and reports how long they took to the target.
-func (b *bystander) measure(ctx context.Context, beside string) (slowest time.Duration) {
+func (b *healthyTarget) measure(ctx context.Context, beside string) (slowest time.Duration) {
 	GinkgoHelper()
 	took := b.make(ctx)
 	slices.Sort(took)
@@ -81,7 +81,7 @@ func (b *bystander) measure(ctx context.Context, beside string) (slowest time.Du
 }
 
 // make makes changes in the mailbox, expects that each comes to the target, and once, and returns how long they took.
-func (b *bystander) make(ctx context.Context) []time.Duration {
+func (b *healthyTarget) make(ctx context.Context) []time.Duration {
 	GinkgoHelper()
 	b.rounds++
 	entry, sent := fmt.Sprintf("round %d", b.rounds), make([]time.Time, measured)

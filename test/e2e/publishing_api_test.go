@@ -72,8 +72,8 @@ func (a api) withSpec(properties string, versions ...string) string {
 	return text.String()
 }
 
-// verdict returns the status, reason and message of the condition Ready of a PublishedResource.
-func verdict(ctx context.Context, name string) string {
+// readyCondition returns the status, reason and message of the condition Ready of a PublishedResource.
+func readyCondition(ctx context.Context, name string) string {
 	object, err := framework.Get(ctx, target("hosting"), publishedResources, "", name)
 	if err != nil {
 		return err.Error()
@@ -258,7 +258,7 @@ spec: {resources: [{group: versions.example.org, name: strangers, schema: v1.str
 		By("refusing a quota under its own group, and bringing it down from another")
 		publishAs(ctx, "quotas-within", "\n  resource: {group: \"\", resource: resourcequotas}")
 		publishAs(ctx, "quotas", "\n  resource: {group: \"\", version: v1, resource: resourcequotas, kind: ResourceQuota}\n  projection: {group: quotas.example.com}")
-		Eventually(verdict).WithContext(ctx).WithArguments("quotas-within").Should(And(HavePrefix("False Invalid: "), ContainSubstring("spec.resource: resourcequotas acts inside kcp itself"),
+		Eventually(readyCondition).WithContext(ctx).WithArguments("quotas-within").Should(And(HavePrefix("False Invalid: "), ContainSubstring("spec.resource: resourcequotas acts inside kcp itself"),
 			ContainSubstring("spec.projection.group")))
 		eventuallyApplied(ctx, mailbox, quotasAbove.object(ns, "limits", `spec: {hard: {configmaps: "1", requests.memory: 1Gi}}`))
 		apply(ctx, mailbox, selecting(ns, widgets.GroupVersionResource, quotasAbove.GroupVersionResource))
@@ -280,9 +280,9 @@ spec: {resources: [{group: versions.example.org, name: strangers, schema: v1.str
 		}
 		publishAs(ctx, "nonsense-version", "\n  resource: {group: nonsense.example.com, resource: widgets, version: v7}\n  projection: {group: version.nonsense.example.com}")
 		for name, one := range malformed {
-			Eventually(verdict).WithContext(ctx).WithArguments("nonsense-"+name).Should(And(HavePrefix("False Invalid: "), ContainSubstring(one.field)), name)
+			Eventually(readyCondition).WithContext(ctx).WithArguments("nonsense-"+name).Should(And(HavePrefix("False Invalid: "), ContainSubstring(one.field)), name)
 		}
-		Eventually(verdict).WithContext(ctx).WithArguments("nonsense-version").Should(And(HavePrefix("False SchemaMissing: "), ContainSubstring("SchemaReady")))
+		Eventually(readyCondition).WithContext(ctx).WithArguments("nonsense-version").Should(And(HavePrefix("False SchemaMissing: "), ContainSubstring("SchemaReady")))
 		Expect(message(ctx, hosting, publishedResources, "nonsense-version", "SchemaReady")).To(HavePrefix("spec.resource"))
 		apply(ctx, mailbox, widgets.object(ns, "after", "spec: {size: 1}"))
 		eventuallyExists(ctx, florin, widgets.GroupVersionResource, ns, "after")

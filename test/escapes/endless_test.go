@@ -105,7 +105,7 @@ func eventsAfter(event string) http.HandlerFunc {
 	}
 }
 
-// A server that never comes to an end with what it lists, or says of where it is more than any API server does, is parked.
+// A server that never comes to an end with what it lists, or says of where it is more than any API server does, is quarantined.
 func TestEndlessPositions(t *testing.T) {
 	long := strings.Repeat("9", mib)
 	list := func(metadata, items string) string {

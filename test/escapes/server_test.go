@@ -144,7 +144,7 @@ var (
 		_, err := c.RESTClient().Get().AbsPath("/openapi/v3").Do(ctx).Raw()
 		return err
 	}
-	// watch returns once the target is parked.
+	// watch returns once the target is quarantined.
 	watch = func(ctx context.Context, c *targets.Connection) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -171,11 +171,11 @@ const object = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b","na
 var behaviours = map[string]struct {
 	serve http.HandlerFunc
 	ask   func(context.Context, *targets.Connection) error
-	// want is in the error; reason is why the target is parked, empty if it is not.
+	// want is in the error; reason is why the target is quarantined, empty if it is not.
 	want, reason string
 	// brief ends the request after a moment.
 	brief bool
-	// headers says that it depends on the protocol whether the target is parked, or the request just fails.
+	// headers says that it depends on the protocol whether the target is quarantined, or the request just fails.
 	headers bool
 }{
 	"an object that inflates":  {inflating, get, "has more than 4194304 bytes", targets.ReasonTooLarge, false, false},
@@ -315,7 +315,7 @@ func TestHostileVersions(t *testing.T) {
 	}
 }
 
-// A target with more objects than may be held is parked, however it shows them.
+// A target with more objects than may be held is quarantined, however it shows them.
 func TestMoreObjectsThanMayBeHeld(t *testing.T) {
 	for name, serve := range map[string]http.HandlerFunc{
 		"in a watch": func(writer http.ResponseWriter, request *http.Request) {

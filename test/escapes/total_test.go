@@ -72,7 +72,7 @@ func held(t *testing.T) float64 {
 	return 0
 }
 
-// Targets that each keep within their limits, and together do not, are parked, and the others go on: those that take little, and
+// Targets that each keep within their limits, and together do not, are quarantined, and the others go on: those that take little, and
 // those that do not grow.
 func TestTargetsTakeTooMuchTogether(t *testing.T) {
 	const limit, size, hostile = 24 * mib, 16 << 10, 8

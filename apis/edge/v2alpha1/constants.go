@@ -16,115 +16,125 @@ limitations under the License.
 
 package v2alpha1
 
-// Wildcard, as the element of a list or as a name, stands for everything the field can name.
+// Wildcard as a name, or as an element of a list, matches every value of the field.
 const Wildcard = "*"
 
-// Annotations that KubeStellar 0.14 writes or reads, kept under the same keys so that its users can move over.
+// Annotations that KubeStellar 0.14 writes or reads. synchub keeps their keys, so that users of KubeStellar can
+// migrate.
 const (
-	// AnnotationSyncTargetName is set on a mailbox workspace: the name of the SyncTarget it belongs to.
+	// AnnotationSyncTargetName on a mailbox workspace is the name of its SyncTarget.
 	AnnotationSyncTargetName = "edge.kubestellar.io/sync-target-name"
 
-	// AnnotationDownsyncOverwrite is set by users on a mailbox object. With the value "false" the object is created
-	// on the target once and then left alone, also when it goes from the mailbox.
+	// AnnotationDownsyncOverwrite with the value "false", set by a user on a mailbox object, makes the hub create the
+	// object on the target only once. The hub then leaves the target object alone, even when the mailbox object is
+	// deleted.
 	AnnotationDownsyncOverwrite = "edge.kubestellar.io/downsync-overwrite"
 
-	// AnnotationDownsynced is what KubeStellar's syncer left on a target object, with the value
-	// "<Kind>/<namespace>/<name>". The hub never writes it; the adoption policy KubeStellar reads it.
+	// AnnotationDownsynced was set by KubeStellar's syncer on target objects, with the value
+	// "<Kind>/<namespace>/<name>". The hub never writes it. The adoption policy KubeStellar reads it.
 	AnnotationDownsynced = "edge.kubestellar.io/downsynced"
 )
 
-// AnnotationForceRemoval, with the value "true" on a SyncTarget that is being deleted, lets it go although its cluster cannot
-// be reached. What is left there is listed in an event.
+// AnnotationForceRemoval with the value "true", on a SyncTarget that is being deleted, makes the hub finish the
+// deletion although the cluster is unreachable. An event lists the objects that stay on the cluster.
 const AnnotationForceRemoval = "synchub.dev/force-removal"
 
-// AnnotationConfirmedCluster on a SyncTarget confirms that another cluster takes the place of the one it stood for: its value
-// is that of status.observedClusterID.
+// AnnotationConfirmedCluster on a SyncTarget confirms that it now stands for another cluster. Its value must equal
+// status.observedClusterID.
 const AnnotationConfirmedCluster = "synchub.dev/confirmed-cluster"
 
-// The label an inventory workspace puts on each Secret that the hub may read. The export's claim on Secrets is
-// accepted for this label only, so an unlabelled Secret does not exist for the hub.
+// Label and annotation of the Secrets that the hub may read in an inventory workspace. Bindings accept the export's
+// claim on Secrets only for LabelCredential, so the hub cannot see a Secret without this label.
 const (
-	// LabelCredential says what kind of credential the labelled Secret holds.
+	// LabelCredential is the key of the label that says which kind of credential a Secret holds.
 	LabelCredential = "synchub.dev/credential" //nolint:gosec // the key of a label, not a credential
 
-	// CredentialKubeconfig is the value of LabelCredential for a Secret with a target's kubeconfig.
+	// CredentialKubeconfig is the value of LabelCredential for a Secret with the kubeconfig of a target.
 	CredentialKubeconfig = "kubeconfig"
 
-	// AnnotationAllowedSyncTargets is on such a Secret and names the SyncTargets of its workspace that may use it, separated
-	// by commas: "<name>/<uid>" for one, or "<name>" for whichever has the name. The hub uses no Secret for a SyncTarget that
-	// is not named: a reference in a SyncTarget is no permission.
+	// AnnotationAllowedSyncTargets on a credential Secret lists the SyncTargets of the workspace that may use the
+	// Secret, separated by commas. An entry is "<name>/<uid>" for one particular SyncTarget, or "<name>" for any
+	// SyncTarget of that name. The hub uses a Secret for no other SyncTarget: spec.kubeconfigSecretRef of a
+	// SyncTarget alone grants nothing.
 	AnnotationAllowedSyncTargets = "synchub.dev/allowed-sync-targets"
 )
 
-// LabelMailboxAccess is on the ClusterRoleBindings that the hub makes in a mailbox from spec.mailboxAccess of its SyncTarget.
-// What carries it is never synced.
+// LabelMailboxAccess is on the ClusterRoleBindings that the hub creates in a mailbox from spec.mailboxAccess of its
+// SyncTarget. The hub never syncs an object with this label.
 const LabelMailboxAccess = "synchub.dev/mailbox-access"
 
-// Defaults of SecretReference, for code that sees an object before the API server has filled them in.
+// Defaults of SecretReference, for code that reads an object before the API server has defaulted the fields.
 const (
-	// DefaultCredentialNamespace is the namespace of a credential Secret whose reference names none.
+	// DefaultCredentialNamespace is the namespace of the Secret when a SecretReference has no namespace.
 	DefaultCredentialNamespace = "default"
 
-	// DefaultCredentialKey is the key in a credential Secret whose reference names none.
+	// DefaultCredentialKey is the key in the Secret when a SecretReference has no key.
 	DefaultCredentialKey = "kubeconfig"
 )
 
 // Condition types of the kinds in this package.
 const (
-	// ConditionReady sums up: True when everything the object asks for is in effect.
+	// ConditionReady is True when the hub has put into effect everything that the object asks for.
 	ConditionReady = "Ready"
 
-	// ConditionSyncerReady on a SyncTarget is True while its sync controllers run and have synced caches.
+	// ConditionSyncerReady on a SyncTarget is True while its sync controllers run with synced caches.
 	ConditionSyncerReady = "SyncerReady"
 
 	// ConditionHeartbeatHealthy on a SyncTarget is True while the target's API server answers.
 	ConditionHeartbeatHealthy = "HeartbeatHealthy"
 
-	// ConditionSyncerAuthorized on a SyncTarget is True when its credentials may do what the synced resources need.
+	// ConditionSyncerAuthorized on a SyncTarget is True when its credentials grant all rights that the synced
+	// resources need.
 	ConditionSyncerAuthorized = "SyncerAuthorized"
 
 	// ConditionMailboxReady on a SyncTarget is True when its mailbox workspace exists and serves the mailbox APIs.
 	ConditionMailboxReady = "MailboxReady"
 
-	// ConditionClusterShared on a SyncTarget is True while a SyncTarget of another inventory workspace leads to what says to
-	// be the same cluster. Neither is stopped by that.
+	// ConditionClusterShared on a SyncTarget is True while a SyncTarget of another inventory workspace reaches a
+	// cluster that reports the same ID. The hub keeps syncing both.
 	ConditionClusterShared = "ClusterShared"
 
-	// ConditionMailboxLimitExceeded on a SyncTarget is True, and names the limit, while its mailbox has more objects, objects of
-	// one resource, or configs than the hub acts upon, whether a config selects them or not.
+	// ConditionMailboxLimitExceeded on a SyncTarget is True while its mailbox has more objects, objects of one
+	// resource, or configs than the hub acts upon. Objects that no config selects count too. The message names the
+	// limit.
 	ConditionMailboxLimitExceeded = "MailboxLimitExceeded"
 
-	// ConditionAPIsMissing is True, and says what to do, while a mailbox does not have all that is published: on its
-	// SyncTarget and its configs, and on a PublishedResource that is concerned.
+	// ConditionAPIsMissing is True while a mailbox lacks an API that a PublishedResource publishes. It is set on the
+	// SyncTarget of the mailbox, on the configs in the mailbox, and on the PublishedResource. The message says how to
+	// solve it.
 	ConditionAPIsMissing = "APIsMissing"
 
-	// ConditionNamespacesLeft on a SyncTarget is True, and names them, while the hub may have left objects in namespaces that it
-	// used before and that spec.namespaces.only does not list.
+	// ConditionNamespacesLeft on a SyncTarget is True while the hub may have left objects in namespaces that it used
+	// before and that spec.namespaces.only does not list. The message names these namespaces.
 	ConditionNamespacesLeft = "NamespacesLeft"
 
-	// ConditionDrained on a SyncTarget is True once nothing that the hub may remove is left on a cluster that is drained.
+	// ConditionDrained on a SyncTarget with spec.drain is True once the cluster has no object left that the hub may
+	// remove.
 	ConditionDrained = "Drained"
 
-	// ConditionNotImplemented is True, and names the fields, when an object sets fields that this release accepts
-	// but does not act upon.
+	// ConditionNotImplemented is True when an object sets fields that this release accepts but does not act upon. The
+	// message names the fields.
 	ConditionNotImplemented = "NotImplemented"
 
-	// ConditionSelectsNothing on a SyncerConfig or EdgeSyncConfig is True, and names the entries, when a list that
-	// selects objects is absent or empty. KubeStellar 0.14 took an absent clusterScope.objects for all.
+	// ConditionSelectsNothing on a SyncerConfig or EdgeSyncConfig is True when a list that selects objects is absent
+	// or empty. The message names the entries. KubeStellar 0.14 took an absent clusterScope.objects for all objects.
 	ConditionSelectsNothing = "SelectsNothing"
 
-	// ConditionOverlapping on a SyncerConfig or EdgeSyncConfig is True, and names the first objects, when an older config
-	// of the mailbox decides the conversion of objects that this one selects too (ConversionOverruled), or when objects do
-	// not go down because they are selected for coming up as well (SelectedUp).
+	// ConditionOverlapping on a SyncerConfig or EdgeSyncConfig is True when other entries of the mailbox overrule
+	// this config. The message names the first objects. The reason is one of:
+	//   - ConversionOverruled: an older config decides the conversion of objects that this config selects too.
+	//   - VersionOverruled: another entry decides the version in which the hub writes a resource to the target.
+	//   - SelectedUp: objects are not downsynced, because upsync selects them as well.
 	ConditionOverlapping = "Overlapping"
 
-	// ConditionFieldsDropped on a SyncerConfig or EdgeSyncConfig is True, and names the first fields, when objects of the
-	// target have fields that the schema of the mailbox does not, so that they do not come up.
+	// ConditionFieldsDropped on a SyncerConfig or EdgeSyncConfig is True when upsync drops fields of target objects,
+	// because the schema of the mailbox lacks the fields. The message names the first fields.
 	ConditionFieldsDropped = "FieldsDropped"
 
-	// ConditionSuspended is True while the object's suspend field holds back what it asks for.
+	// ConditionSuspended is True while the suspend field of the object stops its sync.
 	ConditionSuspended = "Suspended"
 )
 
-// ReasonNamingConflict is the reason where kcp does not bind an API because the mailbox has another of its name.
+// ReasonNamingConflict is the reason when kcp does not bind an API, because the mailbox already has another API of
+// the same name.
 const ReasonNamingConflict = "NamingConflict"

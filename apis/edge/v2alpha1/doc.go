@@ -14,12 +14,18 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package v2alpha1 holds the kinds of the API group edge.kubestellar.io that users and placement engines write:
-// SyncTarget registers a cluster in an inventory workspace; SyncerConfig and the older EdgeSyncConfig say, in a
-// mailbox workspace, which objects travel between that mailbox and its target.
+// Package v2alpha1 contains the kinds of the API group edge.kubestellar.io, version v2alpha1. Users, operators and
+// placement engines write objects of these kinds.
 //
-// The kinds are field-compatible with KubeStellar 0.14: its YAML applies as it is. What synchub adds is optional, so
-// nothing here may become required, and no limit may refuse what that release accepted and could act upon.
+// A SyncTarget, in an inventory workspace, registers a cluster with the hub. A SyncerConfig, or the older
+// EdgeSyncConfig, lives in a mailbox workspace. It selects the objects that the hub syncs between this mailbox and
+// its target.
+//
+// The kinds are field-compatible with KubeStellar 0.14: its YAML applies unchanged. All fields that synchub adds are
+// optional. No field here may become required, and no validation may refuse an object that KubeStellar 0.14 accepted
+// and acted upon.
+//
+// The package defines types, defaults and names of conditions only. The controllers under controllers/ act on them.
 //
 // +kubebuilder:object:generate=true
 // +groupName=edge.kubestellar.io

@@ -20,8 +20,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// EdgeSyncConfig is the older form of SyncerConfig: it selects objects one by one, by kind, and may convert them. It
-// counts together with all other configs of the mailbox.
+// EdgeSyncConfig is the older form of SyncerConfig. It selects objects by kind, one per entry or several with "*",
+// and may convert them. The hub syncs the union of the objects that all SyncerConfigs and EdgeSyncConfigs of a
+// mailbox select.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -37,79 +38,81 @@ type EdgeSyncConfig struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec says which objects travel, and how.
+	// spec selects the objects that the hub syncs, and says how it syncs them.
 	// +optional
 	Spec EdgeSyncConfigSpec `json:"spec,omitempty"`
 
-	// Status says how far the hub has come with them.
+	// status reports how many of the selected objects are in sync, and why others are not.
 	// +optional
 	Status SyncerConfigStatus `json:"status,omitempty"`
 }
 
-// EdgeSyncConfigSpec says which objects travel, and how.
+// EdgeSyncConfigSpec selects the objects that the hub syncs, and says how it syncs them.
 type EdgeSyncConfigSpec struct {
-	// DownSyncedResources are the mailbox objects that go down to the target.
+	// downSyncedResources selects the mailbox objects that the hub syncs down to the target.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100000
 	DownSyncedResources []EdgeSyncConfigResource `json:"downSyncedResources,omitempty"`
 
-	// UpSyncedResources are the target's objects that come up to the mailbox.
+	// upSyncedResources selects the target objects that the hub syncs up to the mailbox.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100000
 	UpSyncedResources []EdgeSyncConfigResource `json:"upSyncedResources,omitempty"`
 
-	// Conversions let an object have another group, version, kind or name in the mailbox than on the target.
+	// conversions give an object another group, version, kind or name on the target than in the mailbox.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10000
 	Conversions []Conversion `json:"conversions,omitempty"`
 }
 
-// EdgeSyncConfigResource names an object, or with "*" several, by kind.
+// EdgeSyncConfigResource names one object by kind, or several objects with "*".
 type EdgeSyncConfigResource struct {
-	// Kind of the object.
+	// kind of the object; "*" stands for every kind of the group.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^(\*|[A-Za-z][A-Za-z0-9]*)?$`
 	Kind string `json:"kind,omitempty"`
 
-	// Group of the kind, empty for the core group.
+	// group of the kind. Empty means the core group.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$`
 	Group string `json:"group,omitempty"`
 
-	// Version of the kind, without the group.
+	// version of the kind, without the group. Empty means any version.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^([a-z]([-a-z0-9]*[a-z0-9])?)?$`
 	Version string `json:"version,omitempty"`
 
-	// Name of the object; "*" stands for all.
+	// name of the object; "*" stands for all names. An empty name selects nothing in downSyncedResources and
+	// upSyncedResources, and means any name in conversions.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[^/%]*$`
 	Name string `json:"name,omitempty"`
 
-	// Namespace of the object, empty when it is cluster-scoped; "*" stands for all.
+	// namespace of the object; "*" stands for all namespaces. Empty means a cluster-scoped object in
+	// downSyncedResources and upSyncedResources, and any namespace in conversions.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^(\*|[a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// Conversion says that an object is called one thing in the mailbox and another on the target. An empty name, or "*",
-// on both sides means that names stay as they are.
+// Conversion maps an object in the mailbox to an object of another group, version, kind or name on the target. With
+// an empty name or "*" on both sides, objects keep their names.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.downstream) && has(self.downstream.name) && self.downstream.name.matches('^[^*]')) || has(self.upstream) && has(self.upstream.name) && self.upstream.name.matches('^[^*]')",message="many upstream names cannot become one downstream name",fieldPath=".downstream.name"
 type Conversion struct {
-	// Upstream is the object in the mailbox.
+	// upstream is the object as the mailbox names it.
 	// +optional
 	Upstream EdgeSyncConfigResource `json:"upstream,omitempty"`
 
-	// Downstream is the object on the target.
+	// downstream is the object as the target names it.
 	// +optional
 	Downstream EdgeSyncConfigResource `json:"downstream,omitempty"`
 }

@@ -29,7 +29,7 @@ var (
 	// GroupVersion is the group and version of the kinds in this package.
 	GroupVersion = schema.GroupVersion{Group: GroupName, Version: "v2alpha1"}
 
-	// SchemeGroupVersion is GroupVersion under the name that generated clients expect.
+	// SchemeGroupVersion equals GroupVersion; generated clients expect this name.
 	SchemeGroupVersion = GroupVersion
 
 	schemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
@@ -38,7 +38,7 @@ var (
 	AddToScheme = schemeBuilder.AddToScheme
 )
 
-// Resource qualifies a plural resource name with the group of this package.
+// Resource returns the GroupResource of a plural resource name in this package's group.
 func Resource(resource string) schema.GroupResource {
 	return GroupVersion.WithResource(resource).GroupResource()
 }

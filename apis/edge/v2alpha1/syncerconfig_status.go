@@ -20,72 +20,73 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MaxFailures is how many failures a SyncerConfigStatus lists; its count of failed objects has no such limit.
+// MaxFailures is the maximum length of status.failures of a config; status.failed counts all failed objects.
 const MaxFailures = 10
 
-// SyncerConfigStatus says how far the hub has come with what a SyncerConfig or EdgeSyncConfig selects. It is written
-// at most once in five seconds.
+// SyncerConfigStatus reports how many objects that a SyncerConfig or EdgeSyncConfig selects are in sync, and why
+// others are not. The hub writes it at most once in five seconds.
 type SyncerConfigStatus struct {
-	// Conditions: Ready, SelectsNothing, Overlapping, Suspended, NotImplemented.
+	// conditions of the config: Ready, and where they apply APIsMissing, SelectsNothing, Overlapping, FieldsDropped
+	// and Suspended.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// ObservedGeneration is the generation of the config that this status speaks of.
+	// observedGeneration is the generation of the config that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Selected is the number of objects that the config selects, in both directions.
+	// selected is the number of objects that the config selects, in both directions.
 	// +optional
 	Selected int64 `json:"selected"`
 
-	// Synced is the number of them that are in sync on both sides.
+	// synced is the number of selected objects that are in sync on both sides.
 	// +optional
 	Synced int64 `json:"synced"`
 
-	// Failed is the number of them that cannot be brought into step until someone acts.
+	// failed is the number of selected objects that the hub cannot bring in sync until someone acts.
 	// +optional
 	Failed int64 `json:"failed"`
 
-	// Failures are the first of the failed objects.
+	// failures describe the first of the failed objects, at most 10.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
 	Failures []ObjectFailure `json:"failures,omitempty"`
 
-	// LastSyncerHeartbeatTime is when the hub last looked at the config.
+	// lastSyncerHeartbeatTime is the time when the hub last observed the config.
 	//
-	// Deprecated: kept so that YAML of KubeStellar applies, and never set. A heartbeat in each config would be a write where
-	// nothing changes; that of the SyncTarget tells whether the hub lives.
+	// Deprecated: kept so that YAML of KubeStellar applies, and never set. A heartbeat in each config would cost a
+	// write although nothing changed. status.lastSyncerHeartbeatTime of the SyncTarget shows that the hub is alive.
 	// +optional
 	LastSyncerHeartbeatTime *metav1.Time `json:"lastSyncerHeartbeatTime,omitempty"`
 }
 
 // ObjectFailure says why one object is not in sync.
 type ObjectFailure struct {
-	// Group of the object's resource in the mailbox, empty for the core group.
+	// group of the object's resource in the mailbox. Empty means the core group.
 	// +optional
 	Group string `json:"group,omitempty"`
 
-	// Resource is the plural name.
+	// resource is the plural name.
 	// +required
 	Resource string `json:"resource"`
 
-	// Namespace of the object, empty when it is cluster-scoped.
+	// namespace of the object, empty when the object is cluster-scoped.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
-	// Name of the object.
+	// name of the object.
 	// +required
 	Name string `json:"name"`
 
-	// Reason is a constant, for example Conflict, NotServed, Forbidden, Invalid or AdmissionDenied.
+	// reason is a constant, for example Conflict, NotServed, Forbidden, Invalid or AdmissionDenied.
 	// +required
 	Reason string `json:"reason"`
 
-	// Message says the same to a human, and what to do about it.
+	// message explains the reason to a human, and says how to solve the problem.
 	// +optional
 	Message string `json:"message,omitempty"`
 }

@@ -20,9 +20,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// SyncerConfig selects, in a mailbox workspace, the objects that travel between that mailbox and its target. All
-// SyncerConfigs and EdgeSyncConfigs of a mailbox count together, as a union. In every list "*" stands for all; an
-// absent or empty list selects nothing.
+// SyncerConfig selects, in a mailbox workspace, the objects that the hub syncs between this mailbox and its target.
+// The hub syncs the union of the objects that all SyncerConfigs and EdgeSyncConfigs of a mailbox select. In every
+// list "*" stands for all; an absent or empty list selects nothing.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -38,60 +38,63 @@ type SyncerConfig struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec says which objects travel, and how.
+	// spec selects the objects that the hub syncs, and says how it syncs them.
 	// +optional
 	// +kubebuilder:default={}
 	Spec SyncerConfigSpec `json:"spec,omitempty"`
 
-	// Status says how far the hub has come with them.
+	// status reports how many of the selected objects are in sync, and why others are not.
 	// +optional
 	Status SyncerConfigStatus `json:"status,omitempty"`
 }
 
-// SyncerConfigSpec says which objects travel, and how. What goes down is the union of namespaceScope,
-// namespacedObjects and clusterScope; what comes up is upsync.
+// SyncerConfigSpec selects the objects that the hub syncs, and says how it syncs them. The hub syncs the union of
+// namespaceScope, namespacedObjects and clusterScope down to the target. It syncs the objects that upsync selects up
+// to the mailbox.
 type SyncerConfigSpec struct {
-	// NamespaceScope selects namespaced objects by namespace and resource: all objects of each listed resource in
+	// namespaceScope selects namespaced objects by namespace and resource: all objects of each listed resource in
 	// each listed namespace.
 	// +optional
 	NamespaceScope NamespaceScopeDownsyncs `json:"namespaceScope,omitempty"`
 
-	// NamespacedObjects selects namespaced objects one by one.
+	// namespacedObjects selects namespaced objects by name.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10000
 	NamespacedObjects []NamespaceScopeDownsyncObjects `json:"namespacedObjects,omitempty"`
 
-	// ClusterScope selects cluster-scoped objects. A namespace that selected objects need is made sure to exist on
-	// the target; it is kept in sync with the mailbox only when it is selected here.
+	// clusterScope selects cluster-scoped objects. The hub creates each namespace that a selected object needs on the
+	// target and that is missing there. It keeps a Namespace in sync with the mailbox only when this field selects
+	// the Namespace.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10000
 	ClusterScope []ClusterScopeDownsyncResource `json:"clusterScope,omitempty"`
 
-	// Upsync selects objects of the target that appear in the mailbox, with their status. An object that went down
-	// never comes up.
+	// upsync selects target objects that the hub syncs up to the mailbox, with their status. The hub never upsyncs an
+	// object that it has downsynced.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10000
 	Upsync []UpsyncSet `json:"upsync,omitempty"`
 
-	// StatusReturn says whether the status of what went down is written back to the mailbox.
+	// statusReturn says whether the hub writes the status of downsynced objects back to the mailbox.
 	// +optional
 	// +kubebuilder:default=true
 	StatusReturn *bool `json:"statusReturn,omitempty"`
 
-	// DeletionPolicy says what becomes of an object on the target that this config no longer selects or that is gone
-	// from the mailbox. Where configs disagree on an object, Orphan wins.
+	// deletionPolicy says what happens to a copy when this config no longer selects its original, or when the
+	// original is deleted. When configs disagree on an object, Orphan wins.
 	// +optional
 	// +kubebuilder:default=Delete
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
-	// Suspend freezes what this config alone selects: nothing of it is written or deleted on either side.
+	// suspend stops the sync of all objects that only this config, or only suspended configs, select. The hub then
+	// creates, changes and deletes no copy of them and writes no status.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// Conversions let an object have another group, version, kind or name in the mailbox than on the target.
+	// conversions give an object another group, version, kind or name on the target than in the mailbox.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
@@ -102,22 +105,22 @@ type SyncerConfigSpec struct {
 
 // GroupResource names a resource without its version.
 type GroupResource struct {
-	// Group of the resource, empty for the core group.
+	// group of the resource. Empty means the core group.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$`
 	Group string `json:"group"`
 
-	// Resource is the plural name, or "*" for every resource of the group. Subresources cannot be named.
+	// resource is the plural name, or "*" for every resource of the group. It cannot name a subresource.
 	// +required
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^(\*|[a-z0-9]([-a-z0-9]*[a-z0-9])?)$`
 	Resource string `json:"resource"`
 }
 
-// NamespaceScopeDownsyncs selects the objects that match both a namespace and a resource.
+// NamespaceScopeDownsyncs selects the objects that are in one of the namespaces and belong to one of the resources.
 type NamespaceScopeDownsyncs struct {
-	// Namespaces that are searched; "*" stands for all.
+	// namespaces in which objects are selected; "*" stands for all namespaces.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:items:MaxLength=63
@@ -125,29 +128,30 @@ type NamespaceScopeDownsyncs struct {
 	// +kubebuilder:validation:MaxItems=100000
 	Namespaces []string `json:"namespaces,omitempty"`
 
-	// Resources that are selected there.
+	// resources of which objects are selected in these namespaces.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10000
 	Resources []NamespaceScopeDownsyncResource `json:"resources,omitempty"`
 }
 
-// NamespaceScopeDownsyncResource is a namespaced resource.
+// NamespaceScopeDownsyncResource names a namespaced resource.
 type NamespaceScopeDownsyncResource struct {
 	GroupResource `json:",inline"`
 
-	// APIVersion is the version, without the group, in which objects are written to the target. It must be one in which
-	// the resource is published. Empty takes the best that the target serves.
+	// apiVersion is the version, without the group, in which the hub writes objects to the target. The resource must
+	// be published in this version. If it is empty, the hub uses the preferred published version that the target
+	// serves.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^([a-z]([-a-z0-9]*[a-z0-9])?)?$`
 	APIVersion string `json:"apiVersion"`
 
-	// LabelSelector narrows the entry to objects with matching labels.
+	// labelSelector narrows the entry to objects with matching labels.
 	// +optional
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 
-	// Annotations narrow the entry to objects that carry each of these annotations with exactly this value.
+	// annotations narrow the entry to objects that have each of these annotations with exactly this value.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	Annotations map[string]string `json:"annotations,omitempty"`
@@ -157,24 +161,25 @@ type NamespaceScopeDownsyncResource struct {
 type NamespaceScopeDownsyncObjects struct {
 	GroupResource `json:",inline"`
 
-	// APIVersion is the version, without the group, in which objects are written to the target. It must be one in which
-	// the resource is published. Empty takes the best that the target serves.
+	// apiVersion is the version, without the group, in which the hub writes objects to the target. The resource must
+	// be published in this version. If it is empty, the hub uses the preferred published version that the target
+	// serves.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^([a-z]([-a-z0-9]*[a-z0-9])?)?$`
 	APIVersion string `json:"apiVersion"`
 
-	// ObjectsByNamespace names the objects.
+	// objectsByNamespace lists the names of the objects, by namespace.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100000
 	ObjectsByNamespace []NamespaceAndNames `json:"objectsByNamespace,omitempty"`
 
-	// LabelSelector narrows the entry to objects with matching labels.
+	// labelSelector narrows the entry to objects with matching labels.
 	// +optional
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 
-	// Annotations narrow the entry to objects that carry each of these annotations with exactly this value.
+	// annotations narrow the entry to objects that have each of these annotations with exactly this value.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	Annotations map[string]string `json:"annotations,omitempty"`
@@ -182,13 +187,13 @@ type NamespaceScopeDownsyncObjects struct {
 
 // NamespaceAndNames names objects in one namespace.
 type NamespaceAndNames struct {
-	// Namespace of the objects; "*" stands for every namespace.
+	// namespace of the objects; "*" stands for every namespace.
 	// +required
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^(\*|[a-z0-9]([-a-z0-9]*[a-z0-9])?)$`
 	Namespace string `json:"namespace"`
 
-	// Names of the objects; "*" stands for all. Absent or empty selects none.
+	// names of the objects; "*" stands for all names. An absent or empty list selects nothing.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:items:MaxLength=253
@@ -201,15 +206,16 @@ type NamespaceAndNames struct {
 type ClusterScopeDownsyncResource struct {
 	GroupResource `json:",inline"`
 
-	// APIVersion is the version, without the group, in which objects are written to the target. It must be one in which
-	// the resource is published. Empty takes the best that the target serves.
+	// apiVersion is the version, without the group, in which the hub writes objects to the target. The resource must
+	// be published in this version. If it is empty, the hub uses the preferred published version that the target
+	// serves.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^([a-z]([-a-z0-9]*[a-z0-9])?)?$`
 	APIVersion string `json:"apiVersion"`
 
-	// Objects are the names of the objects; "*" stands for all. Absent or empty selects none, and the condition
-	// SelectsNothing says so; KubeStellar 0.14 took an absent list for all.
+	// objects are the names of the objects; "*" stands for all names. An absent or empty list selects nothing, and
+	// the condition SelectsNothing reports the entry; KubeStellar 0.14 took an absent list for all names.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:items:MaxLength=253
@@ -217,25 +223,25 @@ type ClusterScopeDownsyncResource struct {
 	// +kubebuilder:validation:MaxItems=100000
 	Objects []string `json:"objects,omitempty"`
 
-	// LabelSelector narrows the entry to objects with matching labels.
+	// labelSelector narrows the entry to objects with matching labels.
 	// +optional
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 
-	// Annotations narrow the entry to objects that carry each of these annotations with exactly this value.
+	// annotations narrow the entry to objects that have each of these annotations with exactly this value.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// UpsyncSet selects objects of the target that appear in the mailbox.
+// UpsyncSet selects target objects that the hub syncs up to the mailbox.
 type UpsyncSet struct {
-	// APIGroup of the resources, empty for the core group.
+	// apiGroup of the resources. Empty means the core group.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$`
 	APIGroup string `json:"apiGroup,omitempty"`
 
-	// Resources are plural names; "*" stands for every resource of the group, never for subresources.
+	// resources are plural names; "*" stands for every resource of the group. Subresources are never selected.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:items:MaxLength=63
@@ -243,8 +249,8 @@ type UpsyncSet struct {
 	// +kubebuilder:validation:MaxItems=100000
 	Resources []string `json:"resources"`
 
-	// Namespaces of the target that are searched; "*" stands for all. It says nothing about cluster-scoped
-	// resources, and naming a namespace does not bring the Namespace object itself up.
+	// namespaces of the target in which objects are selected; "*" stands for all namespaces. The field has no effect
+	// on cluster-scoped resources, and naming a namespace does not select the Namespace object itself.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:items:MaxLength=63
@@ -252,7 +258,8 @@ type UpsyncSet struct {
 	// +kubebuilder:validation:MaxItems=100000
 	Namespaces []string `json:"namespaces,omitempty"`
 
-	// Names of the objects; "*" stands for all, except Kubernetes' own. Absent or empty selects none.
+	// names of the objects; "*" stands for all names, except for objects that Kubernetes itself creates. An absent or
+	// empty list selects nothing.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:items:MaxLength=253
@@ -260,11 +267,11 @@ type UpsyncSet struct {
 	// +kubebuilder:validation:MaxItems=100000
 	Names []string `json:"names,omitempty"`
 
-	// LabelSelector narrows the entry to objects with matching labels.
+	// labelSelector narrows the entry to objects with matching labels.
 	// +optional
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 
-	// Annotations narrow the entry to objects that carry each of these annotations with exactly this value.
+	// annotations narrow the entry to objects that have each of these annotations with exactly this value.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	Annotations map[string]string `json:"annotations,omitempty"`

@@ -21,35 +21,39 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MaxTargetFailures is how many failures a SyncTargetStatus lists; its count of failed objects has no such limit.
+// MaxTargetFailures is the maximum length of status.failures of a SyncTarget; status.counts.failed counts all failed
+// objects.
 const MaxTargetFailures = 20
 
-// SyncTargetStatus says what the hub knows about a cluster. It is written at most once a minute when nothing changes.
+// SyncTargetStatus reports the hub's observations of a cluster. The hub writes it at most once a minute while nothing
+// changes.
 type SyncTargetStatus struct {
-	// Allocatable is what the cluster has left for workload.
+	// allocatable is the capacity of the cluster that is left for workload.
 	//
-	// Deprecated: kept so that YAML of KubeStellar applies, and never set. To sum up nodes the hub would need the right to
-	// read them, which registering a cluster does not give it; see the cluster's own metrics.
+	// Deprecated: kept so that YAML of KubeStellar applies, and never set. To sum up nodes the hub would need the
+	// right to read them, which the registration of a cluster does not grant. Use the metrics of the cluster.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="size(self) <= 64",message="at most 64 resources"
 	Allocatable *corev1.ResourceList `json:"allocatable,omitempty"`
 
-	// Capacity is what the cluster has in all.
+	// capacity is the total capacity of the cluster.
 	//
-	// Deprecated: kept so that YAML of KubeStellar applies, and never set, like allocatable.
+	// Deprecated: kept so that YAML of KubeStellar applies, and never set, for the same reason as allocatable.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="size(self) <= 64",message="at most 64 resources"
 	Capacity *corev1.ResourceList `json:"capacity,omitempty"`
 
-	// Conditions: Ready, MailboxReady, SyncerReady, HeartbeatHealthy, SyncerAuthorized, ClusterShared, MailboxLimitExceeded, NotImplemented, Suspended, Drained.
+	// conditions of the SyncTarget: Ready, MailboxReady, SyncerReady, HeartbeatHealthy and SyncerAuthorized, and
+	// where they apply ClusterShared, MailboxLimitExceeded, APIsMissing, NamespacesLeft, NotImplemented, Suspended
+	// and Drained.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=64
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// SyncedResources are the resources that are synced with the cluster, or that may have left objects there. A
-	// resource is recorded before the first object of it is written.
+	// syncedResources are the resources that the hub syncs with the cluster, or of which the hub may have left
+	// objects there. The hub records a resource before it writes the first object of the resource.
 	// +optional
 	// +listType=map
 	// +listMapKey=group
@@ -57,11 +61,11 @@ type SyncTargetStatus struct {
 	// +kubebuilder:validation:MaxItems=4096
 	SyncedResources []SyncedResource `json:"syncedResources,omitempty"`
 
-	// LastSyncerHeartbeatTime is when the cluster's API server last answered.
+	// lastSyncerHeartbeatTime is the time when the cluster's API server last answered.
 	// +optional
 	LastSyncerHeartbeatTime *metav1.Time `json:"lastSyncerHeartbeatTime,omitempty"`
 
-	// VirtualWorkspaces is what an agent in the cluster would connect to.
+	// virtualWorkspaces are the addresses for an agent in the cluster.
 	//
 	// Deprecated: kept so that YAML of KubeStellar applies, and never set: the hub needs no agent.
 	// +optional
@@ -69,70 +73,74 @@ type SyncTargetStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	VirtualWorkspaces []VirtualWorkspace `json:"virtualWorkspaces,omitempty"`
 
-	// Mailbox says which workspace is the mailbox of the cluster.
+	// mailbox identifies the mailbox workspace of the cluster.
 	// +optional
 	Mailbox *MailboxStatus `json:"mailbox,omitempty"`
 
-	// Versions are what the cluster runs.
+	// versions of the software that the cluster runs.
 	// +optional
 	Versions *TargetVersions `json:"versions,omitempty"`
 
-	// ClusterID identifies the cluster that the SyncTarget stands for, whatever its address: the UID of its namespace
-	// kube-system, or for a kcp workspace of its LogicalCluster. Empty when it could not be read.
+	// clusterID identifies the cluster that the SyncTarget stands for, independent of its address. It is the UID of
+	// the cluster's namespace kube-system, or for a kcp workspace the UID of its LogicalCluster. It is empty when the
+	// hub could not read the UID.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	ClusterID string `json:"clusterID,omitempty"`
 
-	// ObservedClusterID identifies the cluster that the kubeconfig leads to now, while that is another one than ClusterID
-	// says. Nothing is synced then, until the annotation synchub.dev/confirmed-cluster has this value, or the kubeconfig leads
-	// back. Of a cluster that does not tell its ID it is a fingerprint of the server.
+	// observedClusterID identifies the cluster that the kubeconfig reaches now, while that is another cluster than
+	// clusterID. The hub then syncs nothing until the annotation synchub.dev/confirmed-cluster has this value, or the
+	// kubeconfig reaches the former cluster again. For a cluster that does not tell its ID the value is a fingerprint
+	// of the server.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	ObservedClusterID string `json:"observedClusterID,omitempty"`
 
-	// FormerClusters are those that the SyncTarget stood for before another one was confirmed, the latest last. Objects of the
-	// hub may be left there.
+	// formerClusters are the clusters that the SyncTarget stood for before another cluster was confirmed, the latest
+	// last. The hub may have left objects there.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	FormerClusters []FormerCluster `json:"formerClusters,omitempty"`
 
-	// Counts sum up the objects that are kept in sync with the cluster, in both directions.
+	// counts sum up the objects that the hub syncs with the cluster, in both directions.
 	// +optional
 	Counts *TargetCounts `json:"counts,omitempty"`
 
-	// Failures are the first of the failed objects, by their names in the mailbox, counted when counts were. All of them are in the
-	// status of the configs of the mailbox and in the events there.
+	// failures describe the first of the failed objects, at most 20, by their names in the mailbox. The hub updates
+	// them together with counts. The status of the configs in the mailbox and the events there describe all failed
+	// objects.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
 	Failures []ObjectFailure `json:"failures,omitempty"`
 
-	// PendingSince is when the oldest change was seen that has not reached its other side yet; absent if there is none.
+	// pendingSince is the time when the hub observed the oldest change that has not reached the other side yet. It is
+	// absent when no change is pending.
 	// +optional
 	PendingSince *metav1.Time `json:"pendingSince,omitempty"`
 
-	// Credentials tell what the hub knows of the token it uses; absent where that says nothing about itself.
+	// credentials describe the token that the hub uses. They are absent when the token does not tell its expiry.
 	// +optional
 	Credentials *CredentialsStatus `json:"credentials,omitempty"`
 
-	// Cleanup tells what is left on the cluster while it is drained or its SyncTarget is deleted.
+	// cleanup reports which objects are left on the cluster during a drain or the deletion of the SyncTarget.
 	// +optional
 	Cleanup *CleanupStatus `json:"cleanup,omitempty"`
 }
 
 // FormerCluster is a cluster that a SyncTarget stood for.
 type FormerCluster struct {
-	// ClusterID identifies the cluster; empty if it did not tell.
+	// clusterID identifies the cluster. It is empty when the cluster did not tell its ID.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	ClusterID string `json:"clusterID,omitempty"`
 
-	// Until is when another cluster was confirmed.
+	// until is the time when another cluster was confirmed.
 	// +required
 	Until metav1.Time `json:"until"`
 
-	// Resources are those of which objects may be left there.
+	// resources of which the hub may have left objects there.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=4096
@@ -141,183 +149,184 @@ type FormerCluster struct {
 
 // TargetCounts are numbers of objects.
 type TargetCounts struct {
-	// Synced are in sync.
+	// synced is the number of objects that are in sync.
 	// +optional
 	Synced int32 `json:"synced"`
 
-	// Failed are not, and need attention.
+	// failed is the number of objects that are not in sync and need attention.
 	// +optional
 	Failed int32 `json:"failed"`
 
-	// Former came from a mailbox of this SyncTarget that was deleted. They stay on the cluster until a config of the new
-	// mailbox selects them again, or the SyncTarget is drained.
+	// former is the number of objects that came from a deleted mailbox of this SyncTarget. They stay on the cluster
+	// until a config of the new mailbox selects them again, or the SyncTarget is drained.
 	// +optional
 	Former int32 `json:"former,omitempty"`
 }
 
-// CredentialsStatus describes a token. It holds nothing secret.
+// CredentialsStatus describes a token. It contains no secret.
 type CredentialsStatus struct {
-	// ExpiresAt is when the token ends.
+	// expiresAt is the time when the token expires.
 	// +optional
 	ExpiresAt *metav1.Time `json:"expiresAt,omitempty"`
 
-	// RenewedAt is when the hub last replaced it by a new one.
+	// renewedAt is the time when the hub last replaced the token with a new one.
 	// +optional
 	RenewedAt *metav1.Time `json:"renewedAt,omitempty"`
 }
 
-// CleanupStatus is the report of a drain or of the deletion of a SyncTarget.
+// CleanupStatus reports the progress of a drain, or of the deletion of a SyncTarget.
 type CleanupStatus struct {
-	// Remaining is how many objects of the hub are still on the cluster and will go; absent if that cannot be told.
+	// remaining is the number of the hub's objects that are still on the cluster and will be removed. It is absent
+	// when the hub cannot count them.
 	// +optional
 	Remaining *int32 `json:"remaining,omitempty"`
 
-	// Removed is how many have gone.
+	// removed is the number of objects that have been removed.
 	// +optional
 	Removed int32 `json:"removed,omitempty"`
 
-	// Left are objects that stay, with the reason, the first of them by name.
+	// left lists the first objects, by name, that stay on the cluster, with the reason.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
 	Left []LeftObject `json:"left,omitempty"`
 
-	// LeftMore is how many more stay than are listed.
+	// leftMore is the number of further objects that stay on the cluster and that left does not list.
 	// +optional
 	LeftMore int32 `json:"leftMore,omitempty"`
 }
 
 // LeftObject is an object that stays on a cluster.
 type LeftObject struct {
-	// Group of the resource, empty for the core group.
+	// group of the resource. Empty means the core group.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Group string `json:"group,omitempty"`
 
-	// Resource is its plural name.
+	// resource is the plural name.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	Resource string `json:"resource"`
 
-	// Namespace of the object, empty if it is in none.
+	// namespace of the object, empty when the object is cluster-scoped.
 	// +optional
 	// +kubebuilder:validation:MaxLength=8192
 	Namespace string `json:"namespace,omitempty"`
 
-	// Name of the object.
+	// name of the object.
 	// +required
 	// +kubebuilder:validation:MaxLength=8192
 	Name string `json:"name"`
 
-	// Reason is a constant that says why it stays.
+	// reason is a constant that says why the object stays.
 	// +required
 	// +kubebuilder:validation:MaxLength=256
 	Reason string `json:"reason"`
 }
 
-// SyncedResource is a resource that is synced with a cluster.
+// SyncedResource is a resource that the hub syncs with a cluster.
 type SyncedResource struct {
-	// Group of the resource on the cluster, empty for the core group.
+	// group of the resource on the cluster. Empty means the core group.
 	// +optional
 	// +kubebuilder:default=""
 	// +kubebuilder:validation:MaxLength=253
 	Group string `json:"group"`
 
-	// Resource is its plural name.
+	// resource is the plural name.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	Resource string `json:"resource"`
 
-	// Versions that the cluster serves and the hub uses.
+	// versions that the cluster serves and the hub uses.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=63
 	Versions []string `json:"versions,omitempty"`
 
-	// IdentityHash tells apart resources of the same name that come from different API exports.
+	// identityHash distinguishes resources of the same name that different API exports provide.
 	//
-	// Deprecated: kept so that YAML of KubeStellar applies, and never set. A mailbox has one API of a name; which export
-	// provides it the PublishedResource says.
+	// Deprecated: kept so that YAML of KubeStellar applies, and never set. A mailbox has only one API of a name, and
+	// its PublishedResource says which export provides it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	IdentityHash string `json:"identityHash,omitempty"`
 
-	// Own is true if objects of the same resource in the mailbox go there.
+	// own is true when the hub syncs mailbox objects of the same resource with this one, without a conversion.
 	// +optional
 	Own bool `json:"own,omitempty"`
 
-	// ConvertedFrom lists the resources of the mailbox whose objects conversions turn into this one. It is kept until
-	// nothing of them is left on the cluster.
+	// convertedFrom lists the mailbox resources whose objects conversions turn into this resource. An entry stays
+	// until the cluster has no objects of the entry left.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	ConvertedFrom []metav1.GroupResource `json:"convertedFrom,omitempty"`
 
-	// State says whether the resource can be synced.
+	// state says whether the hub can sync the resource.
 	// +optional
 	// +kubebuilder:default=Pending
 	State SyncedResourceState `json:"state,omitempty"`
 
-	// Reason is a constant that says why the resource is in this state.
+	// reason is a constant that says why the resource is in this state.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Reason string `json:"reason,omitempty"`
 
-	// Message says the same to a human, and what to do about it.
+	// message explains the reason to a human, and says how to solve the problem.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Message string `json:"message,omitempty"`
 }
 
-// SyncedResourceState says whether a resource can be synced with a cluster.
+// SyncedResourceState says whether the hub can sync a resource with a cluster.
 //
 // +kubebuilder:validation:Enum=Pending;Accepted;Incompatible
 type SyncedResourceState string
 
 const (
-	// SyncedResourcePending is the state until the hub has compared both sides.
+	// SyncedResourcePending is the state until the hub has compared the schemas of both sides.
 	SyncedResourcePending SyncedResourceState = "Pending"
 
-	// SyncedResourceAccepted is the state of a resource that is being synced.
+	// SyncedResourceAccepted is the state of a resource that the hub syncs.
 	SyncedResourceAccepted SyncedResourceState = "Accepted"
 
-	// SyncedResourceIncompatible is the state of a resource that the cluster does not serve in a form the mailbox's
-	// objects fit in, or whose use it does not permit.
+	// SyncedResourceIncompatible is the state of a resource that the hub cannot sync. The cluster either does not
+	// serve it in a form that the mailbox's objects fit in, or does not permit its use.
 	SyncedResourceIncompatible SyncedResourceState = "Incompatible"
 )
 
 // VirtualWorkspace is a pair of addresses for an agent in the cluster.
 type VirtualWorkspace struct {
-	// SyncerURL is where an agent would read what to run.
+	// syncerURL is the address where an agent would read the objects to run.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	SyncerURL string `json:"syncerURL"`
 
-	// UpsyncerURL is where an agent would write what comes up.
+	// upsyncerURL is the address where an agent would write upsynced objects.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	UpsyncerURL string `json:"upsyncerURL"`
 }
 
-// MailboxStatus says which workspace is the mailbox of a cluster.
+// MailboxStatus identifies the mailbox workspace of a cluster.
 type MailboxStatus struct {
-	// Workspace is the path of the mailbox workspace, for people and for kubectl.
+	// workspace is the path of the mailbox workspace, for people and for kubectl.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	Workspace string `json:"workspace,omitempty"`
 
-	// Cluster is the name of its logical cluster, for programs.
+	// cluster is the name of the logical cluster of the mailbox workspace, for programs.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Cluster string `json:"cluster,omitempty"`
 }
 
-// TargetVersions are what a cluster runs.
+// TargetVersions are the versions of the software that a cluster runs.
 type TargetVersions struct {
-	// Kubernetes is the version that the API server reports, for example v1.35.4.
+	// kubernetes is the version that the API server reports, for example v1.35.4.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Kubernetes string `json:"kubernetes,omitempty"`

@@ -21,8 +21,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// SyncTarget registers a cluster that objects are synced to. It lives in an inventory workspace, beside the Secret
-// with the cluster's kubeconfig, and gets one mailbox workspace.
+// SyncTarget registers a cluster with the hub. It lives in an inventory workspace, next to the Secret with the
+// kubeconfig of the cluster. The hub creates one mailbox workspace for each SyncTarget and syncs it with the cluster.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -39,91 +39,95 @@ type SyncTarget struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec says how the cluster is reached and how the hub treats it.
+	// spec says how the hub reaches and treats the cluster.
 	// +optional
 	// +kubebuilder:default={}
 	Spec SyncTargetSpec `json:"spec,omitempty"`
 
-	// Status says what the hub knows about the cluster.
+	// status reports the hub's observations of the cluster.
 	// +optional
 	Status SyncTargetStatus `json:"status,omitempty"`
 }
 
-// SyncTargetSpec says how a cluster is reached and how the hub treats it.
+// SyncTargetSpec says how the hub reaches and treats a cluster.
 type SyncTargetSpec struct {
-	// Unschedulable tells placement engines to place nothing new here. What is placed stays and is kept in sync.
+	// unschedulable tells placement engines to place nothing new on the cluster. The hub keeps objects that are
+	// already placed there in sync.
 	// +optional
 	// +kubebuilder:default=false
 	Unschedulable bool `json:"unschedulable,omitempty"`
 
-	// EvictAfter tells placement engines to move everything elsewhere once this time has passed.
+	// evictAfter tells placement engines to move everything elsewhere once this time has passed.
 	//
-	// Deprecated: kept so that YAML of KubeStellar applies, without effect and reported as NotImplemented. A cluster that
-	// empties itself by a clock is no safe thing; set drain when it is time.
+	// Deprecated: kept so that YAML of KubeStellar applies; it has no effect and the condition NotImplemented reports
+	// it. Removing workload by a clock is not safe. Set spec.drain when the time has come.
 	// +optional
 	EvictAfter *metav1.Time `json:"evictAfter,omitempty"`
 
-	// SupportedAPIExports names API exports whose resources the cluster can run.
+	// supportedAPIExports names API exports whose resources the cluster can run.
 	//
-	// Deprecated: kept so that YAML of KubeStellar applies, without effect and reported as NotImplemented. The hub takes the
-	// resources to sync from its PublishedResources and from what the cluster serves.
+	// Deprecated: kept so that YAML of KubeStellar applies; it has no effect and the condition NotImplemented reports
+	// it. PublishedResources and the APIs that the cluster serves decide which resources the hub syncs.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	SupportedAPIExports []APIExportReference `json:"supportedAPIExports,omitempty"`
 
-	// Cells are coordinates of the cluster, such as region or zone, for placement engines to read.
+	// cells are coordinates of the cluster, such as region or zone, for placement engines.
 	//
-	// Deprecated: kept so that YAML of KubeStellar applies, without effect and reported as NotImplemented. Labels of the
-	// SyncTarget say the same, and can be selected by.
+	// Deprecated: kept so that YAML of KubeStellar applies; it has no effect and the condition NotImplemented reports
+	// it. Use labels of the SyncTarget, which selectors can match.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	// +kubebuilder:validation:XValidation:rule="self.all(key, size(key) <= 253 && size(self[key]) <= 253)",message="keys and values have at most 253 characters"
 	Cells map[string]string `json:"cells,omitempty"`
 
-	// KubeconfigSecretRef names the Secret, in this workspace, with the kubeconfig of the cluster. The Secret must
-	// carry the label synchub.dev/credential=kubeconfig, else the hub cannot see it, and name this SyncTarget in the
-	// annotation synchub.dev/allowed-sync-targets, else the hub does not use it.
+	// kubeconfigSecretRef names the Secret in this workspace that holds the kubeconfig of the cluster. The Secret
+	// must have the label synchub.dev/credential=kubeconfig, otherwise the hub cannot see it. The annotation
+	// synchub.dev/allowed-sync-targets of the Secret must name this SyncTarget, otherwise the hub does not use the
+	// Secret.
 	// +optional
 	KubeconfigSecretRef *SecretReference `json:"kubeconfigSecretRef,omitempty"`
 
-	// DeletionPolicy says what becomes of the objects on the cluster when this SyncTarget is deleted: Orphan leaves
-	// them there and removes the hub's marks, Delete removes them first.
+	// deletionPolicy says what happens to the objects on the cluster when this SyncTarget is deleted. Orphan leaves
+	// them there and removes the hub's marks. Delete removes them first.
 	// +optional
 	// +kubebuilder:default=Orphan
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
-	// Suspend stops all writes to the cluster and all status returned from it, without removing anything.
+	// suspend stops all writes to the cluster and all returned status, without removing anything.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// Drain takes away from the cluster all that the hub placed there and places nothing more, until it is false again.
-	// The condition Drained and status.cleanup tell how far that is.
+	// drain removes from the cluster all objects that the hub placed there, and keeps the hub from placing others
+	// until the field is false again. The condition Drained and status.cleanup report the progress.
 	// +optional
 	Drain bool `json:"drain,omitempty"`
 
-	// AllowSharedCluster lets this SyncTarget be synced although another one stands for the same cluster. Each then
-	// has objects of its own there, and names taken by one are conflicts for the other.
+	// allowSharedCluster lets the hub sync this SyncTarget although another SyncTarget stands for the same cluster.
+	// Each SyncTarget then has its own objects there. A name that one of them uses is a conflict for the other.
 	// +optional
 	AllowSharedCluster bool `json:"allowSharedCluster,omitempty"`
 
-	// Adoption says which objects that are already on this cluster may be taken over, beside those that the adoption of
-	// their PublishedResource allows: IfIdentical those which ours would not change but for marks, Always whatever has
-	// the name, unless it carries the mark of another hub or source. Absent means no others.
+	// adoption says which existing objects of this cluster the hub may take over, in addition to those that
+	// spec.adoption of their PublishedResource allows. IfIdentical takes an object over when applying the hub's
+	// version would change nothing but marks. Always takes over every object of the name, unless the object has the
+	// mark of another hub or source. Absent allows no additional objects.
 	// +optional
 	Adoption AdoptionPolicy `json:"adoption,omitempty"`
 
-	// Namespaces bounds the namespaces of the cluster that the hub uses, in both directions. Absent means all but the
-	// protected ones.
+	// namespaces restricts the namespaces of the cluster that the hub uses, in both directions. Absent means all
+	// namespaces except the protected ones.
 	// +optional
 	Namespaces *TargetNamespaces `json:"namespaces,omitempty"`
 
-	// Limits bound the load that the hub puts on the cluster, and what it holds of the mailbox. Absent limits are the hub's defaults.
+	// limits bound the load that the hub puts on the cluster, and how many objects and bytes of the mailbox the hub
+	// caches. The hub's defaults replace absent limits.
 	// +optional
 	Limits *TargetLimits `json:"limits,omitempty"`
 
-	// MailboxAccess grants subjects of kcp a role in the mailbox workspace. The bindings made from it are never
-	// synced to the cluster.
+	// mailboxAccess grants subjects of kcp a role in the mailbox workspace. The hub never syncs the resulting
+	// bindings to the cluster.
 	// +optional
 	// +listType=map
 	// +listMapKey=clusterRole
@@ -131,40 +135,41 @@ type SyncTargetSpec struct {
 	MailboxAccess []MailboxAccess `json:"mailboxAccess,omitempty"`
 }
 
-// DeletionPolicy says what becomes of an object on the target when what put it there goes.
+// DeletionPolicy says what happens to a copy when its original, or the config or SyncTarget that caused the copy,
+// goes away.
 //
 // +kubebuilder:validation:Enum=Delete;Orphan
 type DeletionPolicy string
 
 const (
-	// DeletionPolicyDelete removes the object from the target.
+	// DeletionPolicyDelete removes the copy.
 	DeletionPolicyDelete DeletionPolicy = "Delete"
 
-	// DeletionPolicyOrphan leaves the object on the target and removes the hub's marks from it.
+	// DeletionPolicyOrphan keeps the copy and removes the hub's marks from it.
 	DeletionPolicyOrphan DeletionPolicy = "Orphan"
 )
 
-// AdoptionPolicy says which objects that are already on a cluster may be taken over.
+// AdoptionPolicy says which existing objects of a cluster the hub may take over.
 //
 // +kubebuilder:validation:Enum=IfIdentical;Always
 type AdoptionPolicy string
 
 const (
-	// AdoptionIfIdentical takes an object over when applying ours would change nothing but marks.
+	// AdoptionIfIdentical takes an object over when applying the hub's version would change nothing but marks.
 	AdoptionIfIdentical AdoptionPolicy = "IfIdentical"
 
-	// AdoptionAlways takes over whatever has the name, unless it carries the mark of another hub or source.
+	// AdoptionAlways takes over every object of the name, unless the object has the mark of another hub or source.
 	AdoptionAlways AdoptionPolicy = "Always"
 )
 
-// APIExportReference names an API export.
+// APIExportReference names an APIExport.
 type APIExportReference struct {
-	// Path is the workspace of the export. Empty means the workspace of the SyncTarget.
+	// path of the workspace of the export. Empty means the workspace of the SyncTarget.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Path string `json:"path,omitempty"`
 
-	// Export is the name of the export.
+	// export is the name of the APIExport.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	Export string `json:"export"`
@@ -172,20 +177,20 @@ type APIExportReference struct {
 
 // SecretReference names one key of a Secret in the workspace of the referring object.
 type SecretReference struct {
-	// Namespace of the Secret.
+	// namespace of the Secret.
 	// +optional
 	// +kubebuilder:default=default
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Namespace string `json:"namespace,omitempty"`
 
-	// Name of the Secret.
+	// name of the Secret.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	Name string `json:"name"`
 
-	// Key of the Secret's data that holds the value.
+	// key in the data of the Secret that holds the value.
 	// +optional
 	// +kubebuilder:default=kubeconfig
 	// +kubebuilder:validation:MaxLength=253
@@ -193,11 +198,13 @@ type SecretReference struct {
 	Key string `json:"key,omitempty"`
 }
 
-// TargetNamespaces bounds the namespaces of one cluster that the hub uses. A Namespace object counts as being in the
-// namespace that it is. What was placed elsewhere before stays there, is left alone and reported.
+// TargetNamespaces restricts the namespaces of a cluster that the hub uses. A Namespace object counts as an object in
+// the namespace of its own name. The hub leaves alone, and reports, the objects that it placed in other namespaces
+// before.
 type TargetNamespaces struct {
-	// Only lists the namespaces that the hub uses; nothing goes to or comes from any other, and the hub lists and watches nothing
-	// there. Absent means any. Cluster-scoped objects are not bound by it.
+	// only lists the namespaces that the hub uses. The hub syncs nothing to or from any other namespace, and lists
+	// and watches nothing there. Absent allows every namespace. The field does not restrict other cluster-scoped
+	// objects.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -206,8 +213,9 @@ type TargetNamespaces struct {
 	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Only []string `json:"only,omitempty"`
 
-	// AllowProtected lists protected namespaces that the hub uses all the same. A name that ends in * stands for all that
-	// begin with the rest. Which namespaces are protected is an option of the hub: by default kube-*, kcp-system and the hub's own.
+	// allowProtected lists protected namespaces that the hub uses nevertheless. A trailing * matches every name with
+	// that prefix. If only is set, it must list these namespaces too. An option of the hub decides which namespaces
+	// are protected; the default is kube-*, kcp-system, synchub, synchub-* and the hub's own namespace.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -217,32 +225,36 @@ type TargetNamespaces struct {
 	AllowProtected []string `json:"allowProtected,omitempty"`
 }
 
-// TargetLimits bound the requests that the hub sends to one cluster, and what it holds of its mailbox.
+// TargetLimits bound the requests that the hub sends to one cluster, and how much of its mailbox the hub caches.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.qps) || !has(self.burst) || self.burst >= self.qps",message="burst must not be less than qps",fieldPath=".burst"
 type TargetLimits struct {
-	// QPS is the sustained number of requests per second.
+	// qps is the sustained number of requests per second.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
 	QPS *int32 `json:"qps,omitempty"`
 
-	// Burst is the number of requests that may be sent at once after a quiet time.
+	// burst is the number of requests that the hub may send at once after an idle period.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
 	Burst *int32 `json:"burst,omitempty"`
 
-	// MailboxObjects is how many objects of the mailbox the hub holds, the oldest first. Those beyond are not synced, and
-	// left as they are on the cluster. A number above the hub's own limit has no effect.
+	// mailboxObjects is the maximum number of objects of the mailbox that the hub caches, the oldest first. The hub
+	// does not sync objects beyond this number, and leaves their copies on the cluster as they are. A number above
+	// the hub's own limit has no effect.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MailboxObjects *int64 `json:"mailboxObjects,omitempty"`
 
-	// MailboxBytes is how many bytes of the hub's memory the objects of the mailbox may take, the oldest first. Those
-	// beyond are not synced, and left as they are on the cluster. A number above the hub's own limit has no effect.
-	// Only to know which objects there are takes about 1.4 KiB for each: of a mailbox with more than about 700 objects for each
-	// MiB, 46,000 with the hub's default of 64 MiB, nothing is held or synced, whatever the other limits are.
+	// mailboxBytes is the maximum of the hub's memory, in bytes, that the objects of the mailbox may take, the oldest
+	// objects first. The hub does not sync objects beyond this limit, and leaves their copies on the cluster as they
+	// are. A number above the hub's own limit has no effect.
+	//
+	// Knowing which objects exist takes about 1.4 KiB for each object. The hub caches and syncs nothing of a mailbox
+	// with more than about 700 objects per MiB of this limit, whatever the other limits are. With the hub's default
+	// of 64 MiB that is about 46,000 objects.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MailboxBytes *int64 `json:"mailboxBytes,omitempty"`
@@ -250,7 +262,7 @@ type TargetLimits struct {
 
 // MailboxAccess grants subjects a role in the mailbox workspace.
 type MailboxAccess struct {
-	// Subjects that get the role, as in a ClusterRoleBinding.
+	// subjects that get the role, as in a ClusterRoleBinding.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -260,7 +272,7 @@ type MailboxAccess struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(s, has(s.__namespace__) == (s.kind == 'ServiceAccount'))",message="a ServiceAccount needs a namespace, and no other subject has one"
 	Subjects []rbacv1.Subject `json:"subjects"`
 
-	// ClusterRole is the name of a ClusterRole in the mailbox workspace, for example cluster-admin, edit or view.
+	// clusterRole is the name of a ClusterRole in the mailbox workspace, for example cluster-admin, edit or view.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[^/%]+$`

@@ -27,13 +27,14 @@ import (
 	"github.com/synchub-dev/synchub/apis/schemas/structural"
 )
 
-// hasCrossFieldRules tells whether a schema has something that looks at several fields, or items, together.
+// hasCrossFieldRules reports whether a schema has a keyword that restricts several fields or items together.
 func hasCrossFieldRules(s *schema) bool {
 	return len(s.XValidations)+len(s.AllOf)+len(s.AnyOf)+len(s.OneOf) > 0 || s.Not != nil || s.MinProperties != nil || s.MaxProperties != nil ||
 		s.UniqueItems || len(s.Enum) > 0 || listTypeOf(s) == listSet
 }
 
-// rules finds rules of the target that the mailbox does not have at the same place. What they mean is not looked at.
+// rules adds a finding for each rule of the target that the mailbox does not have at the same location. The
+// comparison ignores the meaning of rules.
 func (c *comparison) rules(at location, mine, theirs *schema) {
 	own := sets.New[ruleMeaning]()
 	for _, rule := range mine.XValidations {
@@ -46,7 +47,7 @@ func (c *comparison) rules(at location, mine, theirs *schema) {
 	}
 }
 
-// ruleMeaning is what of a rule decides about an object.
+// ruleMeaning contains the parts of a rule that decide about an object.
 type ruleMeaning struct {
 	rule            string
 	optionalOldSelf bool
@@ -56,8 +57,8 @@ func meaningOf(rule apiextensionsv1.ValidationRule) ruleMeaning {
 	return ruleMeaning{rule.Rule, rule.OptionalOldSelf != nil && *rule.OptionalOldSelf}
 }
 
-// alternatives finds allOf, anyOf, oneOf and not of the target that the mailbox does not have. They are compared as they are
-// written: what they mean together is not looked at.
+// alternatives adds findings for allOf, anyOf, oneOf and not of the target that the mailbox does not have. It
+// compares them literally and ignores their combined meaning.
 func (c *comparison) alternatives(at location, mine, theirs *schema) {
 	mineAllOf, mineAnyOf := withoutIntOrString(mine)
 	theirAllOf, theirAnyOf := withoutIntOrString(theirs)
@@ -75,7 +76,7 @@ func (c *comparison) alternatives(at location, mine, theirs *schema) {
 	}
 }
 
-// isSubset tells whether each of some branches is one of others.
+// isSubset reports whether each schema in some occurs in others.
 func isSubset(some, others []schema) bool {
 	known := sets.New[string]()
 	for i := range others {
@@ -89,8 +90,8 @@ func isSubset(some, others []schema) bool {
 	})
 }
 
-// weightOf returns how much there is in one place to be compared, in fields. Where one side names fields and the other does
-// not, the same is compared with each of them.
+// weightOf returns the cost of comparing one node, counted in fields. Where only one side names fields, Compare
+// compares the other side's schema with each of them, so it repeats this work.
 func weightOf(s *schema) int {
 	weight := len(s.XValidations) + len(s.Required)
 	if len(s.Enum) > 0 {
@@ -110,14 +111,18 @@ func weightOf(s *schema) int {
 // validatorWeight is the cost of one judge of values, counted in fields. patternWeight divides the steps of its pattern: each group
 // of that many steps costs one field more.
 const (
+	// validatorWeight is the cost of one scalarValidator, counted in fields. patternWeight divides the steps of the
+	// schema's pattern: each group of that many steps costs one more field.
 	validatorWeight = 20
 	patternWeight   = 4
 )
 
-// intOrString is what an integer or string may say of itself, in one of two ways, without meaning anything more.
+// intOrString is the redundant anyOf of an int-or-string schema. Schemas state it in one of two ways, without further
+// meaning.
 var intOrString = []schema{{Type: "integer"}, {Type: "string"}}
 
-// withoutIntOrString returns the allOf and anyOf of a schema without what only repeats that it is an integer or a string.
+// withoutIntOrString returns the allOf and anyOf of a schema without the parts that only repeat that the value is an
+// integer or a string.
 func withoutIntOrString(s *schema) (allOf, anyOf []schema) {
 	allOf, anyOf = s.AllOf, s.AnyOf
 	if !s.XIntOrString {
@@ -132,7 +137,7 @@ func withoutIntOrString(s *schema) (allOf, anyOf []schema) {
 	return allOf, anyOf
 }
 
-// shorten keeps a message short.
+// shorten cuts a text for a message.
 func shorten(text string) string {
 	const limit = 80
 	if runes := []rune(text); len(runes) > limit {

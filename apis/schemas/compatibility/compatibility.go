@@ -23,10 +23,10 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// Reason is a constant that says what keeps an object of the mailbox from fitting.
+// Reason is a constant that says why an object of the mailbox may not fit.
 type Reason string
 
-// Reasons of findings, each named after what is narrower on the target.
+// Reasons of findings, each named after the keyword that is narrower on the target.
 const (
 	ReasonType         Reason = "Type"
 	ReasonNull         Reason = "Null"
@@ -44,27 +44,28 @@ const (
 	ReasonRule         Reason = "Rule"
 	ReasonAlternatives Reason = "Alternatives"
 	ReasonDefault      Reason = "Default"
-	// ReasonFieldLost: the target does not know the field. What is in it is lost there, or refused.
+	// ReasonFieldLost: the target does not know the field. It drops or refuses the content of the field.
 	ReasonFieldLost Reason = "FieldLost"
-	// ReasonTooLarge: the schemas are too large to be compared, or there are more findings than are listed.
+	// ReasonTooLarge: the schemas are too large to compare, or there are more findings than the list may have.
 	ReasonTooLarge Reason = "TooLarge"
 )
 
 const (
-	// findingLimit bounds the findings. Whoever reads them mends the first and looks again.
+	// findingLimit is the maximum number of findings. Readers repair the first ones and compare again.
 	findingLimit = 50
-	// stepLimit bounds how many fields, values, rules and alternatives are compared. A Pod has 4,000; where one side names fields and the other does not,
-	// each name is compared with the same schema.
+	// stepLimit is the maximum number of compared fields, values, rules and alternatives. A Pod has 4,000. Where only
+	// one side names fields, Compare compares each of them with the same schema.
 	stepLimit = 200_000
-	// depthLimit bounds how deep fields are nested.
+	// depthLimit is the maximum nesting of fields.
 	depthLimit = 200
 )
 
-// Finding is a difference because of which an object of the mailbox may not fit.
+// Finding is a difference that may keep an object of the mailbox from fitting into the target.
 type Finding struct {
-	// Field is its path in the object, for example spec.containers[].ports, with * for any name; empty for the whole object.
+	// Field is the path in the object, for example spec.containers[].ports, with * for any name. It is empty for the
+	// whole object.
 	Field string
-	// Reason is a constant; Message says more, as the rest of a sentence about the field.
+	// Reason is a constant. Message gives details, as the rest of a sentence about the field.
 	Reason  Reason
 	Message string
 }
@@ -77,31 +78,32 @@ func (f Finding) String() string {
 	return f.Field + ": " + f.Message
 }
 
-// schema is one that is compared. The zero value accepts nothing but objects without fields, so nil is never one.
+// schema is an alias for the compared type. The zero value accepts only objects without fields, so a schema is never
+// nil.
 type schema = apiextensionsv1.JSONSchemaProps
 
-// Compare returns why objects that the mailbox's schema accepts may not fit into the target's: nothing if all do. Both are
-// those of whole objects. A missing schema accepts everything. It stops when ctx ends, and then finds that the schemas are
-// too large.
+// Compare returns the reasons why objects that the mailbox's schema accepts may not fit into the target's schema. It
+// returns nothing if all objects fit. Both schemas describe whole objects; a nil schema accepts everything. When ctx
+// ends, Compare stops and adds a finding with ReasonTooLarge.
 func Compare(ctx context.Context, mailbox, target *apiextensionsv1.JSONSchemaProps) []Finding {
 	c := &comparison{ctx: ctx}
 	c.compare(location{}, resource(orAnyValue(mailbox)), resource(orAnyValue(target)))
 	return c.findings
 }
 
-// comparison is one that is under way.
+// comparison is the state of one call of Compare.
 type comparison struct {
 	ctx      context.Context
 	findings []Finding
 	steps    int
 }
 
-// location is where in an object the comparison is.
+// location is the comparison's position in an object.
 type location struct {
 	path  string
 	depth int
-	// crossField is true if something of the target looks at more than one field at a time: a rule, an alternative, a number of
-	// fields, a set. There it matters what the target fills in or leaves out by itself.
+	// crossField is true if the target restricts several fields together: by a rule, an alternative, a number of
+	// fields or a set. Fields that the target defaults or drops matter then.
 	crossField bool
 }
 
@@ -114,7 +116,7 @@ func (c *comparison) addFinding(at location, reason Reason, format string, args 
 	}
 }
 
-// spendSteps is false once there is nothing to be gained from comparing more.
+// spendSteps counts steps. It returns false when Compare should stop: at the limits, or when the context has ended.
 func (c *comparison) spendSteps(steps int) bool {
 	before := c.steps
 	if c.steps += steps; before <= stepLimit && (c.steps > stepLimit || c.ctx.Err() != nil) {
@@ -124,7 +126,7 @@ func (c *comparison) spendSteps(steps int) bool {
 	return c.steps <= stepLimit && len(c.findings) <= findingLimit
 }
 
-// compare compares what may be in one place. Null is for the caller to compare, since it depends on the place.
+// compare compares the schemas of one location. The caller compares null, which depends on the location.
 func (c *comparison) compare(at location, mine, theirs *schema) {
 	if !c.spendSteps(1) || theirs == anyValue {
 		return

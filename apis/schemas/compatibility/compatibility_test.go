@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/apis/schemas/compatibility"
 )
 
-// wholeSchema is the schema of objects with a spec, which is written in YAML.
+// wholeSchema returns the schema of objects whose spec has the given schema, in YAML.
 func wholeSchema(t *testing.T, spec string) *apiextensionsv1.JSONSchemaProps {
 	t.Helper()
 	node := &apiextensionsv1.JSONSchemaProps{}
@@ -45,7 +45,7 @@ func TestCompare(t *testing.T) {
 	const strict, wide = `{type: object, properties: {a: {type: string, maxLength: 3}}, required: [a]}`, `{type: object, properties: {a: {type: string}, b: {type: string}}}`
 	for name, test := range map[string]struct {
 		mailbox, target string
-		// want are the fields with their reasons.
+		// want contains the fields with their reasons.
 		want []string
 	}{
 		"a narrower mailbox":           {strict, wide, nil},
@@ -126,7 +126,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// keyed is a list of objects with the fields a and b, of which some are its keys.
+// keyed returns the schema of a list of objects with the fields a and b, some of which are keys.
 func keyed(keys ...string) string {
 	return fmt.Sprintf(`{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [%s],
 		items: {type: object, required: [a, b], properties: {a: {type: string}, b: {type: string}}}}`, strings.Join(keys, ", "))
@@ -147,7 +147,7 @@ func TestCompareMetadata(t *testing.T) {
 	}
 }
 
-// Without a schema everything is taken, and there is an end to it.
+// A nil schema accepts everything, and Compare terminates for it.
 func TestCompareNothing(t *testing.T) {
 	some := wholeSchema(t, `{type: object}`)
 	if findings := slices.Concat(compatibility.Compare(t.Context(), nil, nil), compatibility.Compare(t.Context(), some, nil)); len(findings) > 0 {
@@ -158,7 +158,7 @@ func TestCompareNothing(t *testing.T) {
 	}
 }
 
-// However large and deep schemas are, the work and what is said about it is bounded.
+// Compare bounds its work and its findings for schemas of any size and depth.
 func TestCompareIsBounded(t *testing.T) {
 	wide := apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{}}
 	for i := range 1000 {

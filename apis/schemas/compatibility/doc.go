@@ -14,11 +14,13 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package compatibility tells whether every object that one structural schema, the mailbox's, accepts is accepted and kept
-// by another one, the target's. [Compare] names each field where that is not so, or where it cannot be proven: what it does
-// not understand is a finding, never a pass.
+// Package compatibility decides whether the target's schema accepts and keeps every object that the mailbox's schema
+// accepts. [Compare] returns a finding for each field where that is not so, or cannot be proven. A keyword that
+// Compare does not understand is a finding, never a pass. The controller schemacheck calls Compare for each resource
+// of each target.
 //
-// It judges as API servers do, which prune, default and then validate, so some differences are none: a field that is
-// required below and has a default there, a null in a field that may not be null, which is dropped. What cannot be proven
-// by looking at one keyword, such as patterns, rules and alternatives, must be the same on both sides.
+// The comparison follows API servers, which prune, then default, then validate. Therefore some differences are no
+// findings: a field that is required on the target and has a default there, or a null in a field that is not
+// nullable, which servers drop. Patterns, rules and alternatives cannot be proven keyword by keyword, so they must be
+// equal on both sides.
 package compatibility

@@ -28,7 +28,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// random makes schemas, and values for them, of few words, so that they often meet.
+// random generates schemas, and values for them, from a few words, so that values often fit.
 type random struct {
 	*rand.Rand
 	t testing.TB
@@ -38,7 +38,6 @@ func (r random) of(choices ...any) any { return choices[r.IntN(len(choices))] }
 
 func (r random) rarely() bool { return r.IntN(6) == 0 }
 
-// object returns the schema of a whole object.
 func (r random) object() map[string]any {
 	return map[string]any{"type": "object", "properties": map[string]any{"spec": r.node(3)}}
 }
@@ -152,7 +151,7 @@ func toAny(names []string) (all []any) {
 	return all
 }
 
-// change changes one thing in a copy of a schema: takes a keyword away, adds one, or makes a part anew.
+// change changes one part of a copy of a schema: it removes or adds a keyword, or generates a part anew.
 func (r random) change(schema map[string]any) map[string]any {
 	changed := runtime.DeepCopyJSON(normal(schema))
 	node := changed["properties"].(map[string]any)["spec"].(map[string]any)
@@ -185,7 +184,7 @@ func (r random) change(schema map[string]any) map[string]any {
 	return changed
 }
 
-// defaultsFit tells whether a server would accept the defaults below a node.
+// defaultsFit reports whether a server would accept the defaults below a node.
 func (r random) defaultsFit(node map[string]any) bool {
 	if value, ok := node["default"]; ok {
 		schema := map[string]any{"type": "object", "properties": map[string]any{"spec": node}}
@@ -224,7 +223,7 @@ func (r random) kind(node map[string]any) any {
 		kind = r.of("object", "array", "string", "integer", "number", "boolean", "null")
 	}
 	if kind == "array" && node["type"] == "string" {
-		kind = "string" // a server takes a list where a string has a format, which nobody means
+		kind = "string" // a server accepts a list for a string with a format, which nobody intends
 	}
 	return kind
 }

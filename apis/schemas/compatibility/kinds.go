@@ -20,21 +20,21 @@ import (
 	"strings"
 )
 
-// kinds are the kinds of values that a schema takes, beside null.
+// kinds is a set of the kinds of values that a schema accepts, besides null.
 type kinds uint8
 
 const (
 	text kinds = 1 << iota
 	boolean
 	integer
-	fraction // a number that is no integer
+	fraction // a number that is not an integer
 	list
 	object
 
 	anything = text | boolean | integer | fraction | list | object
 )
 
-// names of the kinds, as schemas call them.
+// names of the kinds, as in schemas.
 var names = []struct {
 	kinds kinds
 	name  string
@@ -59,7 +59,7 @@ func (k kinds) String() string {
 	return strings.Join(all, " or ")
 }
 
-// kindsOf returns what a schema takes by its type.
+// kindsOf returns the kinds of values that a schema accepts by its type.
 func kindsOf(s *schema) kinds {
 	if s.XIntOrString {
 		return integer | text
@@ -75,26 +75,27 @@ func kindsOf(s *schema) kinds {
 	return 0
 }
 
-// acceptsNull tells whether a server that has only the schema takes null for a value. By an enum it never does.
+// acceptsNull reports whether a server accepts null for a value, by the schema of the value alone. With an enum it
+// never does.
 func acceptsNull(s *schema) bool {
 	return (s.Nullable || s.Type == "" && !s.XIntOrString) && len(s.Enum) == 0
 }
 
-// mayBeNull tells whether a field may be null. A server drops such a null unless the schema allows it by name, or says nothing
-// about the field.
+// mayBeNull reports whether a stored field may be null. A server drops a null unless the schema explicitly allows it,
+// or does not describe the field.
 func mayBeNull(s *schema) bool {
 	return s.Nullable && len(s.Enum) == 0 || s == anyValue || s == prunedValue
 }
 
-// preserves tells whether fields are kept that the schema does not name.
+// preserves reports whether a server keeps fields that the schema does not name.
 func preserves(s *schema) bool { return s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields }
 
-// What there may be where a schema says nothing. They are told by their addresses, and never compared with themselves, since
-// there is no end to what is inside of them.
+// Schemas for values that a schema does not describe. Code identifies them by their addresses and never compares them
+// with themselves, because their nesting is infinite.
 var (
-	// anyValue is any value, which is kept as it is.
+	// anyValue accepts any value and keeps it unchanged.
 	anyValue = &schema{XPreserveUnknownFields: new(true)}
-	// prunedValue is any value, of which the fields of objects are dropped.
+	// prunedValue accepts any value and drops the fields of objects.
 	prunedValue = &schema{}
 )
 

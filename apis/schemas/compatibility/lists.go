@@ -20,7 +20,7 @@ import (
 	"slices"
 )
 
-// The kinds of lists whose items must differ.
+// Types of lists whose items must differ.
 const (
 	listSet = "set"
 	listMap = "map"
@@ -33,7 +33,7 @@ func listTypeOf(s *schema) string {
 	return *s.XListType
 }
 
-// list compares what there may be of lists.
+// list compares the schemas of lists.
 func (c *comparison) list(at location, mine, theirs *schema) {
 	if !isRangeWithin(mine.MinItems, mine.MaxItems, theirs.MinItems, theirs.MaxItems) {
 		c.addFinding(at, ReasonItems, "the target takes %s items, the mailbox %s", formatRange(theirs.MinItems, theirs.MaxItems), formatRange(mine.MinItems, mine.MaxItems))
@@ -60,7 +60,7 @@ func itemsOf(s *schema) *schema {
 	}
 }
 
-// areItemsDistinct tells whether items of the mailbox differ where they must on the target.
+// areItemsDistinct reports whether the mailbox forbids duplicate items wherever the target does.
 func areItemsDistinct(mine, theirs *schema) bool {
 	if mine.MaxItems != nil && *mine.MaxItems <= 1 {
 		return true

@@ -21,7 +21,7 @@ import (
 	"math"
 )
 
-// number compares what there may be of numbers.
+// number compares the schemas of numbers.
 func (c *comparison) number(at location, mine, theirs *schema) {
 	if !c.areBoundsUsable(mine, theirs) {
 		c.addFinding(at, ReasonRange, "the target's bounds are no numbers of its type")
@@ -39,8 +39,9 @@ func (c *comparison) number(at location, mine, theirs *schema) {
 	}
 }
 
-// isTighterBound tells whether all above one bound is above another. Servers cut off the fraction of a bound where the value is an
-// integer, so a bound that is only a little higher does not make up for one that is excluded.
+// isTighterBound reports whether every number above one lower bound is above the other too. Servers truncate the
+// fraction of a bound for integer values, so a bound that is only slightly higher does not make up for an exclusive
+// one.
 func isTighterBound(mine float64, excluded bool, theirs float64, theyExclude bool) bool {
 	switch {
 	case mine == theirs:
@@ -52,8 +53,9 @@ func isTighterBound(mine float64, excluded bool, theirs float64, theyExclude boo
 	}
 }
 
-// areBoundsUsable tells whether the target's bounds can be used. A server refuses every integer by a bound that is none itself, or
-// is none of the format; so does then the mailbox if it has the same.
+// areBoundsUsable reports whether the target's bounds can be compared. For an integer field, a server refuses every
+// value if the bound is not an integer or does not fit the format. A mailbox with the same bound then refuses every
+// value too.
 func (c *comparison) areBoundsUsable(mine, theirs *schema) bool {
 	if !isInteger(theirs) {
 		return true
@@ -75,7 +77,7 @@ func isRepresentable(bound float64, format string) bool {
 	return bound == math.Trunc(bound) && math.Abs(bound) <= limit
 }
 
-// isMultipleOf tells whether all numbers of a schema are multiples of a factor.
+// isMultipleOf reports whether all numbers of a schema are multiples of a factor.
 func isMultipleOf(s *schema, factor float64) bool {
 	switch {
 	case factor == 1 && isInteger(s):
@@ -107,7 +109,7 @@ func formatInterval(s *schema) string {
 	return low + ", " + high
 }
 
-// isRangeWithin tells whether the numbers between two limits are between two others.
+// isRangeWithin reports whether the range low to high is within the range theirLow to theirHigh. A nil limit is open.
 func isRangeWithin(low, high, theirLow, theirHigh *int64) bool {
 	return (theirLow == nil || *theirLow <= 0 || low != nil && *low >= *theirLow) && (theirHigh == nil || high != nil && *high <= *theirHigh)
 }

@@ -27,17 +27,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// The fields that every resource has, also one that is embedded in another.
+// Fields of every resource, also of an embedded one.
 const (
 	fieldAPIVersion = "apiVersion"
 	fieldKind       = "kind"
 	fieldMetadata   = "metadata"
 )
 
-// identityFields are those of them that are never missing.
+// identityFields are the fields that are never missing.
 var identityFields = []string{fieldAPIVersion, fieldKind, fieldMetadata}
 
-// resource returns a schema with what API servers know of every resource, whatever the schema says.
+// resource returns a copy of a schema with the fields that API servers add to every resource, whatever the schema
+// says.
 func resource(s *schema) *schema {
 	full := *s
 	full.XEmbeddedResource = true
@@ -66,7 +67,7 @@ func resource(s *schema) *schema {
 	return &full
 }
 
-// object compares what there may be of objects.
+// object compares the schemas of objects.
 func (c *comparison) object(at location, mine, theirs *schema) {
 	if theirs.XEmbeddedResource && !mine.XEmbeddedResource {
 		c.addFinding(at, ReasonEmbedded, "the target takes a resource only")
@@ -92,7 +93,7 @@ func (c *comparison) object(at location, mine, theirs *schema) {
 	c.field(at.below("*"), additionalOf(mine), additionalOf(theirs), preserves(theirs))
 }
 
-// asEmbeddedResource returns a schema of the target that is given a resource.
+// asEmbeddedResource returns the target's schema for a value that is a resource in the mailbox.
 func asEmbeddedResource(s *schema) *schema {
 	if s.XEmbeddedResource {
 		return resource(s)
@@ -100,8 +101,8 @@ func asEmbeddedResource(s *schema) *schema {
 	return s
 }
 
-// field compares what there may be in one field; nil means that there can be nothing. What the target does not know is lost,
-// unless it keeps such fields.
+// field compares the schemas of one field; nil means that the field cannot exist. The target drops a field that it
+// does not know, unless kept says that it keeps such fields.
 func (c *comparison) field(at location, mine, theirs *schema, kept bool) {
 	switch {
 	case mine == nil && theirs == nil:
@@ -121,15 +122,15 @@ func (c *comparison) field(at location, mine, theirs *schema, kept bool) {
 	}
 }
 
-// compareDefaults finds a default of the target that the mailbox does not have, where it matters. Elsewhere it does not: what the
-// target fills in fits.
+// compareDefaults adds a finding for a default of the target that the mailbox does not have, where other rules can
+// depend on it. Elsewhere it does not matter, because the target's default fits the target's schema.
 func (c *comparison) compareDefaults(at location, mine, theirs *schema) {
 	if at.crossField && theirs.Default != nil && !isSame(mine.Default, theirs.Default) {
 		c.addFinding(at, ReasonDefault, "the target fills in a default that the mailbox does not have, and has rules about it")
 	}
 }
 
-// isSame compares by value.
+// isSame reports whether two JSON values are equal, ignoring their format.
 func isSame(a, b *apiextensionsv1.JSON) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -138,7 +139,7 @@ func isSame(a, b *apiextensionsv1.JSON) bool {
 	return json.Unmarshal(a.Raw, &one) == nil && json.Unmarshal(b.Raw, &other) == nil && reflect.DeepEqual(one, other)
 }
 
-// required finds fields that may be missing in the mailbox.
+// required adds findings for fields that the target requires and the mailbox allows to be missing.
 func (c *comparison) required(at location, mine, theirs *schema) {
 	own := sets.New(mine.Required...)
 	for _, name := range theirs.Required {
@@ -157,7 +158,7 @@ func (c *comparison) required(at location, mine, theirs *schema) {
 	}
 }
 
-// fieldOf returns the schema of a field, nil if there can be none of that name.
+// fieldOf returns the schema of a field, or nil if no field of that name can exist.
 func fieldOf(s *schema, name string) *schema {
 	if property, ok := s.Properties[name]; ok {
 		return &property
@@ -165,7 +166,7 @@ func fieldOf(s *schema, name string) *schema {
 	return additionalOf(s)
 }
 
-// additionalOf returns the schema of the fields that have no name of their own, nil if there can be none.
+// additionalOf returns the schema of unnamed fields, or nil if there can be none.
 func additionalOf(s *schema) *schema {
 	switch values := s.AdditionalProperties; {
 	case values != nil && values.Schema != nil:
@@ -181,13 +182,13 @@ func additionalOf(s *schema) *schema {
 
 var plainName = regexp.MustCompile(`^([A-Za-z0-9_-]+|\*)$`)
 
-// below returns the place of a field.
+// below returns the location of a field.
 func (p location) below(name string) location {
 	p.path = join(p.path, name)
 	return p
 }
 
-// join returns the path of a field, as PublishedResources write it.
+// join returns the path of a field in the notation of PublishedResources.
 func join(path, name string) string {
 	switch {
 	case !plainName.MatchString(name):

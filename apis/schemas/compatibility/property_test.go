@@ -24,7 +24,7 @@ import (
 	"github.com/synchub-dev/synchub/apis/schemas/compatibility"
 )
 
-// What is found to be compatible is: each object that the mailbox stores is taken and kept by the target.
+// If Compare has no findings, the target accepts and keeps every object that the mailbox stores.
 func TestCompatibleObjectsAreAccepted(t *testing.T) {
 	const schemas, values = 1500, 12
 	r := random{rand.New(rand.NewPCG(12, 2)), t} //nolint:gosec // the same each time, on purpose

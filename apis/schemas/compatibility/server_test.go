@@ -31,7 +31,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// server takes and refuses objects as an API server does that has only a schema, but for rules.
+// server validates objects as an API server with only a schema does, except for rules.
 type server struct {
 	structural *structuralschema.Structural
 	validator  validation.SchemaValidator
@@ -57,7 +57,8 @@ func newServer(t testing.TB, schema *apiextensionsv1.JSONSchemaProps) server {
 // errLost means that a server dropped a field.
 var errLost = errors.New("fields are lost")
 
-// accept returns the object as it would be stored, or why it would not. Fields that are lost do not keep it from being stored.
+// accept returns the object as a server would store it, or the reason why it would not. Dropped fields do not prevent
+// storage.
 func (s server) accept(object map[string]any) (map[string]any, error) {
 	object = runtime.DeepCopyJSON(object)
 	var errs []error

@@ -30,11 +30,11 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// tryLimit bounds how many values are tried one by one.
+// tryLimit is the maximum number of enum values that Compare tries one by one.
 const tryLimit = 256
 
-// fewValues returns the values of an enum if they are all that a schema takes and can be tried one by one. Where the type is
-// open, servers take more than is listed: 1.5 for 1, and 97 for "a".
+// fewValues returns the values of an enum if the schema accepts no others and there are few enough to try one by one.
+// Where the type is open, servers accept more values than the enum lists: 1.5 for 1, and 97 for "a".
 func fewValues(s *schema) (values []any, few bool) {
 	if len(s.Enum) > tryLimit || s.Type != "string" && s.Type != "boolean" && s.Type != "integer" {
 		return nil, false
@@ -52,7 +52,7 @@ func fewValues(s *schema) (values []any, few bool) {
 	return values, len(values) > 0
 }
 
-// compareValues tries values of the mailbox on the target.
+// compareValues validates values of the mailbox against the target's schema.
 func (c *comparison) compareValues(at location, values []any, mine, theirs *schema) {
 	ours, err := newScalarValidator(mine)
 	if err != nil {
@@ -71,7 +71,7 @@ func (c *comparison) compareValues(at location, values []any, mine, theirs *sche
 	}
 }
 
-// scalarValidator takes and refuses scalars as a server does.
+// scalarValidator validates scalars as a server does.
 type scalarValidator struct{ validator validation.SchemaValidator }
 
 func newScalarValidator(s *schema) (scalarValidator, error) {
@@ -89,7 +89,7 @@ func (j scalarValidator) accepts(value any) bool {
 	return len(validation.ValidateCustomResource(nil, value, j.validator)) == 0
 }
 
-// enum finds values of the mailbox that the target does not list.
+// enum adds a finding if the mailbox accepts values that the target does not list.
 func (c *comparison) enum(at location, mine, theirs *schema) {
 	if len(theirs.Enum) == 0 {
 		return
@@ -104,7 +104,7 @@ func (c *comparison) enum(at location, mine, theirs *schema) {
 	}
 }
 
-// text compares what there may be of strings.
+// text compares the schemas of strings.
 func (c *comparison) text(at location, mine, theirs *schema) {
 	if !isRangeWithin(mine.MinLength, mine.MaxLength, theirs.MinLength, theirs.MaxLength) {
 		c.addFinding(at, ReasonLength, "the target takes %s characters, the mailbox %s", formatRange(theirs.MinLength, theirs.MaxLength), formatRange(mine.MinLength, mine.MaxLength))
@@ -114,10 +114,10 @@ func (c *comparison) text(at location, mine, theirs *schema) {
 	}
 }
 
-// latest is newer than any server: a format that an older one ignores is compared too.
+// latest is newer than any server, so that formats that older servers ignore are compared too.
 var latest = version.MajorMinor(1, math.MaxInt32)
 
-// formatOf returns the format of a schema in a form that can be compared, empty if no server enforces it.
+// formatOf returns the format of a schema in comparable form. It is empty if no server enforces the format.
 func formatOf(s *schema) string {
 	judged := &spec.Schema{SchemaProps: spec.SchemaProps{Format: s.Format}}
 	switch {
@@ -132,17 +132,17 @@ func formatOf(s *schema) string {
 	return strings.ReplaceAll(judged.Format, "-", "")
 }
 
-// format compares the formats of strings and of numbers.
+// format compares the formats of strings and numbers.
 func (c *comparison) format(at location, mine, theirs *schema) {
 	format := formatOf(theirs)
 	switch format {
 	case "", formatOf(mine):
-		// A format without a type makes a server refuse whatever is no string.
+		// With a format but no type, a server refuses every value that is not a string.
 		if format == "" || theirs.Type != "" || theirs.XIntOrString || mine.Type == "" && !mine.XIntOrString || mine.Type == "string" {
 			return
 		}
 	case "int64", "double":
-		return // JSON has no larger ones
+		return // JSON has no larger numbers
 	case "int32":
 		if isInteger(mine) && inRange(mine, math.MinInt32, math.MaxInt32) {
 			return
@@ -157,7 +157,7 @@ func (c *comparison) format(at location, mine, theirs *schema) {
 
 func isInteger(s *schema) bool { return s.Type == "integer" }
 
-// inRange tells whether a schema's own bounds keep its numbers between two others.
+// inRange reports whether a schema's own bounds keep its numbers between low and high.
 func inRange(s *schema, low, high float64) bool {
 	return s.Minimum != nil && *s.Minimum >= low && s.Maximum != nil && *s.Maximum <= high
 }

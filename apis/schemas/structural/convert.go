@@ -29,7 +29,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// The types of a schema.
+// Types of a schema.
 const (
 	typeArray   = "array"
 	typeInteger = "integer"
@@ -38,17 +38,17 @@ const (
 	typeString  = "string"
 )
 
-// converter makes a structural schema of Go types. See the package's documentation for what it does to them.
+// converter builds a structural schema from Go types. The package documentation describes the conversion.
 type converter struct {
 	components *components
-	// nodes and bytes count what was converted, types that are used several times counted each time.
+	// nodes and bytes count the converted schemas. A type that is used several times counts each time.
 	nodes, bytes int
 	notes        []Note
-	// err is the first that occurred.
+	// err is the first error.
 	err error
 }
 
-// location is where in an object, and in which types, the converter is.
+// location is the converter's position in an object and in the types.
 type location struct {
 	path  string
 	types []string
@@ -65,7 +65,8 @@ func (c *converter) note(at location, format string, args ...any) {
 	c.notes = append(c.notes, Note{Path: at.path, Reason: fmt.Sprintf(format, args...)})
 }
 
-// convertKind converts the type of a whole object. Where there is a status, kcp takes little else at the root than fields.
+// convertKind converts the type of a whole object. For a kind with a status, kcp accepts little more than fields at
+// the root.
 func (c *converter) convertKind(s *spec.Schema) *apiextensionsv1.JSONSchemaProps {
 	object := *s
 	object.Properties = maps.Clone(s.Properties)
@@ -88,7 +89,8 @@ func (c *converter) convertKind(s *spec.Schema) *apiextensionsv1.JSONSchemaProps
 	return root
 }
 
-// countSize counts what is converted. A small document can describe a very large kind, by types that use each other many times.
+// countSize counts converted schemas. A small document can describe a very large kind, by types that refer to each
+// other many times.
 func (c *converter) countSize(at location, nodes, bytes int) {
 	if c.nodes, c.bytes = c.nodes+nodes, c.bytes+bytes; c.nodes > nodeLimit {
 		c.setError(at, &TooLargeError{"fields", nodeLimit})
@@ -144,7 +146,7 @@ func (c *converter) schema(s *spec.Schema, at location) apiextensionsv1.JSONSche
 	return out
 }
 
-// keywords returns a schema without what is inside of it and without what the converter decides itself.
+// keywords returns a schema without its content, and without the keywords that the converter decides itself.
 func (c *converter) keywords(s *spec.Schema, at location) (out apiextensionsv1.JSONSchemaProps) {
 	own := spec.Schema{VendorExtensible: s.VendorExtensible, SchemaProps: s.SchemaProps}
 	own.Ref, own.Default, own.Required = spec.Ref{}, nil, nil
@@ -201,8 +203,8 @@ func (c *converter) object(out *apiextensionsv1.JSONSchemaProps, s *spec.Schema,
 	}
 }
 
-// combinators keeps alternatives and negations that only restrict values. Others may describe fields that are described
-// nowhere else, so unknown ones have to be kept.
+// combinators keeps allOf, anyOf, oneOf and not if they only restrict values. Otherwise they may describe fields that
+// are described nowhere else, and the schema has to keep unknown fields.
 func (c *converter) combinators(out *apiextensionsv1.JSONSchemaProps, s *spec.Schema, at location) {
 	restrictions := spec.Schema{SchemaProps: spec.SchemaProps{AllOf: s.AllOf, AnyOf: s.AnyOf, OneOf: s.OneOf, Not: s.Not}}
 	all := children(&restrictions)

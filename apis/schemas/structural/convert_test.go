@@ -22,7 +22,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// Each row is the property "field" of a Go type, and the schema that comes of it.
+// Each row is the property "field" of a Go type, and the resulting schema.
 func TestGoTypes(t *testing.T) {
 	const quantity = `x-kubernetes-preserve-unknown-fields: true, pattern: '^\s*[+-]?[0-9]*(\.[0-9]*)?([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?\s*$'`
 	for name, test := range map[string]struct {
@@ -116,7 +116,7 @@ func TestLists(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			version, notes := convert(t, goDocument(t, `field: {type: array, items: `+ref("com.example.Port")+`, `+test.list+`}`), thing)
 			field := version.Schema.OpenAPIV3Schema.Properties["field"]
-			// What the rows do not speak of is the same in all of them.
+			// All rows have the remaining keywords in common.
 			field.Type, field.Items.Schema.Type, field.Items.Schema.Description = "", "", ""
 			for name, property := range field.Items.Schema.Properties {
 				property.Type, property.Format, property.Enum = "", "", nil
@@ -139,7 +139,7 @@ func TestLists(t *testing.T) {
 	})
 }
 
-// The status is what controllers report: what restricts it is left out, what describes it is not.
+// In the status, restrictions are removed and descriptions stay.
 func TestStatusOfGoTypes(t *testing.T) {
 	version, notes := convert(t, goDocument(t, `
 status:
@@ -169,7 +169,7 @@ properties:
 	requireSchema(t, new(version.Schema.OpenAPIV3Schema.Properties["spec"]), `{type: object, properties: {status: {type: string, enum: [A, ""]}}}`)
 }
 
-// Metadata is that of any object at the root, and fields like others in a template.
+// At the root, metadata is that of any object. In a template its fields are converted as others.
 func TestMetadataOfGoTypes(t *testing.T) {
 	version, _ := convert(t, goDocument(t, `template: {type: object, properties: {metadata: `+ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")+`}}`), thing)
 	root := version.Schema.OpenAPIV3Schema
@@ -211,7 +211,7 @@ status: {type: object, properties: {replicas: {type: integer, format: int32}}}`
 	}
 }
 
-// A kind with a status may have no alternatives at its root.
+// A kind with a status may not have alternatives at its root.
 func TestAlternativesAtTheRoot(t *testing.T) {
 	kind := thing
 	kind.Status = true

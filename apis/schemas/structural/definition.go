@@ -23,8 +23,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// definition returns the schema of a CustomResourceDefinition as its OpenAPI document repeats it. Only the metadata of
-// the object, and of objects embedded in it, was made a reference, which no definition may contain.
+// definition returns the schema of a CRD as its OpenAPI document repeats it. In the document the metadata of the
+// object, and of embedded objects, is a reference, which CRDs may not contain; definition replaces it.
 func definition(component *spec.Schema) (*apiextensionsv1.JSONSchemaProps, error) {
 	raw, err := json.Marshal(component)
 	if err != nil {

@@ -14,28 +14,30 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package structural makes structural schemas, the kind that a CustomResourceDefinition or an APIResourceSchema must
-// have. [Schema] converts the OpenAPI document of a cluster, for kinds that have no definition. [Sanitize] takes out of
-// a schema what kcp would refuse it for, such as rules that are too expensive. Both say in [Note]s what they left out.
+// Package structural produces structural schemas, which CustomResourceDefinitions and APIResourceSchemas must have.
+// [Schema] converts the OpenAPI document of a cluster, for kinds that have no CRD. [Sanitize] removes the parts of a
+// schema that make kcp refuse it, such as too expensive rules. Both report removed parts as [Note]s.
+// [CheckDefinition], [CheckSchema] and [CheckJSON] refuse input that would take too long to process.
 //
-// The rule behind every choice is that a mailbox must accept what the cluster accepts, and keep it as it is. Where an
-// OpenAPI document is stricter than its server, or says less than it means, the schema is the wider one: what it lets
-// through the target still judges. For the types of a server written in Go that means:
-//   - required says only that the server always writes the field. A missing one becomes the zero value, which may be
-//     fine (endpoints of an EndpointSlice), so only the keys of lists stay required.
-//   - default is what the server fills in itself. Only the keys of lists keep theirs, without which their items could
-//     not be told apart.
-//   - an enum gets the empty string, which for such a server is an absent value.
-//   - null is the zero value, also in a list and as the value of a map. (As the value of a field it needs no saying: such
-//     nulls are always dropped.)
-//   - a quantity may be a number too: cpu: 0.5.
-//   - base64 may contain line breaks, which the format byte does not know.
-//   - status is what controllers report, and is taken as it comes: no enums, no unique keys.
+// A mailbox must accept every object that the cluster accepts, and keep it unchanged. Where an OpenAPI document is
+// stricter than its server, or says less than the server means, the resulting schema is the wider one. The target
+// still validates every object that such a schema lets through. For Go types of a server this means:
+//   - required only says that the server always writes the field. A missing field becomes the zero value, which
+//     may be valid (endpoints of an EndpointSlice). Only the keys of lists stay required.
+//   - default is set by the server itself. Only the keys of lists keep their defaults, because list items without
+//     keys could not be distinguished.
+//   - an enum gets the empty string, which is an absent value for such a server.
+//   - null is the zero value, also in a list and as the value of a map. The schema does not say so for values of
+//     fields, because servers always drop such nulls.
+//   - a quantity may also be a number: cpu: 0.5.
+//   - base64 may contain line breaks, which the format byte does not allow.
+//   - status is reported by controllers and accepted without restriction: no enums, no unique keys.
 //
-// An OpenAPI document of a kind that has a definition, read where the definition itself cannot be, repeats its schema,
-// and is kept to the letter. It is told by its having no references to other types.
+// Sometimes the hub can only read the OpenAPI document of a kind, although a CRD defines the kind. The document then
+// repeats the schema of the CRD, and Schema keeps it to the letter. Schema recognises such a document because it has
+// no references to other types.
 //
-// One thing is refused that a server lets pass with a warning: an item twice in a list whose items have keys, such as an
-// environment variable. The list would have to become atomic for it, and whoever applies such an object, as the hub does
-// on targets, is refused by the server too.
+// One input that servers accept with a warning is refused: an item that occurs twice in a list whose items have keys,
+// such as an environment variable. To accept it the list would have to be atomic. The server refuses such an object
+// too when a client applies it, as the hub does on targets.
 package structural

@@ -38,15 +38,15 @@ const (
 	quantity   = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 )
 
-// chainLimit is how many references may follow each other. Servers use one.
+// chainLimit is the maximum number of references in a chain. Servers use one.
 const chainLimit = 8
 
-// components are the schemas of a document, by name. A document holds those of all kinds of a group and version, of which one
-// is asked for: only what that refers to is decoded.
+// components are the schemas of a document, by name. A document describes all kinds of a group and version, of which
+// the caller needs one. Only the schemas that this kind refers to are decoded.
 type components struct {
 	raw     map[string]json.RawMessage
 	decoded map[string]*spec.Schema
-	// err is the first that occurred when one was decoded.
+	// err is the first error of decoding a schema.
 	err error
 }
 
@@ -70,7 +70,7 @@ func parse(document []byte) (*components, error) {
 	return &components{raw: parsed.Components.Schemas, decoded: map[string]*spec.Schema{}}, nil
 }
 
-// get returns the component of a name, which must exist.
+// get returns the component of the given name, which must exist.
 func (c *components) get(name string) *spec.Schema {
 	if found, ok := c.decoded[name]; ok {
 		return found
@@ -103,11 +103,11 @@ func (c *components) kind(kind schema.GroupVersionKind) (*spec.Schema, error) {
 	return nil, fmt.Errorf("the OpenAPI document does not describe %s", kind)
 }
 
-// resolve follows a reference, be it bare or the only member of an allOf, which is how one with a description of its own
-// is written. The name is empty where there is no reference, or none that leads anywhere. What stands beside the
-// reference counts more than what it refers to.
+// resolve follows a reference. The reference is bare, or the only member of an allOf, as documents write a reference
+// with its own description. The name is empty if there is no reference, or if its target does not exist. Keywords
+// next to a reference override those of the target.
 func (c *components) resolve(s *spec.Schema) (resolved *spec.Schema, name string) {
-	// One that leads back to itself is given up.
+	// Give up on a reference that leads back to itself.
 	for range chainLimit {
 		target := c.target(s)
 		if target == "" {
@@ -118,7 +118,7 @@ func (c *components) resolve(s *spec.Schema) (resolved *spec.Schema, name string
 	return s, name
 }
 
-// target returns the name of the component that a schema refers to.
+// target returns the name of the component that a schema refers to, or "".
 func (c *components) target(s *spec.Schema) string {
 	ref := s.Ref.String()
 	if ref == "" && len(s.AllOf) == 1 {
@@ -131,7 +131,7 @@ func (c *components) target(s *spec.Schema) string {
 	return name
 }
 
-// overlay returns what is referred to, with what stands beside the reference.
+// overlay returns the target of a reference, overridden by the keywords next to the reference.
 func overlay(target, reference *spec.Schema) *spec.Schema {
 	merged := *target
 	merged.Description = cmp.Or(reference.Description, target.Description)
@@ -146,8 +146,8 @@ func overlay(target, reference *spec.Schema) *spec.Schema {
 	return &merged
 }
 
-// isDefinition tells whether a kind's schema is that of a CustomResourceDefinition. It then holds no reference but to
-// the metadata, and says no default of that, as the document of a Go type does.
+// isDefinition reports whether the schema of a kind repeats the schema of a CRD. Such a schema has no reference
+// except to the metadata, and no default for the metadata, which the document of a Go type has.
 func (c *components) isDefinition(s *spec.Schema) bool {
 	return s.Properties["metadata"].Default == nil && !refersToTypes(s)
 }
@@ -159,7 +159,7 @@ func refersToTypes(s *spec.Schema) bool {
 	return slices.ContainsFunc(children(s), refersToTypes)
 }
 
-// children lists the schemas within a schema.
+// children lists the schemas directly within a schema.
 func children(s *spec.Schema) (all []*spec.Schema) {
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		all = append(all, new(s.Properties[name]))

@@ -31,7 +31,7 @@ import (
 
 var thing = structural.Kind{GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}, Plural: "things"}
 
-// types are what the documents of these tests refer to, as servers describe them.
+// types are the referenced types of the documents in these tests, as servers describe them.
 const types = `
 io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta:
   type: object
@@ -64,12 +64,12 @@ com.example.Alias: {$ref: '#/components/schemas/com.example.Other'}
 com.example.Other: {$ref: '#/components/schemas/com.example.Alias'}
 `
 
-// ref is a reference as the documents of Go types write it.
+// ref returns a reference as documents of Go types write it.
 func ref(name string) string {
 	return "{default: {}, description: The field., allOf: [{$ref: '#/components/schemas/" + name + "'}]}"
 }
 
-// goDocument is the document of a Thing of Go types with these properties.
+// goDocument returns the document of a Thing of Go types with these properties.
 func goDocument(t *testing.T, properties string) []byte {
 	t.Helper()
 	return document(t, `
@@ -107,7 +107,7 @@ func convert(t *testing.T, document []byte, kind structural.Kind) (*apiextension
 	return version, notes
 }
 
-// requireSchema compares a schema with one that is written in YAML.
+// requireSchema compares a schema with one in YAML.
 func requireSchema(t *testing.T, got *apiextensionsv1.JSONSchemaProps, wanted string) {
 	t.Helper()
 	raw, err := json.Marshal(got)

@@ -26,20 +26,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// The words by which the validation tells two faults that are not where they are reported.
+// Texts of validation messages that identify two faults whose cause is not at the reported location.
 const (
 	contributes = "contributed to estimated rule cost total"
 	definedIn   = "because it is defined in "
 )
 
-// How much of a rule a note shows, and of what is wrong with it.
+// Maximum lengths of a rule, and of the reason, in a note.
 const (
 	ruleLength   = 80
 	reasonLength = 300
 )
 
-// removeFaults takes out what the faults are about and returns what that was. What restricts nothing but values can go. With hurry
-// rules that are only together too expensive all go at once.
+// removeFaults removes the parts of the schema that the faults name, as far as these parts only restrict values, and
+// returns notes about them. If rules are only together too expensive, removeFaults removes the first of them, or with
+// hurry all rules.
 func removeFaults(root *apiextensionsv1.JSONSchemaProps, all field.ErrorList, hurry bool) (notes []Note) {
 	single, together := removable(all)
 	if len(single) == 0 && len(together) > 0 && hurry {
@@ -84,7 +85,7 @@ func removeFaults(root *apiextensionsv1.JSONSchemaProps, all field.ErrorList, hu
 	return notes
 }
 
-// withoutRules gives up all rules.
+// withoutRules removes all rules.
 func withoutRules(root *apiextensionsv1.JSONSchemaProps) (notes []Note) {
 	walk(root, position{}, func(node *apiextensionsv1.JSONSchemaProps, at position) {
 		if len(node.XValidations) > 0 {
@@ -112,7 +113,7 @@ func removeFaultyRules(node *apiextensionsv1.JSONSchemaProps, at position, fault
 	return notes
 }
 
-// faultMessage returns what a fault says, on one line.
+// faultMessage returns the message of a fault on one line.
 func faultMessage(fault *field.Error) string {
 	return oneLine(cmp.Or(fault.Detail, fault.Type.String()), reasonLength)
 }
@@ -129,8 +130,9 @@ func oneLine(text string, length int) string {
 	return string(line)
 }
 
-// removable moves faults to what causes them. Of rules that are only together too expensive the first, which costs most,
-// is given up, and only when all else is well: the others may be fine then.
+// removable assigns faults to their causes. It separates the faults of rules that are only together too expensive:
+// the caller removes the first of these rules, which costs most, and only when no other fault is left. The remaining
+// rules may be acceptable then.
 func removable(faults field.ErrorList) (single, together field.ErrorList) {
 	for _, fault := range faults {
 		moved := *fault
@@ -146,7 +148,7 @@ func removable(faults field.ErrorList) (single, together field.ErrorList) {
 	return single, together
 }
 
-// sortedFaults are sorted by their fields, so that one is found without a look at all.
+// sortedFaults are sorted by their fields for binary search.
 type sortedFaults field.ErrorList
 
 func sorted(faults field.ErrorList) sortedFaults {
@@ -154,7 +156,7 @@ func sorted(faults field.ErrorList) sortedFaults {
 	return sortedFaults(faults)
 }
 
-// find returns the first fault at a path, else one below it.
+// find returns the first fault at a path, or else the first fault below the path.
 func find(faults sortedFaults, path *field.Path) *field.Error {
 	text := path.String()
 	for _, below := range []string{"", ".", "["} {
@@ -166,7 +168,7 @@ func find(faults sortedFaults, path *field.Path) *field.Error {
 	return nil
 }
 
-// summary lists faults without the schemas that they are about.
+// summary lists the first faults without the schemas that they concern.
 func summary(faults field.ErrorList) string {
 	const shown = 5
 	var lines []string

@@ -23,54 +23,58 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// The limits of a definition. A definition is written by whoever administers its cluster, and the hub reads those of all
-// targets: within the limits, to judge one takes about a second of one processor and 200 MB, whatever it says.
+// Limits of a CRD. The administrator of a cluster writes its CRDs, and the hub reads the CRDs of all targets. Within
+// these limits the hub needs about one second of one processor and 200 MB to validate any CRD.
 const (
-	// DefinitionBytes is the size of a definition in JSON. etcd takes 1.5 MiB; managed fields, and what a server fills in,
-	// make more of it.
+	// DefinitionBytes is the maximum size of a CRD in JSON. etcd accepts 1.5 MiB; managed fields, and defaults that a
+	// server sets, enlarge it.
 	DefinitionBytes = 4 << 20
-	// DocumentBytes is the size of an OpenAPI document, which holds all kinds of a group and version. That of the core group
-	// has 1.5 MB; a provider with a hundred definitions in one group has ten.
+	// DocumentBytes is the maximum size of an OpenAPI document, which describes all kinds of a group and version. The
+	// document of the core group has 1.5 MB; that of a provider with a hundred CRDs in one group has ten.
 	DocumentBytes = 16 << 20
-	// jsonDepth is how deep JSON may be nested. A reader passes once over what is inside for every level. A Deployment's
-	// definition has about 50 levels.
+	// jsonDepth is the maximum nesting of JSON. A decoder passes over the content once for every level. The CRD of a
+	// Deployment has about 50 levels.
 	jsonDepth = 160
-	// versionLimit is the number of versions. Four is much.
+	// versionLimit is the maximum number of versions. Four are many.
 	versionLimit = 16
-	// nodeLimit is the number of fields, items and alternatives in all versions. A Pod has 4,000.
+	// nodeLimit is the maximum number of fields, items and alternatives in all versions. A Pod has 4,000.
 	nodeLimit = 50_000
-	// fieldDepth is how deep fields are nested. Those of a Pod are 15 deep; servers recurse over them as the hub does.
+	// fieldDepth is the maximum nesting of fields. A Pod has 15 levels. Servers recurse over the fields, as the hub
+	// does.
 	fieldDepth = 64
-	// ruleLimit is the number of x-kubernetes-validations in all versions. Each makes CEL build an environment, which takes
-	// a millisecond and a hundred kilobytes. The Gateway API, which has many, has 60 in one definition.
+	// ruleLimit is the maximum number of x-kubernetes-validations in all versions. For each rule CEL builds an
+	// environment, which takes a millisecond and a hundred kilobytes. The Gateway API, which has many rules, has 60
+	// in one CRD.
 	ruleLimit = 1000
-	// longestRule is the length of one rule, rulesLength that of all together: each is parsed and checked.
+	// longestRule is the maximum length of one rule, totalRulesLength that of all rules together. The hub parses and
+	// checks each rule.
 	longestRule      = 8 << 10
 	totalRulesLength = 256 << 10
-	// ruleDepth is how deep brackets are nested in a rule: the types of lists in lists are compared at every level.
+	// ruleDepth is the maximum nesting of brackets in a rule: CEL compares the types of lists in lists at every
+	// level.
 	ruleDepth = 24
-	// ruleScope is how many fields all rules together look at: a rule has the types of all fields below it declared, so
-	// rules on many levels of a large schema multiply.
+	// ruleScope is the maximum number of fields that all rules together cover. CEL declares the types of all fields
+	// below a rule, so rules on many levels of a large schema multiply.
 	ruleScope = 500_000
-	// enumLimit is the number of values in all enums.
+	// enumLimit is the maximum number of values in all enums.
 	enumLimit = 20_000
-	// patternLength is that of one pattern, and patternSize that of the programs of all: a counted repetition is written in
-	// three characters and compiled a thousand times.
+	// patternLength is the maximum length of one pattern, patternSize that of the compiled programs of all patterns.
+	// Three characters can express a repetition that the compiler unrolls a thousand times.
 	patternLength = 4 << 10
 	patternSize   = 200_000
 )
 
-// TooLargeError is returned for a definition, or a document, that is beyond a limit. It would take too long to judge.
+// TooLargeError is returned for a CRD or document that exceeds a limit and would take too long to validate.
 type TooLargeError struct {
-	// What names the counted thing in the plural, for example "rules". Limit is the largest number that is allowed.
+	// What names the counted thing in the plural, for example "rules". Limit is the maximum number.
 	What  string
 	Limit int
 }
 
 func (e *TooLargeError) Error() string { return fmt.Sprintf("it has more than %d %s", e.Limit, e.What) }
 
-// CheckJSON returns a [*TooLargeError] for JSON that is too large or too deep to be decoded. It reads brackets only:
-// content that passes can still be malformed.
+// CheckJSON returns a [*TooLargeError] for JSON that is larger than limit bytes or too deep to be decoded. CheckJSON
+// only reads brackets and strings, so content that passes can still be malformed.
 func CheckJSON(content []byte, limit int) error {
 	if len(content) > limit {
 		return &TooLargeError{"bytes", limit}
@@ -94,7 +98,7 @@ func CheckJSON(content []byte, limit int) error {
 	return nil
 }
 
-// CheckDefinition returns a [*TooLargeError] for a definition that is beyond a limit. It looks at each part once.
+// CheckDefinition returns a [*TooLargeError] for a CRD that exceeds a limit. It visits each part once.
 func CheckDefinition(crd *apiextensionsv1.CustomResourceDefinition) error {
 	if len(crd.Spec.Versions) > versionLimit {
 		return &TooLargeError{"versions", versionLimit}
@@ -108,14 +112,14 @@ func CheckDefinition(crd *apiextensionsv1.CustomResourceDefinition) error {
 	return m.err()
 }
 
-// CheckSchema returns a [*TooLargeError] for a schema that is beyond a limit.
+// CheckSchema returns a [*TooLargeError] for a schema that exceeds a limit.
 func CheckSchema(root *apiextensionsv1.JSONSchemaProps) error {
 	m := &sizeCounter{}
 	m.node(root, 0)
 	return m.err()
 }
 
-// CountNodes returns how many fields, items and alternatives a schema has, itself among them.
+// CountNodes returns the number of fields, items and alternatives of a schema, including the schema itself.
 func CountNodes(s *apiextensionsv1.JSONSchemaProps) int {
 	nodes := 1
 	for _, child := range childProps(s) {
@@ -124,7 +128,7 @@ func CountNodes(s *apiextensionsv1.JSONSchemaProps) int {
 	return nodes
 }
 
-// sizeCounter counts what schemas have. It stops at the first limit.
+// sizeCounter counts the parts of schemas. It stops at the first exceeded limit.
 type sizeCounter struct {
 	nodes, rules, ruleBytes, scope, enum, program int
 	limitError                                    *TooLargeError
@@ -143,7 +147,7 @@ func (m *sizeCounter) add(count *int, more, limit int, what string) {
 	}
 }
 
-// node counts a schema and all in it, and returns how many there are.
+// node counts a schema and everything in it, and returns the number of nodes.
 func (m *sizeCounter) node(s *apiextensionsv1.JSONSchemaProps, depth int) (nodes int) {
 	if m.add(&m.nodes, 1, nodeLimit, "fields"); depth > fieldDepth && m.limitError == nil {
 		m.limitError = &TooLargeError{"levels of fields", fieldDepth}
@@ -161,7 +165,7 @@ func (m *sizeCounter) node(s *apiextensionsv1.JSONSchemaProps, depth int) (nodes
 		}
 	}
 	if len(s.XValidations) > 0 {
-		// The environment is the same for all rules of one place.
+		// All rules of one node share an environment.
 		m.add(&m.scope, nodes, ruleScope, "fields that rules look at")
 	}
 	for i := range s.XValidations {
@@ -184,7 +188,7 @@ func (m *sizeCounter) pattern(pattern string) {
 	m.add(&m.program, PatternSize(pattern), patternSize, "steps in the patterns")
 }
 
-// depthOf returns how deep brackets are nested in a rule, those in its texts counted too.
+// depthOf returns the nesting of brackets in a rule, including brackets in its string literals.
 func depthOf(rule string) (deepest int) {
 	depth := 0
 	for _, char := range rule {
@@ -199,7 +203,8 @@ func depthOf(rule string) (deepest int) {
 	return deepest
 }
 
-// PatternSize returns about how many instructions a pattern is compiled to; none if it cannot be.
+// PatternSize returns the approximate number of instructions that a pattern compiles to. It returns 0 for an invalid
+// pattern.
 func PatternSize(pattern string) int {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -208,7 +213,7 @@ func PatternSize(pattern string) int {
 	return sizeOf(parsed)
 }
 
-// sizeOf returns about how many instructions a pattern is compiled to, each repetition written out.
+// sizeOf returns the approximate number of instructions of a pattern, with each repetition unrolled.
 func sizeOf(pattern *syntax.Regexp) int {
 	size := 1 + len(pattern.Rune)
 	for _, part := range pattern.Sub {
@@ -220,7 +225,7 @@ func sizeOf(pattern *syntax.Regexp) int {
 	return size
 }
 
-// childProps lists the schemas that are right within a schema.
+// childProps lists the schemas directly within a schema.
 func childProps(s *apiextensionsv1.JSONSchemaProps) (all []*apiextensionsv1.JSONSchemaProps) {
 	for _, properties := range []map[string]apiextensionsv1.JSONSchemaProps{s.Properties, s.PatternProperties, s.Definitions} {
 		for name := range properties {

@@ -25,10 +25,10 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// The kinds of lists and maps, by how appliers share them.
+// Types of lists and maps, which decide how appliers share them.
 const (
 	listTypeAtomic = "atomic"
-	listTypeMap    = "map" // items are told apart by keys
+	listTypeMap    = "map" // items are identified by keys
 	listTypeSet    = "set"
 
 	extensionListType      = "x-kubernetes-list-type"
@@ -57,8 +57,8 @@ func (c *converter) array(out *apiextensionsv1.JSONSchemaProps, s *spec.Schema, 
 	item.Nullable = out.XListType == nil || *out.XListType == listTypeAtomic
 }
 
-// listType returns what a server makes of a list when it is applied. The older strategic merge counts where the newer
-// extension is missing, as on the servers themselves.
+// listType returns the list type that a server uses when it applies a list. Where the extension for the list type is
+// missing, the older extension for strategic merge patch counts, as on servers.
 func listType(s *spec.Schema) (kind *string, keys []string) {
 	if explicit, ok := s.Extensions.GetString(extensionListType); ok {
 		keys, _ = s.Extensions.GetStringSlice(extensionListMapKeys)
@@ -74,7 +74,7 @@ func listType(s *spec.Schema) (kind *string, keys []string) {
 	return new(listTypeSet), nil
 }
 
-// keepMergeKey keeps that a key is required, or what it is by default: the items of a list must have their keys.
+// keepMergeKey keeps a list key required, or keeps its default: every item of such a list must have its keys.
 func (c *converter) keepMergeKey(items *apiextensionsv1.JSONSchemaProps, s *spec.Schema, key string, at location) {
 	property, ok := items.Properties[key]
 	if !ok {
@@ -94,7 +94,8 @@ func (c *converter) keepMergeKey(items *apiextensionsv1.JSONSchemaProps, s *spec
 	items.Properties[key] = property
 }
 
-// normalizeList makes a list or map atomic if it may not be shared in the way it says, and returns why.
+// normalizeList makes a list or map atomic if its declared type is invalid, and returns the reason. It returns "" if
+// the type is valid.
 func normalizeList(node *apiextensionsv1.JSONSchemaProps) (reason string) {
 	if node.XMapType != nil && node.Type != typeObject {
 		node.XMapType = nil

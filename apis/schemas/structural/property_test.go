@@ -26,7 +26,7 @@ import (
 	"github.com/synchub-dev/synchub/apis/schemas/structural"
 )
 
-// documents makes OpenAPI documents of Go types that no server would publish: every keyword anywhere.
+// documents generates OpenAPI documents of Go types that no server would publish, with every keyword anywhere.
 type documents struct{ *rand.Rand }
 
 func (d documents) any(choices ...any) any { return choices[d.IntN(len(choices))] }
@@ -110,7 +110,7 @@ func (d documents) document(t *testing.T) []byte {
 	return content
 }
 
-// Whatever types a server has, there is a schema for them, which kcp accepts, and it is always the same.
+// Every document of Go types converts to a schema that kcp accepts, and always to the same one.
 func TestEveryDocumentOfGoTypesHasASchema(t *testing.T) {
 	for seed := range uint64(400) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {

@@ -27,17 +27,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxValidationPasses is how often a schema is judged at most: most faults show the first time, and some only when others are cured.
-// When half of them are used up and the rules are still too expensive together, all are given up.
+// maxValidationPasses is the maximum number of validations of a schema. Most faults appear in the first pass, some
+// only after others have been removed. When half of the passes are used and the rules together are still too
+// expensive, Sanitize removes all rules.
 const maxValidationPasses = 8
 
-// schemaPath is where the validation of a definition with a single version finds its schema.
+// schemaPath is the path at which validation reports faults in the schema of a CRD with a single version.
 var schemaPath = field.NewPath("spec", "validation", "openAPIV3Schema")
 
-// Sanitize takes out of the schema of a version what kcp would refuse it for, which a cluster may have accepted once or
-// under another version: keys of lists that may be missing, defaults that are invalid, rules that do not compile or are
-// estimated to be too expensive, junctors that describe fields. What is left accepts all that the schema accepted. It is
-// an error if the schema is wrong beyond that, a [*TooLargeError] if it is beyond a limit, and that of the context if it ended.
+// Sanitize removes the parts of a version's schema that make kcp refuse it. A cluster may have accepted these parts
+// in the past or under another version: list keys that may be missing, invalid defaults, rules that do not compile or
+// whose estimated cost is too high, and combinators that describe fields. The remaining schema accepts every object
+// that the original accepted. Sanitize returns an error if the schema has other faults, a [*TooLargeError] if it
+// exceeds a limit, and the error of the context if the context has ended.
 func Sanitize(ctx context.Context, version *apiextensionsv1.CustomResourceDefinitionVersion) ([]Note, error) {
 	if version.Schema == nil || version.Schema.OpenAPIV3Schema == nil {
 		return nil, fmt.Errorf("version %s has no schema", version.Name)
@@ -79,7 +81,7 @@ func Sanitize(ctx context.Context, version *apiextensionsv1.CustomResourceDefini
 	}
 }
 
-// validateSchema judges a schema as a server does that is asked to serve it.
+// validateSchema returns the faults that a server would report if it were asked to serve the schema.
 func validateSchema(ctx context.Context, root *apiextensionsv1.JSONSchemaProps, status bool) (field.ErrorList, error) {
 	crd := &apiextensions.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "kinds.example.com"},

@@ -44,7 +44,7 @@ schema:
 	return version
 }
 
-// Each row is the schema of a spec, and what is left of it.
+// Each row is the schema of a spec, and the schema that Sanitize leaves.
 func TestSanitize(t *testing.T) {
 	for name, test := range map[string]struct {
 		spec, wanted string // an empty wanted means that nothing changes
@@ -121,7 +121,7 @@ oneOf: [{required: [port]}, {properties: {a: {minLength: 2}}}]`},
 	}
 }
 
-// Rules that are only together too expensive are given up one by one, the most expensive first.
+// Sanitize removes rules that are only together too expensive one by one, the most expensive first.
 func TestSanitizeKeepsTheCheapRules(t *testing.T) {
 	var rules, fields strings.Builder
 	for i := range 15 {
@@ -143,7 +143,7 @@ func TestSanitizeKeepsTheCheapRules(t *testing.T) {
 	}
 }
 
-// Only at the root does a server ask that junctors speak of fields that there are.
+// Servers require only at the root that combinators restrict fields that the schema describes.
 func TestSanitizeTheRoot(t *testing.T) {
 	version := versionOf(t, `{type: object}`)
 	version.Subresources = nil

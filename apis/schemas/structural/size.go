@@ -22,11 +22,13 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// maxStoredBytes is how large a definition may be in JSON. etcd takes 1.5 MiB, and what is stored says more.
+// maxStoredBytes is the maximum size of a CRD in JSON. etcd accepts 1.5 MiB, and the stored object is larger than the
+// CRD.
 const maxStoredBytes = 1 << 20
 
-// PreserveUnknownFields lets a version keep all fields, also those that its schema does not name: what spec.preserveUnknownFields
-// of a definition says, which kcp does not know. A version without a schema gets one.
+// PreserveUnknownFields makes a version keep all fields, also those that its schema does not name.
+// spec.preserveUnknownFields of a CRD means the same, but kcp does not know that field. A version without a schema
+// gets one.
 func PreserveUnknownFields(version *apiextensionsv1.CustomResourceDefinitionVersion) {
 	if version.Schema == nil || version.Schema.OpenAPIV3Schema == nil {
 		version.Schema = &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{}}
@@ -41,11 +43,12 @@ func PreserveUnknownFields(version *apiextensionsv1.CustomResourceDefinitionVers
 	})
 }
 
-// DropDescriptions leaves out the descriptions of a definition that is too large to be stored with them, and tells whether it did.
+// DropDescriptions removes the descriptions from a CRD that is too large to be stored with them. It reports whether
+// it did.
 func DropDescriptions(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	content, err := json.Marshal(crd.Spec)
 	if err != nil || len(content) <= maxStoredBytes {
-		return false // what cannot be written is refused by whoever has to write it
+		return false // a CRD that cannot be encoded is refused when it is written
 	}
 	for i := range crd.Spec.Versions {
 		if schema := crd.Spec.Versions[i].Schema; schema != nil && schema.OpenAPIV3Schema != nil {

@@ -26,31 +26,32 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// Kind is what a cluster's discovery says of one kind.
+// Kind describes a kind as the discovery of a cluster returns it.
 type Kind struct {
 	schema.GroupVersionKind
 	Plural, Singular       string
 	ShortNames, Categories []string
-	// Namespaced tells whether objects are in namespaces.
+	// Namespaced is true if objects are in namespaces.
 	Namespaced bool
-	// Status and Scale tell whether the cluster serves these subresources.
+	// Status and Scale are true if the cluster serves these subresources.
 	Status, Scale bool
 }
 
-// Note says what of a schema was not kept.
+// Note describes a part of a schema that was not kept.
 type Note struct {
 	// Path of the field, for example .spec.containers[].ports; empty for the whole object.
 	Path string
-	// Reason says what was left out, and why.
+	// Reason says which part was removed, and why.
 	Reason string
 }
 
 // String returns the note on one line.
 func (n Note) String() string { return cmp.Or(n.Path, ".") + ": " + n.Reason }
 
-// Schema converts the OpenAPI v3 document of the kind's group and version, as a cluster serves it below /openapi/v3, to
-// a version of a definition. The version is served, and not the storage version. It is an error if the document does not
-// describe the kind, or describes something that no schema can be made of; a [*TooLargeError] if it is beyond a limit.
+// Schema converts the OpenAPI v3 document of the kind's group and version, which a cluster serves below /openapi/v3,
+// to a version of a CRD. The version is served, and is not the storage version. Schema returns an error if the
+// document does not describe the kind or cannot be expressed as a structural schema, and a [*TooLargeError] if the
+// document exceeds a limit.
 func Schema(ctx context.Context, document []byte, kind Kind) (*apiextensionsv1.CustomResourceDefinitionVersion, []Note, error) {
 	components, err := parse(document)
 	if err != nil {
@@ -88,8 +89,8 @@ func (c *components) schema(component *spec.Schema) (*apiextensionsv1.JSONSchema
 	return root, converter.notes, cmp.Or(converter.err, c.err)
 }
 
-// IsDefinition tells whether the OpenAPI v3 document of a group and version repeats the schema of a definition for a kind,
-// rather than describing a type that the server was built with.
+// IsDefinition reports whether the OpenAPI v3 document of a group and version repeats the schema of a CRD for a kind,
+// rather than describing a Go type of the server.
 func IsDefinition(document []byte, kind schema.GroupVersionKind) (bool, error) {
 	components, err := parse(document)
 	if err != nil {

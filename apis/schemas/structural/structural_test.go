@@ -30,7 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/apis/schemas/structural"
 )
 
-// requireValid validates a version as a server does that is asked for an API with it.
+// requireValid validates a version as a server that is asked to serve it does.
 func requireValid(t *testing.T, version *apiextensionsv1.CustomResourceDefinitionVersion) {
 	t.Helper()
 	stored := version.DeepCopy()
@@ -86,7 +86,7 @@ com.example.v1.Thing:
 	}
 }
 
-// Whatever a cluster publishes, the result is one that kcp accepts, or an error; and it is always the same.
+// For any document, Schema returns a schema that kcp accepts, or an error, and always the same.
 func FuzzSchema(f *testing.F) {
 	for _, field := range []string{
 		`{"type":"array","items":{"type":"object","properties":{"a":{"type":"string","default":7}}},"x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["a"]}`,

@@ -20,14 +20,15 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// The replicas of what can be scaled. Every built-in kind with this subresource has them there.
+// Paths of the replicas of scalable kinds. Every built-in kind with the subresource scale has its replicas there.
 const (
 	specReplicas   = ".spec.replicas"
 	statusReplicas = ".status.replicas"
 )
 
-// setSubresources gives the version the subresources that the cluster serves and kcp can serve too. A kind whose selector
-// is no string, as that of a Deployment, is scaled without one: what scales by load works on the target.
+// setSubresources gives the version the subresources that the cluster serves and kcp can serve too. A kind whose
+// selector is not a string, such as a Deployment, gets a scale subresource without selector: autoscalers work on the
+// target.
 func setSubresources(version *apiextensionsv1.CustomResourceDefinitionVersion, kind Kind) (notes []Note) {
 	subresources := &apiextensionsv1.CustomResourceSubresources{}
 	if kind.Status {

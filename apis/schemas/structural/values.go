@@ -23,10 +23,10 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// quantityPattern lets pass what a server reads as a quantity, and little else.
+// quantityPattern matches every text that a server accepts as a quantity, and little else.
 const quantityPattern = `^\s*[+-]?[0-9]*(\.[0-9]*)?([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?\s*$`
 
-// relaxRestrictions widens what a server written in Go is less strict about than it says.
+// relaxRestrictions removes formats and widens enums that a server written in Go does not enforce as declared.
 func relaxRestrictions(out *apiextensionsv1.JSONSchemaProps) {
 	if out.Type == typeString && out.Format != "date-time" {
 		out.Format = ""
@@ -37,7 +37,7 @@ func relaxRestrictions(out *apiextensionsv1.JSONSchemaProps) {
 	}
 }
 
-// unknownSchema keeps of a schema what says nothing about the contents.
+// unknownSchema returns a copy of a schema without the keywords that describe the content.
 func unknownSchema(s apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
 	kept := apiextensionsv1.JSONSchemaProps{Description: s.Description, Nullable: s.Nullable, XPreserveUnknownFields: new(true)}
 	if s.Type == typeObject {
@@ -46,7 +46,7 @@ func unknownSchema(s apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchema
 	return kept
 }
 
-// alternatives returns the types, sorted, of a value that may be of several.
+// alternatives returns the sorted types of a value that may have several types.
 func alternatives(s *spec.Schema) (types []string) {
 	if len(s.Type) > 1 {
 		return slices.Sorted(slices.Values(s.Type))

@@ -23,8 +23,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// UnstoredFields returns the fields of a version that the one in which objects are stored has not. A server that does not
-// convert loses them.
+// UnstoredFields returns a note for each field of a version that the storage version lacks. A server without
+// conversion loses these fields.
 func UnstoredFields(version, storage *apiextensionsv1.CustomResourceDefinitionVersion) []Note {
 	reason := "it is lost when objects are stored, because " + storage.Name + " has no such field and kcp converts nothing"
 	var notes []Note
@@ -34,7 +34,7 @@ func UnstoredFields(version, storage *apiextensionsv1.CustomResourceDefinitionVe
 	return notes
 }
 
-// missingFields lists the outermost fields of a schema that another does not keep.
+// missingFields lists the outermost fields of a schema that the other schema does not keep.
 func missingFields(s, other *apiextensionsv1.JSONSchemaProps, path string) (paths []string) {
 	if s == nil || other != nil && other.XPreserveUnknownFields != nil {
 		return nil
@@ -61,7 +61,7 @@ func missingFields(s, other *apiextensionsv1.JSONSchemaProps, path string) (path
 	return paths
 }
 
-// valuesOf returns the schema of the values of a map.
+// valuesOf returns the schema of the values of a map, or nil.
 func valuesOf(s *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
 	if s.AdditionalProperties == nil {
 		return nil

@@ -24,16 +24,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// position is a place in a schema.
+// position is a location in a schema.
 type position struct {
-	// path is that of the field in an object.
+	// path of the field in an object.
 	path string
-	// schema is that in the schema, below where a walk began.
+	// schema is the path in the schema, relative to the start of the walk.
 	schema *field.Path
 }
 
-// walk visits a schema and all that its fields, items and values have, each before what it contains, in a fixed order.
-// Junctors, which only restrict what is described elsewhere, are not followed.
+// walk visits a schema and the schemas of its fields, items and values, each before its content, in a fixed order.
+// walk does not follow allOf, anyOf, oneOf and not, which only restrict fields that are described elsewhere.
 func walk(node *apiextensionsv1.JSONSchemaProps, at position, visit func(*apiextensionsv1.JSONSchemaProps, position)) {
 	visit(node, at)
 	for _, name := range slices.Sorted(maps.Keys(node.Properties)) {

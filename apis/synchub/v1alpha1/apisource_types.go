@@ -22,19 +22,20 @@ package v1alpha1
 // +kubebuilder:validation:XValidation:rule="!has(self.identityHash) || self.source != 'Schema'",message="a resource with its own schema has no foreign identity",fieldPath=".identityHash"
 // +kubebuilder:validation:XValidation:rule="!has(self.identityHash) || !has(self.schemaFrom)",message="schemaFrom and identityHash exclude each other",fieldPath=".identityHash"
 type APISource struct {
-	// Source is Claim for a resource that kcp serves itself or that another export provides, Schema for a resource
-	// that the hub's export provides. Auto picks Claim for what kcp serves itself and where identityHash is set, else
-	// Schema. It is immutable: objects made under one of them are invisible under the other.
+	// source of the API in mailboxes. Claim is for a resource that kcp itself or another export provides. Schema is
+	// for a resource that the hub's export provides. Auto selects Claim for a resource that kcp serves itself, and
+	// where identityHash is set; otherwise it selects Schema. The field is immutable: objects created under one
+	// source are invisible under the other.
 	// +optional
 	// +kubebuilder:default=Auto
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="immutable"
 	Source APISourceType `json:"source,omitempty"`
 
-	// SchemaFrom says where the schema is found. Absent means the hosting cluster.
+	// schemaFrom says where the hub reads the schema. Absent means the hosting cluster.
 	// +optional
 	SchemaFrom *SchemaFrom `json:"schemaFrom,omitempty"`
 
-	// IdentityHash is that of the other export, for a claim on its resource.
+	// identityHash of the other export, for a claim on its resource.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{64}$`
@@ -47,46 +48,47 @@ type APISource struct {
 type APISourceType string
 
 const (
-	// APISourceAuto picks Claim for what kcp serves itself and for a foreign identity, else Schema.
+	// APISourceAuto selects Claim for a resource that kcp serves itself and for a resource of another export,
+	// otherwise Schema.
 	APISourceAuto APISourceType = "Auto"
 
 	// APISourceSchema exports the API with an APIResourceSchema.
 	APISourceSchema APISourceType = "Schema"
 
-	// APISourceClaim claims the API that mailboxes have already.
+	// APISourceClaim claims objects of an API that mailboxes already have.
 	APISourceClaim APISourceType = "Claim"
 )
 
-// SchemaFrom says where a schema is found: in a CustomResourceDefinition or, for a built-in kind of a cluster, in its
-// OpenAPI document.
+// SchemaFrom says where the hub reads a schema. The hub takes it from a CustomResourceDefinition or, for a built-in
+// kind of a cluster, from the cluster's OpenAPI document. Exactly one field must be set.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.hostingCluster), has(self.syncTarget), has(self.configMap)].exists_one(set, set)",message="exactly one of hostingCluster, syncTarget and configMap is required"
 type SchemaFrom struct {
-	// HostingCluster takes the schema that the hosting cluster serves.
+	// hostingCluster uses the schema that the hosting cluster serves.
 	// +optional
 	HostingCluster *HostingClusterSchema `json:"hostingCluster,omitempty"`
 
-	// SyncTarget takes the schema that one target serves.
+	// syncTarget uses the schema that the target of one SyncTarget serves.
 	// +optional
 	SyncTarget *SyncTargetSchema `json:"syncTarget,omitempty"`
 
-	// ConfigMap takes the schema from a CustomResourceDefinition written in a ConfigMap.
+	// configMap uses a CustomResourceDefinition in a ConfigMap.
 	// +optional
 	ConfigMap *ConfigMapSchema `json:"configMap,omitempty"`
 }
 
-// HostingClusterSchema stands for the hosting cluster. It has no settings.
+// HostingClusterSchema selects the hosting cluster. It has no settings.
 type HostingClusterSchema struct{}
 
 // SyncTargetSchema names a SyncTarget.
 type SyncTargetSchema struct {
-	// Cluster is the inventory workspace of the SyncTarget, by its path or the name of its logical cluster.
+	// cluster is the inventory workspace of the SyncTarget: its path, or the name of its logical cluster.
 	// +required
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(:[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	Cluster string `json:"cluster"`
 
-	// Name of the SyncTarget.
+	// name of the SyncTarget.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
@@ -95,13 +97,13 @@ type SyncTargetSchema struct {
 
 // ConfigMapSchema names a key of a ConfigMap in the hub's own namespace.
 type ConfigMapSchema struct {
-	// Name of the ConfigMap.
+	// name of the ConfigMap.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	Name string `json:"name"`
 
-	// Key whose value is the CustomResourceDefinition, in YAML or JSON.
+	// key whose value is the CustomResourceDefinition, in YAML or JSON.
 	// +optional
 	// +kubebuilder:default=crd.yaml
 	// +kubebuilder:validation:MaxLength=253

@@ -18,25 +18,26 @@ package v1alpha1
 
 // Condition types of a PublishedResource.
 const (
-	// ConditionReady sums up: True when mailboxes have the API and its objects can be synced.
+	// ConditionReady is True when mailboxes have the API and the hub can sync its objects.
 	ConditionReady = "Ready"
 
-	// ConditionSchemaReady is True when the schema was found and converted, or when none is needed because the
-	// resource is claimed.
+	// ConditionSchemaReady is True when the hub has found and converted the schema, or needs none because it claims
+	// the resource.
 	ConditionSchemaReady = "SchemaReady"
 
-	// ConditionExported is True when the mailbox export carries the schema or the claim.
+	// ConditionExported is True when the mailbox export contains the schema or the claim.
 	ConditionExported = "Exported"
 
-	// ConditionAPIsMissing is True, and names SyncTargets, while mailboxes do not have the API although the export carries it.
+	// ConditionAPIsMissing is True while mailboxes lack the API although the export contains it. The message names
+	// their SyncTargets.
 	ConditionAPIsMissing = "APIsMissing"
 
-	// ConditionMutatedReference is True, and names the entries of related, when mutation changes the field by which they find
-	// objects and they have no naming: copies keep the names of their originals, so the primary does not name them on its
-	// other side.
+	// ConditionMutatedReference is True when mutation changes a field by which an entry of related finds objects, and
+	// this entry has no naming. Copies keep the names of their originals, so the primary on the other side refers to
+	// names that do not exist there. The message names the entries.
 	ConditionMutatedReference = "MutatedReference"
 
-	// ConditionNotImplemented is True, and names the fields, when the object sets fields that this release accepts
-	// but does not act upon.
+	// ConditionNotImplemented is True when the object sets fields that this release accepts but does not act upon.
+	// The message names the fields.
 	ConditionNotImplemented = "NotImplemented"
 )

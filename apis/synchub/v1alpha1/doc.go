@@ -14,12 +14,15 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package v1alpha1 holds the kinds of the API group synchub.dev, which the operators of a hub write. PublishedResource,
-// in the hosting cluster, decides which APIs mailbox workspaces have and how objects change on their way.
+// Package v1alpha1 contains the kinds of the API group synchub.dev, version v1alpha1, which the operators of a hub
+// write. A PublishedResource, in the hosting cluster, gives every mailbox workspace one API, and says how the hub
+// changes the objects of this API between mailbox and target.
 //
-// A field that decides what the objects in mailboxes and on targets are called in the API is immutable: changing it in
-// place would turn every object that was synced into one whose source is gone. Delete the PublishedResource, which
-// keeps the data, and create another.
+// Every field that decides the group, kind, resource or API source of objects in mailboxes or on targets is
+// immutable. A change in place would make the hub take every synced object for an object whose original is deleted.
+// To change such a field, delete the PublishedResource, which keeps the data, and create another.
+//
+// The package defines types and names of conditions only. The controllers under controllers/ act on them.
 //
 // +kubebuilder:object:generate=true
 // +groupName=synchub.dev

@@ -20,85 +20,86 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// FieldPath leads to fields of an object: names joined by dots, without a leading dot. A name with other characters
-// is written ['like.this']; [0] is an item of a list, [*] all of them, and [?(@.name=="app")] those whose field has
-// this value. Example: spec.template.spec.containers[?(@.name=="app")].image
+// FieldPath selects fields of an object: names joined by dots, without a leading dot. Write a name with other
+// characters as ['like.this']. [0] selects one item of a list, [*] all items, and [?(@.name=="app")] the items whose
+// field has this value. Example: spec.template.spec.containers[?(@.name=="app")].image
 //
 // +kubebuilder:validation:MaxLength=512
 // +kubebuilder:validation:Pattern=`^[A-Za-z_$][-\w$]*(\.[A-Za-z_$][-\w$]*|\[\*\]|\[[0-9]+\]|\['[^']+'\]|\[\?\(@\.[A-Za-z_][-\w]*==("[^"]*"|'[^']*')\)\])*$`
 type FieldPath string
 
-// MutablePath is a FieldPath to what the hub may change: neither apiVersion nor kind, and of the metadata only labels
-// and annotations, because the rest says which object it is.
+// MutablePath is a FieldPath to fields that the hub may change. It cannot select apiVersion, kind or metadata, which
+// identify the object, except for metadata.labels and metadata.annotations.
 //
 // +kubebuilder:validation:MaxLength=512
 // +kubebuilder:validation:Pattern=`^[A-Za-z_$][-\w$]*(\.[A-Za-z_$][-\w$]*|\[\*\]|\[[0-9]+\]|\['[^']+'\]|\[\?\(@\.[A-Za-z_][-\w]*==("[^"]*"|'[^']*')\)\])*$`
 // +kubebuilder:validation:XValidation:rule="!self.matches(r'^(apiVersion|kind|metadata)($|[.\\[])') || self.matches(r'^metadata\\.(labels|annotations)($|[.\\[])')",message="apiVersion, kind and metadata cannot be changed, except metadata.labels and metadata.annotations"
 type MutablePath string
 
-// Mutation changes objects on their way. The steps of a direction run in order, each on the result of the one before.
+// Mutation changes objects between mailbox and target. The steps of a direction run in order, each on the result of
+// the step before.
 //
 // +kubebuilder:validation:MinProperties=1
 type Mutation struct {
-	// Down changes what goes from the mailbox to the target.
+	// down changes downsynced objects.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Down []MutationStep `json:"down,omitempty"`
 
-	// Up changes what comes from the target to the mailbox: objects that are selected for up, and returned status.
+	// up changes upsynced objects, and status that the hub returns to the mailbox.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Up []MutationStep `json:"up,omitempty"`
 }
 
-// MutationStep is one change.
+// MutationStep is one change. Exactly one of its fields must be set.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.delete), has(self.set), has(self.regex), has(self.template), has(self.cel)].exists_one(set, set)",message="exactly one of delete, set, regex, template and cel is required"
 type MutationStep struct {
-	// Delete removes fields.
+	// delete removes fields.
 	// +optional
 	Delete *DeleteMutation `json:"delete,omitempty"`
 
-	// Set gives fields a fixed value.
+	// set gives fields a fixed value.
 	// +optional
 	Set *SetMutation `json:"set,omitempty"`
 
-	// Regex replaces within the text of fields.
+	// regex replaces matches of a pattern in the text of fields.
 	// +optional
 	Regex *RegexMutation `json:"regex,omitempty"`
 
-	// Template gives fields the text that a Go template yields.
+	// template gives fields the text that a Go template returns.
 	// +optional
 	Template *TemplateMutation `json:"template,omitempty"`
 
-	// CEL gives fields the value that an expression yields.
+	// cel gives fields the value that a CEL expression returns.
 	// +optional
 	CEL *CELMutation `json:"cel,omitempty"`
 }
 
 // DeleteMutation removes fields.
 type DeleteMutation struct {
-	// Path to the fields. Where it leads nowhere, nothing happens.
+	// path to the fields. A path without a match does nothing.
 	// +required
 	Path MutablePath `json:"path"`
 }
 
 // SetMutation gives fields a fixed value.
 type SetMutation struct {
-	// Path to the fields. Missing parents are created, as far as no list item is missing.
+	// path to the fields. The hub creates missing parents, but no missing items of lists.
 	// +required
 	Path MutablePath `json:"path"`
 
-	// Value of any JSON type.
+	// value of any JSON type except null. Use delete to remove a field.
 	// +required
 	Value apiextensionsv1.JSON `json:"value"`
 }
 
-// RegexMutation replaces within the text of fields.
+// RegexMutation replaces matches of a pattern in the text of fields.
 type RegexMutation struct {
-	// Path to the fields. Where it leads nowhere, nothing happens; what is no text is an error.
+	// path to the fields. A path without a match does nothing; a field that is not text is an error.
 	// +required
 	Path MutablePath `json:"path"`
 
@@ -107,27 +108,27 @@ type RegexMutation struct {
 
 // RegexRewrite replaces every match of a pattern.
 type RegexRewrite struct {
-	// Pattern is a regular expression in RE2 syntax.
+	// pattern is a regular expression in RE2 syntax.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="'text'.matches(self) in [true, false]",message="not a regular expression in RE2 syntax"
 	Pattern string `json:"pattern"`
 
-	// Replacement for each match; ${1} or ${name} stands for what a group of the pattern matched.
+	// replacement for each match. ${1} or ${name} stands for the text that a group of the pattern matched.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Replacement string `json:"replacement,omitempty"`
 }
 
-// TemplateMutation gives fields the text that a Go template yields.
+// TemplateMutation gives fields the text that a Go template returns.
 type TemplateMutation struct {
-	// Path to the fields. Missing parents are created, as far as no list item is missing.
+	// path to the fields. The hub creates missing parents, but no missing items of lists.
 	// +required
 	Path MutablePath `json:"path"`
 
-	// Template over .Value (the field's value), .Object (the object being changed) and .Other (the object on the
-	// other side, when there is one).
+	// template over .Value (the value of the field), .Object (the object that the step changes) and .Other (the
+	// object on the other side, if there is one).
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16384
@@ -135,27 +136,28 @@ type TemplateMutation struct {
 	Template string `json:"template"`
 }
 
-// CELMutation gives fields the value that an expression yields.
+// CELMutation gives fields the value that a CEL expression returns. The value null removes the field.
 type CELMutation struct {
-	// Path to the fields. Missing parents are created, as far as no list item is missing.
+	// path to the fields. The hub creates missing parents, but no missing items of lists.
 	// +required
 	Path MutablePath `json:"path"`
 
-	// Expression over value (the field's value, null when missing), self (the object being changed) and other (the
-	// object on the other side, null when there is none).
+	// expression over value (the value of the field, null when missing), self (the object that the step changes) and
+	// other (the object on the other side, null when there is none). The result may have any JSON type; null removes
+	// the field.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16384
 	Expression string `json:"expression"`
 }
 
-// IgnoredField is a field that is left to the target.
+// IgnoredField is a field whose value the hub leaves to the target.
 type IgnoredField struct {
-	// Path to the field.
+	// path to the field.
 	// +required
 	Path MutablePath `json:"path"`
 
-	// OnCreate says whether the field is set when the object is created.
+	// onCreate says whether the hub sets the field when it creates the object.
 	// +optional
 	// +kubebuilder:default=true
 	OnCreate *bool `json:"onCreate,omitempty"`

@@ -21,8 +21,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// PublishedResource gives every mailbox workspace one API of the targets, and says how its objects change on their
-// way. It lives in the hosting cluster. Of two that name the same group and resource, the oldest counts.
+// PublishedResource gives every mailbox workspace one API of the targets, and says how the hub changes the API's
+// objects between mailbox and target. It lives in the hosting cluster. If two PublishedResources name the same group
+// and resource, the oldest is in force.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -40,16 +41,16 @@ type PublishedResource struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec says which resource is published, and how its objects travel.
+	// spec names the published resource, and says how the hub syncs its objects.
 	// +required
 	Spec PublishedResourceSpec `json:"spec"`
 
-	// Status says how far the hub has come with it.
+	// status reports whether mailboxes have the API, and how many of its objects are synced.
 	// +optional
 	Status PublishedResourceStatus `json:"status,omitempty"`
 }
 
-// PublishedResourceSpec says which resource is published, and how its objects travel.
+// PublishedResourceSpec names the published resource, and says how the hub syncs its objects.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.installCRD) || !self.installCRD || self.api.source != 'Claim' && !has(self.api.identityHash)",message="a claimed resource has no schema to install",fieldPath=".installCRD"
 // +kubebuilder:validation:XValidation:rule="!has(self.deletion) || !has(self.deletion.waitForTarget) || !self.deletion.waitForTarget || self.api.source != 'Claim' && !has(self.api.identityHash)",message="the hub sets no finalizer on objects of a claimed resource, so it cannot wait",fieldPath=".deletion.waitForTarget"
@@ -63,195 +64,205 @@ type PublishedResource struct {
 // +kubebuilder:validation:XValidation:rule="(has(self.projection) && has(self.projection.kind) ? self.projection.kind : '-') == (has(oldSelf.projection) && has(oldSelf.projection.kind) ? oldSelf.projection.kind : '-')",message="the kind in mailboxes is immutable",fieldPath=".projection.kind"
 // +kubebuilder:validation:XValidation:rule="(has(self.projection) && has(self.projection.plural) ? self.projection.plural : '-') == (has(oldSelf.projection) && has(oldSelf.projection.plural) ? oldSelf.projection.plural : '-')",message="the plural in mailboxes is immutable",fieldPath=".projection.plural"
 type PublishedResourceSpec struct {
-	// Resource names the API on the targets. It is immutable, except for the version.
+	// resource names the API, as on the targets. All its fields except version are immutable.
 	// +required
 	Resource ResourceDescriptor `json:"resource"`
 
-	// API says how mailboxes get the API.
+	// api says how mailboxes get the API.
 	// +optional
 	// +kubebuilder:default={}
 	API APISource `json:"api,omitempty"`
 
-	// InstallCRD installs the CustomResourceDefinition on every target that needs it and keeps it in sync. A
-	// definition that someone else installed is left alone, and a newer one is never replaced by an older.
+	// installCRD makes the hub install the CustomResourceDefinition on every target that needs it, and keep that
+	// definition in sync. The hub leaves a CustomResourceDefinition alone that somebody else installed, and never
+	// replaces a newer one with an older one.
 	// +optional
 	InstallCRD bool `json:"installCRD,omitempty"`
 
-	// Projection gives the API another name in mailboxes than on the targets.
+	// projection gives the API another name in mailboxes than on the targets.
 	// +optional
 	Projection *Projection `json:"projection,omitempty"`
 
-	// Naming gives objects other names and namespaces on the target. Absent means unchanged.
+	// naming gives objects other names and namespaces on the target. Absent means unchanged.
 	// +optional
 	Naming *Naming `json:"naming,omitempty"`
 
-	// Select says which objects of a mailbox travel: those that a SyncerConfig selects, or All.
+	// select says which objects of a mailbox the hub syncs: SyncerConfig for the objects that a SyncerConfig or
+	// EdgeSyncConfig selects, or All.
 	// +optional
 	// +kubebuilder:default=SyncerConfig
 	Select SelectMode `json:"select,omitempty"`
 
-	// Filter holds back objects that would travel otherwise. An object that stops matching is removed from the target.
+	// filter excludes objects that the hub would downsync otherwise. The hub removes an object that stops matching
+	// from the target.
 	// +optional
 	Filter *Filter `json:"filter,omitempty"`
 
-	// Mutation changes objects on their way.
+	// mutation changes objects between mailbox and target.
 	// +optional
 	Mutation *Mutation `json:"mutation,omitempty"`
 
-	// IgnoreFields are left to the target: set when the object is created, then neither applied nor corrected.
+	// ignoreFields are fields whose values the hub leaves to the target. The hub sets them when it creates an object,
+	// unless onCreate is false. It then neither applies nor corrects them.
 	// +optional
 	// +listType=map
 	// +listMapKey=path
 	// +kubebuilder:validation:MaxItems=128
 	IgnoreFields []IgnoredField `json:"ignoreFields,omitempty"`
 
-	// Related are objects that travel with an object of this resource, from either side.
+	// related selects objects of other resources, on either side, that the hub syncs together with an object of this
+	// resource.
 	// +optional
 	// +listType=map
 	// +listMapKey=identifier
 	// +kubebuilder:validation:MaxItems=32
 	Related []RelatedResource `json:"related,omitempty"`
 
-	// StatusReturn says whether the status of what went down is written back to the mailbox.
+	// statusReturn says whether the hub writes the status of downsynced objects back to the mailbox.
 	// +optional
 	// +kubebuilder:default=true
 	StatusReturn *bool `json:"statusReturn,omitempty"`
 
-	// Deletion says what happens when objects go.
+	// deletion says what happens to copies when their originals are deleted or no longer selected.
 	// +optional
 	Deletion *Deletion `json:"deletion,omitempty"`
 
-	// Replace allows an object to be deleted and created again when the target refuses a change because a field is
-	// immutable, after a dry run has shown that the new object is valid.
+	// replace allows the hub to delete and recreate an object when the target refuses a change because a field is
+	// immutable. The hub does so only after a dry run has shown that the new object is valid.
 	// +optional
 	Replace bool `json:"replace,omitempty"`
 
-	// Adoption says which objects that are already on a target may be taken over.
+	// adoption says which existing objects of a target the hub may take over.
 	// +optional
 	// +kubebuilder:default=Never
 	Adoption AdoptionPolicy `json:"adoption,omitempty"`
 
-	// Limits bound how much of the resource is synced of one mailbox. They do not raise how many objects a mailbox can have in all,
-	// about 46,000 by default.
+	// limits bound how much of the resource the hub syncs of one mailbox. They do not raise the total number of
+	// objects that a mailbox can have, about 46,000 by default.
 	// +optional
 	Limits *ResourceLimits `json:"limits,omitempty"`
 
-	// Compatibility says what happens when a target's schema has no room for what the mailbox's schema allows:
-	// Strict syncs nothing to that target, Warn syncs and says so.
+	// compatibility says what happens when a target's schema has no room for objects that the mailbox's schema
+	// allows. Strict syncs nothing to that target. Warn syncs, and reports the differences.
 	// +optional
 	// +kubebuilder:default=Strict
 	Compatibility CompatibilityPolicy `json:"compatibility,omitempty"`
 
-	// ProtectedNamespaces says whether objects travel to and from the namespaces that the hub protects, by default kube-*, kcp-system
-	// and its own.
+	// protectedNamespaces says whether the hub syncs objects to and from the namespaces that it protects. By default
+	// these are kube-*, kcp-system, synchub, synchub-* and the hub's own namespace.
 	// +optional
 	// +kubebuilder:default=Deny
 	ProtectedNamespaces ProtectedNamespacesPolicy `json:"protectedNamespaces,omitempty"`
 
-	// PrivilegedUpsync says whether objects of an API that acts inside kcp, such as RBAC, webhooks, admission policies and
-	// definitions, come up from targets. With TargetGovernsMailbox whoever administers a target can make himself
-	// administrator of its mailbox.
+	// privilegedUpsync says whether the hub upsyncs objects of an API that acts inside kcp, such as RBAC, webhooks,
+	// admission policies and CustomResourceDefinitions. With TargetGovernsMailbox, everyone who administers a target
+	// can become administrator of its mailbox.
 	// +optional
 	// +kubebuilder:default=Deny
 	PrivilegedUpsync PrivilegedUpsyncPolicy `json:"privilegedUpsync,omitempty"`
 }
 
-// ResourceLimits bound how much of a resource the hub holds of each mailbox, the oldest objects first and no more than the
-// mailbox may have. Objects beyond are not synced, and left as they are on the targets. Those that no config selects count too.
-// No limit here lets a mailbox have more objects than the hub can know within the bytes of the mailbox, about 46,000 by default:
-// of one that has more nothing is synced.
+// ResourceLimits bound how much of a resource the hub caches of each mailbox. The hub caches the oldest objects
+// first, and no more than the limits of the mailbox allow. It does not sync objects beyond a limit, and leaves their
+// copies on the targets as they are. Objects that no config selects count too.
+//
+// No limit here lets a mailbox have more objects than the hub can know within the byte limit of the mailbox, about
+// 46,000 by default. The hub syncs nothing of a mailbox with more objects.
 type ResourceLimits struct {
-	// MailboxObjects is how many objects of the resource the hub holds of one mailbox.
+	// mailboxObjects is the maximum number of objects of the resource that the hub caches of one mailbox.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MailboxObjects *int64 `json:"mailboxObjects,omitempty"`
 
-	// MailboxBytes is how many bytes of the hub's memory the objects of the resource may take of one mailbox.
+	// mailboxBytes is the maximum of the hub's memory, in bytes, that objects of the resource may take of one
+	// mailbox.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MailboxBytes *int64 `json:"mailboxBytes,omitempty"`
 }
 
-// ProtectedNamespacesPolicy says whether objects travel to and from protected namespaces.
+// ProtectedNamespacesPolicy says whether the hub syncs objects to and from protected namespaces.
 //
 // +kubebuilder:validation:Enum=Deny;Allow
 type ProtectedNamespacesPolicy string
 
 const (
-	// ProtectedNamespacesDeny leaves them to what a SyncTarget allows.
+	// ProtectedNamespacesDeny syncs only to and from the protected namespaces that a SyncTarget allows.
 	ProtectedNamespacesDeny ProtectedNamespacesPolicy = "Deny"
 
-	// ProtectedNamespacesAllow treats them as any other, on all targets.
+	// ProtectedNamespacesAllow treats protected namespaces as any other, on all targets.
 	ProtectedNamespacesAllow ProtectedNamespacesPolicy = "Allow"
 )
 
-// PrivilegedUpsyncPolicy says whether objects of an API that acts inside kcp come up from targets.
+// PrivilegedUpsyncPolicy says whether the hub upsyncs objects of an API that acts inside kcp.
 //
 // +kubebuilder:validation:Enum=Deny;TargetGovernsMailbox
 type PrivilegedUpsyncPolicy string
 
 const (
-	// PrivilegedUpsyncDeny lets none come up.
+	// PrivilegedUpsyncDeny upsyncs none of these objects.
 	PrivilegedUpsyncDeny PrivilegedUpsyncPolicy = "Deny"
 
-	// PrivilegedUpsyncTargetGovernsMailbox lets those come up that a config selects, and obeys them in the mailbox.
+	// PrivilegedUpsyncTargetGovernsMailbox upsyncs the objects that a config selects. kcp then obeys them in the
+	// mailbox.
 	PrivilegedUpsyncTargetGovernsMailbox PrivilegedUpsyncPolicy = "TargetGovernsMailbox"
 )
 
-// SelectMode says which objects of a mailbox travel.
+// SelectMode says which objects of a mailbox the hub syncs.
 //
 // +kubebuilder:validation:Enum=SyncerConfig;All
 type SelectMode string
 
 const (
-	// SelectSyncerConfig lets the objects travel that a SyncerConfig or EdgeSyncConfig of the mailbox selects.
+	// SelectSyncerConfig syncs the objects that a SyncerConfig or EdgeSyncConfig of the mailbox selects.
 	SelectSyncerConfig SelectMode = "SyncerConfig"
 
-	// SelectAll lets every object of the resource travel.
+	// SelectAll syncs every object of the resource.
 	SelectAll SelectMode = "All"
 )
 
-// Filter holds back objects. An object travels when it matches every part that is set.
+// Filter excludes objects from downsync. The hub syncs an object that matches every field that is set.
 //
 // +kubebuilder:validation:MinProperties=1
 type Filter struct {
-	// Resource selects by the labels of the object.
+	// resource selects by the labels of the object.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn'] ? has(e.values) && e.values.size() > 0 : e.operator in ['Exists', 'DoesNotExist'] && (!has(e.values) || e.values.size() == 0))",message="operator must be In or NotIn with values, or Exists or DoesNotExist without",fieldPath=".matchExpressions"
 	Resource *metav1.LabelSelector `json:"resource,omitempty"`
 
-	// Namespace selects by the labels of the object's namespace in the mailbox. Cluster-scoped objects pass.
+	// namespace selects by the labels of the object's namespace in the mailbox. Cluster-scoped objects always match.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn'] ? has(e.values) && e.values.size() > 0 : e.operator in ['Exists', 'DoesNotExist'] && (!has(e.values) || e.values.size() == 0))",message="operator must be In or NotIn with values, or Exists or DoesNotExist without",fieldPath=".matchExpressions"
 	Namespace *metav1.LabelSelector `json:"namespace,omitempty"`
 
-	// CEL is an expression over self, the object in the mailbox, that yields true for objects that travel.
+	// cel is a CEL expression over self, the object in the mailbox. It must return true for objects that the hub
+	// syncs.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	CEL string `json:"cel,omitempty"`
 }
 
-// Deletion says what happens when objects go.
+// Deletion says what happens to copies when their originals are deleted or no longer selected.
 type Deletion struct {
-	// Policy says what becomes of the object on the target when the one in the mailbox goes. Orphan leaves it there,
-	// also when a SyncerConfig says Delete.
+	// policy says what happens to the copy on the target when its original is deleted or no longer selected. Orphan
+	// keeps the copy, even if a SyncerConfig says Delete.
 	// +optional
 	// +kubebuilder:default=Delete
 	Policy DeletionPolicy `json:"policy,omitempty"`
 
-	// Cascade allows the hub to delete Namespaces and CustomResourceDefinitions that it created, with all they hold.
-	// Without it they are kept, and listed.
+	// cascade allows the hub to delete Namespaces and CustomResourceDefinitions that it created, with everything in
+	// them. Otherwise the hub keeps and lists them.
 	// +optional
 	Cascade bool `json:"cascade,omitempty"`
 
-	// WaitForTarget keeps an object in the mailbox until it is gone from the target. Only for resources that the hub
-	// exports itself.
+	// waitForTarget keeps a deleted object in the mailbox, by a finalizer, until its copy is gone from the target. It
+	// works only for resources that the hub exports itself.
 	// +optional
 	WaitForTarget bool `json:"waitForTarget,omitempty"`
 }
 
-// DeletionPolicy says what becomes of a copy when its original goes.
+// DeletionPolicy says what happens to a copy when its original goes away.
 //
 // +kubebuilder:validation:Enum=Delete;Orphan
 type DeletionPolicy string
@@ -260,31 +271,32 @@ const (
 	// DeletionPolicyDelete removes the copy.
 	DeletionPolicyDelete DeletionPolicy = "Delete"
 
-	// DeletionPolicyOrphan leaves the copy and removes the hub's marks from it.
+	// DeletionPolicyOrphan keeps the copy and removes the hub's marks from it.
 	DeletionPolicyOrphan DeletionPolicy = "Orphan"
 )
 
-// AdoptionPolicy says which objects that are already on a target may be taken over.
+// AdoptionPolicy says which existing objects of a target the hub may take over.
 //
 // +kubebuilder:validation:Enum=Never;IfIdentical;KubeStellar;Always
 type AdoptionPolicy string
 
 const (
-	// AdoptionNever reports a name that is taken as a conflict.
+	// AdoptionNever takes over nothing; an existing object of the name is a conflict.
 	AdoptionNever AdoptionPolicy = "Never"
 
-	// AdoptionIfIdentical takes an object over when applying ours would change nothing but marks.
+	// AdoptionIfIdentical takes an object over when applying the hub's version would change nothing but marks.
 	AdoptionIfIdentical AdoptionPolicy = "IfIdentical"
 
 	// AdoptionKubeStellar takes an object over when its annotation edge.kubestellar.io/downsynced names the object
 	// itself.
 	AdoptionKubeStellar AdoptionPolicy = "KubeStellar"
 
-	// AdoptionAlways takes over whatever has the name, unless it carries the mark of another hub or source.
+	// AdoptionAlways takes over every object of the name, unless the object has the mark of another hub or source.
 	AdoptionAlways AdoptionPolicy = "Always"
 )
 
-// CompatibilityPolicy says what happens when a target's schema has no room for what the mailbox's schema allows.
+// CompatibilityPolicy says what happens when a target's schema has no room for objects that the mailbox's schema
+// allows.
 //
 // +kubebuilder:validation:Enum=Strict;Warn
 type CompatibilityPolicy string
@@ -293,51 +305,54 @@ const (
 	// CompatibilityStrict syncs nothing of the resource to that target.
 	CompatibilityStrict CompatibilityPolicy = "Strict"
 
-	// CompatibilityWarn syncs, and says so in the SyncTarget's syncedResources.
+	// CompatibilityWarn syncs, and reports the differences in status.syncedResources of the SyncTarget.
 	CompatibilityWarn CompatibilityPolicy = "Warn"
 )
 
-// PublishedResourceStatus says how far the hub has come with a PublishedResource.
+// PublishedResourceStatus reports whether mailboxes have the API, and how many of its objects are synced.
 type PublishedResourceStatus struct {
-	// Conditions: SchemaReady, Exported, Ready, MutatedReference, NotImplemented.
+	// conditions of the PublishedResource: SchemaReady, Exported and Ready, and where they apply APIsMissing,
+	// MutatedReference and NotImplemented.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// ObservedGeneration is the generation of the PublishedResource that this status speaks of.
+	// observedGeneration is the generation of the PublishedResource that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Hub is the hub that publishes the resource; any other of the same hosting cluster leaves it alone, and says so in an
-	// event. The first hub that comes takes what has none. To hand the resource over, remove this.
+	// hub that publishes the resource. Every other hub of the same hosting cluster leaves the resource alone, and
+	// reports that in an event. If the field is empty, the first hub that observes the resource sets it. To hand the
+	// resource over to another hub, remove this field.
 	// +optional
 	Hub *HubReference `json:"hub,omitempty"`
 
-	// SchemaName is the name of the APIResourceSchema in the provider workspace. Empty when the resource is claimed.
+	// schemaName is the name of the APIResourceSchema in the provider workspace. It is empty when the hub claims the
+	// resource.
 	// +optional
 	SchemaName string `json:"schemaName,omitempty"`
 
-	// Mailboxes is the number of mailboxes that have the API.
+	// mailboxes is the number of mailboxes that have the API.
 	// +optional
 	Mailboxes int64 `json:"mailboxes"`
 
-	// Targets is the number of targets that the resource is synced with.
+	// targets is the number of targets with which the hub syncs the resource.
 	// +optional
 	Targets int64 `json:"targets"`
 
-	// Objects is the number of objects that are synced, over all targets and both directions.
+	// objects is the number of synced objects, over all targets and both directions.
 	// +optional
 	Objects int64 `json:"objects"`
 }
 
 // HubReference names a hub.
 type HubReference struct {
-	// UID is that of the LogicalCluster of the hub's provider workspace: two hubs may use workspaces of one path, each in a
-	// kcp of its own.
+	// uid of the LogicalCluster of the hub's provider workspace. The path of the workspace is not unique: two hubs
+	// may use workspaces of the same path in different kcp installations.
 	UID types.UID `json:"uid"`
 
-	// Workspace is the path of the hub's provider workspace, for people.
+	// workspace is the path of the hub's provider workspace, for people.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Workspace string `json:"workspace,omitempty"`

@@ -26,8 +26,9 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
 )
 
-// namespaceRefusal returns why the hub does not use the namespace in which the object is, or would be, on the target; nil if it may.
-// Which namespaces are protected is an option of the hub: that one is, the hub must have said.
+// namespaceRefusal returns the reason why the hub does not use the object's namespace on the target, or nil. An
+// option of the hub decides which namespaces are protected, so a protected namespace is known only from the hub's
+// reports.
 func (e *explainer) namespaceRefusal() *policy.DeniedError {
 	namespace := e.targetRef.Namespace
 	if e.targetRef.Group == "" && e.targetRef.Resource == "namespaces" {
@@ -47,7 +48,7 @@ func (e *explainer) namespaceRefusal() *policy.DeniedError {
 	return refusal
 }
 
-// isReported tells whether a config's status has the reason.
+// isReported reports whether the status of a config has the reason.
 func (e *explainer) isReported(reason string) bool {
 	return slices.ContainsFunc(e.reports(), func(reported report) bool {
 		ready := meta.FindStatusCondition(reported.Conditions, edgev2alpha1.ConditionReady)
@@ -57,7 +58,7 @@ func (e *explainer) isReported(reason string) bool {
 	})
 }
 
-// explainUpsync tells of an object that is not in the mailbox, and that a config selects for coming up.
+// explainUpsync explains an object that is not in the mailbox although a config selects it for upsync.
 func (e *explainer) explainUpsync() {
 	refusal, refused := errors.AsType[*policy.DeniedError](e.resource.CheckUpsync(e.resource.TargetAPI()))
 	if !refused {

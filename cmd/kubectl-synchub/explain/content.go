@@ -35,12 +35,12 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
-// belongsOnTarget tells whether the object belongs on the target.
+// belongsOnTarget reports whether the object belongs on the target.
 func (e *explainer) belongsOnTarget() bool {
 	return e.goesDown || e.facts.Object.Value != nil && e.relation() != ""
 }
 
-// explainTarget tells what the target has.
+// explainTarget explains which object the target has.
 func (e *explainer) explainTarget() {
 	switch {
 	case e.targetRefErr != nil:
@@ -63,7 +63,7 @@ func (e *explainer) explainTarget() {
 	}
 }
 
-// explainAbsent tells of an object that the target does not have.
+// explainAbsent explains why the target does not have the object.
 func (e *explainer) explainAbsent() {
 	switch {
 	case e.source != nil:
@@ -85,8 +85,8 @@ func ownerMessage(reason error) string {
 	return inOneLine(reason)
 }
 
-// explainContent tells whether the target's object is what the mailbox's says. The hub decides by a hash, of which nobody else
-// has the key; here the fields are compared.
+// explainContent explains whether the target's object equals the desired one. The hub compares hashes with a key that
+// only the hub has; explainContent compares the fields.
 func (e *explainer) explainContent() {
 	if !e.goesDown || e.observed == nil || e.observed.Terminating {
 		return
@@ -139,8 +139,8 @@ func (e *explainer) explainDecision(decision plan.Decision, desired *transform.D
 	}
 }
 
-// deferredFields says of the fields that are left to the target until the source changes how they differ. In a Secret that stays
-// untold.
+// deferredFields describes the differences in fields that the hub leaves to the target until the source changes. It
+// does not show values of a Secret.
 func (e *explainer) deferredFields(desired *transform.Desired) (texts []string) {
 	if len(desired.DeferredFields) == 0 {
 		return nil
@@ -166,7 +166,7 @@ func (e *explainer) deferredFields(desired *transform.Desired) (texts []string) 
 
 var secrets = schema.GroupResource{Resource: "secrets"}
 
-// shortValues writes the values that a path leads to as JSON, cut where they are long.
+// shortValues formats the values at a path as JSON and truncates long ones.
 func shortValues(values []any) string {
 	const limit = 64
 	if len(values) == 0 {
@@ -187,7 +187,7 @@ func shortValues(values []any) string {
 	return string(text)
 }
 
-// differingPaths returns the paths where the target has other values.
+// differingPaths returns the paths at which the target has other values.
 func (e *explainer) differingPaths(desired map[string]any) []string {
 	actual := e.facts.Target.Value.Object
 	return slices.DeleteFunc(transform.MissingPaths(desired, actual), func(path string) bool {
@@ -195,7 +195,8 @@ func (e *explainer) differingPaths(desired map[string]any) []string {
 	})
 }
 
-// isSameQuantity tells whether two objects have the same quantity at a path. API servers write them in a form of their own.
+// isSameQuantity reports whether two objects have the same quantity at a path. API servers write quantities in
+// canonical form.
 func isSameQuantity(at string, one, other map[string]any) bool {
 	parsed, err := fieldpath.Parse(strings.TrimPrefix(at, "."))
 	if err != nil {
@@ -210,7 +211,7 @@ func isSameQuantity(at string, one, other map[string]any) bool {
 	return errA == nil && errB == nil && a.Cmp(b) == 0
 }
 
-// explainStatus tells whether the status comes back.
+// explainStatus explains whether the hub returns the status to the mailbox.
 func (e *explainer) explainStatus() {
 	if !e.goesDown || e.observed == nil {
 		return

@@ -32,7 +32,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
-// synced changes what the SyncTarget says of the resource.
+// synced changes the state of the resource in the SyncTarget's status.
 func synced(state edgev2alpha1.SyncedResourceState, reason string) func(*testing.T, *explain.Facts) {
 	return func(_ *testing.T, f *explain.Facts) {
 		resource := &status(f).SyncedResources[0]
@@ -48,7 +48,8 @@ func event(reason string, uid types.UID) corev1.Event {
 	}
 }
 
-// tookBack makes the object one whose replicas were ignored when it was made, and are not any more; the target has others now.
+// tookBack makes the object one whose replicas were ignored at creation but no longer are, while the target has
+// another number.
 func tookBack(target int64) func(*testing.T, *explain.Facts) {
 	return func(t *testing.T, f *explain.Facts) {
 		t.Helper()
@@ -62,7 +63,7 @@ func tookBack(target int64) func(*testing.T, *explain.Facts) {
 	}
 }
 
-// limitExceeded has the SyncTarget say that its mailbox has more of something than it may have.
+// limitExceeded sets the condition of the SyncTarget that its mailbox exceeds a limit.
 func limitExceeded(f *explain.Facts, reason, of string) {
 	setCondition(status(f), edgev2alpha1.ConditionMailboxLimitExceeded, metav1.ConditionTrue, reason, "The mailbox has "+of+", of which it may have 3.")
 }

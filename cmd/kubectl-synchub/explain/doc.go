@@ -14,9 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package explain tells why an object is on a target or is not: step by step, from the SyncTarget over what selects the object to
-// what the target holds.
+// Package explain says why an object is on a target or is not. [Explain] checks the sync of one object step by step:
+// from the SyncTarget, over the PublishedResource and the configs, to the copy on the target.
 //
-// It is pure: all that was read is given to it, with the reason where something could not be read. What the hub makes of an
-// object is decided by the hub's own code.
+// The package is pure. Callers pass everything they have read as [Facts], with an error for everything they could not
+// read. The hub's own code decides how the copy must look. The command "kubectl synchub explain" reads the facts and
+// prints the result.
 package explain

@@ -71,7 +71,7 @@ func setCondition(status *edgev2alpha1.SyncTargetStatus, kind string, is metav1.
 	status.Conditions = append(status.Conditions, metav1.Condition{Type: kind, Status: is, Reason: reason, Message: message})
 }
 
-// inStep are the facts about the Widget shop/web, which is on the target as it must be.
+// inStep returns the facts of the Widget shop/web, which is in sync on the target.
 func inStep(t *testing.T) *explain.Facts {
 	t.Helper()
 	facts := &explain.Facts{Now: now, Hub: hub, Resource: schema.GroupResource{Group: "example.dev", Resource: "widgets"}, Key: types.NamespacedName{Namespace: "shop", Name: "web"}}
@@ -104,7 +104,7 @@ status: {ready: true}`)
 	return facts
 }
 
-// placed is what the hub makes of an object on the target.
+// placed returns the copy that the hub makes of an object on the target.
 func placed(t *testing.T, source *unstructured.Unstructured, wish transform.SyncSpec) *unstructured.Unstructured {
 	t.Helper()
 	down := transform.Down{
@@ -126,7 +126,7 @@ func placed(t *testing.T, source *unstructured.Unstructured, wish transform.Sync
 	return made
 }
 
-// upsynced makes an object of the mailbox one that came up.
+// upsynced returns the mailbox object that the hub makes of a target object.
 func upsynced(t *testing.T, target *unstructured.Unstructured, namespace string) *unstructured.Unstructured {
 	t.Helper()
 	up := transform.Up{
@@ -147,14 +147,14 @@ func publisher(f *explain.Facts) *synchubv1alpha1.PublishedResource { return &f.
 
 var errDenied = errors.New("you may not")
 
-// testCase is one change of what is in sync, and what it comes to.
+// testCase is one change of the facts in sync, and the expected explanation.
 type testCase struct {
 	change func(t *testing.T, f *explain.Facts)
-	// step is the one that answers; empty if none stops the object.
+	// step is the expected stopping step. It is empty if none stops the object.
 	step   string
 	state  explain.State
 	reason string
-	// says are parts of what the step says, or of the verdict if there is no step.
+	// says are parts of the step's text, or of the result's text if there is no step.
 	says     []string
 	onTarget explain.Presence
 }

@@ -40,33 +40,36 @@ import (
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
-// explainer goes from step to step. What several steps need is found out at the beginning.
+// explainer runs the steps. newExplainer computes the values that several steps need.
 type explainer struct {
 	facts *Facts
 	steps []Step
 
 	owner ownership.Owner
-	// publishedResource is the PublishedResource that counts, nil if there is none or none is known.
+	// publishedResource is the PublishedResource in force. It is nil if there is none or it is unknown.
 	publishedResource *synchubv1alpha1.PublishedResource
-	// resource is how objects are synced, as far as that is known; compileError is what is wrong with the PublishedResource.
+	// resource says how the hub syncs objects, as far as that is known. compileError is the error of the
+	// PublishedResource.
 	resource     objectsync.Resource
 	compileError error
 	matcher      *selection.Matcher
-	// version says in which version objects are written to the target, and why; empty if there is no choice.
+	// version says in which version the hub writes objects to the target, and why. It is empty if there is only one
+	// version.
 	version string
 
-	// noDownsyncReason is why the object never goes down, source then the mark that says where it came up from.
+	// noDownsyncReason says why the hub never downsyncs the object. source is the mark of an upsynced object, which
+	// names its original.
 	noDownsyncReason objectsync.NoDownsyncReason
 	source           *ownership.Mark
-	// selected is how the object is selected for its own sake.
+	// selected is the selection of the object itself, rather than as a related object.
 	selected   selection.Selection
 	isSelected bool
-	// goesDown is set once it is known that the object goes down for its own sake.
+	// goesDown is set once a step has found that the hub downsyncs the object because of its own selection.
 	goesDown bool
 
 	targetRef    TargetRef
 	targetRefErr error
-	// observed is set if the target's object is the hub's, else whose says whose it is.
+	// observed is set if the target's object belongs to the hub. Otherwise notOwnedErr says who owns it.
 	observed    *plan.TargetObject
 	notOwnedErr error
 }
@@ -98,7 +101,8 @@ func (e *explainer) mailbox() logicalcluster.Name {
 	return ""
 }
 
-// hub is the hub that is meant. If nobody has told which, the marks do: the UID of the SyncTarget is in them too.
+// hub returns the UID of the hub. If the caller did not pass it, hub takes it from a mark that contains the UID of
+// the SyncTarget.
 func (e *explainer) hub() types.UID {
 	if e.facts.Hub != "" {
 		return e.facts.Hub
@@ -115,7 +119,7 @@ func (e *explainer) hub() types.UID {
 	return ""
 }
 
-// resolvePublishedResource finds the PublishedResource that counts, and how objects are synced then.
+// resolvePublishedResource finds the PublishedResource in force, and compiles how the hub syncs objects by it.
 func (e *explainer) resolvePublishedResource() {
 	api := e.api()
 	e.publishedResource = e.findPublishedResource(func(spec *synchubv1alpha1.PublishedResourceSpec) synchubv1alpha1.ResourceDescriptor {
@@ -126,7 +130,7 @@ func (e *explainer) resolvePublishedResource() {
 	}
 	if e.publishedResource == nil {
 		e.resource = publishedresource.RelatedAPI(api)
-		// As far as is known, configs select it.
+		// If no PublishedResource could be read, assume that configs select the resource.
 		e.resource.RelatedOnly = e.facts.Published.Err == nil
 		return
 	}
@@ -137,7 +141,7 @@ func (e *explainer) resolvePublishedResource() {
 	}
 }
 
-// api is what the mailbox has, as far as is known.
+// api returns the API in the mailbox, as far as it is known.
 func (e *explainer) api() publishedresource.API {
 	group := e.facts.Resource
 	native, isNative := publishedresource.NativeAPI(synchubv1alpha1.ResourceDescriptor{Group: group.Group, Resource: group.Resource})
@@ -154,7 +158,8 @@ func (e *explainer) api() publishedresource.API {
 	}
 }
 
-// findPublishedResource returns the oldest PublishedResource that names the resource, by its name on either side.
+// findPublishedResource returns the oldest PublishedResource that names the resource. The function name returns a
+// PublishedResource's name of the resource on one side.
 func (e *explainer) findPublishedResource(name func(*synchubv1alpha1.PublishedResourceSpec) synchubv1alpha1.ResourceDescriptor, kind string) *synchubv1alpha1.PublishedResource {
 	var found *synchubv1alpha1.PublishedResource
 	for i := range e.facts.Published.Value {
@@ -172,7 +177,8 @@ func isOlder(a, b *synchubv1alpha1.PublishedResource) bool {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name)) < 0
 }
 
-// resolveTargetRef returns where on the target the object belongs, or came from.
+// resolveTargetRef returns the location on the target to which the object is downsynced, or from which it was
+// upsynced.
 func (e *explainer) resolveTargetRef() (TargetRef, error) {
 	object := e.facts.Object.Value
 	switch {
@@ -190,7 +196,7 @@ func (e *explainer) resolveTargetRef() (TargetRef, error) {
 	}
 }
 
-// targetAPIFor returns the target's resource of that name.
+// targetAPIFor returns the API of a resource on the target.
 func (e *explainer) targetAPIFor(group schema.GroupResource) objectsync.TargetAPI {
 	if same := e.resource.TargetAPI(); same.GroupResource() == group {
 		return same
@@ -198,7 +204,7 @@ func (e *explainer) targetAPIFor(group schema.GroupResource) objectsync.TargetAP
 	return objectsync.TargetAPI{GroupVersionResource: group.WithVersion(e.lastVersion(group))}
 }
 
-// lastVersion returns the version that the hub used last of a resource of the target; empty if it is not known.
+// lastVersion returns the version in which the hub last used a resource of the target. It is empty if unknown.
 func (e *explainer) lastVersion(group schema.GroupResource) string {
 	for _, recorded := range e.facts.SyncTarget.Status.SyncedResources {
 		if recorded.Group == group.Group && recorded.Resource == group.Resource && len(recorded.Versions) > 0 {
@@ -208,8 +214,8 @@ func (e *explainer) lastVersion(group schema.GroupResource) string {
 	return ""
 }
 
-// chooseVersion finds out in which of several versions objects are written to the target. Which of them the target serves shows
-// in which one the hub used last.
+// chooseVersion finds the version in which the hub writes objects to the target, if there are several. The version
+// that the hub used last shows which versions the target serves.
 func (e *explainer) chooseVersion() {
 	all := e.resource.TargetVersions()
 	if served := e.facts.Served.Value; served != nil && e.publishedResource == nil {
@@ -237,7 +243,7 @@ func (e *explainer) chooseVersion() {
 func (e *explainer) targetRefOf(name conversion.Name) TargetRef {
 	resource := e.resource.TargetAPI()
 	if resource.GroupVersion().WithKind(resource.Kind).GroupKind() != name.GVK.GroupKind() {
-		// A conversion makes another kind of it; which resource that is the target tells.
+		// A conversion changes the kind. Only the target knows the resource of the new kind.
 		resource = objectsync.TargetAPI{GroupVersionResource: name.GVK.GroupVersion().WithResource(""), Kind: name.GVK.Kind}
 	}
 	return TargetRef{resource, types.NamespacedName{Namespace: name.Namespace, Name: name.Name}}
@@ -247,12 +253,12 @@ func (e *explainer) downTransform() transform.Down {
 	return transform.Down{
 		Owner: e.owner, Mailbox: e.mailbox().String(), SyncTarget: e.facts.SyncTarget.Name,
 		Resource: e.resource.GroupResource(), Namespaced: e.resource.Namespaced,
-		// The hub's key is its secret, so no hash is compared.
+		// Only the hub has the key, so explain compares no hashes.
 		Hasher: ownership.NewHasher([]byte("explain")),
 	}
 }
 
-// syncSpec says what the object is to be on the target.
+// syncSpec returns the spec by which the hub syncs the object to the target.
 func (e *explainer) syncSpec() transform.SyncSpec {
 	wish := e.resource.DownSpec(cmp.Or(e.selected.Policy, ownership.PolicyDelete), e.selected.Conversion)
 	if target := e.facts.Target.Value; target != nil {
@@ -261,7 +267,8 @@ func (e *explainer) syncSpec() transform.SyncSpec {
 	return wish
 }
 
-// relation is the relation by which the target's object came, or the mailbox's; empty if it came for its own sake.
+// relation returns the relation by which the hub downsynced the object. It is empty for an object that was selected
+// itself.
 func (e *explainer) relation() string {
 	if e.observed != nil {
 		return e.observed.Mark.Relation
@@ -269,7 +276,8 @@ func (e *explainer) relation() string {
 	return ""
 }
 
-// relatedEntries returns the PublishedResources, with a relation each, that can take objects of the resource along.
+// relatedEntries returns "<PublishedResource>/<identifier>" of each entry of related that can select objects of the
+// resource.
 func (e *explainer) relatedEntries() (names []string) {
 	for _, candidate := range e.facts.Published.Value {
 		related, _ := related.Compile(candidate.Spec.Related)

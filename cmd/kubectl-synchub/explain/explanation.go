@@ -18,21 +18,21 @@ package explain
 
 import "fmt"
 
-// State is what a step comes to.
+// State is the outcome of a step.
 type State string
 
 const (
-	// OK: the object gets past this step.
+	// OK: the step lets the object pass.
 	OK State = "ok"
-	// Stopped: it does not, until somebody changes something.
+	// Stopped: the step stops the object until somebody changes something.
 	Stopped State = "stopped"
-	// Waiting: it does not yet, and that should end by itself.
+	// Waiting: the step stops the object for now, and should let it pass without intervention.
 	Waiting State = "waiting"
-	// Unknown: that cannot be told.
+	// Unknown: the outcome cannot be determined.
 	Unknown State = "unknown"
 )
 
-// Names of steps, in their order.
+// Names of the steps, in order.
 const (
 	StepSyncTarget    = "SyncTarget"
 	StepConnection    = "Connection"
@@ -49,18 +49,18 @@ const (
 	StepStatus        = "Status"
 )
 
-// Step is one step of an object's way.
+// Step is one check of the sync of an object.
 type Step struct {
 	Step  string `json:"step"`
 	State State  `json:"state"`
-	// Reason is a constant of the hub's, where there is one.
+	// Reason is a constant of the hub, if the hub has reported one.
 	Reason string `json:"reason,omitempty"`
-	// What says what was found, Do what can be done about it.
+	// What is the finding. Do says how to solve the problem.
 	What string `json:"what"`
 	Do   string `json:"do,omitempty"`
 }
 
-// Presence tells whether the target has an object.
+// Presence says whether the target has an object.
 type Presence string
 
 const (
@@ -69,21 +69,21 @@ const (
 	PresenceUnknown Presence = "Unknown"
 )
 
-// Result is the answer: the first step that the object does not get past, if there is one.
+// Result is the answer: the first step that stops the object, if any.
 type Result struct {
-	// OnTarget tells whether the target has an object of this name.
+	// OnTarget says whether the target has an object of this name.
 	OnTarget Presence `json:"onTarget"`
-	// Step is the one that stops the object; empty if none does.
+	// Step is the name of the step that stops the object. It is empty if no step does.
 	Step  string `json:"step,omitempty"`
 	State State  `json:"state"`
-	// Text says it to a person.
+	// Text describes the result to people.
 	Text string `json:"text"`
 }
 
-// Explanation is all that can be said about one object and one target.
+// Explanation is the full explanation for one object and one target.
 type Explanation struct {
 	SyncTarget string `json:"syncTarget"`
-	// Group, Resource, Namespace and Name are the object's in the mailbox.
+	// Group, Resource, Namespace and Name of the object in the mailbox.
 	Group     string `json:"group,omitempty"`
 	Resource  string `json:"resource"`
 	Namespace string `json:"namespace,omitempty"`
@@ -92,7 +92,7 @@ type Explanation struct {
 	Result    Result `json:"result"`
 }
 
-// Explain tells why the object is on the target, or is not.
+// Explain says why the object is on the target, or is not.
 func Explain(facts *Facts) Explanation {
 	e := newExplainer(facts)
 	for _, look := range []func(){
@@ -109,7 +109,7 @@ func Explain(facts *Facts) Explanation {
 	}
 }
 
-// result is the first step that stops the object. What is unknown stops nothing.
+// result returns the first step that stops the object. A step with an unknown outcome stops nothing.
 func (e *explainer) result() Result {
 	result := Result{OnTarget: e.presence(), State: OK}
 	var unknown []Step
@@ -151,7 +151,7 @@ func (e *explainer) presence() Presence {
 	}
 }
 
-// presenceMessage says where things stand.
+// presenceMessage describes whether the object is on the target.
 func (e *explainer) presenceMessage(presence Presence) string {
 	object, target := e.facts.Key.Name, e.facts.SyncTarget.Name
 	switch {
@@ -166,19 +166,18 @@ func (e *explainer) presenceMessage(presence Presence) string {
 	}
 }
 
-// addStep adds a step.
 func (e *explainer) addStep(step string, state State, what string, values ...any) *Step {
 	e.steps = append(e.steps, Step{Step: step, State: state, What: fmt.Sprintf(what, values...)})
 	return &e.steps[len(e.steps)-1]
 }
 
-// withReason names the constant that says why.
+// withReason sets the reason.
 func (s *Step) withReason(reason string) *Step {
 	s.Reason = reason
 	return s
 }
 
-// withAdvice says what can be done.
+// withAdvice sets the advice.
 func (s *Step) withAdvice(what string, values ...any) {
 	s.Do = fmt.Sprintf(what, values...)
 }

@@ -31,60 +31,61 @@ import (
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
-// Observed is what was read, or why it could not be.
+// Observed is the result of a read.
 type Observed[T any] struct {
-	// Value is what there is; the zero value if there is none.
+	// Value is the result, or the zero value if nothing exists.
 	Value T
-	// Err is why it is not known what there is.
+	// Err says why the result is unknown.
 	Err error
 }
 
-// Facts are all that is known when the question is asked.
+// Facts are all inputs of Explain.
 type Facts struct {
 	Now        time.Time
 	SyncTarget *edgev2alpha1.SyncTarget
-	// Hub is the UID of the provider workspace's LogicalCluster; empty if it is not known, and then marks tell it.
+	// Hub is the UID of the provider workspace's LogicalCluster. If it is empty, marks tell the hub.
 	Hub types.UID
 
 	// Resource and Key name the object in the mailbox.
 	Resource schema.GroupResource
 	Key      types.NamespacedName
-	// Served is the API as the mailbox serves it, of which Native and Exported are not looked at; nil if it does not.
+	// Served is the API as the mailbox serves it, or nil if the mailbox does not serve it. Its fields Native and
+	// Exported are ignored.
 	Served Observed[*publishedresource.API]
 	// Published are all PublishedResources.
 	Published Observed[[]synchubv1alpha1.PublishedResource]
-	// Configs are those of the mailbox.
+	// Configs of the mailbox.
 	Configs Observed[Configs]
-	// Object and Namespace are the mailbox's, nil if there is none.
+	// Object and Namespace are in the mailbox. They are nil if they do not exist.
 	Object, Namespace Observed[*unstructured.Unstructured]
-	// Events are those about the object in the mailbox, as far as they can be seen.
+	// Events about the object in the mailbox, as far as the user may read them.
 	Events []corev1.Event
-	// Target is what the target has at [Facts.TargetRef], nil if nothing.
+	// Target is the object at [Facts.TargetRef] on the target, or nil.
 	Target Observed[*unstructured.Unstructured]
 }
 
-// Configs are what selects objects in a mailbox.
+// Configs select objects in a mailbox.
 type Configs struct {
 	SyncerConfigs   []*edgev2alpha1.SyncerConfig
 	EdgeSyncConfigs []*edgev2alpha1.EdgeSyncConfig
 }
 
-// TargetRef is where an object belongs on the target.
+// TargetRef is the location of an object on the target.
 type TargetRef struct {
 	objectsync.TargetAPI
 	types.NamespacedName
 }
 
-// displayName is the name of the object there.
+// displayName returns the name of the object on the target.
 func (p TargetRef) displayName() string { return strings.TrimPrefix(p.String(), "/") }
 
-// API returns the mailbox's resource, in the version that is synced as far as that is known.
+// API returns the mailbox's resource, in the synced version if that is known.
 func (f *Facts) API() schema.GroupVersionResource {
 	return newExplainer(f).resource.GroupVersionResource
 }
 
-// TargetRef returns where on the target to look for the object; the error says why that is not known. Of the resource its name or
-// its kind may be empty, and the version.
+// TargetRef returns the location of the object on the target. The error says why the location is unknown. The result
+// may lack the version, and either the resource name or the kind.
 func (f *Facts) TargetRef() (TargetRef, error) {
 	e := newExplainer(f)
 	return e.targetRef, e.targetRefErr

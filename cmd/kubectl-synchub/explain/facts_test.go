@@ -23,7 +23,7 @@ import (
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
 )
 
-// Where to look on the target is known before it is asked.
+// The location on the target is known before the target is read.
 func TestTargetRef(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*testing.T, *explain.Facts)

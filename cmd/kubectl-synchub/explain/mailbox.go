@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
-// explainPublished tells whether the resource is published, and whether the mailbox has it.
+// explainPublished explains whether the resource is published and whether the mailbox serves it.
 func (e *explainer) explainPublished() {
 	if e.facts.Published.Err == nil && e.publishedResource == nil {
 		e.explainUnpublished()
@@ -41,7 +41,7 @@ func (e *explainer) explainPublished() {
 	}
 	switch served := e.facts.Served; {
 	case served.Err == nil && served.Value == nil && e.publishedResource != nil && e.notReadyCondition() != nil:
-		// What is wrong with the PublishedResource tells more.
+		// The error of the PublishedResource is the better explanation.
 	case served.Err == nil && served.Value == nil:
 		e.addStep(StepPublished, Stopped, "the mailbox does not serve %s", e.facts.Resource).
 			withAdvice("it must be published by a PublishedResource in the hosting cluster, or asked for by its name in mailboxes")
@@ -64,7 +64,8 @@ func (e *explainer) explainPublished() {
 	e.addStep(StepPublished, OK, "the PublishedResource %s publishes it%s", name, e.targetDescription())
 }
 
-// targetDescription says what the resource is on the target, as far as that is another thing or was chosen.
+// targetDescription describes the resource on the target, as far as it differs from the mailbox or the hub chose its
+// version.
 func (e *explainer) targetDescription() (what string) {
 	if target := e.resource.WithTargetVersion("").TargetAPI(); target.GroupVersionResource != e.resource.GroupVersionResource || target.Kind != e.resource.Kind {
 		what += ", on targets as " + target.Kind + " (" + target.GroupVersionResource.GroupVersion().String() + ")"
@@ -75,14 +76,14 @@ func (e *explainer) targetDescription() (what string) {
 	return what
 }
 
-// apisMissingCondition returns the condition by which the SyncTarget says that its mailbox does not have the published API, nil if it does
-// not. What the mailbox serves then is something else of that name.
+// apisMissingCondition returns the SyncTarget's condition that its mailbox lacks the published API, or nil. The
+// mailbox then serves another API of the same name.
 func (e *explainer) apisMissingCondition() *metav1.Condition {
 	missing := meta.FindStatusCondition(e.facts.SyncTarget.Status.Conditions, edgev2alpha1.ConditionAPIsMissing)
 	if missing == nil || missing.Status != metav1.ConditionTrue {
 		return nil
 	}
-	// The names stand before the colon.
+	// The names precede the colon.
 	names, _, _ := strings.Cut(missing.Message, ":")
 	if !slices.Contains(strings.FieldsFunc(names, func(r rune) bool { return r == ' ' || r == ',' }), e.facts.Resource.String()) {
 		return nil
@@ -90,8 +91,8 @@ func (e *explainer) apisMissingCondition() *metav1.Condition {
 	return missing
 }
 
-// notReadyCondition returns the condition by which the PublishedResource says that it is not ready. One that comes from a file says
-// nothing.
+// notReadyCondition returns the condition of the PublishedResource that is not True, or nil. A PublishedResource from
+// a file has no conditions.
 func (e *explainer) notReadyCondition() *metav1.Condition {
 	ready := meta.FindStatusCondition(e.publishedResource.Status.Conditions, synchubv1alpha1.ConditionReady)
 	if ready == nil || ready.Status == metav1.ConditionTrue {
@@ -100,7 +101,7 @@ func (e *explainer) notReadyCondition() *metav1.Condition {
 	return ready
 }
 
-// explainUnpublished tells of a resource that no PublishedResource gives mailboxes.
+// explainUnpublished explains a resource that no PublishedResource publishes.
 func (e *explainer) explainUnpublished() {
 	if relation := e.relation(); relation != "" {
 		e.addStep(StepPublished, OK, "no PublishedResource is about it; it travels with objects of another, by %s", relation)
@@ -130,12 +131,12 @@ func orDefault(text, otherwise string) string {
 	return text
 }
 
-// isMailboxReadable tells whether the mailbox can be looked into and has the resource.
+// isMailboxReadable reports whether the mailbox is readable and serves the resource.
 func (e *explainer) isMailboxReadable() bool {
 	return e.facts.Served.Err == nil && e.facts.Served.Value != nil
 }
 
-// explainObject tells whether the object is in the mailbox.
+// explainObject explains whether the object is in the mailbox.
 func (e *explainer) explainObject() {
 	if !e.isMailboxReadable() {
 		return
@@ -155,7 +156,7 @@ func (e *explainer) explainObject() {
 	}
 }
 
-// explainMissingObject tells of an object that is not in the mailbox, but may be on the target.
+// explainMissingObject explains an object that is not in the mailbox but may be on the target.
 func (e *explainer) explainMissingObject() {
 	switch {
 	case e.observed != nil && e.observed.FormerMailbox:

@@ -176,7 +176,7 @@ spec: {resource: {group: example.dev, resource: shops, version: v1}, related: [{
 	},
 }
 
-// inVersions has the Widgets published in several versions.
+// inVersions publishes the Widgets in several versions.
 func inVersions(f *explain.Facts, versions ...string) {
 	publisher(f).Spec.Resource.Version = ""
 	f.Served.Value.Versions = versions

@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 )
 
-// explainCompatibility tells whether the target takes objects of the resource.
+// explainCompatibility explains whether the target accepts objects of the resource.
 func (e *explainer) explainCompatibility() {
 	if !e.belongsOnTarget() || e.targetRef.Resource == "" {
 		return
@@ -61,7 +61,7 @@ func (e *explainer) warnsOnly() bool {
 	return e.publishedResource != nil && e.publishedResource.Spec.Compatibility == synchubv1alpha1.CompatibilityWarn
 }
 
-// explainReport tells what the hub says of the object: that includes what the target answered.
+// explainReport explains the object's failure as the hub reports it, which includes errors from the target.
 func (e *explainer) explainReport() {
 	if !e.belongsOnTarget() && e.noDownsyncReason == "" {
 		return
@@ -89,9 +89,9 @@ func (e *explainer) explainReport() {
 	}
 }
 
-// beyondLimits returns the condition by which the SyncTarget says that its mailbox has more objects than are synced, or more of a
-// resource with limits of its own, as this is one, or may be; nil if it does not. Of which objects that are is not listed where
-// they are many, or labels select them.
+// beyondLimits returns the condition of the SyncTarget that the mailbox exceeds a limit, or nil. The limit is that of
+// the mailbox, or that of a resource which is or may be this one. The condition does not name the objects beyond the
+// limit if there are many, or if labels select them.
 func (e *explainer) beyondLimits() *metav1.Condition {
 	beyond := e.condition(edgev2alpha1.ConditionMailboxLimitExceeded)
 	if beyond == nil || beyond.Status != metav1.ConditionTrue {
@@ -108,15 +108,16 @@ func (e *explainer) beyondLimits() *metav1.Condition {
 	return nil
 }
 
-// isResolved tells whether the failure that an event tells of is none any more: the hub counted failures after it, listed all of
-// them, and the object is not among them.
+// isResolved reports whether the failure that an event describes is over: the hub has counted failures after the
+// event and listed all of them, and the object is not among them.
 func (e *explainer) isResolved(event *corev1.Event) bool {
 	status := &e.facts.SyncTarget.Status
 	return status.Counts != nil && int(status.Counts.Failed) == len(status.Failures) && e.findFailure(status.Failures) == nil &&
 		event.LastTimestamp.Before(status.LastSyncerHeartbeatTime)
 }
 
-// failure returns what the status of a config says about the object, or where no config selects it that of the SyncTarget.
+// failure returns the object's failure and the name of the config that reports it. If no config selects the object,
+// failure reads the status of the SyncTarget.
 func (e *explainer) failure() (*edgev2alpha1.ObjectFailure, string) {
 	for _, reported := range e.reports() {
 		if found := e.findFailure(reported.Failures); found != nil {
@@ -129,7 +130,7 @@ func (e *explainer) failure() (*edgev2alpha1.ObjectFailure, string) {
 	return nil, ""
 }
 
-// findFailure returns the failure of the object, nil if it is not listed.
+// findFailure returns the failure of the object, or nil.
 func (e *explainer) findFailure(failures []edgev2alpha1.ObjectFailure) *edgev2alpha1.ObjectFailure {
 	index := slices.IndexFunc(failures, func(failure edgev2alpha1.ObjectFailure) bool {
 		return failure.Group == e.facts.Resource.Group && failure.Resource == e.facts.Resource.Resource &&
@@ -156,7 +157,7 @@ func (e *explainer) reports() (reports []report) {
 	return reports
 }
 
-// countFailed is the greatest number of failures that one config counts.
+// countFailed returns the largest status.failed of any config.
 func (e *explainer) countFailed() (failed int64) {
 	for _, reported := range e.reports() {
 		failed = max(failed, reported.Failed)
@@ -164,7 +165,8 @@ func (e *explainer) countFailed() (failed int64) {
 	return failed
 }
 
-// lastEvent returns what the hub said last about the object, of what is not older than itself.
+// lastEvent returns the hub's last warning about the object, or nil. Events about a former object of the same name do
+// not count.
 func (e *explainer) lastEvent() (last *corev1.Event) {
 	for i := range e.facts.Events {
 		event := &e.facts.Events[i]

@@ -26,10 +26,10 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 )
 
-// maxListed is how many configs or fields are told.
+// maxListed is the maximum number of configs or fields in a message.
 const maxListed = 3
 
-// explainSelection tells which configs select the object, or how the nearest entry misses it.
+// explainSelection explains which configs select the object, or why the closest entry does not.
 func (e *explainer) explainSelection() {
 	object := e.facts.Object.Value
 	if object == nil || !e.isMailboxReadable() || object.GetDeletionTimestamp() != nil || e.explainNoDownsync() {
@@ -51,7 +51,7 @@ func (e *explainer) explainSelection() {
 	}
 }
 
-// explainNoDownsync tells of an object that never goes down.
+// explainNoDownsync explains an object that the hub never downsyncs. It reports whether the object is one.
 func (e *explainer) explainNoDownsync() bool {
 	object := e.facts.Object.Value
 	switch stay := e.noDownsyncReason; {
@@ -71,7 +71,7 @@ func sourceName(mark *ownership.Mark) string {
 	return strings.TrimPrefix(mark.Source.Namespace+"/"+mark.Source.Name, "/")
 }
 
-// selectionMessage names what selects the object, with the first entry of each config.
+// selectionMessage names the configs that select the object, with the first entry of each.
 func (e *explainer) selectionMessage() string {
 	described := e.resource.SelectionObject(e.facts.Object.Value)
 	var entries []string
@@ -90,7 +90,7 @@ func (e *explainer) selectionMessage() string {
 	return text
 }
 
-// explainNearestEntry tells how the entry that comes nearest misses the object.
+// explainNearestEntry explains why the closest entry does not select the object.
 func (e *explainer) explainNearestEntry() {
 	what, do := "no config of the mailbox names "+e.facts.Resource.String(), "select it in a SyncerConfig of the mailbox"
 	if e.publishedResource != nil && e.publishedResource.Spec.Select == synchubv1alpha1.SelectAll {
@@ -115,14 +115,14 @@ func (e *explainer) explainNearestEntry() {
 	e.addStep(StepSelected, Stopped, "%s", what).withReason("NotSelected").withAdvice("%s", do)
 }
 
-// isSuspended tells whether all that speaks of objects of the name is suspended.
+// isSuspended reports whether every config that selects objects of this name is suspended.
 func (e *explainer) isSuspended() bool {
 	return e.facts.Configs.Err == nil && e.matcher.IsSuspended(selection.Object{
 		Resource: e.resource.GroupVersionResource, Kind: e.resource.Kind, Namespace: e.facts.Key.Namespace, Name: e.facts.Key.Name,
 	})
 }
 
-// isSelectedUp tells whether the target's object is selected for coming up.
+// isSelectedUp reports whether a config selects the target's object for upsync.
 func (e *explainer) isSelectedUp() bool {
 	object := e.facts.Target.Value
 	if object == nil || e.observed != nil || e.facts.Configs.Err != nil {
@@ -134,7 +134,7 @@ func (e *explainer) isSelectedUp() bool {
 	return up
 }
 
-// explainFilter tells whether the PublishedResource lets the object pass.
+// explainFilter explains whether the filter of the PublishedResource lets the object pass.
 func (e *explainer) explainFilter() {
 	if !e.goesDown {
 		return
@@ -171,7 +171,7 @@ func (e *explainer) explainFilter() {
 	}
 }
 
-// explainName tells what the object is called on the target.
+// explainName explains the name of the object on the target.
 func (e *explainer) explainName() {
 	if !e.goesDown {
 		return

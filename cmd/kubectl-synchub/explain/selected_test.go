@@ -26,7 +26,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
-// scope replaces what the config selects.
+// scope replaces the selection of the config.
 func scope(text string) func(*testing.T, *explain.Facts) {
 	return func(t *testing.T, f *explain.Facts) {
 		config(f).Spec = *parse[edgev2alpha1.SyncerConfigSpec](t, text)
@@ -34,7 +34,7 @@ func scope(text string) func(*testing.T, *explain.Facts) {
 	}
 }
 
-// publish replaces a part of what the PublishedResource says.
+// publish replaces a part of the PublishedResource's spec.
 func publish(text string, absent bool) func(*testing.T, *explain.Facts) {
 	return func(t *testing.T, f *explain.Facts) {
 		publisher(f).Spec = *parse[synchubv1alpha1.PublishedResourceSpec](t, "resource: {group: example.dev, resource: widgets, kind: Widget, version: v1}\n"+text)

@@ -27,7 +27,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// explainSyncTarget tells what its operator has done to the SyncTarget.
+// explainSyncTarget explains the settings of the SyncTarget that stop a sync, such as suspend.
 func (e *explainer) explainSyncTarget() {
 	spec, name := &e.facts.SyncTarget.Spec, e.facts.SyncTarget.Name
 	switch {
@@ -46,7 +46,7 @@ func (e *explainer) explainSyncTarget() {
 	}
 }
 
-// explainConnection tells whether the hub reaches the cluster and syncs with it.
+// explainConnection explains whether the hub reaches the cluster and syncs with it.
 func (e *explainer) explainConnection() {
 	row := overview.RowOf(e.facts.SyncTarget, e.facts.Now)
 	if row.Reason == overview.ReasonHubSilent {
@@ -70,13 +70,13 @@ func (e *explainer) explainConnection() {
 	}
 }
 
-// isReportedElsewhere tells whether the hub does not sync for a reason that another step is about.
+// isReportedElsewhere reports whether another step explains why the hub does not sync.
 func (e *explainer) isReportedElsewhere() bool {
 	spec := &e.facts.SyncTarget.Spec
 	return spec.Suspend || spec.Drain || e.facts.SyncTarget.DeletionTimestamp != nil || e.facts.SyncTarget.Status.Mailbox == nil
 }
 
-// explainMailbox tells whether there is a mailbox, and whether it can be looked into.
+// explainMailbox explains whether the mailbox exists and is readable.
 func (e *explainer) explainMailbox() {
 	mailbox, condition := e.facts.SyncTarget.Status.Mailbox, e.condition(edgev2alpha1.ConditionMailboxReady)
 	switch {
@@ -96,7 +96,8 @@ func (e *explainer) condition(kind string) *metav1.Condition {
 	return meta.FindStatusCondition(e.facts.SyncTarget.Status.Conditions, kind)
 }
 
-// stateOfCondition is what a condition that is not True comes to: what has only begun ends by itself.
+// stateOfCondition returns the state for a condition that is not True. A reason that describes an ongoing start is
+// Waiting, because it ends without intervention.
 func stateOfCondition(condition *metav1.Condition) State {
 	switch condition.Reason {
 	case targets.ReasonConnecting, "Initializing", "Starting":
@@ -106,7 +107,7 @@ func stateOfCondition(condition *metav1.Condition) State {
 	}
 }
 
-// sentence makes a message a part of a sentence.
+// sentence returns a message in a form that fits into a sentence.
 func sentence(message string) string { return strings.TrimSuffix(oneLine(message), ".") }
 
 func inOneLine(err error) string { return sentence(err.Error()) }

@@ -14,6 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package overview says at a glance how SyncTargets are: one row for each, the worst first, and what is wrong. It looks at
-// nothing but the SyncTargets themselves.
+// Package overview summarizes SyncTargets for people: [RowOf] returns one [Row] per SyncTarget, [SortWorstFirst]
+// sorts rows, and [Table] and [Summary] format them. It reads only the SyncTargets themselves. The commands get,
+// describe and status of the kubectl plugin call it.
 package overview

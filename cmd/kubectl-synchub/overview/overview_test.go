@@ -30,7 +30,7 @@ import (
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// syncTarget returns a SyncTarget whose cluster answered so long ago and whose condition Ready is this.
+// syncTarget returns a SyncTarget with a heartbeat of the given age and the given condition Ready.
 func syncTarget(name string, age time.Duration, ready metav1.ConditionStatus, reason string, change func(*edgev2alpha1.SyncTarget)) *edgev2alpha1.SyncTarget {
 	made := &edgev2alpha1.SyncTarget{}
 	made.Name, made.CreationTimestamp = name, metav1.NewTime(now.Add(-48*time.Hour))
@@ -89,7 +89,7 @@ func TestRowOf(t *testing.T) {
 	}
 }
 
-// rows are a fleet with all sorts of clusters, in the order of their names.
+// rows returns a fleet with all kinds of clusters, sorted by name.
 func rows() []overview.Row {
 	failing := func(count int32) func(*edgev2alpha1.SyncTarget) {
 		return func(s *edgev2alpha1.SyncTarget) { s.Status.Counts.Failed = count }
@@ -146,7 +146,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("column %d of a SyncTarget that nobody has seen is %v, want %v", i, nobody[i], want)
 		}
 	}
-	// Of a cluster that is away nobody knows whether a change waits for it, unless one did.
+	// For an unreachable cluster it is unknown whether a change is pending, unless one already was.
 	away := syncTarget("away", time.Minute, "False", "TargetUnreachable", nil)
 	for _, want := range []string{"<none>", "30s"} {
 		if got := overview.Table([]overview.Row{overview.RowOf(away, now)}, now).Rows[0].Cells[4]; got != want {

@@ -29,40 +29,44 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 )
 
-// heartbeatTimeout is how old a heartbeat may be before what the hub wrote last counts for nothing. The hub writes it each minute.
+// heartbeatTimeout is the age of a heartbeat at which the status counts as outdated. The hub writes the heartbeat
+// every minute.
 const heartbeatTimeout = 3 * time.Minute
 
-// ReasonHubSilent is why a SyncTarget is Unknown that no hub has written to for long.
+// ReasonHubSilent is the reason for Unknown when no hub has written to a SyncTarget for heartbeatTimeout.
 const ReasonHubSilent = "HubSilent"
 
-// Row is what is known of one SyncTarget at some time.
+// Row summarizes one SyncTarget at one point in time.
 type Row struct {
 	Name string
-	// Ready is that of the condition, but Unknown if it cannot be known; Reason and Message tell why it is not True.
+	// Ready is the status of the condition Ready, or Unknown if the condition is missing or outdated. Reason and
+	// Message say why it is not True.
 	Ready           metav1.ConditionStatus
 	Reason, Message string
-	// Modes are what an operator did to it: Cordoned, Draining or Drained, Suspended, Deleting.
+	// Modes are the states that an operator has set: Cordoned, Draining or Drained, Suspended, Deleting.
 	Modes []string
-	// Objects and Failed are counts, nil where the hub has not counted yet.
+	// Objects and Failed are counts. They are nil until the hub has counted.
 	Objects, Failed *int32
 	// Failures are the first of the failed objects.
 	Failures []edgev2alpha1.ObjectFailure
-	// Lag is for how long the oldest change has been waiting.
+	// Lag is the time since the oldest pending change.
 	Lag time.Duration
-	// Version is the cluster's, LastSeen when it last answered; zero if it never did.
+	// Version is the Kubernetes version of the cluster. LastSeen is the time of its last answer, or zero.
 	Version  string
 	LastSeen time.Time
 	Created  time.Time
 	Mailbox  string
-	// Incompatible are resources that cannot be synced.
+	// Incompatible is the number of resources that the hub cannot sync.
 	Incompatible int
-	// Unauthorized tells what the hub may not do on the cluster; empty if it may do all, or that is not known.
+	// Unauthorized says which rights the hub lacks on the cluster. It is empty if it lacks none, or if that is
+	// unknown.
 	Unauthorized string
-	// BeyondLimits tells what of the mailbox is not synced because of limits; empty if nothing is.
+	// BeyondLimits says which objects of the mailbox the hub does not sync because of limits. It is empty if there
+	// are none.
 	BeyondLimits string
 }
 
-// RowOf returns what is known of a SyncTarget now.
+// RowOf summarizes a SyncTarget at the given time.
 func RowOf(syncTarget *edgev2alpha1.SyncTarget, now time.Time) Row {
 	status := &syncTarget.Status
 	row := Row{
@@ -121,17 +125,18 @@ func modesOf(syncTarget *edgev2alpha1.SyncTarget) (asides []string) {
 	return asides
 }
 
-// State is what a person reads in the column READY: the status, and what an operator did.
+// State returns the text of the column READY: the status, and the modes that an operator has set.
 func (r Row) State() string {
 	return strings.Join(append([]string{string(r.Ready)}, r.Modes...), ",")
 }
 
-// IsHealthy tells whether nobody needs to look.
+// IsHealthy reports whether the cluster needs no attention.
 func (r Row) IsHealthy() bool {
 	return r.Ready == metav1.ConditionTrue && count(r.Failed) == 0 && r.Incompatible == 0 && r.Unauthorized == "" && r.BeyondLimits == ""
 }
 
-// FailureLines names the failed objects, a line each, and says how many there are that the status does not name.
+// FailureLines describes each failed object on one line. The last line says how many more there are that the status
+// does not list.
 func (r Row) FailureLines() (lines []string) {
 	for _, failure := range r.Failures {
 		resource := metav1.GroupResource{Group: failure.Group, Resource: failure.Resource}
@@ -151,7 +156,8 @@ func count(number *int32) int32 {
 	return *number
 }
 
-// SortWorstFirst sorts rows: those that are not ready and that nobody made so, those with failures, those that wait longest.
+// SortWorstFirst sorts rows by group: not ready, set aside by an operator, ready with problems, healthy. Within a
+// group, rows with the most failures come first, then those with the longest lag.
 func SortWorstFirst(rows []Row) {
 	rank := func(row Row) int {
 		switch {

@@ -26,10 +26,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// noValue is what is shown of what has not happened yet, or is not known.
+// noValue represents values that do not exist yet or are unknown.
 const noValue = "<none>"
 
-// columns are those of all tables of SyncTargets; some are only for wide ones.
+// columns of all tables of SyncTargets. kubectl prints those with priority 1 only with -o wide.
 var columns = []metav1.TableColumnDefinition{
 	{Name: "Name", Type: "string"},
 	{Name: "Ready", Type: "string"},
@@ -43,7 +43,7 @@ var columns = []metav1.TableColumnDefinition{
 	{Name: "Reason", Type: "string", Priority: 1},
 }
 
-// Table returns the rows as kubectl prints them.
+// Table returns the rows in the form that kubectl prints.
 func Table(rows []Row, now time.Time) *metav1.Table {
 	table := &metav1.Table{ColumnDefinitions: columns}
 	for _, row := range rows {
@@ -69,7 +69,7 @@ func orNone(text string) string {
 	return text
 }
 
-// formatLag is none where nobody knows whether a change waits.
+// formatLag returns noValue if it is unknown whether a change is pending.
 func formatLag(of Row) string {
 	switch {
 	case of.Lag > 0:
@@ -88,10 +88,10 @@ func formatSince(when, now time.Time) string {
 	return FormatDuration(now.Sub(when))
 }
 
-// FormatDuration is how kubectl writes one.
+// FormatDuration formats a duration as kubectl does. Negative durations count as zero.
 func FormatDuration(of time.Duration) string { return duration.HumanDuration(max(of, 0)) }
 
-// Summary is the fleet in a sentence.
+// Summary describes all rows in one line of text.
 func Summary(rows []Row) string {
 	var ready, aside, wrong, unknown int
 	var objects, failed int64

@@ -23,16 +23,16 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Alarm wakes one sleeper. Create it with [New].
+// Alarm wakes one sleeping goroutine. Create it with [New].
 type Alarm struct {
 	clock clock.Clock
 	rung  chan struct{}
 }
 
-// New returns an alarm that goes by a clock.
+// New returns an alarm that measures time with the clock.
 func New(clock clock.Clock) *Alarm { return &Alarm{clock: clock, rung: make(chan struct{}, 1)} }
 
-// Ring ends a sleep, or the next one. It returns at once.
+// Ring ends the present call of Sleep, or else the next one. It never blocks.
 func (a *Alarm) Ring() {
 	select {
 	case a.rung <- struct{}{}:
@@ -40,7 +40,7 @@ func (a *Alarm) Ring() {
 	}
 }
 
-// Sleep returns when the alarm rings, when the time is over, or when ctx ends; zero is no limit of time.
+// Sleep returns after Ring, after limit, or when ctx ends. A limit of zero is no limit.
 func (a *Alarm) Sleep(ctx context.Context, limit time.Duration) {
 	var expired <-chan time.Time
 	if limit > 0 {

@@ -28,7 +28,7 @@ import (
 
 const patience = 3 * time.Minute
 
-// sleeping returns a channel that is closed when a sleep ends that has begun.
+// sleeping starts a sleep and returns a channel that is closed when it ends.
 func sleeping(ctx context.Context, of *alarm.Alarm, limit time.Duration) <-chan struct{} {
 	ended := make(chan struct{})
 	go func() {

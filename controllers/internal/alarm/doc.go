@@ -14,5 +14,5 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package alarm wakes one that sleeps until a time comes, or until something happens.
+// Package alarm wakes a goroutine that sleeps until a time or until an event. [New] returns an [Alarm].
 package alarm

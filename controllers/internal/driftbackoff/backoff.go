@@ -19,25 +19,27 @@ package driftbackoff
 import "time"
 
 const (
-	// window and repairsAtOnce: drift is repaired at once, from the third time within ten minutes with growing waits.
+	// Within a window of ten minutes, the first immediateRepairs repairs are immediate, and each later one waits twice as
+	// long as the previous.
 	window           = 10 * time.Minute
 	immediateRepairs = 2
 	minWait          = 15 * time.Second
 	maxWait          = 5 * time.Minute
 )
 
-// Backoff is the recent history of the drift of one thing. Its zero value is one that never drifted.
+// Backoff is the recent drift of one object. The zero value is an object that never drifted. It is not safe for concurrent
+// use.
 type Backoff struct {
-	// repairs are the repairs of the last window, the oldest first.
+	// repairs are the times of the repairs within the window, the oldest first.
 	repairs []time.Time
-	// wait is how long the last repair had to wait; zero until there is contention.
+	// wait is how long the last repair had to wait; zero if repairs are immediate.
 	wait time.Duration
-	// due is when the next repair is allowed; zero until there is drift after the last one.
+	// due is when the next repair is allowed; zero if there was no drift since the last one.
 	due time.Time
 }
 
-// Next is asked whenever drift is seen. It returns how long the repair must wait; zero means that it is made now, and
-// counts it. Asking again while it waits neither repairs nor puts it off.
+// Next returns how long to wait before the repair of a drift that is observed now. Zero means to repair now, and counts the
+// repair. Calls during a wait do not extend it.
 func (r *Backoff) Next(now time.Time) time.Duration {
 	for len(r.repairs) > 0 && now.Sub(r.repairs[0]) > window {
 		r.repairs = r.repairs[1:]

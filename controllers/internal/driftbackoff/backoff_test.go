@@ -23,7 +23,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-// fakeWriter is another writer on the target, which undoes every repair as soon as it is made.
+// fakeWriter is another writer on the target, which undoes every repair at once.
 type fakeWriter struct {
 	t       *testing.T
 	clock   *testclock.FakeClock
@@ -35,7 +35,7 @@ func newFakeWriter(t *testing.T) *fakeWriter {
 	return &fakeWriter{t: t, clock: clock}
 }
 
-// repaired fails the test unless drift is repaired at once.
+// repaired fails the test unless the drift is repaired at once.
 func (w *fakeWriter) repaired() {
 	w.t.Helper()
 	if wait := w.repairs.Next(w.clock.Now()); wait != 0 {
@@ -60,7 +60,7 @@ func TestBackoff(t *testing.T) {
 		5 * time.Minute, 5 * time.Minute, 5 * time.Minute, 5 * time.Minute, 5 * time.Minute,
 	} {
 		writer.waits(wait)
-		// Asking early neither repairs nor puts it off.
+		// An early call neither repairs nor extends the wait.
 		writer.clock.Step(wait / 3)
 		writer.waits(wait - wait/3)
 		writer.clock.Step(wait - wait/3 - time.Nanosecond)
@@ -71,7 +71,7 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// A writer that comes back within ten minutes finds the waits where they were, one that comes later finds them forgotten.
+// A writer that returns within ten minutes gets the same waits; one that returns later starts anew.
 func TestBackoffIsReset(t *testing.T) {
 	for name, test := range map[string]struct {
 		quiet time.Duration
@@ -135,7 +135,7 @@ func TestBackoffWithinTheWindow(t *testing.T) {
 	}
 }
 
-// What was put off and then went away by itself counts from the last repair.
+// A drift that disappears during its wait does not count as a repair.
 func TestRepairThatWasNotNeeded(t *testing.T) {
 	writer := newFakeWriter(t)
 	writer.repaired()

@@ -14,6 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package driftbackoff says how often the hub undoes what another writer keeps doing to the same thing (rule 4 of the
-// design): at once the first times, then less and less often, so that two writers never fight at full speed.
+// Package driftbackoff limits how often the hub repairs an object that another writer keeps changing (rule 4 of the
+// design): at once the first times, then at growing intervals, so that two writers never fight at full speed. Keep one
+// [Backoff] per object and call [Backoff.Next] for each observed drift. The package makes no requests.
 package driftbackoff

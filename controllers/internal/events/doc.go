@@ -14,5 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package events tells operators by events what becomes of a PublishedResource.
+// Package events records events on PublishedResources in the hosting cluster, and on SyncTargets in their inventory
+// workspaces. [Record] and [RecordCondition] use client-go's recorder; [WarnSyncTarget] writes each event once, whichever
+// replica leads and however often it is called.
 package events

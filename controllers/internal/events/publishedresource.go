@@ -28,14 +28,14 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 )
 
-// action is what the hub does when something happens to a PublishedResource, as events of the newer API must say.
+// action is the action in all events, which the events.k8s.io API requires.
 const action = "Publish"
 
-// maxMessageBytes is how long a message may be: the API server takes 1024 bytes.
+// maxMessageBytes limits the length of a message; the API server accepts 1024 bytes.
 const maxMessageBytes = 1000
 
-// RecordCondition records an event if the condition has another status or reason than before, which may be nil. True is normal,
-// everything else a warning.
+// RecordCondition records an event if the status or the reason of the condition differs from before, which may be nil. The
+// event is normal if the status is True, and a warning otherwise.
 func RecordCondition(recorder events.EventRecorder, resource *synchubv1alpha1.PublishedResource, before []metav1.Condition, conditionType string) {
 	now := meta.FindStatusCondition(resource.Status.Conditions, conditionType)
 	old := meta.FindStatusCondition(before, conditionType)
@@ -54,7 +54,7 @@ func Record(recorder events.EventRecorder, resource *synchubv1alpha1.PublishedRe
 	recorder.Eventf(resource, nil, eventType, reason, action, "%s", truncate(message))
 }
 
-// truncate keeps a message within what the API server takes, and never cuts a character.
+// truncate shortens a message to maxMessageBytes without cutting a character.
 func truncate(message string) string {
 	message = strings.ToValidUTF8(message, string(utf8.RuneError))
 	if len(message) <= maxMessageBytes {

@@ -30,7 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/events"
 )
 
-// fakeRecorder keeps what was recorded, as "type reason message".
+// fakeRecorder holds the recorded events, as "type reason message".
 type fakeRecorder []string
 
 func (n *fakeRecorder) Eventf(regarding, _ runtime.Object, eventType, reason, action, note string, args ...any) {
@@ -72,7 +72,7 @@ func TestRecordCondition(t *testing.T) {
 	}
 }
 
-// API servers refuse an event whose message is too long, or no text.
+// API servers refuse an event whose message is too long or is not valid UTF-8.
 func TestLongMessages(t *testing.T) {
 	recordedOf := func(message string) string {
 		var recorded fakeRecorder

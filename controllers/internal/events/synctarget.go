@@ -14,7 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package events writes events on SyncTargets, each once, whichever replica leads and however often it looks.
 package events
 
 import (
@@ -32,8 +31,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 )
 
-// WarnSyncTarget writes a warning about a SyncTarget into its workspace, unless the same was written before. client-go's recorder
-// would need one broadcaster per workspace, and forgets what it wrote when the hub is replaced.
+// WarnSyncTarget writes a warning about a SyncTarget into its workspace, unless an equal event exists. client-go's recorder
+// would need one broadcaster per workspace, and forgets past events when another replica becomes the leader.
 func WarnSyncTarget(ctx context.Context, inventory client.Client, clock clock.PassiveClock, syncTarget *edgev2alpha1.SyncTarget, reason, message string) error {
 	now := metav1.NewTime(clock.Now())
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s", syncTarget.UID, reason, message))

@@ -14,6 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package patch writes changes of objects that several controllers of the hub share: fenced by the resourceVersion, and
-// tried again soon when another was quicker, which is no error.
+// Package patch writes changes to objects that several controllers of the hub share. Every patch carries the
+// resourceVersion. A conflict is no error: the result asks for a requeue. [Status] patches the status, [Object] metadata
+// and spec.
 package patch

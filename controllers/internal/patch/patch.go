@@ -31,19 +31,20 @@ import (
 	"github.com/synchub-dev/synchub/provider/redact"
 )
 
-// conflictRetry is when a change that lost a race is tried again; by then the cache shows the winner's.
+// conflictRetry is the requeue delay after a conflict; by then the cache has the newer object.
 const conflictRetry = 200 * time.Millisecond
 
-// Status writes the status of changed, which was stored before. Both must be copies of what a cache holds.
+// Status patches the status from stored to changed. Both must be copies of the cached object: Status modifies them.
 func Status(ctx context.Context, cluster client.Client, stored, changed client.Object) (reconcile.Result, error) {
 	truncateMessages(changed)
 	return ResultOf(cluster.Status().Patch(ctx, changed, mergePatch(stored, changed)))
 }
 
-// maxMessage is how long the message of a condition or a resource may be. API servers take 32 KiB, or 4, and refuse the whole status else.
+// maxMessage limits the messages of conditions and resources. API servers accept 32 KiB for a condition or 4 KiB for a
+// resource, and refuse the whole status beyond that.
 const maxMessage = 4 << 10
 
-// truncateMessages cuts the messages of conditions and resources that were put together from too many parts.
+// truncateMessages truncates the messages of conditions and resources that are too long.
 func truncateMessages(object client.Object) {
 	var conditions []metav1.Condition
 	switch known := object.(type) {
@@ -66,19 +67,20 @@ func cutMessage(message *string) {
 	}
 }
 
-// Object writes metadata and spec of changed, which was stored before. Both must be copies of what a cache holds.
+// Object patches metadata and spec from stored to changed. Both must be copies of the cached object: Object modifies them.
 func Object(ctx context.Context, cluster client.Client, stored, changed client.Object) (reconcile.Result, error) {
 	return ResultOf(cluster.Patch(ctx, changed, mergePatch(stored, changed)))
 }
 
-// mergePatch returns what makes the one the other. Managed fields are half of many objects, and nothing that anybody changes.
+// mergePatch returns the merge patch from stored to changed. It drops managedFields, which make up half of many objects and
+// never change.
 func mergePatch(stored, changed client.Object) client.Patch {
 	stored.SetManagedFields(nil)
 	changed.SetManagedFields(nil)
 	return client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})
 }
 
-// ResultOf turns a lost race into another try, and that the object is gone into nothing to do.
+// ResultOf turns a conflict into a requeue, and ignores NotFound.
 func ResultOf(err error) (reconcile.Result, error) {
 	switch {
 	case err == nil || apierrors.IsNotFound(err):

@@ -32,7 +32,7 @@ func TestResultOf(t *testing.T) {
 	for name, test := range map[string]struct {
 		err  error
 		want reconcile.Result
-		// fails is true if the error goes on.
+		// fails is true if ResultOf returns the error.
 		fails bool
 	}{
 		"written":                {nil, reconcile.Result{}, false},

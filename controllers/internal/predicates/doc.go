@@ -14,6 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package predicates knows what of a SyncTarget's status the hub writes once a minute for a target that nothing happens to,
-// so that nobody has to look at the SyncTarget again because of it.
+// Package predicates filters events of SyncTargets. The hub writes a heartbeat into the status of each SyncTarget once a
+// minute, and [IgnoreHeartbeats] keeps these updates from causing reconciles.
 package predicates

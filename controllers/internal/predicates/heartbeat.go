@@ -24,7 +24,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 )
 
-// IgnoreHeartbeats lets all events of SyncTargets pass but those of heartbeats.
+// IgnoreHeartbeats returns a predicate that drops updates which only change a heartbeat.
 func IgnoreHeartbeats() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
 		before, is := update.ObjectOld.(*edgev2alpha1.SyncTarget)
@@ -33,16 +33,17 @@ func IgnoreHeartbeats() predicate.Predicate {
 	}}
 }
 
-// IsHeartbeatOnly tells whether a SyncTarget differs from what it was before in nothing but a heartbeat and what goes along with one.
+// IsHeartbeatOnly reports whether two versions of a SyncTarget differ only in the heartbeat and the fields that are written
+// with it.
 func IsHeartbeatOnly(before, after *edgev2alpha1.SyncTarget) bool {
 	if before.ResourceVersion == after.ResourceVersion {
-		// Nothing happened: the cache asks to have everything looked at.
+		// A resync of the cache asks for a reconcile of every object.
 		return false
 	}
 	return apiequality.Semantic.DeepEqual(withoutHeartbeat(before), withoutHeartbeat(after))
 }
 
-// withoutHeartbeat returns the SyncTarget without what heartbeats change. It shares the rest with the one given.
+// withoutHeartbeat returns a shallow copy without the fields that heartbeats change.
 func withoutHeartbeat(syncTarget *edgev2alpha1.SyncTarget) *edgev2alpha1.SyncTarget {
 	rest := *syncTarget
 	rest.ResourceVersion, rest.ManagedFields = "", nil

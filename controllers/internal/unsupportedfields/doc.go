@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package unsupportedfields lists the fields of our API that are set in an object but that the hub does not act on yet, so
-// that their user reads it in a condition instead of wondering. A field leaves this package with the change that makes
-// it work.
+// Package unsupportedfields lists the fields of our API that are set but have no effect yet. [SetCondition] reports them in
+// the condition NotImplemented, so that the user need not wonder. A change that implements a field removes the field from
+// this package.
 package unsupportedfields

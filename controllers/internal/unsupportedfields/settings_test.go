@@ -31,19 +31,19 @@ import (
 
 // setting is a value in which exactly one field is set.
 type setting struct {
-	// path of the field, as a user would write it; [] stands for an item of a list.
+	// path is the path of the field, as a user would write it; [] stands for an item of a list.
 	path  string
 	value reflect.Value
 }
 
-// String names the setting, for messages.
+// String describes the setting in messages.
 func (s setting) String() string {
 	text, _ := json.Marshal(s.value.Interface())
 	return fmt.Sprintf("%s (%s)", s.path, text)
 }
 
-// settings returns, for each leaf below a type, the values of the type in which only that leaf is set: to something other
-// than zero and its default, an enum to each of its other values. The schema is that of the type's generated CRD.
+// settings returns, for each leaf below a type, the values of the type in which only that leaf is set. The leaf differs
+// from zero and from its default; an enum takes each of its other values. The schema is that of the type's generated CRD.
 func settings(t *testing.T, path string, goType reflect.Type, schema apiextensionsv1.JSONSchemaProps) []setting {
 	t.Helper()
 	switch goType {
@@ -63,7 +63,7 @@ func settings(t *testing.T, path string, goType reflect.Type, schema apiextensio
 	case reflect.Pointer:
 		inner := settings(t, path, goType.Elem(), schema)
 		if goType.Elem().Kind() == reflect.Bool && string(defaultOf(schema)) != "false" {
-			// Unlike an absent one, it says no.
+			// A pointer to false differs from an absent field.
 			inner = append(inner, setting{path, reflect.Zero(goType.Elem())})
 		}
 		return wrap(inner, func(value reflect.Value) reflect.Value {
@@ -157,7 +157,7 @@ func defaultOf(schema apiextensionsv1.JSONSchemaProps) []byte {
 	return schema.Default.Raw
 }
 
-// The test below is worth as much as the settings that it tries.
+// The tests of fields are only as good as the settings that they try.
 func TestSettings(t *testing.T) {
 	type Inner struct {
 		Text string `json:"text"`

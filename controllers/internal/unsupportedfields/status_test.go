@@ -27,7 +27,7 @@ import (
 	"github.com/synchub-dev/synchub/apis/schemas"
 )
 
-// deprecation is how a field's description says that it does nothing, as Go's tools know it too.
+// deprecation marks a field without effect in its description, in the form that Go's tools know.
 const deprecation = "Deprecated: "
 
 const (
@@ -37,7 +37,7 @@ const (
 	trusting  = "test/e2e/escape_trust_test.go"
 )
 
-// reportedConfigFields are the fields of a config's status.
+// reportedConfigFields are the fields in the status of a config.
 var reportedConfigFields = map[string]testReference{
 	"status.conditions":         test(counted, "TestStatus"),
 	"status.observedGeneration": test(counted, "TestStatus"),
@@ -47,7 +47,8 @@ var reportedConfigFields = map[string]testReference{
 	"status.failures":           test("controllers/objectsync/summary_test.go", "TestSummary"),
 }
 
-// reportedFields lists, by kind, the fields of the status that say something, each with its proof. A field stands for all below it.
+// reportedFields lists, by kind, the status fields that the hub sets, each with its test. A field stands for all fields
+// below it.
 var reportedFields = map[string]map[string]testReference{
 	"SyncTarget": {
 		"status.conditions":              test(reporting, "TestConditions"),
@@ -77,8 +78,8 @@ var reportedFields = map[string]map[string]testReference{
 	},
 }
 
-// leaves calls found with the path of each field below a schema that has no fields itself, and with whether its description or
-// that of a field above it says that it is deprecated.
+// leaves calls found with the path of each field below a schema that has no fields itself, and with whether its
+// description, or that of a field above it, says that it is deprecated.
 func leaves(path string, of apiextensionsv1.JSONSchemaProps, deprecated bool, found func(path string, deprecated bool)) {
 	deprecated = deprecated || strings.Contains(of.Description, deprecation)
 	if of.Items != nil && of.Items.Schema != nil && len(of.Items.Schema.Properties) > 0 {
@@ -93,8 +94,8 @@ func leaves(path string, of apiextensionsv1.JSONSchemaProps, deprecated bool, fo
 	}
 }
 
-// Every field of a status says something, and a test proves it, or its type says that it is deprecated. So does each field of a
-// spec that is reported as without effect.
+// Every status field is set by the hub, which a test proves, or is deprecated. Every spec field that is reported as without
+// effect is deprecated too.
 func TestEveryFieldIsToldOrDeprecated(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(kind.name, func(t *testing.T) {
@@ -111,7 +112,7 @@ func TestEveryFieldIsToldOrDeprecated(t *testing.T) {
 						says, used[field] = true, true
 					}
 				}
-				// A field that says something may have one below it that does not.
+				// A field that is set may have a field below it that is not.
 				if !says && !deprecated {
 					t.Errorf("%s says nothing that this test knows of, and its type does not say so", path)
 				}

@@ -27,10 +27,10 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 )
 
-// ReasonFieldsWithoutEffect is the reason of the condition.
+// ReasonFieldsWithoutEffect is the reason of the condition NotImplemented.
 const ReasonFieldsWithoutEffect = "FieldsWithoutEffect"
 
-// SetCondition sets or removes the condition NotImplemented according to the fields.
+// SetCondition sets the condition NotImplemented for the given fields, or removes it if there are none.
 func SetCondition(conditions *[]metav1.Condition, generation int64, fields []string) {
 	if len(fields) == 0 {
 		meta.RemoveStatusCondition(conditions, edgev2alpha1.ConditionNotImplemented)

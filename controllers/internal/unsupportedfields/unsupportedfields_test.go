@@ -34,9 +34,9 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/unsupportedfields"
 )
 
-// testReference is where the behaviour behind a field is tested.
+// testReference names the test of a field.
 type testReference struct {
-	// file is relative to the root of the repository; text stands in it where the test begins.
+	// file is relative to the root of the repository, and text is the start of the test in the file.
 	file, text string
 }
 
@@ -64,7 +64,7 @@ const (
 	likeNaive   = "controllers/objectsync/plan/selection/property_test.go"
 )
 
-// behaviour lists, by kind, the fields that do something, each with its proof. A field stands for all below it.
+// behaviour lists, by kind, the fields with an effect, each with its test. A field stands for all fields below it.
 var behaviour = map[string]map[string]testReference{
 	"SyncTarget": {
 		"spec.kubeconfigSecretRef.name":      spec(mainJob, "keeps two targets in sync while a third does not exist"),
@@ -179,14 +179,14 @@ var behaviour = map[string]map[string]testReference{
 	},
 }
 
-// kind is one of our kinds, with what the package says of its spec.
+// kind is one of our kinds, with the function that reports fields of its spec.
 type kind struct {
 	name, crd string
 	spec      reflect.Type
 	report    func(spec any) []string
 }
 
-// noFields is what there is to say of a kind all of whose fields act.
+// noFields reports nothing, for a kind whose fields all have an effect.
 func noFields(any) []string { return nil }
 
 var kinds = []kind{
@@ -209,20 +209,20 @@ func (k kind) settings(t *testing.T) []setting {
 	return settings(t, "spec", k.spec, crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"])
 }
 
-// reported returns what the package says about a spec with one setting.
+// reported returns the fields that the package reports for a spec with one setting.
 func (k kind) reported(setting setting) []string {
 	spec := reflect.New(k.spec)
 	spec.Elem().Set(setting.value)
 	return k.report(spec.Interface())
 }
 
-// isOrHolds tells whether a field is the other one, or a parent of it.
+// isOrHolds reports whether a field is the other one, or a parent of it.
 func isOrHolds(field, other string) bool {
 	rest, ok := strings.CutPrefix(other, field)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// Every field of our API that a user can set either does something, and a test proves it, or is said to do nothing.
+// Every field of our API that a user can set either has an effect, which a test proves, or is reported as without effect.
 func TestEveryFieldActsOrIsReported(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(kind.name, func(t *testing.T) {
@@ -257,7 +257,7 @@ func TestEveryFieldActsOrIsReported(t *testing.T) {
 	}
 }
 
-// checkReport checks that a reported field is the one that is set or a parent of it, and no parent of one that acts.
+// checkReport checks that a reported field is the set one or a parent of it, and not a parent of a field with an effect.
 func checkReport(t *testing.T, setting setting, reported string, acting map[string]testReference) {
 	t.Helper()
 	if !isOrHolds(reported, setting.path) {
@@ -290,7 +290,7 @@ func TestProofsExist(t *testing.T) {
 	}
 }
 
-// An object that leaves everything as it is by default reads of no field that does nothing.
+// An object with only default values has no fields to report.
 func TestDefaultsAreNotReported(t *testing.T) {
 	for name, reported := range map[string][]string{
 		"SyncTarget":            unsupportedfields.SyncTarget(&edgev2alpha1.SyncTargetSpec{}),
@@ -349,7 +349,7 @@ func TestSetCondition(t *testing.T) {
 	}
 }
 
-// The two groups have one name for the condition, by which the package sets it on the kinds of both.
+// Both API groups use the same name for the condition, since the package sets it on kinds of both.
 func TestOneCondition(t *testing.T) {
 	if edgev2alpha1.ConditionNotImplemented != synchubv1alpha1.ConditionNotImplemented {
 		t.Error("the condition has two names")

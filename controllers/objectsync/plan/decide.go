@@ -24,31 +24,31 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
-// Action is what to do about one object on a target, or on the way up in a mailbox.
+// Action is what the hub does about one object on the other side.
 type Action string
 
 const (
-	// None means that nothing is to be done.
+	// None does nothing.
 	None Action = "None"
-	// Create applies the desired object if none of its name exists.
+	// Create applies the desired object if no object has its name.
 	Create Action = "Create"
-	// Apply applies the desired object to the one observed, fenced by its UID.
+	// Apply applies the desired object to the observed one, fenced by its UID.
 	Apply Action = "Apply"
-	// Delete deletes the object observed, fenced by its UID.
+	// Delete deletes the observed object, fenced by its UID.
 	Delete Action = "Delete"
-	// UpdateMark writes the marks on the object observed, fenced by its UID, and nothing else.
+	// UpdateMark writes only the marks on the observed object, fenced by its UID.
 	UpdateMark Action = "UpdateMark"
-	// Release takes the marks off the object observed, fenced by its UID, and leaves it.
+	// Release removes the marks from the observed object, fenced by its UID, and leaves the object.
 	Release Action = "Release"
-	// Update writes the desired object over the one held in the mailbox, if that is still as it was seen.
+	// Update replaces the content of the mailbox object, unless it has changed since it was observed.
 	Update Action = "Update"
-	// Conflict leaves the object alone and reports that the name is taken.
+	// Conflict leaves the object alone and reports that its name is taken.
 	Conflict Action = "Conflict"
-	// VerifyAbsence asks for the proof that the source is really gone or no longer selected; then decide again.
+	// VerifyAbsence asks kcp whether the source is really gone, or deselected. The key is planned again with the answer.
 	VerifyAbsence Action = "VerifyAbsence"
 )
 
-// Writes tells whether an action is a write to the other side.
+// Writes reports whether the action writes to the other side.
 func (a Action) Writes() bool {
 	switch a {
 	case Create, Apply, Delete, UpdateMark, Release, Update:
@@ -62,45 +62,45 @@ func (a Action) Writes() bool {
 type Cause string
 
 const (
-	// Missing: the target holds no object of ours.
+	// Missing: the other side has no copy.
 	Missing Cause = "Missing"
-	// Changed: the source, or the way it is transformed, has changed.
+	// Changed: the source, or a rule that transforms it, has changed.
 	Changed Cause = "Changed"
-	// Drifted: somebody else changed fields that are ours.
+	// Drifted: somebody else changed fields that the hub applied.
 	Drifted Cause = "Drifted"
-	// InSync: the target holds what it must.
+	// InSync: the other side has the desired object.
 	InSync Cause = "InSync"
-	// BeingDeleted: the object observed is being deleted; the next event tells when it is gone.
+	// BeingDeleted: the copy is being deleted; an event follows when it is gone.
 	BeingDeleted Cause = "BeingDeleted"
-	// NameTaken: an object of this name is there that came from another source, or that is not ours.
+	// NameTaken: the object of this name came from another source, or is not the hub's.
 	NameTaken Cause = "NameTaken"
-	// ExcludedByUpsync: the object is selected for coming up as well, so it does not go down.
+	// ExcludedByUpsync: the object is selected for upsync too, so it is not downsynced.
 	ExcludedByUpsync Cause = "ExcludedByUpsync"
-	// Suspended: every selection of the object is suspended.
+	// Suspended: every config that selects the object is suspended.
 	Suspended Cause = "Suspended"
-	// Unknown: the mailbox cannot be read now, so nothing may be concluded from what it does not show.
+	// Unknown: a cache cannot answer now, so an absent object proves nothing.
 	Unknown Cause = "Unknown"
-	// SourceNotFound: the source is no longer in the mailbox.
+	// SourceNotFound: the source does not exist any more.
 	SourceNotFound Cause = "SourceNotFound"
 	// Terminating: the source has a deletionTimestamp.
 	Terminating Cause = "Terminating"
-	// FormerMailbox: the object came from a mailbox that was lost; it is kept until somebody decides about it.
+	// FormerMailbox: the source was in a mailbox that was lost. The copy is kept until an operator decides.
 	FormerMailbox Cause = "FormerMailbox"
-	// Deselected: no SyncerConfig selects the source any more.
+	// Deselected: no config selects the source any more.
 	Deselected Cause = "Deselected"
 )
 
-// IsAbsence tells whether a state of a source means that nothing of it belongs on the other side.
+// IsAbsence reports whether the state of a source means that no copy belongs on the other side.
 func (c Cause) IsAbsence() bool { return c == SourceNotFound || c == Terminating || c == Deselected }
 
-// Source is the state of an object's source: an object in the mailbox on the way down, on the target on the way up.
+// Source is the state of a source: of a mailbox object for a downsync, of a target object for an upsync.
 type Source struct {
-	// State is InSync when the source exists and is selected; else Unknown, Suspended, ExcludedByUpsync, SourceNotFound, Terminating or
-	// Deselected.
+	// State is InSync if the source exists and is selected; else Unknown, Suspended, ExcludedByUpsync, SourceNotFound,
+	// Terminating or Deselected.
 	State Cause
 	// Desired is set if State is InSync.
 	Desired *transform.Desired
-	// AbsenceVerified is true once the absence of a source that is SourceNotFound, Terminating or Deselected has been proven.
+	// AbsenceVerified is true if the absence that State stands for is certain.
 	AbsenceVerified bool
 }
 
@@ -108,11 +108,11 @@ type Source struct {
 type Decision struct {
 	Action Action
 	Cause  Cause
-	// Fields lists the paths that drifted.
+	// Fields are the paths that drifted.
 	Fields []string
 }
 
-// String is meant for logs.
+// String is for logs.
 func (d Decision) String() string {
 	if len(d.Fields) > 0 {
 		return fmt.Sprintf("%s (%s: %v)", d.Action, d.Cause, d.Fields)
@@ -120,15 +120,15 @@ func (d Decision) String() string {
 	return fmt.Sprintf("%s (%s)", d.Action, d.Cause)
 }
 
-// SameSource tells whether two marks speak of one source. Its UID may differ: a source that was deleted and made again
-// goes on with what its predecessor placed.
+// SameSource reports whether two marks name the same source. The UIDs may differ: a source that was recreated takes over the
+// copies of its predecessor.
 func SameSource(a, b ownership.Mark) bool {
 	a.Source.UID, b.Source.UID = "", ""
 	return a.Source == b.Source
 }
 
-// sameMark tells whether the observed mark says what the desired one does. That an object was adopted is known only
-// from the observed one.
+// sameMark reports whether the observed mark equals the desired one. Only the observed mark knows whether the object was
+// adopted.
 func sameMark(desired, observed ownership.Mark) bool {
 	desired.Adopted = observed.Adopted
 	return desired == observed

@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package plan compares what a target must hold with what it holds, and says what to do.
+// Package plan decides what the hub does about one object, given its source and its observed copy.
 //
-// A decision is a value; acting on it is the caller's work. So every rule about touching, overwriting and deleting
-// stands here on one page, and can be tried in a table without a server.
+// [Down] and [Up] are pure functions from facts to a [Decision]; the caller executes it. Every rule about overwriting,
+// releasing and deleting is therefore in this package, and its tables are tested without a server.
 package plan

@@ -25,27 +25,27 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
-// TargetObject is an object on the target that is marked as ours.
+// TargetObject holds the facts about a copy on the target.
 type TargetObject struct {
 	// UID and Mark are the object's.
 	UID  types.UID
 	Mark ownership.Mark
-	// HasOwnerLabel is false if the owner label was removed.
+	// HasOwnerLabel is false if somebody removed the owner label.
 	HasOwnerLabel bool
 	// Terminating is true if the object has a deletionTimestamp.
 	Terminating bool
-	// AppliedFields is our managedFields entry, in the form FieldsV1.
+	// AppliedFields is the hub's managedFields entry, as FieldsV1.
 	AppliedFields []byte
-	// FormerMailbox is true if the object came from a mailbox that the SyncTarget had before: it is gone with all sources, and
-	// that says nothing about what they have become.
+	// FormerMailbox is true if the object came from an earlier mailbox of the SyncTarget. That mailbox is gone with all its
+	// objects, which says nothing about whether the copy is still wanted.
 	FormerMailbox bool
-	// Retain is true for objects whose removal takes others with it (namespaces, CRDs) unless the PublishedResource
-	// allows that; such an object is released instead of deleted.
+	// Retain is true for objects whose deletion deletes others (namespaces, CRDs), unless the PublishedResource allows it. The
+	// hub releases them instead.
 	Retain bool
 }
 
-// Down decides about one object on the target. observed is nil if the target holds no object of ours; tolerated lists
-// the paths that the target is known not to keep, so that applying them again would change nothing.
+// Down decides about one copy on the target. observed is nil if there is none. tolerated are the fields that the target is
+// known to drop: applying them again would change nothing.
 func Down(source Source, observed *TargetObject, tolerated []string) (Decision, error) {
 	switch source.State {
 	case InSync:
@@ -59,8 +59,7 @@ func Down(source Source, observed *TargetObject, tolerated []string) (Decision, 
 	}
 }
 
-// Stale decides about an object that its source has left behind at another name or kind. It goes once the new one is
-// there: make before break.
+// Stale decides about a copy under an old name or kind. It is removed once the new copy exists: make before break.
 func Stale(observed *TargetObject) Decision {
 	return downAbsent(Source{State: Deselected, AbsenceVerified: true}, observed)
 }
@@ -90,8 +89,8 @@ func downPresent(desired *transform.Desired, observed *TargetObject, tolerated [
 	return Decision{Action: None, Cause: InSync}, nil
 }
 
-// downCreateOnly decides about an object that is to be left alone. Only its marks must be right, and they keep the hash of
-// what was last applied.
+// downCreateOnly decides about a copy whose content is left to the target. The hub only corrects its marks, which keep the
+// hash of the last apply.
 func downCreateOnly(desired *transform.Desired, observed *TargetObject) Decision {
 	wanted := desired.Mark
 	wanted.Hash = observed.Mark.Hash

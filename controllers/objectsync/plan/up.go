@@ -25,22 +25,22 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
-// MailboxObject is an object in the mailbox where one from the target belongs.
+// MailboxObject holds the facts about the mailbox object that has the name of an upsynced object.
 type MailboxObject struct {
 	UID types.UID
-	// Owned is true if the object came up; only then Mark and Missing mean anything.
+	// Owned is true if the hub upsynced the object; otherwise Mark and Missing are unset.
 	Owned bool
 	Mark  ownership.Mark
 	// Terminating is true if the object has a deletionTimestamp.
 	Terminating bool
-	// Retain is true for objects whose removal takes others with it, unless the PublishedResource allows that.
+	// Retain is true for objects whose deletion deletes others, unless the PublishedResource allows it.
 	Retain bool
-	// Missing lists the paths of the desired object that the object does not hold.
+	// Missing are the paths of the desired object that the mailbox object lacks.
 	Missing []string
 }
 
-// Up decides about one object in the mailbox. held is nil if the mailbox has none of the name; tolerated lists the paths
-// that the mailbox is known not to keep.
+// Up decides about one mailbox object. held is nil if there is none. tolerated are the fields that the mailbox is known to
+// drop.
 func Up(source Source, held *MailboxObject, tolerated []string) (Decision, error) {
 	switch source.State {
 	case InSync:

@@ -14,9 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package publish says which PublishedResources bring the API of one target to all mailboxes. It decides, for the
-// operator's own tool; what it decides is made elsewhere.
+// Package publish plans the PublishedResources that publish resources of one target to all mailboxes. `kubectl synchub`
+// calls [Plan] and creates the objects; this package writes nothing.
 //
-// What is published already is left as it is, whoever wrote it and wherever its schema is from: a second PublishedResource
-// of the same resource would only say that the first counts.
+// A resource that is already published is left alone, whatever its schema is: a second PublishedResource of the same
+// resource would only report that the older one wins.
 package publish

@@ -29,13 +29,13 @@ import (
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
-// Publication is what becomes of one resource: either it is published already, or its PublishedResource is wanted.
+// Publication is the plan for one resource: the existing PublishedResource, or the desired one.
 type Publication struct {
 	Resource          schema.GroupResource
 	Existing, Desired *synchubv1alpha1.PublishedResource
 }
 
-// Name is that of the PublishedResource.
+// Name returns the name of the PublishedResource.
 func (i *Publication) Name() string {
 	if i.Existing != nil {
 		return i.Existing.Name
@@ -43,7 +43,7 @@ func (i *Publication) Name() string {
 	return i.Desired.Name
 }
 
-// HasOtherSchema tells whether mailboxes have the API with a schema that is not the SyncTarget's.
+// HasOtherSchema reports whether mailboxes already have the API with a schema that is not from the SyncTarget.
 func (i *Publication) HasOtherSchema(source synchubv1alpha1.SyncTargetSchema) bool {
 	if i.Existing == nil {
 		return false
@@ -55,8 +55,8 @@ func (i *Publication) HasOtherSchema(source synchubv1alpha1.SyncTargetSchema) bo
 	return from == nil || from.SyncTarget == nil || *from.SyncTarget != source
 }
 
-// Plan says for each resource what becomes of it, so that mailboxes get it as the SyncTarget serves it. The mapper is the
-// target's. The error names every resource that the target does not serve, or that mailboxes cannot have.
+// Plan returns a publication for each resource, with the schema from the SyncTarget. The mapper is the REST mapper of the
+// target. The error names every resource that the target does not serve, or that mailboxes cannot have.
 func Plan(resources []schema.GroupResource, source synchubv1alpha1.SyncTargetSchema, mapper meta.RESTMapper, existing []synchubv1alpha1.PublishedResource) ([]Publication, error) {
 	var imports []Publication
 	var errs []error
@@ -86,7 +86,7 @@ func planPublication(resource schema.GroupResource, source synchubv1alpha1.SyncT
 	return Publication{Resource: resource, Desired: made}, err
 }
 
-// servedResource returns the full name of what the target serves, and its kind.
+// servedResource returns the full name and the kind of a resource that the target serves.
 func servedResource(resource schema.GroupResource, mapper meta.RESTMapper) (schema.GroupResource, string, error) {
 	found, err := mapper.ResourceFor(resource.WithVersion(""))
 	if err != nil {
@@ -96,7 +96,7 @@ func servedResource(resource schema.GroupResource, mapper meta.RESTMapper) (sche
 	return found.GroupResource(), kind.Kind, err
 }
 
-// oldestPublisher returns the PublishedResource of a resource that counts, which is the oldest.
+// oldestPublisher returns the oldest PublishedResource of a resource, which is the one in force, or nil.
 func oldestPublisher(existing []synchubv1alpha1.PublishedResource, resource schema.GroupResource, kind string) *synchubv1alpha1.PublishedResource {
 	var oldest *synchubv1alpha1.PublishedResource
 	for i := range existing {
@@ -109,7 +109,8 @@ func oldestPublisher(existing []synchubv1alpha1.PublishedResource, resource sche
 	return oldest
 }
 
-// desiredPublishedResource returns the PublishedResource of what the target serves: with its schema, unless kcp serves it by itself.
+// desiredPublishedResource returns the PublishedResource for a resource: a claim if kcp itself serves the API, otherwise
+// with the schema of the SyncTarget.
 func desiredPublishedResource(resource schema.GroupResource, kind string, source synchubv1alpha1.SyncTargetSchema) (*synchubv1alpha1.PublishedResource, error) {
 	spec := synchubv1alpha1.PublishedResourceSpec{Resource: synchubv1alpha1.ResourceDescriptor{Group: resource.Group, Resource: resource.Resource, Kind: kind}}
 	if _, native := publishedresource.NativeAPI(spec.Resource); native {

@@ -32,7 +32,7 @@ import (
 
 var florin = synchubv1alpha1.SyncTargetSchema{Cluster: "2x4y", Name: "florin"}
 
-// mapper is that of a target.
+// mapper returns the REST mapper of a target.
 func mapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, kind := range []schema.GroupVersionKind{
@@ -44,7 +44,7 @@ func mapper() meta.RESTMapper {
 	return mapper
 }
 
-// existing is a PublishedResource, as many minutes old as given.
+// existing returns a PublishedResource of the given age in minutes.
 func existing(name string, resource synchubv1alpha1.ResourceDescriptor, minutes int, from *synchubv1alpha1.SchemaFrom) synchubv1alpha1.PublishedResource {
 	return synchubv1alpha1.PublishedResource{
 		ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(time.Unix(0, 0).Add(-time.Duration(minutes) * time.Minute))},
@@ -63,7 +63,7 @@ func TestPlan(t *testing.T) {
 	for name, test := range map[string]struct {
 		resource string
 		existing []synchubv1alpha1.PublishedResource
-		// wanted is how the API is to be had, and published the name of the PublishedResource that there is.
+		// wanted is the API source, and published is the name of the existing PublishedResource.
 		wanted    synchubv1alpha1.APISourceType
 		kind      string
 		published string
@@ -125,7 +125,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// summary tells what becomes of a resource.
+// summary describes a publication.
 func summary(found publish.Publication) string {
 	text := ""
 	if found.Existing != nil {

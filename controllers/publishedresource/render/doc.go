@@ -14,8 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package render tells what a PublishedResource makes of an API and of objects, without a hub and by the code that the hub
-// runs.
-//
-// It is pure: the definition of the API and the objects are given to it.
+// Package render shows the effect of a PublishedResource without a hub, by the same code as the hub. [New] renders the
+// schema or the claim by which mailboxes get the API, and [Rendering.Down] the target object of a mailbox object. The
+// package is pure: the caller passes the CRD and the objects. `kubectl synchub` calls it.
 package render

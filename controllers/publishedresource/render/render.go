@@ -35,18 +35,18 @@ import (
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
-// ErrNoCRD means that the API is exported with a schema of the hub's, for which its definition is needed.
+// ErrNoCRD means that the API needs a schema from the hub, and that no CRD was given to make the schema from.
 var ErrNoCRD = errors.New("the definition of the API is needed for its schema")
 
-// Environment are what rules know of where objects live.
+// Environment holds the names that rules can refer to.
 type Environment struct {
-	// Mailbox is the name of the mailbox's logical cluster, SyncTarget that of its SyncTarget.
+	// Mailbox is the logical cluster of the mailbox, and SyncTarget is the name of its SyncTarget.
 	Mailbox, SyncTarget string
 }
 
-// Rendering is what a PublishedResource makes.
+// Rendering is a PublishedResource with its compiled rules.
 type Rendering struct {
-	// APISource is how mailboxes get the API: by Schema or by Claim, of which the other is nil.
+	// APISource is how mailboxes get the API: by Schema or by Claim. The other one is nil.
 	APISource publishedresource.APISource
 	Schema    *apisv1alpha1.APIResourceSchema
 	Claim     *apisv1alpha2.PermissionClaim
@@ -55,8 +55,8 @@ type Rendering struct {
 	resource    objectsync.Resource
 }
 
-// New returns the preview of a PublishedResource. The definition is that under the names of the targets; it may be nil if
-// the API is claimed, else the error is [ErrNoCRD]. Other errors name the field that is wrong.
+// New returns the rendering of a PublishedResource. The CRD has the names that targets use. It may be nil for a claim;
+// otherwise the error is [ErrNoCRD]. Other errors name the invalid field.
 func New(ctx context.Context, resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition, names Environment) (*Rendering, error) {
 	source, err := publishedresource.APISourceOf(&resource.Spec)
 	if err != nil {
@@ -71,7 +71,7 @@ func New(ctx context.Context, resource *synchubv1alpha1.PublishedResource, defin
 	return preview, err
 }
 
-// api returns what mailboxes have, and notes how they get it.
+// api returns the API in mailboxes, and sets Schema or Claim.
 func (p *Rendering) api(ctx context.Context, resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition) (publishedresource.API, error) {
 	spec := &resource.Spec
 	switch p.APISource {
@@ -82,7 +82,7 @@ func (p *Rendering) api(ctx context.Context, resource *synchubv1alpha1.Published
 	case publishedresource.ForeignClaim:
 		claimed := publishedresource.ForeignAPI(spec)
 		p.setClaim(claimed, spec.API.IdentityHash)
-		// Only mailboxes could tell the rest, and it matters for what becomes of a status only.
+		// Only a mailbox could tell the other properties. They matter only for the return of the status.
 		return publishedresource.API{GroupVersionResource: claimed, Kind: publishedresource.InMailbox(spec).Kind, Namespaced: true, Versions: []string{claimed.Version}}, nil
 	default:
 		return p.exportedAPI(ctx, resource, definition)
@@ -109,19 +109,19 @@ func (p *Rendering) setClaim(resource schema.GroupVersionResource, identityHash 
 	}
 }
 
-// TargetVersions are those in which objects can be written to targets, the preferred one first.
+// TargetVersions returns the versions in which the hub can write objects to targets, the preferred one first.
 func (p *Rendering) TargetVersions() []string { return p.resource.TargetVersions() }
 
-// Result is what becomes of an object of a mailbox.
+// Result is the effect on one mailbox object.
 type Result struct {
-	// Object is what the target is given, without the hub's marks. It is nil if the filter holds the object back.
+	// Object is the target object, without the hub's marks. It is nil if the filter rejects the mailbox object.
 	Object *unstructured.Unstructured
-	// Related are the objects of the mailbox that travel with it, by the identifiers of the relations.
+	// Related are the queries for related objects in the mailbox, by the identifiers of the relations.
 	Related map[string]related.Query
 }
 
-// Down returns what becomes of an object of a mailbox. namespaceLabels are those of its namespace there. The error says
-// which rule fails.
+// Down returns the target object of a mailbox object. namespaceLabels are the labels of the object's namespace in the
+// mailbox. The error names the rule that fails.
 func (p *Rendering) Down(source *unstructured.Unstructured, namespaceLabels map[string]string) (Result, error) {
 	if err := p.checkAPI(source); err != nil {
 		return Result{}, err
@@ -148,13 +148,13 @@ func (p *Rendering) Down(source *unstructured.Unstructured, namespaceLabels map[
 	return Result{Object: withoutMarks(desired.ForCreate()), Related: related}, err
 }
 
-// Matches tells whether an object is of the API that mailboxes have.
+// Matches reports whether an object has the API that mailboxes have.
 func (p *Rendering) Matches(source *unstructured.Unstructured) bool {
 	kind := source.GroupVersionKind()
 	return kind.Group == p.resource.Group && (kind.Kind == p.resource.Kind || p.resource.Kind == "")
 }
 
-// checkAPI returns an error if an object is not of the API that mailboxes have.
+// checkAPI returns an error if an object does not have the API that mailboxes have.
 func (p *Rendering) checkAPI(source *unstructured.Unstructured) error {
 	if p.Matches(source) {
 		return nil
@@ -179,7 +179,7 @@ func (p *Rendering) related(source *unstructured.Unstructured) (map[string]relat
 	return found, nil
 }
 
-// withoutMarks takes off what only a hub can fill in.
+// withoutMarks removes the label and the annotation that only a hub can compute.
 func withoutMarks(object *unstructured.Unstructured) *unstructured.Unstructured {
 	plain := object.DeepCopy()
 	unstructured.RemoveNestedField(plain.Object, "metadata", "labels", ownership.OwnerLabel)

@@ -14,12 +14,14 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package drain brings a target to the end of what the hub did there: what the hub owns is removed, or let go, and
-// what stays is listed.
+// Package drain removes the hub's objects from a target, or releases them, and lists the objects that stay.
 //
-// All state is on the target, in the marks of the objects, so a departure can be ended at any point and begun again. Only
-// what was let go leaves no trace there; so it is reported before it is let go.
+// [Run] is the entry point: it lists the objects that may be the hub's, calls [Plan] for each, and acts. It deletes in
+// the reverse of the order in which the hub creates objects on a target. [Plan] decides about one object and does no I/O.
 //
-// [Plan] decides about one object and does no I/O. [Run] lists, asks it, and acts, in the reverse of the order in which
-// things went to the target.
+// All state is on the target, in the marks of the objects, so a drain can be cancelled at any point and started again.
+// Only a released object bears no mark any more; so the drain reports an object before it releases the object.
+//
+// Package synctarget calls Run when spec.drain is set or a SyncTarget is being deleted. It also starts and cancels drains;
+// this package has no goroutine of its own that outlives Run.
 package drain

@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
-// failures are the objects of one pass that the target did not let the hub remove or let go, by UID.
+// failures holds, by UID, the objects of one pass that the target did not let the hub delete or release.
 type failures struct {
 	lock     sync.Mutex
 	items    map[types.UID]failure
@@ -43,8 +43,8 @@ type failure struct {
 
 func newFailures() *failures { return &failures{items: map[types.UID]failure{}} }
 
-// add notes that an object failed. An answer of the target concerns that object alone; without one there is no use in going
-// on now.
+// add records that the hub could not delete or release an object. An answer of the target concerns only that object. Any other
+// error is fatal for the pass, since further requests would fail as well.
 func (f *failures) add(item item, err error) {
 	if err == nil {
 		return
@@ -61,13 +61,13 @@ func (f *failures) add(item item, err error) {
 	f.items[item.UID] = failure{item: item, reason: string(reason)}
 }
 
-// isAPIStatus tells whether the error is what an API server said.
+// isAPIStatus reports whether an API server returned the error.
 func isAPIStatus(err error) bool {
 	_, ok := err.(apierrors.APIStatus)
 	return ok
 }
 
-// fatal returns why there is no use in going on.
+// fatal returns the error that ends the pass, nil if there is none.
 func (f *failures) fatal() error {
 	f.lock.Lock()
 	defer f.lock.Unlock()
@@ -104,7 +104,7 @@ func (r *drainer) releaseAll(ctx context.Context, items []item, failed *failures
 	})
 }
 
-// forEach works on some items at once.
+// forEach calls work for all items, at most workers at once, and returns when all calls have returned.
 func forEach(items []item, work func(item)) {
 	var group errgroup.Group
 	group.SetLimit(workers)

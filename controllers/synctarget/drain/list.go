@@ -33,7 +33,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// item is an object that something is to be done about, or to be said of.
+// item is an object that the drain acts on or reports.
 type item struct {
 	Object
 	Decision
@@ -44,27 +44,27 @@ func (i item) key() types.NamespacedName {
 	return types.NamespacedName{Namespace: i.Namespace, Name: i.Name}
 }
 
-// listing is what a target holds that is, or may be, the hub's.
+// listing holds the objects of a target that are, or may be, the hub's.
 type listing struct {
 	items []item
-	// forbidden are resources whose objects the target does not show to the hub, and abandoned those that it is not meant to see
-	// any more.
+	// forbidden are the locations whose objects the target does not let the hub list. outOfScope are those among them that the hub
+	// is no longer meant to read.
 	forbidden, outOfScope []location
-	// pages is how many pages were read, and size about how many bytes the items take.
+	// pages is how many pages were read, and size roughly how many bytes the items take.
 	pages, size int64
 }
 
 const (
-	// maxListPages and maxSize bound a survey: a page has 500 objects as a rule, of which most are not the hub's where lists are of
-	// namespaces and definitions.
+	// maxListPages and maxListBytes bound a listing. A page usually has 500 objects. In lists of namespaces and CRDs, most of them
+	// are not the hub's.
 	maxListPages = 10_000
 	maxListBytes = 128 << 20
 )
 
-// errListTooLarge means that a target shows more than a survey takes.
+// errListTooLarge means that the target returns more objects than a listing may hold.
 var errListTooLarge = errors.New("the target shows more than the hub takes")
 
-// location is where objects of a resource may be: in a namespace, or anywhere.
+// location is a resource in one namespace, or in all if namespace is empty.
 type location struct {
 	schema.GroupResource
 	namespace string
@@ -80,18 +80,18 @@ func (s listing) withAction(action Action) []item {
 	return some
 }
 
-// listRequest is a list to make.
+// listRequest is a list that the drain makes.
 type listRequest struct {
 	resource schema.GroupVersionResource
 	selector string
-	// optional is true if it does no harm that the target does not let the hub see it: what it would show stays anyway.
+	// optional is true if the drain may ignore that the target forbids the list, because objects found only there stay anyway.
 	optional bool
 }
 
 func allResources(schema.GroupResource) bool { return true }
 
-// listRequests returns what there is to list. Namespaces that were made for their contents, definitions that were installed, and
-// those of both that the hub let go of do not carry the label of the owner.
+// listRequests returns the lists that find all objects of the hub. Namespaces and CRDs are listed without a selector: those that
+// the hub ensured, installed or released do not have the owner label.
 func (r *drainer) listRequests() []listRequest {
 	label := r.Owner.LabelValue()
 	var all []listRequest
@@ -102,7 +102,7 @@ func (r *drainer) listRequests() []listRequest {
 	return append(all, listRequest{resource: crds.WithVersion("v1"), optional: true})
 }
 
-// listObjects lists what there is of some resources.
+// listObjects lists the hub's objects of the included resources.
 func (r *drainer) listObjects(ctx context.Context, included func(schema.GroupResource) bool) (listing, error) {
 	ctx = requestmetrics.WithClass(ctx, requestmetrics.Extra)
 	var result listing
@@ -125,12 +125,12 @@ func (r *drainer) listObjects(ctx context.Context, included func(schema.GroupRes
 	return result, nil
 }
 
-// listEverywhere returns the objects of a scope that are the hub's, wherever they may be, and notes in the survey where it cannot see them.
+// listEverywhere lists the hub's objects of one request in all its namespaces. It adds forbidden locations to result.
 func (r *drainer) listEverywhere(ctx context.Context, scope listRequest, result *listing) ([]item, error) {
 	resource, kind, namespaced, err := r.resolve(ctx, scope.resource)
 	switch {
 	case errors.Is(err, targets.ErrNotServed):
-		// Its objects went with the API.
+		// The objects were deleted with their API.
 		return nil, nil
 	case apierrors.IsForbidden(err):
 		if !scope.optional {
@@ -152,7 +152,7 @@ func (r *drainer) listEverywhere(ctx context.Context, scope listRequest, result 
 	return items, nil
 }
 
-// recordForbidden returns the error of a list, unless that says that the target does not show the objects, which is noted.
+// recordForbidden adds the location of a forbidden list to result, and returns all other errors.
 func (r *drainer) recordForbidden(ctx context.Context, scope listRequest, namespace string, err error, result *listing) error {
 	at := location{scope.resource.GroupResource(), namespace}
 	switch {
@@ -161,7 +161,7 @@ func (r *drainer) recordForbidden(ctx context.Context, scope listRequest, namesp
 		return err
 	case scope.optional:
 	case namespace != "" && r.Target.IsNamespaceMissing(ctx, namespace):
-		// The rights went with it, and so did its objects.
+		// The hub's permissions went with the namespace, and so did the objects.
 	case !r.isReadable(namespace):
 		result.outOfScope = append(result.outOfScope, at)
 	default:
@@ -170,7 +170,7 @@ func (r *drainer) recordForbidden(ctx context.Context, scope listRequest, namesp
 	return nil
 }
 
-// namespacesFor returns where objects of a resource are looked for, the empty namespace for the whole cluster.
+// namespacesFor returns the namespaces in which the drain lists a resource. The empty namespace stands for the whole cluster.
 func (r *drainer) namespacesFor(namespaced bool) []string {
 	if !namespaced || len(r.ReadableNamespaces) == 0 {
 		return []string{""}
@@ -178,12 +178,13 @@ func (r *drainer) namespacesFor(namespaced bool) []string {
 	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.ReadableNamespaces, r.WrittenNamespaces))))
 }
 
-// isReadable tells whether the hub is meant to read there.
+// isReadable reports whether the hub is meant to read in the namespace.
 func (r *drainer) isReadable(namespace string) bool {
 	return len(r.ReadableNamespaces) == 0 || slices.Contains(r.ReadableNamespaces, namespace)
 }
 
-// listNamespace returns the objects of a scope in a namespace, or in all if that is empty, that are the hub's, and counts them to the survey.
+// listNamespace lists the hub's objects of one request in a namespace, or in all if namespace is empty. It adds to the page and
+// byte counts of result. Beyond the limits it quarantines the target and returns errListTooLarge.
 func (r *drainer) listNamespace(ctx context.Context, scope listRequest, kind, namespace string, result *listing) ([]item, error) {
 	var items []item
 	for next, more := "", true; more; more = next != "" {
@@ -197,7 +198,7 @@ func (r *drainer) listNamespace(ctx context.Context, scope listRequest, kind, na
 		for i := range page.Items {
 			object := Object{Resource: scope.resource.GroupResource(), Kind: kind, PartialObjectMetadata: &page.Items[i]}
 			if decision := Plan(r.Mode, r.Owner, object, r.AllowsCascade); decision.Action != ActionIgnore {
-				// The rest of the page goes.
+				// A copy lets the garbage collector free the rest of the page.
 				object.PartialObjectMetadata = &metav1.PartialObjectMetadata{ObjectMeta: object.ObjectMeta}
 				object.ManagedFields = nil
 				items = append(items, item{Object: object, Decision: decision, resource: scope.resource})
@@ -213,8 +214,8 @@ func (r *drainer) listNamespace(ctx context.Context, scope listRequest, kind, na
 	return slices.Clip(items), nil
 }
 
-// resolve returns the version of a resource that the target serves, the kind, and whether its objects are in namespaces. The
-// version that was written once may not be served any more.
+// resolve returns a served version of the resource, its kind, and whether it is namespaced. The target may no longer serve the
+// version in which the hub wrote the objects.
 func (r *drainer) resolve(ctx context.Context, resource schema.GroupVersionResource) (schema.GroupVersionResource, string, bool, error) {
 	kind, namespaced, err := r.Target.ResolveResource(ctx, resource)
 	if resource.Version != "" && !errors.Is(err, targets.ErrNotServed) {

@@ -26,56 +26,56 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
 
-// Mode says to what end a target is brought.
+// Mode says which objects a drain deletes, releases or keeps.
 type Mode string
 
 const (
-	// ModeDelete removes what may be removed, and lets go of all else.
+	// ModeDelete deletes the objects that may be deleted, and releases all others.
 	ModeDelete Mode = "Delete"
-	// ModeOrphan lets go of everything.
+	// ModeOrphan releases all objects.
 	ModeOrphan Mode = "Orphan"
-	// ModeDrain removes what may be removed. All else keeps its marks: the SyncTarget stays, and would have to fight for the
-	// names later if it gave the objects up.
+	// ModeDrain deletes the objects that may be deleted. All others keep their marks: the SyncTarget stays, and without marks
+	// these objects would be conflicts when the hub syncs it again.
 	ModeDrain Mode = "Drain"
 )
 
-// Action is what to do about one object.
+// Action is the decision about one object.
 type Action string
 
 const (
-	// ActionIgnore: the object is none of the hub's.
+	// ActionIgnore: the object is not the hub's.
 	ActionIgnore Action = "Ignore"
 	// ActionDelete deletes the object.
 	ActionDelete Action = "Remove"
-	// ActionWait: the object is to be removed, and is being deleted already.
+	// ActionWait: the object is to be deleted, and is terminating already.
 	ActionWait Action = "Await"
-	// ActionRelease takes the marks off the object.
+	// ActionRelease removes the marks from the object.
 	ActionRelease Action = "Release"
 	// ActionKeep leaves the object as it is, and lists it.
 	ActionKeep Action = "Keep"
 )
 
-// Reasons why an object stays on a target, as they stand in status.cleanup.
+// Reasons in status.cleanup why an object stays on the target.
 const (
-	// ReasonOrphaned: the SyncTarget, a config or the PublishedResource asks that it be left.
+	// ReasonOrphaned: the SyncTarget, a config or the PublishedResource asks to keep the object.
 	ReasonOrphaned = "Orphaned"
-	// ReasonCreatedOnce: it was to be left alone from the moment it existed.
+	// ReasonCreatedOnce: the hub was told to create the object once and to leave it alone afterwards.
 	ReasonCreatedOnce = "CreatedOnce"
-	// ReasonAdopted: it takes others with it when it is removed, and was there before the hub.
+	// ReasonAdopted: the object has contents that would be deleted with it, and existed before the hub adopted it.
 	ReasonAdopted = "Adopted"
-	// ReasonNotCascading: it takes others with it when it is removed, which its PublishedResource does not allow.
+	// ReasonNotCascading: the object has contents that would be deleted with it, and its PublishedResource does not allow that.
 	ReasonNotCascading = "NotCascading"
-	// ReasonEnsured: the namespace was made only for what was put into it, or the hub had let go of it before.
+	// ReasonEnsured: the hub made the namespace only for its contents, or had released the namespace or CRD before.
 	ReasonEnsured = "Ensured"
-	// ReasonInstalled: the definition was installed for a published API.
+	// ReasonInstalled: the hub installed the CRD for a published API.
 	ReasonInstalled = "Installed"
-	// ReasonUnknownMark: another version of the hub marked it.
+	// ReasonUnknownMark: another version of the hub wrote the object's mark.
 	ReasonUnknownMark = "UnknownMark"
-	// ReasonUnverifiedMark: the mark on it names this hub and does not verify, see [ownership.ErrUnverified].
+	// ReasonUnverifiedMark: the object's mark names this hub but does not verify, see [ownership.ErrUnverified].
 	ReasonUnverifiedMark = "UnverifiedMark"
 )
 
-// Object is an object on the target.
+// Object is the metadata of an object on the target.
 type Object struct {
 	Resource schema.GroupResource
 	Kind     string
@@ -86,10 +86,10 @@ func (o Object) self() ownership.Self {
 	return ownership.Self{Group: o.Resource.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
 }
 
-// isContainer tells whether others go with the object.
+// isContainer reports whether other objects are deleted with the object.
 func (o Object) isContainer() bool { return o.Resource == namespaces || o.Resource == crds }
 
-// Decision is what to do about one object, and why it stays if it does.
+// Decision is the action for one object. Reason says why the object stays, and is empty if it does not.
 type Decision struct {
 	Action Action
 	Reason string
@@ -100,8 +100,8 @@ var (
 	crds       = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 )
 
-// Plan decides about one object. cascades tells whether objects that came from a resource of the mailbox may be removed
-// with all they hold.
+// Plan decides about one object. cascades reports whether a namespace or CRD that came from the given mailbox resource may be
+// deleted with its contents.
 func Plan(mode Mode, owner ownership.Owner, object Object, cascades func(schema.GroupResource) bool) Decision {
 	value := owner.LabelValue()
 	installed := object.Resource == crds && object.Labels[crd.InstalledByLabel] == value
@@ -139,7 +139,7 @@ func planKept(mode Mode, reason string) Decision {
 	return Decision{Action: ActionRelease, Reason: reason}
 }
 
-// keepReason returns why an object of ours is not to be removed, empty if it is.
+// keepReason returns why an object of the hub must not be deleted, empty if it may be.
 func keepReason(mode Mode, object Object, mark ownership.Mark, installed bool, cascades func(schema.GroupResource) bool) string {
 	switch {
 	case installed:
@@ -159,7 +159,7 @@ func keepReason(mode Mode, object Object, mark ownership.Mark, installed bool, c
 	}
 }
 
-// MarkKeys returns the labels and annotations of an object by which the owner knows it.
+// MarkKeys returns the keys of the labels and annotations by which the owner recognizes the object.
 func MarkKeys(owner ownership.Owner, object Object) (labels, annotations []string) {
 	labels, annotations = owner.MarkKeys(object.Labels, object.Annotations)
 	if object.Labels[crd.InstalledByLabel] == owner.LabelValue() {

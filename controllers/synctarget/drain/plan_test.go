@@ -37,7 +37,7 @@ var (
 	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 )
 
-// placed returns an object as the hub places it; change may be nil.
+// placed returns an object as the hub creates it; change may be nil.
 func placed(resource schema.GroupResource, kind, namespace, name string, change func(*ownership.Mark)) drain.Object {
 	mark := ownership.Mark{
 		Version: ownership.MarkVersion, Hub: owner.Hub, SyncTarget: owner.SyncTarget, Mailbox: "mailbox",
@@ -93,7 +93,7 @@ func selfOf(object drain.Object) ownership.Self {
 func TestPlan(t *testing.T) {
 	orphaned := func(m *ownership.Mark) { m.Policy = ownership.PolicyOrphan }
 	adopted := func(m *ownership.Mark) { m.Adopted = true }
-	// What is done in the modes Delete, Orphan and Drain.
+	// want holds the decisions in the modes Delete, Orphan and Drain.
 	type want struct{ delete, orphan, drain drain.Decision }
 	let := func(deleting, orphaning string) want {
 		return want{
@@ -171,7 +171,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// What allows a namespace to go with all it holds is asked of the resource of the mailbox that it came from.
+// Plan asks about the cascade with the mailbox resource that the object came from.
 func TestPlanAsksForTheSource(t *testing.T) {
 	converted := namespace(func(m *ownership.Mark) { m.Source.Group, m.Source.Resource = "example.com", "rooms" })
 	cascades := func(resource schema.GroupResource) bool {
@@ -185,8 +185,8 @@ func TestPlanAsksForTheSource(t *testing.T) {
 	}
 }
 
-// Whatever is on a target: only what bears our label and our mark for itself is removed, only that, and namespaces that we
-// made, are let go, and a drain lets nothing go.
+// On random targets, a drain deletes only objects with our label and our mark for themselves. It releases only those, and namespaces
+// that the hub ensured. ModeDrain releases nothing.
 func TestPlanTouchesOnlyOurs(t *testing.T) { //nolint:gocyclo // a list of what must hold
 	random := rand.New(rand.NewPCG(7, 8)) //nolint:gosec // repeatable objects
 	pick := func(values ...string) string { return values[random.IntN(len(values))] }

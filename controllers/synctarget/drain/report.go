@@ -27,34 +27,34 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/waves"
 )
 
-// maxListed is how many objects that stay are named.
+// maxListed is how many objects that stay the report names.
 const maxListed = 100
 
-// Reasons why an object that is to go is still there, beside those of the target's answers.
+// Reasons why an object that is to be deleted still exists. The reasons of the target's answers may occur as well.
 const (
-	// ReasonTerminating: something on the target holds up its deletion.
+	// ReasonTerminating: the object is terminating, and something on the target delays that.
 	ReasonTerminating = "Terminating"
-	// ReasonForbidden: the target does not show objects of the resource to the hub. The name is then "*".
+	// ReasonForbidden: the target does not let the hub list the resource. The name of the entry is then "*".
 	ReasonForbidden = "Forbidden"
 )
 
-// releasedReasons are the reasons of what was let go. The target does not tell of it any more.
+// releasedReasons are the reasons of released objects. A listing does not find these objects again.
 var releasedReasons = []string{ReasonOrphaned, ReasonCreatedOnce, ReasonAdopted, ReasonNotCascading, ReasonEnsured, ReasonInstalled}
 
-// report is what is known of a departure.
+// report is the progress of a drain. It is not safe for concurrent use.
 type report struct {
 	mode Mode
-	// remaining counts what is still to go, by wave. unseen is true if that cannot be told.
+	// remaining counts the objects still to be deleted or released, by wave. It is incomplete if forbidden is true.
 	remaining map[waves.Wave]int
 	forbidden bool
 	removed   int32
-	// released and more are what stays for good, which only grows; staying is what was seen to stay at the last look, and
-	// failing what the target did not let the hub remove at the last try.
+	// released and releasedMore are the objects that stay for good; both only grow. staying are the objects that stay according to
+	// the last listing. failing are the objects that the target did not let the hub delete or release in the last pass.
 	released, staying, failing map[edgev2alpha1.LeftObject]string
 	releasedMore               int32
 }
 
-// newReport goes on with a report of former times.
+// newReport returns a report that continues an earlier one. before may be nil.
 func newReport(mode Mode, before *edgev2alpha1.CleanupStatus) *report {
 	r := &report{
 		mode: mode, remaining: map[waves.Wave]int{},
@@ -85,7 +85,7 @@ func leftObject(item item) edgev2alpha1.LeftObject {
 	return edgev2alpha1.LeftObject{Group: item.Resource.Group, Resource: item.Resource.Resource, Namespace: item.Namespace, Name: item.Name}
 }
 
-// observeAll takes over what was seen of everything.
+// observeAll updates the report with a listing of all objects.
 func (r *report) observeAll(all listing) {
 	clear(r.staying)
 	counts := map[waves.Wave]int{}
@@ -117,7 +117,8 @@ func (r *report) observeAll(all listing) {
 	}
 }
 
-// observeWave takes over what was seen of one wave. What is awaited there is named at once: it may hold up the others for long.
+// observeWave updates the report with a listing of one wave. It names terminating objects at once, because they may delay the next
+// wave for long.
 func (r *report) observeWave(wave waves.Wave, found listing) {
 	maps.DeleteFunc(r.staying, func(object edgev2alpha1.LeftObject, reason string) bool {
 		return reason == ReasonTerminating && waves.Of(schema.GroupResource{Group: object.Group, Resource: object.Resource}) == wave
@@ -131,14 +132,14 @@ func (r *report) observeWave(wave waves.Wave, found listing) {
 	r.remaining[wave] = count
 }
 
-// excludeReleased forgets the items that were let go: they are not to be counted as removed.
+// excludeReleased subtracts released items from remaining, so that they do not count as removed.
 func (r *report) excludeReleased(items []item) {
 	for _, item := range items {
 		r.remaining[waves.Of(item.Resource)]--
 	}
 }
 
-// setFailing notes which objects the target did not let the hub remove.
+// setFailing replaces the objects that the target did not let the hub delete or release.
 func (r *report) setFailing(failed *failures) {
 	r.failing = map[edgev2alpha1.LeftObject]string{}
 	for _, failure := range failed.items {
@@ -146,7 +147,7 @@ func (r *report) setFailing(failed *failures) {
 	}
 }
 
-// isDone tells whether nothing is to be done any more.
+// isDone reports whether nothing is left to delete or release.
 func (r *report) isDone() bool { return !r.forbidden && r.remainingCount() == 0 }
 
 func (r *report) remainingCount() int {
@@ -157,7 +158,7 @@ func (r *report) remainingCount() int {
 	return count
 }
 
-// status returns the report as it stands in the SyncTarget.
+// status returns the report for status.cleanup.
 func (r *report) status() edgev2alpha1.CleanupStatus {
 	all := maps.Clone(r.released)
 	maps.Copy(all, r.staying)

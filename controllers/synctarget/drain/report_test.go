@@ -26,7 +26,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/waves"
 )
 
-// What holds up a wave is named while it does, and no longer: the other waves come after a minute only.
+// The report names terminating objects only while they delay their wave: the other waves wait up to a minute for them.
 func TestReportNamesPendingDeletions(t *testing.T) {
 	g := NewWithT(t)
 	of := func(resource string, action Action) item {

@@ -35,19 +35,19 @@ import (
 )
 
 const (
-	// workers is how many objects are written to at once.
+	// workers is how many objects are deleted or released concurrently.
 	workers = 8
-	// maxDeletionWait is for how long an object that is being deleted holds up those that go after it: it may need them, but it
-	// may also wait for somebody who never comes.
+	// maxDeletionWait limits how long a terminating object delays the next wave. The object may need objects of that wave to
+	// terminate, but it may also wait for a finalizer that nobody removes.
 	maxDeletionWait = time.Minute
-	// reportInterval is how often progress is reported.
+	// reportInterval is the interval between progress reports.
 	reportInterval = 5 * time.Second
-	// What is not gone yet is looked at again after firstPause, then each time twice as late, up to lastPause.
+	// Objects that are not gone yet are listed again after minPause. The pause doubles each time, up to maxPause.
 	minPause = 250 * time.Millisecond
 	maxPause = 30 * time.Second
 )
 
-// Target is what a departure needs of a [targets.Connection].
+// Target is the part of [targets.Connection] that a drain needs.
 type Target interface {
 	ListMetadata(ctx context.Context, resource schema.GroupVersionResource, namespace, selector, next string) (*metav1.PartialObjectMetadataList, error)
 	ResolveResource(ctx context.Context, resource schema.GroupVersionResource) (kind string, namespaced bool, err error)
@@ -63,40 +63,41 @@ type Target interface {
 
 var _ Target = &targets.Connection{}
 
-// Options are what a departure needs.
+// Options are the parameters of [Run].
 type Options struct {
 	Target Target
 	Owner  ownership.Owner
 	Mode   Mode
-	// Resources are those of the target that the hub may have written objects of.
+	// Resources are the resources of the target of which the hub may have written objects.
 	Resources []schema.GroupVersionResource
-	// ReadableNamespaces are the only namespaces in which the hub is meant to read; none stands for the whole cluster. Placed are those in
-	// which it may have written, the empty one for the whole cluster. Where it may not read beyond the readable ones, what may be
-	// left is listed, and holds nothing up: nobody means to let the hub there again.
+	// ReadableNamespaces are the only namespaces in which the hub is meant to read; none stands for the whole cluster.
+	// WrittenNamespaces are those in which the hub may have written; the empty one stands for the whole cluster. If the target
+	// forbids a list outside ReadableNamespaces, the drain reports the namespace and goes on: nobody intends to give the hub access
+	// to that namespace again.
 	ReadableNamespaces, WrittenNamespaces []string
-	// AllowsCascade tells whether objects that came from a resource of the mailbox may be removed with all they hold.
+	// AllowsCascade reports whether a namespace or CRD that came from this mailbox resource may be deleted with its contents.
 	AllowsCascade func(schema.GroupResource) bool
-	// PreviousStatus is the report of an earlier run, nil if there was none.
+	// PreviousStatus is the report of an earlier drain, nil if there was none.
 	PreviousStatus *edgev2alpha1.CleanupStatus
-	// StoreStatus stores the report. What is let go is let go only after a report that lists it was stored.
+	// StoreStatus stores the report. The drain releases an object only after StoreStatus has stored a report that lists it.
 	StoreStatus func(ctx context.Context, report edgev2alpha1.CleanupStatus) error
 	Clock       clock.Clock
 	Log         logr.Logger
 }
 
-// drainer is a departure under way.
+// drainer is the state of one Run.
 type drainer struct {
 	Options
 	report     *report
 	lastStored time.Time
 }
 
-// Run works until nothing is left to do, or ctx ends: then it returns ctx's error.
+// Run drains the target. It returns nil when nothing is left to do, or ctx's error. Other errors are logged and retried.
 func Run(ctx context.Context, options Options) error {
 	r := &drainer{Options: options, report: newReport(options.Mode, options.PreviousStatus)}
 	pause := minPause
 	for {
-		// A connection that leads to another cluster by now is not up.
+		// A connection that leads to another cluster by now does not count as up.
 		if err := r.Target.WaitUntilUp(ctx); err != nil {
 			return err
 		}
@@ -121,7 +122,7 @@ func Run(ctx context.Context, options Options) error {
 	}
 }
 
-// pass looks at all that is left, and does what can be done about it now.
+// pass lists all objects, and deletes or releases those that can be now. It reports whether nothing was left to do.
 func (r *drainer) pass(ctx context.Context) (done bool, err error) {
 	all, err := r.listObjects(ctx, allResources)
 	if err != nil {
@@ -146,12 +147,12 @@ func (r *drainer) pass(ctx context.Context) (done bool, err error) {
 			return false, err
 		}
 	}
-	// Whether nothing is left is for the next pass to say, which looks at everything.
+	// Only the next pass, which lists everything, can tell that nothing is left.
 	r.report.setFailing(failed)
 	return false, r.storeReportIfDue(ctx)
 }
 
-// deleteWave removes what is to be removed of one wave. It returns when nothing of it holds up the next one.
+// deleteWave deletes the objects of one wave. It returns when none of them delays the next wave.
 func (r *drainer) deleteWave(ctx context.Context, wave waves.Wave, failed *failures) error {
 	pause := minPause
 	for {
@@ -172,7 +173,7 @@ func (r *drainer) deleteWave(ctx context.Context, wave waves.Wave, failed *failu
 			return err
 		}
 		if len(toDelete) > 0 {
-			// Most are gone at once.
+			// Most objects are gone at once.
 			pause = minPause
 			continue
 		}
@@ -183,10 +184,10 @@ func (r *drainer) deleteWave(ctx context.Context, wave waves.Wave, failed *failu
 	}
 }
 
-// isDeletionPending tells whether something that is being deleted may still need what goes after it.
+// isDeletionPending reports whether a terminating object may still need objects of the next wave.
 func (r *drainer) isDeletionPending(found listing) bool {
 	for _, item := range found.withAction(ActionWait) {
-		// The target has set that time.
+		// The deletion timestamp is by the target's clock.
 		if r.Clock.Since(item.DeletionTimestamp.Time)+r.Target.ClockSkew() < maxDeletionWait {
 			return true
 		}
@@ -203,7 +204,7 @@ func (r *drainer) storeReport(ctx context.Context) error {
 	return nil
 }
 
-// storeReportIfDue stores the report if the last one is old.
+// storeReportIfDue stores the report if the stored one is older than reportInterval.
 func (r *drainer) storeReportIfDue(ctx context.Context) error {
 	if r.Clock.Since(r.lastStored) < reportInterval {
 		return nil

@@ -32,13 +32,13 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
 
-// downTarget is a double of a target that is not up, as one is behind which another cluster answers. Any request to it fails the test by
-// a nil pointer.
+// downTarget is a target that is not up, like one whose address leads to another cluster. Any request to it fails the test by a nil
+// pointer.
 type downTarget struct{ Target }
 
 func (downTarget) WaitUntilUp(context.Context) error { return context.DeadlineExceeded }
 
-// A departure asks nothing of a target, and removes nothing there, before that is up.
+// A drain sends no request to a target before the target is up.
 func TestRunWaitsForTheTarget(t *testing.T) {
 	err := Run(t.Context(), Options{Target: downTarget{}, Resources: []schema.GroupVersionResource{{Version: "v1", Resource: "configmaps"}}, Clock: clock.RealClock{}, Log: logr.Discard()})
 	if !errors.Is(err, context.DeadlineExceeded) {
@@ -46,7 +46,7 @@ func TestRunWaitsForTheTarget(t *testing.T) {
 	}
 }
 
-// endlessTarget is a double of a target that has as many pages as anybody asks for.
+// endlessTarget returns as many pages as the drain requests.
 type endlessTarget struct {
 	Target
 	page             metav1.PartialObjectMetadataList
@@ -65,7 +65,7 @@ func (e *endlessTarget) ListMetadata(context.Context, schema.GroupVersionResourc
 
 func (e *endlessTarget) Quarantine(what string) { e.quarantineReason = what }
 
-// A target whose pages have no end, or that says of endless objects that they are the hub's, is left alone, and the survey ends.
+// A target with endless pages, or with endless objects of the hub, is quarantined, and the listing ends.
 func TestListsAreBounded(t *testing.T) {
 	owner := ownership.Owner{Hub: "hub", SyncTarget: "target", Sealer: ownership.NewSealer([]byte("key"))}
 	forged := metav1.ObjectMeta{Name: "a", Labels: map[string]string{ownership.OwnerLabel: owner.LabelValue()}, Annotations: map[string]string{ownership.MarkAnnotation: `{"v":99,"x":"` + strings.Repeat("x", 1<<20) + `"}`}}
@@ -87,7 +87,7 @@ func TestListsAreBounded(t *testing.T) {
 	}
 }
 
-// skewedTarget is a double of a target whose clock is ahead of the hub's.
+// skewedTarget is a target whose clock is ahead of the hub's.
 type skewedTarget struct {
 	Target
 	ahead time.Duration
@@ -95,7 +95,7 @@ type skewedTarget struct {
 
 func (s skewedTarget) ClockSkew() time.Duration { return s.ahead }
 
-// How long an object has been held up is told by the clock of the target, which said when its deletion began.
+// The age of a deletion is computed with the clock of the target, which set the deletion timestamp.
 func TestDeletionWaitByTheTargetsClock(t *testing.T) {
 	now := clocktesting.NewFakeClock(time.Now())
 	for _, ahead := range []time.Duration{0, 3 * time.Hour, -3 * time.Hour} {

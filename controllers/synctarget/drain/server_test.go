@@ -85,7 +85,7 @@ func runAll(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	leading, stop := context.WithCancel(context.Background())
-	// Its watches would keep the server from ending.
+	// Its watches would keep the server from stopping.
 	defer stop()
 	if err := connect(ctx, leading); err != nil {
 		return 1, err
@@ -104,7 +104,7 @@ func connect(ctx, leading context.Context) error {
 		return err
 	}
 	for ctx.Err() == nil {
-		// The registry begins in its own time.
+		// The registry starts asynchronously.
 		if shared.connection, err = registry.Connect(owner.SyncTarget, kubeconfig, kcp.Limits{}); err == nil {
 			return shared.connection.WaitUntilUp(ctx)
 		}
@@ -112,7 +112,7 @@ func connect(ctx, leading context.Context) error {
 	return err
 }
 
-// countingTarget passes everything on to the target, notes what is written, and ends the run after some writes.
+// countingTarget forwards to the target, records the writes, and cancels the run after some of them.
 type countingTarget struct {
 	drain.Target
 
@@ -148,7 +148,7 @@ func (w *countingTarget) RemoveMetadata(ctx context.Context, resource schema.Gro
 	return w.Target.RemoveMetadata(ctx, resource, key, uid, labels, annotations)
 }
 
-// testEnv is what a test puts on the cluster.
+// testEnv holds the objects that a test creates on the cluster.
 type testEnv struct {
 	t     *testing.T
 	stamp string
@@ -194,7 +194,7 @@ func (w testEnv) labelled(resource schema.GroupVersionResource, selector string)
 	return list.Items
 }
 
-// contents are all objects of the test, ours and others'.
+// contents returns all objects of the test, the hub's and foreign ones.
 func (w testEnv) contents() map[string]unstructured.Unstructured {
 	w.t.Helper()
 	found := map[string]unstructured.Unstructured{}
@@ -215,7 +215,7 @@ var (
 	recordedAll  = []schema.GroupVersionResource{namespaces, definitions, configMaps, secrets, accounts, deployments, clusterRoles, gone}
 )
 
-// populate puts some hundred objects of ours on the cluster, and some that are not.
+// populate creates some hundred objects of the hub on the cluster, and some foreign ones.
 func (w testEnv) populate() (foreign map[string]string) {
 	w.t.Helper()
 	ns := w.stamp
@@ -261,7 +261,7 @@ func (w testEnv) populate() (foreign map[string]string) {
 	return foreign
 }
 
-// drain runs departures until one comes to its end, and ends each before after some writes.
+// drain starts drains until one finishes, and cancels each after some writes.
 func (w testEnv) drain(mode drain.Mode, writes int) (report edgev2alpha1.CleanupStatus, seen *countingTarget) {
 	w.t.Helper()
 	seen = &countingTarget{Target: shared.connection}
@@ -329,7 +329,7 @@ func keysOf(m map[string]string) (keys []string) {
 	return keys
 }
 
-// Ended again and again, a departure removes what is ours in the reverse order, lets go of what must stay and lists it,
+// A drain that is cancelled again and again deletes the hub's objects in reverse order. It releases and lists those that must stay,
 // and touches nothing else.
 func TestDelete(t *testing.T) {
 	w := testEnv{t: t, stamp: "delete", owner: owner}
@@ -366,7 +366,7 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// What is orphaned keeps everything but the marks.
+// An orphaned object keeps everything but the marks.
 func TestOrphan(t *testing.T) {
 	w := testEnv{t: t, stamp: "orphan", owner: ownership.Owner{Hub: owner.Hub, SyncTarget: "orphan", Sealer: owner.Sealer}}
 	foreign := w.populate()
@@ -397,13 +397,13 @@ func TestOrphan(t *testing.T) {
 	if len(after) != 247 {
 		t.Errorf("%d objects are there", len(after))
 	}
-	// 244 of ours, the namespace that was made for its contents, and the one that another version marked.
+	// These are 244 objects of the hub, the ensured namespace, and the object that another version marked.
 	if len(report.Left) != 100 || report.LeftMore != 146 || *report.Remaining != 0 {
 		t.Errorf("%d are listed, %d more; %d remain", len(report.Left), report.LeftMore, *report.Remaining)
 	}
 }
 
-// What a drain does not remove keeps its marks.
+// Objects that ModeDrain does not delete keep their marks.
 func TestDrain(t *testing.T) {
 	w := testEnv{t: t, stamp: "drain", owner: ownership.Owner{Hub: owner.Hub, SyncTarget: "drain", Sealer: owner.Sealer}}
 	foreign := w.populate()

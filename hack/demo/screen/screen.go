@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package screen shows what goes on: finished lines, and below them a part that is redrawn in place while something is
-// under way. Where nothing can be redrawn, as in a pipe, there are finished lines only.
+// Package screen prints the progress of the demo: finished lines, and below them a live part that [Screen.Draw]
+// redraws in place. On an output that cannot be redrawn, such as a pipe, it prints finished lines only.
 package screen
 
 import (
@@ -27,33 +27,33 @@ import (
 	"time"
 )
 
-// How often a step says that it still goes on: where that is redrawn, and where it takes a line each time.
+// Intervals at which a running step is shown again: in place, and as a new line.
 const (
 	redrawEvery = 200 * time.Millisecond
 	repeatEvery = 30 * time.Second
 )
 
-// Screen is a terminal or a pipe. It may be used concurrently.
+// Screen is a terminal or a pipe. It is safe for concurrent use.
 type Screen struct {
 	out  io.Writer
 	live bool
 
 	mu sync.Mutex
-	// drawn is the part below the finished lines, as it was drawn last.
+	// drawn is the live part below the finished lines, as drawn last.
 	drawn string
 }
 
-// New returns the screen that is out. Where that is a terminal that understands control sequences it is live.
+// New returns a Screen for out. It is live if out is a terminal that understands control sequences.
 func New(out *os.File) *Screen {
 	info, err := out.Stat()
 	live := err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 	return &Screen{out: out, live: live}
 }
 
-// Live tells whether Draw has an effect.
+// Live reports whether Draw has an effect.
 func (s *Screen) Live() bool { return s.live }
 
-// Println adds finished lines.
+// Println prints finished lines.
 func (s *Screen) Println(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +63,7 @@ func (s *Screen) Println(text string) {
 	s.replace(drawn)
 }
 
-// Draw replaces the part that is under way. Its lines should not be wider than the terminal.
+// Draw replaces the live part. Its lines should not be wider than the terminal.
 func (s *Screen) Draw(text string) {
 	if !s.live {
 		return
@@ -75,7 +75,7 @@ func (s *Screen) Draw(text string) {
 	}
 }
 
-// replace wipes what was drawn and draws text instead, in one write so that nothing flickers.
+// replace erases the live part and writes text instead, in one write to avoid flicker.
 func (s *Screen) replace(text string) {
 	var output strings.Builder
 	if s.drawn != "" {
@@ -91,7 +91,7 @@ func (s *Screen) replace(text string) {
 	}
 }
 
-// Step shows what work does, for how long already, and its outcome.
+// Step shows a title while work runs, with the elapsed time, and then the outcome. It returns the error of work.
 func (s *Screen) Step(title string, work func() error) error {
 	begun := time.Now()
 	elapsed := func() string { return fmt.Sprintf("%.1fs", time.Since(begun).Seconds()) }

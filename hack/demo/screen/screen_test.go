@@ -27,7 +27,7 @@ import (
 	"testing"
 )
 
-// terminal understands what a live screen writes.
+// terminal interprets the control sequences of a live screen.
 type terminal struct {
 	lines       []string
 	row, column int

@@ -14,8 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package timeline keeps account of Deployments on their way from a mailbox to a target and of their status on its way
-// back: which stage each has reached, and how long each leg took.
+// Package timeline records the sync of Deployments from a mailbox to a target, and of their status back: the stages
+// that each Deployment has reached, and the duration of each leg. [Log] collects the observations, and [Table] and
+// [Line] format them. The package starts no watches; the demo calls [Log.Record].
 package timeline
 
 import (
@@ -25,24 +26,24 @@ import (
 	"time"
 )
 
-// Stage is a point on the way of a Deployment.
+// Stage is a point in the sync of a Deployment.
 type Stage int
 
-// The stages in their order.
+// The stages, in order.
 const (
 	// Created: the mailbox has the Deployment.
 	Created Stage = iota
-	// Applied: the target has it.
+	// Applied: the target has the Deployment.
 	Applied
-	// Available: the target says that it is Available.
+	// Available: the Deployment is Available on the target.
 	Available
-	// Returned: the mailbox says so too.
+	// Returned: the Deployment is Available in the mailbox too.
 	Returned
 
 	stages = int(Returned) + 1
 )
 
-// String says what happened, as the end of a sentence about a Deployment.
+// String describes the stage, as the end of a sentence about a Deployment.
 func (s Stage) String() string {
 	switch s {
 	case Created:
@@ -58,22 +59,22 @@ func (s Stage) String() string {
 	}
 }
 
-// Route is the way of one Deployment to one target.
+// Route is the sync of one Deployment to one target.
 type Route struct {
 	Target, Namespace, Name string
 }
 
-// String names the Deployment and where it goes.
+// String names the Deployment and its target.
 func (r Route) String() string { return fmt.Sprintf("%s/%s of %s", r.Namespace, r.Name, r.Target) }
 
-// Journey is what is known of one route.
+// Journey contains the observations of one route.
 type Journey struct {
 	Route
 	at [stages]time.Time
 }
 
-// Reached is the number of stages that are known without a gap. News of a later stage may arrive first, since each side
-// is watched by itself; it counts once the stages before it are known.
+// Reached returns the number of stages that were observed without a gap. Each side has its own watch, so a later
+// stage may be observed first. It counts once the earlier stages have been observed.
 func (j Journey) Reached() int {
 	for stage, at := range j.at {
 		if at.IsZero() {
@@ -83,11 +84,12 @@ func (j Journey) Reached() int {
 	return stages
 }
 
-// At is when a stage was seen; zero if it was not.
+// At returns the time at which a stage was observed, or zero.
 func (j Journey) At(stage Stage) time.Time { return j.at[stage] }
 
-// Leg is how long the way to a stage took from the stage before it; ok is false while one of them is unknown, and for the
-// first stage. It is never negative: what is seen on two sides at almost the same moment may be seen in either order.
+// Leg returns the time from the previous stage to the given one. ok is false for the first stage, and while one of
+// the two times is unknown. Leg is never negative, although two sides may observe nearly simultaneous events in
+// either order.
 func (j Journey) Leg(stage Stage) (leg time.Duration, ok bool) {
 	if stage <= Created || j.at[stage].IsZero() || j.at[stage-1].IsZero() {
 		return 0, false
@@ -95,14 +97,14 @@ func (j Journey) Leg(stage Stage) (leg time.Duration, ok bool) {
 	return max(0, j.at[stage].Sub(j.at[stage-1])), true
 }
 
-// Log holds the journeys of all routes. It may be used concurrently.
+// Log contains the journeys of all routes. It is safe for concurrent use.
 type Log struct {
 	mu       sync.Mutex
 	journeys []Journey
 	done     chan struct{}
 }
 
-// NewLog returns a log for the routes, of which no stage is known yet.
+// NewLog returns a log for the routes, without observations.
 func NewLog(routes ...Route) *Log {
 	log := &Log{done: make(chan struct{})}
 	for _, route := range routes {
@@ -112,8 +114,8 @@ func NewLog(routes ...Route) *Log {
 	return log
 }
 
-// Record notes when a stage was first seen and returns the stages that the journey has thereby reached, in order. A
-// stage that is known already, and a route that is not followed, change nothing.
+// Record notes the first observation of a stage. It returns the stages that the journey has thereby reached, in
+// order. A repeated stage or an unknown route changes nothing.
 func (l *Log) Record(route Route, stage Stage, at time.Time) (journey Journey, reached []Stage) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,24 +132,25 @@ func (l *Log) Record(route Route, stage Stage, at time.Time) (journey Journey, r
 	return l.journeys[i], reached
 }
 
-// Journeys returns all journeys as they stand, in the order in which the log was given their routes.
+// Journeys returns the current journeys, in the order of the routes passed to NewLog.
 func (l *Log) Journeys() []Journey {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.journeys)
 }
 
-// Done is closed when all journeys have reached the last stage.
+// Done returns a channel that is closed when all journeys have reached the last stage.
 func (l *Log) Done() <-chan struct{} { return l.done }
 
-// closeIfDone is called after every change, of which none follows the one that completes the last journey.
+// closeIfDone closes done if all journeys are complete. Record calls it after every change; no change follows the one
+// that completes the last journey.
 func (l *Log) closeIfDone() {
 	if !slices.ContainsFunc(l.journeys, func(j Journey) bool { return j.Reached() < stages }) {
 		close(l.done)
 	}
 }
 
-// Missing says what did not happen, one line per journey that is under way.
+// Missing describes the missing stages, one line per incomplete journey.
 func (l *Log) Missing() []string {
 	var lines []string
 	for _, j := range l.Journeys() {
@@ -158,7 +161,7 @@ func (l *Log) Missing() []string {
 	return lines
 }
 
-// LongestReturn is the longest leg of a status back to its mailbox.
+// LongestReturn returns the longest time of a status back to its mailbox.
 func (l *Log) LongestReturn() time.Duration {
 	var longest time.Duration
 	for _, j := range l.Journeys() {

@@ -111,7 +111,7 @@ func TestRecord(t *testing.T) {
 
 func TestLogIsDoneWithTheLastStageOfTheLastJourney(t *testing.T) {
 	log := timeline.NewLog(web, cart)
-	// The journeys end with different stages: one with the last, one with one that came late.
+	// One journey ends with its last stage, the other with an earlier stage that arrived late.
 	for _, s := range []struct {
 		route timeline.Route
 		stage timeline.Stage

@@ -25,11 +25,11 @@ import (
 
 const (
 	clockFormat = "15:04:05.000"
-	// waiting stands in the cell of the stage that comes next.
+	// waiting is the content of the cell for the next stage.
 	waiting = "…"
 )
 
-// Table shows all journeys, one per line below the headings. The result ends without a line break.
+// Table formats all journeys, one per line below the header. The result ends without a line break.
 func Table(journeys []Journey) string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -41,7 +41,7 @@ func Table(journeys []Journey) string {
 		}
 		fmt.Fprintln(table, strings.Join(cells, "\t"))
 	}
-	_ = table.Flush() // into a builder, which never fails
+	_ = table.Flush() // a strings.Builder never fails
 	return strings.TrimRight(text.String(), "\n")
 }
 
@@ -59,7 +59,7 @@ func cell(j Journey, stage Stage) string {
 	}
 }
 
-// Line tells of one stage that a journey has reached, for an output in which nothing can be redrawn.
+// Line describes one stage that a journey has reached, for an output that cannot be redrawn.
 func Line(j Journey, stage Stage) string {
 	line := fmt.Sprintf("%s  %-8s %-22s %s", j.At(stage).Format(clockFormat), j.Target, j.Namespace+"/"+j.Name, stage)
 	if leg, ok := j.Leg(stage); ok {
@@ -68,7 +68,7 @@ func Line(j Journey, stage Stage) string {
 	return line
 }
 
-// Milliseconds writes a duration in whole milliseconds, and what is shorter than one as "<1ms".
+// Milliseconds formats a duration in whole milliseconds, and a shorter one as "<1ms".
 func Milliseconds(d time.Duration) string {
 	if d < time.Millisecond {
 		return "<1ms"

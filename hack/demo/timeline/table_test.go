@@ -42,7 +42,7 @@ guilder  shop/cart   …`,
 				log.Record(web, timeline.Created, after(0))
 				log.Record(web, timeline.Applied, after(43))
 				log.Record(cart, timeline.Created, after(7))
-				log.Record(cart, timeline.Returned, after(8)) // not shown before what comes before it
+				log.Record(cart, timeline.Returned, after(8)) // not shown before the earlier stages
 			},
 			want: `
 TARGET   DEPLOYMENT  CREATED       APPLIED  AVAILABLE  STATUS BACK
@@ -72,7 +72,7 @@ guilder  shop/cart   03:04:05.000  <1ms     1ms        <1ms`,
 	}
 }
 
-// trimmed removes the spaces with which cells are filled up at the end of a line.
+// trimmed removes the padding at the end of each line.
 func trimmed(table string) string {
 	lines := strings.Split(table, "\n")
 	for i := range lines {
@@ -81,7 +81,7 @@ func trimmed(table string) string {
 	return strings.Join(lines, "\n")
 }
 
-// A line that is wider than the terminal could not be redrawn in place.
+// A line wider than the terminal could not be redrawn in place.
 func TestTableFitsATerminal(t *testing.T) {
 	route := timeline.Route{Target: "guilder", Namespace: "specialstuff", Name: "speciald"}
 	log := timeline.NewLog(route)

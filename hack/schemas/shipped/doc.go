@@ -14,6 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package shipped makes the schemas that the chart brings for APIs that kcp does not serve: what a Kubernetes cluster says
-// of them, in ConfigMaps that the chart's PublishedResources name. Descriptions are left out, for size.
+// Package shipped generates the schemas that the chart ships for APIs that kcp does not serve. [Files] reads them
+// from a Kubernetes cluster and returns ConfigMaps, which the chart's PublishedResources name. It removes
+// descriptions to reduce the size. Command hack/schemas calls it.
 package shipped

@@ -23,27 +23,26 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// kind is what the chart adds to what a cluster says of an API.
+// kind contains the chart's additions to an API of the cluster.
 type kind struct {
 	schema.GroupVersionResource
-	// required are fields without which every cluster refuses an object, so that a mailbox does. A cluster says of more
-	// fields that they are required than it insists on.
+	// required lists the fields without which every cluster refuses an object. The mailbox then refuses the object
+	// too. Clusters declare more fields as required than they enforce, so the declaration is not used.
 	required []string
-	// defaults are those of a cluster, of the few fields that clients read in what a server returns: without
-	// updateStrategy `kubectl rollout status` refuses. A field with a default in mailboxes is the hub's on the target, so
-	// there is none for what others set there, such as replicas, which an autoscaler does.
+	// defaults are defaults of the cluster, for the few fields that clients read in responses: without
+	// updateStrategy, `kubectl rollout status` fails. The hub owns a field with a default in mailboxes on the target.
+	// Therefore fields that others set there have none, such as replicas, which an autoscaler sets.
 	defaults []defaultValue
-	// columns are what `kubectl get` prints where the server does not know better. A cluster does not tell them for kinds
-	// that it has built in, and computes some, so these are what comes next to them. kcp prints these kinds by itself, as
-	// clusters do.
+	// columns are printed by `kubectl get` if the server has no printer of its own. Clusters do not publish the
+	// columns of built-in kinds and compute some of them, so these columns only come close. kcp itself prints these
+	// kinds as clusters do.
 	columns []apiextensionsv1.CustomResourceColumnDefinition
 }
 
-// defaultValue is what a field has that nobody sets.
+// defaultValue is the default of a field.
 type defaultValue struct{ field, json string }
 
-// rollingUpdate is the default of kinds that are updated by a strategy. What is in the strategy beside its type the target
-// adds.
+// rollingUpdate is the default of kinds with an update strategy. The target defaults the rest of the strategy.
 var rollingUpdate = []defaultValue{
 	{"spec.updateStrategy", `{"type":"RollingUpdate"}`},
 	{"spec.updateStrategy.type", `"RollingUpdate"`},
@@ -125,7 +124,7 @@ var kinds = []kind{
 	},
 }
 
-// columns reads "<name> <type> <path>", and adds the age.
+// columns parses "<name> <type> <path>", and appends the age.
 func columns(texts ...string) (columns []apiextensionsv1.CustomResourceColumnDefinition) {
 	for _, text := range append(texts, "Age date .metadata.creationTimestamp") {
 		words := strings.Fields(text)

@@ -33,16 +33,16 @@ import (
 )
 
 const (
-	// Directory is that of the files, below the root of the repository.
+	// Directory of the files, relative to the root of the repository.
 	Directory = "charts/synchub/files/published"
-	// Prefix is how the names of the files begin.
+	// Prefix of the file names.
 	Prefix = "schema-"
 
 	configMapPrefix = "synchub-" + Prefix
 	key             = "crd.yaml"
 )
 
-// manifest is a ConfigMap or a definition without what only servers write.
+// manifest is a ConfigMap or a CRD without the fields that only servers write.
 type manifest struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        metadata                                      `json:"metadata"`
@@ -55,7 +55,7 @@ type metadata struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// Files returns the content of the files by their names.
+// Files returns the content of the files by name.
 func Files(ctx context.Context, config *rest.Config) (map[string][]byte, error) {
 	client, err := clientdiscovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
@@ -107,7 +107,7 @@ func (k kind) file(ctx context.Context, client rest.Interface) ([]byte, error) {
 	return append([]byte("# Made by `make schemas`.\n"), object...), nil
 }
 
-// require makes a field, and all on the way to it, required.
+// require makes a field and all its parents required.
 func require(parent *apiextensionsv1.JSONSchemaProps, path []string) error {
 	field, ok := parent.Properties[path[0]]
 	if !ok {
@@ -123,7 +123,7 @@ func require(parent *apiextensionsv1.JSONSchemaProps, path []string) error {
 	return require(&field, path[1:])
 }
 
-// setDefault gives a field the value that it has where its parent is there and it is not.
+// setDefault sets the default of a field.
 func setDefault(parent *apiextensionsv1.JSONSchemaProps, path []string, json string) error {
 	field, ok := parent.Properties[path[0]]
 	if !ok {
@@ -137,7 +137,7 @@ func setDefault(parent *apiextensionsv1.JSONSchemaProps, path []string, json str
 	return nil
 }
 
-// undescribe removes what a schema says to people.
+// undescribe removes all descriptions.
 func undescribe(schema *apiextensionsv1.JSONSchemaProps) {
 	if schema == nil {
 		return

@@ -16,7 +16,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package tools pins the etcd server that carries the state of the target clusters.
+// Package tools pins the etcd server that stores the state of the target clusters.
 package tools
 
 import _ "go.etcd.io/etcd/server/v3"

@@ -16,7 +16,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package tools pins govulncheck, which finds known vulnerabilities that the code calls.
+// Package tools pins govulncheck, which finds calls of code with known vulnerabilities.
 package tools
 
 import _ "golang.org/x/vuln/cmd/govulncheck"

@@ -16,7 +16,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package tools pins helm, with which the chart is rendered, linted and installed in tests.
+// Package tools pins helm, which renders, lints and installs the chart in tests.
 package tools
 
 import _ "helm.sh/helm/v3/cmd/helm"

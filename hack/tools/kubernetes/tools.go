@@ -16,7 +16,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package tools pins the Kubernetes control plane that the tests and the demo run as target clusters, and kubectl to look at it.
+// Package tools pins kubectl and the Kubernetes control plane that the tests and the demo run as target clusters.
 package tools
 
 import (

@@ -16,7 +16,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package tools pins the kwok controller, which plays the nodes of the target clusters.
+// Package tools pins the kwok controller, which simulates the nodes of the target clusters.
 package tools
 
 import _ "sigs.k8s.io/kwok/cmd/kwok"

@@ -22,28 +22,28 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Counter is what one cache holds. The zero value is that of an empty one.
+// Counter counts the objects of one cache. The zero value counts an empty cache. It is safe for concurrent use.
 type Counter struct {
 	objects, bytes atomic.Int64
-	// parent is what several caches hold together, nil if that is not counted.
+	// parent counts several caches together; nil for none.
 	parent *Counter
 }
 
-// AddToParent counts what the cache holds for a whole, too. It is called before anything is held; the result takes it out again.
-// A whole may be part of a larger one.
+// AddToParent also counts the cache in a parent, which may itself have a parent. Call it before the cache holds objects.
+// The returned function subtracts the counts again.
 func (h *Counter) AddToParent(whole *Counter) (takeOut func()) {
 	h.parent = whole
 	return func() { whole.addToAncestors(-h.objects.Load(), -h.bytes.Load()) }
 }
 
-// Objects returns how many objects the cache holds.
+// Objects returns the number of objects in the cache.
 func (h *Counter) Objects() int64 { return h.objects.Load() }
 
-// Bytes returns about how many bytes those take.
+// Bytes returns the approximate size of these objects in bytes.
 func (h *Counter) Bytes() int64 { return h.bytes.Load() }
 
-// CountingHandler returns a handler that counts what it is told and passes it on. It must be told all that the cache holds, and by
-// one goroutine at a time, as informers do.
+// CountingHandler returns a handler that counts all events and passes them to handler. It must receive all events of the
+// cache, from one goroutine at a time, as an informer calls it.
 func (h *Counter) CountingHandler(handler cache.ResourceEventHandler) cache.ResourceEventHandler {
 	return countingHandler{h, handler}
 }
@@ -75,10 +75,11 @@ func (c countingHandler) OnDelete(object any) {
 	c.handler.OnDelete(object)
 }
 
-// Add counts a number of objects, and of bytes, that came or went.
+// Add adds to the number of objects and bytes; negative numbers subtract.
 func (h *Counter) Add(objects, bytes int64) {
 	if h.objects.Add(objects) <= 0 {
-		// The last state of an object that is deleted need not be quite the one that was held.
+		// The size of the final state of a deleted object may differ from the cached one; at zero objects the error is
+		// removed.
 		bytes = -h.bytes.Swap(0)
 	} else {
 		h.bytes.Add(bytes)
@@ -86,7 +87,7 @@ func (h *Counter) Add(objects, bytes int64) {
 	h.parent.addToAncestors(objects, bytes)
 }
 
-// addToAncestors counts for a whole, and for those that it is part of.
+// addToAncestors adds to the counter and to all its ancestors.
 func (h *Counter) addToAncestors(objects, bytes int64) {
 	for ; h != nil; h = h.parent {
 		h.objects.Add(objects)

@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 )
 
-// decoded reads an object as a client reads what a server sends.
+// decoded decodes an object as a client does.
 func decoded(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{}
@@ -53,7 +53,7 @@ func deployment(t testing.TB, name string) *unstructured.Unstructured {
 		"env": [{"name": "ONE", "value": "1"}, {"name": "TWO", "value": "2"}]}]}}}}`, name))
 }
 
-// The estimate is what it says: what objects take on the heap, within a third.
+// The estimate is within a third of the measured size on the heap.
 func TestSizeOfIsNearTheTruth(t *testing.T) {
 	const count = 2000
 	for name, read := range map[string]func(number int) *unstructured.Unstructured{
@@ -111,7 +111,7 @@ func TestSizeOf(t *testing.T) {
 	if cachesize.SizeOf(later) != cachesize.SizeOf(small) {
 		t.Error("another resourceVersion counts")
 	}
-	// What is called so is not always one, and a server may send any.
+	// Only a metadata.resourceVersion is exempt, and a server may send one of any length.
 	later.SetResourceVersion(strings.Repeat("1", 5000))
 	named := decoded(t, `{"apiVersion": "v1", "kind": "ConfigMap", "data": {"resourceVersion": "`+strings.Repeat("x", 5000)+`"}}`)
 	endless := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "box", ResourceVersion: later.GetResourceVersion()}}
@@ -131,7 +131,7 @@ func TestSizeOf(t *testing.T) {
 	}
 }
 
-// What went is not held any more, and the handler is told all the same.
+// A deleted object no longer counts, and the wrapped handler receives every event.
 func TestCounting(t *testing.T) {
 	var told []string
 	handler := cache.ResourceEventHandlerDetailedFuncs{
@@ -163,7 +163,7 @@ func TestCounting(t *testing.T) {
 	counting.OnDelete(cache.DeletedFinalStateUnknown{Key: "shop/second", Obj: second})
 	expect("one went unseen", grown, third)
 	counting.OnDelete(third)
-	// Its last state is another one than that which was held.
+	// The final state differs from the cached one.
 	counting.OnDelete(first)
 	expect("all went")
 	want := "added true,added false,added false,updated,deleted cache.DeletedFinalStateUnknown,deleted *unstructured.Unstructured,deleted *unstructured.Unstructured"
@@ -172,7 +172,7 @@ func TestCounting(t *testing.T) {
 	}
 }
 
-// What an event of an object of usual size costs.
+// The cost for an event of an object of typical size.
 func BenchmarkSizeOf(b *testing.B) {
 	object := deployment(b, "till")
 	b.ReportAllocs()
@@ -181,7 +181,7 @@ func BenchmarkSizeOf(b *testing.B) {
 	}
 }
 
-// What is held counts in the whole that it is part of, and in those that this is part of, until it is taken out.
+// A cache counts in its parent and in the ancestors of that, until it is removed.
 func TestAddToParent(t *testing.T) {
 	var one, other, whole, all cachesize.Counter
 	_ = whole.AddToParent(&all)

@@ -14,10 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package cachesize counts what caches hold: how many objects, and about how many bytes of the heap they take. Caches are
-// not walked for that. Each is counted as it changes, by what its handler is told, so that to read the sum costs nothing
-// however much there is.
+// Package cachesize counts the objects in caches, and estimates their size on the heap in bytes. It never walks a cache: a
+// [Counter] wraps the event handler of a cache and counts each change, so that reading the sums costs nothing. Counters can
+// have a parent that sums up several caches.
 //
-// The bytes are an estimate: the sizes that Go gives to the maps, slices and strings of a decoded object. Strings that
-// objects share count for each of them, and what a cache needs around its objects, such as indexes, does not count.
+// [SizeOf] adds up the sizes that Go uses for the maps, slices and strings of a decoded object. Strings that several
+// objects share count for each of them. Memory of the cache around its objects, such as indexes, does not count.
 package cachesize

@@ -18,8 +18,8 @@ package cachesize
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// What Go takes for its types on 64 bits. A map consists of groups of eight slots, and is doubled when more than seven of
-// eight are taken; a value in an interface is allocated by itself.
+// Sizes of Go's types on 64-bit platforms. A map consists of groups of eight slots and doubles when more than seven eighths
+// of the slots are used. Each value in an interface is a separate allocation.
 const (
 	mapHeader     = 48
 	slotsPerGroup = 8
@@ -28,14 +28,14 @@ const (
 	sliceHeader   = 24
 	interfaceSize = 16
 	scalarSize    = 8
-	// objectMetaSize is a metav1.ObjectMeta without what its fields point to.
+	// objectMetaSize is the size of a metav1.ObjectMeta without the values that its fields point to.
 	objectMetaSize = 256
-	// resourceVersionSize is what a resourceVersion takes that does not count: it is another one when an object is told to be gone, and
-	// nothing else is. Longer ones are none that an API server made.
+	// resourceVersionSize is the size up to which a resourceVersion does not count. The final state of a deleted object
+	// differs from the cached one only in the resourceVersion, so the sizes stay equal. No API server makes longer ones.
 	resourceVersionSize = stringHeader + 32
 )
 
-// SizeOf estimates how many bytes of the heap an object takes, without allocating any. Of what it does not know it says 0.
+// SizeOf estimates the heap size of an object in bytes, without allocating. For unknown types it returns 0.
 func SizeOf(object any) int64 {
 	switch known := object.(type) {
 	case interface{ UnstructuredContent() map[string]any }:

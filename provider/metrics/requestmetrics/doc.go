@@ -14,9 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package requestmetrics counts every request the hub makes, at the HTTP transport, by the side it goes to, by its class and
-// by what it does.
+// Package requestmetrics counts every request of the hub in the HTTP transport, by destination, class, verb, resource and
+// status code. Wrap a transport with [InstrumentRoundTripper], and set the class of requests with [WithClass].
 //
-// The classes are those of the design's first rule: one write for a change and nothing at rest can only be trusted if
-// it is counted where nothing can slip past. What a request that failed may say to people is decided here too.
+// The classes come from the first rule of the design: one write per change and no request at rest. Counting in the
+// transport proves that rule, since no request can bypass it. [SafeMessage] also decides which text of a failed request
+// users may read.
 package requestmetrics

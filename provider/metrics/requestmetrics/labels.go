@@ -26,10 +26,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// OtherLabel is the label of what has no name of its own in metrics.
+// OtherLabel is the label value of everything that has no label value of its own.
 const OtherLabel = "other"
 
-// knownCodes are those that API servers answer with. A target may answer with any of hundreds.
+// knownCodes are the status codes that API servers use. A target may answer with hundreds of others.
 var knownCodes = []int{
 	http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusNoContent,
 	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
@@ -38,7 +38,7 @@ var knownCodes = []int{
 	http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
 }
 
-// CodeLabel returns the label of a status code: itself, or its class, as in 4xx.
+// CodeLabel returns the label value of a status code: the code itself, or its class, as in 4xx.
 func CodeLabel(code int) string {
 	switch {
 	case slices.Contains(knownCodes, code):
@@ -50,8 +50,8 @@ func CodeLabel(code int) string {
 	}
 }
 
-// knownResources are the resources of targets that have a name in metrics: those that the hub uses by itself, and those that were ever
-// published. A target may name any others in its discovery.
+// knownResources are the target resources that have a label value of their own: those that the hub itself uses, and all
+// that were ever published. A target may have any number of others in its discovery.
 var knownResources = struct {
 	sync.RWMutex
 	resources map[string]struct{}
@@ -60,14 +60,14 @@ var knownResources = struct {
 	"serviceaccounts": {}, "selfsubjectrulesreviews": {}, "selfsubjectaccessreviews": {},
 }}
 
-// RegisterResource gives a resource a name in metrics.
+// RegisterResource gives a resource a label value of its own. It is safe for concurrent use.
 func RegisterResource(resource schema.GroupResource) {
 	knownResources.Lock()
 	defer knownResources.Unlock()
 	knownResources.resources[resource.Resource], knownResources.resources[resource.String()] = struct{}{}, struct{}{}
 }
 
-// ResourceLabel returns the label of a resource of a target, in the form of deployments, deployments/status or deployments.apps.
+// ResourceLabel returns the label value of a target resource, such as deployments, deployments/status or deployments.apps.
 func ResourceLabel(resource string) string {
 	name, subresource, has := strings.Cut(resource, "/")
 	knownResources.RLock()

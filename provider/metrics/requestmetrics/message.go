@@ -25,8 +25,8 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// SafeMessage returns what an error says to people, but for where the request went: an error of the network names its address,
-// and not everybody who may look into a mailbox, or read a PublishedResource, is to know that.
+// SafeMessage returns the text of an error without the address of the request. Network errors contain the address, which
+// not every user who can read a mailbox or a PublishedResource may know.
 func SafeMessage(err error) string {
 	_, isRequest := errors.AsType[*url.Error](err)
 	network, isNetwork := errors.AsType[net.Error](err)

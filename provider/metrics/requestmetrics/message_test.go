@@ -31,7 +31,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
-// Who may look into a mailbox is not told where the target is.
+// Users who can read a mailbox do not learn the address of the target.
 func TestMessage(t *testing.T) {
 	request := func(err error) error {
 		return &url.Error{Op: "Patch", URL: "https://target.internal:6443/api", Err: err}

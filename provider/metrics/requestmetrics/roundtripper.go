@@ -24,20 +24,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Class is what a request is made for.
+// Class is the purpose of a request.
 type Class string
 
 const (
-	// Object requests carry out a change of one object: the only ones a change may cost as a rule.
+	// Object requests sync one object. A change normally causes no requests of other classes.
 	Object Class = "object"
-	// Extra requests happen only when their cause does: a missing namespace, a refused write, a proof of absence, an
-	// event.
+	// Extra requests have a special cause: a missing namespace, a rejected write, the verification of an absence, an event.
 	Extra Class = "extra"
-	// Background requests are bounded per minute, whatever changes: watches, leases, health, status of SyncTargets.
+	// Background requests are limited per minute, whatever changes: watches, leases, health, status of SyncTargets.
 	Background Class = "background"
 )
 
-// Destination is where a request goes.
+// Destination is the server that a request goes to.
 type Destination string
 
 const (
@@ -45,7 +44,7 @@ const (
 	Mailbox Destination = "mailbox"
 	// Target is a target cluster.
 	Target Destination = "target"
-	// Control is everything else in kcp: inventory and provider workspace.
+	// Control is everything else in kcp: inventory and provider workspaces.
 	Control Destination = "control"
 )
 
@@ -59,12 +58,12 @@ func Collectors() []prometheus.Collector { return []prometheus.Collector{request
 
 type classKey struct{}
 
-// WithClass returns a context whose requests count as class. Requests of contexts without a class count as [Background].
+// WithClass returns a context whose requests have the class. Requests without a class count as [Background].
 func WithClass(ctx context.Context, class Class) context.Context {
 	return context.WithValue(ctx, classKey{}, class)
 }
 
-// InstrumentRoundTripper returns a wrapper for transports that counts what passes for the side.
+// InstrumentRoundTripper returns a wrapper for transports that counts all requests to the destination.
 func InstrumentRoundTripper(side Destination) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper {
 		return roundTripperFunc(func(request *http.Request) (*http.Response, error) {
@@ -91,8 +90,9 @@ type roundTripperFunc func(*http.Request) (*http.Response, error)
 
 func (r roundTripperFunc) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
-// VerbAndResource returns the verb and the resource (with its subresource) of a Kubernetes API request, read off its path:
-// [/clusters/x]/api/v1/… or [/clusters/x]/apis/<group>/<version>/…, then [namespaces/<ns>/]<resource>[/<name>[/<subresource>]].
+// VerbAndResource returns the verb and the resource, with its subresource, of a Kubernetes API request. It parses the path:
+// [/clusters/x]/api/v1/… or [/clusters/x]/apis/<group>/<version>/…, then
+// [namespaces/<ns>/]<resource>[/<name>[/<subresource>]].
 func VerbAndResource(request *http.Request) (verb, resource string) {
 	parts := resourcePath(request.URL.Path)
 	if len(parts) > 2 && parts[0] == "namespaces" && !isNamespaceSubresource(parts[2]) {
@@ -137,7 +137,7 @@ func VerbAndResource(request *http.Request) (verb, resource string) {
 
 func isNamespaceSubresource(part string) bool { return part == "status" || part == "finalize" }
 
-// resourcePath cuts everything up to and including the API version.
+// resourcePath returns the parts of the path after the API version.
 func resourcePath(path string) []string {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	for i, part := range parts {

@@ -35,7 +35,7 @@ func TestDescribe(t *testing.T) {
 		method, path, contentType string
 		verb, resource            string
 	}{
-		// Every verb.
+		// Verbs.
 		{"GET", "/api/v1/pods", "", "list", "pods"},
 		{"GET", "/api/v1/pods?watch=true&resourceVersion=1", "", "watch", "pods"},
 		{"GET", "/api/v1/pods?watch=1", "", "watch", "pods"},
@@ -51,7 +51,7 @@ func TestDescribe(t *testing.T) {
 		{"DELETE", "/api/v1/nodes/n", "", "delete", "nodes"},
 		{"HEAD", "/api/v1/nodes/n", "", "head", "nodes"},
 
-		// Namespaces, and what is in them.
+		// Namespaces, and objects in namespaces.
 		{"GET", "/api/v1/namespaces", "", "list", "namespaces"},
 		{"GET", "/api/v1/namespaces?watch=true", "", "watch", "namespaces"},
 		{"GET", "/api/v1/namespaces/a", "", "get", "namespaces"},
@@ -90,7 +90,7 @@ func TestDescribe(t *testing.T) {
 		{"POST", "/services/apiexport/1a2b/mailbox.edge.kubestellar.io/clusters/2f5wd0xyz/api/v1/namespaces/a/events", "", "create", "events"},
 		{"PUT", "/services/apiexport/1a2b/mailbox.edge.kubestellar.io/clusters/2f5wd0xyz/api/v1/namespaces/a", "", "update", "namespaces"},
 
-		// Discovery, health and what else has no resource.
+		// Discovery, health and other paths without a resource.
 		{"GET", "/api", "", "get", "none"},
 		{"GET", "/api/", "", "get", "none"},
 		{"GET", "/api/v1", "", "get", "none"},
@@ -134,7 +134,7 @@ func FuzzDescribe(f *testing.F) {
 	})
 }
 
-// send sends a request through a counting transport. It returns the status code of the answer, 0 if there was none.
+// send sends a request through a counting transport. It returns the status code of the response, or 0 if there was none.
 func send(ctx context.Context, t *testing.T, side Destination, method, url string) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, method, url, nil)
@@ -179,7 +179,7 @@ func TestCount(t *testing.T) {
 		"nobody answers":      {WithClass(ctx, Object), Target, gone.URL, 0, []string{"target", "object", "error"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// A resource of its own for each case, since counters are never taken back.
+			// Counters are never reset, so each case has a resource of its own.
 			resource := "counted-" + strings.ReplaceAll(name, " ", "-")
 			RegisterResource(schema.GroupResource{Resource: resource})
 			before := testutil.CollectAndCount(requestsTotal)
@@ -198,7 +198,7 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// What a target answers, and what it calls its resources, makes no series without end.
+// Neither the status codes nor the resource names of a target create an unlimited number of series.
 func TestATargetMakesFewSeries(t *testing.T) {
 	code := 100
 	server := httptest.NewServer(http.HandlerFunc(func(writer http.ResponseWriter, _ *http.Request) { writer.WriteHeader(code) }))

@@ -114,7 +114,7 @@ func (s *Env) StartHub(ctx context.Context) error {
 	return hub.AwaitReady(ctx)
 }
 
-// StopHub ends the replica, which lets go of its lease.
+// StopHub ends the replica, which releases its lease.
 func (s *Env) StopHub(ctx context.Context) error {
 	if s.Hub == nil {
 		return nil

@@ -51,19 +51,19 @@ func UnownedPaths(desired map[string]any, fieldsV1 []byte) ([]string, error) {
 	return missing, nil
 }
 
-// unownedPart is a part of the desired object that an entry does not hold, reported at its root.
+// unownedPart is a part of the desired object that the entry does not own, reported at its root.
 type unownedPart struct {
 	path string
-	// hasChildren is true if the part has parts of its own.
+	// hasChildren is true if the part has parts itself.
 	hasChildren bool
 }
 
-// setCache are the entries that were read last, by their text. Objects of one make have the same, and to read it is most of
-// what it takes to compare an object with what it is to be. They are read by many at once and changed by nobody. Long ones are
-// not kept, so that nobody's objects fill the memory; what is kept takes tens of MiB at most.
+// setCache caches parsed entries by their text. Objects from one template have equal entries, and parsing is most of the cost
+// of comparing an object with the desired one. The sets are shared and must not be changed. Long texts are not cached, so that
+// no tenant's objects fill the memory; the cache takes tens of MiB at most.
 var setCache = lru.New(128)
 
-// maxCachedSetBytes is the length in bytes of the longest text that is kept; that of a Deployment has about 2,000.
+// maxCachedSetBytes is the length of the longest text that is cached; a Deployment's has about 2,000 bytes.
 const maxCachedSetBytes = 8 << 10
 
 func parseSet(fieldsV1 []byte) (*fieldpath.Set, error) {
@@ -97,7 +97,7 @@ func unownedParts(desired map[string]any, fieldsV1 []byte) ([]unownedPart, error
 	return gaps, nil
 }
 
-// managedPart is the part of an object that managedFields speak of.
+// managedPart returns the part of an object that managedFields can name.
 func managedPart(object map[string]any) map[string]any {
 	result := make(map[string]any, len(object))
 	for key, val := range object {
@@ -121,13 +121,13 @@ func managedPart(object map[string]any) map[string]any {
 	return result
 }
 
-// reportFunc must not keep the path: it is written over afterwards.
+// reportFunc must not keep the path, which is overwritten afterwards.
 type reportFunc func(path fieldpath.Path, desired any)
 
 func reportUnowned(desired any, element fieldpath.PathElement, owned *fieldpath.Set, path fieldpath.Path, report reportFunc) {
 	children, ok := owned.Children.Get(element)
 	if !ok || children.Empty() {
-		// A scalar, an atomic list or map, or an empty one: owned as a whole or not at all.
+		// Scalars, atomic lists and maps, and empty ones are owned as a whole.
 		if !owned.Members.Has(element) && !ownsNothingWhenApplied(desired) {
 			report(path, desired)
 		}
@@ -145,9 +145,9 @@ func reportUnowned(desired any, element fieldpath.PathElement, owned *fieldpath.
 	}
 }
 
-// ownsNothingWhenApplied tells whether an apply of a value may leave no trace in the entry: that of an empty list does not if the
-// list is keyed. An atomic list leaves one, but if it is empty and somebody else filled it (as the rules of an
-// aggregated ClusterRole are), it looks the same, and that is no drift either.
+// ownsNothingWhenApplied reports whether applying a value may leave no trace in the entry. An empty keyed list leaves none. An
+// empty atomic list does, but looks the same once somebody else filled it, such as the rules of an aggregated ClusterRole;
+// that is no drift either.
 func ownsNothingWhenApplied(desired any) bool {
 	switch typed := desired.(type) {
 	case []any:
@@ -172,7 +172,7 @@ func reportUnownedInMap(desired map[string]any, owned *fieldpath.Set, path field
 }
 
 func reportUnownedInList(desired []any, owned *fieldpath.Set, path fieldpath.Path, report reportFunc) {
-	// All elements are called alike.
+	// All elements of one list have the same form.
 	var sample fieldpath.PathElement
 	forEachElement(owned, func(element fieldpath.PathElement) { sample = element })
 	var named fieldpath.PathElementSet
@@ -189,7 +189,7 @@ func reportUnownedInList(desired []any, owned *fieldpath.Set, path fieldpath.Pat
 	if len(defaulted) == 0 {
 		return
 	}
-	// An item that leaves a key to the server comes last, so that it cannot take the place of one that names it.
+	// Items that leave a key to the server's default come last, so that they cannot take the element of an item that sets it.
 	var free []fieldpath.PathElement
 	forEachElement(owned, func(element fieldpath.PathElement) {
 		if !named.Has(element) {
@@ -210,13 +210,13 @@ func reportUnownedInList(desired []any, owned *fieldpath.Set, path fieldpath.Pat
 	}
 }
 
-// forEachElement goes through the elements of a list, through some twice. Who owns a field of an item need not own the item.
+// forEachElement visits the elements of a list, some twice. The owner of an item's field need not own the item.
 func forEachElement(list *fieldpath.Set, do func(fieldpath.PathElement)) {
 	list.Members.Iterate(do)
 	list.Children.Iterate(do)
 }
 
-// elementOf returns what an item is called in a list whose elements are called like sample. It fails if the item lacks a
+// elementOf returns the path element of an item in a list whose elements have the form of sample; false if the item lacks a
 // key.
 func elementOf(item any, sample fieldpath.PathElement) (fieldpath.PathElement, bool) {
 	if sample.Key == nil {
@@ -234,7 +234,7 @@ func elementOf(item any, sample fieldpath.PathElement) (fieldpath.PathElement, b
 	return fieldpath.KeyElement(key...), true
 }
 
-// displayElement is how an item is shown in a path: by what it is called, or by its place if it is called by more than scalars.
+// displayElement returns how an item is shown in a path: by its key, or by its index if the key has values other than scalars.
 func displayElement(element fieldpath.PathElement, index int) fieldpath.PathElement {
 	isScalar := func(val value.Value) bool { return !val.IsMap() && !val.IsList() }
 	if element.Value != nil && isScalar(*element.Value) {
@@ -246,7 +246,7 @@ func displayElement(element fieldpath.PathElement, index int) fieldpath.PathElem
 	return fieldpath.IndexElement(index)
 }
 
-// mayBeItem tells whether a list element of a managedFields entry can be the item, some of whose keys the server defaulted.
+// mayBeItem reports whether an element of the entry can be the item, some of whose keys the server may have defaulted.
 func mayBeItem(element fieldpath.PathElement, item any) bool {
 	fields, ok := item.(map[string]any)
 	if !ok || element.Key == nil {

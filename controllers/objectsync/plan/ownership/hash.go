@@ -24,11 +24,11 @@ import (
 	"fmt"
 )
 
-// hashVersion precedes every hash. When the way a desired object is computed changes for reasons other than its source,
-// the version is raised, and a hub that meets an older one compares before it writes.
+// hashVersion prefixes every hash. It is increased when desired objects are computed in another way. A hub that reads an older
+// version compares the objects before it writes.
 const hashVersion = "1:"
 
-// Hasher computes the hash in a mark. It is keyed, so that nobody who can read a mark can guess the content of a Secret.
+// Hasher computes the hash in a mark. The hash is keyed, so that nobody can guess the content of a Secret from its mark.
 type Hasher struct {
 	key []byte
 }
@@ -38,8 +38,8 @@ func NewHasher(key []byte) Hasher {
 	return Hasher{key: key}
 }
 
-// Hash returns the hash of a desired object. The object must be made of the types that JSON decoding produces;
-// equal objects have equal hashes whatever the order of their keys.
+// Hash returns the hash of a desired object, which must consist of the types that JSON decoding produces. Equal objects have
+// equal hashes, whatever the order of their keys.
 func (h Hasher) Hash(desired map[string]any) (string, error) {
 	mac := hmac.New(sha256.New, h.key)
 	if err := json.NewEncoder(mac).Encode(desired); err != nil {

@@ -18,17 +18,17 @@ package ownership
 
 // The annotations of KubeStellar's syncer.
 const (
-	// OverwriteAnnotation, with the value "false" on an object in a mailbox, means that the object is created on the
-	// target and then left alone.
+	// OverwriteAnnotation with the value "false" on a mailbox object means that the object is created on the target and then
+	// left alone.
 	OverwriteAnnotation = "edge.kubestellar.io/downsync-overwrite"
-	// KubeStellarDownsynced is on the objects that KubeStellar's syncer put on a target (see [IsFromKubeStellar]).
+	// KubeStellarDownsynced is the annotation of KubeStellar's syncer on target objects (see [IsFromKubeStellar]).
 	KubeStellarDownsynced = "edge.kubestellar.io/downsynced"
-	// KubeStellarUpsynced is on the objects that KubeStellar's syncer put into a mailbox (see [IsFromKubeStellar]).
+	// KubeStellarUpsynced is the annotation of KubeStellar's syncer on mailbox objects (see [IsFromKubeStellar]).
 	KubeStellarUpsynced = "edge.kubestellar.io/upsynced"
 )
 
-// IsFromKubeStellar tells whether KubeStellar's syncer wrote the object self: then the annotation, [KubeStellarDownsynced] or
-// [KubeStellarUpsynced], names this very object. One that names another was copied by a controller.
+// IsFromKubeStellar reports whether KubeStellar's syncer wrote the object: the annotation, [KubeStellarDownsynced] or
+// [KubeStellarUpsynced], names this very object. If it names another one, a controller copied it.
 func IsFromKubeStellar(annotations map[string]string, annotation string, self Self) bool {
 	return annotations[annotation] == self.Kind+"/"+self.Namespace+"/"+self.Name
 }

@@ -24,7 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ManagersOf returns the names of the managers that hold any of those paths of desired which [UnownedPaths] reported.
+// ManagersOf returns the field managers that own any of the paths that [UnownedPaths] reported.
 func ManagersOf(desired map[string]any, entries []metav1.ManagedFieldsEntry, paths []string) ([]string, error) {
 	var holders []string
 	for _, entry := range entries {
@@ -45,7 +45,7 @@ func ManagersOf(desired map[string]any, entries []metav1.ManagedFieldsEntry, pat
 	return holders, nil
 }
 
-// contains tells whether the path lies in the gap. The label app is not the root of the label app.kubernetes.io/name.
+// contains reports whether the path is inside the part. The label "app" is not the root of the label "app.kubernetes.io/name".
 func (g unownedPart) contains(path string) bool {
 	rest, ok := strings.CutPrefix(path, g.path)
 	return ok && (rest == "" || g.hasChildren && strings.ContainsRune(".[", rune(rest[0])))

@@ -30,42 +30,42 @@ const (
 	OwnerLabel = "synchub.dev/owner"
 	// MarkAnnotation holds the [Mark] as JSON.
 	MarkAnnotation = "synchub.dev/mark"
-	// EnsuredAnnotation is put on a namespace that was created only so that its contents could be, and on what the hub made and
-	// let go of because its end would have been that of others. Its value is [Owner.EnsuredValue]. Such an object is not owned:
-	// the hub neither corrects nor deletes it. But it may own it again.
+	// EnsuredAnnotation is on namespaces that the hub created only for their contents, and on objects that it created and
+	// released because their deletion would delete others. Its value is [Owner.EnsuredValue]. The hub does not own such an
+	// object: it neither corrects nor deletes it. But it may own it again.
 	EnsuredAnnotation = "synchub.dev/ensured-by"
 
-	// MarkVersion is the version of the mark's format that this hub writes. An object that carries another version
-	// is left alone: a newer hub may have given its fields another meaning.
+	// MarkVersion is the version of the format that this hub writes. It leaves objects with another version alone, because a
+	// newer hub may have given the fields another meaning.
 	MarkVersion = 2
 	// unsealedVersion is the version before marks were sealed.
 	unsealedVersion = 1
 )
 
-// Policy says what becomes of a target object whose source is gone or no longer selected.
+// Policy is what becomes of a copy whose source is gone or deselected.
 type Policy string
 
 const (
-	// PolicyDelete removes the object.
+	// PolicyDelete deletes the copy.
 	PolicyDelete Policy = "Delete"
-	// PolicyOrphan leaves the object and takes the marks off it.
+	// PolicyOrphan leaves the copy and removes its marks.
 	PolicyOrphan Policy = "Orphan"
-	// PolicyCreateOnly leaves an object alone from the moment it exists.
+	// PolicyCreateOnly leaves the copy alone from the moment it exists.
 	PolicyCreateOnly Policy = "CreateOnly"
 )
 
-// Direction is the way an object went between a mailbox and its target.
+// Direction is the direction in which an object was synced.
 type Direction string
 
 const (
-	// DirectionDown is from the mailbox to the target: the source is the mailbox's, the bearer of the mark the target's.
+	// DirectionDown is from the mailbox to the target: the marked object is on the target.
 	DirectionDown Direction = ""
-	// DirectionUp is from the target to the mailbox: the source is the target's, the bearer of the mark the mailbox's.
+	// DirectionUp is from the target to the mailbox: the marked object is in the mailbox.
 	DirectionUp Direction = "up"
 )
 
-// Source names the object that the bearer of a mark came from: for what went down one of the mailbox, for what came up
-// one of the target.
+// Source names the object that the marked object is a copy of: a mailbox object after a downsync, a target object after an
+// upsync.
 type Source struct {
 	Group     string    `json:"group,omitempty"`
 	Resource  string    `json:"resource"`
@@ -82,8 +82,8 @@ type Self struct {
 	Name      string `json:"name"`
 }
 
-// Mark is what the hub writes on every object it puts on a target or into a mailbox. It holds all that a hub needs, after any crash, to
-// decide about the object; it never names a replica.
+// Mark is what the hub writes on every object that it syncs. After any crash it has all facts that a hub needs to decide about
+// the object. It never names a replica.
 type Mark struct {
 	Version int `json:"v"`
 	// Hub is the UID of the provider workspace's LogicalCluster.
@@ -97,30 +97,29 @@ type Mark struct {
 	Policy  Policy `json:"policy"`
 	// Hash is the keyed hash of the desired object without its marks (see [Hasher]).
 	Hash string `json:"hash"`
-	// Direction is the way that the object went.
+	// Direction is the direction of the sync.
 	Direction Direction `json:"direction,omitempty"`
 	// Adopted is true if the object existed before the hub took it over.
 	Adopted bool `json:"adopted,omitempty"`
-	// Ignored are the paths that were left to the target when Hash was made, one on each line.
+	// Ignored are the paths that the hub left to the target when it computed Hash, one on each line.
 	Ignored string `json:"ignored,omitempty"`
-	// Relation is set if the object travelled because it is related to another: the name of the PublishedResource that
-	// says so, a slash, and the identifier of the relation. It says no more than why the object once came.
+	// Relation is set if the object travelled with a primary: the name of the PublishedResource, a slash, and the identifier
+	// of the relation. It says why the object was first synced, and nothing else.
 	Relation string `json:"relation,omitempty"`
 }
 
-// String returns what the mark says, as JSON. Equal marks give equal strings. On an object it stands sealed, see [Owner.Seal].
+// String returns the mark as JSON, without a seal; equal marks give equal strings. Objects carry it sealed, see [Owner.Seal].
 func (m Mark) String() string { return string(m.encode()) }
 
 func (m Mark) encode() []byte {
-	// A struct of strings and ints always marshals.
+	// A struct of strings and ints can always be marshalled.
 	data, _ := json.Marshal(m) //nolint:errchkjson // see above
 	return data
 }
 
-// ParseMark reads what the value of [MarkAnnotation] claims, whoever wrote it: only [Owner.Verify] tells whether it is true. It
-// fails on malformed JSON, on fields it does not know and on a version other than [MarkVersion]: what we cannot read completely is
-// not ours to touch.
-// The texts of the mark may be parts of the annotation, which they keep in memory.
+// ParseMark parses the claims of [MarkAnnotation], whoever wrote it; only [Owner.Verify] checks them. It fails on malformed
+// JSON, unknown fields, and versions other than [MarkVersion]: the hub does not touch an object whose mark it cannot read
+// completely. The strings of the mark share the memory of the annotation.
 func ParseMark(annotation string) (Mark, error) {
 	if mark, ok := parseCanonicalMark(annotation); ok {
 		return mark, nil
@@ -137,7 +136,7 @@ func parseMarkJSON(annotation string, wanted int) (Mark, error) {
 	if err == nil && len(unknown) == 0 && sealed.Version == wanted {
 		return sealed.Mark, nil
 	}
-	// A mark of another version may well have other fields, and of other types.
+	// A mark of another version may have other fields and types.
 	var version struct {
 		Version int `json:"v"`
 	}

@@ -22,8 +22,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MoveAPIVersion returns the managedFields of an object with all that is held in one apiVersion held in another by the same managers. It
-// returns false, and the entries as they are, if nothing is held in the first, or what is cannot be read.
+// MoveAPIVersion returns the managedFields with all fields of one apiVersion moved to another, for the same managers. It
+// returns false and the unchanged entries if there are none, or if they cannot be parsed.
 func MoveAPIVersion(entries []metav1.ManagedFieldsEntry, from, to string) ([]metav1.ManagedFieldsEntry, bool) {
 	var moved []metav1.ManagedFieldsEntry
 	changed := false
@@ -31,7 +31,7 @@ func MoveAPIVersion(entries []metav1.ManagedFieldsEntry, from, to string) ([]met
 		if entry.APIVersion == from {
 			entry.APIVersion, changed = to, true
 		}
-		// Of two entries of one manager and version only one would be read.
+		// The API server would read only one of two entries of one manager and version.
 		same := slices.IndexFunc(moved, func(other metav1.ManagedFieldsEntry) bool {
 			return other.Manager == entry.Manager && other.Operation == entry.Operation && other.Subresource == entry.Subresource && other.APIVersion == entry.APIVersion
 		})

@@ -27,34 +27,34 @@ import (
 )
 
 var (
-	// ErrUnknownVersion means that a mark was written in a format this hub does not know.
+	// ErrUnknownVersion means that this hub does not know the format of the mark.
 	ErrUnknownVersion = errors.New("unknown mark version")
-	// ErrUnmarked means that an object carries no mark.
+	// ErrUnmarked means that the object has no mark.
 	ErrUnmarked = errors.New("no mark")
-	// ErrForeign means that the mark belongs to another hub or another SyncTarget.
+	// ErrForeign means that the mark is of another hub, or for another SyncTarget.
 	ErrForeign = errors.New("marked by another hub or for another SyncTarget")
-	// ErrUnverified means that a mark claims to be the hub's and does not bear its seal. A forged mark and one that the hub sealed
-	// with an earlier key look alike: without that key nobody can tell.
+	// ErrUnverified means that the mark names this hub and its seal does not verify. A forged mark and one that was sealed
+	// with an earlier key look alike: nobody can tell them apart without that key.
 	ErrUnverified = errors.New("its mark names this hub and does not verify: somebody else wrote it, or this hub did before its hash key was replaced")
-	// ErrUnsealed means that a mark was written for this SyncTarget by a hub that did not seal marks yet, or that somebody says so.
+	// ErrUnsealed means that the mark claims to be of a version of this hub that did not seal marks yet.
 	ErrUnsealed = errors.New("its mark has version 1, which anybody could have written")
-	// ErrCopied means that the mark was written for another object, on this side or on the other: a controller copied
-	// it to a child, or a user took an object from one side to the other.
+	// ErrCopied means that the mark was written for another object, on this side or the other: a controller copied it to a
+	// child, or a user copied the object.
 	ErrCopied = errors.New("the mark was copied from another object")
 )
 
-// Owner is a hub acting for one SyncTarget.
+// Owner is a hub that acts for one SyncTarget.
 type Owner struct {
 	// Hub is the UID of the provider workspace's LogicalCluster.
 	Hub types.UID
 	// SyncTarget is the UID of the SyncTarget.
 	SyncTarget types.UID
-	// Sealer has the hub's key. Without one an owner owns nothing.
+	// Sealer has the hub's key. Without it, an Owner owns nothing.
 	Sealer *Sealer
 }
 
-// ClaimedOwner returns the owner that a mark of any version names, whoever wrote it, without a Sealer; false if it names none.
-// It serves to find the marks of a SyncTarget without knowing its hub. Only [Owner.Verify] says whether a mark counts.
+// ClaimedOwner returns the owner that a mark of any version names, without a Sealer; false if it names none. It finds the
+// objects of a SyncTarget without knowing its hub. Only [Owner.Verify] checks whether a mark counts.
 func ClaimedOwner(annotation string) (Owner, bool) {
 	var claimed struct {
 		Hub        types.UID `json:"hub"`
@@ -66,31 +66,30 @@ func ClaimedOwner(annotation string) (Owner, bool) {
 	return Owner{Hub: claimed.Hub, SyncTarget: claimed.SyncTarget}, true
 }
 
-// LabelValue is the value of [OwnerLabel]: short, legal as a label, and different for every hub and SyncTarget.
+// LabelValue returns the value of [OwnerLabel]: short, legal as a label, and different for every hub and SyncTarget.
 func (o Owner) LabelValue() string {
 	return shortHash(string(o.Hub), string(o.SyncTarget))
 }
 
-// FieldManager is the name under which a hub applies. It differs between hubs, so that two of them can share a target,
-// and is the same for every replica of one.
+// FieldManager returns the field manager of a hub. Hubs have different ones, so that two can share a target; the replicas of
+// one hub share one.
 func FieldManager(hub types.UID) string {
 	return "synchub-" + shortHash(string(hub))
 }
 
-// Verify returns the mark among annotations if the object self of a target is owned by o, which means that it went down.
-// Otherwise the error is, or wraps, [ErrUnmarked], [ErrForeign], [ErrCopied], [ErrUnverified], [ErrUnsealed] or
-// [ErrUnknownVersion], or tells why the mark cannot be read.
-// The label is not looked at: somebody may have removed it, and then the mark alone says that it must be restored.
+// Verify returns the mark of a target object that the owner downsynced. Otherwise the error is, or wraps, [ErrUnmarked],
+// [ErrForeign], [ErrCopied], [ErrUnverified], [ErrUnsealed] or [ErrUnknownVersion], or says why the mark cannot be parsed. It
+// ignores the label: if somebody removed it, the mark alone tells the hub to restore it.
 func (o Owner) Verify(annotations map[string]string, self Self) (Mark, error) {
 	return o.verify(annotations, self, DirectionDown)
 }
 
-// VerifyUp is [Owner.Verify] for the object self of a mailbox, which is owned by o if it came up.
+// VerifyUp does the same for a mailbox object that the owner upsynced.
 func (o Owner) VerifyUp(annotations map[string]string, self Self) (Mark, error) {
 	return o.verify(annotations, self, DirectionUp)
 }
 
-// MarkKeys returns the keys of the labels and annotations to take off an object of o's that is let go.
+// MarkKeys returns the keys of the labels and annotations to remove from an object that the owner releases.
 func (o Owner) MarkKeys(labels, annotations map[string]string) (labelKeys, annotationKeys []string) {
 	if labels[OwnerLabel] == o.LabelValue() {
 		labelKeys = []string{OwnerLabel}
@@ -109,7 +108,7 @@ func (o Owner) verify(annotations map[string]string, self Self, direction Direct
 	return o.VerifyMark(text, self, direction)
 }
 
-// VerifyMark is [Owner.Verify], or [Owner.VerifyUp], for a mark that was taken from the annotations already.
+// VerifyMark does the same as [Owner.Verify] or [Owner.VerifyUp] for the value of the annotation.
 func (o Owner) VerifyMark(text string, self Self, direction Direction) (Mark, error) {
 	mark, err := ParseMark(text)
 	if err == nil {
@@ -126,7 +125,7 @@ func (o Owner) VerifyMark(text string, self Self, direction Direction) (Mark, er
 	return mark, nil
 }
 
-// checkClaim returns why a mark does not even claim that the object self is owned by o.
+// checkClaim returns why a mark does not even claim that the owner owns the object.
 func (o Owner) checkClaim(mark Mark, self Self, direction Direction) error {
 	switch {
 	case mark.Self != self, mark.Direction != direction && mark.Hub == o.Hub && mark.SyncTarget == o.SyncTarget:
@@ -137,7 +136,7 @@ func (o Owner) checkClaim(mark Mark, self Self, direction Direction) error {
 	return nil
 }
 
-// unknownVersionError tells a mark of the version before this one, which can be taken over, from those of later ones.
+// unknownVersionError distinguishes the previous version, which the hub can take over, from later ones.
 func (o Owner) unknownVersionError(text string, self Self, direction Direction, unknown error) error {
 	mark, err := parseMarkJSON(text, unsealedVersion)
 	if err != nil {
@@ -149,21 +148,21 @@ func (o Owner) unknownVersionError(text string, self Self, direction Direction, 
 	return ErrUnsealed
 }
 
-// VerifyUnsealed returns the mark of the object self if it is one of version 1 that claims to be o's, and that was written when
-// the object was what has the hash: nobody without the hub's key knows that hash, and it is that of no other object.
+// VerifyUnsealed returns the mark of an object if it has version 1, names the owner, and has the hash. Nobody can guess that
+// hash without the hub's key, and no other object has it.
 func (o Owner) VerifyUnsealed(text string, self Self, direction Direction, hash string) (Mark, bool) {
 	mark, err := parseMarkJSON(text, unsealedVersion)
 	return mark, err == nil && o.checkClaim(mark, self, direction) == nil && mark.Hash == hash && hash != ""
 }
 
-// IsAdoptable tells whether an object may be taken over that is not an owner's for the reason given: nobody says that it is a
-// hub's, or nobody who is to be believed.
+// IsAdoptable reports whether an object with this verification error may be adopted: no mark claims credibly that a hub owns
+// it.
 func IsAdoptable(reason error) bool {
 	return errors.Is(reason, ErrUnmarked) || errors.Is(reason, ErrCopied) || errors.Is(reason, ErrUnsealed)
 }
 
-// MayUpsync tells whether the mark that the object self of a target bears lets it come up for o. What somebody says that a hub
-// brought there does not, whether that is true or not; but a controller may have copied the mark of an object of o's.
+// MayUpsync reports whether the mark of a target object allows its upsync for the owner. A mark that claims a downsync forbids
+// it, whether or not it is true. But a controller may have copied the mark from one of the owner's objects.
 func (o Owner) MayUpsync(text string, self Self) bool {
 	mark, err := ParseMark(text)
 	if err != nil {
@@ -175,7 +174,7 @@ func (o Owner) MayUpsync(text string, self Self) bool {
 
 var lowerBase32 = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// shortHash has 120 bits: too many for two SyncTargets ever to meet, few enough to read.
+// shortHash has 120 bits: enough that no two SyncTargets ever collide, and short enough to read.
 func shortHash(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return lowerBase32.EncodeToString(sum[:15])

@@ -24,9 +24,9 @@ import (
 
 var versionField = fmt.Sprintf(`"v":%d`, MarkVersion)
 
-// parseCanonicalMark reads a mark that stands as [Owner.Seal] or [Mark.String] writes it. The mark of an object that changes is read by the index, the
-// router, each decision and each report, and to read it as any JSON takes longer than all else about an object in sync. ok is
-// false for whatever stands otherwise.
+// parseCanonicalMark parses a mark in the exact form that [Owner.Seal] and [Mark.String] write. The index, the handlers, each
+// decision and each report parse the marks of changed objects. General JSON parsing would take longer than everything else
+// about an object in sync. ok is false for any other form.
 func parseCanonicalMark(annotation string) (mark Mark, ok bool) {
 	mark.Version = MarkVersion
 	in := markReader{rest: annotation}
@@ -46,7 +46,7 @@ func parseCanonicalMark(annotation string) (mark Mark, ok bool) {
 	return mark, ok && readSealAndEnd(&in)
 }
 
-// readSealAndEnd reads the seal, which is verified as it stands, and the end.
+// readSealAndEnd reads the seal, which is verified later, and the end.
 func readSealAndEnd(in *markReader) bool {
 	var seal string
 	return readOptionalField(in, `"seal":"`, &seal) && in.readObjectEnd() && in.rest == ""
@@ -71,10 +71,10 @@ func readSelf(in *markReader, self *Self) bool {
 		in.readObjectEnd()
 }
 
-// markReader goes through JSON without blanks.
+// markReader reads JSON without blanks.
 type markReader struct {
 	rest string
-	// hasField is true once the object that is read has a field.
+	// hasField is true once the object has a field.
 	hasField bool
 }
 
@@ -85,7 +85,7 @@ func (r *markReader) readObjectStart(beginning string) bool {
 	return found
 }
 
-// readKey reads the beginning of a field.
+// readKey reads the key of a field.
 func (r *markReader) readKey(beginning string) bool {
 	rest, separated := r.rest, true
 	if r.hasField {
@@ -106,17 +106,17 @@ func (r *markReader) readObjectEnd() (found bool) {
 	return found
 }
 
-// readField reads a field of text.
+// readField reads a string field.
 func readField[T ~string](r *markReader, beginning string, into *T) bool {
 	return r.readKey(beginning) && readString(r, into)
 }
 
-// readOptionalField reads a field of text that is left out if it is empty.
+// readOptionalField reads a string field that is omitted if empty.
 func readOptionalField[T ~string](r *markReader, beginning string, into *T) bool {
 	return !r.readKey(beginning) || readString(r, into)
 }
 
-// readString reads a text up to the quote at its end.
+// readString reads a string up to its closing quote.
 func readString[T ~string](r *markReader, into *T) bool {
 	length, plain := stringLength(r.rest)
 	if length == len(r.rest) {
@@ -134,7 +134,7 @@ func readString[T ~string](r *markReader, into *T) bool {
 	return err == nil
 }
 
-// stringLength returns how long a text is up to the quote at its end, and whether it is what it looks like.
+// stringLength returns the length of a string up to its closing quote, and whether it has no escapes.
 func stringLength(text string) (length int, plain bool) {
 	plain = true
 	for i := 0; i < len(text); i++ {

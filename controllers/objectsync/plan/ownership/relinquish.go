@@ -25,7 +25,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/fieldpath"
 )
 
-// OwnsAny tells whether fieldsV1, our managedFields entry, holds any of the paths. One that cannot be read holds none.
+// OwnsAny reports whether fieldsV1, the hub's managedFields entry, owns any of the paths. An entry that cannot be parsed owns
+// none.
 func OwnsAny(fieldsV1 []byte, paths []fieldpath.Path) bool {
 	held := &smdpath.Set{}
 	if len(fieldsV1) == 0 || held.FromJSON(bytes.NewReader(fieldsV1)) != nil {
@@ -39,9 +40,8 @@ func OwnsAny(fieldsV1 []byte, paths []fieldpath.Path) bool {
 	return false
 }
 
-// RelinquishFields returns the managedFields of an object without the paths in what the manager applies. It returns false, and the
-// entries as they are, if there is nothing to give up. The fields keep their values: with nobody, or with whoever else owns
-// them.
+// RelinquishFields returns the managedFields without those paths in the manager's applied fields. It returns false and the
+// unchanged entries if there are none. The fields keep their values, owned by nobody or by their other owners.
 func RelinquishFields(entries []metav1.ManagedFieldsEntry, manager string, paths []fieldpath.Path) ([]metav1.ManagedFieldsEntry, bool) {
 	var kept []metav1.ManagedFieldsEntry
 	changed := false

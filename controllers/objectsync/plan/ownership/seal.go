@@ -25,26 +25,26 @@ import (
 )
 
 const (
-	// sealBytes is how much of an HMAC a seal holds: 144 bits.
+	// sealBytes is the length of a seal: 144 bits of an HMAC.
 	sealBytes = 18
 	// sealLength is the length of a seal as text.
 	sealLength = sealBytes / 3 * 4
-	// maxMACs is how many keyed hashes are kept for reuse: more than verify at a time.
+	// maxMACs bounds the MACs that are kept for reuse; fewer are verified at a time.
 	maxMACs = 64
 
 	sealPrefix, sealSuffix = `,"seal":"`, `"}`
 )
 
-// Sealer seals marks with the hub's key, and verifies seals. It may be used by many at once. A nil Sealer verifies nothing, and
-// what it seals nobody verifies.
+// Sealer seals marks with the hub's key, and verifies seals. It is safe for concurrent use. A nil Sealer verifies nothing, and
+// nobody verifies its seals.
 type Sealer struct {
 	key []byte
-	// macs are reused, since a mark is verified each time that it is read.
+	// macs are reused, because a mark is verified each time that it is read.
 	macs               chan *mac
 	insecureSkipVerify bool
 }
 
-// mac is a keyed hash with what it needs to make a seal without allocating.
+// mac is a MAC with the buffers to make a seal without allocations.
 type mac struct {
 	hash.Hash
 	text []byte
@@ -52,19 +52,19 @@ type mac struct {
 	seal [sealLength]byte
 }
 
-// InsecureSealer is the Sealer of those who have no key, such as kubectl's plugin: it takes every mark for what it claims. It must
-// never decide about a write.
+// InsecureSealer is for programs without the key, such as the kubectl plugin: it accepts every mark. It must never decide
+// about a write.
 var InsecureSealer = &Sealer{insecureSkipVerify: true}
 
-// NewSealer returns a Sealer for the key, which must be the same for all replicas of a hub. Its seals have nothing in common
-// with the hashes that a [Hasher] makes with the same key.
+// NewSealer returns a Sealer for the key, which must be the same for all replicas of a hub. The key is derived, so seals have
+// nothing in common with the hashes of a [Hasher].
 func NewSealer(key []byte) *Sealer {
 	derived := hmac.New(sha256.New, key)
 	_, _ = derived.Write([]byte("synchub.dev/mark/seal"))
 	return &Sealer{key: derived.Sum(nil), macs: make(chan *mac, maxMACs)}
 }
 
-// getMAC returns a keyed hash for one use, and give takes it back.
+// getMAC returns a MAC for one use.
 func (s *Sealer) getMAC() *mac {
 	select {
 	case m := <-s.macs:
@@ -81,8 +81,8 @@ func (s *Sealer) putMAC(m *mac) {
 	}
 }
 
-// Seal returns the mark as the value of [MarkAnnotation]: what it says, and a seal over the whole of that. Only with the hub's
-// key can it be made, for another object as little as with another word. Equal marks give equal texts.
+// Seal returns the value of [MarkAnnotation]: the mark with a seal over all of it. Without the hub's key nobody can seal
+// another mark, or the same mark for another object. Equal marks give equal values.
 func (o Owner) Seal(mark Mark) string {
 	body := mark.encode()
 	body = body[:len(body)-1]
@@ -95,23 +95,23 @@ func (o Owner) Seal(mark Mark) string {
 	return text.String()
 }
 
-// EnsuredValue returns the value of [EnsuredAnnotation] on the object self, of a target or a mailbox.
+// EnsuredValue returns the value of [EnsuredAnnotation] for an object.
 func (o Owner) EnsuredValue(self Self) string {
 	return o.LabelValue() + "." + o.Sealer.sealOf(o.ensuredText(self))
 }
 
-// HasEnsured tells whether o made the object self, by the value of [EnsuredAnnotation].
+// HasEnsured reports whether the owner created the object, according to the value of [EnsuredAnnotation].
 func (o Owner) HasEnsured(value string, self Self) bool {
 	label, seal, _ := strings.Cut(value, ".")
 	return label == o.LabelValue() && o.Sealer.verify(seal, o.ensuredText(self))
 }
 
-// ensuredText is no beginning of any mark, and none of it can hold a slash.
+// ensuredText is no prefix of any mark, and none of its parts can contain a slash.
 func (o Owner) ensuredText(self Self) string {
 	return strings.Join([]string{"ensured", o.LabelValue(), self.Group, self.Kind, self.Namespace, self.Name}, "/")
 }
 
-// verifyMark tells whether the text of a mark bears the seal over what it says.
+// verifyMark reports whether the value of a mark has the seal over its content.
 func (s *Sealer) verifyMark(text string) bool {
 	if s != nil && s.insecureSkipVerify {
 		return true
@@ -122,7 +122,7 @@ func (s *Sealer) verifyMark(text string) bool {
 	return said > 0 && text[end:] == sealSuffix && text[said:start] == sealPrefix && s.verify(text[start:end], text[:said])
 }
 
-// verify tells whether the Sealer made the seal for the text.
+// verify reports whether the Sealer made the seal for the text.
 func (s *Sealer) verify(seal, text string) bool {
 	if s == nil || s.insecureSkipVerify {
 		return s != nil
@@ -134,14 +134,14 @@ func (s *Sealer) verify(seal, text string) bool {
 	return hmac.Equal([]byte(seal), m.seal[:])
 }
 
-// sealOf returns the seal for a text, which is empty without a key.
+// sealOf returns the seal for a text; empty without a key.
 func (s *Sealer) sealOf(text string) string {
 	var seal strings.Builder
 	s.appendSeal(&seal, []byte(text))
 	return seal.String()
 }
 
-// appendSeal writes the seal for a text, or nothing without a key.
+// appendSeal writes the seal for a text; nothing without a key.
 func (s *Sealer) appendSeal(to *strings.Builder, text []byte) {
 	if s == nil || s.insecureSkipVerify {
 		return

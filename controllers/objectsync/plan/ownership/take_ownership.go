@@ -57,7 +57,7 @@ func TakeOwnership(entries []metav1.ManagedFieldsEntry, manager string) ([]metav
 	return kept, true
 }
 
-// removeApplied returns the entry without the applied fields, nil if nothing is left of it, and whether there were any.
+// removeApplied returns the entry without the applied fields, nil if nothing is left, and whether it had any.
 func removeApplied(entry metav1.ManagedFieldsEntry, applied, ancestors *fieldpath.Set) (*metav1.ManagedFieldsEntry, bool) {
 	if entry.Operation != metav1.ManagedFieldsOperationUpdate || entry.Subresource != "" {
 		return &entry, false
@@ -67,8 +67,8 @@ func removeApplied(entry metav1.ManagedFieldsEntry, applied, ancestors *fieldpat
 		return &entry, false
 	}
 	rest := fields.RecursiveDifference(applied)
-	// An update owns each map that it wrote besides what is in it, an apply does not. A map of which nothing else is
-	// left would stay behind empty, and to an API server an empty emptyDir is not the absence of one.
+	// An update owns each map that it wrote beside the content, an apply does not. A map whose content is taken would stay
+	// behind empty, and to an API server an empty emptyDir differs from an absent one.
 	for hollow := rest.Leaves().Intersection(ancestors); !hollow.Empty(); hollow = rest.Leaves().Intersection(ancestors) {
 		rest = rest.Difference(hollow)
 	}
@@ -97,7 +97,7 @@ func fieldSetOf(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, bool) {
 	return fields, true
 }
 
-// ancestors returns the paths above those of the set.
+// ancestors returns the parents of all paths of the set.
 func ancestors(set *fieldpath.Set) *fieldpath.Set {
 	above := &fieldpath.Set{}
 	for path := range set.All() {

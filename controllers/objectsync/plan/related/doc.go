@@ -22,7 +22,7 @@ limitations under the License.
 // [Registry] collects what all primaries of one SyncTarget want, from every PublishedResource that relates to something
 // (a contributor), and answers for any object whether it is related, and by which relation. What several primaries or
 // several contributors want is wanted until the last lets go. Because a wrong "not related" would delete a copy, absence
-// means something only when every contributor has spoken for all of its primaries and none of these failed:
+// means something only when every contributor has been processed for all of its primaries and none of these failed:
 // see [Register.IsUnrelated]. Answers are found by name, owner or label, so they do not cost more with more primaries.
 //
 // The package is pure: it does no I/O and knows no client.

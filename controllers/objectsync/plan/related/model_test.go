@@ -37,7 +37,7 @@ type model struct {
 // modelPublishedResource is what is known of a contributor.
 type modelPublishedResource struct {
 	relations []*related.Relation
-	// keys are what it has spoken of since it was complete.
+	// keys are its primaries with claims since its initial sync.
 	keys     []bucketKey
 	epoch    int
 	complete bool

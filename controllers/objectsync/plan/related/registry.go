@@ -156,7 +156,7 @@ func (g *Registry) RemovePrimary(name string, primary types.NamespacedName) {
 	})
 }
 
-// CompleteInitialSync says that every primary there is has spoken since Begin, about each relation: what was not said again is dropped.
+// CompleteInitialSync notes that every primary has published all its claims since Begin. Claims that were not renewed are dropped.
 func (g *Registry) CompleteInitialSync(name string) {
 	g.update(func(tx *transaction) {
 		resource := g.publishedResources[name]

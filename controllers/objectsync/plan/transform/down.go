@@ -29,21 +29,21 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
 
-// Down turns mailbox objects of one resource into the objects of one target.
+// Down transforms mailbox objects of one resource into objects of one target.
 type Down struct {
-	// Owner marks what is made.
+	// Owner marks the objects.
 	Owner ownership.Owner
-	// Mailbox is the name of the logical cluster that the sources live in, SyncTarget that of the target's SyncTarget.
+	// Mailbox is the logical cluster of the sources, SyncTarget the name of the target's SyncTarget.
 	Mailbox, SyncTarget string
 	// Resource is the resource of the sources.
 	Resource schema.GroupResource
 	// Namespaced is false if the sources are cluster-scoped.
 	Namespaced bool
-	// Hasher makes the hash in the mark.
+	// Hasher computes the hash in the mark.
 	Hasher ownership.Hasher
 }
 
-// Name returns what source is called on the target. The error is a [*InvalidObjectError] if that is not a legal name.
+// Name returns the name and kind of the object on the target. The error is a [*InvalidObjectError] if the name is not legal.
 func (d Down) Name(source *unstructured.Unstructured, wish SyncSpec) (conversion.Name, error) {
 	name := conversionName(source)
 	switch {
@@ -68,7 +68,7 @@ func (d Down) Name(source *unstructured.Unstructured, wish SyncSpec) (conversion
 	return name, nil
 }
 
-// withName returns the object under another name of its namespace, for templates to read.
+// withName returns the object under another name of its namespace, for templates.
 func withName(object *unstructured.Unstructured, name conversion.Name) *unstructured.Unstructured {
 	metadata, _ := object.Object["metadata"].(map[string]any)
 	metadata = maps.Clone(metadata)
@@ -80,8 +80,8 @@ func withName(object *unstructured.Unstructured, name conversion.Name) *unstruct
 	return renamed
 }
 
-// Desired returns the object that the target must hold for source. The error is a [*TooLargeError], a [*InvalidObjectError] or a
-// [*mutation.Error] if the object cannot travel as it is.
+// Desired returns the object that the target must have. The error is a [*TooLargeError], a [*InvalidObjectError] or a
+// [*mutation.Error] if the object cannot be synced.
 func (d Down) Desired(source *unstructured.Unstructured, wish SyncSpec) (*Desired, error) {
 	if source.GetAnnotations()[ownership.OverwriteAnnotation] == "false" {
 		wish.Policy = ownership.PolicyCreateOnly
@@ -97,7 +97,7 @@ func (d Down) Desired(source *unstructured.Unstructured, wish SyncSpec) (*Desire
 	if err := wish.mutate(content); err != nil {
 		return nil, err
 	}
-	// What kind it is there may follow from the target's discovery. As another one it would keep the mailbox's token.
+	// The kind may follow from the target's discovery. Under another kind the object would leak the mailbox's token.
 	if isTokenSecret(source.Object) && !isTokenSecret(content) {
 		return nil, &InvalidObjectError{
 			Reason: ReasonInvalid, Field: "type",
@@ -130,9 +130,10 @@ func (d Down) Desired(source *unstructured.Unstructured, wish SyncSpec) (*Desire
 	return desired, nil
 }
 
-// DesiredForMark returns the same for an object that the target has, with this mark. It may have been made when other fields
-// were ignored. As long as its source does not change it is left as it is: neither beginning nor ceasing to ignore a field
-// changes a value. Then unchanged must be true of what was desired before; it is asked only where that makes a difference.
+// DesiredForMark does the same for an object that the target already has with this mark. The mark may be from a time when
+// other fields were ignored. As long as the source does not change, the object is left as it is: a change of the list of
+// ignored fields changes no value. Then unchanged must be true of the object that was desired before; it is called only where
+// that makes a difference.
 func (d Down) DesiredForMark(source *unstructured.Unstructured, wish SyncSpec, mark ownership.Mark, unchanged func(before *Desired) bool) (*Desired, error) {
 	desired, err := d.Desired(source, wish)
 	if err != nil {
@@ -153,8 +154,8 @@ func (d Down) DesiredForMark(source *unstructured.Unstructured, wish SyncSpec, m
 	return desired, nil
 }
 
-// desiredAsBefore returns what is desired of an object that was made when other fields were ignored; asBefore is false if that is
-// what is desired now.
+// desiredAsBefore returns the desired object of a copy that was written when other fields were ignored. asBefore is false if
+// the present list applies.
 func (d Down) desiredAsBefore(source *unstructured.Unstructured, wish SyncSpec, mark ownership.Mark, desired *Desired, unchanged func(*Desired) bool) (_ *Desired, asBefore bool, _ error) {
 	former, ok := IgnoredAtMark(mark)
 	if !ok {

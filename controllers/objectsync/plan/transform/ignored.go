@@ -25,15 +25,14 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
 
-// IgnoredField is a field that is left to the target.
+// IgnoredField is a field that the hub leaves to the target.
 type IgnoredField struct {
 	Path fieldpath.Path
-	// OnCreate is true if the field is set when the object is created.
+	// OnCreate is true if the hub sets the field when it creates the object.
 	OnCreate bool
 }
 
-// removeIgnored removes what is ignored from the content, and returns the content as it is to be created, nil if that is the
-// same.
+// removeIgnored removes the ignored fields from the content. It returns the content for a create, nil if that is the same.
 func removeIgnored(content map[string]any, ignored []IgnoredField) (first map[string]any) {
 	if len(ignored) == 0 {
 		return nil
@@ -54,7 +53,7 @@ func removeIgnored(content map[string]any, ignored []IgnoredField) (first map[st
 	return whole
 }
 
-// formatIgnored returns the fields as a mark names them.
+// formatIgnored returns the fields in the form of a mark.
 func formatIgnored(ignored []IgnoredField) string {
 	paths := make([]string, 0, len(ignored))
 	for _, field := range ignored {
@@ -63,11 +62,10 @@ func formatIgnored(ignored []IgnoredField) string {
 	return strings.Join(paths, ignoredSeparator)
 }
 
-// ignoredSeparator stands between paths. One with a line break in it is not understood again, which costs a write.
+// ignoredSeparator separates paths. A path with a line break is not understood again, which costs one write.
 const ignoredSeparator = "\n"
 
-// IgnoredAtMark returns the fields that were ignored when an object with the mark was made; ok is false if the mark
-// cannot be understood.
+// IgnoredAtMark returns the fields that were ignored when the mark was written; ok is false if the mark cannot be parsed.
 func IgnoredAtMark(mark ownership.Mark) (ignored []IgnoredField, ok bool) {
 	if mark.Ignored == "" {
 		return nil, true
@@ -82,7 +80,7 @@ func IgnoredAtMark(mark ownership.Mark) (ignored []IgnoredField, ok bool) {
 	return ignored, true
 }
 
-// UnionIgnored returns the fields of both lists, those of the first as they are there.
+// UnionIgnored returns the fields of both lists; the first wins.
 func UnionIgnored(first, second []IgnoredField) []IgnoredField {
 	all := append([]IgnoredField(nil), first...)
 	known := map[string]bool{}

@@ -33,11 +33,11 @@ const (
 	crdKind  = "CustomResourceDefinition"
 )
 
-// registryAnnotations bind a pull secret to a ServiceAccount of the OpenShift cluster that made it, before and since
+// registryAnnotations bind a pull secret to a ServiceAccount of the OpenShift cluster that created it, before and since
 // version 4.16.
 var registryAnnotations = []string{"openshift.io/token-secret.name", "openshift.io/internal-registry-auth-token.service-account"}
 
-// rename gives the content another name. A CustomResourceDefinition says its name in its spec, too.
+// rename gives the content another name. A CustomResourceDefinition has its name in its spec, too.
 func rename(content map[string]any, name conversion.Name) error {
 	object := &unstructured.Unstructured{Object: content}
 	before := object.GetName()
@@ -63,11 +63,11 @@ func rename(content map[string]any, name conversion.Name) error {
 	return nil
 }
 
-// adaptForOtherCluster does what an object of its kind needs to be of use on another cluster than the one it comes from.
+// adaptForOtherCluster makes an object useful on another cluster than its own.
 func adaptForOtherCluster(content map[string]any) error {
 	switch kindOf(content) {
 	case schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}:
-		// Finalization of a namespace is each side's own affair.
+		// Each side finalizes its own namespaces.
 		delete(content, "spec")
 	case schema.GroupVersionKind{Version: "v1", Kind: "Secret"}:
 		foldStringData(content)
@@ -85,7 +85,7 @@ func isTokenSecret(content map[string]any) bool {
 		content["type"] == string(corev1.SecretTypeServiceAccountToken)
 }
 
-// adaptSecret leaves to the target what only its own controllers can fill in.
+// adaptSecret leaves fields to the target that only its own controllers can fill in.
 func adaptSecret(content map[string]any) error {
 	metadata, _ := content["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
@@ -96,7 +96,7 @@ func adaptSecret(content map[string]any) error {
 		}
 		delete(annotations, corev1.ServiceAccountUIDKey)
 		delete(content, "data")
-		// The target's token could not be filled in.
+		// The target could not fill in its token.
 		delete(content, "immutable")
 	case string(corev1.SecretTypeDockercfg), string(corev1.SecretTypeDockerConfigJson):
 		for _, key := range registryAnnotations {
@@ -112,8 +112,7 @@ func annotationError(key, message string) error {
 	return &InvalidObjectError{Reason: ReasonInvalid, Field: "metadata.annotations[" + key + "]", Message: message}
 }
 
-// foldStringData does what the API server does on a write, so that the write-only field is never applied and then
-// missed.
+// foldStringData does what the API server does on a write. Otherwise the write-only field would be applied, and then missing.
 func foldStringData(content map[string]any) {
 	stringData, ok := content["stringData"].(map[string]any)
 	delete(content, "stringData")

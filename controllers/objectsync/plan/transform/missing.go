@@ -85,7 +85,7 @@ func reportMissing(desired, actual any, path fieldpath.Path, report func(fieldpa
 	}
 }
 
-// isEmptyValue tells whether an API server may drop a value: an empty list, a map of nothing but such values, or null.
+// isEmptyValue reports whether an API server may drop a value: an empty list, a map of only such values, or null.
 func isEmptyValue(desired any) bool {
 	switch typed := desired.(type) {
 	case nil:

@@ -23,26 +23,26 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// Pruner knows which fields the schema of a mailbox's API keeps; kcp drops all others. What it drops must not be compared with
-// what it holds: it would be missing for ever. It is immutable and shared. Nil keeps everything.
+// Pruner drops the fields that the schema of a mailbox's API does not have, as kcp does. They must not be compared with the
+// mailbox object: they would be missing for ever. It is immutable and shared. A nil Pruner drops nothing.
 type Pruner struct {
-	// preserveUnknown is true if fields are kept that are not named, resource if the fields of every resource are.
+	// preserveUnknown keeps unknown fields; embeddedResource keeps the fields that every resource has.
 	preserveUnknown, embeddedResource bool
 	properties                        map[string]*Pruner
-	// items are those of a list, values those of fields without a name. What is nil keeps no field.
+	// items is for items of a list, additionalProperties for fields that the schema does not name. Nil keeps no field.
 	items, additionalProperties *Pruner
-	// allowsAdditional is true if there may be fields without a name.
+	// allowsAdditional is true if the schema allows fields that it does not name.
 	allowsAdditional bool
 }
 
-// NewPruner returns what the schema of whole objects keeps.
+// NewPruner returns a Pruner for the schema of whole objects.
 func NewPruner(schema *apiextensionsv1.JSONSchemaProps) *Pruner {
 	root := newSchemaPruner(schema, false)
 	root.embeddedResource = true
 	return root
 }
 
-// newSchemaPruner returns what a schema keeps. The items of a free list are free.
+// newSchemaPruner returns a Pruner for a schema. The items of a free list are free.
 func newSchemaPruner(schema *apiextensionsv1.JSONSchemaProps, free bool) *Pruner {
 	kept := &Pruner{
 		preserveUnknown:  free || schema.XPreserveUnknownFields != nil && *schema.XPreserveUnknownFields,
@@ -66,8 +66,8 @@ func newSchemaPruner(schema *apiextensionsv1.JSONSchemaProps, free bool) *Pruner
 	return kept
 }
 
-// Prune returns what is kept of a whole object, and the paths of what is not, each once and sorted, with [] for the items of a
-// list. The object is not changed; what is returned shares with it what is kept whole.
+// Prune returns the object without the dropped fields, and their paths, each once and sorted, with [] for list items. It does
+// not change the object; the result shares unchanged parts with it.
 func (k *Pruner) Prune(object map[string]any) (kept map[string]any, dropped []string) {
 	if k == nil || k.keepsAll(object) {
 		return object, nil
@@ -77,7 +77,7 @@ func (k *Pruner) Prune(object map[string]any) (kept map[string]any, dropped []st
 	return pruned.(map[string]any), slices.Sorted(maps.Keys(paths))
 }
 
-// PruneStatus is Prune for the status of an object.
+// PruneStatus does the same for a status.
 func (k *Pruner) PruneStatus(status map[string]any) (kept map[string]any, dropped []string) {
 	if k == nil || status == nil {
 		return status, nil
@@ -87,7 +87,7 @@ func (k *Pruner) PruneStatus(status map[string]any) (kept map[string]any, droppe
 	return kept, dropped
 }
 
-// field returns what is kept in a field; known is false if the field is dropped.
+// field returns the Pruner of a field; known is false if the field is dropped.
 func (k *Pruner) field(name string) (kept *Pruner, known bool) {
 	if k == nil {
 		return nil, false
@@ -105,7 +105,7 @@ func (k *Pruner) field(name string) (kept *Pruner, known bool) {
 	}
 }
 
-// preserveAll keeps all.
+// preserveAll drops nothing.
 var preserveAll = &Pruner{preserveUnknown: true}
 
 func isTypeOrMetadata(name string) bool {
@@ -123,7 +123,7 @@ func (k *Pruner) item() *Pruner {
 	}
 }
 
-// keepsAll tells whether nothing of a value is dropped. That is so of nearly all, and costs no memory.
+// keepsAll reports whether nothing of a value is dropped. That is so for nearly all values, and costs no memory.
 func (k *Pruner) keepsAll(value any) bool {
 	if k == preserveAll {
 		return true

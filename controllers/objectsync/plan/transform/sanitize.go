@@ -26,10 +26,10 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
 
-// revisionAnnotation is counted by the Deployment controller of each side for itself.
+// revisionAnnotation is counted by the Deployment controller of each side.
 const revisionAnnotation = "deployment.kubernetes.io/revision"
 
-// excludedLabels and staysAnnotations never travel, besides what belongs to kcp or to hubs.
+// excludedLabels and staysAnnotations never travel, beside those of kcp and of hubs.
 var (
 	excludedLabels = map[string]bool{
 		corev1.LabelMetadataName:        true, // the API server sets it on every namespace by itself
@@ -44,8 +44,8 @@ var (
 	}
 )
 
-// sanitize returns a copy of source that holds only what may travel. travels says which annotations may, of those that
-// are not held back anyway.
+// sanitize returns a copy of the source without everything that belongs to its side. travels selects among the other
+// annotations.
 func sanitize(source *unstructured.Unstructured, travels func(annotation string) bool) map[string]any {
 	content := make(map[string]any, len(source.Object))
 	for field, value := range source.Object {
@@ -83,12 +83,11 @@ func shouldDownsyncAnnotation(annotation string) bool {
 	return shouldUpsyncAnnotation(annotation) && annotation != revisionAnnotation
 }
 
-// BelongsToKCP is true for kcp.io and its subdomains, among them the labels of accepted claims
-// (claimed.internal.apis.kcp.io).
+// BelongsToKCP is true for kcp.io and its subdomains, such as the labels of accepted claims (claimed.internal.apis.kcp.io).
 func BelongsToKCP(key string) bool { return hasDomain(key, "kcp.io") }
 
-// belongsToHubs is true for what a hub knows its objects by, such as its marks, the bindings of spec.mailboxAccess or the
-// Secrets that a SyncTarget may use. A target may be a workspace that has such: nobody says it there by way of the hub.
+// belongsToHubs is true for the keys by which hubs know their objects: marks, the bindings of spec.mailboxAccess, the Secrets
+// of SyncTargets. A target may be a workspace that has such objects, and nobody may write them there through the hub.
 func belongsToHubs(key string) bool { return hasDomain(key, synchubv1alpha1.GroupName) }
 
 func hasDomain(key, domain string) bool {
@@ -110,7 +109,7 @@ func filterEntries(source *unstructured.Unstructured, field string, travels func
 	return kept
 }
 
-// withoutNulls returns a copy of value without the nulls in it: an apply with a null claims a field and sets nothing.
+// withoutNulls returns a copy of value without nulls: an apply with a null owns a field and sets nothing.
 func withoutNulls(value any) any {
 	switch typed := value.(type) {
 	case map[string]any:

@@ -18,16 +18,16 @@ package transform
 
 import "math"
 
-// Generations tell how far the two objects are whose status is returned.
+// Generations are the generations of the two objects between which a status is returned.
 type Generations struct {
-	// Source and Target are the metadata.generation of the mailbox's and the target's object.
+	// Source and Target are the metadata.generation of the mailbox object and of the target object.
 	Source, Target int64
-	// Applied is true if the target's object holds what generation Source of the mailbox's says.
+	// Applied is true if the target object has the content of generation Source.
 	Applied bool
 }
 
-// StatusWithoutNulls returns a copy of a status without the fields that are null: a merge patch with one would remove it, and so
-// it would differ for ever. No status is like an empty one.
+// StatusWithoutNulls returns a copy of a status without null fields: a merge patch with a null removes the field, so it would
+// differ for ever. A missing status equals an empty one.
 func StatusWithoutNulls(status any) map[string]any {
 	fields, _ := status.(map[string]any)
 	return (*Generations)(nil).translateStatus(fields)
@@ -89,11 +89,11 @@ func (g *Generations) translateFields(fields map[string]any) {
 	}
 }
 
-// translateGeneration keeps the distance, so that a status that says nothing new is not written.
+// translateGeneration keeps the distance, so that a status without news is not written.
 func (g *Generations) translateGeneration(observed int64) int64 {
 	result := max(g.Source, 0) - max(0, max(g.Target, 0)-max(observed, 0))
 	if !g.Applied {
-		// All that the target can have observed is an earlier generation.
+		// The target can only have observed an earlier generation.
 		result--
 	}
 	return max(result, 0)
@@ -105,7 +105,7 @@ func integer(value any) (int64, bool) {
 	case int64:
 		return number, true
 	case float64:
-		// The bounds are those at which the conversion is exact.
+		// Within these bounds the conversion is exact.
 		if number != math.Trunc(number) || math.Abs(number) >= 1<<63 {
 			return 0, false
 		}

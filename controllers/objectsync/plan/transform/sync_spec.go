@@ -31,32 +31,30 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
 
-// SyncSpec says what one object is to be on the other side. The zero Wish changes nothing.
+// SyncSpec says how one object changes on its way. The zero value changes nothing.
 type SyncSpec struct {
 	Policy ownership.Policy
-	// Conversion is that of a config. It stands in for Kind; Naming is applied to what it calls the object.
+	// Conversion is that of a config, and overrides Kind. Naming applies to its result.
 	Conversion *conversion.Conversion
-	// Kind is the kind on the other side; zero leaves it as it is.
+	// Kind is the kind on the other side; zero for the same kind.
 	Kind schema.GroupVersionKind
-	// Version is the one in which the other side is written, whatever else knows of versions; empty leaves that to Kind and
-	// Conversion.
+	// Version overrides the version of Kind and Conversion; empty for theirs.
 	Version string
-	// Namespace is the namespace on the other side, where the object has one and Naming does not say it; empty means the
-	// same.
+	// Namespace is the namespace on the other side, unless Naming sets it; empty for the same namespace.
 	Namespace string
-	// Naming gives the object another name, by templates over what Variables holds beside the object itself.
+	// Naming renames the object, by templates over the object and Variables.
 	Naming    *naming.Namer
 	Variables map[string]any
-	// Mutation changes the object. Other is what it knows as the object on the other side; nil if there is none.
+	// Mutation changes the object. Other is the object on the other side that it may read; nil if there is none.
 	Mutation *mutation.Program
 	Other    map[string]any
-	// IgnoredFields are fields that are left to the other side.
+	// IgnoredFields are left to the other side.
 	IgnoredFields []IgnoredField
-	// Relation names what made the object travel, if that is not its own resource (see [ownership.Mark]).
+	// Relation names the relation by which the object travels, if it is related (see [ownership.Mark]).
 	Relation string
 }
 
-// applyNaming returns what the naming calls an object that is called unchanged otherwise.
+// applyNaming returns the name that Naming gives the object.
 func (w SyncSpec) applyNaming(object *unstructured.Unstructured, mailbox, syncTarget string, unchanged types.NamespacedName, namespaced bool, kind schema.GroupKind) (types.NamespacedName, error) {
 	if w.Namespace != "" && unchanged.Namespace != "" {
 		unchanged.Namespace = w.Namespace
@@ -78,7 +76,7 @@ func (w SyncSpec) applyNaming(object *unstructured.Unstructured, mailbox, syncTa
 	}
 }
 
-// mutate changes the content. A null or a status that a step has set goes no further.
+// mutate changes the content. Nulls and a status that a step sets are dropped.
 func (w SyncSpec) mutate(content map[string]any) error {
 	if w.Mutation == nil {
 		return nil

@@ -29,29 +29,29 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
 
-// Up turns objects of one target into the mailbox objects of one resource.
+// Up transforms objects of one target into mailbox objects of one resource.
 type Up struct {
-	// Owner marks what is made.
+	// Owner marks the objects.
 	Owner ownership.Owner
-	// Mailbox is the name of the logical cluster that the objects are made for, SyncTarget that of the target's SyncTarget.
+	// Mailbox is the logical cluster that the objects are for, SyncTarget the name of the target's SyncTarget.
 	Mailbox, SyncTarget string
-	// Resource, Version and Kind are those that the objects have in the mailbox.
+	// Resource, Version and Kind are those of the mailbox.
 	Resource      schema.GroupResource
 	Version, Kind string
-	// Namespaced is false if they are cluster-scoped there.
+	// Namespaced is false if the mailbox objects are cluster-scoped.
 	Namespaced bool
-	// Pruner is what the mailbox's schema keeps, nil if it is not known.
+	// Pruner drops the fields that the mailbox's schema does not have; nil if the schema is unknown.
 	Pruner *Pruner
-	// Hasher makes the hash in the mark.
+	// Hasher computes the hash in the mark.
 	Hasher ownership.Hasher
 }
 
-// Name returns what an object of the target is called in the mailbox.
+// Name returns the name and kind of a target object in the mailbox.
 func (u Up) Name(target *unstructured.Unstructured, wish SyncSpec) (conversion.Name, error) {
 	kind := schema.GroupVersionKind{Group: u.Resource.Group, Version: u.Version, Kind: u.Kind}
 	name := conversionName(target)
 	if wish.Conversion != nil {
-		// It was chosen by a version of the API, and the object is the same in all.
+		// The conversion names a version of the API, and objects are the same in all versions.
 		name.GVK.Version = cmp.Or(wish.Conversion.Downstream.Version, name.GVK.Version)
 		converted, ok := wish.Conversion.Up(name)
 		if !ok || converted.GVK.GroupKind() != kind.GroupKind() {
@@ -59,7 +59,7 @@ func (u Up) Name(target *unstructured.Unstructured, wish SyncSpec) (conversion.N
 		}
 		name = converted
 	}
-	// Whatever the conversion knows of versions: the mailbox is written in one.
+	// The hub writes to the mailbox in one version, whatever the conversion says.
 	name.GVK = kind
 	if wish.Conversion != nil {
 		return name, nil
@@ -72,8 +72,8 @@ func (u Up) Name(target *unstructured.Unstructured, wish SyncSpec) (conversion.N
 	return name, nil
 }
 
-// Desired returns the object, without its status, that the mailbox must hold for one of the target's resource. The error is
-// a [*TooLargeError], a [*InvalidObjectError] or a [*mutation.Error] if the object cannot travel as it is.
+// Desired returns the object, without its status, that the mailbox must have. The error is a [*TooLargeError], a
+// [*InvalidObjectError] or a [*mutation.Error] if the object cannot be synced.
 func (u Up) Desired(target *unstructured.Unstructured, resource schema.GroupResource, wish SyncSpec) (*Desired, error) {
 	name, err := u.Name(target, wish)
 	if err != nil {
@@ -86,7 +86,7 @@ func (u Up) Desired(target *unstructured.Unstructured, resource schema.GroupReso
 	if err := wish.mutate(content); err != nil {
 		return nil, err
 	}
-	// Whatever it is there: kcp would fill in a token of the mailbox.
+	// Whatever kind it has on the target: kcp would fill in a token of the mailbox.
 	if isTokenSecret(target.Object) || isTokenSecret(content) {
 		return nil, &InvalidObjectError{
 			Reason: ReasonInvalid, Field: "type",
@@ -96,7 +96,7 @@ func (u Up) Desired(target *unstructured.Unstructured, resource schema.GroupReso
 	if err := adaptForOtherCluster(content); err != nil {
 		return nil, err
 	}
-	// What kcp would drop is neither written nor compared: it would be missing for ever.
+	// Fields that kcp would drop are neither written nor compared: they would be missing for ever.
 	content, dropped := u.Pruner.Prune(content)
 	desired, err := seal(content, ownership.Mark{
 		Direction: ownership.DirectionUp,
@@ -118,8 +118,8 @@ func (u Up) Desired(target *unstructured.Unstructured, resource schema.GroupReso
 	return desired, nil
 }
 
-// MutatedStatus returns the status, which may be nil, that an object of the target has on its way up, after the mutation. Like
-// what it is made of it must not be changed.
+// MutatedStatus returns the status of a target object, which may be nil, after the mutation for upsync. The caller must not
+// change it.
 func MutatedStatus(target, held *unstructured.Unstructured, program *mutation.Program) (any, error) {
 	if program == nil || target.Object["status"] == nil {
 		return target.Object["status"], nil
