@@ -14,11 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package discovery reads from a cluster what defines one of its APIs, as a CustomResourceDefinition: the definition
-// itself or, for a kind that is built in or served by an aggregated server, one that is made of the cluster's discovery
-// and its OpenAPI v3 document.
+// Package discovery reads the schema of an API from a cluster as a CustomResourceDefinition. That is the cluster's own
+// CRD or, for a built-in kind or one of an aggregated server, a CRD made from discovery and the OpenAPI v3 document.
 //
-// Nothing is taken from discovery alone: a kind that the cluster lists but does not describe is refused. A definition
-// that may not be read counts as none, since the OpenAPI document repeats its schema; only printer columns are lost, and
-// a note says so.
+// Discovery alone is not enough: a kind that the cluster lists but does not describe is refused. A CRD that the hub may
+// not read counts as absent, because the OpenAPI document has the same schema; only the printer columns are lost, and a
+// note says so.
 package discovery

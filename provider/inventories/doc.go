@@ -14,18 +14,17 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package inventories is the hub's view of the inventory workspaces: which there are, their SyncTargets, and which labelled
-// Secrets they have.
+// Package inventories caches the inventory workspaces, their SyncTargets, and the metadata of their labelled Secrets.
 //
-// multicluster-provider finds the workspaces by their bindings. Its caches would hold all else whole, too, and whoever may
-// create objects in an inventory workspace decides how large they are. So the SyncTargets and Secrets of each endpoint of the
-// export are in a cache of this package, which holds no more of an object than the hub reads: of a Secret the metadata, and of a
-// SyncTarget what it says to the hub. What is larger than any use of it is held as a name, and [TooLarge] tells. Lists are read in
-// pages, of which no more is kept than the cache will hold.
+// multicluster-provider finds the workspaces by their APIBindings. Its own caches would hold every object whole, and the
+// users of an inventory workspace decide how large their objects are. So this package caches SyncTargets and Secrets
+// itself, and keeps only the fields that the hub reads: of a Secret its metadata, of a SyncTarget the fields that are
+// addressed to the hub. An object that is larger than any sensible one is cached as a name, and [TooLarge] reports it.
+// Lists are read in pages, which are trimmed as they arrive.
 //
-// The objects of the cache lack fields that the API server has. Write them by patches, which leave alone what they do not
-// name, and never by an update.
+// The cached objects lack fields that the API server has. Write them by patches, which leave other fields alone, and
+// never by an update.
 //
-// How many objects there are is not bounded here: kcp can do that for each workspace, by a ResourceQuota. The metrics tell how
-// many there are.
+// The package does not bound the number of objects: a ResourceQuota of kcp can do that for each workspace. Metrics
+// report the numbers.
 package inventories

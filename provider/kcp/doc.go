@@ -14,6 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package kcp gives the hub its way into kcp: one identity, read from a kubeconfig that may change while the hub runs,
-// and REST configurations for workspaces made from it.
+// Package kcp gives the hub access to kcp: one identity, read from a kubeconfig that may change while the hub runs, and
+// the REST configurations for workspaces that derive from it.
 package kcp

@@ -14,9 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package ledger is the hub's own memory of SyncTargets: which mailbox a SyncTarget has, which cluster it stands for, and of
-// which resources the hub may have written objects there.
+// Package ledger stores facts about SyncTargets that the hub must not forget: the mailbox of a SyncTarget, its cluster,
+// and the resources of which the hub may have written objects there.
 //
-// It is kept in the provider workspace, one ConfigMap for each SyncTarget, where only the hub writes. The status of a SyncTarget
-// shows the same, but is never read back: users of the inventory workspace may write it.
+// It keeps one ConfigMap for each SyncTarget in the provider workspace, where only the hub writes. The status of a
+// SyncTarget shows the same facts, but the hub never reads it back, because users of the inventory workspace may write
+// it.
 package ledger

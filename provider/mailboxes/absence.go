@@ -33,49 +33,49 @@ import (
 )
 
 const (
-	// batchPeriod is how long a round waits for suspects that come with the first one.
+	// batchPeriod is how long a pass waits for candidates that come with the first one.
 	batchPeriod = 50 * time.Millisecond
 	// bindingSettlePeriod is how long a binding must have been unchanged before a list through it counts. When a claim is
-	// rejected and accepted again, kcp takes labels off all objects and puts them back one by one, and until it is done
-	// the binding's status still speaks of the time before.
+	// rejected and accepted again, kcp removes the labels of all objects and restores them one by one. Until it has finished,
+	// the binding's status is still the former one.
 	bindingSettlePeriod = 10 * time.Second
-	// massDeletionDelay is how long many suspects wait until they are proven again.
+	// massDeletionDelay is how long many candidates wait until they are verified a second time.
 	massDeletionDelay = 10 * time.Second
-	// retryInterval is when a mailbox that proves nothing now is asked again. A change of its binding asks at once.
+	// retryInterval is when a mailbox that cannot be verified now is tried again. A change of its binding retries at once.
 	retryInterval = 30 * time.Second
-	// reboundRetryInterval is the same for a mailbox of which nothing is proven as long as it has the binding that it has.
+	// reboundRetryInterval is the same for a rebound mailbox, where nothing is verified as long as it keeps its binding.
 	reboundRetryInterval = time.Hour
-	// passTimeout bounds one round's requests.
+	// passTimeout bounds the requests of one pass.
 	passTimeout = time.Minute
 
-	// massDeletionCount, and manyOf with at least someSuspects, is how many suspects in one mailbox are too many to be
-	// believed at once. The floor keeps a mailbox of five objects from holding up each single deletion.
+	// A mailbox loses suspiciously many objects at once with massDeletionCount candidates, or with one in massDeletionDivisor
+	// of its objects, if those are at least massDeletionMinimum. The floor keeps a mailbox of five objects from holding up
+	// each single deletion.
 	massDeletionCount   = 50
 	massDeletionDivisor = 5
 	massDeletionMinimum = 5
 )
 
-// AbsenceCandidate is an object that is to be removed from a target because of something not seen in its mailbox.
+// AbsenceCandidate is an object whose copy is about to be removed because of its absence from the mailbox.
 type AbsenceCandidate struct {
 	Resource schema.GroupVersionResource
 	Key      types.NamespacedName
-	// Missing is true if the object itself is not seen any more, and false if what was seen is a reason by itself: a
-	// deletionTimestamp, or configs none of which selects it. Then only the binding has to be proven.
+	// Missing is true if the object itself is not visible any more. It is false if a visible fact is the reason, such as a
+	// deletionTimestamp or configs that do not select the object. Then only the binding must be verified.
 	Missing bool
 }
 
-// AllObjects is the key of no object. The proof that it vanished says that the cache holds all that the mailbox has of a resource.
+// AllObjects is a sentinel key: verifying it proves that the cache is complete for a resource.
 var AllObjects = types.NamespacedName{Name: "(all)"}
 
 func missingCandidate(resource schema.GroupVersionResource, object *unstructured.Unstructured) AbsenceCandidate {
 	return AbsenceCandidate{Resource: resource, Key: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, Missing: true}
 }
 
-// VerifyAbsence asks for the proof of a suspicion. The subscribers' OnProven is called when it is decided, either way. Before
-// [Mailboxes.Start] the suspicion is only noted; the first one after it has all of the mailbox decided. Of a resource that
-// is not watched nothing can be proven.
+// VerifyAbsence asks for the verification of a candidate. OnAbsenceDecided of the subscribers is called with either result.
+// Before [Mailboxes.Start] the candidate is only noted. Candidates of resources that are not watched cannot be verified.
 func (m *Mailboxes) VerifyAbsence(mailbox logicalcluster.Name, candidate AbsenceCandidate) {
-	// Under the lock, so that a resource that is let go takes its suspects along.
+	// Under the lock, so that Unwatch drops the candidate too.
 	m.lock.RLock()
 	defer m.lock.RUnlock()
 	if slices.Contains(m.resources, candidate.Resource) {
@@ -83,13 +83,13 @@ func (m *Mailboxes) VerifyAbsence(mailbox logicalcluster.Name, candidate Absence
 	}
 }
 
-// TakeVerifiedAbsence tells whether the suspicion has been proven since the object was last seen, and forgets the proof.
+// TakeVerifiedAbsence reports whether the absence was verified since the object was last visible. A verification counts once.
 func (m *Mailboxes) TakeVerifiedAbsence(mailbox logicalcluster.Name, candidate AbsenceCandidate) bool {
 	return m.absence.takeVerified(mailbox, candidate)
 }
 
-// WasRebound tells whether nothing that the mailbox lacks is taken for deleted, since it was bound again. That is found out when
-// something is suspected.
+// WasRebound reports whether the mailbox was bound again, so that no missing object counts as deleted. It is found out with
+// the first candidate.
 func (m *Mailboxes) WasRebound(mailbox logicalcluster.Name) bool {
 	m.absence.lock.Lock()
 	defer m.absence.lock.Unlock()
@@ -104,7 +104,7 @@ type HiddenObjects struct {
 	Example AbsenceCandidate
 }
 
-// HiddenObjects returns what kcp hides of a mailbox, as far as it was shown before. Their copies stay as they are.
+// HiddenObjects returns the objects that kcp hides and has shown before. Their copies stay as they are.
 func (m *Mailboxes) HiddenObjects(mailbox logicalcluster.Name) HiddenObjects {
 	m.absence.lock.Lock()
 	defer m.absence.lock.Unlock()
@@ -115,7 +115,7 @@ func (m *Mailboxes) HiddenObjects(mailbox logicalcluster.Name) HiddenObjects {
 	return state.hiddenObjects
 }
 
-// setHidden takes down what a round has found.
+// setHidden notes the hidden objects that a pass has found.
 func (p *absenceVerifier) setHidden(mailbox logicalcluster.Name, hidden []AbsenceCandidate) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -128,15 +128,15 @@ func (p *absenceVerifier) setHidden(mailbox logicalcluster.Name, hidden []Absenc
 	p.stateLocked(mailbox).hiddenObjects = found
 }
 
-// compare orders suspects of a mailbox.
+// compare orders the candidates of a mailbox.
 func (s AbsenceCandidate) compare(other AbsenceCandidate) int {
 	return cmp.Or(cmp.Compare(s.Resource.Resource, other.Resource.Resource), cmp.Compare(s.Key.String(), other.Key.String()))
 }
 
-// absenceVerifier decides suspicions, all of one mailbox together.
+// absenceVerifier verifies candidates, all of one mailbox together.
 type absenceVerifier struct {
 	mailboxes *Mailboxes
-	// workspaceClient is that of the mailboxes.
+	// workspaceClient returns a client for the workspace itself, beside the virtual workspace.
 	workspaceClient func(logicalcluster.Name) (dynamic.Interface, error)
 	clock           clock.Clock
 	log             logr.Logger
@@ -183,7 +183,7 @@ func (p *absenceVerifier) takeVerified(mailbox logicalcluster.Name, candidate Ab
 
 func (p *absenceVerifier) wait() { p.running.Wait() }
 
-// run holds rounds until nothing is pending.
+// run makes passes until no candidate is pending.
 func (p *absenceVerifier) run(ctx context.Context, mailbox logicalcluster.Name) {
 	p.lock.Lock()
 	wake := p.stateLocked(mailbox).wake
@@ -201,7 +201,8 @@ func (p *absenceVerifier) run(ctx context.Context, mailbox logicalcluster.Name) 
 	}
 }
 
-// waitForPass waits for delay or until it is woken, and then for a moment more, so that what comes together is decided together.
+// waitForPass waits for the delay or a wake-up, and then a moment longer, so that candidates that come together are verified
+// together.
 func (p *absenceVerifier) waitForPass(ctx context.Context, delay time.Duration, wake <-chan struct{}) {
 	select {
 	case <-ctx.Done():
@@ -214,7 +215,7 @@ func (p *absenceVerifier) waitForPass(ctx context.Context, delay time.Duration, 
 	}
 }
 
-// pendingCandidates returns what is pending, and ends the run if nothing is.
+// pendingCandidates returns the pending candidates, and ends the run if there are none.
 func (p *absenceVerifier) pendingCandidates(ctx context.Context, mailbox logicalcluster.Name) []AbsenceCandidate {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -233,8 +234,8 @@ func (p *absenceVerifier) pendingCandidates(ctx context.Context, mailbox logical
 	return candidates
 }
 
-// passResult is what a round decided; suspects that are neither proven nor cleared stay pending. Those hidden are there, and not shown to
-// the hub.
+// passResult is the result of one pass. Candidates that are neither verified nor cleared stay pending. The hidden ones exist
+// and are not shown to the hub.
 type passResult struct{ verified, cleared, hidden []AbsenceCandidate }
 
 func (v *passResult) add(candidate AbsenceCandidate, exists bool) {
@@ -245,7 +246,7 @@ func (v *passResult) add(candidate AbsenceCandidate, exists bool) {
 	v.verified = append(v.verified, candidate)
 }
 
-// applyResult keeps proofs for [Mailboxes.TakeVerifiedAbsence] unless the object was seen again meanwhile.
+// applyResult keeps verifications for [Mailboxes.TakeVerifiedAbsence] unless the object became visible again meanwhile.
 func (p *absenceVerifier) applyResult(mailbox logicalcluster.Name, result passResult) {
 	p.lock.Lock()
 	state := p.stateLocked(mailbox)

@@ -35,7 +35,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/transport"
 )
 
-// runPass decides the suspects of a mailbox together, as far as they can be decided now, and says when to go on.
+// runPass verifies the candidates of a mailbox together, as far as that is possible now, and returns when to go on.
 func (p *absenceVerifier) runPass(ctx context.Context, mailbox logicalcluster.Name, candidates []AbsenceCandidate) (passResult, time.Duration) {
 	ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Extra), passTimeout)
 	defer cancel()
@@ -76,7 +76,7 @@ func (p *absenceVerifier) runPass(ctx context.Context, mailbox logicalcluster.Na
 		delay = bindingSettlePeriod
 	}
 	if listed {
-		// The lists must have been made under the binding that was looked at.
+		// The lists count only if the binding did not change meanwhile.
 		if err := p.checkUnchanged(ctx, mailbox, bound); err != nil {
 			log.Info("nothing can be proven now", "reason", err.Error())
 			return result, bindingSettlePeriod
@@ -91,8 +91,8 @@ func (p *absenceVerifier) runPass(ctx context.Context, mailbox logicalcluster.Na
 	return result, delay
 }
 
-// groupMissing returns the suspects that vanished although their resource is in force in the mailbox, by resource. Others
-// left the watch because their claim is not in force, and stay suspects until it is.
+// groupMissing returns the missing candidates by resource. Candidates of a resource that the mailbox does not serve left the
+// watch with their claim; they stay pending until the mailbox serves the resource again.
 func groupMissing(binding *apisv1alpha2.APIBinding, candidates []AbsenceCandidate) (missing map[schema.GroupVersionResource][]AbsenceCandidate, count int) {
 	missing = map[schema.GroupVersionResource][]AbsenceCandidate{}
 	for _, candidate := range candidates {
@@ -104,8 +104,8 @@ func groupMissing(binding *apisv1alpha2.APIBinding, candidates []AbsenceCandidat
 	return missing, count
 }
 
-// verifyMissing decides the suspects of each resource, as far as they can be decided: a resource that cannot be listed holds up
-// no other. It believes the cache where that is in sync under this binding, unless always asks for a list, and else lists.
+// verifyMissing verifies the missing candidates of each resource; one that cannot be listed holds up no other. A cache that is
+// in sync under this binding is believed unless a relist is required, else the resource is listed.
 func (p *absenceVerifier) verifyMissing(ctx context.Context, bound *boundMailbox, mailbox logicalcluster.Name, missing map[schema.GroupVersionResource][]AbsenceCandidate, always bool) (result passResult, listed bool, err error) {
 	var errs []error
 	for resource, candidates := range missing {
@@ -129,8 +129,8 @@ func (p *absenceVerifier) verifyMissing(ctx context.Context, bound *boundMailbox
 
 var errNoCache = errors.New("there is no cache of it")
 
-// verifyByCache decides by the cache. That may hold what is suspected to be gone: it may have come back while the suspicion was
-// on its way, and was then cleared of nothing.
+// verifyByCache verifies against the cache. It may hold a candidate: the object may have come back before the candidate was
+// noted, so that nothing cleared it.
 func (p *absenceVerifier) verifyByCache(mailbox logicalcluster.Name, candidates []AbsenceCandidate) (result passResult, err error) {
 	for _, candidate := range candidates {
 		_, state := p.mailboxes.Get(candidate.Resource, mailbox, candidate.Key)
@@ -142,10 +142,10 @@ func (p *absenceVerifier) verifyByCache(mailbox logicalcluster.Name, candidates 
 	return result, nil
 }
 
-// verifyByList decides by a list. Through the virtual workspace one lacks what a claim hides: kcp labels the objects of a claimed
-// resource one by one, and when claims change quickly it has left one without its label for long after the binding said that all
-// were back. So what is claimed is listed in the workspace itself, if the hub may. What is there and not shown to the hub is
-// neither gone nor seen: it stays suspected.
+// verifyByList verifies against a list. A list through the virtual workspace lacks objects that a claim hides: kcp labels the
+// objects of a claimed resource one by one, and after quick changes of claims it has left one unlabelled for long after the
+// binding reported success. So claimed resources are listed in the workspace itself, if the hub may. An object that exists
+// there and is not shown to the hub is neither absent nor visible: it stays a candidate.
 func (p *absenceVerifier) verifyByList(ctx context.Context, bound *boundMailbox, mailbox logicalcluster.Name, resource schema.GroupVersionResource, candidates []AbsenceCandidate) (result passResult, err error) {
 	client, selector, direct := bound.client, "", false
 	if claim := appliedClaim(bound.binding, resource.GroupResource()); claim != nil {
@@ -159,7 +159,7 @@ func (p *absenceVerifier) verifyByList(ctx context.Context, bound *boundMailbox,
 	}
 	keys, inStep, err := p.listKeys(ctx, client, mailbox, resource, selector, bound.binding.ResourceVersion)
 	if direct && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err)) {
-		// The hub may have no rights there, and the address of its kubeconfig may not lead to all shards.
+		// The hub may lack permissions there, and its kubeconfig may not reach all shards.
 		direct = false
 		keys, inStep, err = p.listKeys(ctx, bound.client, mailbox, resource, "", bound.binding.ResourceVersion)
 	}
@@ -187,10 +187,10 @@ func (p *absenceVerifier) isCached(mailbox logicalcluster.Name, candidate Absenc
 	return state == Present
 }
 
-// errCacheBehind means that a cache does not hold yet what there is.
+// errCacheBehind means that a cache lacks objects of a list.
 var errCacheBehind = errors.New("the cache does not hold all of it yet")
 
-// verifiedWithoutList decides about those candidates that need no list.
+// verifiedWithoutList returns the result for candidates that need no list.
 func verifiedWithoutList(candidates []AbsenceCandidate) (result passResult) {
 	for _, candidate := range candidates {
 		if !candidate.Missing {
@@ -200,8 +200,8 @@ func verifiedWithoutList(candidates []AbsenceCandidate) (result passResult) {
 	return result
 }
 
-// listKeys returns the keys of all objects of the resource in the mailbox that the selector chooses, read now. If the cache holds them
-// all, the resource is in sync under this binding.
+// listKeys returns the keys of all objects of the resource in the mailbox that the selector matches, by a list. If the cache
+// holds them all, it is in sync under this binding.
 func (p *absenceVerifier) listKeys(ctx context.Context, client dynamic.Interface, mailbox logicalcluster.Name, resource schema.GroupVersionResource, selector, bindingVersion string) (listed map[types.NamespacedName]bool, inStep bool, err error) {
 	const pageSize = 500
 	listed, inStep = map[types.NamespacedName]bool{}, true
@@ -230,7 +230,7 @@ func (p *absenceVerifier) listKeys(ctx context.Context, client dynamic.Interface
 	return listed, inStep, nil
 }
 
-// isMassDeletion tells whether so many of a mailbox's objects vanished that something else than their deletion must be feared.
+// isMassDeletion reports whether so many objects of a mailbox are missing that they may not have been deleted.
 func (p *absenceVerifier) isMassDeletion(mailbox logicalcluster.Name, candidates int) bool {
 	if candidates > massDeletionCount {
 		return true

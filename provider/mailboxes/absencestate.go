@@ -24,29 +24,28 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// absenceState is what is pending, decided and known about one mailbox.
+// absenceState is the state of one mailbox: pending candidates, verifications, and facts about the binding.
 type absenceState struct {
 	running bool
-	// wake ends a wait between rounds.
+	// wake ends a wait between passes.
 	wake     chan struct{}
 	pending  map[AbsenceCandidate]struct{}
 	verified map[AbsenceCandidate]struct{}
-	// bindingVersion is the resourceVersion of the mailbox's binding, and since when it has been that.
+	// bindingVersion is the resourceVersion of the mailbox's binding, unchanged since bindingSince.
 	bindingVersion string
 	bindingSince   time.Time
-	// verifiedCaches holds, by resource, the binding's resourceVersion when the cache was last found to hold all that a list
-	// through this binding showed.
+	// verifiedCaches holds, for each resource, the binding's resourceVersion at which the cache held all objects of a list.
 	verifiedCaches map[schema.GroupVersionResource]string
-	// massFirstVerified is when many suspects were first proven, under the binding's resourceVersion heldBinding.
+	// massFirstVerified is when many candidates were first verified, under the binding's resourceVersion massBindingVersion.
 	massFirstVerified  time.Time
 	massBindingVersion string
-	// rebound is true once it is known that the binding is not the one that the mailbox was made with.
+	// rebound is true once the binding is known not to be the one that the mailbox was created with.
 	rebound bool
-	// hiddenObjects are suspects that are in the mailbox, as the last round has found.
+	// hiddenObjects are candidates that exist in the mailbox, by the last pass.
 	hiddenObjects HiddenObjects
 }
 
-// stateLocked requires that the lock is held.
+// stateLocked requires the lock.
 func (p *absenceVerifier) stateLocked(mailbox logicalcluster.Name) *absenceState {
 	found, ok := p.states[mailbox]
 	if !ok {
@@ -61,7 +60,7 @@ func (p *absenceVerifier) stateLocked(mailbox logicalcluster.Name) *absenceState
 	return found
 }
 
-// clear forgets what was suspected or proven of an object that is seen again.
+// clear drops the candidate, or the verification, of an object that is visible again.
 func (p *absenceVerifier) clear(mailbox logicalcluster.Name, candidate AbsenceCandidate) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -71,7 +70,7 @@ func (p *absenceVerifier) clear(mailbox logicalcluster.Name, candidate AbsenceCa
 	}
 }
 
-// requireRelist makes the next proof for the resource list it.
+// requireRelist makes the next verification of the resource list it.
 func (p *absenceVerifier) requireRelist(mailbox logicalcluster.Name, resource schema.GroupVersionResource) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -80,7 +79,7 @@ func (p *absenceVerifier) requireRelist(mailbox logicalcluster.Name, resource sc
 	}
 }
 
-// forgetResource forgets all that is suspected, proven and known of a resource, in all mailboxes.
+// forgetResource drops all state of a resource, in all mailboxes.
 func (p *absenceVerifier) forgetResource(resource schema.GroupVersionResource) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -112,7 +111,7 @@ func (d *absenceState) notify() {
 	}
 }
 
-// forgetMailbox drops all that is known and suspected about a mailbox that is not bound any more.
+// forgetMailbox drops all state of a mailbox that is not bound any more.
 func (p *absenceVerifier) forgetMailbox(mailbox logicalcluster.Name) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -131,7 +130,7 @@ func (p *absenceVerifier) forgetMailbox(mailbox logicalcluster.Name) {
 	}
 }
 
-// markRebound notes that a mailbox was bound again, and tells whether that is news.
+// markRebound notes that a mailbox was bound again, and reports whether that is new.
 func (p *absenceVerifier) markRebound(mailbox logicalcluster.Name) bool {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -153,13 +152,13 @@ func (p *absenceVerifier) isCacheVerified(mailbox logicalcluster.Name, resource 
 	return p.stateLocked(mailbox).verifiedCaches[resource] == bindingVersion
 }
 
-// isMassConfirmed tells whether many suspects were proven under the same binding long enough ago; the first time, it notes that
-// they are now.
+// isMassConfirmed reports whether many candidates were verified under the same binding long enough ago. The first time, it
+// notes that they are now.
 func (p *absenceVerifier) isMassConfirmed(mailbox logicalcluster.Name, bindingVersion string) bool {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	state := p.stateLocked(mailbox)
-	// A hold that nobody came back to is from another time.
+	// An older wait that nobody came back to does not count.
 	if state.massBindingVersion != bindingVersion || p.clock.Since(state.massFirstVerified) > 2*massDeletionDelay+passTimeout {
 		state.massBindingVersion, state.massFirstVerified = bindingVersion, p.clock.Now()
 		return false

@@ -14,29 +14,28 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package mailboxes is the hub's view of all mailbox workspaces at once.
+// Package mailboxes caches the objects of all mailbox workspaces.
 //
-// The mailbox export's virtual workspace has one endpoint per kcp shard; there may be none, and they come and go. Per
-// endpoint and resource there is one wildcard list and watch, whatever the number of mailboxes, and one handler, which
-// reads the logical cluster off each object and hands the event to that mailbox's subscribers by a look-up: the cost of
-// an event does not grow with the fleet. Resources come and go too, as they are published ([Mailboxes.SetResources]).
+// The virtual workspace of the mailbox export has one endpoint for each kcp shard. Endpoints come and go; there may be
+// none. For each endpoint and resource the package keeps one wildcard list and watch, whatever the number of mailboxes.
+// One handler reads the logical cluster of each object and looks up that mailbox's subscribers, so the cost of an event
+// does not grow with the fleet. [Mailboxes.SetResources] follows the published resources.
 //
-// What a cache does not hold is not thereby gone: a rejected claim, a removed binding, an emptied endpoint list and a
-// restarted kcp all look like deletions. So a look-up answers Present, Absent or Unknown, and Absent is only a
-// suspicion until [Mailboxes.VerifyAbsence] has proven it. A mailbox that two endpoints show is Unknown until one lets it go.
+// An object that a cache lacks need not be deleted: a rejected claim, a removed binding, an emptied endpoint list and a
+// restarted kcp look the same. A look-up therefore answers Present, Absent or Unknown, and Absent is only a suspicion
+// until [Mailboxes.VerifyAbsence] has verified it. A mailbox that two endpoints show is Unknown until only one does.
 //
-// An endpoint that does not answer concerns its own mailboxes only: they stay as they were last seen, nothing is proven
-// of them, and the others go on. The same holds for a resource that is not served (yet).
+// An endpoint that does not answer concerns its own mailboxes only: their objects stay cached, and no absence is
+// verified there. The same holds for a resource that is not served yet.
 //
-// How much is held of an object is for a [CachePolicy] to say: all of it if a config of its mailbox selects it, else its metadata,
-// and beyond the limits of its mailbox only which object it is. What is held of an object is swapped in place, so that a
-// watch's event and a change of configs cannot overtake each other. What becomes needed is fetched by a review of the
-// mailbox. An object of which little is held is Present all the same: nothing is concluded from it.
+// A [CachePolicy] decides how much of an object is cached: everything if a config selects the object, else its metadata,
+// and only its identity beyond the limits of the mailbox. The cache replaces the object in place, so that a watch event
+// and a change of configs cannot overtake each other. A review of the mailbox fetches what becomes needed. An object of
+// which only a part is cached is still Present.
 //
-// All mailboxes together take no more than a total. While they want more, none is held more of than a fair share, so that the
-// largest are cut first; it is set every few seconds, not for each event. A mailbox of which even the identities are too much is
-// closed: nothing of it is held, and all of it is Unknown.
+// All mailboxes together stay within a memory limit. While they want more, none gets more than a fair share, so the
+// largest are cut first. The fair share is computed every few seconds, not for each event. A mailbox whose identities
+// alone take too much is evicted: nothing of it is cached, and all its objects are Unknown.
 //
-// Trade-off: the endpoints are found anew for each look-up among the few there are instead of being kept in a map that
-// would have to follow every binding.
+// Trade-off: a look-up asks the few endpoints in turn, instead of a map that would have to follow every binding.
 package mailboxes

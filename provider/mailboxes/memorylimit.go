@@ -27,28 +27,28 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 )
 
-// fairShareInterval is how long one level holds at least.
+// fairShareInterval is how long one fair share is in force at least.
 const fairShareInterval = 2 * time.Second
 
-// errMemoryLimitReached says that the mailboxes take all the memory they may. The level is about to fall.
+// errMemoryLimitReached means that the mailboxes take all the memory that they may. The fair share is about to be lowered.
 var errMemoryLimitReached = errors.New("the mailboxes take all the memory that the hub has for them")
 
-// memoryLimit bounds what all mailboxes take together. While they want more than that, none is held more of than the level, which is
-// the highest at which all fit: what fits into an equal share is held whole, and the largest are cut first.
+// memoryLimit bounds the memory of all mailboxes together. While they want more, no mailbox gets more than the fair share, the
+// highest at which all fit: mailboxes below it are cached whole, and the largest are cut first.
 type memoryLimit struct {
-	// limit is how many bytes there may be; zero stands for no limit.
+	// limit is in bytes; zero means no limit.
 	limit int64
-	// cached is what the caches hold, and coming what lists bring that the caches do not hold yet.
+	// cached is the size of the caches, and pending that of lists which are not in the caches yet.
 	cached  cachesize.Counter
 	pending atomic.Int64
-	// fairShare is how much a mailbox may take of its objects, and of its configs; zero stands for no level.
+	// fairShare is how many bytes a mailbox gets for its objects, and as many for its configs; zero means no bound.
 	fairShare atomic.Int64
-	// refused is set when something was not held because there was no room.
+	// refused is set when an object was not cached for lack of room.
 	refused atomic.Bool
 	wake    signal
 }
 
-// signal wakes a loop; several at once count for one.
+// signal wakes a loop; several signals count as one.
 type signal chan struct{}
 
 func newSignal() signal { return make(signal, 1) }
@@ -60,14 +60,15 @@ func (s signal) notify() {
 	}
 }
 
-// softLimit is as much as may be held without a level: what is left of the limit is for what comes before the level has fallen.
+// softLimit is the size up to which no fair share is needed. The rest of the limit is for objects that arrive before a fair
+// share takes effect.
 func (t *memoryLimit) softLimit() int64 { return t.limit / 8 * 7 }
 
 func (t *memoryLimit) isAboveSoftLimit() bool {
 	return t.limit > 0 && t.cached.Bytes()+t.pending.Load() > t.softLimit()
 }
 
-// hasRoom tells whether there is room for some bytes more.
+// hasRoom reports whether some more bytes fit.
 func (t *memoryLimit) hasRoom(bytes int64) bool {
 	if t.limit == 0 || bytes <= 0 || t.cached.Bytes()+t.pending.Load()+bytes <= t.limit {
 		return true
@@ -77,19 +78,19 @@ func (t *memoryLimit) hasRoom(bytes int64) bool {
 	return false
 }
 
-// onGrowth is called when more is held.
+// onGrowth is called when the caches grow.
 func (t *memoryLimit) onGrowth() {
 	if t.isAboveSoftLimit() {
 		t.wake.notify()
 	}
 }
 
-// limits returns the limits that hold for the configs of a mailbox, or for its other objects, at the present level.
+// limits returns the limits of a mailbox's configs, or of its other objects, at the present fair share.
 func (m *Mailboxes) limits(mailbox logicalcluster.Name, configs bool) Limits {
 	return m.policyLimits(mailbox, configs).Min(Limits{Bytes: m.memory.fairShare.Load()})
 }
 
-// policyLimits returns the limits that hold whatever others have.
+// policyLimits returns the limits that hold whatever other mailboxes have.
 func (m *Mailboxes) policyLimits(mailbox logicalcluster.Name, configs bool) Limits {
 	switch {
 	case m.policy == nil:
@@ -101,7 +102,7 @@ func (m *Mailboxes) policyLimits(mailbox logicalcluster.Name, configs bool) Limi
 	}
 }
 
-// runFairShare sets the level anew while there is one, or too much is held, until ctx ends.
+// runFairShare updates the fair share while there is one, or while the caches exceed the soft limit, until ctx ends.
 func (m *Mailboxes) runFairShare(ctx context.Context) {
 	for {
 		select {
@@ -121,7 +122,7 @@ func (m *Mailboxes) runFairShare(ctx context.Context) {
 	}
 }
 
-// updateFairShare sets the level by what the mailboxes want, and has those reviewed of which more or less is to be held now.
+// updateFairShare computes the fair share of what the mailboxes want, and enqueues reviews of those that get more or less now.
 func (m *Mailboxes) updateFairShare() {
 	m.memory.refused.Store(false)
 	var wanted []int64

@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package rbac says what the hub must be allowed to do on a target: as the rules of a role, for whoever grants it, and as
-// single verbs, for whoever asks whether it was granted. Both come from one table, so that they cannot differ.
+// Package rbac lists the permissions that the hub needs on a target: as the rules of a role, to grant them, and as
+// single verbs, to check them. Both come from one table, so that they cannot differ.
 //
-// It is pure. What the hub asks of a target is decided elsewhere: provider/targets and provider/discovery make the requests.
+// The package is pure. Packages targets and discovery make the requests that need these permissions.
 package rbac

@@ -14,11 +14,11 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package registration makes a cluster known to the hub, for the operator's own tool: on the cluster an identity with
-// rights for the resources that an operator named or published, in an inventory workspace the Secret with its kubeconfig and
-// the SyncTarget.
+// Package registration registers a cluster with the hub, for the kubectl plugin. On the cluster it creates an identity
+// with permissions for the resources that an operator named or published. In an inventory workspace it creates the
+// Secret with the kubeconfig, and the SyncTarget.
 //
-// Everything is created, or updated where it differs, so that a second run changes nothing and keeps the identity. What
-// somebody else made under one of the names is never touched; the error says so. The hub takes no part in this and never has
-// the administrator's credentials.
+// It creates each object, or updates the fields that differ, so a second run changes nothing and keeps the identity. It
+// never touches an object of somebody else that has one of the names, and the error names that object. The hub takes no
+// part in a registration, and never has the administrator's credentials.
 package registration

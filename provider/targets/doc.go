@@ -14,25 +14,26 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package targets holds the hub's connections to target clusters.
+// Package targets connects the hub to target clusters.
 //
-// Usage: a [Registry] keeps one [Connection] per SyncTarget. A connection is made from a kubeconfig, which [ParseKubeconfig]
-// treats as data: nothing in it is ever executed, opened or followed. Through a connection run [Cache]s of what the hub
-// owns, [FilteredCache]s of whole objects that go up, and writes, each of them fenced so that it cannot touch an object other than
-// the one that was decided about. What failed is woken by events: [Connection.Subscribe] tells of namespaces and
-// definitions, a [NameWatch] of names that somebody else has taken.
+// A [Registry] keeps one [Connection] for each SyncTarget. [ParseKubeconfig] treats a kubeconfig as data: the hub never
+// executes, opens or follows anything in it. A connection offers three things. A [Cache] holds the hub's own objects. A
+// [FilteredCache] holds whole objects to upsync. Writes are fenced, so that each can only change the object that was
+// decided about. [Connection.Subscribe] and [NameWatch] report the events that end a failure: namespaces, CRDs, and
+// names that become free.
 //
-// Credentials: a changed kubeconfig makes another connection, which takes over once the target has answered it. A
-// connection does not lead into [DeniedNetworks] that are denied, whatever name leads there, and can renew its own [Token].
+// Credentials: a changed kubeconfig leads to a second connection, which replaces the first once the target has answered
+// it. A connection never dials [DeniedNetworks], whatever name resolves to them, and can renew its own [Token].
 //
-// Isolation: a connection has its own dialer, HTTP client and rate limit. client-go would otherwise share one transport,
-// and so one pool and one HTTP/2 connection, among all targets with equal TLS settings, and follow the environment's proxy.
+// Isolation: each connection has its own dialer, HTTP client and rate limit. client-go would share one transport, and so
+// one pool and one HTTP/2 connection, among all targets with equal TLS settings, and would use the proxy of the
+// environment.
 //
-// Health: one probe loop per connection is the only thing that runs while a target is away. Lists wait inside
-// [Connection.WaitUntilUp] instead of failing and retrying, and writers look at [Connection.IsUp] first, so a dead target costs
-// one small request every few seconds and is resumed by one event. In the same way the list of a resource that the target
-// does not serve, or does not let the hub read, waits for a cure; its [Availability] says so. What is held stays held.
+// Health: while a target is away, only the probe loop of its connection runs. Lists wait inside [Connection.WaitUntilUp]
+// instead of failing and retrying, and writers check [Connection.IsUp] first. A dead target therefore costs one small
+// request every few seconds, and one event resumes its work. Lists of an API that the target does not serve, or does not
+// let the hub read, wait in the same way; [Availability] says why. The caches keep their content meanwhile.
 //
-// Trade-off: a target that answers the probe but fails every write keeps its sync controllers retrying, each object with
-// its own back-off. The probe asks for the version only, since that needs no rights.
+// Trade-off: a target that answers probes and fails every write keeps its sync controllers retrying, with a backoff for
+// each object. The probe asks only for the version, because that needs no permissions.
 package targets

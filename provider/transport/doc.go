@@ -14,6 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package transport is what every answer of a target or of kcp passes before anything reads it: it bounds bytes and time,
-// refuses what is neither JSON nor, where that is taken, protobuf, drops warnings and redirects, and leaves of error texts what is fit to be shown.
+// Package transport bounds every response of a target or of kcp before anything reads it. It limits bytes and time,
+// accepts only JSON and, where allowed, protobuf, drops warnings and redirects, and cleans error texts.
 package transport

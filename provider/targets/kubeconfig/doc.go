@@ -14,8 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package kubeconfig says which SyncTargets may use a Secret with a kubeconfig: those that the Secret names itself.
+// Package kubeconfig decides which SyncTargets may use a Secret with a kubeconfig: those that the Secret itself names.
 //
-// A reference in a SyncTarget is no permission: whoever may create SyncTargets need not be allowed to read Secrets.
-// `kubectl synchub register` writes the permission, the hub checks it before it uses the Secret's content. It is pure.
+// A reference in a SyncTarget is no permission, because somebody who may create SyncTargets need not be allowed to read
+// Secrets. `kubectl synchub register` writes the permission; the hub checks it before it uses the content of the Secret.
+// The package is pure.
 package kubeconfig

@@ -14,11 +14,12 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package conversion says what an object is called on the other side, where a config gives it another group, version,
+// Package conversion computes the name of an object on the other side, where a config gives it another group, version,
 // kind or name on the target than in the mailbox.
 //
-// Each [Conversion] is one-to-one: what goes down under a name comes up as what it was. Where only one side says
-// something, both sides have it, and what neither says stays as it is. Namespaces never change.
+// Each [Conversion] is one-to-one: an object that is downsynced under another name is upsynced under its own. A part
+// that only one side of a conversion names is the same on both sides; a part that neither names does not change.
+// Namespaces never change.
 //
-// The package is pure: it knows names, not objects. What else of an object depends on its name is for package transform.
+// The package is pure and knows names only. Package transform changes the fields that depend on the name.
 package conversion

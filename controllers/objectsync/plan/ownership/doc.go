@@ -14,13 +14,13 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package ownership tells who owns an object that the hub may have written, from which object of the other side it came,
-// and which of its fields are ours.
+// Package ownership decides whether the hub owns an object, which object of the other side it is a copy of, and which of
+// its fields the hub owns.
 //
-// Two things together make an object ours: the label that the target's watch selects by, and a mark (an annotation)
-// whose self names this very object, on the side that the mark was written for. Controllers copy labels and annotations
-// from a Deployment to its ReplicaSets and Pods, and users copy objects from one side to the other; such a copy carries
-// the mark of another object and therefore counts for nothing.
+// The hub owns an object if it has the label that the target's watch selects by, and a mark (an annotation) whose self
+// names this very object on this very side. Controllers copy labels and annotations from a Deployment to its ReplicaSets
+// and Pods, and users copy objects from one side to the other. Such a copy carries the mark of another object, which
+// counts for nothing.
 //
-// The package is pure: it does no I/O and knows no client.
+// The package is pure.
 package ownership

@@ -14,10 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package policy decides what may pass between a mailbox and its target, whatever the configs of the mailbox ask for and
-// whatever the target holds: in which namespaces, of which APIs, and under which names.
+// Package policy decides which objects may be synced at all, whatever the configs of a mailbox ask for and whatever the
+// target holds: in which namespaces, of which APIs, and under which names.
 //
-// The defaults deny. What lifts one is written by an operator: a PublishedResource or a SyncTarget says so in so many words.
+// It denies by default. Only an operator can lift a denial, explicitly, in a PublishedResource or a SyncTarget.
 //
-// The package is pure: it knows names, not objects.
+// The package is pure and knows names only.
 package policy

@@ -14,16 +14,16 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package related knows which objects travel because a primary object, one of a published resource, relates to them.
+// Package related decides which objects travel because a primary, an object of a published resource, claims them.
 //
-// [Compile] reads what a PublishedResource says about related objects. [Relation.Resolve] tells of one primary which
-// objects it wants: names, labels or an owner, and the namespaces that count. It is a function of its arguments.
+// [Compile] compiles the relations of a PublishedResource. [Relation.Resolve] returns the query of one primary: the
+// names, labels or owner of the related objects, and their namespaces. It is a pure function.
 //
-// [Registry] collects what all primaries of one SyncTarget want, from every PublishedResource that relates to something
-// (a contributor), and answers for any object whether it is related, and by which relation. What several primaries or
-// several contributors want is wanted until the last lets go. Because a wrong "not related" would delete a copy, absence
-// means something only when every contributor has been processed for all of its primaries and none of these failed:
-// see [Register.IsUnrelated]. Answers are found by name, owner or label, so they do not cost more with more primaries.
+// [Registry] collects the claims of all primaries of one SyncTarget, and reports for any object whether a primary claims
+// it, and by which relation. An object stays related until its last claim ends. A wrong "not related" would delete a
+// copy. So the absence of a claim counts only when all primaries of all PublishedResources concerned were processed and
+// none failed: see [Registry.IsUnrelated]. Claims are indexed by name, owner and label, so look-ups do not cost more
+// with more primaries.
 //
-// The package is pure: it does no I/O and knows no client.
+// The package is pure.
 package related

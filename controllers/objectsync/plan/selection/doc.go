@@ -14,12 +14,12 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package selection compiles the SyncerConfigs and EdgeSyncConfigs of one mailbox into one immutable [Matcher], which
-// says of any object, in the mailbox or on the target, whether it is selected to go to the other side, and how.
+// Package selection compiles the SyncerConfigs and EdgeSyncConfigs of one mailbox into an immutable [Matcher], which
+// reports for any object of the mailbox or the target whether it is selected, and how.
 //
-// All configs together are a union: no config takes away what another gives. Where they disagree on what an object is
-// called on the other side, the oldest config decides. The matcher answers by look-up where names are given and by a walk
-// over the wildcard rules of the object's resource otherwise, so its cost does not depend on how many objects are selected.
+// The configs form a union: no config takes away what another selects. If they disagree about the name of an object on
+// the other side, the oldest config decides. The matcher looks names up and scans only the wildcard rules of the
+// object's resource, so its cost does not depend on the number of selected objects.
 //
-// The package is pure: it does no I/O and knows no client.
+// The package is pure.
 package selection

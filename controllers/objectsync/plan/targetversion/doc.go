@@ -14,5 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package targetversion chooses in which of several published versions objects are written to a target. It is pure.
+// Package targetversion chooses the version, among several published ones, in which the hub writes objects to a target.
+// It is pure.
 package targetversion

@@ -14,12 +14,12 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package transform makes, from an object in a mailbox, the object that the target must hold, and from an object of a
-// target the one that the mailbox must hold, or the status that it must show.
+// Package transform computes the desired object: for the target from a mailbox object, for the mailbox from a target
+// object, and the status to return.
 //
-// What belongs to one side alone stays there: identity, bookkeeping, status, owners and finalizers, the labels and
-// annotations of kcp, of kubectl and of KubeStellar, our own marks, and what only the API server of that side can fill
-// in. A conversion changes what the object is called.
+// Fields that belong to one side stay there: identity, bookkeeping, status, owners and finalizers, the labels and
+// annotations of kcp, kubectl and KubeStellar, the hub's marks, and fields that only the API server of that side can
+// fill in. A conversion changes the name of the object.
 //
-// The package is pure: it never changes its input, which may be an informer's, and does no I/O.
+// The package is pure. It never changes its input, which may be shared with an informer.
 package transform

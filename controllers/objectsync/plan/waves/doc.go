@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package waves says in which order resources go to a target when they go as a set: what others need comes first, what
-// could refuse others comes last. It matters at a target's first sync, and in reverse when a target is emptied; at all
-// other times each object is tried when it changes, and what lacks something is woken when that appears.
+// Package waves orders resources that are synced as a set: resources that others need come first, those that can refuse
+// others come last. The order matters during the first sync of a target, and in reverse when a target is drained. At all
+// other times each object is reconciled when it changes, and a failed one when its cause goes away.
 package waves
